@@ -37,8 +37,8 @@ struct mt_cli {
     bool help, version;
     const char *output, *title, *rules_file, *phase;
     struct mt_strings logs, configs, args;
-    int format;    /* index in mt_report_formats */
-    int framework; /* enum mt_framework, -1 = detect */
+    int format;            /* index in mt_report_formats */
+    const char *framework; /* NULL = detect; known is what the rules know */
     int32_t device;
     uint64_t capacity;
     uint64_t max_size; /* of the report; 0 = MT_MAX_SIZE_DEFAULT */
@@ -61,7 +61,7 @@ struct mt_cli {
 };
 #define MT_CLI_DEFAULTS                                                                            \
     {                                                                                              \
-        .framework = -1, .device = -1, .rank = -1, .limits = MT_LIMITS_DEFAULT                     \
+        .device = -1, .rank = -1, .limits = MT_LIMITS_DEFAULT                                      \
     }
 
 /* A page that can be attached where tickets are written: the largest file that is taken there, and

@@ -51,7 +51,7 @@ static int visit(void *arg, struct mt_trace *t)
 static int diagnose(struct job *j)
 {
     struct mt_diagnose_opts o = {
-        .rules = &j->rules.rules, .framework = j->c->framework, .only_device = j->c->device};
+        .rules = &j->rules.rules, .framework = j->rules.framework, .only_device = j->c->device};
     struct mt_err err;
     memset(&err, 0, sizeof err);
     if (mt_diagnosis_new(&j->diagnosis, &o, &err) >= 0) {
@@ -193,8 +193,13 @@ enum mt_exit mt_cmd_export(const struct mt_cli *c)
     j.x.to = (enum mt_export_to)c->to;
     if (!parse_at(&j.x, c->at))
         return MT_EXIT_USAGE;
-    if (!mt_output_check(c->output, c->force, c->inputs, c->n_inputs) ||
-        !mt_cli_rules_load(&j.rules, c) || !mt_redact_open(&redact, c))
+    if (!mt_output_check(c->output, c->force, c->inputs, c->n_inputs))
+        goto out;
+    status = mt_cli_rules_load(&j.rules, c);
+    if (status != MT_EXIT_OK)
+        goto out;
+    status = MT_EXIT_FAILED;
+    if (!mt_redact_open(&redact, c))
         goto out;
     j.load.redact = redact;
     if (!diagnose(&j))

@@ -46,7 +46,7 @@ static int begin(struct report *r)
     struct mt_diagnose_opts o = {.rules = &r->rules.rules,
                                  .conf = r->run.conf,
                                  .logs = &r->run.logs,
-                                 .framework = r->c->framework,
+                                 .framework = r->rules.framework,
                                  .only_device = r->c->device,
                                  .capacity = r->c->capacity,
                                  .verify = r->c->verify,
@@ -187,9 +187,13 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
         goto out;
     }
     /* Output path, rules and settings are checked before the inputs are read. */
-    if (!mt_output_check(path, c->force, c->inputs, c->n_inputs) ||
-        !mt_cli_rules_load(&r.rules, c) || !mt_redact_open(&r.redact, c) ||
-        !mt_run_inputs_load(&r.run, c) || !begin(&r))
+    if (!mt_output_check(path, c->force, c->inputs, c->n_inputs))
+        goto out;
+    status = mt_cli_rules_load(&r.rules, c);
+    if (status != MT_EXIT_OK)
+        goto out;
+    status = MT_EXIT_FAILED;
+    if (!mt_redact_open(&r.redact, c) || !mt_run_inputs_load(&r.run, c, &r.rules) || !begin(&r))
         goto out;
     if (!mt_redact_conf(r.redact, r.run.conf)) {
         mt_say("out of memory; raise --max-memory");

@@ -58,7 +58,8 @@ static uint32_t classes_of(const char *name)
     return classes;
 }
 
-static bool wanted_fix(const struct mt_cli *c, const struct mt_fix_rule *r)
+static bool wanted_fix(const struct mt_cli *c, const struct mt_framework_rules *known,
+                       const struct mt_fix_rule *r)
 {
     if (c->n_inputs > 0)
         return is_named(c, r);
@@ -66,7 +67,8 @@ static bool wanted_fix(const struct mt_cli *c, const struct mt_fix_rule *r)
         return false;
     if (c->phase != NULL && (r->phases & classes_of(c->phase)) == 0)
         return false;
-    return c->framework < 0 || (r->frameworks & (UINT64_C(1) << c->framework)) != 0;
+    return c->framework == NULL ||
+           (r->frameworks & MT_FW_BIT(mt_framework_find(known, c->framework))) != 0;
 }
 
 static bool wanted_phase(const struct mt_cli *c, const struct mt_phase_rule *r)
@@ -79,10 +81,9 @@ static bool wanted_phase(const struct mt_cli *c, const struct mt_phase_rule *r)
     }
     if (c->phase != NULL && (r->phase == NULL || strcmp(r->phase, c->phase) != 0))
         return false;
-    if (c->framework < 0)
+    if (c->framework == NULL)
         return true;
-    return r->framework != NULL &&
-           strcmp(r->framework, mt_framework_id((enum mt_framework)c->framework)) == 0;
+    return r->framework != NULL && strcmp(r->framework, c->framework) == 0;
 }
 
 static void phase_words(uint32_t mask, char *buf, size_t cap)
@@ -159,7 +160,7 @@ static void fix_text(struct mt_out *o, const struct mt_fix_rule *r, int width)
     mt_puts(o, "  ");
     put(o, r->card.title);
     mt_putc(o, '\n');
-    mt_rules_field(o, "for", mt_fix_frameworks_words(r->frameworks, words, sizeof words), width);
+    mt_rules_field(o, "for", r->for_words, width);
     phase_words(r->phases, words, sizeof words);
     mt_rules_field(o, "phases", words, width);
     card_text(o, &r->card, width);
@@ -293,7 +294,7 @@ static void names_text(const struct mt_cli *c, const struct mt_rules *r, struct 
         bool any = false;
         for (uint32_t i = 0; i < mt_fix_rules_count(r->fixes) && !any; i++) {
             const struct mt_fix_rule *rule = mt_fix_rule_at(r->fixes, i);
-            any = wanted_fix(c, rule) && rule_uses(rule, name);
+            any = wanted_fix(c, r->frameworks, rule) && rule_uses(rule, name);
         }
         if (!any)
             continue;
@@ -316,7 +317,7 @@ static void rules_text(const struct mt_cli *c, const struct mt_rules *r, struct 
                 phase_text(o, mt_phase_rule_at(r->phases, i), width);
         mt_rules_roles_text(c, r->roles, o, width);
         for (uint32_t i = 0; i < n; i++)
-            if (wanted_fix(c, mt_fix_rule_at(r->fixes, i)))
+            if (wanted_fix(c, r->frameworks, mt_fix_rule_at(r->fixes, i)))
                 fix_text(o, mt_fix_rule_at(r->fixes, i), width);
         names_text(c, r, o, width);
         return;
@@ -325,11 +326,11 @@ static void rules_text(const struct mt_cli *c, const struct mt_rules *r, struct 
     if (c->phase == NULL)
         mt_rules_roles_text(c, r->roles, o, width);
     for (uint32_t i = 0; i < n; i++)
-        shown += wanted_fix(c, mt_fix_rule_at(r->fixes, i));
+        shown += wanted_fix(c, r->frameworks, mt_fix_rule_at(r->fixes, i));
     mt_putf(o, "\n%u fix rules%s\n", (unsigned)shown,
             c->all ? "" : " that can be advised (--all lists the others too)");
     for (uint32_t i = 0; i < n; i++)
-        if (wanted_fix(c, mt_fix_rule_at(r->fixes, i)))
+        if (wanted_fix(c, r->frameworks, mt_fix_rule_at(r->fixes, i)))
             fix_text(o, mt_fix_rule_at(r->fixes, i), width);
 }
 
@@ -395,13 +396,12 @@ static void card_json(struct mt_jsonw *w, const struct mt_fix_card *card)
 static void fix_json(struct mt_out *o, const struct mt_fix_rule *r)
 {
     struct mt_jsonw w;
-    char words[600];
     mt_jw_init(&w, o, false);
     mt_jw_open(&w, '{');
     mt_jw_ks(&w, "rule", "fix");
     mt_jw_ks(&w, "id", r->id);
     mt_jw_ks(&w, "kind", mt_fix_kind_name(r->kind));
-    mt_jw_ks(&w, "frameworks", mt_fix_frameworks_words(r->frameworks, words, sizeof words));
+    mt_jw_ks(&w, "frameworks", r->for_words);
     mt_jw_key(&w, "phases");
     mt_jw_open(&w, '[');
     for (int i = 0; i < MT_FIX_CLASS_COUNT; i++)
@@ -466,7 +466,7 @@ static void rules_json(const struct mt_cli *c, const struct mt_rules *r, struct 
     if (c->all || c->n_inputs > 0)
         mt_rules_roles_json(c, r->roles, o);
     for (uint32_t i = 0; i < mt_fix_rules_count(r->fixes); i++)
-        if (wanted_fix(c, mt_fix_rule_at(r->fixes, i)))
+        if (wanted_fix(c, r->frameworks, mt_fix_rule_at(r->fixes, i)))
             fix_json(o, mt_fix_rule_at(r->fixes, i));
 }
 
@@ -524,8 +524,10 @@ enum mt_exit mt_cmd_rules(const struct mt_cli *c)
     struct mt_output out;
     enum mt_exit status = MT_EXIT_FAILED;
 
-    if (!mt_cli_rules_load(&r, c))
+    status = mt_cli_rules_load(&r, c);
+    if (status != MT_EXIT_OK)
         return status;
+    status = MT_EXIT_FAILED;
     if (!known_words(c, &r.rules)) {
         mt_cli_rules_done(&r);
         return MT_EXIT_USAGE;

@@ -1,7 +1,6 @@
 /* cmdline.c -- the command line that a report shows: what has a say in its content, quoted for a
  * shell. */
 #include "cli/options.h"
-#include "analysis/setup/framework.h"
 #include "parser/base/text.h"
 
 #include <stdio.h>
@@ -74,10 +73,10 @@ static void add_option(struct mt_text *t, const struct mt_cli *c, const struct m
         add_quoted(t, o->choices[*(const int *)now]);
         return;
     case MT_OPT_FRAMEWORK:
-        if (*(const int *)now < 0)
+        if (*(const char *const *)now == NULL)
             return;
         add_quoted(t, name);
-        add_quoted(t, mt_framework_id((enum mt_framework) * (const int *)now));
+        add_quoted(t, *(const char *const *)now);
         return;
     case MT_OPT_ORDINAL:
         if (*(const int32_t *)now == *(const int32_t *)def)

@@ -27,11 +27,14 @@ static void value_words(struct mt_out *o, const struct mt_option *p)
         for (size_t i = 0; p->choices[i] != NULL; i++, space = " ")
             mt_putf(o, "%s%s", space, p->choices[i]);
     } else if (p->type == MT_OPT_FRAMEWORK) {
-        for (int i = 0; i < MT_FW_COUNT; i++)
-            if (mt_framework_id((enum mt_framework)i) != NULL) {
-                mt_putf(o, "%s%s", space, mt_framework_id((enum mt_framework)i));
-                space = " ";
-            }
+        struct mt_framework_rules *rules = NULL; /* the built-in ones */
+        if (mt_framework_rules_load(&rules, NULL, 0, NULL, NULL) == MT_OK)
+            for (int i = 0; i < mt_framework_count(rules); i++)
+                if (mt_framework_is_main(rules, i)) {
+                    mt_putf(o, "%s%s", space, mt_framework_at(rules, i)->id);
+                    space = " ";
+                }
+        mt_framework_rules_free(rules);
     }
 }
 

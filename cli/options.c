@@ -1,7 +1,6 @@
 /* options.c -- the option table and its parser. */
 #include "cli/options.h"
 
-#include "analysis/setup/framework.h"
 #include "parser/base/mem.h"
 
 #include <stdio.h>
@@ -245,29 +244,6 @@ static int set_choice(const struct mt_option *o, int *out, const char *value, st
     return 0;
 }
 
-static int set_framework(const struct mt_option *o, int *out, const char *value, struct mt_err *err)
-{
-    const char *ids[MT_FW_COUNT + 1];
-    struct mt_nearest near = {.word = value};
-    char words[400], hint[64] = "";
-    size_t n = 0;
-    *out = mt_framework_find(value);
-    if (*out >= 0)
-        return 1;
-    for (int i = 0; i < MT_FW_COUNT; i++)
-        if (mt_framework_id((enum mt_framework)i) != NULL) {
-            ids[n++] = mt_framework_id((enum mt_framework)i);
-            mt_nearest_offer(&near, ids[n - 1]);
-        }
-    ids[n] = NULL;
-    list_words(words, sizeof words, ids);
-    if (near.best != NULL)
-        snprintf(hint, sizeof hint, " (did you mean %s?)", near.best);
-    mt_fail(err, MT_EINPUT, "--%s: unknown framework '%s'%s; known are %s", o->name, value, hint,
-            words);
-    return 0;
-}
-
 static int set_number(const struct mt_option *o, void *field, const char *value, struct mt_err *err)
 {
     uint64_t n = 0, most = o->type == MT_OPT_ORDINAL   ? INT32_MAX
@@ -324,6 +300,7 @@ static int set(struct mt_cli *c, const struct mt_option *o, const char *value, s
     switch (o->type) {
     case MT_OPT_FLAG: *(bool *)field = true; return 1;
     case MT_OPT_TEXT:
+    case MT_OPT_FRAMEWORK:
     case MT_OPT_FILE:
         if (value[0] == '\0' && o->type == MT_OPT_FILE) {
             mt_fail(err, MT_EINPUT, "--%s: the file name is empty", o->name);
@@ -334,7 +311,6 @@ static int set(struct mt_cli *c, const struct mt_option *o, const char *value, s
     case MT_OPT_FILES:
     case MT_OPT_TEXTS: return add_string(o, field, value, err);
     case MT_OPT_CHOICE: return set_choice(o, field, value, err);
-    case MT_OPT_FRAMEWORK: return set_framework(o, field, value, err);
     case MT_OPT_ORDINAL:
     case MT_OPT_BYTES:
     case MT_OPT_COUNT:

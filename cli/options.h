@@ -11,7 +11,7 @@ enum mt_option_type {
     MT_OPT_FILES,     /* struct mt_strings: may be given several times */
     MT_OPT_TEXTS,     /* the same, no file names */
     MT_OPT_CHOICE,    /* int: index into choices */
-    MT_OPT_FRAMEWORK, /* int: enum mt_framework */
+    MT_OPT_FRAMEWORK, /* const char *: an id, checked when the rules are known */
     MT_OPT_ORDINAL,   /* int32_t, 0 or more */
     MT_OPT_BYTES,     /* uint64_t: "80GiB" */
     MT_OPT_COUNT,     /* uint64_t: "250M" */

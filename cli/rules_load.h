@@ -8,9 +8,10 @@
 struct mt_cli_rules {
     struct mt_rules rules;
     char *overlay; /* text of the --rules file; NULL = none */
+    int framework; /* of --framework; -1 = it is to be detected */
 };
-/* 1 on success; 0 with a message printed */
-int mt_cli_rules_load(struct mt_cli_rules *r, const struct mt_cli *c);
+/* MT_EXIT_OK, or with a message printed what the command returns. */
+enum mt_exit mt_cli_rules_load(struct mt_cli_rules *r, const struct mt_cli *c);
 void mt_cli_rules_done(struct mt_cli_rules *r);
 
 #endif

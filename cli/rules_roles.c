@@ -35,8 +35,7 @@ bool mt_rules_wants_role(const struct mt_cli *c, const struct mt_role_rule *r)
     /* A frame has its role in whatever phase it occurs. */
     if (!named || (c->n_inputs == 0 && c->phase != NULL))
         return false;
-    return c->framework < 0 ||
-           strcmp(r->framework, mt_framework_id((enum mt_framework)c->framework)) == 0;
+    return c->framework == NULL || strcmp(r->framework, c->framework) == 0;
 }
 
 static void one_text(struct mt_out *o, const struct mt_role_rule *r, int width)
@@ -109,7 +108,7 @@ void mt_rules_roles_text(const struct mt_cli *c, const struct mt_role_rules *rul
         if (mt_rules_wants_role(c, mt_role_rule_at(rules, i)))
             one_text(o, mt_role_rule_at(rules, i), width);
     }
-    if (c->framework < 0 && c->phase == NULL && (c->n_inputs == 0 || asks_for(c, "roles")))
+    if (c->framework == NULL && c->phase == NULL && (c->n_inputs == 0 || asks_for(c, "roles")))
         vocabularies(rules, o, width);
 }
 

@@ -45,7 +45,7 @@ static int read_log(struct mt_run_inputs *r, const char *input, const char *memb
     struct mt_err err;
     enum mt_rc rc;
     memset(&err, 0, sizeof err);
-    rc = mt_log_read(&log, src, &err);
+    rc = mt_log_read(&log, src, mt_framework_log_packages(r->logs.rules), &err);
     if (rc < 0 || (log.facts.n == 0 && !keep_empty)) {
         mt_log_done(&log);
         return rc < 0 ? -1 : 0;
@@ -138,17 +138,19 @@ static int load_args(struct mt_run_inputs *r, const char *text)
     return 0;
 }
 
-int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c)
+int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c,
+                       const struct mt_cli_rules *rules)
 {
     struct mt_err err;
     memset(&err, 0, sizeof err);
     mt_mem_limit(c->limits.max_memory);
-    if (mt_runconf_new(&r->conf, &err) < 0) {
+    r->logs.rules = rules->rules.frameworks;
+    if (mt_runconf_new(&r->conf, rules->rules.frameworks, &err) < 0) {
         mt_say_err(NULL, &err);
         return 0;
     }
-    if (c->framework >= 0) {
-        r->conf->framework = c->framework;
+    if (rules->framework >= 0) {
+        r->conf->framework = rules->framework;
         r->conf->forced = true;
     }
     for (int i = 0; i < c->configs.n; i++)

@@ -6,14 +6,17 @@
 #include "analysis/log/diagnose.h"
 #include "analysis/setup/settings.h"
 #include "cli/cli.h"
+#include "cli/rules_load.h"
 
 struct mt_run_inputs {
     struct mt_logs logs;
     struct mt_runconf *conf;
     bool cut; /* a log broke off */
 };
-/* Reads the files of the options. 1 on success; 0 with a message printed. */
-int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c);
+/* Reads the files of the options. rules have to outlive r. 1 on success; 0 with a message printed.
+ */
+int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c,
+                       const struct mt_cli_rules *rules);
 void mt_run_inputs_done(struct mt_run_inputs *r);
 
 /* For mt_input_opts.text: arg is a struct mt_run_inputs. Keeps the log when it says something about

@@ -11,11 +11,6 @@
 
 #define N_TOP 3
 
-/* Backends exclude each other in one run, and so do engines: seeing one tells that rules of the
- * others cannot apply. */
-#define BACKENDS (MT_FIX_FW_FSDP | MT_FIX_FW_ARCHON | 1ull << MT_FW_MEGATRON)
-#define ENGINES                                                                                    \
-    (1ull << MT_FW_VLLM | 1ull << MT_FW_SGLANG | 1ull << MT_FW_NANOVLLM | 1ull << MT_FW_MINISGL)
 #define TRAINING_CLASSES                                                                           \
     (1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_BACKWARD |                   \
      1u << MT_FIX_GRAD_CLIP | 1u << MT_FIX_OPTIMIZER)
@@ -24,10 +19,13 @@
 
 struct pick {
     const struct mt_advice_query *q;
+    const struct mt_framework_rules *fw;
+    uint64_t engines;    /* of those that occur */
     uint64_t main, seen; /* bits of the framework and of everything that occurs */
-    enum mt_fix_column column;
-    uint32_t role;    /* enum mt_fix_role of the phase; 0 = not known */
-    uint32_t classes; /* those whose remedies may have evidence */
+    mt_fw column;        /* of order.json */
+    bool is_plain;       /* the column is that of jobs without a framework */
+    uint32_t role;       /* enum mt_fix_role of the phase; 0 = not known */
+    uint32_t classes;    /* those whose remedies may have evidence */
     struct mt_advice *out;
     uint32_t n, n_top;
     bool nomem;
@@ -68,16 +66,6 @@ enum mt_fix_class mt_advice_class(const struct mt_advice_query *q)
         coarse = sub;
     return coarse != 0 ? (enum mt_fix_class)(coarse - 1) : MT_FIX_CLASS_COUNT;
 }
-
-/* Column + 1; 0 = the column of plain PyTorch. */
-static const uint8_t column_of[MT_FW_COUNT] = {
-    [MT_FW_VERL] = MT_FIX_COL_VERL + 1,         [MT_FW_AREAL] = MT_FIX_COL_AREAL + 1,
-    [MT_FW_RELAX] = MT_FIX_COL_RELAX + 1,       [MT_FW_SLIME] = MT_FIX_COL_RELAX + 1,
-    [MT_FW_MEGATRON] = MT_FIX_COL_RELAX + 1,    [MT_FW_OPENRLHF] = MT_FIX_COL_OPENRLHF + 1,
-    [MT_FW_TRL] = MT_FIX_COL_TRL + 1,           [MT_FW_NEMORL] = MT_FIX_COL_NEMORL + 1,
-    [MT_FW_SKYRL] = MT_FIX_COL_SKYRL + 1,       [MT_FW_ROLL] = MT_FIX_COL_ROLL + 1,
-    [MT_FW_PRIME_RL] = MT_FIX_COL_PRIME_RL + 1, [MT_FW_SWIFT] = MT_FIX_COL_SWIFT + 1,
-};
 
 static bool has_any_frame(const struct mt_trace *t, const struct mt_fix_pair *frames, uint32_t n)
 {
@@ -133,33 +121,6 @@ static bool has_setting(const struct mt_trace *t, const struct mt_fix_pair *s)
     return false;
 }
 
-static uint64_t components(const struct mt_advice_query *q)
-{
-    static const struct {
-        uint64_t bit;
-        struct mt_fix_pair frame;
-    } by_frame[] = {
-        {MT_FIX_FW_ARCHON, {"areal/experimental/engine/archon_engine.py", ""}},
-        {MT_FIX_FW_ARCHON, {"areal/experimental/models/archon/", ""}},
-        {MT_FIX_FW_MEMORY_SAVER, {"torch_memory_saver/", ""}},
-    };
-    const struct mt_frameworks *fw = q->fw;
-    uint64_t seen = 0;
-    for (int f = 1; f < MT_FW_COUNT; f++) {
-        if (fw->frames[f] > 0 || (int)fw->main == f || (int)fw->engine == f)
-            seen |= 1ull << f;
-    }
-    if (fw->fsdp1 || fw->fsdp2)
-        seen |= MT_FIX_FW_FSDP;
-    if (fw->megatron_core)
-        seen |= 1ull << MT_FW_MEGATRON;
-    for (size_t i = 0; i < sizeof by_frame / sizeof by_frame[0]; i++) {
-        if (mt_trace_has_frame(q->trace, by_frame[i].frame.a, by_frame[i].frame.b))
-            seen |= by_frame[i].bit;
-    }
-    return seen;
-}
-
 static bool was_given(const struct pick *p, const char *id)
 {
     for (uint32_t i = 0; i < p->n; i++) {
@@ -209,8 +170,8 @@ static bool is_on(const struct mt_runconf *conf, const struct mt_fix_line *l)
 static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, uint32_t classes)
 {
     uint64_t fits = 0, named[3] = {0, 0, 0}, free_for_all = 0;
-    uint64_t who[3] = {p->main, p->seen & ENGINES, MT_FIX_FW_PYTORCH};
-    int n_who = p->column == MT_FIX_COL_PYTORCH && !mt_framework_is_program(p->q->fw->main) ? 3 : 1;
+    uint64_t who[3] = {p->main, p->engines, MT_FW_BIT(mt_framework_plain(p->fw))};
+    int n_who = p->is_plain && !mt_framework_is_program(p->fw, p->q->fw->main) ? 3 : 1;
 
     for (uint32_t i = 0; i < card->n_set; i++) {
         const struct mt_fix_line *l = &card->set[i];
@@ -238,14 +199,12 @@ static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, 
 
 static bool applies(const struct pick *p, const struct mt_fix_rule *r)
 {
-    uint64_t family[2] = {BACKENDS, ENGINES};
-
     if (!r->offered || (r->unless_components & p->seen) != 0)
         return false;
-    if ((r->frameworks & (p->main | (p->seen & ENGINES) | MT_FIX_FW_LIBRARY)) == 0)
+    if ((r->frameworks & (p->main | p->engines | mt_framework_kind(p->fw, MT_FWK_LIBRARY))) == 0)
         return false;
-    for (int i = 0; i < 2; i++) {
-        uint64_t want = r->backends & family[i], seen = p->seen & family[i];
+    for (const uint64_t *family = mt_framework_families(p->fw); *family != 0; family++) {
+        uint64_t want = r->backends & *family, seen = p->seen & *family;
         if (want != 0 && seen != 0 && (want & seen) == 0)
             return false;
     }
@@ -318,7 +277,7 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
     p->n++;
 }
 
-static void offer_column(struct pick *p, enum mt_fix_class class, enum mt_fix_column col)
+static void offer_column(struct pick *p, enum mt_fix_class class, mt_fw col)
 {
     uint32_t n;
     const struct mt_fix_step *step = mt_fix_order(p->q->rules, class, col, &n);
@@ -329,16 +288,15 @@ static void offer_column(struct pick *p, enum mt_fix_class class, enum mt_fix_co
 static void offer_row(struct pick *p, enum mt_fix_class class)
 {
     /* no trainer that would have settings for it */
-    bool engine_first = p->q->engine_failed && p->column == MT_FIX_COL_PYTORCH;
+    bool engine_first = p->q->engine_failed && p->is_plain;
     if (!engine_first)
         offer_column(p, class, p->column);
-    if ((p->seen >> MT_FW_VLLM & 1) != 0)
-        offer_column(p, class, MT_FIX_COL_VLLM);
-    if ((p->seen >> MT_FW_SGLANG & 1) != 0)
-        offer_column(p, class, MT_FIX_COL_SGLANG);
+    for (int f = 1; f < mt_framework_count(p->fw); f++)
+        if ((p->engines >> f & 1) != 0)
+            offer_column(p, class, (mt_fw)f);
     if (engine_first)
         offer_column(p, class, p->column);
-    offer_column(p, class, MT_FIX_COL_GENERIC);
+    offer_column(p, class, MT_FW_NONE);
 }
 
 /* Rules that fit the class without standing in its row: the framework's own first. */
@@ -349,7 +307,8 @@ static void offer_rest(struct pick *p, enum mt_fix_class class)
         for (uint32_t i = 0; i < n; i++) {
             const struct mt_fix_rule *r = mt_fix_rule_at(p->q->rules, i);
             bool own = (r->frameworks & p->main) != 0;
-            bool engine_only = !own && (r->frameworks & MT_FIX_FW_LIBRARY) == 0;
+            bool engine_only =
+                !own && (r->frameworks & mt_framework_kind(p->fw, MT_FWK_LIBRARY)) == 0;
             uint32_t classes = judges_itself(p, &r->card) ? p->classes : 1u << class;
             if ((r->phases & classes) == 0 || r->kind > MT_FIX_TIP || own != (pass == 0))
                 continue;
@@ -383,10 +342,12 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     struct pick p = {.q = q, .out = out};
     uint32_t n_first;
 
-    p.main = q->fw->main > MT_FW_NONE ? 1ull << q->fw->main : 0;
-    p.seen = components(q);
-    p.column = column_of[q->fw->main] != 0 ? (enum mt_fix_column)(column_of[q->fw->main] - 1)
-                                           : MT_FIX_COL_PYTORCH;
+    p.fw = mt_fix_rules_frameworks(q->rules);
+    p.main = q->fw->main != MT_FW_NONE ? MT_FW_BIT(q->fw->main) : 0;
+    p.seen = mt_frameworks_seen(q->fw);
+    p.engines = p.seen & mt_framework_kind(p.fw, MT_FWK_ENGINE);
+    p.column = mt_fix_column(q->rules, q->fw->main);
+    p.is_plain = p.column == mt_framework_plain(p.fw);
     p.role = model_of[q->phase];
     if (q->leak)
         offer_row(&p, MT_FIX_LEAK);

@@ -130,8 +130,7 @@ enum mt_rc mt_fix_parse_line(const struct mt_fix_parse *p, const cJSON *obj, str
     if (rc == MT_OK)
         rc = mt_fix_get_text(p, obj, "note", MT_FIX_OPTIONAL, &l->note);
     if (rc == MT_OK)
-        rc = mt_fix_get_mask(p, obj, "frameworks", false, mt_fix_framework_find, "a framework",
-                             &l->frameworks);
+        rc = mt_fix_get_frameworks(p, obj, "frameworks", false, &l->frameworks);
     if (rc == MT_OK)
         rc = mt_fix_get_mask(p, obj, "phases", false, mt_fix_class_bit, "a phase class", &phases);
     if (rc == MT_OK)

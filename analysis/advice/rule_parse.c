@@ -123,6 +123,42 @@ uint64_t mt_fix_class_bit(const char *s)
     return 0;
 }
 
+enum mt_rc mt_fix_framework(const struct mt_fix_parse *p, const char *id, const char *field,
+                            uint64_t *bit)
+{
+    int f = mt_framework_find(p->fw, id);
+    char name[64], ids[400];
+    if (f <= MT_FW_NONE)
+        return mt_fix_bad(p, field,
+                          "\"%s\" is not a framework, library or component; there are %s. A row in "
+                          "\"frameworks\" adds one",
+                          mt_printable(name, sizeof name, id, strlen(id)),
+                          mt_framework_ids(p->fw, false, ids, sizeof ids));
+    *bit = MT_FW_BIT(f);
+    return MT_OK;
+}
+
+enum mt_rc mt_fix_get_frameworks(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                                 bool required, uint64_t *out)
+{
+    const cJSON *list, *c;
+    uint32_t n;
+    enum mt_rc rc = get_list(p, obj, field, required, &list, &n);
+    *out = 0;
+    if (rc == MT_OK && list != NULL && n == 0)
+        return mt_fix_bad(p, field, "is empty");
+    cJSON_ArrayForEach(c, list)
+    {
+        uint64_t bit = 0;
+        if (rc == MT_OK && !cJSON_IsString(c))
+            rc = mt_fix_bad(p, field, "a list of texts is expected");
+        if (rc == MT_OK)
+            rc = mt_fix_framework(p, c->valuestring, field, &bit);
+        *out |= bit;
+    }
+    return rc;
+}
+
 enum mt_rc mt_fix_get_mask(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
                            bool required, mt_fix_bit bit, const char *what, uint64_t *out)
 {
@@ -373,7 +409,7 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
         "current",      "saving",      "no_saving",      "group",          NULL};
     static const char *const kinds[] = {"setting", "tip", "capture", "reference", NULL};
     static const char *const statuses[] = {"OK", "MOVED", "PARTIAL", "WRONG", "NOOP", "DOC", NULL};
-    static const char framework[] = "a framework, library or component";
+    char words[600];
     uint64_t phases = 0;
     int kind = 0, status = 0;
     enum mt_rc rc;
@@ -387,8 +423,7 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
     if (rc == MT_OK)
         rc = mt_fix_check_fields(p, obj, known);
     if (rc == MT_OK)
-        rc = mt_fix_get_mask(p, obj, "framework", true, mt_fix_framework_find, framework,
-                             &r->frameworks);
+        rc = mt_fix_get_frameworks(p, obj, "framework", true, &r->frameworks);
     if (rc == MT_OK)
         rc = mt_fix_get_word(p, obj, "kind", kinds, &kind);
     if (rc == MT_OK)
@@ -422,11 +457,9 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
         rc = mt_fix_get_pairs(p, obj, "needs_frame", "file", "function", true, &r->needs_frames,
                               &r->n_needs_frames);
     if (rc == MT_OK)
-        rc = mt_fix_get_mask(p, obj, "unless_component", false, mt_fix_framework_find, framework,
-                             &r->unless_components);
+        rc = mt_fix_get_frameworks(p, obj, "unless_component", false, &r->unless_components);
     if (rc == MT_OK)
-        rc = mt_fix_get_mask(p, obj, "backend", false, mt_fix_framework_find, framework,
-                             &r->backends);
+        rc = mt_fix_get_frameworks(p, obj, "backend", false, &r->backends);
     if (rc == MT_OK)
         rc = get_texts(p, obj, "instead_of", &r->instead_of, &r->n_instead_of);
     if (rc == MT_OK)
@@ -437,6 +470,11 @@ enum mt_rc mt_fix_parse_rule(struct mt_fix_parse *p, const cJSON *obj, struct mt
     r->status = (enum mt_fix_status)status;
     r->phases = (uint32_t)phases;
     rc = parse_variants(p, obj, r);
+    if (rc == MT_OK) {
+        mt_framework_mask_words(p->fw, r->frameworks, words, sizeof words);
+        r->for_words = mt_arena_strndup(p->arena, words, strlen(words));
+        rc = r->for_words != NULL ? MT_OK : mt_fix_nomem(p);
+    }
     return rc == MT_OK ? check_rule(p, r) : rc;
 }
 

@@ -11,6 +11,7 @@ struct mt_fix_parse {
     const char *file;       /* for messages; lives as long as the rules */
     const char *where;      /* "rule V01", "entry 3" */
     struct mt_err *err;
+    const struct mt_framework_rules *fw;
     void *names;                /* for mt_metric_exists() */
     struct mt_expr_list *exprs; /* compiled ones, freed with the rules */
     bool lasting;               /* the strings of the nodes live as long as the rules */
@@ -61,6 +62,12 @@ enum mt_rc mt_fix_get_text(const struct mt_fix_parse *p, const cJSON *obj, const
 /* A list of names as bits; `what` is said of a name that is none. */
 enum mt_rc mt_fix_get_mask(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
                            bool required, mt_fix_bit bit, const char *what, uint64_t *out);
+/* A framework of that id as a bit; MT_EINPUT lists which there are. */
+enum mt_rc mt_fix_framework(const struct mt_fix_parse *p, const char *id, const char *field,
+                            uint64_t *bit);
+/* A list of frameworks as bits. */
+enum mt_rc mt_fix_get_frameworks(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                                 bool required, uint64_t *out);
 /* The index in `words`, which end with NULL. */
 enum mt_rc mt_fix_get_word(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
                            const char *const *words, int *out);

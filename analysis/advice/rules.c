@@ -23,7 +23,10 @@ struct mt_fix_rules {
     struct mt_runconf *settings; /* for the names of settings in expressions */
     MT_VEC(struct mt_fix_rule) rule;
     const char *overlay; /* its name; NULL = none */
-    struct order_cell order[MT_FIX_CLASS_COUNT][MT_FIX_COL_COUNT];
+    const struct mt_framework_rules *fw;
+    /* by framework; MT_FW_NONE is "generic" */
+    struct order_cell order[MT_FIX_CLASS_COUNT][MT_FW_MAX];
+    uint64_t columns; /* that have a cell */
 };
 
 static const struct {
@@ -71,62 +74,6 @@ const char *mt_fix_syntax_name(enum mt_fix_syntax s)
     return name[s];
 }
 
-/* What is no enum mt_framework. */
-static const struct {
-    uint64_t bit;
-    const char *id, *words;
-} libraries[] = {
-    {MT_FIX_FW_PYTORCH, "pytorch", "PyTorch"},
-    {MT_FIX_FW_NCCL, "nccl", "NCCL"},
-    {MT_FIX_FW_LIGER, "liger", "Liger"},
-    {MT_FIX_FW_BITSANDBYTES, "bitsandbytes", "bitsandbytes"},
-    {MT_FIX_FW_TORCHAO, "torchao", "torchao"},
-    {MT_FIX_FW_LORA, "lora", "LoRA"},
-    {MT_FIX_FW_ALL, "all", "any job"},
-    {MT_FIX_FW_FSDP, "fsdp", "FSDP"},
-    {MT_FIX_FW_ARCHON, "archon", "Archon"},
-    {MT_FIX_FW_MEMORY_SAVER, "torch_memory_saver", "torch_memory_saver"},
-};
-#define N_LIBRARIES (sizeof libraries / sizeof libraries[0])
-
-uint64_t mt_fix_framework_find(const char *id)
-{
-    int f;
-    for (size_t i = 0; i < N_LIBRARIES; i++) {
-        if (mt_rule_same(libraries[i].id, id))
-            return libraries[i].bit;
-    }
-    f = mt_framework_find(id);
-    return f > MT_FW_NONE ? 1ull << f : 0;
-}
-
-static void add_word(char *buf, size_t cap, size_t *n, const char *word)
-{
-    int k;
-    if (*n >= cap)
-        return;
-    k = snprintf(buf + *n, cap - *n, "%s%s", *n > 0 ? ", " : "", word);
-    if (k > 0)
-        *n += (size_t)k;
-}
-
-char *mt_fix_frameworks_words(uint64_t mask, char *buf, size_t cap)
-{
-    size_t n = 0;
-    if (cap == 0)
-        return buf;
-    buf[0] = 0;
-    for (int f = 1; f < MT_FW_COUNT; f++) {
-        if ((mask >> f & 1) != 0)
-            add_word(buf, cap, &n, mt_framework_words((enum mt_framework)f));
-    }
-    for (size_t i = 0; i < N_LIBRARIES; i++) {
-        if ((mask & libraries[i].bit) != 0)
-            add_word(buf, cap, &n, libraries[i].words);
-    }
-    return buf;
-}
-
 uint32_t mt_fix_rules_count(const struct mt_fix_rules *r) { return r->rule.n; }
 
 const struct mt_fix_rule *mt_fix_rule_at(const struct mt_fix_rules *r, uint32_t i)
@@ -148,13 +95,26 @@ const struct mt_fix_rule *mt_fix_rule_find(const struct mt_fix_rules *r, const c
 }
 
 const struct mt_fix_step *mt_fix_order(const struct mt_fix_rules *r, enum mt_fix_class c,
-                                       enum mt_fix_column col, uint32_t *n)
+                                       mt_fw column, uint32_t *n)
 {
     *n = 0;
-    if (c >= MT_FIX_CLASS_COUNT || col >= MT_FIX_COL_COUNT)
+    if (c >= MT_FIX_CLASS_COUNT || column >= MT_FW_MAX)
         return NULL;
-    *n = r->order[c][col].n;
-    return r->order[c][col].step;
+    *n = r->order[c][column].n;
+    return r->order[c][column].step;
+}
+
+mt_fw mt_fix_column(const struct mt_fix_rules *r, mt_fw main)
+{
+    const struct mt_framework *row = mt_framework_at(r->fw, main);
+    mt_fw column = row->order_as != MT_FW_NONE ? row->order_as : main;
+    bool own = main != MT_FW_NONE && row->kind != MT_FWK_ENGINE && (r->columns >> column & 1) != 0;
+    return own ? column : mt_framework_plain(r->fw);
+}
+
+const struct mt_framework_rules *mt_fix_rules_frameworks(const struct mt_fix_rules *r)
+{
+    return r->fw;
 }
 
 /* Adds the rules of one file. Built-in rules must be new; an overlay's rule takes the place of the
@@ -190,7 +150,7 @@ static enum mt_rc add_rules(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
 static enum mt_rc load_builtin(struct mt_fix_rules *r, const char *name, struct mt_err *err)
 {
     static const char *const keys[] = {"schema_version", "fixes", NULL};
-    struct mt_fix_parse p = {&r->arena, name, "the file", err, r->settings, &r->exprs, true};
+    struct mt_fix_parse p = {&r->arena, name, "the file", err, r->fw, r->settings, &r->exprs, true};
     cJSON *root;
     const cJSON *list;
     enum mt_rc rc = mt_rule_json(name, &root, err);
@@ -209,7 +169,8 @@ static enum mt_rc load_overlay(struct mt_fix_rules *r, const char *text, size_t 
 {
     static const char *const keys[] = {"schema_version", "phases",    "roles", "vocabularies",
                                        "fixes",          "libraries", NULL};
-    struct mt_fix_parse p = {&r->arena, r->overlay, "the file", err, r->settings, &r->exprs, false};
+    struct mt_fix_parse p = {&r->arena, r->overlay,  "the file", err,
+                             r->fw,     r->settings, &r->exprs,  false};
     const cJSON *list;
     cJSON *dom;
     enum mt_rc rc = mt_json_text(&dom, text, len, r->overlay, err);
@@ -294,28 +255,32 @@ static enum mt_rc parse_cell(struct mt_fix_rules *r, const struct mt_fix_parse *
 
 static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *row)
 {
-    /* "class", then the columns in the order of enum mt_fix_column */
-    static const char *const known[] = {
-        "class", "verl",     "areal", "relax",   "openrlhf", "trl",    "nemorl",  "skyrl",
-        "roll",  "prime_rl", "swift", "pytorch", "vllm",     "sglang", "generic", NULL};
     const cJSON *id = mt_rule_field(row, "class"), *c;
     int class = cJSON_IsString(id) ? mt_fix_class_find(id->valuestring) : -1;
-    enum mt_rc rc = mt_fix_check_fields(p, row, known);
-
-    if (rc != MT_OK)
-        return rc;
+    enum mt_rc rc;
     if (class < 0)
         return mt_fix_bad(p, "class", "is missing or no phase class");
-    for (int col = 0; col < (int)MT_FIX_COL_COUNT; col++) {
-        c = mt_rule_field(row, known[col + 1]);
-        if (c == NULL)
+    cJSON_ArrayForEach(c, row)
+    {
+        uint64_t column = 0;
+        int at = 0;
+        if (c == id)
             continue;
-        rc = parse_cell(r, p, c, (uint32_t) class, &r->order[class][col]);
+        rc = strcmp(c->string, "generic") == 0
+                 ? MT_OK
+                 : mt_fix_framework(p, c->string, "names a framework as column", &column);
+        while (column >> at > 1)
+            at++;
+        if (rc == MT_OK && p->lasting && (r->order[class][at].step != NULL))
+            rc = mt_fix_bad(p, c->string, "is there twice for class %s", classes[class].id);
+        if (rc == MT_OK)
+            rc = parse_cell(r, p, c, (uint32_t) class, &r->order[class][at]);
         if (rc != MT_OK) {
             mt_err_context(p->err, "while reading %s, class %s, column %s", p->file,
-                           classes[class].id, known[col + 1]);
+                           classes[class].id, c->string);
             return rc;
         }
+        r->columns |= MT_FW_BIT(at);
     }
     return MT_OK;
 }
@@ -323,7 +288,8 @@ static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
 static enum mt_rc load_order(struct mt_fix_rules *r, const char *name, struct mt_err *err)
 {
     static const char *const keys[] = {"schema_version", "order", NULL};
-    struct mt_fix_parse p = {&r->arena, name, "the table", err, r->settings, &r->exprs, true};
+    struct mt_fix_parse p = {&r->arena, name,        "the table", err,
+                             r->fw,     r->settings, &r->exprs,   true};
     cJSON *root;
     const cJSON *list, *c;
     enum mt_rc rc = mt_rule_json(name, &root, err);
@@ -358,8 +324,9 @@ static enum mt_rc check_references(const struct mt_fix_rules *r, struct mt_err *
     return MT_OK;
 }
 
-enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, size_t overlay_len,
-                             const char *overlay_name, struct mt_err *err)
+enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framework_rules *fw,
+                             const char *overlay, size_t overlay_len, const char *overlay_name,
+                             struct mt_err *err)
 {
     struct mt_fix_rules *r = mt_calloc(1, sizeof *r);
     const char *name = NULL;
@@ -368,7 +335,8 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, siz
     *out = NULL;
     if (r == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory while loading the fix rules");
-    rc = mt_runconf_new(&r->settings, err);
+    r->fw = fw;
+    rc = mt_runconf_new(&r->settings, fw, err);
     if (rc != MT_OK)
         goto out;
     for (const struct mt_rule_file *f = mt_rule_files; f->name != NULL; f++) {

@@ -11,6 +11,7 @@
 
 #include "analysis/base/expr.h"
 #include "analysis/facts/analysis.h"
+#include "analysis/setup/framework.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -136,7 +137,8 @@ struct mt_fix_card {
 
 struct mt_fix_rule {
     const char *id;
-    uint64_t frameworks; /* MT_FIX_FW_* and 1 << enum mt_framework */
+    uint64_t frameworks;   /* bits MT_FW_BIT() */
+    const char *for_words; /* "verl, AReaL" of them */
     enum mt_fix_kind kind;
     uint32_t phases; /* 1 << enum mt_fix_class */
     struct mt_fix_card card;
@@ -173,40 +175,6 @@ struct mt_fix_rule {
     const char *file; /* where it was defined: "fixes/verl.json" or the overlay's name */
 };
 
-/* Libraries and components that are no enum mt_framework. */
-#define MT_FIX_FW_PYTORCH (1ull << 40)
-#define MT_FIX_FW_NCCL (1ull << 41)
-#define MT_FIX_FW_LIGER (1ull << 42)
-#define MT_FIX_FW_BITSANDBYTES (1ull << 43)
-#define MT_FIX_FW_TORCHAO (1ull << 44)
-#define MT_FIX_FW_LORA (1ull << 45)
-#define MT_FIX_FW_ALL (1ull << 46)
-#define MT_FIX_FW_LIBRARY (127ull << 40) /* any of the above: applies to every job */
-#define MT_FIX_FW_FSDP (1ull << 50)
-#define MT_FIX_FW_ARCHON (1ull << 51)
-#define MT_FIX_FW_MEMORY_SAVER (1ull << 52)
-/* "verl", "AReaL, slime" of a mask into buf, always terminated; returns buf. */
-char *mt_fix_frameworks_words(uint64_t mask, char *buf, size_t cap);
-uint64_t mt_fix_framework_find(const char *id); /* 0 when unknown */
-
-/* Columns of order.json. */
-enum mt_fix_column {
-    MT_FIX_COL_VERL,
-    MT_FIX_COL_AREAL,
-    MT_FIX_COL_RELAX,
-    MT_FIX_COL_OPENRLHF,
-    MT_FIX_COL_TRL,
-    MT_FIX_COL_NEMORL,
-    MT_FIX_COL_SKYRL,
-    MT_FIX_COL_ROLL,
-    MT_FIX_COL_PRIME_RL,
-    MT_FIX_COL_SWIFT,
-    MT_FIX_COL_PYTORCH, /* no framework was recognised */
-    MT_FIX_COL_VLLM,
-    MT_FIX_COL_SGLANG,
-    MT_FIX_COL_GENERIC,
-    MT_FIX_COL_COUNT
-};
 struct mt_fix_step {
     uint32_t rule;
     const struct mt_fix_card *card;
@@ -215,17 +183,23 @@ struct mt_fix_step {
 struct mt_fix_rules;
 /* Loads the embedded rules and, when overlay != NULL, the "fixes" array of that JSON text
  * (overlay_name for messages): a rule with a known id replaces, others append. MT_EINPUT names
- * file, rule and field. */
-enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const char *overlay, size_t overlay_len,
-                             const char *overlay_name, struct mt_err *err);
+ * file, rule and field. fw has to outlive the rules. */
+enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framework_rules *fw,
+                             const char *overlay, size_t overlay_len, const char *overlay_name,
+                             struct mt_err *err);
 void mt_fix_rules_free(struct mt_fix_rules *r); /* NULL is fine */
 uint32_t mt_fix_rules_count(const struct mt_fix_rules *r);
 /* 0 .. count-1, in file order */
 const struct mt_fix_rule *mt_fix_rule_at(const struct mt_fix_rules *r, uint32_t i);
 /* NULL when unknown */
 const struct mt_fix_rule *mt_fix_rule_find(const struct mt_fix_rules *r, const char *id);
-/* The rules to try for a class, in order. */
+/* The rules to try for a class, in order; column: a framework, MT_FW_NONE = "generic". */
 const struct mt_fix_step *mt_fix_order(const struct mt_fix_rules *r, enum mt_fix_class c,
-                                       enum mt_fix_column col, uint32_t *n);
+                                       mt_fw column, uint32_t *n);
+/* The column for jobs of a framework: its own or the one that it shares, else that of jobs without
+ * a framework. */
+mt_fw mt_fix_column(const struct mt_fix_rules *r, mt_fw main);
+/* What the rules' frameworks are. */
+const struct mt_framework_rules *mt_fix_rules_frameworks(const struct mt_fix_rules *r);
 
 #endif

@@ -275,8 +275,8 @@ static void sync(struct mt_expect_work *k)
                   largest == bucket ? " (the largest tensor fills one alone)" : "");
 }
 
-/* Where verl moves parameters and optimizer state out between the phases, a rollout should have
- * none of them. */
+/* Where a framework moves parameters and optimizer state out between its phases, a rollout should
+ * have none of them. */
 static void moved_out(struct mt_expect_work *k, const struct mt_frameworks *fw)
 {
     static const struct {
@@ -286,9 +286,9 @@ static void moved_out(struct mt_expect_work *k, const struct mt_frameworks *fw)
     for (size_t i = 0; i < sizeof moved / sizeof *moved; i++) {
         struct mt_expect *e;
         struct mt_runconf_hit hit;
-        if (fw->main != MT_FW_VERL || k->conf == NULL ||
-            !mt_runconf_find(k->conf, moved[i].setting, &hit) || hit.is_default ||
-            !mt_runconf_is_true(hit.value))
+        if ((mt_framework_at(fw->rules, fw->main)->traits & MT_FWT_OFFLOADS) == 0 ||
+            k->conf == NULL || !mt_runconf_find(k->conf, moved[i].setting, &hit) ||
+            hit.is_default || !mt_runconf_is_true(hit.value))
             continue;
         e = mt_expect_row(k, moved[i].role, highest(k, MT_ROLLS_OUT, moved[i].role));
         if (e == NULL)

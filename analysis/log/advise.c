@@ -29,46 +29,51 @@ static bool on_windows(const struct mt_log_place *place)
     return false;
 }
 
+static bool names_file(const struct mt_log *log, const char *word)
+{
+    for (uint32_t k = 0; k < log->paths.n; k++)
+        if (strstr(log->paths.p[k].path, word) != NULL)
+            return true;
+    return false;
+}
+
 /* The trainer's backend, where the names of its files say it and only one of them is named:
  * "verl/workers/fsdp_workers.py". */
 static void of_paths(struct mt_frameworks *fw, const struct mt_logs *logs)
 {
-    bool fsdp = false, megatron = false;
-    for (uint32_t i = 0; i < logs->files.n; i++) {
-        const struct mt_log *log = &logs->files.p[i].log;
-        for (uint32_t k = 0; k < log->paths.n; k++) {
-            fsdp = fsdp || strstr(log->paths.p[k].path, "fsdp") != NULL;
-            megatron = megatron || strstr(log->paths.p[k].path, "megatron") != NULL;
-        }
+    uint64_t named = 0;
+    for (int f = 1; f < mt_framework_count(fw->rules); f++) {
+        const char *word = mt_framework_at(fw->rules, f)->in_log_files;
+        for (uint32_t i = 0; word[0] != '\0' && i < logs->files.n; i++)
+            if (names_file(&logs->files.p[i].log, word))
+                named |= MT_FW_BIT(f);
     }
-    fw->fsdp2 = fw->fsdp2 || (fsdp && !megatron && !fw->fsdp1);
-    fw->megatron_core = fw->megatron_core || (megatron && !fsdp);
+    for (int f = 1; named != 0 && (named & (named - 1)) == 0 && f < mt_framework_count(fw->rules);
+         f++)
+        if ((named & ~fw->seen) >> f & 1) {
+            fw->seen |= named;
+            fw->parts |= mt_framework_at(fw->rules, f)->parts;
+        }
 }
 
 /* The engine that a line of this kind comes from. */
-static enum mt_framework engine_of(enum mt_log_kind k)
+static mt_fw engine_of(const struct mt_framework_rules *r, enum mt_log_kind k)
 {
-    if (k == MT_LOG_CUMEM_OOM || k == MT_LOG_SLEEP || k == MT_LOG_POOL_REFUSED ||
-        (k >= MT_LOG_VLLM_WEIGHTS && k <= MT_LOG_VLLM_MEASURE))
-        return MT_FW_VLLM;
-    return k == MT_LOG_SAVER_OOM || (k >= MT_LOG_SGLANG_WEIGHTS && k <= MT_LOG_SGLANG_NO_KV)
-               ? MT_FW_SGLANG
-               : MT_FW_NONE;
+    return mt_framework_of_log_line(r, mt_log_kind_name(k));
 }
 
 /* The engine of the job: the failed line's, else its traceback's, else the one that other lines
  * come from, where it is one. */
-static enum mt_framework job_engine(const struct mt_logs *logs, const struct mt_log_fact *f,
-                                    const struct mt_log_place *place)
+static mt_fw job_engine(const struct mt_framework_rules *r, const struct mt_logs *logs,
+                        const struct mt_log_fact *f, const struct mt_log_place *place)
 {
-    enum mt_framework one = engine_of(f->kind);
-    if (one == MT_FW_NONE &&
-        place != NULL) /* SGLang calls vLLM's helpers, never the other way round */
-        one = place->fw.frames[MT_FW_SGLANG] != 0 ? MT_FW_SGLANG : place->fw.engine;
+    mt_fw one = engine_of(r, f->kind);
+    if (one == MT_FW_NONE && place != NULL) /* one that calls another's helpers, not that one */
+        one = mt_framework_top(r, place->fw.frames, mt_framework_kind(r, MT_FWK_ENGINE));
     for (uint32_t i = 0; one == MT_FW_NONE && i < logs->files.n; i++) {
         const struct mt_log *log = &logs->files.p[i].log;
         for (uint32_t k = 0; k < log->facts.n; k++) {
-            enum mt_framework e = engine_of(log->facts.p[k].kind);
+            mt_fw e = engine_of(r, log->facts.p[k].kind);
             if (e != MT_FW_NONE && one != MT_FW_NONE && e != one)
                 return MT_FW_NONE;
             one = e != MT_FW_NONE ? e : one;
@@ -79,15 +84,16 @@ static enum mt_framework job_engine(const struct mt_logs *logs, const struct mt_
 
 /* The failure is in the engine's own code: the innermost file of a known program is the engine's,
  * not a trainer's that calls it. */
-static bool is_engines(const struct mt_log_fact *f, const struct mt_log_place *place)
+static bool is_engines(const struct mt_framework_rules *r, const struct mt_log_fact *f,
+                       const struct mt_log_place *place)
 {
-    if (engine_of(f->kind) != MT_FW_NONE)
+    if (engine_of(r, f->kind) != MT_FW_NONE)
         return true;
     for (uint32_t i = place != NULL ? place->stack->frames.n : 0; i-- > 0;) {
         const char *file = place->stack->frames.p[i].file;
-        enum mt_framework fw = mt_framework_of_path(file, strlen(file));
+        mt_fw fw = mt_framework_of_path(r, file, strlen(file));
         if (fw != MT_FW_NONE)
-            return fw == MT_FW_VLLM || fw == MT_FW_SGLANG;
+            return mt_framework_at(r, fw)->kind == MT_FWK_ENGINE;
     }
     return false;
 }
@@ -187,6 +193,7 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs,
                        const struct mt_logdiag_opts *o, const struct mt_log_fact *f,
                        const struct mt_log_place *place)
 {
+    const struct mt_framework_rules *r = logs->rules;
     struct mt_frameworks fw;
     struct mt_advice_query q = {
         .rules = o->fixes, .fw = &fw, .phase = d->phase, .sub = d->sub, .conf = o->conf};
@@ -200,21 +207,23 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs,
     memset(&fw, 0, sizeof fw);
     if (place != NULL)
         fw = place->fw;
+    fw.rules = r;
     q.trace = place != NULL ? place->trace : NULL;
     if (o->framework >= 0 || place == NULL)
-        fw.main = o->framework >= 0 ? (enum mt_framework)o->framework : MT_FW_NONE;
-    fw.engine = job_engine(logs, f, place);
-    if (fw.engine == MT_FW_SGLANG)
-        fw.frames[MT_FW_VLLM] = 0;
+        fw.main = o->framework >= 0 ? (mt_fw)o->framework : MT_FW_NONE;
+    fw.engine = job_engine(r, logs, f, place);
+    for (int i = 1; i < mt_framework_count(r); i++) /* helpers of another engine */
+        if (mt_framework_at(r, fw.engine)->drives >> i & 1)
+            fw.frames[i] = 0;
     of_paths(&fw, logs);
     q.of_log = true;
     q.others_hold =
         d->cause == MT_LC_FOREIGN && f->kind == MT_LOG_TORCH_OOM &&
-        (!is_engines(f, place) ||
+        (!is_engines(r, f, place) ||
          d->phase == MT_PH_ROLLOUT_LOAD); /* weights are no matter of the engine's share */
     q.oom =
         f->kind == MT_LOG_TORCH_OOM || (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM);
-    q.engine_failed = f->kind != MT_LOG_VLLM_MEASURE && is_engines(f, place);
+    q.engine_failed = f->kind != MT_LOG_VLLM_MEASURE && is_engines(r, f, place);
     q.sleeps = mt_logs_have(logs, MT_LOG_CUMEM_OOM) || mt_logs_have(logs, MT_LOG_SAVER_OOM) ||
                mt_logs_have(logs, MT_LOG_SLEEP);
     if (q.engine_failed && q.phase == MT_PH_UNATTRIBUTED)

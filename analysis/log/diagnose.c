@@ -86,98 +86,53 @@ bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind)
     return mt_logs_count(l, kind) != 0;
 }
 
-/* The framework that gives its processes such a name: "WorkerDict" of "(WorkerDict pid=7)". */
-static enum mt_framework of_name(const char *who)
+static int program(const struct mt_framework_rules *r, const uint64_t n[MT_FW_MAX])
 {
-    static const struct {
-        const char *name;
-        enum mt_framework fw;
-    } names[] = {
-        {"WorkerDict", MT_FW_VERL},
-        {"TaskRunner", MT_FW_VERL},
-        {"main_task", MT_FW_VERL},
-        {"AgentLoopWorker", MT_FW_VERL},
-        {"vLLMHttpServer", MT_FW_VERL},
-        {"SGLangHttpServer", MT_FW_VERL},
-        {"MegatronTrainRayActor", MT_FW_SLIME},
-        {"FSDPTrainRayActor", MT_FW_SLIME},
-        {"SGLangEngine", MT_FW_SLIME},
-        {"RolloutManager", MT_FW_SLIME},
-        {"LLMRayActor", MT_FW_OPENRLHF},
-        {"ActorModelRayActor", MT_FW_OPENRLHF},
-        {"CriticModelRayActor", MT_FW_OPENRLHF},
-        {"ReferenceModelRayActor", MT_FW_OPENRLHF},
-        {"RewardModelRayActor", MT_FW_OPENRLHF},
-        {"PolicyModelActor", MT_FW_OPENRLHF},
-        {"CriticModelActor", MT_FW_OPENRLHF},
-        {"ReferenceModelActor", MT_FW_OPENRLHF},
-        {"RewardModelActor", MT_FW_OPENRLHF},
-        {"DTensorPolicyWorker", MT_FW_NEMORL},
-        {"MegatronPolicyWorker", MT_FW_NEMORL},
-        {"VllmGenerationWorker", MT_FW_NEMORL},
-        {"VllmAsyncGenerationWorker", MT_FW_NEMORL},
-        {"FSDPPolicyWorkerBase", MT_FW_SKYRL},
-        {"FSDPCriticWorkerBase", MT_FW_SKYRL},
-        {"FSDPRefWorkerBase", MT_FW_SKYRL},
-        {"MegatronPolicyWorkerBase", MT_FW_SKYRL},
-        {"MegatronCriticWorkerBase", MT_FW_SKYRL},
-        {"MegatronRefWorkerBase", MT_FW_SKYRL},
-        {"skyrl_entrypoint", MT_FW_SKYRL},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t n = strlen(names[i].name);
-        const char *rest = who + n;
-        if (strncmp(who, names[i].name, n) == 0 &&
-            (*rest == '\0' || strcmp(rest, "V2") == 0 || strcmp(rest, "Async") == 0))
-            return names[i].fw; /* "MegatronPolicyWorkerBase" is another's */
-    }
-    return MT_FW_NONE;
-}
-
-static int program(const uint64_t n[MT_FW_COUNT])
-{
-    enum mt_framework f = mt_framework_program(n);
+    mt_fw f = mt_framework_program(r, n);
     return f != MT_FW_NONE ? (int)f : -1;
 }
 
 /* Files that lines name, and where there are none, the names of the processes. */
-static int framework_of(const struct mt_log_file *files, uint32_t n_files)
+static int framework_of(const struct mt_framework_rules *r, const struct mt_log_file *files,
+                        uint32_t n_files)
 {
-    uint64_t n[MT_FW_COUNT] = {0};
+    uint64_t n[MT_FW_MAX] = {0};
     int best;
     for (uint32_t i = 0; i < n_files; i++) {
         const struct mt_log *log = &files[i].log;
         for (uint32_t k = 0; k < log->paths.n; k++) {
             const char *path = log->paths.p[k].path;
-            enum mt_framework f = mt_framework_of_path(path, strlen(path));
-            n[f] += mt_framework_runs_in(f, path, strlen(path)) ? log->paths.p[k].n : 0;
+            mt_fw f = mt_framework_of_path(r, path, strlen(path));
+            n[f] += mt_framework_runs_in(r, f, path, strlen(path)) ? log->paths.p[k].n : 0;
         }
     }
-    best = program(n);
+    best = program(r, n);
     for (uint32_t i = 0; best < 0 && i < n_files; i++)
         for (uint32_t k = 0; k < files[i].log.facts.n; k++)
-            n[of_name(files[i].log.facts.p[k].who)]++;
-    return best >= 0 ? best : program(n);
+            n[mt_framework_of_process(r, files[i].log.facts.p[k].who)]++;
+    return best >= 0 ? best : program(r, n);
 }
 
-int mt_logs_framework(const struct mt_logs *l) { return framework_of(l->files.p, l->files.n); }
+int mt_logs_framework(const struct mt_logs *l)
+{
+    return framework_of(l->rules, l->files.p, l->files.n);
+}
 
 bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clash *out)
 {
+    const struct mt_framework_rules *r = l->rules;
     const struct mt_log_file *a = &l->files.p[of];
     uint64_t size = capacity_in(&a->log, -1);
-    int fw = framework_of(a, 1);
+    int fw = framework_of(r, a, 1);
     memset(out, 0, sizeof *out);
     for (uint32_t i = 0; i < l->files.n; i++) {
         const struct mt_log_file *b = &l->files.p[i];
-        int fw_b = framework_of(b, 1);
+        int fw_b = framework_of(r, b, 1);
         uint64_t size_b = capacity_in(&b->log, -1);
         out->file = i;
-        if (i != of && fw >= 0 && fw_b >= 0 && fw != fw_b &&
-            !((fw == MT_FW_SLIME || fw == MT_FW_RELAX) &&
-              (fw_b == MT_FW_SLIME || fw_b == MT_FW_RELAX))) {
-            out->here = mt_framework_words((enum mt_framework)fw);
-            out->there = mt_framework_words((enum mt_framework)fw_b);
+        if (i != of && fw >= 0 && fw_b >= 0 && !mt_framework_alike(r, fw, fw_b)) {
+            out->here = mt_framework_at(r, fw)->words;
+            out->there = mt_framework_at(r, fw_b)->words;
             return true;
         }
         if (i != of && size != UINT64_MAX && size_b != UINT64_MAX && other_size(size, size_b)) {
@@ -431,7 +386,7 @@ static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs,
     struct mt_log_place place, *at = NULL;
     bool ok = true;
     if (f->stack != 0) {
-        ok = mt_logdiag_place(&place, &log->stacks.p[f->stack - 1], o->phases);
+        ok = mt_logdiag_place(&place, logs->rules, &log->stacks.p[f->stack - 1], o->phases);
         at = ok ? &place : NULL;
     }
     if (ok) {

@@ -17,7 +17,8 @@ struct mt_log_file {
     struct mt_log log;
 };
 struct mt_logs {
-    MT_VEC(struct mt_log_file) files; /* in the order they were given */
+    const struct mt_framework_rules *rules; /* that they are read by; NULL = none is known */
+    MT_VEC(struct mt_log_file) files;       /* in the order they were given */
 };
 void mt_logs_done(struct mt_logs *l);
 uint64_t mt_logs_facts(const struct mt_logs *l);
@@ -90,7 +91,7 @@ struct mt_logdiag {
 struct mt_logdiag_opts {
     const struct mt_fix_rules *fixes;
     const struct mt_phase_rules *phases; /* for tracebacks; NULL = they are not looked at */
-    int framework;                       /* enum mt_framework that is known, -1 = not */
+    int framework;                       /* that is known, -1 = not */
     bool expandable;                     /* expandable_segments is known to be on */
     const struct mt_runconf *conf;       /* for conditions about settings; NULL = not known */
 };
@@ -141,8 +142,8 @@ struct mt_log_place {
     const struct mt_log_stack *stack; /* it */
 };
 /* log/place.c. false = out of memory, and nothing to release. */
-bool mt_logdiag_place(struct mt_log_place *out, const struct mt_log_stack *s,
-                      const struct mt_phase_rules *rules);
+bool mt_logdiag_place(struct mt_log_place *out, const struct mt_framework_rules *fw,
+                      const struct mt_log_stack *s, const struct mt_phase_rules *rules);
 void mt_logdiag_place_done(struct mt_log_place *p);
 
 /* log/advise.c: what may be advised on the failure `f`, into d->advice. place: of its traceback;

@@ -23,8 +23,8 @@ static int build(struct mt_builder *b, const struct mt_log_stack *s, mt_stack_id
     return ok;
 }
 
-bool mt_logdiag_place(struct mt_log_place *out, const struct mt_log_stack *s,
-                      const struct mt_phase_rules *rules)
+bool mt_logdiag_place(struct mt_log_place *out, const struct mt_framework_rules *fw,
+                      const struct mt_log_stack *s, const struct mt_phase_rules *rules)
 {
     static const struct mt_limits limits = MT_LIMITS_DEFAULT;
     struct mt_builder *b;
@@ -39,7 +39,7 @@ bool mt_logdiag_place(struct mt_log_place *out, const struct mt_log_stack *s,
     b = out->trace != NULL ? mt_builder_new(out->trace, &limits) : NULL;
     ok = b != NULL && build(b, s, &id);
     mt_builder_free(b);
-    ok = ok && mt_frameworks_detect(out->trace, &out->fw);
+    ok = ok && mt_frameworks_detect(fw, out->trace, &out->fw);
     if (ok && rules != NULL) {
         ok = mt_phaser_new(&p, rules, out->trace, NULL) >= 0;
         if (ok)

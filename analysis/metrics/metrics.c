@@ -101,6 +101,12 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     yes(m, MT_METRIC_has_cpp_frames, cpp);
 }
 
+static bool uses(const struct mt_frameworks *fw, const char *id)
+{
+    int f = mt_framework_find(fw->rules, id);
+    return f > MT_FW_NONE && (fw->engine == f || fw->frames[f] != 0);
+}
+
 static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
 {
     const struct mt_frameworks *fw = m->fw;
@@ -112,16 +118,16 @@ static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
         trains = trains || r->sub == MT_PH_BACKWARD || r->sub == MT_PH_RECOMPUTE ||
                  r->sub == MT_PH_OPTIMIZER || r->sub == MT_PH_OPTIM_STATE_INIT;
     }
-    yes(m, MT_METRIC_uses_fsdp1, fw->fsdp1);
-    yes(m, MT_METRIC_uses_fsdp2, fw->fsdp2);
-    yes(m, MT_METRIC_uses_megatron, fw->megatron_core || fw->main == MT_FW_MEGATRON);
-    yes(m, MT_METRIC_uses_vllm, fw->engine == MT_FW_VLLM || fw->frames[MT_FW_VLLM] != 0);
-    yes(m, MT_METRIC_uses_sglang, fw->engine == MT_FW_SGLANG || fw->frames[MT_FW_SGLANG] != 0);
+    yes(m, MT_METRIC_uses_fsdp1, (fw->parts & MT_PART_FSDP1) != 0);
+    yes(m, MT_METRIC_uses_fsdp2, (fw->parts & MT_PART_FSDP2) != 0);
+    yes(m, MT_METRIC_uses_megatron, mt_frameworks_have(fw, MT_PART_CORE));
+    yes(m, MT_METRIC_uses_vllm, uses(fw, "vllm"));
+    yes(m, MT_METRIC_uses_sglang, uses(fw, "sglang"));
     yes(m, MT_METRIC_first_state,
         m->d->roles.made && m->d->roles.state_before == 0 &&
             m->d->roles.alloc_bytes[MT_ROLE_OPTIM_STATE] != 0);
     yes(m, MT_METRIC_several_gpus, mt_has_several_gpus(a, m->conf));
-    yes(m, MT_METRIC_recomputes, fw->checkpointing);
+    yes(m, MT_METRIC_recomputes, (fw->parts & MT_PART_CHECKPOINTING) != 0);
     yes(m, MT_METRIC_trains, trains);
     yes(m, MT_METRIC_sleeps, sleeps);
 }

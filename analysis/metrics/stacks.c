@@ -16,7 +16,9 @@ bool mt_has_several_gpus(const struct mt_analysis *a, const struct mt_runconf *c
     uint32_t used = 0;
     for (uint32_t i = 0; i < a->devices.n; i++)
         used += a->devices.p[i].kind == MT_DEV_CUDA && a->devices.p[i].live_peak >= USED;
-    return used > 1 || fw->ddp || fw->fsdp1 || fw->fsdp2 || fw->deepspeed || fw->megatron_core ||
+    return used > 1 ||
+           (fw->parts &
+            (MT_PART_DDP | MT_PART_FSDP1 | MT_PART_FSDP2 | MT_PART_ZERO | MT_PART_CORE)) != 0 ||
            mt_run_world(conf) > 1 ||
            (a->trace != NULL &&
             (a->trace->meta.rank >= 0 || mt_trace_has_frame(a->trace, "torch/distributed/", "") ||

@@ -36,10 +36,10 @@ struct mt_rule_code {
 enum mt_rule_flag {
     /* came with --rules: wins over a built-in rule for the same file and function */
     MT_RF_OVERLAY = 1,
-    MT_RF_SLIME = 2, /* slime or Relax: a log-prob pass inside the actor's training */
-    MT_RF_TRL = 4,   /* TRL, ms-swift: generation, rewards and log-probs run inside training_step;
-                        prime-rl: set-up inside train() */
-    MT_RF_TRL_LOGP = 8, /* TRL's log-prob function, which the loss calls as well */
+    MT_RF_LOG_PROBS = 2, /* MT_FWT_LOG_PROBS: a log-prob pass inside the actor's training */
+    /* MT_FWT_PASSES_IN_STEP, MT_FWT_SET_UP_IN_STEP: what runs inside a training step */
+    MT_RF_IN_STEP = 4,
+    MT_RF_IN_LOSS = 8, /* the loss calls it as well: then it is the training step itself */
     /* what runs below the function runs without gradients, by a with block that no frame shows */
     MT_RF_NO_GRAD = 16,
     MT_RF_LAST_CALL = 32 /* only from one line of it: struct mt_phase_rule.last_call */
@@ -47,6 +47,7 @@ enum mt_rule_flag {
 
 struct mt_phase_rules {
     struct mt_arena arena;
+    const struct mt_framework_rules *fw;
     MT_VEC(struct mt_phase_rule) rule; /* [0] is no rule */
     MT_VEC(struct mt_rule_code) code;
 };

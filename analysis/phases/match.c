@@ -56,10 +56,10 @@ static bool gives_way(const struct mt_phase_rules *r, uint32_t outer, uint32_t r
     if (now == MT_PH_ROLLOUT_PROFILE) /* warming up ends with the graphs */
         return inner == MT_PH_ROLLOUT_GRAPH;
     if (now == MT_PH_TRAIN_ACTOR &&
-        (flags & r->code.p[outer].flags & MT_RF_SLIME)) /* train_actor computes them itself */
+        (flags & r->code.p[outer].flags & MT_RF_LOG_PROBS)) /* train_actor computes them itself */
         return mt_phase_is(inner, MT_LOGP);
     /* called from training_step */
-    return mt_phase_is(now, MT_TRAINS) && !mt_phase_is(inner, MT_TRAINS) && (flags & MT_RF_TRL);
+    return mt_phase_is(now, MT_TRAINS) && !mt_phase_is(inner, MT_TRAINS) && (flags & MT_RF_IN_STEP);
 }
 
 /* The outermost coarse marker decides, but for these: the inner one wins. Called from the outermost
@@ -73,7 +73,7 @@ static void step_coarse(const struct mt_phase_rules *r, struct state *st, const 
     if (rule == 0)
         return;
     inner = mt_rule_phase(r, rule);
-    if ((r->code.p[rule].flags & MT_RF_TRL_LOGP) && (st->flags & MK_LOSS_CALL))
+    if ((r->code.p[rule].flags & MT_RF_IN_LOSS) && (st->flags & MK_LOSS_CALL))
         return; /* the policy's log-probs inside the loss: the training step itself */
     if (r->code.p[rule].flags & MT_RF_NO_GRAD)
         st->flags |= ST_NO_GRAD;

@@ -7,12 +7,13 @@
 #define MT_PHASES_H
 
 #include "analysis/base/phase.h"
+#include "analysis/setup/framework.h"
 
 /* One rule of analysis/rules/phases.json, or one of the built-in methods (certain backward, empty
  * backward, carry, ...). */
 struct mt_phase_rule {
     const char *id;        /* stable: "phase.torch.optim.adam.step", "method.autograd_engine" */
-    const char *framework; /* "verl", "torch", ... */
+    const char *framework; /* id of a framework, or whose code else it is: "torch", "mine" */
     char level;            /* C S M K W O N A (docs/rules-phases.md), or '*' for a method */
     /* as in the file: a phase id, or the name of a container or role marker */
     const char *phase;
@@ -27,9 +28,13 @@ struct mt_phase_rules; /* opaque, immutable after loading */
 
 /* Loads the embedded rules and, when overlay != NULL, the "phases" array of that JSON text
  * (overlay_name for messages): a rule with a known id replaces, others append. MT_EINPUT names
- * file, rule and field. */
-enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const char *overlay, size_t overlay_len,
-                               const char *overlay_name, struct mt_err *err);
+ * file, rule and field. fw has to outlive the rules: what is peculiar to a framework holds for its
+ * rules. */
+enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const struct mt_framework_rules *fw,
+                               const char *overlay, size_t overlay_len, const char *overlay_name,
+                               struct mt_err *err);
+/* What it was loaded with. */
+const struct mt_framework_rules *mt_phase_rules_frameworks(const struct mt_phase_rules *r);
 void mt_phase_rules_free(struct mt_phase_rules *r);
 /* rule indexes are 1 .. count */
 uint32_t mt_phase_rules_count(const struct mt_phase_rules *r);

@@ -51,11 +51,12 @@ enum field {
     F_SOURCE,
     F_GRADIENTS,
     F_LAST_CALL,
+    F_IN_LOSS,
     F_COUNT
 };
-static const char *const field_names[F_COUNT] = {"id",     "framework", "level",    "phase",
-                                                 "file",   "function",  "status",   "note",
-                                                 "source", "gradients", "last_call"};
+static const char *const field_names[F_COUNT] = {"id",     "framework", "level",     "phase",
+                                                 "file",   "function",  "status",    "note",
+                                                 "source", "gradients", "last_call", "in_loss"};
 
 /* One rule file being read. */
 struct file {
@@ -116,7 +117,7 @@ static enum mt_rc read_fields(const struct file *f, int index, const cJSON *obj,
             return refuse_field(f, index, id, m->string,
                                 "is not known; there are id, framework, level, phase, file, "
                                 "function, status, note, source, "
-                                "gradients and last_call");
+                                "gradients, last_call and in_loss");
         if (!cJSON_IsString(m))
             return refuse_field(f, index, id, field_names[k], "has to be a string");
         if (v[k] != NULL)
@@ -181,6 +182,10 @@ static enum mt_rc check_fields(const struct file *f, int index, const char *v[F_
         return refuse_field(
             f, index, id, "last_call",
             "has to be the name of a function that is called, and has a meaning at level C only");
+    if (v[F_IN_LOSS] != NULL && (strcmp(v[F_IN_LOSS], "step") != 0 || v[F_LEVEL][0] != 'C'))
+        return refuse_field(f, index, id, "in_loss",
+                            "has to be \"step\": below a call of the loss it is the training step "
+                            "itself; has a meaning at level C only");
     if (v[F_FILE] != NULL && (strchr(v[F_FILE], '\\') != NULL || v[F_FILE][0] == '/'))
         return refuse_field(f, index, id, "file",
                             "has to be the end of a path, with '/' and without one in front");
@@ -213,20 +218,15 @@ static void compile(const struct file *f, const struct mt_phase_rule *rule,
                     struct mt_rule_code *code)
 {
     int phase = mt_phase_find(rule->phase, strlen(rule->phase));
-    bool is_slime = strcmp(rule->framework, "slime") == 0 || strcmp(rule->framework, "relax") == 0;
-    bool is_trl = strcmp(rule->framework, "trl") == 0 || strcmp(rule->framework, "swift") == 0 ||
-                  strcmp(rule->framework, "prime_rl") == 0;
-    /* a step or loop of theirs calls passes without gradients too */
-    bool is_inside =
-        strcmp(rule->framework, "prime_rl") == 0 ||
-        (phase != MT_PH_INIT && (is_trl || strcmp(rule->framework, "llamafactory") == 0 ||
-                                 strcmp(rule->framework, "torchtune") == 0));
+    uint32_t traits =
+        mt_framework_at(f->r->fw, mt_framework_find(f->r->fw, rule->framework))->traits;
+    bool in_step =
+        (traits & (phase != MT_PH_INIT ? MT_FWT_PASSES_IN_STEP : MT_FWT_SET_UP_IN_STEP)) != 0;
     code->phase = (uint8_t)(phase < 0 || rule->level == 'K' ? MT_PH_NONE : phase);
     code->file_len = (uint16_t)strlen(rule->file_suffix);
-    code->flags = (uint8_t)((f->is_overlay ? MT_RF_OVERLAY : 0) | (is_slime ? MT_RF_SLIME : 0) |
-                            (is_inside ? MT_RF_TRL : 0));
-    if (is_trl && strncmp(rule->function, "_get_per_token_logps", 20) == 0)
-        code->flags |= MT_RF_TRL_LOGP;
+    code->flags = (uint8_t)((f->is_overlay ? MT_RF_OVERLAY : 0) |
+                            ((traits & MT_FWT_LOG_PROBS) != 0 ? MT_RF_LOG_PROBS : 0) |
+                            (in_step ? MT_RF_IN_STEP : 0));
 }
 
 /* Where a rule goes: over the one with its id, or behind the last. */
@@ -286,6 +286,8 @@ static enum mt_rc read_rule(const struct file *f, int index, const cJSON *obj)
         r->code.p[at].flags |= MT_RF_NO_GRAD;
     if (v[F_LAST_CALL] != NULL)
         r->code.p[at].flags |= MT_RF_LAST_CALL;
+    if (v[F_IN_LOSS] != NULL)
+        r->code.p[at].flags |= MT_RF_IN_LOSS;
     return MT_OK;
 }
 
@@ -306,13 +308,15 @@ static enum mt_rc read_root(struct file *f, const cJSON *root)
         } else if (strcmp(m->string, "phases") == 0 && list == NULL) {
             list = m;
         } else if ((strcmp(m->string, "fixes") != 0 && strcmp(m->string, "libraries") != 0 &&
-                    strcmp(m->string, "roles") != 0 && strcmp(m->string, "vocabularies") != 0) ||
+                    strcmp(m->string, "frameworks") != 0 && strcmp(m->string, "settings") != 0 &&
+                    strcmp(m->string, "order") != 0 && strcmp(m->string, "roles") != 0 &&
+                    strcmp(m->string, "vocabularies") != 0) ||
                    !f->is_overlay) { /* the other rules of the same overlay are read elsewhere */
             char printable[96];
             return mt_fail(f->err, MT_EINPUT,
                            "%s: unknown or repeated key \"%s\"; a rule file has schema_version, "
-                           "phases, roles, vocabularies, "
-                           "fixes and libraries",
+                           "frameworks, phases, roles, vocabularies, "
+                           "settings, fixes, order and libraries",
                            f->name,
                            mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
         }
@@ -352,8 +356,9 @@ static enum mt_rc read_builtin(struct file *f)
     return rc;
 }
 
-enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const char *overlay, size_t overlay_len,
-                               const char *overlay_name, struct mt_err *err)
+enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const struct mt_framework_rules *fw,
+                               const char *overlay, size_t overlay_len, const char *overlay_name,
+                               struct mt_err *err)
 {
     struct mt_phase_rules *r = mt_calloc(1, sizeof *r);
     struct file f = {r,   "the built-in phases.json",       0, false,
@@ -364,6 +369,7 @@ enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const char *overlay,
         rc = nomem(err);
         goto out;
     }
+    r->fw = fw;
     for (int i = 0; i < MT_METHOD_COUNT; i++) {
         struct mt_phase_rule *rule = MT_VEC_PUSH(&r->rule);
         struct mt_rule_code *code = MT_VEC_PUSH(&r->code);
@@ -397,6 +403,11 @@ void mt_phase_rules_free(struct mt_phase_rules *r)
     MT_VEC_DONE(&r->rule);
     MT_VEC_DONE(&r->code);
     mt_free(r);
+}
+
+const struct mt_framework_rules *mt_phase_rules_frameworks(const struct mt_phase_rules *r)
+{
+    return r->fw;
 }
 
 uint32_t mt_phase_rules_count(const struct mt_phase_rules *r) { return r->rule.n - 1; }

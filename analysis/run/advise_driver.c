@@ -10,13 +10,10 @@
 
 #define FOREIGN_LEAST (UINT64_C(2) << 30) /* less is what contexts of other ranks take */
 
-static enum mt_framework engine_of(const struct mt_driver_oom *o)
+static mt_fw engine_of(const struct mt_framework_rules *r, const struct mt_driver_oom *o)
 {
-    if (o->who != MT_HOLD_ENGINE || o->library == NULL)
-        return MT_FW_NONE;
-    return strncmp(o->library, "cumem", 5) == 0                 ? MT_FW_VLLM
-           : strncmp(o->library, "torch_memory_saver", 18) == 0 ? MT_FW_SGLANG
-                                                                : MT_FW_NONE;
+    return o->who == MT_HOLD_ENGINE && o->library != NULL ? mt_framework_of_allocator(r, o->library)
+                                                          : MT_FW_NONE;
 }
 
 static void ask_for(struct mt_advice_query *q, const struct mt_driverdiag *j,
@@ -60,8 +57,9 @@ enum mt_rc mt_driverdiag_advise(struct mt_driverdiag *j, const struct mt_fix_rul
     if (rules == NULL || j->kind != MT_DV_OOM)
         return MT_OK;
     memset(&fw, 0, sizeof fw);
-    fw.main = framework >= 0 ? (enum mt_framework)framework : MT_FW_NONE;
-    fw.engine = engine_of(&j->ooms.p[j->oom]);
+    fw.rules = mt_fix_rules_frameworks(rules);
+    fw.main = framework >= 0 ? (mt_fw)framework : MT_FW_NONE;
+    fw.engine = engine_of(fw.rules, &j->ooms.p[j->oom]);
     if (fw.engine != MT_FW_NONE)
         fw.frames[fw.engine] = 1;
     ask_for(&q, j, &j->ooms.p[j->oom]);

@@ -256,16 +256,16 @@ enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t,
     if (a == NULL)
         return nomem(err);
     a->trace = t;
-    if (!mt_frameworks_detect(t, &a->fw)) {
+    if (!mt_frameworks_detect(mt_phase_rules_frameworks(opt->phases), t, &a->fw)) {
         rc = nomem(err);
         goto out;
     }
     if (opt->framework >= 0) {
-        a->fw.main = (enum mt_framework)opt->framework;
+        a->fw.main = (mt_fw)opt->framework;
         a->fw.forced = true;
     } else if (a->fw.main == MT_FW_NONE &&
                mt_runconf_run(opt->conf) >= 0) { /* an engine's process has no frame of it */
-        a->fw.main = (enum mt_framework)mt_runconf_run(opt->conf);
+        a->fw.main = (mt_fw)mt_runconf_run(opt->conf);
         a->fw.by_settings = true;
     }
     rc = mt_phaser_new(&ph, opt->phases, t, err);

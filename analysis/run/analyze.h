@@ -32,7 +32,7 @@ struct mt_analyze_opts {
     const struct mt_phase_rules *phases;
     const struct mt_fix_rules *fixes;
     int32_t only_device; /* --device N; -1 = all */
-    int framework;       /* forced enum mt_framework, -1 = detect */
+    int framework;       /* forced, -1 = detect */
     uint64_t capacity;   /* --capacity, 0 = unknown */
     bool ignore_annotations;
     const struct mt_role_rules *roles; /* roles/rules.h; NULL = the built-in ones */

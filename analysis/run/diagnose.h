@@ -73,7 +73,7 @@ struct mt_diagnose_opts {
     struct mt_runconf *conf;
     /* Logs may be added until finish. NULL = none. Borrowed. */
     const struct mt_logs *logs;
-    int framework;       /* forced enum mt_framework, -1 = detect */
+    int framework;       /* forced, -1 = detect */
     int32_t only_device; /* ordinal of a GPU, -1 = all */
     uint64_t capacity;   /* bytes, 0 = not given */
     bool verify;         /* check the sums of the roles after every event */
@@ -86,7 +86,7 @@ struct mt_diagnosis {
     MT_VEC(struct mt_rank) ranks;
     MT_VEC(struct mt_trace *) drivers; /* traces of driver calls; they are no ranks */
     uint32_t primary;                  /* the rank that speaks; 0 without ranks */
-    int framework;                     /* enum mt_framework that settings and advice are for, -1 */
+    int framework;                     /* that settings and advice are for, -1 */
     enum mt_framework_from framework_from;
     struct mt_driverdiag *driver; /* ledger and verdict; NULL without driver traces */
     const struct mt_logs *logs;   /* NULL = none were read */

@@ -147,31 +147,33 @@ static bool env_lacks(struct match *m, const char *name, const char *part)
 
 static bool runs_engine(const struct match *m, const char *id)
 {
-    int want = mt_framework_find(id);
-    const char *set = mt_runconf_get(m->in->conf, "engine");
+    const struct mt_runconf *conf = m->in->conf;
+    const struct mt_framework_rules *rules = conf != NULL             ? conf->rules
+                                             : m->in->n_analyses != 0 ? m->in->analyses[0]->fw.rules
+                                                                      : NULL;
+    int want = mt_framework_find(rules, id);
+    const char *set = mt_runconf_get(conf, "engine");
     if (set != NULL)
         return same_word(set, id);
     for (uint32_t i = 0; i < m->in->n_analyses; i++)
-        if ((int)m->in->analyses[i]->fw.engine == want)
+        if (m->in->analyses[i]->fw.engine == want)
             return true;
-    for (uint32_t i = 0; m->in->logs != NULL && i < m->in->logs->files.n && want == MT_FW_VLLM;
-         i++) {
+    for (uint32_t i = 0; m->in->logs != NULL && i < m->in->logs->files.n; i++) {
         const struct mt_log *log = &m->in->logs->files.p[i].log;
         for (uint32_t k = 0; k < log->facts.n; k++)
-            if (log->facts.p[k].kind >= MT_LOG_VLLM_WEIGHTS && log->facts.p[k].kind <= MT_LOG_SLEEP)
+            if (want > MT_FW_NONE &&
+                mt_framework_of_log_line(rules, mt_log_kind_name(log->facts.p[k].kind)) == want)
                 return true;
     }
-    /* These have no other one; a job whose keys are the engine's own is the engine. */
-    return m->in->conf != NULL && want == MT_FW_VLLM &&
-           (m->in->conf->framework == MT_FW_TRL || m->in->conf->framework == MT_FW_OPENRLHF ||
-            m->in->conf->framework == MT_FW_SKYRL || m->in->conf->framework == MT_FW_PRIME_RL ||
-            m->in->conf->framework == MT_FW_SWIFT || m->in->conf->framework == MT_FW_VLLM);
+    /* It has no other one; a job whose keys are the engine's own is the engine. */
+    return conf != NULL && want > MT_FW_NONE &&
+           (conf->framework == want || mt_framework_at(rules, conf->framework)->engine == want);
 }
 
 static bool runs_framework(const struct match *m, const char *id)
 {
     return m->in->conf != NULL && m->in->conf->framework >= 0 &&
-           mt_framework_find(id) == m->in->conf->framework;
+           mt_framework_find(m->in->conf->rules, id) == m->in->conf->framework;
 }
 
 static bool fact_holds(struct match *m, const char *name)

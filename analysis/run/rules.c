@@ -7,9 +7,11 @@ enum mt_rc mt_rules_load(struct mt_rules *r, const char *overlay, size_t n, cons
 {
     enum mt_rc rc;
     memset(r, 0, sizeof *r);
-    rc = mt_phase_rules_load(&r->phases, overlay, n, name, err);
+    rc = mt_framework_rules_load(&r->frameworks, overlay, n, name, err);
     if (rc >= 0)
-        rc = mt_fix_rules_load(&r->fixes, overlay, n, name, err);
+        rc = mt_phase_rules_load(&r->phases, r->frameworks, overlay, n, name, err);
+    if (rc >= 0)
+        rc = mt_fix_rules_load(&r->fixes, r->frameworks, overlay, n, name, err);
     if (rc >= 0)
         rc = mt_role_rules_load(&r->roles, overlay, n, name, err);
     if (rc < 0) {
@@ -27,5 +29,6 @@ void mt_rules_done(struct mt_rules *r)
     mt_phase_rules_free(r->phases);
     mt_fix_rules_free(r->fixes);
     mt_role_rules_free(r->roles);
+    mt_framework_rules_free(r->frameworks);
     memset(r, 0, sizeof *r);
 }

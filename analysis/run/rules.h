@@ -10,6 +10,7 @@
 
 /* Const after mt_rules_load(): several diagnoses may read it at once. */
 struct mt_rules {
+    struct mt_framework_rules *frameworks;
     struct mt_phase_rules *phases;
     struct mt_fix_rules *fixes;
     struct mt_role_rules *roles;

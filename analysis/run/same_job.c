@@ -70,6 +70,7 @@ static bool of_snapshot(struct mt_same_job_file *f, const struct mt_trace *t,
     f->rank = t->meta.rank;
     f->pid = t->meta.pid;
     f->host = t->meta.host;
+    f->rules = a->fw.rules;
     f->framework = a->fw.by_settings || a->fw.forced ? MT_FW_NONE : a->fw.main;
     for (uint32_t i = 0; i < a->devices.n; i++) {
         const struct mt_device_analysis *d = &a->devices.p[i];
@@ -87,7 +88,7 @@ static bool of_snapshot(struct mt_same_job_file *f, const struct mt_trace *t,
                 f->work |= UINT64_C(1) << d->phases.p[p].phase;
     }
     f->began_empty = used && !held;
-    f->named_work = mt_framework_is_rl(a->fw.main) ? f->work & ~UNNAMED_WORK : f->work;
+    f->named_work = mt_framework_is_rl(a->fw.rules, a->fw.main) ? f->work & ~UNNAMED_WORK : f->work;
     return place(f);
 }
 
@@ -111,11 +112,6 @@ static bool of_driver(struct mt_same_job_file *f, const struct mt_trace *t)
 }
 
 /* ---- what contradicts ---- */
-
-static bool are_twins(enum mt_framework a, enum mt_framework b)
-{
-    return (a == MT_FW_SLIME || a == MT_FW_RELAX) && (b == MT_FW_SLIME || b == MT_FW_RELAX);
-}
 
 static bool is_known_same(const char *a, const char *b)
 {
@@ -170,8 +166,8 @@ enum mt_same_job_why mt_same_job_contradict(const struct mt_same_job_file *a,
     if (drivers && a->first_ns != 0 && b->first_ns != 0 && !together(a, b) &&
         !is_known_same(a->slurm, b->slurm) && !share_process(a->t->driver, b->t->driver))
         return MT_SAME_TIMES;
-    if (mt_framework_is_rl(a->framework) && mt_framework_is_rl(b->framework) &&
-        a->framework != b->framework && !are_twins(a->framework, b->framework))
+    if (mt_framework_is_rl(a->rules, a->framework) && mt_framework_is_rl(b->rules, b->framework) &&
+        !mt_framework_alike(a->rules, a->framework, b->framework))
         return MT_SAME_FRAMEWORKS;
     return a->rank >= 0 && a->rank == b->rank ? of_one_rank(a, b) : MT_SAME_ONE;
 }

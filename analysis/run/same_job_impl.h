@@ -24,8 +24,9 @@ struct mt_same_job_file {
     size_t folder; /* of it: "runs/a", without parts that say the rank */
     int32_t rank;
     int64_t pid;
-    const char *host, *slurm; /* NULL = not known */
-    enum mt_framework framework;
+    const char *host, *slurm;               /* NULL = not known */
+    const struct mt_framework_rules *rules; /* NULL of a driver's trace */
+    mt_fw framework;
     uint64_t first_ns, last_ns;
     /* 1 << enum mt_phase, training and scoring: what it is there for. Two processes that have one
      * of these in common are not actor and critic, or trainer and engine. */

@@ -105,7 +105,7 @@ static void contradiction(const struct mt_same_job_work *k, struct mt_sentence *
     else if (k->why == MT_SAME_HOSTS)
         mt_words_add(s, " and on %.80s in ", b->host);
     else if (k->why == MT_SAME_FRAMEWORKS)
-        mt_words_add(s, " is of %s, ", mt_framework_words(a->framework));
+        mt_words_add(s, " is of %s, ", mt_framework_at(a->rules, a->framework)->words);
     else if (k->why == MT_SAME_SLURM)
         mt_words_add(s, " is of Slurm job %.40s, ", a->slurm);
     else
@@ -120,7 +120,7 @@ static void contradiction(const struct mt_same_job_work *k, struct mt_sentence *
     if (k->why == MT_SAME_PIDS || k->why == MT_SAME_HOSTS)
         mt_words_add(s, ", and both do the same work");
     else if (k->why == MT_SAME_FRAMEWORKS)
-        mt_words_add(s, " of %s", mt_framework_words(b->framework));
+        mt_words_add(s, " of %s", mt_framework_at(b->rules, b->framework)->words);
     else if (k->why == MT_SAME_SLURM)
         mt_words_add(s, " of %.40s", b->slurm);
     else if (k->why == MT_SAME_TIMES)

@@ -28,6 +28,7 @@ double mt_run_world(const struct mt_runconf *conf)
 static void divide(struct mt_run_shape *s, const struct mt_frameworks *fw,
                    const struct mt_runconf *conf)
 {
+    const struct mt_framework *row = mt_framework_at(fw->rules, fw->main);
     double all = mt_run_world(conf), cp = mt_run_number(conf, "cp"), dp = mt_run_number(conf, "dp");
     s->tp = mt_run_number(conf, "tp");
     s->pp = mt_run_number(conf, "pp");
@@ -45,14 +46,14 @@ static void divide(struct mt_run_shape *s, const struct mt_frameworks *fw,
         s->sharded = s->zero == 3;
         return;
     }
-    s->sharded = s->layout == MT_LAYOUT_SAME && (fw->fsdp1 || fw->fsdp2);
+    s->sharded = s->layout == MT_LAYOUT_SAME && (fw->parts & (MT_PART_FSDP1 | MT_PART_FSDP2)) != 0;
     if (s->layout == MT_LAYOUT_SAME && !s->sharded) {
         s->shards = s->tp = s->pp = 1;
         return;
     }
     if (s->sharded && mt_run_number(conf, "actor_rollout_ref.actor.fsdp_config.fsdp_size") > 0)
         s->shards = mt_run_number(conf, "actor_rollout_ref.actor.fsdp_config.fsdp_size");
-    else if (fw->main == MT_FW_MEGATRON && !mt_run_is_set(conf, "--use-distributed-optimizer"))
+    else if (row->shards_with[0] != '\0' && !mt_run_is_set(conf, row->shards_with))
         s->shards = conf != NULL && conf->any ? 1 : 0;
     else if (dp > 0)
         s->shards = dp * (cp > 0 ? cp : 1); /* context-parallel ranks hold shards too */
@@ -62,8 +63,8 @@ static void divide(struct mt_run_shape *s, const struct mt_frameworks *fw,
         s->shards = all;
     if (s->shards < 1)
         s->shards = 0;
-    if (s->sharded && fw->main == MT_FW_VERL)
-        s->tp = s->pp = 1; /* its FSDP engines have neither */
+    if (s->sharded && (row->traits & MT_FWT_FSDP_ALONE) != 0)
+        s->tp = s->pp = 1;
 }
 
 /* ---- layout and optimizer ---- */
@@ -308,7 +309,7 @@ static void mine(struct mt_run_shape *s, const struct mt_trace *t, const struct 
         return;
     }
     if (split_experts && s->etp <= 0 && s->tp > 1 && s->ep > 1 && conf != NULL &&
-        conf->framework == MT_FW_AREAL) {
+        (mt_framework_at(conf->rules, conf->framework)->traits & MT_FWT_EXPERT_TP) != 0) {
         s->no_mine = "how the experts are divided by tensor parallel is not among the settings";
         return;
     }
@@ -330,17 +331,18 @@ void mt_run_shape_make(struct mt_run_shape *s, const struct mt_trace *t,
 {
     const struct mt_model *m = &s->model;
     struct mt_model_part part;
-    bool core = fw->megatron_core || fw->main == MT_FW_MEGATRON;
+    const struct mt_framework *row = mt_framework_at(fw->rules, fw->main);
+    bool core = mt_frameworks_have(fw, MT_PART_CORE);
     memset(s, 0, sizeof *s);
-    mt_model_make(&s->model, conf, (int)fw->main, core);
+    mt_model_make(&s->model, conf, row, core);
     mt_optim_make(&s->optim, t, fw, conf);
     s->params_on_host =
         !core && (mt_run_is_set(conf, "offload_policy") ||
-                  (fw->main == MT_FW_AREAL && mt_run_is_set(conf, "param_offload")));
+                  (row->host_params[0] != '\0' && mt_run_is_set(conf, row->host_params)));
     s->kept = s->params_on_host ? 0 : 1;
     if (core) {
         megatron(s, t, conf);
-    } else if (fw->deepspeed || fw->main == MT_FW_DEEPSPEED) {
+    } else if (mt_frameworks_have(fw, MT_PART_ZERO)) {
         zero(s, t, conf);
     } else {
         s->layout = MT_LAYOUT_SAME;

@@ -223,8 +223,8 @@ static const char *bridge_adapters(struct mt_model *m, const struct mt_runconf *
     return NULL;
 }
 
-static void adapters(struct mt_model *m, const struct mt_runconf *conf, int framework,
-                     bool megatron)
+static void adapters(struct mt_model *m, const struct mt_runconf *conf,
+                     const struct mt_framework *row, bool megatron)
 {
     static const char *const keys[] = {"actor_rollout_ref.model.target_modules", "target_modules",
                                        "--target-modules", "--lora-target-modules",
@@ -243,11 +243,8 @@ static void adapters(struct mt_model *m, const struct mt_runconf *conf, int fram
         return;
     for (size_t i = 0; !megatron && i < sizeof keys / sizeof *keys && targets == NULL; i++)
         targets = mt_run_word(conf, keys[i]);
-    if (targets == NULL && megatron && framework == MT_FW_VERL)
-        targets = "linear_qkv,linear_proj,linear_fc1,linear_fc2";
-    else if (targets == NULL && !megatron &&
-             (framework == MT_FW_VERL || framework == MT_FW_OPENRLHF))
-        targets = every[0]; /* their defaults */
+    if (targets == NULL && (megatron ? row->lora_targets_core : row->lora_targets)[0] != '\0')
+        targets = megatron ? row->lora_targets_core : row->lora_targets;
     m->no_adapters = "only adapters are trained (LoRA), and their size is not known";
     if (rank <= 0 || !m->known)
         return;
@@ -267,7 +264,8 @@ static void adapters(struct mt_model *m, const struct mt_runconf *conf, int fram
 
 /* ---- the model ---- */
 
-void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framework, bool megatron)
+void mt_model_make(struct mt_model *m, const struct mt_runconf *conf,
+                   const struct mt_framework *row, bool megatron)
 {
     double inner = FIRST(conf, "intermediate_size", "text_config.intermediate_size",
                          "--ffn-hidden-size"),
@@ -319,7 +317,7 @@ void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framew
         (void)snprintf(m->missing, sizeof m->missing,
                        "the model's shape among the settings makes no model");
     m->known = m->missing[0] == '\0';
-    adapters(m, conf, framework, megatron);
+    adapters(m, conf, row, megatron);
 }
 
 struct mt_model_part mt_model_layers(const struct mt_model *m, double from, double to)

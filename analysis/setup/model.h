@@ -38,7 +38,8 @@ struct mt_model {
     bool lora;
 };
 /* megatron: the layers are Megatron-Core's, whose adapters sit on fused projections. */
-void mt_model_make(struct mt_model *m, const struct mt_runconf *conf, int framework, bool megatron);
+void mt_model_make(struct mt_model *m, const struct mt_runconf *conf,
+                   const struct mt_framework *row, bool megatron);
 
 /* What layers from..to (not included) have. */
 struct mt_model_part {

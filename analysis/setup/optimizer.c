@@ -178,7 +178,7 @@ void mt_optim_make(struct mt_optim *o, const struct mt_trace *t, const struct mt
     }
     o->setting = set;
     if (o->bytes > 0 && o->why == NULL &&
-        (fw->main == MT_FW_TRANSFORMERS || fw->main == MT_FW_TRL || fw->main == MT_FW_SWIFT))
+        (mt_framework_at(fw->rules, fw->main)->traits & MT_FWT_KEEPS_32BIT) != 0)
         o->kept32 = o->bytes < 1.5 ? 4 : 8;
     if (strcmp(o->name, "SGD") == 0 && conf != NULL &&
         mt_runconf_find(conf, "momentum", &momentum) && momentum.value != NULL) {

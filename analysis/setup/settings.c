@@ -18,6 +18,14 @@ static const char *field(const cJSON *o, const char *name)
     return cJSON_GetStringValue(mt_rule_field(o, name));
 }
 
+/* The framework of a key; "model" is a model's config.json. -1 = there is none of that name. */
+static int framework_of(const struct mt_runconf *rc, const char *id)
+{
+    return id == NULL                 ? -1
+           : strcmp(id, "model") == 0 ? MT_FW_NONE
+                                      : mt_framework_find(rc->rules, id);
+}
+
 static bool read_setting(struct mt_runconf *rc, const cJSON *o)
 {
     struct mt_runconf_setting *s = MT_VEC_PUSH(&rc->settings);
@@ -31,15 +39,16 @@ static bool read_setting(struct mt_runconf *rc, const cJSON *o)
     cJSON_ArrayForEach(k, mt_rule_field(o, "keys"))
     {
         struct mt_runconf_key *key = MT_VEC_PUSH(&rc->keys);
+        int framework = framework_of(rc, field(k, "framework"));
         if (key == NULL)
             return false;
-        key->framework = field(k, "framework");
+        key->framework = (mt_fw)framework;
         key->key = field(k, "key");
         key->part = field(k, "part");
         key->fallback = field(k, "default");
         key->source = field(k, "source");
         key->is_common = cJSON_IsTrue(mt_rule_field(k, "common"));
-        failed |= key->framework == NULL || key->key == NULL || key->source == NULL;
+        failed |= framework < 0 || key->key == NULL || key->source == NULL;
         s->n++;
     }
     return !failed && s->name != NULL && s->words != NULL && s->n != 0;
@@ -56,13 +65,15 @@ static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
     return r == MT_OK && !ok ? no_memory(err) : r;
 }
 
-enum mt_rc mt_runconf_new(struct mt_runconf **out, struct mt_err *err)
+enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rules *rules,
+                          struct mt_err *err)
 {
     struct mt_runconf *rc = mt_calloc(1, sizeof *rc);
     enum mt_rc r;
     *out = NULL;
     if (rc == NULL)
         return no_memory(err);
+    rc->rules = rules;
     rc->framework = rc->told = -1;
     r = read_table(rc, err);
     if (r != MT_OK) {
@@ -160,21 +171,28 @@ static const struct mt_conf_entry *look_up_any(const struct mt_runconf *rc, cons
     return strncmp(key, "--", 2) == 0 ? look_up_flag(rc, key) : look_up(rc, key);
 }
 
+/* f has the settings of `of`: nothing in them tells it apart, or only what it adds to them. */
+static bool shares_settings(const struct mt_runconf *rc, int f, int of)
+{
+    const struct mt_framework *row = mt_framework_at(rc->rules, f);
+    return row->same_as == of || row->settings_of == of;
+}
+
 /* The framework whose own keys are set most often. Flags that several frameworks have count for all
- * of them, so the first one listed wins; Relax is told from slime by nothing in its flags, ms-swift
- * from TRL by those that it adds. */
+ * of them: of equals the one whose flags the others share, else the earlier row, and then it is not
+ * sure. */
 static void guess_framework(struct mt_runconf *rc)
 {
-    uint32_t hits[MT_FW_COUNT] = {0}, best = 0, ties = 0;
+    uint32_t hits[MT_FW_MAX] = {0}, best = 0, ties = 0;
     int first = -1;
     for (uint32_t i = 0; i < rc->keys.n; i++) {
-        int f = mt_framework_find(rc->keys.p[i].framework);
-        if (f > MT_FW_NONE && f < MT_FW_COUNT && !rc->keys.p[i].is_common &&
+        mt_fw f = rc->keys.p[i].framework;
+        if (mt_framework_is_main(rc->rules, f) && f != MT_FW_NONE && !rc->keys.p[i].is_common &&
             look_up_any(rc, rc->keys.p[i].key) != NULL)
             hits[f]++;
     }
-    for (int f = 1; f < MT_FW_COUNT; f++) {
-        if (hits[f] > best) {
+    for (int f = 1; f < mt_framework_count(rc->rules); f++) {
+        if (hits[f] > best || (best != 0 && hits[f] == best && shares_settings(rc, first, f))) {
             best = hits[f];
             first = f;
         }
@@ -182,9 +200,8 @@ static void guess_framework(struct mt_runconf *rc)
     rc->any = best != 0;
     if (rc->forced)
         return;
-    for (int f = 1; f < MT_FW_COUNT; f++)
-        ties += best != 0 && hits[f] == best && !(f == MT_FW_RELAX && first == MT_FW_SLIME) &&
-                !(f == MT_FW_SWIFT && first == MT_FW_TRL);
+    for (int f = 1; f < mt_framework_count(rc->rules); f++)
+        ties += best != 0 && hits[f] == best && !shares_settings(rc, f, first);
     rc->framework = rc->told >= 0 ? rc->told : first;
     rc->sure = rc->told >= 0 || ties == 1;
 }
@@ -198,7 +215,7 @@ void mt_runconf_tell(struct mt_runconf *rc, int framework)
 int mt_runconf_run(const struct mt_runconf *rc)
 {
     bool proven = rc != NULL && (rc->forced || rc->sure);
-    return proven && rc->framework >= 0 && mt_framework_is_program((enum mt_framework)rc->framework)
+    return proven && rc->framework >= 0 && mt_framework_is_program(rc->rules, rc->framework)
                ? rc->framework
                : -1;
 }
@@ -287,19 +304,21 @@ enum mt_rc mt_runconf_add_trace(struct mt_runconf *rc, const struct mt_trace *t,
  * ----------------------------------------------------------------------------------------------------------------------
  */
 
-/* "sglang:d2t2" -> 2 for "t", "sglang" for "name"; a letter that is not there is 1. Constants only:
+/* "engine:d2t2" -> 2 for "t", "engine" for "name"; a letter that is not there is 1. Constants only:
  * nothing is allocated. */
-static const char *part_of(const char *value, const char *part)
+static const char *part_of(const struct mt_runconf *rc, const char *value, const char *part)
 {
     static const char *const numbers[] = {"1",  "2",  "3",  "4",  "5",  "6",   "7",   "8",  "12",
                                           "16", "24", "32", "48", "64", "128", "256", "512"};
-    static const char *const names[] = {"fsdp", "archon", "megatron", "sglang", "vllm"};
     const char *colon = strchr(value, ':');
     if (strcmp(part, "name") == 0) {
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            if (strncmp(value, names[i], strlen(names[i])) == 0 &&
-                (colon == NULL || colon == value + strlen(names[i])))
-                return names[i];
+        for (int f = 1; f < mt_framework_count(rc->rules); f++) {
+            const struct mt_framework *row = mt_framework_at(rc->rules, f);
+            size_t n = strlen(row->id);
+            if (row->one_of[0] != '\0' && strncmp(value, row->id, n) == 0 &&
+                (colon == NULL || colon == value + n))
+                return row->id;
+        }
         return NULL;
     }
     if (colon == NULL)
@@ -317,15 +336,15 @@ static const char *part_of(const char *value, const char *part)
     return "1";
 }
 
-static void fill(struct mt_runconf_hit *hit, const struct mt_conf_entry *e,
-                 const struct mt_runconf_key *k)
+static void fill(const struct mt_runconf *rc, struct mt_runconf_hit *hit,
+                 const struct mt_conf_entry *e, const struct mt_runconf_key *k)
 {
     hit->entry = e;
     hit->key = k;
     hit->is_default = false;
     hit->value = e->is_variable ? NULL : e->value;
     if (hit->value != NULL && k != NULL && k->part != NULL)
-        hit->value = part_of(hit->value, k->part);
+        hit->value = part_of(rc, hit->value, k->part);
 }
 
 static const struct mt_runconf_setting *find_setting(const struct mt_runconf *rc, const char *name)
@@ -338,7 +357,7 @@ static const struct mt_runconf_setting *find_setting(const struct mt_runconf *rc
 
 static bool is_ours(const struct mt_runconf *rc, const struct mt_runconf_key *k)
 {
-    return rc->framework >= 0 && mt_framework_find(k->framework) == rc->framework;
+    return rc->framework > MT_FW_NONE && k->framework == rc->framework;
 }
 
 bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_runconf_hit *hit)
@@ -352,7 +371,7 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
     if (s == NULL) {
         e = look_up_any(rc, key);
         if (e != NULL)
-            fill(hit, e, NULL);
+            fill(rc, hit, e, NULL);
         return e != NULL;
     }
     /* The framework's own keys first: a file for another program may lie beside. */
@@ -361,13 +380,13 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
             const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
             if (is_ours(rc, k) != (pass == 0) || (e = look_up_any(rc, k->key)) == NULL)
                 continue;
-            fill(hit, e, k);
+            fill(rc, hit, e, k);
             return true;
         }
     }
     /* A key that merely has the logical name: settings of no framework. */
     if ((e = look_up_any(rc, key)) != NULL) {
-        fill(hit, e, NULL);
+        fill(rc, hit, e, NULL);
         return true;
     }
     for (uint32_t i = 0; i < s->n; i++) {

@@ -23,7 +23,7 @@ enum mt_runconf_from {
 };
 
 struct mt_runconf_key {
-    const char *framework; /* "verl"; "pytorch", "model" (a model's config.json) */
+    mt_fw framework; /* MT_FW_NONE = of a model's config.json */
     /* "actor.backend", "--max-tokens-per-gpu", "PYTORCH_CUDA_ALLOC_CONF.expandable_segments" */
     const char *key;
     /* letter inside "sglang:d2t2", or "name" of it; NULL = the whole value */
@@ -43,6 +43,7 @@ struct mt_runconf_slot {
     uint8_t from;
 };
 struct mt_runconf {
+    const struct mt_framework_rules *rules;
     /* add to it with mt_conf_*(), then say where from with mt_runconf_added() */
     struct mt_config conf;
     struct mt_arena arena;
@@ -50,13 +51,12 @@ struct mt_runconf {
     MT_VEC(struct mt_runconf_setting) settings; /* in the order of the file */
     MT_VEC(struct mt_runconf_slot) slots;       /* sorted */
     MT_VEC(uint8_t) from;                       /* by entry */
-    /* enum mt_framework whose keys are set; of the command line where one was named; -1 = none */
+    /* the framework whose keys are set; of the command line where one was named; -1 = none */
     int framework;
-    bool forced; /* named on the command line, or told from a trace */
-    bool any;    /* a key of some framework is set: what is not set has its default */
-    bool sure;   /* its keys are set, and those of no other but its twin (slime and Relax share
-                    theirs, ms-swift has TRL's) as often */
-    int told;    /* by the lines of a log; -1 = by none */
+    bool forced;        /* named on the command line, or told from a trace */
+    bool any;           /* a key of some framework is set: what is not set has its default */
+    bool sure;          /* its keys are set, and as often only those of one that shares them */
+    int told;           /* by the lines of a log; -1 = by none */
     bool no_expandable; /* PyTorch warns in a log that expandable segments do not exist here */
     bool host_full;     /* a log says that the host ran out of memory too */
     bool kv_refused;    /* a log says that the engine's share left nothing for its KV cache */
@@ -70,7 +70,9 @@ struct mt_runconf_hit {
     bool is_default;
 };
 
-enum mt_rc mt_runconf_new(struct mt_runconf **out, struct mt_err *err);
+/* rules: has to outlive it. */
+enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rules *rules,
+                          struct mt_err *err);
 void mt_runconf_free(struct mt_runconf *rc); /* NULL is fine */
 /* All entries that were added to conf since the last call come from there. MT_OK or MT_ENOMEM;
  * sealed again. */

@@ -380,17 +380,16 @@ static void count_path(struct mt_log *l, const char *p, size_t n)
 }
 
 /* Whether a package's folder is one of those of the path. */
-static bool has_package(const char *p, size_t n)
+static bool has_package(const struct mt_log *l, const char *p, size_t n)
 {
-    static const char *const packages[] = {
-        "verl/",  "areal/",       "slime/", "relax/",    "openrlhf/", "trl/",      "nemo_rl/",
-        "skyrl/", "skyrl_train/", "roll/",  "prime_rl/", "swift/",    "torch_npu/"};
     for (size_t i = 0; i < n; i++) {
         if (i != 0 && p[i - 1] != '/')
             continue;
-        for (size_t k = 0; k < sizeof packages / sizeof *packages; k++)
-            if (n - i > strlen(packages[k]) && memcmp(p + i, packages[k], strlen(packages[k])) == 0)
+        for (const char *const *name = l->packages; *name != NULL; name++) {
+            size_t k = strlen(*name);
+            if (n - i > k + 1 && p[i + k] == '/' && memcmp(p + i, *name, k) == 0)
                 return true;
+        }
     }
     return false;
 }
@@ -398,14 +397,14 @@ static bool has_package(const char *p, size_t n)
 /* The framework's files that a line names: of tracebacks, or before what it logs. */
 static void note_paths(struct mt_log *l, const char *s)
 {
-    for (const char *p = s; (p = strstr(p, ".py")) != NULL;) {
+    for (const char *p = s; l->packages != NULL && (p = strstr(p, ".py")) != NULL;) {
         const char *b = p, *e = p + 3;
         p = e;
         if (in_path(*e))
             continue;
         while (b > s && in_path(b[-1]) && e - b < 1024)
             b--;
-        if (has_package(b, (size_t)(e - b)))
+        if (has_package(l, b, (size_t)(e - b)))
             count_path(l, b, (size_t)(e - b));
     }
 }

@@ -170,14 +170,19 @@ struct mt_log {
     /* while it is read: what the next lines of see_memory_usage are of */
     char label[96];
     uint64_t label_line;
+    const char *const *packages; /* while it is read */
     uint64_t n_lines, n_bytes, n_long, n_dropped;
     bool no_memory;
     bool truncated; /* the source ended with an error; err of the reader says why */
 };
 #define MT_LOG_MAX_FACTS 65536u
 
-/* Reads all of src. MT_OK, MT_WARN (the source broke off: what was read stays), MT_ENOMEM. */
-enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, struct mt_err *err);
+#define MT_LOG_MAX_PACKAGES 48u
+/* Reads all of src. packages: folders, ended by NULL, whose files are kept in `paths` when a line
+ * names one; NULL = none, of more than MT_LOG_MAX_PACKAGES the first. They have to outlive the call
+ * alone. MT_OK, MT_WARN (the source broke off: what was read stays), MT_ENOMEM. */
+enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, const char *const *packages,
+                       struct mt_err *err);
 void mt_log_done(struct mt_log *l);
 
 /* One line, with its number. 0 = nothing in it. joined: the line with those that follow it, parted

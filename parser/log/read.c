@@ -2,6 +2,7 @@
  * four-byte pieces. */
 #include "parser/log/match.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { AHEAD = 10 }; /* lines held: the one looked at and those that may belong to it */
@@ -21,9 +22,7 @@ static const char *const anchors[] = {
     "to w", "py i", "#) i", "RESU",
     "EL00", "OOMK", "pin_", "\xe5\xb7\xb2\xe6", /* "killed" of a Chinese shell */
     "rtMa", "NVML", "_NO_", "\xe2\x94\x82 ",    /* the side of a box */
-    "reso", "erl/", "eal/", "ime/",
-    "lax/", "lhf/", "trl/", "_rl/", /* of a framework's files */
-    ": in",                         /* of pytest's frames */
+    "reso", ": in",                             /* of pytest's frames */
     "xit ", " RAM", "/shm", "WinE",
     "oom-", "LM e", "M AP", /* "LLM engine", "vLLM API server": which version */
 };
@@ -42,16 +41,39 @@ struct window {
     bool ends_in_cr;  /* the last line did: a newline right behind it belongs to it */
     bool next_is_new; /* the last one ended in a newline: the next has a number of its own */
     uint64_t filter[(1u << HASH_BITS) / 64];
+    uint32_t anchor[sizeof anchors / sizeof *anchors + MT_LOG_MAX_PACKAGES], n_anchors;
 };
 
-static unsigned hash4(const char *p)
+static uint32_t word4(const char *p)
 {
     uint32_t v;
     memcpy(&v, p, 4);
-    return (v * 2654435761u) >> (32 - HASH_BITS);
+    return v;
 }
 
-static int window_init(struct window *w)
+static unsigned hash4(uint32_t v) { return (v * 2654435761u) >> (32 - HASH_BITS); }
+
+static void add_anchor(struct window *w, const char *four)
+{
+    uint32_t v = word4(four);
+    w->anchor[w->n_anchors++] = v;
+    w->filter[hash4(v) / 64] |= UINT64_C(1) << hash4(v) % 64;
+}
+
+/* Four bytes that every file of the package has in its path. Its end is rarer in other text than
+ * its beginning ("verl" is in "overlap"), and so is what stands around an underscore. */
+static void add_package(struct window *w, const char *name)
+{
+    char path[64];
+    int n = snprintf(path, sizeof path, "%s/", name);
+    const char *line = strchr(path, '_');
+    if (n < 4 || n >= (int)sizeof path)
+        return;
+    add_anchor(w,
+               line != NULL && line - path >= 2 && line < path + n - 4 ? line - 2 : path + n - 4);
+}
+
+static int window_init(struct window *w, const char *const *packages)
 {
     memset(w, 0, sizeof *w);
     w->next_is_new = true;
@@ -64,7 +86,9 @@ static int window_init(struct window *w)
         if (w->line[i] == NULL)
             return 0;
     for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
-        w->filter[hash4(anchors[i]) / 64] |= UINT64_C(1) << hash4(anchors[i]) % 64;
+        add_anchor(w, anchors[i]);
+    for (uint32_t i = 0; packages != NULL && packages[i] != NULL && i < MT_LOG_MAX_PACKAGES; i++)
+        add_package(w, packages[i]);
     return w->joined != NULL && w->glued != NULL && w->rest != NULL;
 }
 
@@ -77,10 +101,10 @@ static void window_done(struct window *w)
         mt_free(w->line[i]);
 }
 
-static bool is_anchor(const char *p)
+static bool is_anchor(const struct window *w, uint32_t v)
 {
-    for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
-        if (memcmp(p, anchors[i], 4) == 0)
+    for (uint32_t i = 0; i < w->n_anchors; i++)
+        if (w->anchor[i] == v)
             return true;
     return false;
 }
@@ -89,8 +113,9 @@ static bool is_interesting(const struct window *w, const char *s)
 {
     size_t n = strlen(s);
     for (size_t i = 0; i + 4 <= n; i++) {
-        unsigned h = hash4(s + i);
-        if ((w->filter[h / 64] >> h % 64 & 1) != 0 && is_anchor(s + i))
+        uint32_t v = word4(s + i);
+        unsigned h = hash4(v);
+        if ((w->filter[h / 64] >> h % 64 & 1) != 0 && is_anchor(w, v))
             return true;
     }
     return false;
@@ -301,13 +326,15 @@ static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
     return any;
 }
 
-enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, struct mt_err *err)
+enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, const char *const *packages,
+                       struct mt_err *err)
 {
     struct window w;
     enum mt_rc rc = MT_OK;
     bool go_on = true;
     memset(out, 0, sizeof *out);
-    if (!window_init(&w)) {
+    out->packages = packages;
+    if (!window_init(&w, packages)) {
         out->no_memory = true;
         go_on = false;
     }
@@ -319,6 +346,7 @@ enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, struct mt_err 
     if (go_on)
         mt_log_stacks_end(out);
     window_done(&w);
+    out->packages = NULL;
     if (out->no_memory)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     if (src->status != MT_OK) {

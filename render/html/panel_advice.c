@@ -39,7 +39,7 @@ static const char *checked_words(enum mt_fix_status s)
 static void card(struct mt_out *o, const struct mt_advice *a)
 {
     const struct mt_fix_rule *rule = a->rule;
-    char who[256], saving[MT_SAVING_WORDS], size[32];
+    char saving[MT_SAVING_WORDS], size[32];
     bool code = false;
     mt_puts(o, "<details class=\"advice\"><summary>");
     mt_h_words(o, a->card->title, SIZE_MAX);
@@ -64,7 +64,7 @@ static void card(struct mt_out *o, const struct mt_advice *a)
     field(o, "Not computed", mt_saving_missing(a));
     field(o, "Only if", a->card->constraints);
     field(o, "Costs", a->card->cost);
-    field(o, "Applies to", mt_fix_frameworks_words(rule->frameworks, who, sizeof who));
+    field(o, "Applies to", rule->for_words);
     mt_puts(o, "<dt>Checked</dt><dd>");
     mt_html_s(o, checked_words(rule->status));
     if (says(rule->checked)) {

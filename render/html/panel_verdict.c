@@ -100,10 +100,10 @@ static void where(const struct mt_page *p, struct mt_out *o)
     }
     engine_alone =
         !a->fw.forced && a->fw.main == MT_FW_NONE && a->fw.engine != MT_FW_NONE && !trains(a);
-    mt_html_s(o, mt_framework_words(engine_alone ? a->fw.engine : a->fw.main));
+    mt_html_s(o, mt_framework_at(a->fw.rules, engine_alone ? a->fw.engine : a->fw.main)->words);
     if (a->fw.engine != MT_FW_NONE && a->fw.engine != a->fw.main && !engine_alone) {
         mt_puts(o, " with ");
-        mt_html_s(o, mt_framework_words(a->fw.engine));
+        mt_html_s(o, mt_framework_at(a->fw.rules, a->fw.engine)->words);
     }
     mt_puts(o, a->fw.forced        ? " (as named on the command line)</p>\n"
                : a->fw.by_settings ? " (by the settings or logs of the run)</p>\n"

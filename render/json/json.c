@@ -140,9 +140,10 @@ static void verdict(struct mt_jsonw *w, const struct mt_report *r)
         job_verdict(w, r);
     else if (k != NULL)
         snapshot_verdict(w, k);
-    mt_jw_ks(w, "framework", fw != NULL ? mt_framework_id(fw->main) : NULL);
+    mt_jw_ks(w, "framework", fw != NULL ? mt_framework_at(fw->rules, fw->main)->id : NULL);
     mt_jw_ks(w, "engine",
-             fw == NULL || fw->engine == MT_FW_NONE ? NULL : mt_framework_id(fw->engine));
+             fw == NULL || fw->engine == MT_FW_NONE ? NULL
+                                                    : mt_framework_at(fw->rules, fw->engine)->id);
     if (r->diagnosis->driver != NULL) {
         mt_jw_ks(w, "from",
                  mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG      ? "log"

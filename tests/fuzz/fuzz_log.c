@@ -24,6 +24,7 @@ static void settings(const uint8_t *data, size_t size, const char *name)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const char *const packages[] = {"verl", "nemo_rl", "skyrl_train", "x", NULL};
     struct mt_source *src = NULL;
     struct mt_err err = {.rc = MT_OK};
     uint64_t held = mt_mem_used();
@@ -32,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mt_mem_limit(UINT64_C(256) << 20);
     if (mt_source_mem(&src, data, size) != MT_OK)
         return 0;
-    rc = mt_log_read(&log, src, &err);
+    rc = mt_log_read(&log, src, packages, &err);
     if (rc < 0 && err.rc != rc)
         abort();
     if (rc == MT_OK && log.n_bytes != size)

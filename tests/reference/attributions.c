@@ -3,6 +3,7 @@
  * SUB" and "block FILE DEVICE ADDRESS PHASE SUB LABEL". Annotations are left out: frames alone. */
 #include "tests/unit/load.h"
 #include "analysis/base/frames.h"
+#include "../unit/frameworks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ int main(int argc, char **argv)
     struct mt_phase_rules *rules = NULL;
     struct mt_err err = {.rc = MT_OK};
     int failed = 0;
-    if (mt_phase_rules_load(&rules, NULL, 0, NULL, &err) < 0)
+    if (mt_phase_rules_load(&rules, mt_test_frameworks(), NULL, 0, NULL, &err) < 0)
         return 1;
     for (int i = 1; i < argc; i++) {
         enum mt_rc rc;

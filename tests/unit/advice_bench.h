@@ -7,6 +7,7 @@
 #include "analysis/metrics/metrics.h"
 #include "analysis/setup/settings.h"
 #include "mt_test.h"
+#include "frameworks.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define MIB (UINT64_C(1) << 20)
@@ -22,9 +23,9 @@ static inline void setup(struct bench *b, const char *args, const char *overlay)
 {
     struct mt_err err = {0};
     memset(b, 0, sizeof *b);
-    MT_ASSERT(mt_fix_rules_load(&b->rules, overlay, overlay != NULL ? strlen(overlay) : 0,
-                                "mine.json", &err) == MT_OK);
-    MT_ASSERT(mt_runconf_new(&b->conf, &err) == MT_OK);
+    MT_ASSERT(mt_fix_rules_load(&b->rules, mt_test_frameworks(), overlay,
+                                overlay != NULL ? strlen(overlay) : 0, "mine.json", &err) == MT_OK);
+    MT_ASSERT(mt_runconf_new(&b->conf, mt_test_frameworks(), &err) == MT_OK);
     if (args != NULL) {
         MT_ASSERT(mt_conf_args(&b->conf->conf, args, strlen(args), "--args", false, &err) == MT_OK);
         MT_ASSERT(mt_runconf_added(b->conf, MT_FROM_ARGS, &err) == MT_OK);
@@ -32,8 +33,9 @@ static inline void setup(struct bench *b, const char *args, const char *overlay)
     b->d = MT_VEC_PUSH(&b->a.devices);
     MT_ASSERT(b->d != NULL);
     b->d->roles.made = true;
-    b->a.fw.main = MT_FW_VERL;
-    b->a.fw.fsdp2 = true;
+    b->a.fw.rules = mt_test_frameworks();
+    b->a.fw.main = FW(verl);
+    mt_test_part(&b->a.fw, true, false);
     b->a.verdict.kind = MT_V_PEAK;
     b->a.verdict.phase = MT_PH_TRAIN_ACTOR;
     b->a.verdict.sub = MT_PH_BACKWARD;

@@ -3,6 +3,7 @@
 #include "analysis/phases/phases.h"
 #include "cli/redact/impl.h"
 #include "mt_test.h"
+#include "frameworks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,7 @@ MT_TEST(rules_still_match)
     char path[512];
     uint32_t checked = 0;
     memset(&err, 0, sizeof err);
-    MT_CHECK(mt_phase_rules_load(&rules, NULL, 0, NULL, &err) == MT_OK);
+    MT_CHECK(mt_phase_rules_load(&rules, mt_test_frameworks(), NULL, 0, NULL, &err) == MT_OK);
     for (uint32_t i = 1; i <= mt_phase_rules_count(rules); i++) {
         const char *suffix = mt_phase_rule_at(rules, i)->file_suffix, *out;
         if (suffix == NULL || suffix[0] == '\0' || strpbrk(suffix, "*<") != NULL)

@@ -8,6 +8,7 @@
 #include "analysis/advice/rules.h"
 #include "analysis/phases/phases.h"
 #include "analysis/run/analyze.h"
+#include "frameworks.h"
 
 #include <stdio.h>
 

@@ -6,6 +6,7 @@
 #include "analysis/phases/phases.h"
 #include "mt_test.h"
 #include "parser/model/builder.h"
+#include "frameworks.h"
 
 #define MAX_FRAMES 16
 #define CPP "??"
@@ -137,8 +138,8 @@ static inline bool run(struct made *m, bool use_annotations)
     struct mt_err err = {.rc = MT_OK};
     if (!mt_build_finish(m->b))
         abort();
-    if (mt_phase_rules_load(&m->rules, m->overlay, m->overlay ? strlen(m->overlay) : 0, "mine.json",
-                            &err) < 0 ||
+    if (mt_phase_rules_load(&m->rules, mt_test_frameworks(), m->overlay,
+                            m->overlay ? strlen(m->overlay) : 0, "mine.json", &err) < 0 ||
         mt_phaser_new(&m->p, m->rules, m->t, &err) < 0 ||
         (m->t->devices.n != 0 && mt_phaser_run(m->p, 0, &o, m->at, &err) < 0)) {
         printf("# %s\n", err.msg);

@@ -8,6 +8,7 @@
 #include "parser/model/builder.h"
 #include "render/view/report.h"
 #include "tests/unit/mt_test.h"
+#include "frameworks.h"
 
 #define FX_MIB (UINT64_C(1) << 20)
 #define FX_GIB (UINT64_C(1) << 30)
@@ -329,8 +330,9 @@ static inline void fx_make(struct fixture *f, unsigned n_ranks, unsigned n_phase
         f->trace[i] = mt_trace_new();
         stack = fx_trace(f, f->trace[i], i);
         a->trace = f->trace[i];
-        a->fw.main = MT_FW_VERL;
-        a->fw.engine = MT_FW_VLLM;
+        a->fw.rules = mt_test_frameworks();
+        a->fw.main = FW(verl);
+        a->fw.engine = FW(vllm);
         fx_device(f, a, stack, n_phases);
         if (i == 0)
             fx_oom(f, &a->devices.p[0], stack);

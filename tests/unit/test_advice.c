@@ -2,12 +2,13 @@
 #include "analysis/advice/advice.h"
 #include "parser/model/intern.h"
 #include "tests/unit/mt_test.h"
+#include "frameworks.h"
 
 static struct mt_fix_rules *load(void)
 {
     struct mt_fix_rules *r = NULL;
     struct mt_err err = {0};
-    enum mt_rc rc = mt_fix_rules_load(&r, NULL, 0, NULL, &err);
+    enum mt_rc rc = mt_fix_rules_load(&r, mt_test_frameworks(), NULL, 0, NULL, &err);
     MT_CHECK_EQ(rc, MT_OK);
     if (rc != MT_OK)
         printf("# %s\n", err.msg);
@@ -16,15 +17,18 @@ static struct mt_fix_rules *load(void)
 
 enum { FSDP = 1, MCORE = 2, FRAG = 4, GRADS = 8, INFER = 16, HOST = 32 };
 
-static uint32_t choose(const struct mt_fix_rules *r, const struct mt_trace *t,
-                       enum mt_framework main, enum mt_framework engine, int flags,
-                       enum mt_phase phase, enum mt_phase sub, struct mt_advice *out)
+static uint32_t choose(const struct mt_fix_rules *r, const struct mt_trace *t, mt_fw main,
+                       mt_fw engine, int flags, enum mt_phase phase, enum mt_phase sub,
+                       struct mt_advice *out)
 {
-    struct mt_frameworks fw = {.main = main, .engine = engine};
+    struct mt_frameworks fw = {0};
     struct mt_advice_query q = {.rules = r, .trace = t, .fw = &fw, .phase = phase, .sub = sub};
     uint32_t n;
-    fw.fsdp2 = (flags & FSDP) != 0;
-    fw.megatron_core = (flags & MCORE) != 0;
+    MT_CHECK(t == NULL || mt_frameworks_detect(mt_test_frameworks(), t, &fw));
+    fw.rules = mt_test_frameworks();
+    fw.main = main;
+    fw.engine = engine;
+    mt_test_part(&fw, (flags & FSDP) != 0, (flags & MCORE) != 0);
     q.fragmentation = (flags & FRAG) != 0;
     q.gradients_dominate = (flags & GRADS) != 0;
     q.inference_only = (flags & INFER) != 0;
@@ -83,108 +87,105 @@ static void expect(const struct mt_advice *a, uint32_t n, const char *words)
  * come first, what comes later for a reason of its own, and what must not be there. */
 MT_TEST(selection)
 {
-    static const struct {
-        enum mt_framework main, engine;
+    const struct {
+        mt_fw main, engine;
         int flags;
         enum mt_phase phase, sub;
         const char *want;
     } want[] = {
         /* verl. Its Megatron rules are no advice under FSDP, nor FSDP's under Megatron. */
-        {MT_FW_VERL, MT_FW_NONE, FSDP, MT_PH_INIT, MT_PH_NONE, "*V01/down V34 V32 !V17"},
-        {MT_FW_VERL, MT_FW_NONE, MCORE, MT_PH_INIT, MT_PH_NONE, "*V01/down V34 V17 !V32"},
+        {FW(verl), MT_FW_NONE, FSDP, MT_PH_INIT, MT_PH_NONE, "*V01/down V34 V32 !V17"},
+        {FW(verl), MT_FW_NONE, MCORE, MT_PH_INIT, MT_PH_NONE, "*V01/down V34 V17 !V32"},
         /* a KV cache that found no room wants a larger share; vLLM's flags are not SGLang's */
-        {MT_FW_VERL, MT_FW_VLLM, 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "*V01/up V34 B14 B15 !B48"},
-        {MT_FW_VERL, MT_FW_SGLANG, 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE,
-         "*V01/up V34 B34 !B14 !B15"},
-        {MT_FW_VERL, MT_FW_SGLANG, 0, MT_PH_ROLLOUT_DECODE, MT_PH_NONE,
+        {FW(verl), FW(vllm), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "*V01/up V34 B14 B15 !B48"},
+        {FW(verl), FW(sglang), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "*V01/up V34 B34 !B14 !B15"},
+        {FW(verl), FW(sglang), 0, MT_PH_ROLLOUT_DECODE, MT_PH_NONE,
          "*V01/down V36 V35 B17 !B14 !B41 !B51"},
-        {MT_FW_VERL, MT_FW_VLLM, 0, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "*V02 V03 V01/down !B19"},
-        {MT_FW_VERL, MT_FW_SGLANG, 0, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "*V02 B19 V01/down !V03"},
+        {FW(verl), FW(vllm), 0, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "*V02 V03 V01/down !B19"},
+        {FW(verl), FW(sglang), 0, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "*V02 B19 V01/down !V03"},
         /* what stands in the row before what merely fits (V05); the reference has no entropy to
          * compute (V25), the critic neither that nor a head over the vocabulary (B23) */
-        {MT_FW_VERL, MT_FW_NONE, FSDP, MT_PH_LOGP_OLD, MT_PH_LOGITS,
+        {FW(verl), MT_FW_NONE, FSDP, MT_PH_LOGP_OLD, MT_PH_LOGITS,
          "*V06/logp V09 V25 B23 V29 V05 !V17 !V20"},
-        {MT_FW_VERL, MT_FW_NONE, MCORE, MT_PH_LOGP_REF, MT_PH_FORWARD,
+        {FW(verl), MT_FW_NONE, MCORE, MT_PH_LOGP_REF, MT_PH_FORWARD,
          "*V06/logp V09 B23 V20 V05 !V22 !V23 !V25 !V29"},
-        {MT_FW_VERL, MT_FW_NONE, 0, MT_PH_VALUES, MT_PH_FORWARD,
+        {FW(verl), MT_FW_NONE, 0, MT_PH_VALUES, MT_PH_FORWARD,
          "*V06/logp V09 V30 V20 !V25 !V29 !B23"},
         /* training: the actor's keys for the actor, the critic's for the critic; expandable
          * segments (B01) and what explains (B12) after all that makes less */
-        {MT_FW_VERL, MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_LOGITS,
+        {FW(verl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_LOGITS,
          "*V06 B23 V26 B01 B12 !V07 !V08 !V14 !V30"},
-        {MT_FW_VERL, MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
+        {FW(verl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
          "*V12 V06 V04 V15 B01 B12 !V07 !V08 !V13 !V14 !V16 !V30"},
-        {MT_FW_VERL, MT_FW_NONE, MCORE, MT_PH_TRAIN_ACTOR, MT_PH_BACKWARD,
+        {FW(verl), MT_FW_NONE, MCORE, MT_PH_TRAIN_ACTOR, MT_PH_BACKWARD,
          "*V06 V04 B25 V14 B01 !V12 !V15 !V29 !V32"},
-        {MT_FW_VERL, MT_FW_NONE, FSDP, MT_PH_TRAIN_CRITIC, MT_PH_FORWARD,
+        {FW(verl), MT_FW_NONE, FSDP, MT_PH_TRAIN_CRITIC, MT_PH_FORWARD,
          "*V13 V08 V07 V16 V30 B01 !V04 !V06 !V12 !V15 !V29 !B23"},
         /* the tip that says why gradients are whole (B24) before what is to be set */
-        {MT_FW_VERL, MT_FW_NONE, FSDP | GRADS, MT_PH_TRAIN_ACTOR, MT_PH_BACKWARD,
+        {FW(verl), MT_FW_NONE, FSDP | GRADS, MT_PH_TRAIN_ACTOR, MT_PH_BACKWARD,
          "B24 *V33 B21 V12 !V14 !V24"},
-        {MT_FW_VERL, MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_GRAD_CLIP,
-         "*V32 B06 B21 !V24 !B46"},
+        {FW(verl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_GRAD_CLIP, "*V32 B06 B21 !V24 !B46"},
         /* states that appear in the first step (B07) are no setting: after them */
-        {MT_FW_VERL, MT_FW_NONE, MCORE, MT_PH_TRAIN_ACTOR, MT_PH_OPTIMIZER,
+        {FW(verl), MT_FW_NONE, MCORE, MT_PH_TRAIN_ACTOR, MT_PH_OPTIMIZER,
          "*V24 B32 B06 B07 !B08 !B21"},
-        {MT_FW_VERL, MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_OPTIMIZER,
+        {FW(verl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_OPTIMIZER,
          "*B21 B08 B32 B06 B07 !V24"},
-        {MT_FW_VERL, MT_FW_VLLM, FSDP, MT_PH_WEIGHT_SYNC, MT_PH_NONE,
+        {FW(verl), FW(vllm), FSDP, MT_PH_WEIGHT_SYNC, MT_PH_NONE,
          "*B22 V01/down V02 B13 !V17 !B36 !B48"},
-        {MT_FW_VERL, MT_FW_NONE, MCORE, MT_PH_ROLLOUT_WAKE_SLEEP, MT_PH_NONE,
+        {FW(verl), MT_FW_NONE, MCORE, MT_PH_ROLLOUT_WAKE_SLEEP, MT_PH_NONE,
          "*V01/down V17 V19 B34 !V18 !V22"},
-        {MT_FW_VERL, MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_ONLOAD_OFFLOAD,
+        {FW(verl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_ONLOAD_OFFLOAD,
          "*V01/down V22 B34 !V17 !V19 !V21"},
-        {MT_FW_VERL, MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_COMM, "*B04 B10 V01/down B03 !B36"},
+        {FW(verl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_COMM, "*B04 B10 V01/down B03 !B36"},
         /* fragmentation's row before the phase's; B02 is for runs that cannot have B01 */
-        {MT_FW_VERL, MT_FW_NONE, FSDP | FRAG, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
+        {FW(verl), MT_FW_NONE, FSDP | FRAG, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
          "*B01 V05 B04 V12 V06 !B02"},
-        {MT_FW_VERL, MT_FW_NONE, 0, MT_PH_CKPT_SAVE, MT_PH_NONE, "*V01/down B04 B33 !B64 !B84"},
-        {MT_FW_VERL, MT_FW_NONE, 0, MT_PH_UNATTRIBUTED, MT_PH_NONE, "P06 B39 !V01 !V06 !V43 !V44"},
+        {FW(verl), MT_FW_NONE, 0, MT_PH_CKPT_SAVE, MT_PH_NONE, "*V01/down B04 B33 !B64 !B84"},
+        {FW(verl), MT_FW_NONE, 0, MT_PH_UNATTRIBUTED, MT_PH_NONE, "P06 B39 !V01 !V06 !V43 !V44"},
         /* the same allocator for another machine (V38, V39) is no second advice */
-        {MT_FW_VERL, MT_FW_NONE, HOST, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
+        {FW(verl), MT_FW_NONE, HOST, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
          "*V40 V42 V41 V37 !V38 !V39 !V06 !V12"},
         /* AReaL: what is Archon's (A14, A16) is no advice under FSDP */
-        {MT_FW_AREAL, MT_FW_NONE, FSDP, MT_PH_INIT, MT_PH_NONE, "*A06/down A21 A01 B33 !A14"},
-        {MT_FW_AREAL, MT_FW_SGLANG, 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE,
+        {FW(areal), MT_FW_NONE, FSDP, MT_PH_INIT, MT_PH_NONE, "*A06/down A21 A01 B33 !A14"},
+        {FW(areal), FW(sglang), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE,
          "*A06/up A09 B34 !A26 !A27 !B14"},
-        {MT_FW_AREAL, MT_FW_SGLANG, 0, MT_PH_ROLLOUT_PREFILL, MT_PH_NONE,
+        {FW(areal), FW(sglang), 0, MT_PH_ROLLOUT_PREFILL, MT_PH_NONE,
          "*A05 A09 A06/down B17 B18 A02 !A27"},
-        {MT_FW_AREAL, MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_LOSS,
+        {FW(areal), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_LOSS,
          "*A04 A11 A12 A13 !A14 !A16 !A28"},
         /* nothing is kept for a backward (A11) */
-        {MT_FW_AREAL, MT_FW_NONE, FSDP, MT_PH_LOGP, MT_PH_FORWARD, "*A04 A12 A02 !A11"},
-        {MT_FW_AREAL, MT_FW_NONE, FSDP | GRADS, MT_PH_TRAIN, MT_PH_BACKWARD,
+        {FW(areal), MT_FW_NONE, FSDP, MT_PH_LOGP, MT_PH_FORWARD, "*A04 A12 A02 !A11"},
+        {FW(areal), MT_FW_NONE, FSDP | GRADS, MT_PH_TRAIN, MT_PH_BACKWARD,
          "*B28/reshard A17 A01 !A14"},
-        {MT_FW_AREAL, MT_FW_NONE, FSDP, MT_PH_TRAIN, MT_PH_OPTIMIZER, "*A18 A17 A20 B06 B07 !A14"},
-        {MT_FW_AREAL, MT_FW_NONE, 0, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*A22 A23 A24 B36 !A30 !B28"},
-        {MT_FW_AREAL, MT_FW_NONE, FRAG, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*B28/pad B01 B04 A22 !B02"},
+        {FW(areal), MT_FW_NONE, FSDP, MT_PH_TRAIN, MT_PH_OPTIMIZER, "*A18 A17 A20 B06 B07 !A14"},
+        {FW(areal), MT_FW_NONE, 0, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*A22 A23 A24 B36 !A30 !B28"},
+        {FW(areal), MT_FW_NONE, FRAG, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*B28/pad B01 B04 A22 !B02"},
         /* Relax, slime and bare Megatron share a column, but not every flag: X19 is Relax's alone,
          * bare Megatron has neither the budget (X09) nor the packing (X11) of both */
-        {MT_FW_RELAX, MT_FW_NONE, MCORE, MT_PH_INIT, MT_PH_NONE, "*X20/down B46 B50 X01 B27"},
+        {FW(relax), MT_FW_NONE, MCORE, MT_PH_INIT, MT_PH_NONE, "*X20/down B46 B50 X01 B27"},
         /* packed by tokens (X11), one sequence at a time (X12) is no advice */
-        {MT_FW_RELAX, MT_FW_NONE, MCORE, MT_PH_TRAIN_ACTOR, MT_PH_LOSS, "*X11 X09 X16 X08 !X12"},
-        {MT_FW_RELAX, MT_FW_NONE, MCORE, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
+        {FW(relax), MT_FW_NONE, MCORE, MT_PH_TRAIN_ACTOR, MT_PH_LOSS, "*X11 X09 X16 X08 !X12"},
+        {FW(relax), MT_FW_NONE, MCORE, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
          "*X08 X09 X12 B26 B27 !X10 !X16 !V12"},
-        {MT_FW_SLIME, MT_FW_NONE, MCORE, MT_PH_LOGP, MT_PH_NONE, "*X10 X16 X09 !X08 !X11"},
-        {MT_FW_SLIME, MT_FW_SGLANG, 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE,
-         "*X20/up B34 B33 !B14 !P08"},
-        {MT_FW_RELAX, MT_FW_NONE, 0, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*X17 X20/down B36 !B22"},
-        {MT_FW_RELAX, MT_FW_NONE, 0, MT_PH_ONLOAD_OFFLOAD, MT_PH_NONE, "*B34 X20/down X19 B04"},
-        {MT_FW_SLIME, MT_FW_NONE, 0, MT_PH_ONLOAD_OFFLOAD, MT_PH_NONE, "*B34 X20/down B04 !X19"},
-        {MT_FW_RELAX, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_COMM, "*B04 X06 X19/up B36 B03"},
-        {MT_FW_SLIME, MT_FW_NONE, MCORE, MT_PH_TRAIN, MT_PH_OPTIMIZER, "*X13 X14 B26 B06 B07"},
-        {MT_FW_MEGATRON, MT_FW_NONE, MCORE, MT_PH_TRAIN, MT_PH_FORWARD,
+        {FW(slime), MT_FW_NONE, MCORE, MT_PH_LOGP, MT_PH_NONE, "*X10 X16 X09 !X08 !X11"},
+        {FW(slime), FW(sglang), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "*X20/up B34 B33 !B14 !P08"},
+        {FW(relax), MT_FW_NONE, 0, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*X17 X20/down B36 !B22"},
+        {FW(relax), MT_FW_NONE, 0, MT_PH_ONLOAD_OFFLOAD, MT_PH_NONE, "*B34 X20/down X19 B04"},
+        {FW(slime), MT_FW_NONE, 0, MT_PH_ONLOAD_OFFLOAD, MT_PH_NONE, "*B34 X20/down B04 !X19"},
+        {FW(relax), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_COMM, "*B04 X06 X19/up B36 B03"},
+        {FW(slime), MT_FW_NONE, MCORE, MT_PH_TRAIN, MT_PH_OPTIMIZER, "*X13 X14 B26 B06 B07"},
+        {FW(megatron), MT_FW_NONE, MCORE, MT_PH_TRAIN, MT_PH_FORWARD,
          "*X08 X12 B26 B27 B01 !X09 !X11 !X15"},
-        {MT_FW_RELAX, MT_FW_NONE, FRAG, MT_PH_TRAIN, MT_PH_COMM, "*B02 B04 X06 X19/up !B01 !B45"},
+        {FW(relax), MT_FW_NONE, FRAG, MT_PH_TRAIN, MT_PH_COMM, "*B02 B04 X06 X19/up !B01 !B45"},
         /* the others: their own keys before PyTorch's, and no keys of one another or of the engine
          * that they start */
-        {MT_FW_OPENRLHF, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*B44 B30 B01 !B31 !P01"},
-        {MT_FW_TRL, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "*B31 B09 B01 B44 !B30 !P02"},
-        {MT_FW_NEMORL, MT_FW_VLLM, 0, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "*B29 B33 !B41 !P08"},
-        {MT_FW_SKYRL, MT_FW_VLLM, 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "*B52 B34 B33 !B14 !P08"},
-        {MT_FW_ROLL, MT_FW_SGLANG, 0, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*B53 B33 !B48 !P08"},
-        {MT_FW_PRIME_RL, MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_LOSS, "*B54 B01 B33 !P02"},
-        {MT_FW_SWIFT, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*B44 B55 B01 !B31 !P01"},
+        {FW(openrlhf), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*B44 B30 B01 !B31 !P01"},
+        {FW(trl), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "*B31 B09 B01 B44 !B30 !P02"},
+        {FW(nemorl), FW(vllm), 0, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "*B29 B33 !B41 !P08"},
+        {FW(skyrl), FW(vllm), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "*B52 B34 B33 !B14 !P08"},
+        {FW(roll), FW(sglang), 0, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*B53 B33 !B48 !P08"},
+        {FW(prime_rl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_LOSS, "*B54 B01 B33 !P02"},
+        {FW(swift), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*B44 B55 B01 !B31 !P01"},
         /* no framework: plain PyTorch only */
         {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*P01 P02 P04 B01 !B44 !P05 !P09"},
         {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_UNATTRIBUTED, MT_PH_BACKWARD,
@@ -197,11 +198,11 @@ MT_TEST(selection)
         {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_ROLLOUT_GENERATE, MT_PH_FORWARD,
          "*P09 P05 P11 !P01 !P10 !P08"},
         {MT_FW_NONE, MT_FW_NONE, FRAG, MT_PH_TRAIN, MT_PH_LOSS, "*B01 B04 P02 P01 !B02"},
-        {MT_FW_TRANSFORMERS, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "*P02 B09 P01 P04 B01 !B31"},
+        {FW(transformers), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "*P02 B09 P01 P04 B01 !B31"},
         /* an engine by itself, with its own flags */
-        {MT_FW_NONE, MT_FW_VLLM, 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE,
+        {MT_FW_NONE, FW(vllm), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE,
          "*P08/down P16 B14 B15 !B48 !V01"},
-        {MT_FW_NONE, MT_FW_SGLANG, 0, MT_PH_ROLLOUT_DECODE, MT_PH_NONE,
+        {MT_FW_NONE, FW(sglang), 0, MT_PH_ROLLOUT_DECODE, MT_PH_NONE,
          "*P05 B49 P08/down B17 !B14 !B41 !B51"},
     };
     struct mt_fix_rules *r = load();
@@ -248,21 +249,20 @@ MT_TEST(selection_invariants)
     struct mt_advice *out = calloc(400, sizeof *out);
     uint64_t n_advice = 0;
     MT_ASSERT(r != NULL && out != NULL);
-    for (int main = 0; main < MT_FW_COUNT; main++) {
+    for (int main = 0; main < mt_framework_count(mt_test_frameworks()); main++) {
         for (int phase = 0; phase < MT_PH_COUNT; phase++) {
             for (int sub = 0; sub < MT_PH_COUNT; sub++) {
                 uint32_t n, top = 0, bad;
                 if (mt_phase_is((unsigned)phase, MT_COARSE) ==
                     mt_phase_is((unsigned)sub, MT_COARSE))
                     continue;
-                n = choose(r, NULL, (enum mt_framework)main,
-                           (sub & 1) != 0 ? MT_FW_VLLM : MT_FW_NONE, sub & (FSDP | FRAG),
-                           (enum mt_phase)phase, (enum mt_phase)sub, out);
+                n = choose(r, NULL, (mt_fw)main, (sub & 1) != 0 ? FW(vllm) : MT_FW_NONE,
+                           sub & (FSDP | FRAG), (enum mt_phase)phase, (enum mt_phase)sub, out);
                 bad = wrong_places(out, n);
                 for (uint32_t i = 0; i < n; i++) {
                     const struct mt_fix_rule *rule = out[i].rule;
-                    uint64_t who =
-                        MT_FIX_FW_LIBRARY | 1ull << MT_FW_VLLM | (main > 0 ? 1ull << main : 0);
+                    uint64_t who = mt_framework_kind(mt_test_frameworks(), MT_FWK_LIBRARY) |
+                                   1ull << FW(vllm) | (main > 0 ? 1ull << main : 0);
                     top += out[i].is_top;
                     bad += !rule->offered || (rule->frameworks & who) == 0;
                     bad += rule->kind == MT_FIX_SETTING && out[i].lines == 0;
@@ -349,31 +349,31 @@ MT_TEST(settings_already_on)
 
 MT_TEST(frames_that_rule_out)
 {
-    static const struct {
+    const struct {
         const char *file, *name;
-        enum mt_framework main;
+        mt_fw main;
         int flags;
         enum mt_phase sub;
         const char *gone, *kept;
     } want[] = {
-        {"/usr/lib/python3/site-packages/torch/utils/checkpoint.py", "checkpoint", MT_FW_VERL, FSDP,
+        {"/usr/lib/python3/site-packages/torch/utils/checkpoint.py", "checkpoint", FW(verl), FSDP,
          MT_PH_FORWARD, "V12", "V06"},
-        {"C:\\py\\torch\\utils\\checkpoint.py", "checkpoint", MT_FW_VERL, FSDP, MT_PH_FORWARD,
-         "V12", "V06"},
-        {"/mine/mytorch/utils/checkpoint.py", "checkpoint", MT_FW_VERL, FSDP, MT_PH_FORWARD, "V14",
+        {"C:\\py\\torch\\utils\\checkpoint.py", "checkpoint", FW(verl), FSDP, MT_PH_FORWARD, "V12",
+         "V06"},
+        {"/mine/mytorch/utils/checkpoint.py", "checkpoint", FW(verl), FSDP, MT_PH_FORWARD, "V14",
          "V12"},
-        {"megatron/core/tensor_parallel/random.py", "checkpoint", MT_FW_SLIME, MCORE, MT_PH_FORWARD,
+        {"megatron/core/tensor_parallel/random.py", "checkpoint", FW(slime), MCORE, MT_PH_FORWARD,
          "X08", "X09"},
-        {"megatron/core/tensor_parallel/random.py", "fork", MT_FW_SLIME, MCORE, MT_PH_FORWARD,
-         "B23", "X08"},
+        {"megatron/core/tensor_parallel/random.py", "fork", FW(slime), MCORE, MT_PH_FORWARD, "B23",
+         "X08"},
         {"/x/torch_memory_saver/entrypoint.py", "region", MT_FW_NONE, FRAG, MT_PH_FORWARD, "B01",
          "B02"},
         {"/x/torch_memory_saver.py", "region", MT_FW_NONE, FRAG, MT_PH_FORWARD, "B02", "B01"},
-        {"/x/torch/distributed/fsdp/_fully_shard/_fsdp_param.py", "unshard", MT_FW_VERL, FSDP,
+        {"/x/torch/distributed/fsdp/_fully_shard/_fsdp_param.py", "unshard", FW(verl), FSDP,
          MT_PH_GRAD_CLIP, "V32", "B06"},
-        {"/x/torch/distributed/fsdp/_flat_param.py", "unshard", MT_FW_VERL, FSDP, MT_PH_GRAD_CLIP,
+        {"/x/torch/distributed/fsdp/_flat_param.py", "unshard", FW(verl), FSDP, MT_PH_GRAD_CLIP,
          "V12", "V32"},
-        {"/x/areal/experimental/engine/archon_engine.py", "train_batch", MT_FW_AREAL, 0,
+        {"/x/areal/experimental/engine/archon_engine.py", "train_batch", FW(areal), 0,
          MT_PH_FORWARD, "A13", "A16"},
         /* a rule that needs one */
         {"/x/transformers/models/qwen2_vl/modeling_qwen2_vl.py", "forward", MT_FW_NONE, 0,
@@ -420,8 +420,8 @@ MT_TEST(from_an_analysis)
     struct mt_phase_row *row;
     struct mt_err err = {0};
     MT_ASSERT(r != NULL && d != NULL);
-    a.fw.main = MT_FW_VERL;
-    a.fw.fsdp2 = true;
+    a.fw.main = FW(verl);
+    mt_test_part(&a.fw, true, false);
     a.verdict.kind = MT_V_PEAK;
     a.verdict.phase = MT_PH_TRAIN_ACTOR;
     a.verdict.sub = MT_PH_BACKWARD;
@@ -457,6 +457,7 @@ MT_TEST(from_an_analysis)
     MT_VEC_DONE(&d->phases);
     MT_VEC_DONE(&a.devices);
     mt_fix_rules_free(r);
+    mt_test_free_frameworks();
     MT_CHECK_EQ(mt_mem_used(), 0);
 }
 

@@ -5,6 +5,7 @@
 #include "build_trace.h"
 #include "load.h"
 #include "mt_test.h"
+#include "frameworks.h"
 
 #include <time.h>
 
@@ -593,7 +594,7 @@ MT_TEST(framework_by_settings)
     struct mt_runconf *conf = NULL;
     struct mt_analysis *a = NULL;
     struct mt_err err = {.rc = MT_OK};
-    MT_ASSERT(mt_runconf_new(&conf, &err) == MT_OK);
+    MT_ASSERT(mt_runconf_new(&conf, mt_test_frameworks(), &err) == MT_OK);
     o.conf = conf;
     MT_ASSERT(mt_analyze(&a, t, &o, &err) == MT_OK);
     MT_CHECK(a->fw.main == MT_FW_NONE && !a->fw.by_settings);
@@ -601,11 +602,11 @@ MT_TEST(framework_by_settings)
     MT_CHECK_EQ(mt_conf_args(&conf->conf, args, strlen(args), "--args", false, &err), MT_OK);
     MT_CHECK_EQ(mt_runconf_added(conf, MT_FROM_ARGS, &err), MT_OK);
     MT_ASSERT(mt_analyze(&a, t, &o, &err) == MT_OK);
-    MT_CHECK(a->fw.main == MT_FW_AREAL && a->fw.by_settings && !a->fw.forced);
+    MT_CHECK(a->fw.main == FW(areal) && a->fw.by_settings && !a->fw.forced);
     mt_analysis_free(a);
-    o.framework = MT_FW_VERL;
+    o.framework = FW(verl);
     MT_ASSERT(mt_analyze(&a, t, &o, &err) == MT_OK);
-    MT_CHECK(a->fw.main == MT_FW_VERL && !a->fw.by_settings && a->fw.forced);
+    MT_CHECK(a->fw.main == FW(verl) && !a->fw.by_settings && a->fw.forced);
     mt_analysis_free(a);
     mt_runconf_free(conf);
     mt_trace_free(t);

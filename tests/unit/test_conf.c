@@ -1,6 +1,7 @@
 /* Settings: YAML, JSON, TOML, scripts, command lines; asked for by key and by name. */
 #include "analysis/setup/settings.h"
 #include "mt_test.h"
+#include "frameworks.h"
 
 static struct mt_runconf *rc;
 static struct mt_err err;
@@ -8,7 +9,7 @@ static struct mt_err err;
 static void open_conf(void)
 {
     memset(&err, 0, sizeof err);
-    MT_CHECK_EQ(mt_runconf_new(&rc, &err), MT_OK);
+    MT_CHECK_EQ(mt_runconf_new(&rc, mt_test_frameworks(), &err), MT_OK);
 }
 
 static enum mt_rc file(const char *text, const char *name)
@@ -71,7 +72,7 @@ MT_TEST(yaml)
     MT_CHECK_STR(get("quoted"), "a: b # c");
     MT_CHECK_STR(get("none"), "");
     MT_CHECK_STR(get("max_prompt_len"), "(null)");
-    MT_CHECK_EQ(rc->framework, MT_FW_VERL);
+    MT_CHECK_EQ(rc->framework, FW(verl));
     mt_runconf_free(rc);
 }
 
@@ -142,7 +143,7 @@ MT_TEST(toml)
     MT_CHECK_STR(get("train.source.1.args.x"), "4");
     MT_CHECK_STR(get("train.source.1.deep.0.y"), "5");
     MT_CHECK_STR(get("resume"), "");
-    MT_CHECK_EQ(rc->framework, MT_FW_PRIME_RL);
+    MT_CHECK_EQ(rc->framework, FW(prime_rl));
     mt_runconf_free(rc);
 }
 
@@ -279,44 +280,44 @@ MT_TEST(defaults)
 /* One key of each framework, by its name. */
 MT_TEST(frameworks)
 {
-    static const struct {
+    const struct {
         const char *args, *name, *value;
         int framework;
     } of[] = {
-        {"actor.mb_spec.max_tokens_per_mb=4096", "tokens_per_gpu", "4096", MT_FW_AREAL},
-        {"actor.backend=fsdp:d2t4c2 gconfig.max_new_tokens=9", "tp", "4", MT_FW_AREAL},
-        {"actor.backend=fsdp:d2c2", "cp", "2", MT_FW_AREAL},
-        {"actor.backend=fsdp:d2c2", "pp", "1", MT_FW_AREAL},
-        {"rollout.backend=sglang:d4", "engine", "sglang", MT_FW_AREAL},
+        {"actor.mb_spec.max_tokens_per_mb=4096", "tokens_per_gpu", "4096", FW(areal)},
+        {"actor.backend=fsdp:d2t4c2 gconfig.max_new_tokens=9", "tp", "4", FW(areal)},
+        {"actor.backend=fsdp:d2c2", "cp", "2", FW(areal)},
+        {"actor.backend=fsdp:d2c2", "pp", "1", FW(areal)},
+        {"rollout.backend=sglang:d4", "engine", "sglang", FW(areal)},
         {"--max-tokens-per-gpu 8192 --rollout-max-response-len 5", "max_response_len", "5", -1},
         {"--vllm_gpu_memory_utilization 0.3 --max_completion_length 7", "max_response_len", "7",
-         MT_FW_TRL},
+         FW(trl)},
         {"policy.generation.vllm_cfg.gpu_memory_utilization=0.6", "gpu_memory_utilization", "0.6",
-         MT_FW_NEMORL},
-        {"trainer.max_tokens_per_microbatch=16384", "tokens_per_gpu", "16384", MT_FW_SKYRL},
+         FW(nemorl)},
+        {"trainer.max_tokens_per_microbatch=16384", "tokens_per_gpu", "16384", FW(skyrl)},
         /* up to skyrl-train 0.4 */
-        {"generator.gpu_memory_utilization=0.7", "gpu_memory_utilization", "0.7", MT_FW_SKYRL},
+        {"generator.gpu_memory_utilization=0.7", "gpu_memory_utilization", "0.7", FW(skyrl)},
         {"actor_train.strategy_args.strategy_config.tensor_model_parallel_size=2", "tp", "2",
-         MT_FW_ROLL},
-        {"--trainer.model.cp 2 --seq-len 4096", "tokens_per_gpu", "4096", MT_FW_PRIME_RL},
-        {"--sleep_level 1 --max_length 2048", "max_prompt_len", "2048", MT_FW_SWIFT},
+         FW(roll)},
+        {"--trainer.model.cp 2 --seq-len 4096", "tokens_per_gpu", "4096", FW(prime_rl)},
+        {"--sleep_level 1 --max_length 2048", "max_prompt_len", "2048", FW(swift)},
         {"--vllm.gpu_memory_utilization 0.4 --train.max_tokens_per_gpu 1", "gpu_memory_utilization",
-         "0.4", MT_FW_OPENRLHF},
-        {"--gpu-memory-utilization 0.9 --max-num-seqs 4", "max_num_seqs", "4", MT_FW_VLLM},
-        {"--mem-fraction-static=0.8", "gpu_memory_utilization", "0.8", MT_FW_SGLANG},
+         "0.4", FW(openrlhf)},
+        {"--gpu-memory-utilization 0.9 --max-num-seqs 4", "max_num_seqs", "4", FW(vllm)},
+        {"--mem-fraction-static=0.8", "gpu_memory_utilization", "0.8", FW(sglang)},
         {"--num-attention-heads 40 --micro-batch-size 1", "heads", "40", -1},
         {"--cutoff_len 4096 --finetuning_type lora --per_device_train_batch_size 4", "max_seq_len",
-         "4096", MT_FW_LLAMAFACTORY},
+         "4096", FW(llamafactory)},
         {"cutoff_len=4096 finetuning_type=full per_device_train_batch_size=4", "micro_batch", "4",
-         MT_FW_LLAMAFACTORY},
+         FW(llamafactory)},
         {"--sequence-len 8192 --sample-packing=true --micro-batch-size 2", "packing", "true",
-         MT_FW_AXOLOTL},
+         FW(axolotl)},
         {"sequence_len=8192 sample_packing=true micro_batch_size=2 gradient_checkpointing=true",
-         "micro_batch", "2", MT_FW_AXOLOTL},
+         "micro_batch", "2", FW(axolotl)},
         {"tokenizer.max_seq_len=512 enable_activation_checkpointing=True batch_size=2", "grad_ckpt",
-         "True", MT_FW_TORCHTUNE},
+         "True", FW(torchtune)},
         {"--training.local_batch_size 8 --training.seq_len 4096", "max_seq_len", "4096",
-         MT_FW_TORCHTITAN},
+         FW(torchtitan)},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         open_conf();
@@ -331,25 +332,23 @@ MT_TEST(frameworks)
 /* Which framework the run has is believed where its own keys say so, or a log. */
 MT_TEST(framework_of_the_run)
 {
-    static const struct {
+    const struct {
         const char *args;
         int run;
     } of[] = {
-        {"actor.backend=fsdp:d8 rollout.backend=sglang:d8", MT_FW_AREAL},
+        {"actor.backend=fsdp:d8 rollout.backend=sglang:d8", FW(areal)},
         /* Relax has the same flags */
-        {"--max-tokens-per-gpu 9216 --sglang-mem-fraction-static 0.7", MT_FW_SLIME},
-        {"actor_rollout_ref.rollout.name=vllm", MT_FW_VERL},
-        {"trainer.strategy=fsdp generator.inference_engine.gpu_memory_utilization=0.8",
-         MT_FW_SKYRL},
-        {"actor_train.infer_batch_size=4", MT_FW_ROLL},
-        {"--trainer.model.seq-len 8192 --inference.vllm.gpu-memory-utilization 0.9",
-         MT_FW_PRIME_RL},
+        {"--max-tokens-per-gpu 9216 --sglang-mem-fraction-static 0.7", FW(slime)},
+        {"actor_rollout_ref.rollout.name=vllm", FW(verl)},
+        {"trainer.strategy=fsdp generator.inference_engine.gpu_memory_utilization=0.8", FW(skyrl)},
+        {"actor_train.infer_batch_size=4", FW(roll)},
+        {"--trainer.model.seq-len 8192 --inference.vllm.gpu-memory-utilization 0.9", FW(prime_rl)},
         /* up to 0.8.0 */
-        {"--inference.gpu-memory-utilization 0.9", MT_FW_PRIME_RL},
+        {"--inference.gpu-memory-utilization 0.9", FW(prime_rl)},
         /* ms-swift has them too */
-        {"--vllm_gpu_memory_utilization 0.5 --per_device_train_batch_size 2", MT_FW_TRL},
+        {"--vllm_gpu_memory_utilization 0.5 --per_device_train_batch_size 2", FW(trl)},
         {"--vllm_gpu_memory_utilization 0.5 --sleep_level 1 --per_device_train_batch_size 2",
-         MT_FW_SWIFT},
+         FW(swift)},
         /* anybody's */
         {"--seq-len 4096 --model.name x --max_length 7 prompt_length=9 response_length=9", -1},
         /* also Megatron's own */
@@ -358,10 +357,10 @@ MT_TEST(framework_of_the_run)
         {"--max-num-seqs 4", -1},
         {"learning_rate=1", -1},
         {"--finetuning_type lora --cutoff_len 2048 --per_device_train_batch_size 8",
-         MT_FW_LLAMAFACTORY},
-        {"sequence_len=4096 micro_batch_size=1", MT_FW_AXOLOTL},
-        {"enable_activation_offloading=True", MT_FW_TORCHTUNE},
-        {"--per_device_train_batch_size 8", MT_FW_TRL},
+         FW(llamafactory)},
+        {"sequence_len=4096 micro_batch_size=1", FW(axolotl)},
+        {"enable_activation_offloading=True", FW(torchtune)},
+        {"--per_device_train_batch_size 8", FW(trl)},
     };
     struct mt_runconf_hit hit;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
@@ -376,17 +375,17 @@ MT_TEST(framework_of_the_run)
     MT_CHECK_EQ(mt_runconf_run(NULL), -1);
     MT_CHECK_EQ(mt_runconf_run(rc), -1);
     args("--max-tokens-per-gpu 9216");
-    mt_runconf_tell(rc, MT_FW_RELAX);
-    MT_CHECK_EQ(mt_runconf_run(rc), MT_FW_RELAX);
+    mt_runconf_tell(rc, FW(relax));
+    MT_CHECK_EQ(mt_runconf_run(rc), FW(relax));
     args("--sglang-mem-fraction-static 0.7"); /* more keys do not take it back */
-    MT_CHECK_EQ(mt_runconf_run(rc), MT_FW_RELAX);
+    MT_CHECK_EQ(mt_runconf_run(rc), FW(relax));
     MT_CHECK(mt_runconf_find(rc, "train_memory_margin", &hit) && hit.is_default);
     mt_runconf_tell(rc, -1);
-    MT_CHECK_EQ(mt_runconf_run(rc), MT_FW_SLIME);
+    MT_CHECK_EQ(mt_runconf_run(rc), FW(slime));
     rc->forced = true;
-    rc->framework = MT_FW_TRL;
-    mt_runconf_tell(rc, MT_FW_RELAX);
-    MT_CHECK_EQ(mt_runconf_run(rc), MT_FW_TRL);
+    rc->framework = FW(trl);
+    mt_runconf_tell(rc, FW(relax));
+    MT_CHECK_EQ(mt_runconf_run(rc), FW(trl));
     mt_runconf_free(rc);
 }
 
@@ -406,9 +405,7 @@ MT_TEST(every_key)
                                : strcmp(key.part, "name") == 0 ? "fsdp"
                                                                : "2";
             MT_CHECK(key.part == NULL || strlen(key.part) == 1 || strcmp(key.part, "name") == 0);
-            MT_CHECK(mt_framework_find(key.framework) >= 0 ||
-                     strcmp(key.framework, "pytorch") == 0 || strcmp(key.framework, "model") == 0);
-            MT_CHECK_EQ(mt_runconf_new(&one, &err), MT_OK);
+            MT_CHECK_EQ(mt_runconf_new(&one, mt_test_frameworks(), &err), MT_OK);
             snprintf(text, sizeof text, "%s=%s", key.key,
                      key.part != NULL ? "fsdp:d2t2p2c2e2" : "3");
             MT_CHECK_EQ(mt_conf_args(&one->conf, text, strlen(text), "x", false, &err), MT_OK);
@@ -495,7 +492,7 @@ MT_TEST(out_of_memory)
         enum mt_rc r = MT_ENOMEM;
         for (uint64_t k = 1; k < 20000 && r == MT_ENOMEM; k += 97) {
             mt_mem_fail_after(k);
-            r = mt_runconf_new(&rc, &err);
+            r = mt_runconf_new(&rc, mt_test_frameworks(), &err);
             mt_mem_fail_after(0);
             if (r == MT_OK)
                 mt_runconf_free(rc);

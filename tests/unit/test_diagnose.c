@@ -46,7 +46,8 @@ static bool add_log(struct mt_logs *l, const char *text, struct mt_err *err)
     bool ok = f != NULL && mt_source_mem(&src, text, strlen(text)) == MT_OK;
     if (ok) {
         f->name = mt_strndup("run.log", 7);
-        ok = f->name != NULL && mt_log_read(&f->log, src, err) == MT_OK;
+        ok = f->name != NULL &&
+             mt_log_read(&f->log, src, mt_framework_log_packages(l->rules), err) == MT_OK;
     }
     mt_source_free(src);
     return ok;
@@ -66,7 +67,8 @@ static bool start(struct run *r, const struct job *j, const struct mt_rules *rul
             return false;
         r->rules = &r->own;
     }
-    if (mt_runconf_new(&r->conf, &err) < 0 ||
+    r->logs.rules = r->rules->frameworks;
+    if (mt_runconf_new(&r->conf, r->rules->frameworks, &err) < 0 ||
         (j->args != NULL &&
          (mt_conf_args(&r->conf->conf, j->args, strlen(j->args), "--args", false, &err) < 0 ||
           mt_runconf_added(r->conf, MT_FROM_ARGS, &err) < 0)) ||

@@ -4,6 +4,7 @@
 #include "tests/unit/build_driver.h"
 #include "tests/unit/mt_test.h"
 #include "analysis/phases/phases.h"
+#include "frameworks.h"
 
 static struct mt_phase_rules *rules;
 
@@ -13,7 +14,7 @@ static struct mt_driverdiag *make_with(const struct mt_trace *const *t, uint32_t
     struct mt_driverdiag_opts o = {.phases = rules};
     struct mt_driverdiag *j = NULL;
     struct mt_err err = {.rc = MT_OK};
-    if (rules == NULL && mt_phase_rules_load(&rules, NULL, 0, NULL, &err) < 0)
+    if (rules == NULL && mt_phase_rules_load(&rules, mt_test_frameworks(), NULL, 0, NULL, &err) < 0)
         abort();
     o.phases = rules;
     if (mt_driverdiag_make(&j, t, n, claims, n_claims, &o, &err) < 0)

@@ -9,6 +9,7 @@
 #include "tests/unit/build_driver.h"
 #include "tests/unit/mt_test.h"
 #include "tests/unit/report_fixture.h"
+#include "frameworks.h"
 
 #define HOSTILE "<script>alert(1)</script>\"'&| *_`\n\033[31m{{title}}"
 

@@ -3,12 +3,13 @@
 #include "analysis/setup/framework.h"
 #include "parser/base/mem.h"
 #include "tests/unit/mt_test.h"
+#include "frameworks.h"
 
 static struct mt_fix_rules *load(void)
 {
     struct mt_fix_rules *r = NULL;
     struct mt_err err = {0};
-    enum mt_rc rc = mt_fix_rules_load(&r, NULL, 0, NULL, &err);
+    enum mt_rc rc = mt_fix_rules_load(&r, mt_test_frameworks(), NULL, 0, NULL, &err);
     MT_CHECK_EQ(rc, MT_OK);
     if (rc != MT_OK)
         printf("# %s\n", err.msg);
@@ -21,7 +22,7 @@ static bool holds(const char *text, const char *word) { return strstr(text, word
 
 MT_TEST(every_rule_is_there_once)
 {
-    static const struct {
+    const struct {
         char letter;
         int n;
     } set[] = {{'V', 48}, {'A', 30}, {'X', 24}, {'B', 40}};
@@ -156,11 +157,12 @@ MT_TEST(names_and_words)
     MT_CHECK_STR(mt_fix_kind_name(MT_FIX_RECORD), "capture");
     MT_CHECK_STR(mt_fix_status_name(MT_FIX_NOOP), "NOOP");
     MT_CHECK_STR(mt_fix_syntax_name(MT_FIX_TEXT), "text");
-    MT_CHECK_EQ(mt_fix_framework_find("verl"), 1ull << MT_FW_VERL);
-    MT_CHECK_EQ(mt_fix_framework_find("nonsense"), 0);
-    mt_fix_frameworks_words(MT_FIX_FW_PYTORCH | MT_FIX_FW_LIGER, buf, sizeof buf);
+    MT_CHECK_EQ(mt_fix_rules_frameworks(r) == mt_test_frameworks(), true);
+    mt_framework_mask_words(mt_test_frameworks(), MT_FW_BIT(FW(pytorch)) | MT_FW_BIT(FW(liger)),
+                            buf, sizeof buf);
     MT_CHECK_STR(buf, "PyTorch, Liger");
-    mt_fix_frameworks_words(MT_FIX_FW_PYTORCH | MT_FIX_FW_LIGER, small, sizeof small);
+    mt_framework_mask_words(mt_test_frameworks(), MT_FW_BIT(FW(pytorch)) | MT_FW_BIT(FW(liger)),
+                            small, sizeof small);
     MT_CHECK_STR(small, "PyTorch");
     /* one of each way to write a line */
     MT_CHECK_STR(mt_fix_rule_find(r, "V02")->card.set[0].text,
@@ -218,7 +220,7 @@ MT_TEST(agrees_with_the_table)
                     id[k++] = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
             }
             id[k] = 0;
-            if ((rule->frameworks & mt_fix_framework_find(id)) == 0)
+            if ((rule->frameworks & MT_FW_BIT(mt_test_framework(id))) == 0)
                 MT_FAIL_AT("rule %s is not for %s", col[0], fw);
             mt_n_checks++;
         }
@@ -249,7 +251,7 @@ static enum mt_rc load_overlay(struct mt_fix_rules **r, const char *body, struct
         snprintf(text, sizeof text, "{\"schema_version\":1,\"phases\":[],\"fixes\":[{%s}]}", body);
     *r = NULL;
     memset(err, 0, sizeof *err);
-    return mt_fix_rules_load(r, text, (size_t)n, "mine.json", err);
+    return mt_fix_rules_load(r, mt_test_frameworks(), text, (size_t)n, "mine.json", err);
 }
 
 MT_TEST(overlay_appends_and_replaces)
@@ -283,8 +285,7 @@ MT_TEST(overlay_appends_and_replaces)
     rule = mt_fix_rule_find(r, "V24");
     MT_CHECK_STR(rule->card.title, "ours");
     MT_CHECK_STR(rule->file, "mine.json");
-    MT_CHECK_STR(mt_fix_order(r, MT_FIX_OPTIMIZER, MT_FIX_COL_VERL, &n_steps)[0].card->title,
-                 "ours");
+    MT_CHECK_STR(mt_fix_order(r, MT_FIX_OPTIMIZER, FW(verl), &n_steps)[0].card->title, "ours");
     mt_fix_rules_free(r);
 
     /* A replacement that gave up its variants and most phases is used with its own card, and only
@@ -300,12 +301,10 @@ MT_TEST(overlay_appends_and_replaces)
             &err),
         MT_OK);
     MT_ASSERT(r != NULL);
-    MT_CHECK_STR(mt_fix_order(r, MT_FIX_ROLLOUT_RUN, MT_FIX_COL_VERL, &n_steps)[0].card->title,
-                 "own");
-    MT_CHECK_STR(mt_fix_rule_at(
-                     r, mt_fix_order(r, MT_FIX_ROLLOUT_KV_ALLOC, MT_FIX_COL_VERL, &n_steps)[0].rule)
-                     ->id,
-                 "V34");
+    MT_CHECK_STR(mt_fix_order(r, MT_FIX_ROLLOUT_RUN, FW(verl), &n_steps)[0].card->title, "own");
+    MT_CHECK_STR(
+        mt_fix_rule_at(r, mt_fix_order(r, MT_FIX_ROLLOUT_KV_ALLOC, FW(verl), &n_steps)[0].rule)->id,
+        "V34");
     mt_fix_rules_free(r);
 }
 
@@ -418,19 +417,25 @@ MT_TEST(overlay_file_errors)
     char *big;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         memset(&err, 0, sizeof err);
-        MT_CHECK_EQ(mt_fix_rules_load(&r, bad[i].text, strlen(bad[i].text), "mine.json", &err),
+        MT_CHECK_EQ(mt_fix_rules_load(&r, mt_test_frameworks(), bad[i].text, strlen(bad[i].text),
+                                      "mine.json", &err),
                     MT_EINPUT);
         MT_CHECK_HAS(err.msg, bad[i].needle);
         MT_CHECK_HAS(err.msg, "mine.json");
     }
-    MT_CHECK_EQ(mt_fix_rules_load(&r, "{\"schema_version\":1}\0x", 22, "mine.json", &err),
+    MT_CHECK_EQ(mt_fix_rules_load(&r, mt_test_frameworks(), "{\"schema_version\":1}\0x", 22,
+                                  "mine.json", &err),
                 MT_EINPUT);
     MT_CHECK_HAS(err.msg, "NUL");
-    MT_CHECK_EQ(mt_fix_rules_load(&r, "{\"schema_version\":1}\n ", 22, "mine.json", &err), MT_OK);
+    MT_CHECK_EQ(mt_fix_rules_load(&r, mt_test_frameworks(), "{\"schema_version\":1}\n ", 22,
+                                  "mine.json", &err),
+                MT_OK);
     mt_fix_rules_free(r);
     big = calloc(9, 1 << 20);
     MT_ASSERT(big != NULL);
-    MT_CHECK_EQ(mt_fix_rules_load(&r, big, (size_t)9 << 20, "mine.json", &err), MT_ELIMIT);
+    MT_CHECK_EQ(
+        mt_fix_rules_load(&r, mt_test_frameworks(), big, (size_t)9 << 20, "mine.json", &err),
+        MT_ELIMIT);
     free(big);
 }
 
@@ -448,7 +453,8 @@ MT_TEST(damaged_overlays)
         memcpy(copy, text, sizeof copy);
         if (i < n)
             copy[i] = (char)(copy[i] ^ 1 << i % 7);
-        rc = mt_fix_rules_load(&r, copy, (size_t)(i < n ? n : i - n), "mine.json", &err);
+        rc = mt_fix_rules_load(&r, mt_test_frameworks(), copy, (size_t)(i < n ? n : i - n),
+                               "mine.json", &err);
         MT_CHECK(rc == MT_OK ? r != NULL : rc == MT_EINPUT && err.msg[0] != 0 && r == NULL);
         mt_fix_rules_free(r);
     }
@@ -465,7 +471,7 @@ MT_TEST(memory_failures)
         struct mt_fix_rules *r = NULL;
         struct mt_err err = {0};
         mt_mem_fail_after(i);
-        MT_CHECK_EQ(mt_fix_rules_load(&r, NULL, 0, NULL, &err), MT_ENOMEM);
+        MT_CHECK_EQ(mt_fix_rules_load(&r, mt_test_frameworks(), NULL, 0, NULL, &err), MT_ENOMEM);
         mt_mem_fail_after(0);
         MT_CHECK(r == NULL);
         MT_CHECK_EQ(mt_mem_used(), used);

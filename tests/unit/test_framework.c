@@ -3,6 +3,7 @@
 #include "load.h"
 #include "mt_test.h"
 #include "parser/model/builder.h"
+#include "frameworks.h"
 
 #include <time.h>
 
@@ -40,28 +41,38 @@ static struct mt_frameworks detect(const char *frames)
     }
     if (!mt_build_finish(b))
         abort();
-    MT_CHECK(mt_frameworks_detect(t, &fw));
+    MT_CHECK(mt_frameworks_detect(mt_test_frameworks(), t, &fw));
     mt_builder_free(b);
     mt_trace_free(t);
     return fw;
 }
 
-static const char *main_of(const char *frames) { return mt_framework_id(detect(frames).main); }
-static const char *engine_of(const char *frames) { return mt_framework_id(detect(frames).engine); }
+static const char *main_of(const char *frames)
+{
+    return mt_framework_at(mt_test_frameworks(), detect(frames).main)->id;
+}
+static const char *engine_of(const char *frames)
+{
+    return mt_framework_at(mt_test_frameworks(), detect(frames).engine)->id;
+}
+#define HAS(fw, part) (((fw).parts & (part)) != 0)
 
 MT_TEST(every_framework_has_a_name)
 {
-    for (int i = 0; i < MT_FW_COUNT; i++) {
-        MT_CHECK_EQ(mt_framework_find(mt_framework_id((enum mt_framework)i)), i);
-        MT_CHECK(mt_framework_words((enum mt_framework)i)[0] != '\0');
+    const struct mt_framework_rules *r = mt_test_frameworks();
+    for (int i = 0; i < mt_framework_count(r); i++) {
+        MT_CHECK_EQ(mt_framework_find(r, mt_framework_at(r, i)->id), i);
+        MT_CHECK(mt_framework_at(r, i)->words[0] != '\0');
     }
-    MT_CHECK_STR(mt_framework_words(MT_FW_NEMORL), "NeMo-RL");
-    MT_CHECK_STR(mt_framework_words(MT_FW_SWIFT), "ms-swift");
-    for (int i = 0; i < MT_FW_COUNT; i++)
-        MT_CHECK_EQ(mt_framework_is_rl((enum mt_framework)i),
-                    i >= MT_FW_VERL && i < MT_FW_MEGATRON);
-    MT_CHECK_EQ(mt_framework_find("Verl"), -1);
-    MT_CHECK_EQ(mt_framework_find(""), -1);
+    MT_CHECK_STR(mt_framework_at(r, FW(nemorl))->words, "NeMo-RL");
+    MT_CHECK_STR(mt_framework_at(r, FW(swift))->words, "ms-swift");
+    MT_CHECK_STR(mt_framework_at(r, MT_FW_NONE)->words, "plain PyTorch");
+    MT_CHECK(mt_framework_is_rl(r, FW(verl)) && mt_framework_is_rl(r, FW(swift)) &&
+             !mt_framework_is_rl(r, FW(megatron)) && !mt_framework_is_rl(r, MT_FW_NONE));
+    MT_CHECK(mt_framework_is_main(r, FW(vllm)) && mt_framework_is_main(r, MT_FW_NONE) &&
+             !mt_framework_is_main(r, FW(fsdp)) && !mt_framework_is_main(r, FW(pytorch)));
+    MT_CHECK_EQ(mt_framework_find(r, "Verl"), -1);
+    MT_CHECK_EQ(mt_framework_find(r, ""), -1);
 }
 
 MT_TEST(packages_and_checkouts)
@@ -121,8 +132,8 @@ MT_TEST(packages_and_checkouts)
 MT_TEST(programs_that_drive_trainers)
 {
     struct mt_frameworks fw = detect(TRL "|" LF "train/tuner.py:run_exp");
-    MT_CHECK_EQ(fw.main, MT_FW_LLAMAFACTORY);
-    MT_CHECK_EQ(fw.frames[MT_FW_TRL], 1);
+    MT_CHECK_EQ(fw.main, FW(llamafactory));
+    MT_CHECK_EQ(fw.frames[FW(trl)], 1);
     MT_CHECK_STR(main_of(TRL "|/v/site-packages/axolotl/train.py:execute_training"), "axolotl");
     MT_CHECK_STR(main_of(TRL), "trl");
     /* its newer trainers have other settings, and drive none of the others' */
@@ -139,21 +150,24 @@ MT_TEST(programs_that_drive_trainers)
         main_of("/v/site-packages/torchtune/modules/transformer.py:forward|/w/mine.py:main"),
         "none");
     MT_CHECK_EQ(
-        detect("/v/site-packages/torchtune/modules/transformer.py:forward").frames[MT_FW_TORCHTUNE],
+        detect("/v/site-packages/torchtune/modules/transformer.py:forward").frames[FW(torchtune)],
         1);
     MT_CHECK_STR(
         main_of("/v/site-packages/torchtune/modules/transformer.py:forward|/w/my_recipe.py:train|"
                 "/v/site-packages/torchtune/config/_parse.py:wrapper"),
         "torchtune");
-    MT_CHECK(detect(LF "model/model_utils/checkpointing.py:backward").checkpointing);
-    MT_CHECK(!detect(LF "model/model_utils/checkpointing.py:custom_gradient_checkpointing_func")
-                  .checkpointing);
+    MT_CHECK(HAS(detect(LF "model/model_utils/checkpointing.py:backward"), MT_PART_CHECKPOINTING));
     MT_CHECK(
+        !HAS(detect(LF "model/model_utils/checkpointing.py:custom_gradient_checkpointing_func"),
+             MT_PART_CHECKPOINTING));
+    MT_CHECK(HAS(
         detect(
-            "/v/site-packages/axolotl/monkeypatch/gradient_checkpointing/offload_cpu.py:backward")
-            .checkpointing);
-    MT_CHECK(mt_framework_is_program(MT_FW_AXOLOTL) && mt_framework_is_program(MT_FW_NEMORL));
-    MT_CHECK(!mt_framework_is_program(MT_FW_TRANSFORMERS) && !mt_framework_is_program(MT_FW_VLLM));
+            "/v/site-packages/axolotl/monkeypatch/gradient_checkpointing/offload_cpu.py:backward"),
+        MT_PART_CHECKPOINTING));
+    MT_CHECK(mt_framework_is_program(mt_test_frameworks(), FW(axolotl)) &&
+             mt_framework_is_program(mt_test_frameworks(), FW(nemorl)));
+    MT_CHECK(!mt_framework_is_program(mt_test_frameworks(), FW(transformers)) &&
+             !mt_framework_is_program(mt_test_frameworks(), FW(vllm)));
 }
 
 MT_TEST(a_directory_name_proves_nothing)
@@ -174,7 +188,7 @@ MT_TEST(a_directory_name_proves_nothing)
     MT_CHECK_STR(main_of("/v/site-packages/transformers/models/qwen2/modeling_qwen2.py:forward"),
                  "none");
     MT_CHECK_EQ(detect("/v/site-packages/transformers/models/qwen2/modeling_qwen2.py:forward")
-                    .frames[MT_FW_TRANSFORMERS],
+                    .frames[FW(transformers)],
                 1);
     /* a virtual environment inside a checkout */
     MT_CHECK_STR(main_of("/w/verl/verl/.venv/lib/site-packages/areal/x.py:f"), "areal");
@@ -187,40 +201,43 @@ MT_TEST(the_one_with_more_frames_wins)
     struct mt_frameworks fw =
         detect("/a/verl/workers/a.py:f|/a/verl/workers/a.py:g|/a/trl/trainer/x.py:f|"
                "/a/vllm/v1/a.py:f|/a/sglang/srt/a.py:f|/a/sglang/srt/a.py:g");
-    MT_CHECK_EQ(fw.main, MT_FW_VERL);
-    MT_CHECK_EQ(fw.engine, MT_FW_SGLANG);
-    MT_CHECK_EQ(fw.frames[MT_FW_VERL], 2);
-    MT_CHECK_EQ(fw.frames[MT_FW_TRL], 1);
+    MT_CHECK_EQ(fw.main, FW(verl));
+    MT_CHECK_EQ(fw.engine, FW(sglang));
+    MT_CHECK_EQ(fw.frames[FW(verl)], 2);
+    MT_CHECK_EQ(fw.frames[FW(trl)], 1);
     MT_CHECK(!fw.forced);
 }
 
 MT_TEST(parts_of_pytorch)
 {
     struct mt_frameworks fw = detect("/v/torch/distributed/fsdp/_fully_shard/_fsdp_param.py:f");
-    MT_CHECK(fw.fsdp2 && !fw.fsdp1 && !fw.ddp && !fw.compiled && !fw.checkpointing);
+    MT_CHECK(HAS(fw, MT_PART_FSDP2) && !HAS(fw, MT_PART_FSDP1) && !HAS(fw, MT_PART_DDP) &&
+             !HAS(fw, MT_PART_COMPILED) && !HAS(fw, MT_PART_CHECKPOINTING));
     fw = detect(
         "/v/torch/distributed/fsdp/_flat_param.py:f|/v/torch/utils/checkpoint.py:checkpoint");
-    MT_CHECK(fw.fsdp1 && !fw.fsdp2 && fw.checkpointing);
+    MT_CHECK(HAS(fw, MT_PART_FSDP1) && !HAS(fw, MT_PART_FSDP2) && HAS(fw, MT_PART_CHECKPOINTING));
 #define CHUNK                                                                                      \
     "/v/torch/utils/checkpoint.py:checkpoint|/v/trl/trainer/"                                      \
     "sft_trainer.py:_chunked_cross_entropy_loss"
 #define LAYER "/v/torch/utils/checkpoint.py:checkpoint|/v/transformers/modeling_layers.py:__call__"
-    MT_CHECK(!detect("/v/trl/trainer/sft_trainer.py:_chunk|" CHUNK)
-                  .checkpointing); /* of the loss alone */
-    MT_CHECK(detect("/v/trl/trainer/sft_trainer.py:_chunk|" CHUNK "||/v/q.py:forward|" LAYER)
-                 .checkpointing);
+    MT_CHECK(!HAS(detect("/v/trl/trainer/sft_trainer.py:_chunk|" CHUNK),
+                  MT_PART_CHECKPOINTING)); /* of the loss alone */
+    MT_CHECK(HAS(detect("/v/trl/trainer/sft_trainer.py:_chunk|" CHUNK "||/v/q.py:forward|" LAYER),
+                 MT_PART_CHECKPOINTING));
     fw = detect("/v/torch/nn/parallel/distributed.py:forward");
-    MT_CHECK(fw.ddp && !fw.fsdp1);
+    MT_CHECK(HAS(fw, MT_PART_DDP) && !HAS(fw, MT_PART_FSDP1));
     fw = detect("??:c10d::Reducer::initialize_buckets(int)");
-    MT_CHECK(fw.ddp);
+    MT_CHECK(HAS(fw, MT_PART_DDP));
     fw = detect("/w/megatron/core/tensor_parallel/random.py:fork");
-    MT_CHECK(fw.megatron_core && !fw.checkpointing);
-    MT_CHECK(detect("/w/megatron/core/tensor_parallel/random.py:checkpoint").checkpointing);
-    MT_CHECK(detect("/tmp/torchinductor_u/ab/cab.py:call").compiled);
-    MT_CHECK(detect("C:\\v\\torch\\_inductor\\runtime\\triton_heuristics.py:run").compiled);
+    MT_CHECK(HAS(fw, MT_PART_CORE) && !HAS(fw, MT_PART_CHECKPOINTING));
+    MT_CHECK(HAS(detect("/w/megatron/core/tensor_parallel/random.py:checkpoint"),
+                 MT_PART_CHECKPOINTING));
+    MT_CHECK(HAS(detect("/tmp/torchinductor_u/ab/cab.py:call"), MT_PART_COMPILED));
+    MT_CHECK(HAS(detect("C:\\v\\torch\\_inductor\\runtime\\triton_heuristics.py:run"),
+                 MT_PART_COMPILED));
     /* every optimizer step passes here, compiled or not */
-    MT_CHECK(!detect("/v/torch/_dynamo/eval_frame.py:_fn").compiled);
-    MT_CHECK(detect("/v/site-packages/deepspeed/runtime/engine.py:step").deepspeed);
+    MT_CHECK(!HAS(detect("/v/torch/_dynamo/eval_frame.py:_fn"), MT_PART_COMPILED));
+    MT_CHECK(HAS(detect("/v/site-packages/deepspeed/runtime/engine.py:step"), MT_PART_ZERO));
 }
 
 /* Stacks as deep as they may be, each frame of them a checkpoint's: what is looked at of one is not
@@ -249,7 +266,7 @@ MT_TEST(deep_stacks_of_checkpoints)
     }
     MT_ASSERT(mt_build_finish(b));
     began = clock();
-    MT_CHECK(mt_frameworks_detect(t, &fw) && !fw.checkpointing);
+    MT_CHECK(mt_frameworks_detect(mt_test_frameworks(), t, &fw) && !HAS(fw, MT_PART_CHECKPOINTING));
     MT_CHECK((double)(clock() - began) / CLOCKS_PER_SEC < 2);
     mt_builder_free(b);
     mt_trace_free(t);
@@ -267,15 +284,15 @@ MT_TEST(public_verl_snapshot)
              mt_shared_data());
     t = mt_load(path, &rc);
     MT_ASSERT(t != NULL);
-    MT_CHECK(mt_frameworks_detect(t, &fw));
-    MT_CHECK_EQ(fw.main, MT_FW_VERL);
-    MT_CHECK_EQ(fw.engine, MT_FW_VLLM);
-    MT_CHECK(fw.megatron_core && !fw.fsdp1 && !fw.fsdp2);
+    MT_CHECK(mt_frameworks_detect(mt_test_frameworks(), t, &fw));
+    MT_CHECK_EQ(fw.main, FW(verl));
+    MT_CHECK_EQ(fw.engine, FW(vllm));
+    MT_CHECK(HAS(fw, MT_PART_CORE) && !HAS(fw, MT_PART_FSDP1) && !HAS(fw, MT_PART_FSDP2));
     mt_trace_free(t);
     snprintf(path, sizeof path, "%s/torch/cs336_wedson_512_training.pickle", mt_shared_data());
     t = mt_load(path, &rc);
     MT_ASSERT(t != NULL);
-    MT_CHECK(mt_frameworks_detect(t, &fw));
+    MT_CHECK(mt_frameworks_detect(mt_test_frameworks(), t, &fw));
     MT_CHECK_EQ(fw.main, MT_FW_NONE);
     MT_CHECK_EQ(fw.engine, MT_FW_NONE);
     mt_trace_free(t);

@@ -5,6 +5,7 @@
 #include "build_driver.h"
 #include "mt_test.h"
 #include "analysis/advice/lines.h"
+#include "frameworks.h"
 
 #define OOM_(request, free, unallocated, others)                                                   \
     "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate " request              \
@@ -32,7 +33,8 @@ static void run(const char *args, const char *log)
     struct mt_lint_in in = {.logs = &logs, .fixes = fixes};
     memset(&err, 0, sizeof err);
     memset(&logs, 0, sizeof logs);
-    MT_CHECK_EQ(mt_runconf_new(&conf, &err), MT_OK);
+    logs.rules = mt_test_frameworks();
+    MT_CHECK_EQ(mt_runconf_new(&conf, mt_test_frameworks(), &err), MT_OK);
     MT_CHECK_EQ(mt_conf_args(&conf->conf, args, strlen(args), "--args", false, &err), MT_OK);
     MT_CHECK_EQ(mt_runconf_added(conf, MT_FROM_ARGS, &err), MT_OK);
     if (log != NULL) {
@@ -40,7 +42,9 @@ static void run(const char *args, const char *log)
         struct mt_source *src = NULL;
         MT_CHECK(f != NULL);
         MT_CHECK_EQ(mt_source_mem(&src, log, strlen(log)), MT_OK);
-        MT_CHECK_EQ(mt_log_read(&f->log, src, &err), MT_OK);
+        MT_CHECK_EQ(
+            mt_log_read(&f->log, src, mt_framework_log_packages(mt_test_frameworks()), &err),
+            MT_OK);
         mt_source_free(src);
         f->name = mt_strndup("run.log", 7);
         o.framework = conf->framework;
@@ -361,15 +365,15 @@ MT_TEST(sentence)
     done();
     run("", "[relax/backends/megatron/actor.py] a\n[/w/relax/verl/x.py] b\n[verl/mine.py] "
             "c\nverl/mine.py d\n" OOM_("2.00", "1.00", "12.00", ""));
-    MT_CHECK_EQ(mt_logs_framework(&logs), MT_FW_RELAX); /* verl/mine.py is no file of verl */
+    MT_CHECK_EQ(mt_logs_framework(&logs), FW(relax)); /* verl/mine.py is no file of verl */
     done();
     /* nothing but a process's name */
     run("", "(FSDPPolicyWorkerBase pid=7) " OOM_("2.00", "1.00", "12.00", ""));
-    MT_CHECK_EQ(mt_logs_framework(&logs), MT_FW_SKYRL);
+    MT_CHECK_EQ(mt_logs_framework(&logs), FW(skyrl));
     done();
     run("", "  File \"/x/site-packages/swift/rlhf_trainers/grpo_trainer.py\", line 9, in f\n" OOM_(
                 "2.00", "1.00", "12.00", ""));
-    MT_CHECK_EQ(mt_logs_framework(&logs), MT_FW_SWIFT);
+    MT_CHECK_EQ(mt_logs_framework(&logs), FW(swift));
     done();
     /* Cards of two sizes: nothing is settled. */
     run("", "After X, memory allocated (GB): 1, memory reserved (GB): 1, device memory used/total "
@@ -512,7 +516,7 @@ MT_TEST(saver_by_calls)
                                          BD_CUMEM};
     struct mt_err err;
     memset(&err, 0, sizeof err);
-    MT_CHECK_EQ(mt_runconf_new(&conf, &err), MT_OK);
+    MT_CHECK_EQ(mt_runconf_new(&conf, mt_test_frameworks(), &err), MT_OK);
     MT_CHECK_EQ(mt_conf_args(&conf->conf, args, strlen(args), "--args", false, &err), MT_OK);
     MT_CHECK_EQ(mt_runconf_added(conf, MT_FROM_ARGS, &err), MT_OK);
     for (unsigned i = 0; i < 2; i++) {
@@ -556,7 +560,7 @@ static void load_fixes(void)
 {
     struct mt_err err;
     memset(&err, 0, sizeof err);
-    MT_CHECK_EQ(mt_fix_rules_load(&fixes, NULL, 0, NULL, &err), MT_OK);
+    MT_CHECK_EQ(mt_fix_rules_load(&fixes, mt_test_frameworks(), NULL, 0, NULL, &err), MT_OK);
 }
 
 MT_TEST(set_up) { load_fixes(); }

@@ -1,6 +1,7 @@
 /* Lines of logs: every format, wrapped, prefixed, damaged, hostile. */
 #include "mt_test.h"
 #include "parser/log/log.h"
+#include "frameworks.h"
 
 #include <time.h>
 
@@ -21,7 +22,7 @@ static enum mt_rc read_bytes(const char *p, size_t n)
     memset(&err, 0, sizeof err);
     memset(&l, 0, sizeof l);
     if (mt_source_mem(&src, p, n) == MT_OK)
-        rc = mt_log_read(&l, src, &err);
+        rc = mt_log_read(&l, src, mt_framework_log_packages(mt_test_frameworks()), &err);
     mt_source_free(src);
     return rc;
 }
@@ -704,7 +705,7 @@ MT_TEST(out_of_memory)
         memset(&err, 0, sizeof err);
         MT_CHECK_EQ(mt_source_mem(&src, NOW "\nKilled\n", sizeof NOW + 7), MT_OK);
         mt_mem_fail_after(i);
-        rc = mt_log_read(&l, src, &err);
+        rc = mt_log_read(&l, src, mt_framework_log_packages(mt_test_frameworks()), &err);
         mt_mem_fail_after(0);
         MT_CHECK(rc == MT_OK || err.rc == MT_ENOMEM);
         mt_log_done(&l);

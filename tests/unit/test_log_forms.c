@@ -2,6 +2,7 @@
  * again. */
 #include "mt_test.h"
 #include "parser/log/log.h"
+#include "frameworks.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define MIB ((uint64_t)1 << 20)
@@ -16,7 +17,7 @@ static void read_text(const char *text)
     memset(&err, 0, sizeof err);
     memset(&l, 0, sizeof l);
     MT_CHECK_EQ(mt_source_mem(&src, text, strlen(text)), MT_OK);
-    MT_CHECK_EQ(mt_log_read(&l, src, &err), MT_OK);
+    MT_CHECK_EQ(mt_log_read(&l, src, mt_framework_log_packages(mt_test_frameworks()), &err), MT_OK);
     mt_source_free(src);
 }
 

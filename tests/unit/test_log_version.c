@@ -1,6 +1,7 @@
 /* Versions that programs print when they start. */
 #include "mt_test.h"
 #include "parser/log/log.h"
+#include "frameworks.h"
 
 static void read_text(struct mt_log *l, const char *text)
 {
@@ -9,7 +10,7 @@ static void read_text(struct mt_log *l, const char *text)
     memset(&err, 0, sizeof err);
     memset(l, 0, sizeof *l);
     MT_CHECK_EQ(mt_source_mem(&src, text, strlen(text)), MT_OK);
-    MT_CHECK_EQ(mt_log_read(l, src, &err), MT_OK);
+    MT_CHECK_EQ(mt_log_read(l, src, mt_framework_log_packages(mt_test_frameworks()), &err), MT_OK);
     mt_source_free(src);
 }
 

@@ -3,6 +3,7 @@
 #include "analysis/expected/expected.h"
 #include "analysis/setup/settings.h"
 #include "heap_make.h"
+#include "frameworks.h"
 
 #define CLIP "torch/nn/utils/clip_grad.py:60:clip_grad_norm_|" ACTOR
 #define MM "??:0:MmBackward0::apply|" ENGINE
@@ -47,7 +48,7 @@ static struct found look_at(struct heap *h, const char *args, uint64_t capacity,
     f.t = bt_done(&h->x);
     f.t->meta.rank = rank;
     free(h);
-    if (mt_runconf_new(&f.conf, &err) == MT_OK &&
+    if (mt_runconf_new(&f.conf, mt_test_frameworks(), &err) == MT_OK &&
         mt_conf_args(&f.conf->conf, args, strlen(args), "--args", false, &err) >= 0 &&
         mt_runconf_added(f.conf, MT_FROM_ARGS, &err) == MT_OK) {
         o.conf = f.conf;

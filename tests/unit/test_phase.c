@@ -1,5 +1,6 @@
 /* What one stack says by itself: every rule of precedence and its exceptions. */
 #include "phase_make.h"
+#include "frameworks.h"
 
 MT_TEST(certain_backward_needs_the_engine)
 {
@@ -351,7 +352,7 @@ MT_TEST(more_than_65535_kinds_of_stacks)
     mt_stack_id last = 0, first = 0;
     static const char levels[6] = {'M', 'S', 'C', 'O', 'm', 'S'};
     struct mt_phase_rules *r = NULL;
-    MT_ASSERT(mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK);
+    MT_ASSERT(mt_phase_rules_load(&r, mt_test_frameworks(), NULL, 0, NULL, NULL) == MT_OK);
     start(&m);
     for (int k = 0; k < 6; k++) {
         for (uint32_t i = 1; i <= mt_phase_rules_count(r) && count[k] < 40; i++) {

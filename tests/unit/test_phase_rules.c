@@ -1,6 +1,7 @@
 /* The phase vocabulary and its rule files. */
 #include "analysis/base/rule_json.h"
 #include "phase_make.h"
+#include "frameworks.h"
 
 /* ---- the vocabulary and the rules ---- */
 
@@ -70,7 +71,7 @@ MT_TEST(built_in_rules_are_whole)
 {
     struct mt_phase_rules *r = NULL;
     uint32_t n, in_file = 0, names = 0, unverified = 0, methods = 0;
-    MT_ASSERT(mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK);
+    MT_ASSERT(mt_phase_rules_load(&r, mt_test_frameworks(), NULL, 0, NULL, NULL) == MT_OK);
     n = mt_phase_rules_count(r);
     MT_CHECK(mt_phase_rule_at(r, 0) == NULL);
     MT_CHECK(mt_phase_rule_at(r, n) != NULL);
@@ -126,7 +127,7 @@ MT_TEST(every_row_of_the_table)
     f = fopen(path, "r");
     if (f == NULL)
         MT_SKIP("the table of signatures is not there");
-    MT_ASSERT(mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK);
+    MT_ASSERT(mt_phase_rules_load(&r, mt_test_frameworks(), NULL, 0, NULL, NULL) == MT_OK);
     while (fgets(line, sizeof line, f) != NULL) {
         char *col[6], *p = line;
         bool found = false;
@@ -159,7 +160,8 @@ static const char *refusal(const char *overlay)
     static struct mt_err err;
     struct mt_phase_rules *r = NULL;
     memset(&err, 0, sizeof err);
-    if (mt_phase_rules_load(&r, overlay, strlen(overlay), "mine.json", &err) == MT_OK) {
+    if (mt_phase_rules_load(&r, mt_test_frameworks(), overlay, strlen(overlay), "mine.json",
+                            &err) == MT_OK) {
         mt_phase_rules_free(r);
         return "accepted";
     }
@@ -317,7 +319,8 @@ MT_TEST(every_allocation_may_fail)
         m.rules = NULL;
         m.p = NULL;
         mt_mem_fail_after(n);
-        rc = mt_phase_rules_load(&m.rules, m.overlay, strlen(m.overlay), "mine.json", &err);
+        rc = mt_phase_rules_load(&m.rules, mt_test_frameworks(), m.overlay, strlen(m.overlay),
+                                 "mine.json", &err);
         if (rc >= 0)
             rc = mt_phaser_new(&m.p, m.rules, m.t, &err);
         if (rc >= 0)
@@ -334,7 +337,7 @@ MT_TEST(every_allocation_may_fail)
     }
     MT_CHECK(whole);
     m.rules = NULL;
-    MT_ASSERT(mt_phase_rules_load(&m.rules, NULL, 0, NULL, NULL) == MT_OK);
+    MT_ASSERT(mt_phase_rules_load(&m.rules, mt_test_frameworks(), NULL, 0, NULL, NULL) == MT_OK);
     whole = false;
     for (n = 1; !whole && n < 1000; n++) { /* all of the part behind loading */
         struct mt_phase_opts o = {true};

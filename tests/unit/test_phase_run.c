@@ -2,6 +2,7 @@
  * public snapshots, where PyTorch itself has marked the optimizer's steps. */
 #include "load.h"
 #include "phase_make.h"
+#include "frameworks.h"
 
 #define PPO_LOSS "/v/verl/workers/utils/losses.py:ppo_loss"
 
@@ -494,7 +495,8 @@ static bool attribute_shared(const char *name, bool use_annotations, struct tall
     struct mt_phase_opts o = {use_annotations};
     struct mt_phase_rules *r = NULL;
     struct mt_phaser *p = NULL;
-    bool ok = t != NULL && mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK &&
+    bool ok = t != NULL &&
+              mt_phase_rules_load(&r, mt_test_frameworks(), NULL, 0, NULL, NULL) == MT_OK &&
               mt_phaser_new(&p, r, t, NULL) == MT_OK;
     memset(y, 0, sizeof *y);
     for (uint32_t k = 0; ok && k < t->devices.n; k++) {
@@ -583,7 +585,8 @@ MT_TEST(blocks_of_a_public_verl_snapshot)
     uint64_t bytes[MT_PH_COUNT] = {0}, all = 0;
     MT_REQUIRE_SHARED();
     t = shared("verl_pr851_megatron_vllm_mempools_torch2.6.pickle");
-    MT_ASSERT(t != NULL && mt_phase_rules_load(&r, NULL, 0, NULL, NULL) == MT_OK &&
+    MT_ASSERT(t != NULL &&
+              mt_phase_rules_load(&r, mt_test_frameworks(), NULL, 0, NULL, NULL) == MT_OK &&
               mt_phaser_new(&p, r, t, NULL) == MT_OK);
     for (uint32_t i = 0; i < t->blocks.n; i++) {
         const struct mt_block *b = &t->blocks.p[i];

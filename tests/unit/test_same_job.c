@@ -4,6 +4,7 @@
 #include "analysis/setup/settings.h"
 #include "build_driver.h"
 #include "mt_test.h"
+#include "frameworks.h"
 
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@ struct file {
     enum mt_phase phase;
     bool empty; /* it began with nothing allocated */
     bool cache; /* and with segments */
-    enum mt_framework framework;
+    mt_fw framework;
     bool oom;
 };
 struct made {
@@ -73,6 +74,7 @@ static void add(struct made *m, const struct file *f)
             abort();
         memset(o, 0, sizeof *o);
     }
+    a->fw.rules = mt_test_frameworks();
     a->fw.main = f->framework;
     m->t[m->n] = t;
     m->ct[m->n] = t;
@@ -110,7 +112,7 @@ static struct mt_same_job *two(struct made *m, struct file a, struct file b)
     return look(m, NULL, NULL);
 }
 
-#define ACTOR .phase = MT_PH_TRAIN_ACTOR, .framework = MT_FW_VERL
+#define ACTOR .phase = MT_PH_TRAIN_ACTOR, .framework = FW(verl)
 
 MT_TEST(what_contradicts)
 {
@@ -144,7 +146,7 @@ MT_TEST(what_contradicts)
     done(&m);
     j = two(&m, (struct file){.input = "a.pickle", ACTOR, .rank = 0},
             (struct file){
-                .input = "b.pickle", .rank = 1, .phase = MT_PH_TRAIN, .framework = MT_FW_AREAL});
+                .input = "b.pickle", .rank = 1, .phase = MT_PH_TRAIN, .framework = FW(areal)});
     MT_ASSERT(j != NULL && j->sentence != NULL);
     MT_CHECK_HAS(j->sentence, "a.pickle is of verl, b.pickle of AReaL.");
     MT_CHECK(strstr(j->sentence, "started again") == NULL);
@@ -160,7 +162,7 @@ MT_TEST(what_contradicts)
 /* Nothing of this is two jobs. */
 MT_TEST(what_does_not)
 {
-    static const struct file pairs[][2] = {
+    const struct file pairs[][2] = {
         /* two ranks; one of another host */
         {{.input = "a.pickle", ACTOR, .rank = 0, .host = "n1", .empty = true},
          {.input = "b.pickle",
@@ -176,7 +178,7 @@ MT_TEST(what_does_not)
           .rank = 0,
           .pid = 977,
           .phase = MT_PH_TRAIN_CRITIC,
-          .framework = MT_FW_VERL,
+          .framework = FW(verl),
           .from = HOUR,
           .empty = true}},
         /* an engine's process of the same rank */
@@ -185,7 +187,7 @@ MT_TEST(what_does_not)
           .rank = 0,
           .pid = 977,
           .phase = MT_PH_ROLLOUT_GENERATE,
-          .framework = MT_FW_VLLM}},
+          .framework = FW(vllm)}},
         /* two dumps of one process in the same folder: the second has lost its beginning */
         {{.input = "a.pickle", ACTOR, .rank = 0, .empty = true},
          {.input = "b.pickle", ACTOR, .rank = 0, .from = HOUR, .to = 2 * HOUR}},
@@ -193,31 +195,27 @@ MT_TEST(what_does_not)
         {{.input = "a.pickle", ACTOR, .rank = 0, .pid = 41, .empty = true},
          {.input = "b.pickle", ACTOR, .rank = 0, .pid = 41, .to = 2 * HOUR, .empty = true}},
         /* slime and Relax share their code */
-        {{.input = "a.pickle", .rank = 0, .phase = MT_PH_TRAIN_ACTOR, .framework = MT_FW_SLIME},
-         {.input = "b.pickle", .rank = 1, .phase = MT_PH_TRAIN_ACTOR, .framework = MT_FW_RELAX}},
+        {{.input = "a.pickle", .rank = 0, .phase = MT_PH_TRAIN_ACTOR, .framework = FW(slime)},
+         {.input = "b.pickle", .rank = 1, .phase = MT_PH_TRAIN_ACTOR, .framework = FW(relax)}},
         /* "train" of AReaL is the actor's or the critic's, and its "log-probs" the reference's as
            well */
-        {{.input = "a.pickle",
-          .rank = 0,
-          .pid = 41,
-          .phase = MT_PH_TRAIN,
-          .framework = MT_FW_AREAL},
+        {{.input = "a.pickle", .rank = 0, .pid = 41, .phase = MT_PH_TRAIN, .framework = FW(areal)},
          {.input = "b.pickle",
           .rank = 0,
           .pid = 977,
           .phase = MT_PH_TRAIN,
-          .framework = MT_FW_AREAL}},
+          .framework = FW(areal)}},
         {{.input = "a.pickle",
           .rank = 0,
           .pid = 41,
           .phase = MT_PH_LOGP,
-          .framework = MT_FW_AREAL,
+          .framework = FW(areal),
           .empty = true},
          {.input = "b.pickle",
           .rank = 0,
           .pid = 977,
           .phase = MT_PH_LOGP,
-          .framework = MT_FW_AREAL,
+          .framework = FW(areal),
           .empty = true,
           .from = HOUR}},
         /* ranks that each machine counts from 0 */
@@ -278,7 +276,7 @@ MT_TEST(files_of_one_folder_go_by_time)
 {
     struct made m;
     const struct mt_same_job *j;
-    static const struct file files[] = {
+    const struct file files[] = {
         {.input = "runs", .member = "x_rank0_pid1.pickle", ACTOR, .rank = 0, .pid = 1},
         {.input = "runs",
          .member = "x_rank0_pid8.pickle",
@@ -337,7 +335,7 @@ static struct mt_runconf *settings(const char *args)
 {
     struct mt_runconf *c = NULL;
     struct mt_err err = {.rc = MT_OK};
-    if (mt_runconf_new(&c, &err) < 0 ||
+    if (mt_runconf_new(&c, mt_test_frameworks(), &err) < 0 ||
         mt_conf_args(&c->conf, args, strlen(args), "--args", false, &err) < 0 ||
         mt_runconf_added(c, MT_FROM_ARGS, &err) < 0)
         abort();
@@ -348,10 +346,10 @@ MT_TEST(missing_ranks)
 {
     struct mt_runconf *of64 = settings("trainer.n_gpus_per_node=8 trainer.nnodes=8"),
                       *of2 = settings("WORLD_SIZE=2");
-    static const struct file files[] = {{.input = "rank3.pickle", ACTOR, .rank = 3},
-                                        {.input = "rank17.pickle", ACTOR, .rank = 17},
-                                        {.input = "rank40.pickle", ACTOR, .rank = 40},
-                                        {.input = "worker.pickle", ACTOR, .rank = -1}};
+    const struct file files[] = {{.input = "rank3.pickle", ACTOR, .rank = 3},
+                                 {.input = "rank17.pickle", ACTOR, .rank = 17},
+                                 {.input = "rank40.pickle", ACTOR, .rank = 40},
+                                 {.input = "worker.pickle", ACTOR, .rank = -1}};
     struct made m;
     const struct mt_same_job *j;
     memset(&m, 0, sizeof m);
@@ -378,7 +376,7 @@ MT_TEST(missing_ranks)
 MT_TEST(the_rank_that_failed_is_elsewhere)
 {
     for (int shape = 0; shape < 4; shape++) {
-        struct mt_logs logs = {{NULL, 0, 0}};
+        struct mt_logs logs = {.files = {NULL, 0, 0}};
         struct mt_log_file *f = MT_VEC_PUSH(&logs.files);
         const struct file one = {
             .input = "rank3.pickle", ACTOR, .rank = shape == 1 ? 5 : 3, .oom = shape == 2};

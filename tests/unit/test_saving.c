@@ -5,6 +5,7 @@
 #include "tests/unit/advice_bench.h"
 #include "analysis/advice/lines.h"
 #include "analysis/setup/keys.h"
+#include "frameworks.h"
 
 static void micro(struct bench *b, uint64_t tokens, uint64_t peak)
 {
@@ -93,7 +94,7 @@ MT_TEST(fit_over_micro_batches)
 
 MT_TEST(numbers_of_settings)
 {
-    static const struct {
+    const struct {
         const char *text;
         double v;
     } want[] = {{"16384", 16384}, {"0.45", 0.45}, {"-1", -1},    {"True", 1},  {"false", 0},
@@ -283,7 +284,7 @@ MT_TEST(together)
     teardown(&b);
 
     setup(&b, NULL, NULL); /* what has no figure is not counted among those that have */
-    b.a.fw.main = MT_FW_AREAL;
+    b.a.fw.main = FW(areal);
     b.a.verdict.phase = MT_PH_ROLLOUT_GENERATE;
     b.a.verdict.sub = MT_PH_NONE;
     role(&b, MT_ROLE_ENGINE_WEIGHTS, 8 * GIB);
@@ -472,7 +473,7 @@ MT_TEST(settings_of_this_framework)
     b.a.verdict.phase = MT_PH_ROLLOUT_GENERATE;
     b.a.verdict.sub = MT_PH_NONE;
     role(&b, MT_ROLE_TEMP, 16 * GIB);
-    MT_CHECK_EQ(b.conf->framework, MT_FW_SLIME); /* the keys alone: more of them */
+    MT_CHECK_EQ(b.conf->framework, FW(slime)); /* the keys alone: more of them */
     v = advise(&b, "V36");
     MT_ASSERT(v != NULL);
     MT_CHECK_STR(v->proposed, "actor_rollout_ref.rollout.max_num_batched_tokens=16384");
@@ -545,7 +546,7 @@ MT_TEST(layouts)
         struct bench b;
         const struct mt_advice *v;
         setup(&b, want[i].args, NULL);
-        b.a.fw.main = MT_FW_AREAL;
+        b.a.fw.main = FW(areal);
         role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
         v = advise(&b, want[i].rule);
         MT_ASSERT(v != NULL);
@@ -673,7 +674,8 @@ static void refuse(const char *fields, const char *complaint)
              "\"none\", \"source\": \"s\", "
              "\"status\": \"DOC\", %s}]}",
              fields);
-    MT_CHECK_EQ(mt_fix_rules_load(&r, text, strlen(text), "mine.json", &err), MT_EINPUT);
+    MT_CHECK_EQ(mt_fix_rules_load(&r, mt_test_frameworks(), text, strlen(text), "mine.json", &err),
+                MT_EINPUT);
     MT_CHECK_HAS(err.msg, "rule mine");
     MT_CHECK_HAS(err.msg, complaint);
     mt_fix_rules_free(r);

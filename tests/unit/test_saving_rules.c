@@ -2,6 +2,7 @@
 #include "advice_bench.h"
 #include "parser/model/intern.h"
 #include "analysis/advice/lines.h"
+#include "frameworks.h"
 
 /* A trace with one stack of one frame, for owners and requests of b. */
 static void one_stack(struct bench *b, struct mt_trace **t, const char *file, const char *name)
@@ -34,7 +35,7 @@ static void owner(struct bench *b, uint64_t blocks, uint64_t bytes)
  * larger than the default in two. */
 MT_TEST(buckets_of_any_size)
 {
-    static const struct {
+    const struct {
         uint64_t blocks, bytes, saved, least;
     } of[] = {{1, 1000000000, 900000000, 800000000},
               {1, 400000000, 300000000, 200000000},
@@ -49,7 +50,7 @@ MT_TEST(buckets_of_any_size)
                   "setup_buckets");
         owner(&b, of[i].blocks, of[i].bytes);
         role(&b, MT_ROLE_GRAD_REDUCE, of[i].bytes);
-        b.a.fw.main = MT_FW_OPENRLHF;
+        b.a.fw.main = FW(openrlhf);
         v = advise(&b, "B44");
         MT_ASSERT(v != NULL);
         MT_CHECK_EQ(v->saving.bytes, of[i].saved);
@@ -63,8 +64,8 @@ MT_TEST(buckets_of_any_size)
 static void update_of_slime(struct bench *b, const char *args, uint64_t longest)
 {
     setup(b, args, NULL);
-    b->a.fw.main = MT_FW_SLIME;
-    b->a.fw.megatron_core = true;
+    b->a.fw.main = FW(slime);
+    mt_test_part(&b->a.fw, true, true);
     role(b, MT_ROLE_ACTIVATION, 16 * GIB);
     b->d->roles.vocab = 151936;
     b->d->roles.logits_tokens = 3072;
@@ -137,8 +138,8 @@ MT_TEST(one_stage_is_no_pipeline)
         struct mt_trace *t;
         setup(&b, NULL, NULL);
         one_stack(&b, &t, "/w/megatron/core/pipeline_parallel/schedules.py", functions[i]);
-        b.a.fw.main = MT_FW_MEGATRON;
-        b.a.fw.megatron_core = true;
+        b.a.fw.main = FW(megatron);
+        mt_test_part(&b.a.fw, true, true);
         b.a.verdict.phase = MT_PH_INIT;
         b.a.verdict.sub = MT_PH_NONE;
         role(&b, MT_ROLE_PARAM, 16 * GIB);
@@ -152,7 +153,7 @@ MT_TEST(one_stage_is_no_pipeline)
  */
 MT_TEST(expandable_segments_of_slime)
 {
-    static const struct {
+    const struct {
         const char *args, *function;
         bool offered;
     } of[] = {{NULL, "train", true},
@@ -176,27 +177,26 @@ MT_TEST(expandable_segments_of_slime)
  * once: the request goes where the host takes it. */
 MT_TEST(requests_for_gradients_and_state)
 {
-    static const struct {
-        enum mt_framework fw;
+    const struct {
+        mt_fw fw;
         enum mt_role made;
         const char *rule;
         uint64_t saved; /* 0 = not offered */
     } of[] = {
-        {MT_FW_OPENRLHF, MT_ROLE_GRAD, "B30", 4 * GIB},
-        {MT_FW_OPENRLHF, MT_ROLE_UNKNOWN, "B30", 0},
-        {MT_FW_SLIME, MT_ROLE_OPTIM_STATE, "X13", 4 * GIB},
-        {MT_FW_SLIME, MT_ROLE_GRAD, "X13", 0},
-        {MT_FW_SLIME, MT_ROLE_GRAD, "B46", 2 * GIB},
-        {MT_FW_SLIME, MT_ROLE_OPTIM_STATE, "B46", 0},
-        {MT_FW_SLIME, MT_ROLE_GRAD, "B50", 3 * GIB},
+        {FW(openrlhf), MT_ROLE_GRAD, "B30", 4 * GIB},
+        {FW(openrlhf), MT_ROLE_UNKNOWN, "B30", 0},
+        {FW(slime), MT_ROLE_OPTIM_STATE, "X13", 4 * GIB},
+        {FW(slime), MT_ROLE_GRAD, "X13", 0},
+        {FW(slime), MT_ROLE_GRAD, "B46", 2 * GIB},
+        {FW(slime), MT_ROLE_OPTIM_STATE, "B46", 0},
+        {FW(slime), MT_ROLE_GRAD, "B50", 3 * GIB},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct bench b;
         const struct mt_advice *v;
         setup(&b, NULL, NULL);
         b.a.fw.main = of[i].fw;
-        b.a.fw.megatron_core = of[i].fw == MT_FW_SLIME;
-        b.a.fw.fsdp2 = false;
+        mt_test_part(&b.a.fw, false, of[i].fw == FW(slime));
         b.a.verdict.phase = MT_PH_INIT;
         b.a.verdict.sub = MT_PH_NONE;
         role(&b, MT_ROLE_PARAM, 2 * GIB);
@@ -212,26 +212,26 @@ MT_TEST(requests_for_gradients_and_state)
  * smaller than the smallest proposal stays. */
 MT_TEST(chunks_of_a_prefill)
 {
-    static const struct {
-        enum mt_framework fw;
+    const struct {
+        mt_fw fw;
         const char *args;
         uint64_t tokens;
         const char *proposed; /* "" = a line without a number of its own, NULL = not offered */
         uint64_t saved;       /* 0 = not known */
     } of[] = {
-        {MT_FW_AREAL, NULL, 8192, "4096", 4 * GIB},
-        {MT_FW_AREAL, "sglang.chunked_prefill_size=-1", 8192, "4096", 4 * GIB},
-        {MT_FW_AREAL, "sglang.chunked_prefill_size=-1", 0, "", 0},
-        {MT_FW_SLIME, "--sglang-chunked-prefill-size 16384", 8192, "8192", 4 * GIB},
-        {MT_FW_SLIME, "--sglang-chunked-prefill-size 256", 256, NULL, 0},
+        {FW(areal), NULL, 8192, "4096", 4 * GIB},
+        {FW(areal), "sglang.chunked_prefill_size=-1", 8192, "4096", 4 * GIB},
+        {FW(areal), "sglang.chunked_prefill_size=-1", 0, "", 0},
+        {FW(slime), "--sglang-chunked-prefill-size 16384", 8192, "8192", 4 * GIB},
+        {FW(slime), "--sglang-chunked-prefill-size 256", 256, NULL, 0},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct bench b;
         const struct mt_advice *v;
         setup(&b, of[i].args, NULL);
         b.a.fw.main = of[i].fw;
-        b.a.fw.engine = MT_FW_SGLANG;
-        b.a.fw.frames[MT_FW_SGLANG] = 1;
+        b.a.fw.engine = FW(sglang);
+        b.a.fw.frames[FW(sglang)] = 1;
         b.a.verdict.phase = MT_PH_ROLLOUT_PREFILL;
         b.a.verdict.sub = MT_PH_NONE;
         role(&b, MT_ROLE_LOGITS, 8 * GIB);
