@@ -83,11 +83,11 @@ bool mt_injection_holder(struct mt_holder *h)
     /* set in what these tools start, also where they inject by other means */
     static const char *const sessions[] = {
         "NSYS_PROFILING_SESSION_ID", "NV_NSIGHT_INJECTION_TRANSPORT_TYPE", "NV_TPS_LAUNCH_TOKEN"};
-    const char *nsys = getenv("NSYS_PROFILING_SESSION_ID");
+    const char *nsys = mt_capture_env("NSYS_PROFILING_SESSION_ID");
 
     memset(h, 0, sizeof *h);
     for (size_t i = 0; i < sizeof injections / sizeof *injections; i++) {
-        const char *value = getenv(injections[i]);
+        const char *value = mt_capture_env(injections[i]);
         if (is_free(value))
             continue;
         h->variable = injections[i];
@@ -98,7 +98,7 @@ bool mt_injection_holder(struct mt_holder *h)
         return true;
     }
     for (size_t i = 0; i < sizeof sessions / sizeof *sessions; i++)
-        if ((h->value = getenv(sessions[i])) != NULL) {
+        if ((h->value = mt_capture_env(sessions[i])) != NULL) {
             h->variable = sessions[i];
             h->tool = i == 0 ? "NVIDIA Nsight Systems (nsys)" : "NVIDIA Nsight Compute (ncu)";
             return true;
@@ -180,7 +180,7 @@ static enum mt_rc make_spool(struct mt_launch *l, struct mt_err *err)
     char real[PATH_MAX], shown[300];
 
     if (base == NULL)
-        base = getenv("TMPDIR");
+        base = mt_capture_env("TMPDIR");
     if (base == NULL || base[0] == '\0')
         base = "/tmp";
     (void)mt_printable(shown, sizeof shown, base, strlen(base));
@@ -203,7 +203,7 @@ static enum mt_rc make_spool(struct mt_launch *l, struct mt_err *err)
 /* Looks the command up as execvp() will. */
 static char *find_program(const char *name)
 {
-    const char *path = getenv("PATH");
+    const char *path = mt_capture_env("PATH");
     if (strchr(name, '/') != NULL)
         return mt_strndup(name, strlen(name));
     if (path == NULL)
@@ -232,7 +232,7 @@ static char *number(uint64_t v) { return mt_text("%llu", (unsigned long long)v);
 static bool build_env(struct mt_launch *l)
 {
     const struct mt_launch_opts *o = l->o;
-    const char *python = getenv("PYTHONPATH");
+    const char *python = mt_capture_env("PYTHONPATH");
     struct own own[] = {
         {"CUDA_INJECTION64_PATH", mt_text("%s", l->places.inject)},
         {"NVTX_INJECTION64_PATH", mt_text("%s", l->places.inject)},

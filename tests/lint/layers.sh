@@ -35,11 +35,15 @@ while IFS= read -r file; do
     words="$bad"
     if [[ "$file" =~ $allow_memory ]]; then words="${bad//malloc|calloc|realloc|free|/}"; fi
     strip "$file" | grep -nE "$words" | complain_each "$file: a library calls what it may not: "
-done < <(files 'parser/*' 'analysis/*' 'render/*' 'capture/*' | grep -E '[.](c|h)$' | grep -vE '^capture/(inject|include)/|^capture/launch[.]c$')
+done < <(files 'parser/*' 'analysis/*' 'render/*' 'capture/*' | grep -E '[.](c|h)$' | grep -vE '^capture/(inject|include)/|^capture/(launch|env)[.]c$')
 
-# launch.c alone reads the environment, forks and deals with signals; the injected library hears of the environment through env.c.
-strip capture/launch.c | grep -nE "(^|[^a-zA-Z0-9_])(printf|fprintf|puts|perror|exit|abort|assert|system|popen|malloc|calloc|realloc|free|strdup)[ ]*[(]" \
+# env.c alone reads the environment, launch.c alone forks and deals with signals; the injected library has an env.c of its own.
+strip capture/env.c | grep -nE "${bad//getenv|/}" | complain_each "capture/env.c: a library calls what it may not: "
+strip capture/launch.c | grep -nE "(^|[^a-zA-Z0-9_])(printf|fprintf|puts|perror|exit|abort|assert|getenv|system|popen|malloc|calloc|realloc|free|strdup)[ ]*[(]" \
     | complain_each "capture/launch.c: a library calls what it may not: "
+# The allocator of cJSON is the process's: it is set in one place, which every JSON text of people goes through.
+files 'parser/*' 'analysis/*' 'render/*' 'cli/*' 'capture/*' | grep -E '[.](c|h)$' | grep -v '^parser/base/json_text[.]c$' \
+    | xargs grep -HnE 'cJSON_(InitHooks|Parse)' | complain_each "mt_json_text() parses JSON: "
 while IFS= read -r file; do
     strip "$file" | grep -nE '(^|[^a-zA-Z0-9_])(getenv|secure_getenv|printf|fprintf|puts|perror|exit|_exit|abort|assert|signal|sigaction|setlocale|system|popen)[ ]*[(]' \
         | complain_each "$file: the injected library calls what it may not: "
