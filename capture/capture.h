@@ -14,9 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- launch.c
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- launch.c ---- */
 
 struct mt_launch_opts {
     const char *output; /* trace.gz to write */
@@ -65,9 +63,7 @@ uint64_t mt_launch_end(const struct mt_launch *l); /* CLOCK_REALTIME ns when the
 int mt_launch_signal(const struct mt_launch *l);   /* that ended the command; 0 = none */
 void mt_launch_free(struct mt_launch *l, bool keep_spool);
 
-/* ---- collect.c
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- collect.c ---- */
 
 /* What one process left. */
 struct mt_collected {
@@ -129,9 +125,7 @@ uint32_t mt_scan_running(const char *dir);
 /* How many processes are alive that were told to record here, whether they do so yet or not. */
 uint32_t mt_scan_waiting(const char *dir);
 
-/* ---- doctor.c
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- doctor.c ---- */
 
 struct mt_check {
     const char *name; /* "libcupti" */

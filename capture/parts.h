@@ -35,8 +35,7 @@ struct mt_holder {
 };
 bool mt_injection_holder(struct mt_holder *h);
 
-/* ---- table.c: u64 -> two u64, open addressing
- * ------------------------------------------------------------------------------------ */
+/* ---- table.c: u64 -> two u64, open addressing ---- */
 
 struct mt_cell {
     uint64_t key, a, b;
@@ -53,8 +52,7 @@ struct mt_cell *mt_table_put(struct mt_table *t,
 void mt_table_drop(struct mt_table *t, uint64_t key);
 void mt_table_done(struct mt_table *t);
 
-/* ---- members.c: the gzip members of a file, each with one chunk
- * ------------------------------------------------------------------- */
+/* ---- members.c: the gzip members of a file, each with one chunk ---- */
 
 struct mt_chunk { /* header fields and the whole chunk */
     uint64_t uid, seq, realtime, monotonic, dropped;
@@ -87,8 +85,7 @@ bool mt_members_open(struct mt_members *m, int fd); /* false: out of memory */
 bool mt_members_next(struct mt_members *m, struct mt_member *out);
 void mt_members_done(struct mt_members *m);
 
-/* ---- trace_out.c: the file that is written
- * -------------------------------------------------------------------------------------------- */
+/* ---- trace_out.c: the file that is written ---- */
 
 struct mt_trace_out {
     int fd;
@@ -140,8 +137,7 @@ void mt_chunk_out_attr(struct mt_chunk_out *c, const char *key, const char *valu
 void mt_chunk_out_flush(struct mt_chunk_out *c);
 void mt_chunk_out_done(struct mt_chunk_out *c); /* flushes and frees */
 
-/* ---- spool_read.c: what is left in a spool file
- * ---------------------------------------------------------------------------------------- */
+/* ---- spool_read.c: what is left in a spool file ---- */
 
 struct mt_slot {
     struct mt_chunk chunk; /* raw points into p */
@@ -167,8 +163,7 @@ void mt_spool_done(struct mt_spool *s);
 /* Emits the activity records that CUPTI had not given back; returns how many. */
 uint64_t mt_spool_activity(const struct mt_spool *s, struct mt_chunk_out *out);
 
-/* ---- tally.c: what the records of one process say
- * ---------------------------------------------------------------------------------------- */
+/* ---- tally.c: what the records of one process say ---- */
 
 struct mt_tally_module {
     char *path;
@@ -203,8 +198,7 @@ void mt_tally_done(struct mt_tally *t);
 /* NULL when there is none */
 const char *mt_tally_status_text(const struct mt_tally *t, enum mt_wire_status code);
 
-/* ---- symbols.c: names for (module, offset) from the files of this machine
- * ----------------------------------------------------------------- */
+/* ---- symbols.c: names for (module, offset) from the files of this machine ---- */
 
 struct mt_symbols;
 struct mt_symbols *mt_symbols_new(void);
@@ -213,8 +207,7 @@ struct mt_symbols *mt_symbols_new(void);
 const char *mt_symbols_find(struct mt_symbols *s, const struct mt_tally_module *m, uint64_t offset);
 void mt_symbols_free(struct mt_symbols *s);
 
-/* ---- elf_file.c: what an ELF file says about itself
- * ------------------------------------------------------------------------------------------ */
+/* ---- elf_file.c: what an ELF file says about itself ---- */
 
 struct mt_elf_facts {
     bool is_elf, is_64, is_static; /* static: a program without an interpreter */
@@ -225,9 +218,7 @@ bool mt_elf_read(const char *path, struct mt_elf_facts *out); /* false: cannot b
 /* e_machine of this program; 0 = unknown */
 uint16_t mt_elf_here(void);
 
-/* ---- ask_python.c
- * -------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- ask_python.c ---- */
 
 struct mt_python_facts {
     /* NULL = no python3; no PyTorch; no libcupti among its packages */
@@ -237,9 +228,7 @@ struct mt_python_facts {
 void mt_ask_python(struct mt_python_facts *f, const char *site);
 void mt_python_facts_done(struct mt_python_facts *f);
 
-/* ---- scan.c: the files of a spool directory
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- scan.c: the files of a spool directory ---- */
 
 struct mt_found {      /* one process image */
     char *host, *stem; /* stem: "mt-host-pid-uid" */
@@ -268,9 +257,7 @@ void mt_scan_remove(const char *dir);
 /* True while the process that owns this spool file lives. */
 bool mt_spool_locked(const char *path);
 
-/* ---- reasons.c: why less was recorded than hoped for
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- reasons.c: why less was recorded than hoped for ---- */
 
 /* For one process; NULL = nothing to complain about. */
 char *mt_why_process(const struct mt_tally *t);

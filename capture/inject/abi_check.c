@@ -13,9 +13,7 @@
     SAME("place of " #real "." #b, offsetof(ours, a), offsetof(real, b));                          \
     SAME("width of " #real "." #b, sizeof(((ours *)0)->a), sizeof(((real *)0)->b))
 
-/* ---- calls: number, size of the parameters
- * ------------------------------------------------------------------------------------
- */
+/* ---- calls: number, size of the parameters ---- */
 
 #define MTI_CALLS_CUDA CUDA_VERSION
 #define cuMemHostAlloc_v2_params cuMemHostAlloc_params /* the header has no other */
@@ -30,9 +28,7 @@
 SAME("callback id of cuDriverGetVersion", MTI_CUPTI_CBID_VERSION,
      CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion);
 
-/* ---- parameters: place of every field that is read
- * ------------------------------------------------------------------------------
- */
+/* ---- parameters: place of every field that is read ---- */
 
 #define P(shape, a, symbol, b) FIELD(struct mti_p_##shape, a, symbol##_params, b)
 P(alloc, out, cuMemAlloc_v2, dptr);
@@ -140,9 +136,7 @@ P(lib_data, code, cuLibraryLoadData, code);
 P(mem_info, free, cuMemGetInfo_v2, free);
 P(mem_info, total, cuMemGetInfo_v2, total);
 
-/* ---- structures and numbers of cuda.h
- * ---------------------------------------------------------------------------------------------
- */
+/* ---- structures and numbers of cuda.h ---- */
 
 SIZE(struct mti_cu_uuid, CUuuid);
 SIZE(struct mti_cu_ipc_handle, CUipcMemHandle);
@@ -199,9 +193,7 @@ SAME("format", MTI_CU_FORMAT_NORM_LAST, CU_AD_FORMAT_SNORM_INT16X4);
 SAME("array flag", MTI_CU_ARRAY_SPARSE, CUDA_ARRAY3D_SPARSE);
 SAME("array flag", MTI_CU_ARRAY_DEFERRED, CUDA_ARRAY3D_DEFERRED_MAPPING);
 
-/* ---- CUPTI
- * --------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- CUPTI ---- */
 
 SAME("result", MTI_CUPTI_SUCCESS, CUPTI_SUCCESS);
 SAME("result", MTI_CUPTI_INVALID_PARAMETER, CUPTI_ERROR_INVALID_PARAMETER);

@@ -113,8 +113,7 @@ struct mti_cu_ipc_handle {
 };
 
 /* ---- parameters: what functionParams of the callback points at = the arguments of the call in
- * order. One shape serves all calls that have it; calls.def says which.
- * ------------------------------------------------------------------------------------------- */
+ * order. One shape serves all calls that have it; calls.def says which. ---- */
 
 struct mti_p_alloc {
     uint64_t *out;
@@ -381,8 +380,7 @@ struct mti_p_mem_info {
     size_t *free, *total;
 };
 
-/* ---- functions of libcuda that the library calls itself
- * -------------------------------------------------------------------------- */
+/* ---- functions of libcuda that the library calls itself ---- */
 
 typedef int (*mti_cu_version_fn)(int *version);
 typedef int (*mti_cu_ctx_device_fn)(int *device);

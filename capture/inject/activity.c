@@ -25,9 +25,7 @@ static struct {
     pthread_mutex_t lock;
 } heap = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- buffers
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- buffers ---- */
 
 static void *heap_take(void)
 {
@@ -70,9 +68,7 @@ static void on_request(uint8_t **buffer, size_t *size, size_t *max_records)
     errno = saved;
 }
 
-/* ---- records
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- records ---- */
 
 static uint64_t mono(uint64_t timestamp)
 {
@@ -194,9 +190,7 @@ static void on_complete(uint64_t context, uint32_t stream, uint8_t *buffer, size
     errno = saved;
 }
 
-/* ---- start, flush
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- start, flush ---- */
 
 /* Walks two records of a buffer full of one number: the distance is what this libcupti takes a
  * record of that kind to be. */

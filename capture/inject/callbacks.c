@@ -58,9 +58,7 @@ static _Atomic uint64_t unknown_said;
 
 static uint64_t bit(uint32_t op) { return op < 64 ? UINT64_C(1) << op : 0; }
 
-/* ---- ENTER
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- ENTER ---- */
 
 static void measure_before(const struct mti_row *row, const struct mti_cupti_data *d)
 {
@@ -88,9 +86,7 @@ static void on_enter(const struct mti_row *row, const struct mti_cupti_data *d)
         *d->correlation_data = mti_now();
 }
 
-/* ---- EXIT
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- EXIT ---- */
 
 static void fill_device(struct mti_call *c, const struct mti_cupti_data *d)
 {
@@ -292,9 +288,7 @@ void mti_callback(void *user, int domain, uint32_t cbid, const void *data)
     }
 }
 
-/* ---- what a newer driver has
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- what a newer driver has ---- */
 
 static bool starts(const char *s, const char *with) { return !strncmp(s, with, strlen(with)); }
 

@@ -8,9 +8,7 @@
 #include "capture/inject/abi_cupti.h"
 #include "capture/inject/inject.h"
 
-/* ---- cupti_find.c
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- cupti_find.c ---- */
 
 struct mti_cupti {
 #define MTI_F(member, symbol, parameters) int(*member) parameters;
@@ -24,17 +22,13 @@ extern struct mti_cupti mti_cupti;
  * looked for. */
 bool mti_cupti_find(void);
 
-/* ---- cupti_start.c
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- cupti_start.c ---- */
 
 const char *mti_cupti_error(int result); /* text of a CUptiResult; never NULL */
 void mti_cupti_probe_seen(void);         /* callbacks.c: the heartbeat call came through */
 bool mti_cupti_probe(uint32_t *version); /* makes it; true = its callback did not come */
 
-/* ---- decode.c
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- decode.c ---- */
 
 /* Fills c from the parameters; c->op and c->result are set before. False: nothing to record. */
 typedef bool (*mti_decoder)(const void *params, struct mti_call *c);
@@ -53,15 +47,12 @@ const struct mti_row *mti_rows_runtime(size_t *n);
  * context; false = none. */
 bool mti_row_device(const struct mti_row *row, const void *params, uint32_t *ordinal);
 
-/* ---- arrays.c
- * -----------------------------------------------------------------------------------------------------------------------*/
+/* ---- arrays.c ---- */
 
 /* The least an array of this description takes; 0 = unknown, or nothing (sparse, mapped later). */
 uint64_t mti_array_bytes(const struct mti_cu_array3d_desc *d, uint32_t levels);
 
-/* ---- callbacks.c
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- callbacks.c ---- */
 
 void mti_callback(void *user, int domain, uint32_t cbid, const void *data);
 /* Ids of memory functions that a newer CUPTI has and calls.def has not; enables nothing itself. */
@@ -69,9 +60,7 @@ size_t mti_unknown_ids(uint32_t *ids, size_t room);
 extern _Atomic bool mti_driver_up; /* a driver call has succeeded: cuInit is over */
 void mti_callbacks_forget(void);
 
-/* ---- contexts.c
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- contexts.c ---- */
 
 void mti_cuda_open(void);                 /* looks up the functions of the libcuda that is mapped */
 bool mti_cuda_version(uint32_t *version); /* 13000; calls the driver */
@@ -90,26 +79,20 @@ bool mti_cuda_mem_info(uint64_t *free_bytes, uint64_t *total);
 bool mti_measure(uint32_t ordinal, bool patient, uint64_t *used);
 void mti_contexts_forget(void);
 
-/* ---- pinned.c
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- pinned.c ---- */
 
 void mti_pinned_add(uint64_t address, uint64_t bytes);
 void mti_pinned_sub(uint64_t address);
 void mti_pinned_forget(void);
 
-/* ---- activity.c
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- activity.c ---- */
 
 bool mti_activity_start(void);     /* strides, buffers, kinds; false = off, with a STATUS */
 void mti_activity_expected(void);  /* a call was seen that leaves an activity record. [any] */
 void mti_activity_flush(bool end); /* the periodic one and the one at the end */
 void mti_activity_forget(void);
 
-/* ---- modules.c
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- modules.c ---- */
 
 /* The module map has no lock of its own: stacks.c holds its own around all of these but
  * mti_code_is_ours(). */

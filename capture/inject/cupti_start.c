@@ -119,9 +119,7 @@ static void at_exit(void)
     pthread_mutex_unlock(&flush_lock);
 }
 
-/* ---- subscription
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- subscription ---- */
 
 enum subscribed { SUBSCRIBED_NO, SUBSCRIBED_ALONE, SUBSCRIBED_SHARED };
 

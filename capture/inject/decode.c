@@ -105,9 +105,7 @@ static void set_file(struct mti_call *c, const char *file)
     }                                                                                              \
     static bool decode_##shape(const struct mti_p_##shape *p, struct mti_call *c)
 
-/* ---- alloc and free
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- alloc and free ---- */
 
 DECODER(alloc)
 {
@@ -163,9 +161,7 @@ DECODER(register)
     return true;
 }
 
-/* ---- stream-ordered, pools
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- stream-ordered, pools ---- */
 
 DECODER(async_alloc)
 {
@@ -235,9 +231,7 @@ DECODER(pool_attr)
     return true;
 }
 
-/* ---- virtual memory management
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- virtual memory management ---- */
 
 DECODER(reserve)
 {
@@ -359,9 +353,7 @@ DECODER(ipc_open)
     return true;
 }
 
-/* ---- arrays
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- arrays ---- */
 
 static void set_array(struct mti_call *c, const struct mti_cu_array3d_desc *d, uint32_t levels)
 {
@@ -400,9 +392,7 @@ DECODER(mipmap)
     return true;
 }
 
-/* ---- graphs
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- graphs ---- */
 
 static void graph_alloc(struct mti_call *c, const struct mti_cu_node_alloc *n)
 {
@@ -477,9 +467,7 @@ DECODER(upload)
     return true;
 }
 
-/* ---- contexts, code
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- contexts, code ---- */
 
 DECODER(ctx_retain)
 {
@@ -536,9 +524,7 @@ DECODER(mem_info)
     return true;
 }
 
-/* ---- the tables
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- the tables ---- */
 
 static const struct mti_row driver_rows[] = {
 #define MTI_CALL(symbol, id, op, shape) {d_##shape, id, MT_WO_##op},

@@ -6,11 +6,12 @@
  *   exe                 what /proc/self/exe points at
  *   argc                number of arguments
  *   argv.0, argv.1 ...  the command line, redacted; at most 1024 arguments, each cut at 4096 bytes,
- * 64 KiB in all; a process that renamed itself (Ray: "ray::WorkerDict") has the new name in argv.0
+ *                       64 KiB in all; a process that renamed itself (Ray: "ray::WorkerDict") has
+ *                       the new name in argv.0
  *   start_realtime_ns   CLOCK_REALTIME when recording began
  *   boot_id             of the kernel that runs: processes with the same one share a clock
  *   env.NAME            the variables of env_recorded.def that are set, redacted, each cut at 4096
- * bytes
+ *                       bytes
  *
  * Nothing else is recorded: not the user, not the working directory, not any other variable. */
 #include "capture/inject/inject.h"

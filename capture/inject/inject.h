@@ -17,8 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* ---- env.c: settings, from rows of env.def; the one place that calls getenv
- * ---------------------------------------------------- */
+/* ---- env.c: settings, from rows of env.def; the one place that calls getenv ---- */
 
 struct mti_settings {
     const char *spool;    /* MEMTRACE_SPOOL: existing folder; NULL = do not record */
@@ -39,9 +38,7 @@ void mti_env_read(struct mti_settings *s);
 /* identity.c asks for the recorded variables: value of NAME or NULL. */
 const char *mti_env(const char *name);
 
-/* ---- life.c: start, fork, exit
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- life.c: start, fork, exit ---- */
 
 enum mti_state {
     MTI_OFF,
@@ -70,8 +67,7 @@ void mti_leave(void);
  * that registered it (not in a fork). */
 void mti_at_exit(void (*f)(void));
 
-/* ---- spool.c: records into the chunk that is open, under one mutex
- * -------------------------------------------------------------- */
+/* ---- spool.c: records into the chunk that is open, under one mutex ---- */
 
 /* Delta state of the open chunk. */
 struct mti_delta {
@@ -121,8 +117,7 @@ bool mti_act_is_ours(const void *p);
 /* tells post-mortem readers the record sizes */
 void mti_spool_strides(uint32_t memory2, uint32_t pool);
 
-/* ---- writer.c: the thread that turns full or old chunks into gzip members; periodic work
- * ----------------------------------------- */
+/* ---- writer.c: the thread that turns full or old chunks into gzip members; periodic work ---- */
 
 bool mti_writer_start(void);
 void mti_writer_stop(void); /* flushes everything; used at exit */
@@ -135,9 +130,7 @@ void mti_request_sample(void);
  * periodic one. */
 extern _Atomic bool mti_sample_asked;
 
-/* ---- emit.c: typed records
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- emit.c: typed records ---- */
 
 /* Id of a string, new ones are emitted as STRING. 0 when the table is full (65 536) or not
  * recording. Bounded memory. [any] */
@@ -159,14 +152,11 @@ struct mti_call {
 };
 void mti_emit_call(const struct mti_call *c); /* [any] */
 
-/* ---- identity.c: who this process is: command line, host, chosen environment, redacted
- * ------------------------------------------- */
+/* ---- identity.c: who this process is: command line, host, chosen environment, redacted ---- */
 
 void mti_identity(void); /* emits the ATTR records; called once by mti_start() */
 
-/* ---- samples.c: NVML and /proc
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- samples.c: NVML and /proc ---- */
 
 /* registers periodic work; opens NVML on the writer thread, not on the caller's */
 void mti_samples_start(void);
@@ -183,21 +173,16 @@ extern _Atomic uint64_t mti_pinned;
 /* ---- nvtx.c / api.c: exported InitializeInjectionNvtx2, InitializeInjectionNvtx, memtrace_push,
  * memtrace_pop, memtrace_mark ----------- */
 
-/* ---- python.c: the snapshot hook where PYTHONPATH did not reach: Py_AddPendingCall
- * ------------------------------------------------------ */
+/* ---- python.c: the snapshot hook where PYTHONPATH did not reach: Py_AddPendingCall ---- */
 
 void mti_python_start(void); /* called by InitializeInjection; does nothing without a Python in the
                                 process or when torch is off */
 
-/* ---- cupti_*.c, callbacks.c, activity.c
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- cupti_*.c, callbacks.c, activity.c ---- */
 
 void mti_cupti_start(void); /* called once by InitializeInjection on the thread that is in cuInit */
 
-/* ---- stacks.c
- * ----------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- stacks.c ---- */
 
 void mti_stacks_start(void); /* before the first callback: loads the unwinder, reads the modules */
 /* Id of the calling thread's native stack, without the library's own frames, libcupti's and

@@ -21,9 +21,7 @@ MTI_EXPORT int InitializeInjectionNvtx(mti_nvtx_export get);
 static _Atomic size_t kept;
 static _Atomic uint32_t domains;
 
-/* ---- texts
- * -------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- texts ---- */
 
 /* UTF-8 of a wide string. wchar_t has 32 bits here; pairs of surrogates come from programs that
  * think it has 16. */
@@ -89,8 +87,7 @@ static struct mti_text *keep_wide(const wchar_t *s)
     return t;
 }
 
-/* ---- one function for each shape of call
- * ------------------------------------------------------------------------------------------- */
+/* ---- one function for each shape of call ---- */
 
 typedef void *domain_handle;
 
@@ -155,9 +152,7 @@ static void mark(const struct mti_range *r)
     mti_leave();
 }
 
-/* ---- the functions of the tables
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- the functions of the tables ---- */
 
 static void domain_mark(domain_handle domain, const struct mti_nvtx_attributes *a)
 {
@@ -276,9 +271,7 @@ static void *new_domain(struct mti_text *t)
 static void *domain_a(const char *name) { return new_domain(keep_ascii(name)); }
 static void *domain_w(const wchar_t *name) { return new_domain(keep_wide(name)); }
 
-/* ---- filling the tables
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- filling the tables ---- */
 
 #define FUNCTION(f) ((mti_nvtx_function)(f))
 

@@ -19,8 +19,7 @@ struct out {
     size_t n, cap;
 };
 
-/* ---- bytes: ASCII, whatever the locale
- * ------------------------------------------------------------------------------------------ */
+/* ---- bytes: ASCII, whatever the locale ---- */
 
 static bool lower(char c) { return c >= 'a' && c <= 'z'; }
 static bool upper(char c) { return c >= 'A' && c <= 'Z'; }
@@ -73,9 +72,7 @@ static void put(struct out *o, const char *p, size_t n)
 }
 static void put_mark(struct out *o) { put(o, MTI_REDACTED, sizeof MTI_REDACTED - 1); }
 
-/* ---- does the name say so?
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- does the name say so? ---- */
 
 enum says { NO, MAYBE, YES, ALWAYS /* whatever the value */ };
 
@@ -193,8 +190,7 @@ static enum says name_says(struct span name)
     return s;
 }
 
-/* ---- does the text itself have the form of one?
- * ----------------------------------------------------------------------------------- */
+/* ---- does the text itself have the form of one? ---- */
 
 static bool tokenbyte(char c) { return word(c) || c == '_' || c == '-'; }
 
@@ -330,9 +326,7 @@ static size_t userinfo(struct span s, bool ssh)
     return at;
 }
 
-/* ---- the text
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the text ---- */
 
 /* Where the value that begins at v ends, and what encloses it. sep: '=', ':' or ' ' (a flag and its
  * value). */

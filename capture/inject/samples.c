@@ -56,9 +56,7 @@ static struct {
     bool any_host, seen_is_sent;
 } S = {.nvml = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- devices
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- devices ---- */
 
 static void emit_device(uint32_t ordinal, const struct gpu *g, const char *kind)
 {
@@ -103,9 +101,7 @@ void mti_device_seen(uint32_t ordinal, const unsigned char uuid[16], const char 
     mti_request_sample(); /* so that there is one of the start */
 }
 
-/* ---- the GPUs
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the GPUs ---- */
 
 static void emit_gpu(uint32_t index, enum mt_wire_why why, const struct sample *s)
 {
@@ -237,9 +233,7 @@ bool mti_gpu_used(uint32_t ordinal, uint64_t *used)
     return ok;
 }
 
-/* ---- the host
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the host ---- */
 
 /* The kB of a line "Name:   123 kB" of /proc/self/status, as bytes. */
 static uint64_t kilobytes(const char *status, const char *name)
@@ -320,9 +314,7 @@ static void sample_host(bool always)
     }
 }
 
-/* ---- when
- * ---------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- when ---- */
 
 static bool anything_new(void)
 {

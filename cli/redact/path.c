@@ -6,9 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- the last component
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the last component ---- */
 
 static size_t last_dot(const char *s, size_t n)
 {
@@ -83,9 +81,7 @@ static void base(struct mt_redact *r, const char *s, size_t n, struct mt_out *o)
     mt_put(o, s + stem, n - stem);
 }
 
-/* ---- folders
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- folders ---- */
 
 static bool is_sep(char c) { return c == '/' || c == '\\'; }
 static size_t component(const char *s, size_t n, size_t at)

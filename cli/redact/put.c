@@ -4,9 +4,7 @@
 
 #include <string.h>
 
-/* ---- secrets
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- secrets ---- */
 
 /* The rules of the recorder, which knows C strings and one length: parts between NUL bytes, into as
  * much as they need. */
@@ -52,9 +50,7 @@ static void put_secretless(struct mt_redact *r, const char *key, const char *s, 
     }
 }
 
-/* ---- all together
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- all together ---- */
 
 /* single: s is one argument of a command line. */
 static void put_names(struct mt_redact *r, enum mt_redact_as how, bool single, const char *s,

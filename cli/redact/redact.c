@@ -9,9 +9,7 @@
 
 enum { KEY_LEAST = 16, RANDOM_KEY = 32, TOKEN_BYTES = 5 };
 
-/* ---- tokens
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- tokens ---- */
 
 void mt_redact_token(const struct mt_redact *r, const char *kind, const char *s, size_t n,
                      struct mt_out *o)
@@ -35,9 +33,7 @@ void mt_redact_token(const struct mt_redact *r, const char *kind, const char *s,
     }
 }
 
-/* ---- known names
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- known names ---- */
 
 static uint64_t step(uint64_t h, char c)
 {

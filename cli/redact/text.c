@@ -39,9 +39,7 @@ static void put_token(struct walk *w, const char *kind, const char *s, size_t n)
         mt_redact_token(w->r, kind, s, n, w->o);
 }
 
-/* ---- keys and values
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- keys and values ---- */
 
 enum mt_key_kind mt_redact_key(const char *s, size_t n)
 {
@@ -177,9 +175,7 @@ static void put_value(struct walk *w, enum mt_key_kind kind, char outer)
     w->i = to;
 }
 
-/* ---- paths and addresses
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- paths and addresses ---- */
 
 static size_t path_end(const struct walk *w, size_t from)
 {
@@ -349,9 +345,7 @@ static size_t address(const struct walk *w, size_t i)
                : 0;
 }
 
-/* ---- words
- * -------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- words ---- */
 
 static size_t word_end(const struct walk *w, size_t i)
 {

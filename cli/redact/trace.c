@@ -287,9 +287,7 @@ int mt_redact_trace(struct mt_redact *r, struct mt_trace *t)
     return !r->failed;
 }
 
-/* ---- settings and logs
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- settings and logs ---- */
 
 static const char *kept(struct mt_redact *r, struct mt_arena *a, enum mt_redact_as how,
                         const char *key, const char *s)

@@ -6,7 +6,7 @@
 #define MT_WATCHED 1
 #endif
 #elif defined(__SANITIZE_ADDRESS__)
-#define MT_WATCHED 1 /* its allocator finds what this one would hide */
+#define MT_WATCHED 1 /* AddressSanitizer finds overruns only in its own allocator's blocks */
 #endif
 
 #include <pthread.h>
@@ -94,7 +94,8 @@ static void *resize(struct block *b, size_t size)
     if (mapped < b->mapped)
         munmap(b->p + mapped, b->mapped - mapped);
     if (mapped > b->mapped && mremap(b->p, b->mapped, mapped, 0) == MAP_FAILED) {
-        /* NULL where addresses are limited: then wherever there is room */
+        /* reserve() fails under a limit on addresses (ulimit -v): then the kernel chooses the place
+         */
         unsigned char *to = reserve(mapped, PROT_NONE);
         void *q = to != NULL ? mremap(b->p, b->mapped, mapped, MREMAP_MAYMOVE | MREMAP_FIXED, to)
                              : mremap(b->p, b->mapped, mapped, MREMAP_MAYMOVE);

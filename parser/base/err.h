@@ -12,7 +12,7 @@ enum mt_rc {
     MT_OK = 0,
     /* partial success: everything whole was used, the diagnosis says what is missing */
     MT_WARN = 1,
-    /* the input is not what it has to be; the message says what it is and what to do */
+    /* the input is of no use; the message says what it is instead, and what to do */
     MT_EINPUT = -1,
     MT_EIO = -2,    /* the operating system refused: open, read, write */
     MT_ENOMEM = -3, /* out of memory, or over --max-memory */
@@ -34,8 +34,8 @@ struct mt_err {
 };
 
 /* Fills *err and returns rc, so that a failing function can end in `return mt_fail(...)`. The text
- * is UTF-8 without a final dot's newline; bytes of the input inside it must have been made
- * printable with mt_printable(). */
+ * is UTF-8, one sentence without a dot or newline at its end. The caller makes bytes of the input
+ * that it quotes printable with mt_printable(). */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif

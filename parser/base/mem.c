@@ -49,8 +49,8 @@ void *mt_malloc(size_t n)
     return p;
 }
 
-/* Big tables are hit at random: with 4 KiB pages each hit is a miss of the TLB as well, and who
- * reads one from front to back waits at the end of each page. */
+/* Big tables are hit at random, and with 4 KiB pages nearly every hit misses the TLB too. A pass
+ * from front to back stalls at the end of each page. */
 void *mt_malloc_big(size_t n)
 {
     void *p = NULL;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 void *mt_malloc(size_t n); /* n == 0 gives a unique pointer; NULL on failure */
-/* with huge pages, from 4 MiB on: what is passed over again and again */
+/* uses huge pages from 4 MiB on; for tables that are read over and over */
 void *mt_malloc_big(size_t n);
 void *mt_calloc(size_t n, size_t size);    /* checks the product; with huge pages too */
 void *mt_realloc(void *p, size_t n);       /* NULL on failure, p stays valid */

@@ -35,9 +35,9 @@ double mt_num_double(const unsigned char *s, size_t n)
     } else if (e > 400) {
         d = (double)__builtin_inf();
     } else {
-        /* Exact up to 2^53 and 10^22, one rounding of a wider type up to 10^27: that is every
-         * number that json.dump writes for a setting. Beyond, the result may be off by the last
-         * bit. */
+        /* Exact for digits up to 2^53 and exponents up to 22; one rounding of a wider type up to
+         * exponent 27. Every number that json.dump writes for a setting is in that range. Beyond it
+         * the last bit may be wrong. */
         long double r = (long double)m, ten = 10, scale = 1;
         unsigned long k = (unsigned long)(e < 0 ? -e : e);
         if (m < UINT64_C(1) << 53 && k <= 22) {

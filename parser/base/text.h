@@ -9,9 +9,9 @@
 struct mt_text {
     char *p; /* NUL-terminated */
     size_t n, cap;
-    /* bytes; what is beyond is cut off and remembered. 0 = as many as there is memory for */
+    /* most bytes it may hold: the rest is dropped and `cut` is set. 0 = no limit */
     size_t max;
-    bool cut, failed; /* failed: out of memory, and what came after is lost */
+    bool cut, failed; /* failed: out of memory; later additions were dropped */
 };
 void mt_text_add(struct mt_text *t, const char *s, size_t n);
 void mt_text_done(struct mt_text *t);

@@ -18,7 +18,7 @@
 #define ENCRYPTED "this %s is encrypted: unpack it with its password first, and name what comes out"
 
 struct arc {
-    struct mt_box box; /* first: a box is an arc */
+    struct mt_box box; /* first member: a pointer to the box is one to the arc */
     struct archive *a;
     struct mt_source *up;
     struct mt_raw *file; /* what `up` reads, when that can be read at any place; else NULL */
@@ -120,8 +120,8 @@ static enum mt_rc check_ratio(const struct arc *c, struct mt_err *err)
     return mt_ratio_check(c->out, in, c->raw, c->max_ratio, err);
 }
 
-/* The members that may follow cannot be reached; the next call says so, whatever became of this
- * one. */
+/* The archive is broken: members behind this one cannot be reached. The next call reports it, even
+ * if this member could be used. */
 static void give_up(struct arc *c, const struct mt_err *err)
 {
     c->over = c->lost = true;
@@ -187,8 +187,8 @@ static size_t entry_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc
     return got;
 }
 
-/* The library skips tar members and those of a seekable zip without unpacking them. Elsewhere
- * skipping means unpacking, which has to mind the ratio. */
+/* libarchive skips members of a tar and of a seekable zip without unpacking them. In other formats
+ * skipping unpacks, so the limit on the ratio has to be checked here too. */
 static void leave_entry(struct arc *c)
 {
     bool cheap = c->box.kind == MT_PACK_TAR || (c->box.kind == MT_PACK_ZIP && c->file != NULL);
@@ -240,7 +240,7 @@ static bool is_file(struct archive_entry *e)
            archive_entry_symlink(e) == NULL;
 }
 
-/* A link is another name of a file: the file is read once. But one whose file was left out of the
+/* A hard link is another name of a file, and the file is read once. A link whose file is not in the
  * archive is a loss. */
 static enum mt_rc link_of(struct arc *c, struct archive_entry *e, char **name, struct mt_err *err)
 {
@@ -348,7 +348,7 @@ static void arc_close(struct mt_box *b)
     mt_free(c);
 }
 
-/* ARCHIVE_WARN from these means that an external program would be run: not that. */
+/* ARCHIVE_WARN from these calls means that libarchive would run an external program: refuse. */
 static int enable(struct archive *a, enum mt_pack kind)
 {
     switch (kind) {
@@ -425,7 +425,7 @@ out:
     return rc;
 }
 
-/* A compressed file is an archive of one member to the library, and a stream to everybody else. */
+/* libarchive sees a compressed file as an archive of one member; here it becomes a stream. */
 static void unpack_close(void *ctx)
 {
     struct arc *c = ctx;

@@ -5,7 +5,7 @@
 
 #define SNAPSHOT_HOWTO MT_SNAPSHOT_HOWTO
 
-/* The first bytes say it. */
+/* Formats that their first bytes tell. */
 static const struct {
     uint8_t at, n;
     const char *magic, *text;

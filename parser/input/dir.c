@@ -1,6 +1,6 @@
 /* input/dir.c -- the files of a directory tree, in byte order of their names. Symbolic links are
- * not followed: one that leads out of the tree was not asked for, one that stays in it leads to a
- * file that is read anyway. */
+ * not followed: a link out of the tree leads to what the user did not name, and a link inside it to
+ * a file that is read anyway. */
 #include "parser/input/impl.h"
 
 #include <dirent.h>
@@ -65,7 +65,7 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-/* Takes rel. What could be listed before an error is walked all the same. */
+/* Takes ownership of rel. The names listed before an error are still walked. */
 static enum mt_rc push(struct mt_dir *d, char *rel, const char *path, struct mt_err *err)
 {
     enum mt_rc rc = MT_OK;

@@ -50,8 +50,8 @@ enum mt_rc mt_raw_open(struct mt_raw *f, const char *name, bool nofollow,
         mt_raw_close(f);
         return mt_fail(err, MT_EIO, "cannot read it: %s (%s)", strerror(e), remedy(e));
     }
-    /* Standard input may be a file that somebody has read a part of: what is left of it is then
-     * read like a pipe. */
+    /* Standard input may be a file of which another program has read a part: the rest is read like
+     * a pipe. */
     f->regular = S_ISREG(st.st_mode) && st.st_size > 0 && lseek(f->fd, 0, SEEK_CUR) == 0;
     if (f->regular) {
         f->size = (uint64_t)st.st_size;
@@ -136,9 +136,9 @@ void mt_raw_hash(struct mt_raw *f)
     if (f->sha256[0] != '\0')
         return;
     if (f->regular) {
-        /* A second pass over at most 64 MiB that are in the page cache, and only of files that are
-         * snapshots: simpler than making every reader see every byte, and it does not move the
-         * place where reading stands. */
+        /* Reads the file a second time: at most 64 MiB that lie in the page cache, and only of
+         * snapshots. That is simpler than to make every reader see every byte, and pread() leaves
+         * the file position alone. */
         enum { CHUNK = 1 << 18 };
         struct sha256_ctx h;
         uint64_t at = 0;

@@ -1,5 +1,5 @@
-/* input/gzip.c -- gzip by zlib itself: twice as fast to start on as through an archive library, and
- * it checks CRC and length. */
+/* input/gzip.c -- gzip through zlib: the first bytes come twice as fast as through libarchive, and
+ * CRC and length are checked. */
 #include "parser/input/impl.h"
 
 #include <string.h>

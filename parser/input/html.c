@@ -300,7 +300,7 @@ static size_t b64_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, 
     return got;
 }
 
-/* What the reader left of the current text. */
+/* Skips the rest of the current text, which the reader did not want. */
 static void leave_text(struct html *h)
 {
     struct mt_source *s = h->up;

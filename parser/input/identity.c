@@ -1,18 +1,20 @@
 /* input/identity.c -- rank, process and host out of a file name. A snapshot itself holds none of
  * them.
  *
- * A wrong rank is worse than none, so only forms that some framework is known to write are trusted:
- *   verl          {tag}_rank{R}_pid{P}.pickle                          verl/utils/memory_utils.py
- *   AReaL         snapshot_rank{R:02d}_p{pp}d{dp}c{cp}t{tp}.pickle areal/engine/megatron_engine.py
- *   slime         memory_snapshot_time{T}_rank{R}_{name} slime/observability/profile_utils.py
- *   Megatron-LM   {base}_{rank}{ext}, {base}_oom_rank_{rank}{ext} megatron/training/utils/utils.py
- *   torchtitan    {rank:06d}_step_{step}.pickle, rank{r}_memory_snapshot.pickle
- * torchtitan/tools/profiler.py lmms-engine   oom_rank{N}.pickle Ray worker-{id}-{job}-{pid}.out, a
- * log                    python/ray/_private/log_monitor.py SGLang
- * {id}-TP-{rank}[...]-memory.pickle memtrace      mt-{host}-{pid}-{uid}-rank{R}-{why}-dev{N}.pickle
- * capture/site/sitecustomize.py PyTorch       {host}_{pid}.{time}.pt.trace.json
- * torch/profiler/profiler.py {host}_{Mon}_{dd}_{HH}_{MM}_{SS}.pickle              the
- * "Understanding GPU Memory" articles */
+ * A wrong rank is worse than none, so only forms that a framework is known to write are trusted:
+ *
+ * - verl: {tag}_rank{R}_pid{P}.pickle (verl/utils/memory_utils.py)
+ * - AReaL: snapshot_rank{R:02d}_p{pp}d{dp}c{cp}t{tp}.pickle (areal/engine/megatron_engine.py)
+ * - slime: memory_snapshot_time{T}_rank{R}_{name} (slime/observability/profile_utils.py)
+ * - Megatron-LM: {base}_{rank}{ext}, {base}_oom_rank_{rank}{ext} (megatron/training/utils/utils.py)
+ * - torchtitan: {rank:06d}_step_{step}.pickle, rank{r}_memory_snapshot.pickle
+ *   (torchtitan/tools/profiler.py)
+ * - lmms-engine: oom_rank{N}.pickle
+ * - Ray, a log: worker-{id}-{job}-{pid}.out (python/ray/_private/log_monitor.py)
+ * - SGLang: {id}-TP-{rank}[...]-memory.pickle
+ * - memtrace: mt-{host}-{pid}-{uid}-rank{R}-{why}-dev{N}.pickle (capture/site/sitecustomize.py)
+ * - PyTorch: {host}_{pid}.{time}.pt.trace.json (torch/profiler/profiler.py)
+ * - PyTorch's articles "Understanding GPU Memory": {host}_{Mon}_{dd}_{HH}_{MM}_{SS}.pickle */
 #include "parser/input/input.h"
 
 #include <string.h>

@@ -196,7 +196,7 @@ static int next_member(struct mt_input *in, struct mt_item *it, struct mt_err *e
     return name_it(in, it->member, (enum mt_rc)r, err);
 }
 
-/* Silence would look like success. */
+/* Reports an input in which nothing was found: silence would look like success. */
 static enum mt_rc at_end(struct mt_input *in, struct mt_err *err)
 {
     unsigned long long n = (unsigned long long)in->n_ignored;

@@ -63,7 +63,7 @@ static int unwrap(struct mt_input *in, struct mt_item *it, enum mt_pack p, struc
     return 1;
 }
 
-/* Something that only a memory snapshot has was in it. */
+/* True if the input held a key or record that only a memory snapshot has. */
 static bool has_evidence(const struct mt_trace *t)
 {
     return t->segments.n > 0 || t->devices.n > 0 || t->blocks.n > 0 || t->meta.has_device_traces ||
@@ -71,8 +71,8 @@ static bool has_evidence(const struct mt_trace *t)
            (t->driver != NULL && t->driver->n_chunks > 0);
 }
 
-/* A file among many whose bytes give nothing away: does its name promise a snapshot, so that its
- * failure is worth a word? */
+/* One file of a directory or archive has bytes of no known format. True if its name promises a
+ * snapshot: then the failure is reported. */
 static bool promises_snapshot(const char *name)
 {
     int32_t rank;
@@ -108,8 +108,8 @@ static void set_identity(const struct mt_input *in, struct mt_meta *m)
     }
 }
 
-/* Reads what the reader left of a stream, so that its checksum is looked at and its end is seen;
- * but a stream may have none. */
+/* Reads the rest of a stream behind the snapshot, so that its checksum is verified and its end is
+ * seen. Stops after a while: a pipe may have no end. */
 static void drain(struct mt_source *s)
 {
     uint64_t left = UINT64_C(256) << 20;
@@ -266,7 +266,7 @@ static enum mt_rc read_snapshot(struct mt_input *in, struct mt_item *it,
                        "torch.cuda.memory._dump_snapshot() wrote (the reader said: %.300s)",
                        msg);
     }
-    /* Readers of text bid for what merely starts as theirs does: a log, say. */
+    /* A reader of text bids for any input that starts like its format, a log for example. */
     if (mt_detect_head(head, n, n < HEAD, &what)) {
         *err = what;
         rc = what.rc;

@@ -1,6 +1,6 @@
-/* input/members.c -- the gzip members of a trace, one at a time: each is handed out only when its
- * checksum and its header are right, and a damaged one costs itself and nothing more. Offsets are
- * of the compressed stream. */
+/* input/members.c -- the gzip members of a trace, one at a time. A member is handed out only if its
+ * checksum and header are right; a damaged one is lost without those behind it. Offsets are of the
+ * compressed stream. */
 #include "parser/input/trace.h"
 
 #include <stdio.h>
@@ -205,8 +205,9 @@ int mt_member_next(struct mt_members *m)
         if (up->status != MT_OK && *why == 't')
             break; /* said by the stream itself */
         lose_member(m, up->cur, m->at, why);
-        /* Look again right behind the damage: what was read may have run into good members. But not
-         * for ever, where somebody nests them. */
+        /* Search again right behind the damage, because the failed attempt may have run into good
+         * members. What may be read
+         * twice in vain is bounded: a hostile file could nest magics. */
         m->wasted += m->n;
         skip(m, m->wasted < (UINT64_C(64) << 20) + 8 * m->at || used < 1 ? 1 : used, true);
     }

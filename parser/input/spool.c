@@ -1,5 +1,6 @@
-/* input/spool.c -- a stream held in memory, for the one format whose table stands at the end of the
- * file: 7z out of a pipe or out of another archive. Bounded; a 7z file on disk is read in place. */
+/* input/spool.c -- a stream held in memory, so that it can be read at any place. Needed by 7z,
+ * whose table is at the end, when it comes from a pipe or from inside another archive. Bounded; a
+ * 7z file on disk is read in place. */
 #include "parser/input/impl.h"
 
 #include <string.h>

@@ -28,7 +28,8 @@ static bool ends_in(const char *s, const char *end)
     return n >= k && memcmp(s + n - k, end, k) == 0;
 }
 
-/* Folders of runs hold data sets and sources too: those are not worth reading to their ends. */
+/* Folders of runs hold data sets and sources too. Only files that are named like logs are read to
+ * their ends. */
 static bool is_named_like_log(const char *name)
 {
     static const char *const ends[] = {".log", ".out", ".err", ".stdout", ".stderr"};

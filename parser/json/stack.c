@@ -1,5 +1,5 @@
-/* json/stack.c -- stacks, which are nearly all of the text: known by their bytes as a whole, else
- * frame by frame. */
+/* json/stack.c -- stacks, which are nearly all of the text. A stack or frame that was read before
+ * is recognised by the hash of its bytes. */
 #include "parser/json/walk.h"
 
 enum {
@@ -16,9 +16,9 @@ enum mt_json_known mt_json_open_stack(struct mt_json_walk *w, struct mt_json_lev
     const unsigned char *e = NULL;
     size_t at = 1;
     w->has_stack_hash = false;
-    /* Where no stack comes twice, looking for known ones is wasted: after a row of new ones it is
-     * tried now and then. Where an end was not the end, or megabytes away, it is not tried again:
-     * looking ahead must not cost more than reading. */
+    /* If no stack comes twice the search for known ones is wasted: after NEW_IN_A_ROW new stacks
+     * only one in TRY_ONE_IN is looked up. If an end proved wrong, or lay megabytes away, no stack
+     * is looked up any more: looking ahead must not cost more than reading. */
     w->looked_ahead = !w->stack_end_lies &&
                       (w->n_new_stacks < NEW_IN_A_ROW || (w->n_new_stacks & (TRY_ONE_IN - 1)) == 0);
     if (w->looked_ahead) {

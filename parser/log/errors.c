@@ -1,5 +1,5 @@
-/* log/errors.c -- how programs other than PyTorch say that the GPU's memory ran out, and what only
- * talks about it. */
+/* log/errors.c -- how programs other than PyTorch report that the GPU's memory ran out, and lines
+ * that only mention such an error. */
 #include "parser/log/match.h"
 
 #include <string.h>

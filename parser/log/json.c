@@ -1,6 +1,6 @@
-/* log/json.c -- what a logger that writes JSON made of text: {"msg":"Traceback ...\n  File
- * \"a.py\", line 3, in f\n..."} is one line. What collects such lines may write something before
- * the object, or put it into a string of an object of its own. */
+/* log/json.c -- undoes the escapes of loggers that write JSON: {"msg":"Traceback ...\n  File
+ * \"a.py\", line 3, in f\n..."} is one line. A collector of such lines may write a prefix before
+ * the object, or put the object into a string of its own JSON. */
 #include "parser/log/match.h"
 
 #include <string.h>

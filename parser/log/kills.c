@@ -8,7 +8,7 @@ enum { LONGEST = 256 }; /* of such a line with all that stands before its word *
 
 /* The kernel's report: "python invoked oom-killer", a table of all processes,
  * "oom-kill:constraint=CONSTRAINT_MEMCG,...,task=python,pid=77,uid=0", "Killed process 77 (python)
- * total-vm:..., anon-rss:9kB". Whatever of it was pasted is one kill. */
+ * total-vm:..., anon-rss:9kB". Any part of it that was pasted counts as one kill. */
 static int by_kernel(struct mt_log *l, uint64_t number, const char *s)
 {
     struct mt_log_got g = {.n = 0}, name = {.n = 0};
@@ -45,8 +45,8 @@ static int by_kernel(struct mt_log *l, uint64_t number, const char *s)
     return 1;
 }
 
-/* Bytes of what collects lines before the text: of a container, a mail, the system's log, an
- * object. */
+/* Length of the prefix that a collector puts before a line: of a container, a mail, the system's
+ * log, a JSON object. */
 static size_t collector(const char *s, size_t n)
 {
     static const char *const ends[] = {"| ", "> ", " F ", "]: ", "\":\"", "\": \""};
@@ -59,7 +59,8 @@ static size_t collector(const char *s, size_t n)
     return 0;
 }
 
-/* A line that is nothing but this, perhaps behind "(Worker pid=1)" or "[rank3]:". */
+/* Lines that consist of one phrase alone, with or without a prefix such as "(Worker pid=1)" or
+ * "[rank3]:". */
 static int whole_line(struct mt_log *l, uint64_t number, const char *s)
 {
     static const char killed[] = "Killed";

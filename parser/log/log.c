@@ -71,7 +71,7 @@ static bool of_apple(struct mt_log_fact *f, const char *s)
     return true;
 }
 
-/* What the sentence says; how many numbers. */
+/* Reads the numbers of PyTorch's sentence into f; returns how many it has. */
 static int torch_sentence(struct mt_log_fact *f, const char *s)
 {
     got g;
@@ -145,7 +145,7 @@ static int torch_async(struct mt_log *l, uint64_t number, const char *s)
         f->value[parts[i].value] = mt_log_value(p, parts[i].pattern);
     if (f->value[MT_LO_ALLOWED] != MT_LOG_NONE &&
         f->value[MT_LO_ALLOWED] >= f->value[MT_LO_CAPACITY])
-        f->value[MT_LO_ALLOWED] = MT_LOG_NONE; /* no limit is printed as an enormous one */
+        f->value[MT_LO_ALLOWED] = MT_LOG_NONE; /* PyTorch prints "no limit" as an enormous number */
     return 1;
 }
 
@@ -172,7 +172,7 @@ static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const cha
 {
     struct mt_log_fact *f;
     got g, half;
-    /* all that is said of such a size */
+    /* PyTorch says no more of a request of that size */
     bool absurd = strstr(s, "ried to allocate more than 1EB memory") != NULL;
     /* Intel's GPUs */
     uint64_t block = mt_log_value(s, "allocate memory block with size larger than %b");

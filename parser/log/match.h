@@ -52,7 +52,7 @@ int mt_log_first_try(struct mt_log *l, uint64_t number, const char *s);
  */
 bool mt_log_is_code(const char *s, const char *at, size_t n);
 
-/* ---- log/version.c: such a line may be anything else as well ---- */
+/* ---- log/version.c: versions of programs; a line with one may state another fact too ---- */
 void mt_log_version_line(struct mt_log *l, uint64_t line, const char *s);
 
 /* ---- log/json.c ---- */

@@ -1,14 +1,13 @@
-/* log/read.c -- a log as lines. Nearly all of them are passed over after one look at their
- * four-byte pieces. */
+/* log/read.c -- splits a log into lines. A filter over four-byte pieces skips nearly all of them.
+ */
 #include "parser/log/match.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { AHEAD = 10 }; /* lines held: the one looked at and those that may belong to it */
+enum { AHEAD = 10 }; /* lines in the window: the current one and those that may continue it */
 
-/* One of these four bytes stands in every line that has something to say; chosen so that few others
- * have one. */
+/* Every line that states a fact holds one of these four-byte pieces; few other lines do. */
 static const char *const anchors[] = {
     "ried", "iled", "ror:", "Cuda",
     "CUDA", "CUBL", "emor", "Mode",
@@ -232,7 +231,8 @@ static void copy(char *out, const unsigned char *p, size_t n)
         *z = ' ';
 }
 
-/* Takes out what colours a terminal: ESC [ ... letter. Length of what is left. */
+/* Removes the escape sequences of a terminal's colours (ESC [ ... letter) in place. Returns the new
+ * length. */
 static size_t plain(char *s, size_t n)
 {
     char *esc = memchr(s, 0x1b, n);
@@ -284,8 +284,8 @@ static void take_rest(struct mt_log *l, struct window *w)
     w->number[w->n] = l->n_lines;
 }
 
-/* Copies one line of the source into the window; 0 at the end. What is longer than a line may be is
- * cut off. NUL bytes become blanks. */
+/* Copies one line of the source into the window; 0 at the end. Bytes beyond MT_LOG_LINE are
+ * dropped, NUL bytes become blanks. */
 static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
 {
     char *out = w->line[w->n];

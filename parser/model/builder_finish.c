@@ -23,8 +23,8 @@ static int cmp_block(const void *pa, const void *pb)
     return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-/* Segments by place, blocks in segment order and by address inside. Real files are in that order
- * already. */
+/* Sorts segments by device and address, and blocks by segment and address. Real files are in that
+ * order already. */
 static int sort_segments(struct mt_builder *b)
 {
     struct mt_trace *t = b->t;
@@ -157,8 +157,8 @@ static int pair_annotations(struct mt_builder *b)
     return 1;
 }
 
-/* By key: a nested dict is complete before its parent in a pickle and after it in JSON, so file
- * order would tell the encoding. */
+/* Sorts settings by key. A nested dict ends before its parent in a pickle and after it in JSON: in
+ * file order the same settings would differ by encoding. */
 static void sort_settings(struct mt_trace *t)
 {
     for (uint32_t i = 1; i < t->settings.n; i++) {
@@ -170,9 +170,9 @@ static void sort_settings(struct mt_trace *t)
     }
 }
 
-/* Actions that were left out on purpose (skip_actions of newer PyTorch). A free that is requested
- * and not completed holds its block for ever, so where no completion was recorded at all and no
- * block waits at the end, the request is taken for it. */
+/* Handles skip_actions of newer PyTorch. A free that was requested and never completed would hold
+ * its block for ever. If the trace has no completion at all, and no block awaits its free at the
+ * end, then completions were not recorded: the request counts as the free. */
 static void settle_skipped(struct mt_trace *t, struct mt_device *d)
 {
     enum { ENOUGH = 16 }; /* a short ring may begin between request and completion */

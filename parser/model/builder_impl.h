@@ -9,11 +9,10 @@
 
 /* devices of one process: c10::DeviceIndex is an int8_t */
 enum { MAX_ORDINAL = 128 };
-#define MAX_REQUEST                                                                                \
-    (UINT64_C(1)                                                                                   \
-     << 60) /* of what was refused: PyTorch itself stops at 1 EiB, before it writes an entry */
-#define MAX_BYTES_VALUE                                                                            \
-    (UINT64_C(1) << 56) /* no device has more; larger numbers are damage or a reinterpreted -1 */
+/* of a request that failed: PyTorch itself stops at 1 EiB, before it writes an entry */
+#define MAX_REQUEST (UINT64_C(1) << 60)
+/* no device has 64 PiB: a larger number is damage, or -1 read as unsigned */
+#define MAX_BYTES_VALUE (UINT64_C(1) << 56)
 
 struct mt_pair {
     uint64_t v[2];

@@ -19,8 +19,8 @@ struct mt_module {
     uint32_t process;
 };
 
-/* A GPU, told apart by host and UUID; by (host, PCI id) or (process, ordinal) where that is all
- * there is. */
+/* A GPU. Two are the same if host and UUID agree; without a UUID (host, PCI id); without both
+ * (process, ordinal). */
 struct mt_gpu {
     mt_str_id uuid, pci, name, host;
     uint64_t total; /* 0 = unknown */
@@ -83,7 +83,8 @@ struct mt_call {
     uint8_t has_change;
 };
 
-/* What few calls have, beside the others: there can be ten million of them. */
+/* Fields that few calls have. They lie beside struct mt_call because a trace can have ten million
+ * calls. */
 struct mt_call_rare {
     uint64_t offset, stream, pool;
     uint64_t free, total; /* MEM_INFO */
@@ -91,7 +92,7 @@ struct mt_call_rare {
     mt_str_id name;       /* of an API without an op, or file of a module; 0 = none */
 };
 
-/* Secondary: what CUPTI's own activity records say; never added to the ledger, only compared. */
+/* CUPTI's own activity records. The ledger never adds them; they are only compared with it. */
 struct mt_activity {
     uint64_t time_ns, addr, size, utilized;
     mt_str_id name, source;

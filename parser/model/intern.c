@@ -7,9 +7,9 @@
 
 enum { MAX_SEEN_SLOTS = 1 << 16, OUTER_SLOTS = 1 << 13 };
 
-/* While a table has fewer entries than this, the high byte of a slot holds that of the hash, so
- * that a slot of another entry is passed over without looking at the entry: in a trace in which
- * every stack differs each such look is a cache miss. */
+/* While a table has fewer entries than this, the high byte of a slot holds the high byte of the
+ * entry's hash. A slot of another entry is then skipped without a look at the entry, which is a
+ * cache miss in a trace whose stacks all differ. */
 #ifndef MT_INTERN_TAGGED
 #define MT_INTERN_TAGGED (UINT32_C(1) << 24)
 #endif

@@ -13,8 +13,8 @@ const char *mt_key_name(enum mt_key k) { return (unsigned)k < MT_K_COUNT ? key_n
 
 enum mt_key mt_key_find(const void *s, size_t n)
 {
-    /* Readers call this once per distinct key string (pickle) or per key (JSON): first byte and
-     * length decide nearly always. */
+    /* The pickle reader calls this once per distinct key, the JSON reader once per key. First byte
+     * and length decide nearly always. */
     static const struct {
         char text[24];
         uint8_t len;

@@ -17,9 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* ---- chunk header
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- chunk header ---- */
 
 #define MT_WIRE_MAGIC                                                                              \
     "MTCHUNK\001" /* 8 bytes; the last is the major version: a reader refuses one it does not know \
@@ -56,9 +54,7 @@ enum mt_wire_kind {
  * member skipped unread. */
 #define MT_WIRE_EXTRA 24u /* u64 uid, u64 seq, u32 raw size (header + used), u16 kind, u16 zero */
 
-/* ---- records
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- records ---- */
 
 /* "timed" payloads begin with: zigzag(time - previous time), zigzag(tid - previous tid). previous =
  * that of the previous timed record of the chunk; at the start of a chunk MT_WH_MONOTONIC and
@@ -247,9 +243,7 @@ enum mt_wire_end {
     MT_WE_RUNNING = 5 /* still alive when the trace was collected */
 };
 
-/* ---- spool file
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- spool file ---- */
 
 /* mt-<host>-<pid>-<uid, 16 hex digits>.spool: a header page, then MT_SPOOL_CHUNKS slots of
  * MT_SPOOL_CHUNK bytes, then activity buffers. A slot whose state is OPEN or FULL holds a chunk as
@@ -277,9 +271,7 @@ enum mt_spool_at {
 };
 enum mt_spool_state { MT_SS_FREE = 0, MT_SS_OPEN = 1, MT_SS_FULL = 2, MT_SS_WRITING = 3 };
 
-/* ---- primitives
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- primitives ---- */
 
 #define MT_VARINT_MAX 10u
 

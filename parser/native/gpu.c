@@ -1,5 +1,5 @@
-/* native/gpu.c -- which GPU is meant: processes number them as they please, the UUID tells them
- * apart. */
+/* native/gpu.c -- which GPU a record means. Each process has its own numbers for them; the UUID
+ * tells them apart. */
 #include "parser/native/impl.h"
 
 #include <stdlib.h>
@@ -83,8 +83,8 @@ static int add_lost(struct mt_native *n)
     return 1;
 }
 
-/* What tells GPUs apart: the UUID; else the PCI id; else nothing does, and every process has its
- * own. */
+/* Order of views by identity: UUID, else PCI id. With neither every process has a GPU of its own.
+ */
 static int by_gpu(const void *pa, const void *pb)
 {
     const struct mt_native_view *a = *(struct mt_native_view *const *)pa,

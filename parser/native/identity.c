@@ -1,5 +1,5 @@
-/* native/identity.c -- who a process was: what its ATTR records say, in the words a person would
- * use. */
+/* native/identity.c -- name, rank and command of a process from its ATTR records, as a person would
+ * call it. */
 #include "parser/native/impl.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* native/impl.h -- what the parts of the reader of memtrace's own traces share; only
  * its own room includes it.
  *
- * Chunks are decoded as they come; what records refer to (strings, stacks, modules, devices) may be
- * defined later or in a chunk that was lost, so ids stay raw until the end and native/finish.c
- * resolves them. */
+ * Chunks are decoded as they come. Strings, stacks, modules and devices that a record refers to may
+ * be defined later, or in a chunk that was lost. So ids stay raw until native/finish.c resolves
+ * them. */
 #ifndef MT_NATIVE_IMPL_H
 #define MT_NATIVE_IMPL_H
 
@@ -115,7 +115,8 @@ struct mt_native {
     MT_VEC(struct mt_native_pc) pcs;
     MT_VEC(struct mt_native_symbol) symbols;
     MT_VEC(struct mt_native_range) ranges;
-    /* copied: a few wide stores, where memset() of that size is a slow string instruction */
+    /* template of an empty call: copying it is a few wide stores, and memset() of that size a slow
+     * string instruction */
     struct mt_call blank;
     bool unsorted; /* calls or activities, by process and time */
     uint64_t n_events, n_bad_records, n_cut_chunks, n_odd_chunks, n_undefined, n_lost_attachments;

@@ -1,5 +1,5 @@
-/* native/range.c -- halves of ranges into whole ones: push and pop nest per (thread, domain), start
- * and end meet by id. */
+/* native/range.c -- joins the two ends of a range. Push and pop nest per (thread, domain); start
+ * and end have the same id. */
 #include "parser/base/text.h"
 #include "parser/native/impl.h"
 

@@ -35,7 +35,8 @@ static int find_process(struct mt_native *n, uint64_t uid, uint32_t *index)
     return mt_idmap_put(&n->uids, uid, *index) || mt_native_nomem(n);
 }
 
-/* Where the chunk belongs. Sets n->process; 1 = decode it, 0 = pass over it or stop (n->rc). */
+/* Finds the process of the chunk and sets n->process. 1 = decode it, 0 = skip it or stop (n->rc).
+ * *skip: bytes of records that a shorter copy gave already. */
 static int begin(struct mt_native *n, const unsigned char *h, uint32_t used, uint32_t *skip)
 {
     struct mt_seen_chunk key, *seen;
@@ -87,8 +88,8 @@ static int begin(struct mt_native *n, const unsigned char *h, uint32_t used, uin
     return 1;
 }
 
-/* Records until the end. What a copy already gave, the first `skip` bytes, is decoded for its delta
- * states only. */
+/* Decodes records until the end. A shorter copy of the chunk gave the first `skip` bytes: they are
+ * decoded for their delta states only. */
 static void records(struct mt_native *n, const unsigned char *p, const unsigned char *end,
                     uint32_t skip, bool cut)
 {
@@ -132,9 +133,9 @@ static void records(struct mt_native *n, const unsigned char *p, const unsigned 
     }
 }
 
-/* The two clocks of a chunk are read one after the other, and a thread can lose the processor in
- * between: the pairs of one process are taken for one as long as they agree within 100 ms, so that
- * its records keep their order; a clock that was set differs by more. */
+/* The offset from monotonic to real time. A chunk reads its two clocks one after the other, and its
+ * thread can lose the processor in between. So one offset serves a process as long as chunks agree
+ * with it within 100 ms, and its records keep their order. A clock that was set differs by more. */
 static uint64_t clock_of(struct mt_native *n, const unsigned char *h)
 {
     uint64_t to_real = mt_get64(h + MT_WH_REALTIME) - mt_get64(h + MT_WH_MONOTONIC);

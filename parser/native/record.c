@@ -290,7 +290,8 @@ static int status(struct mt_native *n, struct mt_cursor *c)
     return mt_native_count(n);
 }
 
-/* Totals: the highest one of each kind counts, whatever order the chunks came in. */
+/* A LOSS record holds totals so far. Chunks may come in any order, so the highest of each kind
+ * counts. */
 static int loss(struct mt_native *n, struct mt_cursor *c)
 {
     struct mt_loss *l = NULL;
@@ -437,7 +438,8 @@ static int blob(struct mt_native *n, struct mt_cursor *c)
     return mt_idmap_put(&n->ids, mt_id_key(MT_ID_PART, at, n->part), 0) || mt_native_nomem(n);
 }
 
-/* What makes sense outside a process: the launcher's own words, and files that belong to nobody. */
+/* False for what a chunk without a process may hold: ATTR and STATUS of the launcher, and attached
+ * files. */
 static bool needs_process(uint64_t type)
 {
     return type != MT_WR_ATTR && type != MT_WR_STATUS && type != MT_WR_ATTACH && type != MT_WR_BLOB;

@@ -1,9 +1,9 @@
 /* native/sort.c -- everything into the order that driver.h promises, and process and GPU numbers
  * with it.
  *
- * Records come nearly in order: threads of a process commit theirs microseconds apart, processes in
- * long runs. So one stable merge sort over small keys that leaves alone what is in order, then one
- * move of each element. */
+ * Records come nearly in order: threads of a process write theirs microseconds apart, and processes
+ * in long runs. So a stable merge sort over small keys skips runs that are in order, and then each
+ * element is moved once. */
 #include "parser/native/impl.h"
 
 #include <stdlib.h>
@@ -79,8 +79,7 @@ static int sort_keys(struct mt_native *n, void *base, size_t size, struct key *k
     return 1;
 }
 
-/* Sorts v by (major, minor), equal ones as they came; e is the element. What is in order costs one
- * look. */
+/* Sorts v by (major, minor), stable; e is the element. A list that is in order costs one pass. */
 #define SORT(v, major_of, minor_of)                                                                \
     do {                                                                                           \
         struct key last_ = {0, 0, 0}, *keys_;                                                      \
@@ -320,7 +319,7 @@ int mt_native_sort(struct mt_native *n)
         return 0;
     if (d->calls.n < d->calls.cap && d->calls.n != 0 &&
         (p = mt_realloc(d->calls.p, d->calls.n * sizeof *d->calls.p)) !=
-            NULL) { /* what growing reserved and nobody used */
+            NULL) { /* gives the unused capacity back */
         d->calls.p = p;
         d->calls.cap = d->calls.n;
     }

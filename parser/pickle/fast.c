@@ -1,7 +1,7 @@
-/* The straight line through a trace entry. Nearly all of a large snapshot is dicts of known keys by
- * memo, small numbers, and a list of frames by memo; here they go into the record without passing
- * over the value stack. Whatever looks different is left, untouched, to the machine in
- * pickle/reader.c: this file decides nothing, it is only faster. */
+/* The fast path for trace entries. Nearly all of a large snapshot is dicts with keys from the memo,
+ * small numbers, and lists of frames from the memo. This file writes them into the record without
+ * the value stack. Any other form is left untouched to the machine of pickle/run.c, so the result
+ * is the same with and without this file. */
 #include "parser/pickle/impl.h"
 
 #include <string.h>

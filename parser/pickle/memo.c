@@ -1,5 +1,6 @@
-/* The memo of the pickle machine: four bytes an entry. Text and finished stacks stay reachable by
- * id; everything else that was consumed is only known to have been there. */
+/* The memo of the pickle machine: four bytes an entry: a tag and an id. Text, frames and finished
+ * stacks can be fetched again by id; of any other container that was consumed only its existence is
+ * known. */
 #include "parser/pickle/impl.h"
 
 enum { SLACK = 1 << 16 };
@@ -7,8 +8,8 @@ enum { SLACK = 1 << 16 };
 static int grow(struct pk *m, uint32_t at)
 {
     uint32_t old = m->cap_memo;
-    /* Both picklers number their entries one after the other. A lone huge number must not buy
-     * gigabytes. */
+    /* Both picklers number their entries one after the other. The limit keeps a single huge number
+     * from allocating gigabytes. */
     if (at >= (uint64_t)m->n_stored * 4 + SLACK)
         return mt_pk_fail(
             m, PK_DAMAGED, MT_EINPUT,

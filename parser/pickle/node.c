@@ -1,4 +1,5 @@
-/* Containers of the pickle machine: what they mean, and how their items reach the builder. */
+/* Containers of the pickle machine: their result once closed, and the way of their items to the
+ * builder. */
 #include "parser/pickle/impl.h"
 
 #include <string.h>

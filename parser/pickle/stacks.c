@@ -1,8 +1,7 @@
-/* Stacks by the bytes that write them. The same frames are got from the memo in the same order
- * thousands of times; a list that was read once is recognised by its bytes and not decoded again. A
- * match is exact: equal bytes up to the closing opcode are equal opcodes, and what a number of the
- * memo stands for does not change; where it does (no pickler stores a number twice) all is
- * forgotten. */
+/* Recognises stacks by their bytes. A snapshot gets the same frames from the memo in the same order
+ * thousands of times, so a list that was read once is not decoded again. A match is exact: equal
+ * bytes up to the closing opcode are equal opcodes, and a number of the memo keeps its meaning. If
+ * a file stores a number twice, which no pickler does, all known stacks are forgotten. */
 #include "parser/pickle/impl.h"
 
 #define XXH_INLINE_ALL
@@ -14,7 +13,7 @@ enum {
     MAX_LISTS = SLOTS / 2,
     MAX_BYTES = 1 << 20, /* of all lists; then it begins anew */
     LONGEST = 2560,      /* of one list: 512 frames */
-    MAX_ENDS = 4         /* bytes that look like the end of a list and may be half a number */
+    MAX_ENDS = 4 /* candidates for the end of a list: the byte 'e' may also be part of a number */
 };
 
 struct pk_known {

@@ -17,8 +17,8 @@ static void set_limit(struct pk *m)
 }
 
 /* The torch pickler writes a list of a million items above one MARK. Records are consumed one by
- * one; of anything else the oldest are, keeping more than any TUPLE1..3, APPEND or SETITEM can
- * still reach. */
+ * one. Of other values the oldest are consumed here; KEEP stay, more than TUPLE1..3, APPEND or
+ * SETITEM can reach. */
 static int flush(struct pk *m)
 {
     struct pk_mark *k = m->mark;
@@ -146,8 +146,8 @@ static struct place value_of(const struct pk *m, uint32_t dict, struct mt_val ke
     return p;
 }
 
-/* A container is the item or value either of the one below the MARK, or of the one directly below
- * it on the stack (the form without MARK, for a single item). Where both could be, the roles
+/* The parent of a new container is either the container below the MARK, or the one directly below
+ * it on the stack (the form without MARK, for a single item). If both are possible the roles
  * decide. */
 static struct place place_of(const struct pk *m, bool is_dict)
 {
@@ -423,8 +423,8 @@ int mt_pk_tuple(struct pk *m, uint32_t n, bool with_mark)
 
 /* ---- a file that breaks off ---- */
 
-/* Hands over what is whole: records that only waited for the next one, and settings. Nothing of a
- * half-read record. */
+/* Gives the builder the last whole record of each list, which only waited for the next one, and
+ * whole settings. A half-read record is dropped. */
 int mt_pk_salvage(struct pk *m)
 {
     for (uint32_t i = 0; i < m->marks.n; i++) {
