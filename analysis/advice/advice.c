@@ -87,13 +87,18 @@ static bool same_word(const char *a, const char *b)
     return *a == *b;
 }
 
-/* What the run was set to, "*tcmalloc*" being anything with that in it. */
-static bool was_set(const struct mt_runconf *conf, const struct mt_fix_pair *s)
+/* What the run was set to, "*tcmalloc*" being anything with that in it. A snapshot says its
+ * allocator's settings itself: those of the run count only where there is none. */
+static bool was_set(const struct mt_advice_query *q, const struct mt_fix_pair *s)
 {
-    const char *value = conf != NULL ? mt_runconf_get(conf, s->a) : NULL;
+    const char *value = q->conf != NULL ? mt_runconf_get(q->conf, s->a) : NULL;
     char part[64];
     size_t n = strlen(s->b);
-    if (value == NULL || n < 3 || n - 2 >= sizeof part || s->b[0] != '*' || s->b[n - 1] != '*')
+    if (value == NULL)
+        return false;
+    if (n < 3 || s->b[0] != '*' || s->b[n - 1] != '*')
+        return q->of_log && mt_runconf_is_true(s->b) && mt_runconf_is_true(value);
+    if (n - 2 >= sizeof part)
         return false;
     memcpy(part, s->b + 1, n - 2);
     part[n - 2] = 0;
@@ -210,7 +215,7 @@ static bool applies(const struct pick *p, const struct mt_fix_rule *r)
     }
     for (uint32_t i = 0; i < r->n_unless_settings; i++) {
         if (has_setting(p->q->trace, &r->unless_settings[i]) ||
-            was_set(p->q->conf, &r->unless_settings[i]))
+            was_set(p->q, &r->unless_settings[i]))
             return false;
     }
     for (uint32_t i = 0; i < r->n_instead_of; i++) {
@@ -379,6 +384,46 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     return finish(&p);
 }
 
+/* ---- lists ---- */
+
+static bool has_rule(const struct mt_advice_list *list, const struct mt_fix_rule *r)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (list->p[i].rule == r)
+            return true;
+    }
+    return false;
+}
+
+bool mt_advice_move(struct mt_advice_list *list, struct mt_advice_list *more)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < more->n; i++) {
+        struct mt_advice *slot;
+        if (has_rule(list, more->p[i].rule))
+            continue;
+        slot = MT_VEC_PUSH(list);
+        ok = slot != NULL;
+        if (ok) {
+            *slot = more->p[i];
+            more->p[i].current = more->p[i].proposed_key = NULL; /* the slot owns them */
+        }
+    }
+    mt_advice_list_done(more);
+    return ok;
+}
+
+bool mt_advice_add(const struct mt_advice_query *q, struct mt_advice_list *list)
+{
+    uint32_t n = mt_fix_rules_count(q->rules) + 1;
+    struct mt_advice_list chosen = {.p = mt_calloc(n, sizeof *chosen.p), .cap = n};
+    if (chosen.p == NULL)
+        return false;
+    n = mt_advice_select(q, chosen.p);
+    chosen.n = n != UINT32_MAX ? n : 0;
+    return mt_advice_move(list, &chosen) && n != UINT32_MAX;
+}
+
 /* What the bytes at the moment that matters were born in. */
 static void weigh(const struct mt_device_analysis *d, struct mt_advice_query *q)
 {
@@ -407,12 +452,10 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
     struct mt_advice_query q = {.rules = rules, .trace = a->trace, .fw = &a->fw, .conf = conf};
     const struct mt_device_analysis *d;
     struct mt_metrics *metrics = NULL;
-    struct mt_advice *list = NULL;
     /* the settings as this framework reads them; its defaults only where settings are known at all
      */
     struct mt_runconf view;
     enum mt_rc rc = MT_ENOMEM;
-    uint32_t n = 0;
 
     if (conf != NULL && a->fw.main > MT_FW_NONE) {
         view = *conf;
@@ -437,28 +480,12 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
     q.host_memory = d->kind == MT_DEV_HOST;
     q.arm = mt_metric_arm(a->trace);
     weigh(d, &q);
-    list = mt_calloc(mt_fix_rules_count(rules) + 1, sizeof *list);
-    if (list == NULL || mt_metrics_make(&metrics, a, d, conf) != MT_OK)
+    if (mt_metrics_make(&metrics, a, d, conf) != MT_OK)
         goto out;
     q.metrics = mt_metrics_have_roles(metrics) && !q.host_memory ? metrics : NULL;
-    n = mt_advice_select(&q, list);
-    if (n == UINT32_MAX) {
-        n = 0;
-        goto out;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        struct mt_advice *slot = MT_VEC_PUSH(&a->advice);
-        if (slot == NULL)
-            goto out;
-        *slot = list[i];
-        list[i].current = list[i].proposed_key = NULL;
-    }
-    if (q.metrics == NULL || mt_advice_combine(a, metrics))
+    if (mt_advice_add(&q, &a->advice) && (q.metrics == NULL || mt_advice_combine(a, metrics)))
         rc = MT_OK;
 out:
-    for (uint32_t i = 0; list != NULL && i < n; i++)
-        mt_advice_done(&list[i]);
-    mt_free(list);
     mt_metrics_free(metrics);
     return rc == MT_OK ? rc : mt_fail(err, rc, "out of memory while choosing advice");
 }

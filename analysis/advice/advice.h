@@ -18,7 +18,7 @@ struct mt_advice_query {
     bool inference_only;      /* nothing in the trace is trained */
     bool host_memory;         /* the verdict is about pinned host memory */
     bool arm;                 /* paths show a machine with ARM processors or NPUs */
-    bool unsure;              /* of a log: nothing tells that it was memory at all */
+    bool one_moment; /* without metrics: of a log, in which nothing grows from step to step */
     /* without metrics: 'H' = ROCm, 'N' = NPU, 'X' = Intel XPU, 'W' = Windows; 0 = CUDA on Linux, or
      * not known */
     char platform;
@@ -62,6 +62,10 @@ enum mt_fix_class mt_advice_class(const struct mt_advice_query *q);
  * memory. The first three real settings of the rows of order.json are marked as top; with metrics
  * those that save most. The caller frees their texts (mt_advice_done()). */
 uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out);
+/* The same into list, behind what is in it and without what is. false = out of memory. */
+bool mt_advice_add(const struct mt_advice_query *q, struct mt_advice_list *list);
+/* Adds to list what is not in it of more, which is emptied. false = out of memory. */
+bool mt_advice_move(struct mt_advice_list *list, struct mt_advice_list *more);
 
 /* Fills a->advice and a->combined from a->verdict, a->fw, a->trace and conf, which may be NULL. */
 enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,

@@ -54,6 +54,7 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
         {"foreign", {(double)q->foreign, q->foreign != 0, MT_CONF_MARKED}},
         {"others", {(double)q->foreign, q->ledger, MT_CONF_MARKED}},
         {"contexts", {(double)q->contexts, q->ledger, MT_CONF_MARKED}},
+        {"growth", {0, q->one_moment, MT_CONF_MARKED}},
         {"startup_free", {q->startup_free, q->startup_free > 0, MT_CONF_MARKED}},
         {"current", q->current},
         {"kv_refused",

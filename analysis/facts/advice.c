@@ -12,3 +12,10 @@ void mt_advice_done(struct mt_advice *a)
     mt_free(a->proposed_key); /* begins the memory of all three */
     a->current = a->proposed = a->proposed_key = a->proposed_value = NULL;
 }
+
+void mt_advice_list_done(struct mt_advice_list *list)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        mt_advice_done(&list->p[i]);
+    MT_VEC_DONE(list);
+}

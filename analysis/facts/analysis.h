@@ -237,7 +237,13 @@ struct mt_advice {
     uint32_t proposed_line;              /* the line of card->set that it stands for */
 };
 
+/* What is advised on one failure or peak, in the order to try. */
+struct mt_advice_list {
+    struct mt_advice *p;
+    uint32_t n, cap;
+};
 void mt_advice_done(struct mt_advice *a); /* frees its texts */
+void mt_advice_list_done(struct mt_advice_list *list);
 
 /* What the settings to change first do together; what two of them shrink is not counted twice. */
 struct mt_combined {
@@ -252,8 +258,8 @@ struct mt_analysis {
     struct mt_frameworks fw;
     MT_VEC(struct mt_device_analysis) devices;
     struct mt_verdict verdict;
-    MT_VEC(struct mt_advice) advice; /* in the order to try */
-    struct mt_combined combined;     /* of those that are top */
+    struct mt_advice_list advice;
+    struct mt_combined combined; /* of those that are top */
     uint64_t annotation_checked,
         /* allocations inside Optimizer.step ranges, and those that frames call optimizer */
         annotation_agreed;

@@ -340,9 +340,6 @@ void mt_driverdiag_free(struct mt_driverdiag *j)
         for (int k = 0; k < MT_MAX_GONE; k++)
             mt_free(j->reconciled.p[i].gone[k].site);
     }
-    for (uint32_t i = 0; i < j->advice.n; i++)
-        mt_advice_done(&j->advice.p[i]);
-    MT_VEC_DONE(&j->advice);
     MT_VEC_DONE(&j->drivers);
     MT_VEC_DONE(&j->ledgers);
     MT_VEC_DONE(&j->ooms);

@@ -250,10 +250,9 @@ struct mt_driverdiag {
     /* PyTorch's idle bytes on its GPU, by a snapshot of up to 30 s later; 0 = none, or no snapshot
      */
     uint64_t idle, idle_ns;
-    char *sentence; /* one sentence on what the driver saw; "" when there is nothing */
-    char *because;  /* the numbers behind it */
-    MT_VEC(struct mt_advice) advice; /* on that failure: mt_driverdiag_advise() */
-    char *unrecorded;                /* why (some) processes were not recorded; NULL = all were */
+    char *sentence;   /* one sentence on what the driver saw; "" when there is nothing */
+    char *because;    /* the numbers behind it */
+    char *unrecorded; /* why (some) processes were not recorded; NULL = all were */
 };
 
 struct mt_driverdiag_opts {

@@ -118,22 +118,6 @@ static void of_line(struct mt_advice_query *q, struct mt_frameworks *fw,
         q->startup_free = 1; /* it was not refused for its share */
 }
 
-/* The run has expandable segments, as its settings say. */
-static bool is_on(const struct mt_logdiag_opts *o, const struct mt_fix_rule *r)
-{
-    for (uint32_t k = 0; o->expandable && k < r->n_unless_settings; k++) {
-        if (strcmp(r->unless_settings[k].a, "expandable_segments") == 0)
-            return true;
-    }
-    return false;
-}
-
-/* A log shows one moment: what grows from step to step is not in it. */
-static bool needs_growth(const struct mt_fix_rule *r)
-{
-    return r->card.when.text != NULL && strstr(r->card.when.text, "growth") != NULL;
-}
-
 bool mt_logdiag_fits_joined(const struct mt_logdiag *d)
 {
     return d->cause == MT_LC_CAPACITY && d->request <= d->capacity && d->free != MT_LOG_NONE &&
@@ -141,57 +125,17 @@ bool mt_logdiag_fits_joined(const struct mt_logdiag *d)
            d->unallocated < d->request && d->free + d->unallocated >= d->request;
 }
 
-static bool has_top(const struct mt_logdiag *d)
+static bool has_top(const struct mt_advice_list *list)
 {
     bool top = false;
-    for (uint32_t i = 0; i < d->advice.n; i++)
-        top = top || d->advice.p[i].is_top;
+    for (uint32_t i = 0; i < list->n; i++)
+        top = top || list->p[i].is_top;
     return top;
 }
 
-bool mt_logdiag_has_advice(const struct mt_logdiag *d, const struct mt_fix_rule *r)
-{
-    for (uint32_t i = 0; i < d->advice.n; i++) {
-        if (d->advice.p[i].rule == r)
-            return true;
-    }
-    return false;
-}
-
-/* The rules that the query selects, into d. */
-static bool take(struct mt_logdiag *d, const struct mt_logdiag_opts *o,
-                 const struct mt_advice_query *q)
-{
-    struct mt_advice *list = mt_calloc(mt_fix_rules_count(o->fixes) + 1, sizeof *list);
-    uint32_t n;
-    bool ok;
-    if (list == NULL)
-        return false;
-    n = mt_advice_select(q, list);
-    ok = n != UINT32_MAX;
-    for (uint32_t i = 0; ok && i < n; i++) {
-        struct mt_advice *slot = NULL;
-        if (is_on(o, list[i].rule) || needs_growth(list[i].rule) ||
-            mt_logdiag_has_advice(d, list[i].rule))
-            continue;
-        slot = MT_VEC_PUSH(&d->advice);
-        ok = slot != NULL;
-        if (ok) {
-            *slot = list[i];
-            if (q->unsure)
-                slot->is_top = false; /* memory is only one of the usual reasons */
-            list[i].current = list[i].proposed_key = NULL; /* theirs now */
-        }
-    }
-    for (uint32_t i = 0; n != UINT32_MAX && i < n; i++)
-        mt_advice_done(&list[i]);
-    mt_free(list);
-    return ok;
-}
-
-bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs,
-                       const struct mt_logdiag_opts *o, const struct mt_log_fact *f,
-                       const struct mt_log_place *place)
+bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
+                       const struct mt_logs *logs, const struct mt_logdiag_opts *o,
+                       const struct mt_log_fact *f, const struct mt_log_place *place)
 {
     const struct mt_framework_rules *r = logs->rules;
     struct mt_frameworks fw;
@@ -217,6 +161,7 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs,
             fw.frames[i] = 0;
     of_paths(&fw, logs);
     q.of_log = true;
+    q.one_moment = true;
     q.others_hold =
         d->cause == MT_LC_FOREIGN && f->kind == MT_LOG_TORCH_OOM &&
         (!is_engines(r, f, place) ||
@@ -243,15 +188,18 @@ bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs,
     q.platform = f->platform == 0 && on_windows(place) ? 'W' : f->platform;
     q.host_full = d->both || d->cause == MT_LC_HOST;
     q.no_expandable = mt_logs_have(logs, MT_LOG_NO_EXPANDABLE);
-    q.unsure = d->cause == MT_LC_KILLED && strcmp(f->text, "Ray") == 0;
     q.fragmentation = d->cause == MT_LC_FRAGMENTATION || mt_logdiag_fits_joined(d);
     q.host_memory = d->cause == MT_LC_HOST || d->cause == MT_LC_KILLED;
-    ok = take(d, o, &q);
+    ok = mt_advice_add(&q, list);
+    /* a kill by Ray alone: memory is only one of the usual reasons */
+    for (uint32_t i = 0; d->cause == MT_LC_KILLED && strcmp(f->text, "Ray") == 0 && i < list->n;
+         i++)
+        list->p[i].is_top = false;
     /* what the phase has fits nothing that a log can tell: how to learn more */
-    if (ok && !has_top(d) && !q.host_memory) {
+    if (ok && !has_top(list) && !q.host_memory) {
         q.phase = MT_PH_UNATTRIBUTED;
         q.sub = MT_PH_NONE;
-        ok = take(d, o, &q);
+        ok = mt_advice_add(&q, list);
     }
     return ok;
 }

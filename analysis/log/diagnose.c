@@ -376,10 +376,10 @@ static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const str
     }
 }
 
-/* Phase, cause and numbers of the line d->fact, and what may be advised on it. false = out of
- * memory. */
+/* Phase, cause and numbers of the line d->fact, and what may be advised on it, into list. false =
+ * out of memory. */
 static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs,
-                     const struct mt_logdiag_opts *o)
+                     const struct mt_logdiag_opts *o, struct mt_advice_list *list)
 {
     const struct mt_log *log = &logs->files.p[d->file].log;
     const struct mt_log_fact *f = &log->facts.p[d->fact];
@@ -392,7 +392,7 @@ static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs,
     if (ok) {
         mt_logdiag_phase(d, log, f, at);
         find_cause(d, log, f);
-        ok = mt_logdiag_advise(d, logs, o, f, at);
+        ok = mt_logdiag_advise(list, d, logs, o, f, at);
     }
     if (at != NULL)
         mt_logdiag_place_done(at);
@@ -401,37 +401,27 @@ static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs,
 
 /* What helps the other memory, behind what helps the one that the verdict is about. false = out of
  * memory. */
-static bool advise_other(struct mt_logdiag *d, const struct mt_logs *logs,
-                         const struct mt_logdiag_opts *o)
+static bool advise_other(const struct mt_logdiag *d, const struct mt_logs *logs,
+                         const struct mt_logdiag_opts *o, struct mt_advice_list *list)
 {
-    struct mt_logdiag *other = mt_calloc(1, sizeof *other);
-    bool ok = other != NULL;
-    if (!ok)
-        return false;
-    clear_numbers(other);
-    other->file = d->other_file;
-    other->fact = d->other;
-    other->n_failures = 1;
-    other->both = true;
-    ok = diagnose(other, logs, o);
-    for (uint32_t i = 0; ok && i < other->advice.n; i++) {
-        struct mt_advice *a = &other->advice.p[i], *slot;
-        if (mt_logdiag_has_advice(d, a->rule))
-            continue;
-        slot = MT_VEC_PUSH(&d->advice);
-        ok = slot != NULL;
-        if (ok) {
-            *slot = *a;
-            slot->is_top = false;
-            a->current = a->proposed_key = NULL; /* theirs now */
-        }
-    }
-    mt_logdiag_free(other);
-    return ok;
+    struct mt_logdiag other;
+    struct mt_advice_list more = {NULL, 0, 0};
+    bool ok;
+    memset(&other, 0, sizeof other);
+    clear_numbers(&other);
+    other.file = d->other_file;
+    other.fact = d->other;
+    other.n_failures = 1;
+    other.both = true;
+    ok = diagnose(&other, logs, o, &more);
+    for (uint32_t i = 0; i < more.n; i++)
+        more.p[i].is_top = false;
+    return mt_advice_move(list, &more) && ok;
 }
 
 enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs,
-                           const struct mt_logdiag_opts *o, struct mt_err *err)
+                           const struct mt_logdiag_opts *o, struct mt_advice_list *advice,
+                           struct mt_err *err)
 {
     struct mt_logdiag *d = mt_calloc(1, sizeof *d);
     bool ok = true;
@@ -444,9 +434,9 @@ enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs,
     d->phase = MT_PH_UNATTRIBUTED;
     d->sub = MT_PH_NONE;
     if (d->n_failures != 0)
-        ok = diagnose(d, logs, o);
+        ok = diagnose(d, logs, o, advice);
     if (ok && d->both)
-        ok = advise_other(d, logs, o);
+        ok = advise_other(d, logs, o, advice);
     ok = ok && mt_logdiag_say(d, logs);
     if (!ok) {
         mt_logdiag_free(d);
@@ -462,8 +452,5 @@ void mt_logdiag_free(struct mt_logdiag *d)
         return;
     mt_free(d->sentence);
     mt_free(d->because);
-    for (uint32_t i = 0; i < d->advice.n; i++)
-        mt_advice_done(&d->advice.p[i]);
-    MT_VEC_DONE(&d->advice);
     mt_free(d);
 }

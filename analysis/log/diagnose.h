@@ -85,19 +85,18 @@ struct mt_logdiag {
     uint32_t n_others; /* processes that are named */
     bool others_named;
     bool hints_expandable; /* a failure advises to set expandable_segments */
-    MT_VEC(struct mt_advice) advice;
 };
 
 struct mt_logdiag_opts {
     const struct mt_fix_rules *fixes;
     const struct mt_phase_rules *phases; /* for tracebacks; NULL = they are not looked at */
     int framework;                       /* that is known, -1 = not */
-    bool expandable;                     /* expandable_segments is known to be on */
     const struct mt_runconf *conf;       /* for conditions about settings; NULL = not known */
 };
-/* logs must stay alive. MT_OK or MT_ENOMEM. */
+/* logs must stay alive. advice: gets what may be advised on the failure. MT_OK or MT_ENOMEM. */
 enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs,
-                           const struct mt_logdiag_opts *o, struct mt_err *err);
+                           const struct mt_logdiag_opts *o, struct mt_advice_list *advice,
+                           struct mt_err *err);
 void mt_logdiag_free(struct mt_logdiag *d); /* NULL is fine */
 
 /* ---- among log/diagnose.c, log/choose.c, log/say.c and log/advise.c ---- */
@@ -124,8 +123,6 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
 struct mt_sentence;
 void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
                         const struct mt_log_fact *f);
-/* d->advice has that rule. */
-bool mt_logdiag_has_advice(const struct mt_logdiag *d, const struct mt_fix_rule *r);
 /* Free and unallocated bytes would do for the request, but only together. */
 bool mt_logdiag_fits_joined(const struct mt_logdiag *d);
 /* PyTorch uses more than the card has: a driver that keeps the rest in the host's memory (Windows,
@@ -146,11 +143,11 @@ bool mt_logdiag_place(struct mt_log_place *out, const struct mt_framework_rules 
                       const struct mt_log_stack *s, const struct mt_phase_rules *rules);
 void mt_logdiag_place_done(struct mt_log_place *p);
 
-/* log/advise.c: what may be advised on the failure `f`, into d->advice. place: of its traceback;
- * NULL = none. false = out of memory. */
-bool mt_logdiag_advise(struct mt_logdiag *d, const struct mt_logs *logs,
-                       const struct mt_logdiag_opts *o, const struct mt_log_fact *f,
-                       const struct mt_log_place *place);
+/* log/advise.c: adds to list what may be advised on the failure `f`. place: of its traceback; NULL
+ * = none. false = out of memory. */
+bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
+                       const struct mt_logs *logs, const struct mt_logdiag_opts *o,
+                       const struct mt_log_fact *f, const struct mt_log_place *place);
 
 /* One fact in words: "weights took 14.20 GiB". buf of MT_FACT_WORDS; returns it. Text of the log in
  * it is printable ASCII. */

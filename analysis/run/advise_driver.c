@@ -46,14 +46,12 @@ static void ask_for(struct mt_advice_query *q, const struct mt_driverdiag *j,
     q->host_memory = o->is_host;
 }
 
-enum mt_rc mt_driverdiag_advise(struct mt_driverdiag *j, const struct mt_fix_rules *rules,
-                                const struct mt_runconf *conf, int framework, struct mt_err *err)
+enum mt_rc mt_driverdiag_advise(struct mt_advice_list *list, const struct mt_driverdiag *j,
+                                const struct mt_fix_rules *rules, const struct mt_runconf *conf,
+                                int framework, struct mt_err *err)
 {
     struct mt_frameworks fw;
     struct mt_advice_query q = {.rules = rules, .fw = &fw, .conf = conf};
-    struct mt_advice *list;
-    uint32_t n;
-    enum mt_rc rc = MT_OK;
     if (rules == NULL || j->kind != MT_DV_OOM)
         return MT_OK;
     memset(&fw, 0, sizeof fw);
@@ -63,19 +61,6 @@ enum mt_rc mt_driverdiag_advise(struct mt_driverdiag *j, const struct mt_fix_rul
     if (fw.engine != MT_FW_NONE)
         fw.frames[fw.engine] = 1;
     ask_for(&q, j, &j->ooms.p[j->oom]);
-    list = mt_calloc(mt_fix_rules_count(rules) + 1, sizeof *list);
-    n = list != NULL ? mt_advice_select(&q, list) : UINT32_MAX;
-    for (uint32_t i = 0; n != UINT32_MAX && i < n; i++) {
-        struct mt_advice *slot = rc == MT_OK ? MT_VEC_PUSH(&j->advice) : NULL;
-        if (slot != NULL)
-            *slot = list[i]; /* its texts too */
-        else {
-            mt_advice_done(&list[i]);
-            rc = MT_ENOMEM;
-        }
-    }
-    mt_free(list);
-    return n != UINT32_MAX && rc == MT_OK
-               ? MT_OK
-               : mt_fail(err, MT_ENOMEM, "out of memory while choosing advice");
+    return mt_advice_add(&q, list) ? MT_OK
+                                   : mt_fail(err, MT_ENOMEM, "out of memory while choosing advice");
 }

@@ -7,9 +7,10 @@
 struct mt_fix_rules;
 struct mt_runconf;
 
-/* Fills j->advice where the driver's verdict is a failure. framework: enum
- * mt_framework, -1 = not known. */
-enum mt_rc mt_driverdiag_advise(struct mt_driverdiag *j, const struct mt_fix_rules *rules,
-                                const struct mt_runconf *conf, int framework, struct mt_err *err);
+/* Adds to list what may be advised where the driver's verdict is a failure. framework: enum
+ * mt_framework, -1 = not known. MT_OK or MT_ENOMEM. */
+enum mt_rc mt_driverdiag_advise(struct mt_advice_list *list, const struct mt_driverdiag *j,
+                                const struct mt_fix_rules *rules, const struct mt_runconf *conf,
+                                int framework, struct mt_err *err);
 
 #endif

@@ -343,9 +343,7 @@ void mt_analysis_free(struct mt_analysis *a)
     for (uint32_t i = 0; i < a->devices.n; i++)
         device_done(&a->devices.p[i]);
     MT_VEC_DONE(&a->devices);
-    for (uint32_t i = 0; i < a->advice.n; i++)
-        mt_advice_done(&a->advice.p[i]);
-    MT_VEC_DONE(&a->advice);
+    mt_advice_list_done(&a->advice);
     mt_free(a->combined.sentence);
     mt_free(a->verdict.sentence);
     mt_free(a->verdict.because);

@@ -1,5 +1,6 @@
 #include "analysis/run/diagnose.h"
 
+#include "analysis/advice/advice.h"
 #include "analysis/cause/verdict.h"
 #include "analysis/run/advise_driver.h"
 #include "parser/input/input.h"
@@ -213,16 +214,14 @@ static void settle_framework(struct mt_diagnosis *d)
 
 static enum mt_rc diagnose_logs(struct mt_diagnosis *d, struct mt_err *err)
 {
-    struct mt_logdiag_opts o = {
-        .fixes = d->opts.rules->fixes,
-        .phases = d->opts.rules->phases,
-        .framework = d->framework,
-        .expandable = mt_runconf_is_true(mt_runconf_get(d->conf, "expandable_segments")),
-        .conf = d->conf};
+    struct mt_logdiag_opts o = {.fixes = d->opts.rules->fixes,
+                                .phases = d->opts.rules->phases,
+                                .framework = d->framework,
+                                .conf = d->conf};
     if (d->opts.logs == NULL || d->opts.logs->files.n == 0)
         return MT_OK;
     d->logs = d->opts.logs;
-    return mt_logdiag_make(&d->logdiag, d->logs, &o, err);
+    return mt_logdiag_make(&d->logdiag, d->logs, &o, &d->log_advice, err);
 }
 
 static enum mt_rc lint(struct mt_diagnosis *d, const struct mt_analysis *const *analyses,
@@ -272,7 +271,8 @@ enum mt_rc mt_diagnosis_finish(struct mt_diagnosis *d, struct mt_err *err)
     settle_framework(d);
     rc = diagnose_logs(d, err);
     if (rc >= 0 && d->driver != NULL)
-        rc = mt_driverdiag_advise(d->driver, d->opts.rules->fixes, d->conf, d->framework, err);
+        rc = mt_driverdiag_advise(&d->driver_advice, d->driver, d->opts.rules->fixes, d->conf,
+                                  d->framework, err);
     if (rc >= 0)
         rc = lint(d, analyses, err);
     if (rc >= 0)
@@ -289,6 +289,8 @@ void mt_diagnosis_free(struct mt_diagnosis *d)
         return;
     mt_driverdiag_free(d->driver);
     mt_logdiag_free(d->logdiag);
+    mt_advice_list_done(&d->driver_advice);
+    mt_advice_list_done(&d->log_advice);
     mt_lint_free(d->lint);
     mt_same_job_free(d->same_job);
     for (uint32_t i = 0; i < d->ranks.n; i++) {

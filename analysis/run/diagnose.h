@@ -92,6 +92,8 @@ struct mt_diagnosis {
     const struct mt_logs *logs;   /* NULL = none were read */
     struct mt_logdiag *logdiag;   /* NULL without logs */
     const struct mt_runconf *conf;
+    /* On the driver's failure and on the log's; a snapshot's is in its analysis. */
+    struct mt_advice_list driver_advice, log_advice;
     struct mt_lint *lint;
     struct mt_same_job *same_job;
 };

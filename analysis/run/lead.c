@@ -90,7 +90,7 @@ bool mt_diagnosis_failed(const struct mt_diagnosis *d)
 bool mt_diagnosis_driver_advises(const struct mt_diagnosis *d)
 {
     return mt_diagnosis_lead(d) == MT_LEAD_DRIVER && d->driver->kind == MT_DV_OOM &&
-           d->driver->advice.n != 0;
+           d->driver_advice.n != 0;
 }
 
 const struct mt_advice *mt_diagnosis_advice(const struct mt_diagnosis *d, uint32_t *n)
@@ -98,8 +98,8 @@ const struct mt_advice *mt_diagnosis_advice(const struct mt_diagnosis *d, uint32
     const struct mt_rank *k = mt_diagnosis_rank(d);
     *n = 0;
     if (mt_diagnosis_driver_advises(d)) {
-        *n = d->driver->advice.n;
-        return d->driver->advice.p;
+        *n = d->driver_advice.n;
+        return d->driver_advice.p;
     }
     if (k != NULL) {
         *n = k->analysis->advice.n;
@@ -107,8 +107,8 @@ const struct mt_advice *mt_diagnosis_advice(const struct mt_diagnosis *d, uint32
     }
     if (mt_diagnosis_lead(d) != MT_LEAD_LOG)
         return NULL;
-    *n = d->logdiag->advice.n;
-    return d->logdiag->advice.p;
+    *n = d->log_advice.n;
+    return d->log_advice.p;
 }
 
 const struct mt_combined *mt_diagnosis_combined(const struct mt_diagnosis *d)

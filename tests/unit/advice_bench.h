@@ -62,9 +62,7 @@ static inline void fail(struct bench *b, uint64_t request, uint64_t free)
 
 static inline void forget(struct bench *b)
 {
-    for (uint32_t i = 0; i < b->a.advice.n; i++)
-        mt_advice_done(&b->a.advice.p[i]);
-    MT_VEC_DONE(&b->a.advice);
+    mt_advice_list_done(&b->a.advice);
     mt_free(b->a.combined.sentence);
     b->a.combined.sentence = NULL;
 }

@@ -24,6 +24,7 @@ static struct mt_runconf *conf;
 static struct mt_fix_rules *fixes;
 static struct mt_logs logs;
 static struct mt_logdiag *diag;
+static struct mt_advice_list advice; /* on it */
 static struct mt_lint *lint;
 
 static void run(const char *args, const char *log)
@@ -48,9 +49,8 @@ static void run(const char *args, const char *log)
         mt_source_free(src);
         f->name = mt_strndup("run.log", 7);
         o.framework = conf->framework;
-        o.expandable = mt_runconf_is_true(mt_runconf_get(conf, "expandable_segments"));
         o.conf = conf;
-        MT_CHECK_EQ(mt_logdiag_make(&diag, &logs, &o, &err), MT_OK);
+        MT_CHECK_EQ(mt_logdiag_make(&diag, &logs, &o, &advice, &err), MT_OK);
     }
     in.conf = conf;
     in.diag = diag;
@@ -61,6 +61,7 @@ static void done(void)
 {
     mt_lint_free(lint);
     mt_logdiag_free(diag);
+    mt_advice_list_done(&advice);
     mt_logs_done(&logs);
     mt_runconf_free(conf);
     conf = NULL;
@@ -277,7 +278,7 @@ MT_TEST(quiet)
         VLLM_LINE "Sleep mode freed 60.00 GiB memory, 3.15 GiB memory is still in use.\n");
     MT_CHECK_EQ(lint->findings.n, 0);
     MT_CHECK_EQ(diag->cause, MT_LC_NONE);
-    MT_CHECK_EQ(diag->advice.n, 0);
+    MT_CHECK_EQ(advice.n, 0);
     done();
     run("", NULL);
     MT_CHECK_EQ(lint->findings.n, 0);
@@ -329,7 +330,7 @@ MT_TEST(causes)
     cause("CUDA out of memory. Tried to allocate 2.00 GiB", MT_LC_UNKNOWN, "low");
     done();
     cause("Killed\n", MT_LC_KILLED, "low");
-    MT_CHECK(diag->advice.n > 0);
+    MT_CHECK(advice.n > 0);
     done();
     cause("MemoryError\nKilled\n", MT_LC_HOST, "high");
     done();
@@ -409,10 +410,10 @@ MT_TEST(share_of_a_log)
                               "utilization (0.6, 47.49 GiB).";
     const char *typed = NULL, *now = NULL;
     run(AR "rollout.gpu_memory_utilization=0.6", log);
-    for (uint32_t i = 0; i < diag->advice.n; i++) {
-        if (strcmp(diag->advice.p[i].rule->id, "V01") == 0) {
-            typed = mt_advice_line(&diag->advice.p[i], 0);
-            now = diag->advice.p[i].current;
+    for (uint32_t i = 0; i < advice.n; i++) {
+        if (strcmp(advice.p[i].rule->id, "V01") == 0) {
+            typed = mt_advice_line(&advice.p[i], 0);
+            now = advice.p[i].current;
         }
     }
     MT_CHECK_STR(typed, AR "rollout.gpu_memory_utilization=0.39");
@@ -420,13 +421,15 @@ MT_TEST(share_of_a_log)
     for (uint64_t after = 1; after < 60; after++) {
         struct mt_logdiag_opts o = {.fixes = fixes, .framework = conf->framework, .conf = conf};
         struct mt_logdiag *d = NULL;
+        struct mt_advice_list list = {NULL, 0, 0};
         struct mt_err err = {.rc = MT_OK};
         enum mt_rc rc;
         mt_mem_fail_after(after);
-        rc = mt_logdiag_make(&d, &logs, &o, &err);
+        rc = mt_logdiag_make(&d, &logs, &o, &list, &err);
         mt_mem_fail_after(0);
         MT_CHECK(rc == MT_OK || (rc == MT_ENOMEM && d == NULL));
         mt_logdiag_free(d);
+        mt_advice_list_done(&list);
     }
     done();
 }
@@ -435,9 +438,9 @@ MT_TEST(host_advice)
 {
     bool preload = false;
     run("", "Out of memory: Killed process 1 (python) total-vm:1kB, anon-rss:1kB\n");
-    for (uint32_t i = 0; i < diag->advice.n; i++)
-        for (uint32_t k = 0; k < diag->advice.p[i].card->n_set; k++)
-            preload |= strstr(diag->advice.p[i].card->set[k].text,
+    for (uint32_t i = 0; i < advice.n; i++)
+        for (uint32_t k = 0; k < advice.p[i].card->n_set; k++)
+            preload |= strstr(advice.p[i].card->set[k].text,
                               "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/"
                               "libtcmalloc.so.4${LD_PRELOAD:+:$LD_PRELOAD}") != NULL;
     MT_CHECK(preload);
