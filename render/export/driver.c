@@ -140,7 +140,7 @@ static void phases(struct mt_chrome *c, const struct mt_driverdiag *j)
     mt_free(first);
 }
 
-void mt_chrome_job(struct mt_chrome *c, const struct mt_driverdiag *j)
+void mt_chrome_driver(struct mt_chrome *c, const struct mt_driverdiag *j)
 {
     char name[192];
     for (uint32_t i = 0; i < j->ledgers.n; i++) {

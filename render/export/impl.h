@@ -51,6 +51,6 @@ void mt_chrome_counter(struct mt_chrome *c, const char *name, bool by_time, uint
 void mt_chrome_slice(struct mt_chrome *c, const char *name, size_t n_name, uint32_t tid,
                      bool by_time, uint64_t x0, uint64_t x1);
 /* export/driver.c: what the driver saw */
-void mt_chrome_job(struct mt_chrome *c, const struct mt_driverdiag *j);
+void mt_chrome_driver(struct mt_chrome *c, const struct mt_driverdiag *j);
 
 #endif

@@ -257,7 +257,7 @@ void mt_export_perfetto(const struct mt_export *x, const struct mt_report *r, st
                        &left);
         }
     if (r->diagnosis->driver != NULL)
-        mt_chrome_job(&c, r->diagnosis->driver);
+        mt_chrome_driver(&c, r->diagnosis->driver);
     mt_jw_close(&w, ']');
     mt_jw_ks(&w, "displayTimeUnit", "ms");
     mt_jw_key(&w, "metadata");

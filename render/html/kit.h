@@ -7,6 +7,7 @@
 #ifndef MT_HTML_KIT_H
 #define MT_HTML_KIT_H
 
+#include "render/sections/sections.h"
 #include "render/view/palette.h"
 #include "render/view/report.h"
 #include "render/view/view.h"
@@ -60,6 +61,9 @@ void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const 
  * page's device. MT_NO_LINK gives nothing. */
 void mt_h_when(struct mt_out *o, const struct mt_page *p, const char *before, int64_t since,
                int64_t event);
+/* The rows of a section that the page has too: all but its heading, its table's ends and notes. */
+void mt_h_rows(struct mt_out *o, const struct mt_page *p,
+               void (*section)(struct mt_sink *k, const struct mt_report *r));
 /* Opens a box that scrolls by itself, and a table with these column headings ("#" before a name: a
  * column of numbers). */
 void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, unsigned n);

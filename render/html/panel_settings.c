@@ -19,25 +19,14 @@ static bool has(const struct mt_page *p)
     return has_allocator(p) || mt_setting_rows(p->r, false, &row, 1) != 0;
 }
 
-static void of_run(const struct mt_page *p, struct mt_out *o)
+static void put_run(const struct mt_page *p, struct mt_out *o)
 {
     static const char *const heads[] = {"Setting", "Value", "Set as", "Where"};
-    struct mt_setting_row rows[MT_MAX_SETTING_ROWS];
-    uint32_t n = mt_setting_rows(p->r, false, rows, MT_MAX_SETTING_ROWS);
-    if (n == 0)
+    struct mt_setting_row row;
+    if (mt_setting_rows(p->r, false, &row, 1) == 0)
         return;
     mt_h_table(o, "Settings of the run", heads, 4);
-    for (uint32_t i = 0; i < n; i++) {
-        mt_puts(o, "<tr><th scope=\"row\">");
-        mt_html_s(o, rows[i].setting->words);
-        mt_puts(o, "</th><td><code>");
-        mt_h_name(o, rows[i].value, 200);
-        mt_puts(o, "</code></td><td><code>");
-        mt_h_name(o, rows[i].key, 200);
-        mt_puts(o, "</code></td><td>");
-        mt_h_name(o, rows[i].where, 200);
-        mt_puts(o, "</td></tr>\n");
-    }
+    mt_h_rows(o, p, mt_section_settings);
     mt_h_table_end(o);
 }
 
@@ -66,7 +55,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     static const char *const heads[] = {"Setting", "Value"};
     const struct mt_trace *t;
     char count[32];
-    of_run(p, o);
+    put_run(p, o);
     if (!has_allocator(p))
         return;
     t = p->rank->trace;

@@ -70,11 +70,27 @@ static void ledger(struct mt_sink *k, const struct mt_driverdiag *j, const struc
     k->end(k);
 }
 
-static void failures(struct mt_sink *k, const struct mt_driverdiag *j)
+void mt_section_ledgers(struct mt_sink *k, const struct mt_report *r)
 {
+    const struct mt_driverdiag *j = r->diagnosis->driver;
+    uint32_t whole = mt_most(k, 8, 4);
+    if (j == NULL)
+        return;
+    for (uint32_t i = 0; i < j->ledgers.n && i < whole; i++)
+        ledger(k, j, &j->ledgers.p[i]);
+    for (uint32_t i = whole; i < j->ledgers.n; i++)
+        MT_ROW(k,
+               i == whole ? "\n  {0:<50} peak {1} by recorded calls"
+                          : "  {0:<50} peak {1} by recorded calls",
+               NULL, j->ledgers.p[i].name, MT_BYTES(j->ledgers.p[i].peak_named));
+}
+
+void mt_section_failures(struct mt_sink *k, const struct mt_report *r)
+{
+    const struct mt_driverdiag *j = r->diagnosis->driver;
     char who[MT_WHO], holder[MT_WHO], when[40];
     uint32_t shown = 0;
-    if (j->ooms.n == 0)
+    if (j == NULL || j->ooms.n == 0)
         return;
     mt_heading(k, "Driver calls that failed for want of memory", NULL);
     MT_ROW0(k, NULL,
@@ -103,11 +119,12 @@ static void failures(struct mt_sink *k, const struct mt_driverdiag *j)
     mt_row_more(k, j->ooms.n - shown);
 }
 
-static void sleeps(struct mt_sink *k, const struct mt_driverdiag *j)
+void mt_section_sleeps(struct mt_sink *k, const struct mt_report *r)
 {
+    const struct mt_driverdiag *j = r->diagnosis->driver;
     enum { SHOWN = 12 };
     char when[40], who[MT_WHO];
-    if (j->sleeps.n == 0)
+    if (j == NULL || j->sleeps.n == 0)
         return;
     mt_heading(k, "Sleep and wake: bursts of unmaps and maps", NULL);
     for (uint32_t i = 0; i < j->sleeps.n && i < SHOWN; i++) {
@@ -120,99 +137,95 @@ static void sleeps(struct mt_sink *k, const struct mt_driverdiag *j)
     mt_row_more(k, j->sleeps.n > SHOWN ? j->sleeps.n - SHOWN : 0);
 }
 
-static void reconciled(struct mt_sink *k, const struct mt_driverdiag *j)
+void mt_section_reconciled(struct mt_sink *k, const struct mt_report *r)
 {
+    const struct mt_driverdiag *j = r->diagnosis->driver;
     char a[40], holder[MT_WHO], who[MT_WHO];
-    if (j->reconciled.n == 0)
+    if (j == NULL || j->reconciled.n == 0)
         return;
     mt_heading(k, "PyTorch's view against the driver's, at each snapshot", NULL);
     MT_ROW0(k, NULL,
             "| process | PyTorch believes | there | unmapped | not recorded | the driver's |\n"
             "|---|---:|---:|---:|---:|---:|\n");
     for (uint32_t i = 0; i < j->reconciled.n && i < mt_most(k, j->reconciled.n, 16); i++) {
-        const struct mt_reconcile *r = &j->reconciled.p[i];
+        const struct mt_reconcile *c = &j->reconciled.p[i];
         MT_ROW(k,
                "  |{0}, device {1}\n"
                "  {2:>12}  PyTorch believes it holds\n"
                "  {3:>12}    of it held: recorded at the same addresses\n"
                "  {4:>12}    of it not held: unmapped, its pool sleeps",
                "| {0} | {2} | {3} | {4} | {5} | {6} |\n",
-               mt_driver_who(who, j, r->driver, r->process),
-               r->ordinal < 0 ? "-1" : MT_COUNT((uint64_t)r->ordinal), MT_BYTES(r->torch_reserved),
-               MT_BYTES(r->matched), MT_BYTES(r->unmapped), MT_BYTES(r->unseen),
-               MT_BYTES(r->driver_held));
-        for (int g = 0; g < MT_MAX_GONE && r->gone[g].site != NULL; g++)
+               mt_driver_who(who, j, c->driver, c->process),
+               c->ordinal < 0 ? "-1" : MT_COUNT((uint64_t)c->ordinal), MT_BYTES(c->torch_reserved),
+               MT_BYTES(c->matched), MT_BYTES(c->unmapped), MT_BYTES(c->unseen),
+               MT_BYTES(c->driver_held));
+        for (int g = 0; g < MT_MAX_GONE && c->gone[g].site != NULL; g++)
             MT_ROW(k, "~  {0:>12}      in use there: {1}",
                    "| in use there, unmapped: {1:.160} | | | {0} | | |\n",
-                   MT_BYTES(r->gone[g].bytes), r->gone[g].site);
+                   MT_BYTES(c->gone[g].bytes), c->gone[g].site);
         MT_ROW(k,
                "  {0:>12}    of it without a recorded call: older, or lost\n"
                "  {1:>12}  the process holds by recorded calls",
-               NULL, MT_BYTES(r->unseen), MT_BYTES(r->driver_held));
-        for (uint32_t n = 0; n < r->others.n; n++)
+               NULL, MT_BYTES(c->unseen), MT_BYTES(c->driver_held));
+        for (uint32_t n = 0; n < c->others.n; n++)
             MT_ROW(k, "~  {0:>12}    beside PyTorch: {1}", NULL,
-                   mt_fmt_signed(a, r->others.p[n].bytes),
-                   mt_driver_holder(holder, r->others.p[n].holder, r->others.p[n].library));
+                   mt_fmt_signed(a, c->others.p[n].bytes),
+                   mt_driver_holder(holder, c->others.p[n].holder, c->others.p[n].library));
     }
     k->end(k);
 }
 
-static void phases(struct mt_sink *k, const struct mt_driverdiag *j)
+void mt_section_job_phases(struct mt_sink *k, const struct mt_report *r)
 {
+    const struct mt_driverdiag *j = r->diagnosis->driver;
     struct mt_phase_sum sum[MT_PH_COUNT];
-    unsigned n = mt_driver_phase_sums(j, sum);
+    unsigned n = j != NULL ? mt_driver_phase_sums(j, sum) : 0;
     if (n == 0)
         return;
     mt_heading(k, "Phases of the job, by ranges and marks", NULL);
     MT_ROW0(k, "  phase                                 times     together     highest on a GPU",
             NULL);
-    for (unsigned i = 0; i < n; i++)
-        MT_ROW(k, "  {0:<34} {1:>8} {2:>12} {3:>20}", NULL, mt_phase_words(sum[i].phase),
-               MT_COUNT(sum[i].n), MT_SECONDS(sum[i].ns), MT_BYTES(sum[i].peak));
+    for (unsigned i = 0; i < n; i++) {
+        bool is_held = sum[i].peak != 0 && sum[i].peak_ledger < j->ledgers.n;
+        MT_ROW3(k, "  {0:<34} {1:>8} {2:>12} {3:>20}", NULL,
+                "<tr><th scope=\"row\">{0}</th><td class=\"n\">{1}</td><td class=\"n\">{2}</td>"
+                "<td class=\"n\" title=\"{4} bytes\">{3}</td><td>{5:n120}</td></tr>\n",
+                mt_phase_words(sum[i].phase), MT_COUNT(sum[i].n), MT_SECONDS(sum[i].ns),
+                MT_BYTES(sum[i].peak), MT_COUNT(sum[i].peak),
+                is_held ? j->ledgers.p[sum[i].peak_ledger].name : NULL);
+    }
 }
 
-static void processes(struct mt_sink *k, const struct mt_driverdiag *j)
+void mt_section_processes(struct mt_sink *k, const struct mt_report *r)
 {
-    enum { SHOWN = 24 };
+    const struct mt_driverdiag *j = r->diagnosis->driver;
+    uint32_t most = k->format == MT_IN_HTML ? MT_SHOWN_PROCESSES : 24;
     char end[64], who[MT_WHO];
-    if (j->processes.n == 0)
+    if (j == NULL || j->processes.n == 0)
         return;
     mt_heading(k, "Processes", NULL);
-    for (uint32_t i = 0; i < j->processes.n && i < SHOWN; i++) {
+    for (uint32_t i = 0; i < j->processes.n && i < most; i++) {
         const struct mt_driver_process *p = &j->processes.p[i];
-        const struct mt_process *q = &j->drivers.p[p->driver]->driver->processes.p[p->process];
+        const struct mt_trace *t = j->drivers.p[p->driver];
+        const struct mt_process *q = &t->driver->processes.p[p->process];
         bool pinned = p->pinned_peak >= PINNED;
-        MT_ROW(k,
-               q->has_cuda ? "  - |{0}: peak {1}, {2} call{3}, {4}"
-                           : "  - |{0}: no GPU, {2} call{3}, {4}",
-               NULL, mt_driver_who(who, j, p->driver, p->process), MT_BYTES(p->peak),
-               MT_COUNT(q->n_calls), mt_plural(q->n_calls), mt_driver_end(end, q));
+        MT_ROW3(k,
+                q->has_cuda ? "  - |{0}: peak {1}, {2} call{3}, {4}"
+                            : "  - |{0}: {1}, {2} call{3}, {4}",
+                NULL,
+                "<tr><th scope=\"row\">{0:n200}[ <small>{6:n160}</small>]</th><td>{7:n100}</td>"
+                "<td class=\"n\"[ title=\"{5} bytes\"]>{1}</td><td>{8:n120}</td>"
+                "<td class=\"n\" title=\"{10} bytes\">{9}</td><td class=\"n\">{2}</td>"
+                "<td class=\"n\">{11}</td><td>{4}</td></tr>\n",
+                mt_driver_who(who, j, p->driver, p->process),
+                MT_BYTES_OR(q->has_cuda, p->peak, "no GPU"), MT_COUNT(q->n_calls),
+                mt_plural(q->n_calls), mt_driver_end(end, q),
+                q->has_cuda ? MT_COUNT(p->peak) : NULL, mt_str(t, q->command), mt_str(t, q->host),
+                p->ledger < j->ledgers.n ? j->ledgers.p[p->ledger].name : NULL,
+                MT_BYTES(p->pinned_peak), MT_COUNT(p->pinned_peak), MT_COUNT(p->n_failed));
         if (pinned)
             MT_ROW(k, "    pinned host memory: {0} at most, {1} at its end", NULL,
                    MT_BYTES(p->pinned_peak), MT_BYTES(p->pinned_end));
     }
-    mt_row_more(k, j->processes.n > SHOWN ? j->processes.n - SHOWN : 0);
-}
-
-void mt_section_driver(struct mt_sink *k, const struct mt_report *r)
-{
-    const struct mt_driverdiag *j = r->diagnosis->driver;
-    uint32_t whole = mt_most(k, 8, 4);
-    if (j == NULL)
-        return;
-    for (uint32_t i = 0; i < j->ledgers.n && i < whole; i++)
-        ledger(k, j, &j->ledgers.p[i]);
-    for (uint32_t i = whole; i < j->ledgers.n; i++)
-        MT_ROW(k,
-               i == whole ? "\n  {0:<50} peak {1} by recorded calls"
-                          : "  {0:<50} peak {1} by recorded calls",
-               NULL, j->ledgers.p[i].name, MT_BYTES(j->ledgers.p[i].peak_named));
-    failures(k, j);
-    if (k->format == MT_IN_TEXT)
-        sleeps(k, j);
-    reconciled(k, j);
-    if (k->format == MT_IN_TEXT) {
-        phases(k, j);
-        processes(k, j);
-    }
+    mt_row_more(k, j->processes.n > most ? j->processes.n - most : 0);
 }

@@ -7,22 +7,28 @@
 #include "render/sections/sections.h"
 #include "render/view/view.h"
 
-/* One row: its form in text, its form in Markdown (NULL = the format does not have it), its cells
- * (NULL = empty). */
-#define MT_ROW(k, text, md, ...)                                                                   \
-    mt_row((k), (text), (md), (const char *const[]){__VA_ARGS__},                                  \
+/* The forms of one row; NULL = the format does not have it. */
+struct mt_forms {
+    const char *text, *md, *html;
+};
+/* One row: its forms, its cells (NULL = empty). */
+#define MT_ROW3(k, text, md, html, ...)                                                            \
+    mt_row((k), &(const struct mt_forms){(text), (md), (html)},                                    \
+           (const char *const[]){__VA_ARGS__},                                                     \
            (unsigned)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)))
+/* The same where the page has a table or a picture of its own. */
+#define MT_ROW(k, text, md, ...) MT_ROW3(k, text, md, NULL, __VA_ARGS__)
 /* The same without cells. */
-#define MT_ROW0(k, text, md) mt_row((k), (text), (md), NULL, 0)
-void mt_row(struct mt_sink *k, const char *text, const char *md, const char *const *cell,
-            unsigned n);
+#define MT_ROW0(k, text, md) mt_row((k), &(const struct mt_forms){(text), (md), NULL}, NULL, 0)
+void mt_row(struct mt_sink *k, const struct mt_forms *forms, const char *const *cell, unsigned n);
 /* NULL = the format has none there. */
 void mt_heading(struct mt_sink *k, const char *text, const char *md);
 /* "and 12 more", where n is not 0; in text. */
 void mt_row_more(struct mt_sink *k, uint64_t n);
+/* So many rows have room. */
 static inline uint32_t mt_most(const struct mt_sink *k, uint32_t text, uint32_t md)
 {
-    return k->format == MT_IN_TEXT ? text : md;
+    return k->format == MT_IN_MD ? md : text;
 }
 
 /* Words for a cell: they live until the end of the full expression. */
@@ -40,10 +46,5 @@ struct mt_cell_text mt_cell_or(bool is_known, uint64_t bytes, const char *other)
 #define MT_PHASE_WORDS(phase, sub) (mt_cell_phase((phase), (sub)).s)
 #define MT_BYTES_OR(is_known, n, other) (mt_cell_or((is_known), (n), (other)).s)
 static inline const char *mt_plural(uint64_t n) { return n == 1 ? "" : "s"; }
-
-#define MT_SECTION(name, formats)                                                                  \
-    void mt_section_##name(struct mt_sink *k, const struct mt_report *r);
-#include "render/sections/sections.def"
-#undef MT_SECTION
 
 #endif

@@ -2,17 +2,18 @@
 
 #include <stdio.h>
 
-void mt_row(struct mt_sink *k, const char *text, const char *md, const char *const *cell,
-            unsigned n)
+void mt_row(struct mt_sink *k, const struct mt_forms *forms, const char *const *cell, unsigned n)
 {
-    const char *form = k->format == MT_IN_TEXT ? text : md;
+    const char *form = k->format == MT_IN_TEXT ? forms->text
+                       : k->format == MT_IN_MD ? forms->md
+                                               : forms->html;
     if (form != NULL)
         k->row(k, form, cell, n);
 }
 
 void mt_heading(struct mt_sink *k, const char *text, const char *md)
 {
-    const char *words = k->format == MT_IN_TEXT ? text : md;
+    const char *words = k->format == MT_IN_TEXT ? text : k->format == MT_IN_MD ? md : NULL;
     if (words != NULL)
         k->heading(k, words);
 }

@@ -10,45 +10,71 @@
 
 void mt_section_lint(struct mt_sink *k, const struct mt_report *r)
 {
-    if (r->diagnosis->lint == NULL || r->diagnosis->lint->findings.n == 0)
+    enum { FEW_WARNINGS = 2 }; /* so many stand in the page with what to do instead */
+    uint32_t n = r->diagnosis->lint != NULL ? r->diagnosis->lint->findings.n : 0;
+    if (n == 0)
         return;
     mt_heading(k, "Check these", "Check these");
-    for (uint32_t i = 0; i < r->diagnosis->lint->findings.n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const struct mt_lint_finding *f = &r->diagnosis->lint->findings.p[i];
-        MT_ROW(k, "  - |{0}: {1}[ ({2})]\n    |{3}\n    |Instead: {4}\n    |[[{5}] {6}",
-               "- {0}: {1}[ ({2})] {4}\n", mt_lint_level_name(f->level), f->sentence, f->where,
-               f->why, f->remedy, f->id, f->source);
+        bool is_open =
+            f->level == MT_LINT_ERROR || (f->level == MT_LINT_WARNING && n <= FEW_WARNINGS);
+        MT_ROW3(k, "  - |{0}: {1}[ ({2})]\n    |{3}\n    |Instead: {4}\n    |[[{5}] {6}",
+                "- {0}: {1}[ ({2})] {4}\n",
+                "<details class=\"advice\"{7:=}><summary>{8}: {1:w1000}</summary>\n"
+                "<dl class=\"fields\">\n[<dt>Where</dt><dd>{2:w1000}</dd>\n]"
+                "[<dt>Why</dt><dd>{3:w1000}</dd>\n][<dt>Instead</dt><dd>{4:w1000}</dd>\n]"
+                "<dt>Source</dt><dd>{6:w400} <small>({5})</small></dd>\n</dl>\n</details>\n",
+                mt_lint_level_name(f->level), f->sentence, f->where, f->why, f->remedy, f->id,
+                f->source, is_open ? " open" : NULL,
+                f->level == MT_LINT_ERROR     ? "Error"
+                : f->level == MT_LINT_WARNING ? "Warning"
+                                              : "Note");
     }
     k->end(k);
 }
 
+#define IN_BYTES                                                                                   \
+    "<td class=\"n\"[ title=\"{6} bytes\"]>{5}</td><td class=\"n\"[ title=\"{8} "                  \
+    "bytes\"]>{7}</td></tr>\n"
+
 void mt_section_log(struct mt_sink *k, const struct mt_report *r)
 {
-    enum { MAX_ROWS = 40 };
-    struct mt_log_row rows[MAX_ROWS];
+    const struct mt_logs *logs = r->diagnosis->logs;
+    struct mt_log_row rows[MT_SHOWN_LOG];
     char settles[400];
     uint32_t n;
-    if (r->diagnosis->logdiag == NULL || mt_logs_facts(r->diagnosis->logs) == 0)
+    if (r->diagnosis->logdiag == NULL || mt_logs_facts(logs) == 0)
         return;
     mt_heading(k, "Log", NULL);
     MT_ROW(k, "  |{0}\n  |{1}", NULL,
            mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG ? NULL : r->diagnosis->logdiag->because,
            mt_log_settles(r, settles, sizeof settles));
     MT_ROW0(k, NULL, "| log line | who | what |\n|---:|---|---|\n");
-    n = mt_log_rows(r->diagnosis->logs, rows, mt_most(k, MAX_ROWS, 16));
+    n = mt_log_rows(logs, rows, k->format == MT_IN_HTML ? MT_SHOWN_LOG : mt_most(k, 40, 16));
     for (uint32_t i = 0; i < n; i++) {
         char words[MT_FACT_WORDS], who[96], line[24];
         const struct mt_log_fact *f = rows[i].fact;
+        uint64_t torch = mt_log_fact_torch(f), used = mt_log_fact_used(f);
         (void)snprintf(line, sizeof line, "%llu", (unsigned long long)f->line);
-        MT_ROW(k, "{0:=}{1:>10}  |[{2}: ][{3:.200}: ]{4}", "| {1} | {2} | {4} |\n",
-               rows[i].is_failure ? "!" : " ", line, mt_log_who(who, f),
-               r->diagnosis->logs->files.n > 1 ? rows[i].file->name : NULL,
-               mt_log_fact_words(words, f));
+        (void)mt_log_fact_words(words, f);
+        MT_ROW3(
+            k, "{0:=}{1:>10}  |[{2}: ][{3:.200}: ]{4}", "| {1} | {2} | {4} |\n",
+            rows[i].is_failure
+                ? "<tr><th scope=\"row\">[{3:n120}:]{1}</th><td>{2}</td><td><strong>{4:w}"
+                  "</strong></td>" IN_BYTES
+                : "<tr><th scope=\"row\">[{3:n120}:]{1}</th><td>{2}</td><td>{4:w}</td>" IN_BYTES,
+            rows[i].is_failure ? "!" : " ", line, mt_log_who(who, f),
+            logs->files.n > 1 ? rows[i].file->name : NULL, words,
+            MT_BYTES_OR(torch != MT_LOG_NONE, torch, ""),
+            torch != MT_LOG_NONE ? MT_COUNT(torch) : NULL,
+            MT_BYTES_OR(used != MT_LOG_NONE, used, ""),
+            used != MT_LOG_NONE ? MT_COUNT(used) : NULL);
     }
     k->end(k);
-    if (n < mt_logs_facts(r->diagnosis->logs))
+    if (n < mt_logs_facts(logs))
         MT_ROW(k, "  {0} of {1} lines (see --format json)", NULL, MT_COUNT(n),
-               MT_COUNT(mt_logs_facts(r->diagnosis->logs)));
+               MT_COUNT(mt_logs_facts(logs)));
 }
 
 void mt_section_settings(struct mt_sink *k, const struct mt_report *r)
@@ -60,9 +86,11 @@ void mt_section_settings(struct mt_sink *k, const struct mt_report *r)
     mt_heading(k, "Settings of the run", NULL);
     MT_ROW0(k, NULL, "| setting | value | set as | where |\n|---|---|---|---|\n");
     for (uint32_t i = 0; i < n; i++)
-        MT_ROW(k, "  >4|{0}: {1:.200}   ({2:.300}, {3:.200})",
-               "| {0} | {1:`200} | {2:`200} | {3} |\n", rows[i].setting->words, rows[i].value,
-               rows[i].key, rows[i].where);
+        MT_ROW3(k, "  >4|{0}: {1:.200}   ({2:.300}, {3:.200})",
+                "| {0} | {1:`200} | {2:`200} | {3} |\n",
+                "<tr><th scope=\"row\">{0}</th><td><code>{1:n200}</code></td><td><code>{2:n200}"
+                "</code></td><td>{3:n200}</td></tr>\n",
+                rows[i].setting->words, rows[i].value, rows[i].key, rows[i].where);
     k->end(k);
 }
 

@@ -1,5 +1,5 @@
-/* sections.h -- the report as a list of rows, which text and Markdown print: each fact is worded
- * and computed once, beside the form that a format gives its row.
+/* sections.h -- the report as a list of rows, which text, Markdown and panels of the page print:
+ * each fact is worded and computed once, beside the form that a format gives its row.
  *
  * A row is an array of cells, raw strings. A form is a string of the program that says where they
  * stand:
@@ -7,7 +7,8 @@
  *   [, {2}]   only where the cells inside are not empty; "[[" is a bracket
  *   {2:...}   how the cell is shown: '.80' cut at 80 bytes, '=' as it is (the words are memtrace's
  *             own); in text '<8' and '>8' fill to 8 columns, the former also cuts to them;
- *             in Markdown '`' and '`80' are code
+ *             in Markdown '`' and '`80' are code; in HTML 'n80' is a name or key, 'w80' words of
+ *             which long ones may break, both cut at 80 bytes
  * A line of which all cells are empty is not written (of a broken one: all behind the bar).
  * Of text, each line of the form is one of the report, with these marks:
  *
@@ -25,7 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MT_IN_TEXT = 1, MT_IN_MD = 2 };
+enum { MT_IN_TEXT = 1, MT_IN_MD = 2, MT_IN_HTML = 4 };
 
 /* A curve as text can draw it: the higher of a and b (b may be NULL) in n columns. */
 struct mt_curve {
@@ -47,6 +48,12 @@ struct mt_sink {
 };
 /* All sections of the report that the sink's format has. */
 void mt_sections(struct mt_sink *k, const struct mt_report *r);
+enum { MT_SHOWN_PROCESSES = 128, MT_SHOWN_LOG = 200 }; /* in a page */
+/* One of them: the page's panels stand in their own order. */
+#define MT_SECTION(name, formats)                                                                  \
+    void mt_section_##name(struct mt_sink *k, const struct mt_report *r);
+#include "render/sections/sections.def"
+#undef MT_SECTION
 
 /* ---- for those who print forms ---- */
 
