@@ -9,8 +9,8 @@
 static const char *const states[] = {
     [MT_CHECK_OK] = "ok", [MT_CHECK_NOTE] = "note", [MT_CHECK_BAD] = "bad"};
 
-/* The variables that `memtrace capture` sets, for who has to set them by hand. */
-static uint32_t variables(const struct mt_places *p, const char *out[4][2])
+/* Lists the variables that `memtrace capture` sets, for launches in which they are set by hand. */
+static uint32_t list_variables(const struct mt_places *p, const char *out[4][2])
 {
     uint32_t n = 0;
     if (p->inject == NULL)
@@ -38,10 +38,10 @@ static bool has_driver(const struct mt_checks *c)
     return false;
 }
 
-static void text(struct mt_out *o, const struct mt_checks *c, const struct mt_places *places)
+static void print_text(struct mt_out *o, const struct mt_checks *c, const struct mt_places *places)
 {
     const char *vars[4][2];
-    uint32_t n = variables(places, vars);
+    uint32_t n = list_variables(places, vars);
     for (uint32_t i = 0; i < c->list.n; i++) {
         const struct mt_check *k = &c->list.p[i];
         mt_putf(o, "%-5s %-13s ", states[k->state], k->name);
@@ -79,10 +79,10 @@ static void json_string(struct mt_out *o, const char *key, const char *value)
         mt_puts(o, "null");
 }
 
-static void json(struct mt_out *o, const struct mt_checks *c, const struct mt_places *places)
+static void print_json(struct mt_out *o, const struct mt_checks *c, const struct mt_places *places)
 {
     const char *vars[4][2];
-    uint32_t n = variables(places, vars);
+    uint32_t n = list_variables(places, vars);
     for (uint32_t i = 0; i < c->list.n; i++) {
         const struct mt_check *k = &c->list.p[i];
         mt_putc(o, '{');
@@ -120,9 +120,9 @@ enum mt_exit mt_cmd_doctor(const struct mt_cli *c)
     (void)mt_places_find(&places, &err); /* a failure is one of the checks */
     if (mt_output_open(&out, NULL, false)) {
         if (c->json)
-            json(&out.out, &checks, &places);
+            print_json(&out.out, &checks, &places);
         else
-            text(&out.out, &checks, &places);
+            print_text(&out.out, &checks, &places);
         status = mt_output_commit(&out, false);
         if (status == MT_EXIT_OK && !checks.can_capture)
             status = MT_EXIT_FAILED;

@@ -19,7 +19,8 @@
 
 static void put(struct mt_out *o, const char *s) { mt_term(o, s, strlen(s)); }
 
-/* Named on the command line: itself, or a contradiction between guides that it tells. */
+/* Whether a rule is named on the command line: by its id, or by a contradiction between guides that
+ * it explains. */
 static bool is_named(const struct mt_cli *c, const struct mt_fix_rule *r)
 {
     for (int i = 0; i < c->n_inputs; i++) {
@@ -32,8 +33,8 @@ static bool is_named(const struct mt_cli *c, const struct mt_fix_rule *r)
     return false;
 }
 
-/* The classes of --phase: one by its own name, or those in which a phase can end. 0 = no such
- * phase. */
+/* The classes of --phase, as bits: the class of that name, or those that a phase of that name may
+ * have. 0 = no such phase. */
 static uint32_t classes_of(const char *name)
 {
     int class = mt_fix_class_find(name), phase = mt_phase_find(name, strlen(name));

@@ -1,5 +1,5 @@
-/* cmdline.c -- the command line that a report shows: what has a say in its content, quoted for a
- * shell. */
+/* cmdline.c -- the command line as a report shows it: the options that affect its content, quoted
+ * for a shell. */
 #include "cli/options.h"
 #include "parser/base/text.h"
 
@@ -59,8 +59,8 @@ static void add_option(struct mt_text *t, const struct mt_cli *c, const struct m
         return;
     case MT_OPT_FILES:
     case MT_OPT_TEXTS:
-        /* Settings may hold passwords: of --args only what matters is shown, and that in the
-         * report's own table. */
+        /* Settings may hold passwords. Of --args the report shows only what matters, and in a table
+         * of its own. */
         for (int i = 0; i < ((const struct mt_strings *)now)->n; i++) {
             add_quoted(t, name);
             add_quoted(t, o->type == MT_OPT_TEXTS ? "..." : ((const struct mt_strings *)now)->p[i]);

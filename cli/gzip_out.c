@@ -66,6 +66,6 @@ void mt_gzip_out_close(struct mt_gzip_out *g)
     if (g->state->to->error == 0)
         g->state->to->error = error;
     (void)deflateEnd(&g->state->z);
-    mt_out_done(&g->out); /* and the state, its ctx */
+    mt_out_done(&g->out); /* frees the state as well: it is the sink's ctx */
     g->state = NULL;
 }

@@ -57,7 +57,8 @@ int mt_load_unread(struct mt_load *l, const char *name, const struct mt_err *err
     return 1;
 }
 
-/* Far more often it is our own limit than the machine's. */
+/* Adds to a message that memory ran out what --max-memory allows, when there is a limit: that is
+ * reached far more often than the end of the machine's memory. */
 static void explain_memory(struct mt_err *err, uint64_t limit)
 {
     size_t n = strlen(err->msg);
@@ -124,7 +125,7 @@ static int load_one(struct mt_load *l, const char *path, const struct mt_input_o
         mt_say("%s: %llu link%s passed over: a file is read once, under its own name", path,
                (unsigned long long)mt_input_links(in), mt_input_links(in) == 1 ? " was" : "s were");
     if (l->n_read + l->n_logs == n_before && l->unread.n == n_unread_before) {
-        /* An empty folder, an archive of other things: asked for, and nothing came of it. */
+        /* An empty folder, or an archive of other files, is an input that could not be read. */
         memset(&err, 0, sizeof err);
         mt_fail(&err, MT_EINPUT,
                 "no memory snapshot in it (%llu other files); a snapshot is what "

@@ -79,7 +79,8 @@ static enum mt_exit check_operands(const struct mt_cli *c)
 static void logs_alone(struct mt_cli *c)
 {
     if (c->n_inputs != 0 ||
-        c->logs.n > c->argc) /* never more than arguments, for which there is room */
+        c->logs.n >
+            c->argc) /* inputs has room for as many as there are arguments; logs are never more */
         return;
     for (int i = 0; i < c->logs.n; i++)
         memcpy(&c->inputs[c->n_inputs++], &c->logs.p[i],
@@ -87,7 +88,8 @@ static void logs_alone(struct mt_cli *c)
     c->logs.n = 0;
 }
 
-/* 2 may be the command's own status. */
+/* The status of a mistake on the command line. 2 cannot be it where a command is run: 2 may be that
+ * command's status. */
 static enum mt_exit usage_status(const struct mt_cli *c)
 {
     return c->command != NULL && c->command->runs_command ? MT_EXIT_NOT_STARTED : MT_EXIT_USAGE;
@@ -148,9 +150,9 @@ int main(int argc, char **argv)
     struct mt_cli c = MT_CLI_DEFAULTS;
     enum mt_exit status;
 
-    /* A file opened where 1 or 2 was closed would take what is meant for standard output. What
-     * stands in must fail when it is used: a report that was written to nowhere is not written, and
-     * a closed standard input is no empty file. */
+    /* Puts something in the place of closed standard descriptors: the next file that is opened
+     * would get their numbers, and the text that is meant for them. It fails when it is used: a
+     * report written to nowhere is not written, and a closed standard input is no empty file. */
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0) {
             c.closed_fds |= 1u << fd;

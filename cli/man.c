@@ -5,7 +5,7 @@
 
 /* Text for man(7): backslashes and dashes are typed characters, and no line may start as a request
  * does. */
-static void text(struct mt_out *o, const char *s, size_t n)
+static void put_escaped(struct mt_out *o, const char *s, size_t n)
 {
     if (n > 0 && (s[0] == '.' || s[0] == '\''))
         mt_puts(o, "\\&");
@@ -30,7 +30,7 @@ static void text(struct mt_out *o, const char *s, size_t n)
     }
 }
 
-static void text_s(struct mt_out *o, const char *s) { text(o, s, strlen(s)); }
+static void put_escaped_text(struct mt_out *o, const char *s) { put_escaped(o, s, strlen(s)); }
 
 static void options(struct mt_out *o, unsigned bit)
 {
@@ -41,12 +41,12 @@ static void options(struct mt_out *o, unsigned bit)
         if (p->letter != 0)
             mt_putf(o, "\\fB\\-%c\\fR, ", p->letter);
         mt_puts(o, "\\fB\\-\\-");
-        text_s(o, p->name);
+        put_escaped_text(o, p->name);
         mt_puts(o, "\\fR");
         if (p->metavar != NULL)
             mt_putf(o, " \\fI%s\\fR", p->metavar);
         mt_putc(o, '\n');
-        text_s(o, p->help);
+        put_escaped_text(o, p->help);
         mt_putc(o, '\n');
     }
 }
@@ -59,11 +59,11 @@ static void examples(struct mt_out *o)
         while (mt_next_example(&s, &e)) {
             mt_puts(o, ".TP\n");
             if (e.what != NULL)
-                text(o, e.what, e.n_what);
+                put_escaped(o, e.what, e.n_what);
             else
-                text_s(o, k->summary);
+                put_escaped_text(o, k->summary);
             mt_puts(o, "\n\\fB");
-            text(o, e.command, e.n_command);
+            put_escaped(o, e.command, e.n_command);
             mt_puts(o, "\\fR\n");
         }
     }
@@ -73,7 +73,7 @@ static void exit_statuses(struct mt_out *o, const struct mt_exit_text *e)
 {
     for (; e->text != NULL; e++) {
         mt_putf(o, ".TP\n.B %d\n", e->status);
-        text_s(o, e->text);
+        put_escaped_text(o, e->text);
         mt_putc(o, '\n');
     }
 }
@@ -94,25 +94,26 @@ void mt_man_page(struct mt_out *o)
         mt_putc(o, '\n');
     }
     mt_puts(o, ".br\n.B memtrace\n\\fB\\-\\-help\\fR | \\fB\\-\\-version\\fR\n.SH DESCRIPTION\n");
-    text_s(o, "memtrace reads memory snapshots of PyTorch's CUDA allocator, records what the GPU "
-              "driver does in a job, and says "
-              "why a "
-              "GPU ran out of memory and which settings to change. To read, it needs no GPU and no "
-              "Python.\n\nA snapshot is what "
-              "torch.cuda.memory._dump_snapshot() writes, as pickle or JSON, or the page that "
-              "torch.cuda._memory_viz makes of it, "
-              "also "
-              "compressed, in an archive or in a folder. A trace is what capture writes. The "
-              "format is told from the bytes, never "
-              "from "
-              "the name. An INPUT of - is standard input.\n\nSizes are written as 80GiB, 80G (the "
-              "same), 80GB (10^9) or in bytes.\n");
+    put_escaped_text(
+        o, "memtrace reads memory snapshots of PyTorch's CUDA allocator, records what the GPU "
+           "driver does in a job, and says "
+           "why a "
+           "GPU ran out of memory and which settings to change. To read, it needs no GPU and no "
+           "Python.\n\nA snapshot is what "
+           "torch.cuda.memory._dump_snapshot() writes, as pickle or JSON, or the page that "
+           "torch.cuda._memory_viz makes of it, "
+           "also "
+           "compressed, in an archive or in a folder. A trace is what capture writes. The "
+           "format is told from the bytes, never "
+           "from "
+           "the name. An INPUT of - is standard input.\n\nSizes are written as 80GiB, 80G (the "
+           "same), 80GB (10^9) or in bytes.\n");
     mt_puts(o, ".SH OPTIONS\n");
     options(o, MT_CMD_NONE);
     mt_puts(o, ".SH COMMANDS\n");
     for (const struct mt_command *k = mt_commands; k->name != NULL; k++) {
         mt_putf(o, ".SS %s%s%s\n", k->name, k->operands[0] != '\0' ? " " : "", k->operands);
-        text_s(o, k->text);
+        put_escaped_text(o, k->text);
         mt_putc(o, '\n');
         options(o, k->bit);
     }
@@ -126,7 +127,7 @@ void mt_man_page(struct mt_out *o)
     mt_puts(o, ".SH ENVIRONMENT\n");
     for (const struct mt_name_text *v = mt_environment; v->name != NULL; v++) {
         mt_putf(o, ".TP\n.B %s\n", v->name);
-        text_s(o, v->text);
+        put_escaped_text(o, v->text);
         mt_putc(o, '\n');
     }
     mt_puts(o, ".SH EXAMPLES\n");

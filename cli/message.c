@@ -26,8 +26,8 @@ static int write_all(void *ctx, const void *p, size_t n)
     return 0;
 }
 
-/* Names in a message come from outside: nothing in them may steer the terminal. No memory is asked
- * for: there may be none left. */
+/* Escapes control characters: names in a message come from outside and must not steer the terminal.
+ * Takes no memory: there may be none left. */
 static void put_line(const char *s)
 {
     unsigned char buf[1024];
@@ -87,7 +87,7 @@ static const char *after_path(const char *path, const char *msg)
                : NULL;
 }
 
-/* The name as it was typed, wherever the message has it with its letters written as numbers. */
+/* Prints the name as it was typed where the message begins with its escaped form. */
 void mt_say_err(const char *name, const struct mt_err *err)
 {
     char buf[48];

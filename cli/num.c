@@ -65,11 +65,12 @@ static const char *number(const char *s, uint64_t *whole, uint64_t *fraction, ui
     return s;
 }
 
-static int scaled(uint64_t whole, uint64_t fraction, uint64_t scale, uint64_t unit, uint64_t *out)
+static int scale_number(uint64_t whole, uint64_t fraction, uint64_t scale, uint64_t unit,
+                        uint64_t *out)
 {
     uint64_t part;
     if (fraction != 0 && unit == 1)
-        return 0; /* half a byte */
+        return 0; /* a fraction of a byte is no size */
     part = unit / scale * fraction + unit % scale * fraction / scale;
     return !__builtin_mul_overflow(whole, unit, out) && !__builtin_add_overflow(*out, part, out);
 }
@@ -82,7 +83,7 @@ int mt_parse_bytes(const char *s, uint64_t *out)
         return 0;
     for (size_t i = 0; i < sizeof byte_units / sizeof *byte_units; i++)
         if (same_word(suffix, byte_units[i].suffix))
-            return scaled(whole, fraction, scale, byte_units[i].unit, out);
+            return scale_number(whole, fraction, scale, byte_units[i].unit, out);
     return 0;
 }
 
@@ -94,6 +95,6 @@ int mt_parse_count(const char *s, uint64_t *out)
         return 0;
     for (size_t i = 0; i < sizeof count_units / sizeof *count_units; i++)
         if (same_word(suffix, count_units[i].suffix))
-            return scaled(whole, fraction, scale, count_units[i].unit, out);
+            return scale_number(whole, fraction, scale, count_units[i].unit, out);
     return 0;
 }

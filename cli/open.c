@@ -16,10 +16,10 @@
 
 enum { MAX_WORDS = 32, PATIENCE_MS = 3000, LOOK_EVERY_MS = 20 };
 
-static void become(char *const *argv)
+static void replace_process(char *const *argv)
 {
     int null = open("/dev/null", O_RDWR);
-    (void)setsid(); /* what closes this terminal does not close the page */
+    (void)setsid(); /* a session of its own: closing this terminal does not close the page */
     (void)signal(SIGPIPE, SIG_DFL);
     for (int fd = 0; fd <= 2 && null >= 0; fd++)
         (void)dup2(null, fd);
@@ -27,8 +27,9 @@ static void become(char *const *argv)
     _exit(127);
 }
 
-/* True when it runs, or ended well within the time that openers take to hand a page over. */
-static bool start(char *const *argv)
+/* Starts a program. True when it ends with success, or still runs after PATIENCE_MS: openers hand
+ * the page to a browser and end, a browser stays. */
+static bool start_program(char *const *argv)
 {
     const struct timespec pause = {0, LOOK_EVERY_MS * 1000000L};
     pid_t child = fork();
@@ -36,7 +37,7 @@ static bool start(char *const *argv)
     if (child < 0)
         return false;
     if (child == 0)
-        become(argv);
+        replace_process(argv);
     for (int waited = 0; waited < PATIENCE_MS; waited += LOOK_EVERY_MS) {
         pid_t got = waitpid(child, &status, WNOHANG);
         if (got == child)
@@ -77,10 +78,10 @@ static bool start_entry(char *entry, const char *page)
         argv[n++] = last;
     }
     argv[n] = NULL;
-    return start(argv);
+    return start_program(argv);
 }
 
-static bool set(const char *name)
+static bool is_set(const char *name)
 {
     const char *v = getenv(name);
     return v != NULL && v[0] != '\0';
@@ -91,7 +92,7 @@ static bool start_any(const char *page)
     static const char *const openers[] = {"xdg-open", "wslview", "sensible-browser",
                                           "x-www-browser", NULL};
     char entry[1024];
-    if (set("BROWSER")) {
+    if (is_set("BROWSER")) {
         for (const char *p = getenv("BROWSER"); *p != '\0';) {
             size_t n = strcspn(p, ":");
             snprintf(entry, sizeof entry, "%.*s", n < sizeof entry ? (int)n : 0, p);
@@ -101,7 +102,7 @@ static bool start_any(const char *page)
         }
         return false;
     }
-    if (!set("DISPLAY") && !set("WAYLAND_DISPLAY") && !set("WSL_DISTRO_NAME"))
+    if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") && !is_set("WSL_DISTRO_NAME"))
         return false;
     for (int i = 0; openers[i] != NULL; i++) {
         snprintf(entry, sizeof entry, "%s", openers[i]);
@@ -116,9 +117,9 @@ void mt_open_page(const char *path)
     char *real = realpath(path, NULL);
     const char *page = real != NULL ? real : path;
     if (!start_any(page)) {
-        if (set("BROWSER"))
+        if (is_set("BROWSER"))
             mt_say("--open: no program of $BROWSER could be started; the page is %s", page);
-        else if (!set("DISPLAY") && !set("WAYLAND_DISPLAY") && !set("WSL_DISTRO_NAME"))
+        else if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") && !is_set("WSL_DISTRO_NAME"))
             mt_say("--open: there is no display here (a session over ssh?) and $BROWSER is not "
                    "set; the page is %s",
                    page);

@@ -294,7 +294,8 @@ static int add_string(const struct mt_option *o, struct mt_strings *list, const 
     return 1;
 }
 
-static int set(struct mt_cli *c, const struct mt_option *o, const char *value, struct mt_err *err)
+static int set_value(struct mt_cli *c, const struct mt_option *o, const char *value,
+                     struct mt_err *err)
 {
     void *field = (char *)c + o->offset;
     switch (o->type) {
@@ -398,7 +399,7 @@ static int parse_one(struct mt_cli *c, int argc, char **argv, int *i, struct mt_
         value = argv[++*i];
     }
     ++*i;
-    return set(c, o, value, err);
+    return set_value(c, o, value, err);
 }
 
 int mt_options_parse(struct mt_cli *c, int argc, char **argv, int first, struct mt_err *err)

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a signal handler has to remove. */
+/* The temporary file that a signal handler has to remove. */
 static char doomed[PATH_MAX];
 static volatile sig_atomic_t is_doomed;
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -28,7 +28,7 @@ static void on_signal(int sig)
     (void)raise(sig);
 }
 
-static void arm(const char *path)
+static void remember_temporary(const char *path)
 {
     struct sigaction sa, old;
     if (strlen(path) >= sizeof doomed)
@@ -41,11 +41,11 @@ static void arm(const char *path)
         if (sigaction(signals[i], NULL, &old) == 0 &&
             old.sa_handler == SIG_DFL) /* nohup ignores SIGHUP: leave it so */
             (void)sigaction(signals[i], &sa, NULL);
-    /* over the limit of ulimit -f writing fails, and says so */
+    /* beyond the limit of ulimit -f a write fails instead of ending the program */
     on_large = signal(SIGXFSZ, SIG_IGN);
 }
 
-static void disarm(void)
+static void forget_temporary(void)
 {
     is_doomed = 0;
     if (on_large != SIG_ERR)
@@ -79,7 +79,7 @@ int mt_output_check(const char *path, bool force, char *const *inputs, int n_inp
         }
         folder = mt_strndup(path, n);
         if (folder == NULL)
-            return 1; /* opening it will say so */
+            return 1; /* out of memory: opening the file reports it */
         slash = strrchr(folder, '/');
         if (slash != NULL)
             slash[slash == folder ? 1 : 0] = '\0';
@@ -94,7 +94,7 @@ int mt_output_check(const char *path, bool force, char *const *inputs, int n_inp
         return 0;
     }
     if (!S_ISREG(st.st_mode))
-        return 1; /* /dev/null, a pipe: there is nothing to lose */
+        return 1; /* a device or a pipe: nothing can be overwritten */
     for (int i = 0; i < n_inputs; i++)
         if (strcmp(inputs[i], "-") != 0 && stat(inputs[i], &in) == 0 && in.st_dev == st.st_dev &&
             in.st_ino == st.st_ino) {
@@ -121,7 +121,7 @@ static int open_temporary(struct mt_output *o)
         snprintf(o->temporary, cap, "%s.%lu-%u.tmp", o->target, (unsigned long)getpid(), i);
         o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (o->fd >= 0)
-            arm(o->temporary);
+            remember_temporary(o->temporary);
         else if (errno != EEXIST)
             break;
     }
@@ -215,7 +215,7 @@ enum mt_exit mt_output_commit(struct mt_output *o, bool force)
         } else if (rename(o->temporary, o->target) != 0) {
             return write_failed(o, errno);
         }
-        disarm();
+        forget_temporary();
         mt_free(o->temporary);
         o->temporary = NULL;
     }
@@ -232,7 +232,7 @@ void mt_output_discard(struct mt_output *o)
     o->fd = -1;
     if (o->temporary != NULL) {
         (void)unlink(o->temporary);
-        disarm();
+        forget_temporary();
     }
     mt_free(o->temporary);
     mt_free(o->target);

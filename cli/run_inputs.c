@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static char *label(const char *input, const char *member)
+static char *input_label(const char *input, const char *member)
 {
     const char *name = strcmp(input, "-") == 0 ? "standard input" : input;
     size_t n = strlen(name) + (member != NULL ? strlen(member) : 0) + 3;
@@ -16,9 +16,9 @@ static char *label(const char *input, const char *member)
     return s;
 }
 
-/* A log of one process whose name says which: "rank_5.log", Ray's "worker-<id>-<job>-<pid>.out". A
- * line that says so itself knows better. */
-static void named_rank(struct mt_log *log, const char *name)
+/* Sets rank and pid of the facts of a log by its name, as "rank_5.log" or Ray's
+ * "worker-<id>-<job>-<pid>.out". A fact that names its process itself keeps that. */
+static void set_rank_by_name(struct mt_log *log, const char *name)
 {
     int32_t rank;
     int64_t pid;
@@ -28,7 +28,7 @@ static void named_rank(struct mt_log *log, const char *name)
     for (uint32_t i = 0; i < log->facts.n; i++) {
         struct mt_log_fact *f = &log->facts.p[i];
         if (f->kind == MT_LOG_KERNEL_KILL ||
-            f->kind == MT_LOG_RAY_KILL) /* of a host, whoever reports it */
+            f->kind == MT_LOG_RAY_KILL) /* about a host, whichever process logs it */
             continue;
         if (f->rank < 0 && f->pid < 0 && f->kind != MT_LOG_OTHER_PROC)
             f->pid = pid;
@@ -56,8 +56,8 @@ static int read_log(struct mt_run_inputs *r, const char *input, const char *memb
         return -1;
     }
     f->log = log;
-    named_rank(&f->log, member != NULL ? member : input);
-    f->name = label(input, member);
+    set_rank_by_name(&f->log, member != NULL ? member : input);
+    f->name = input_label(input, member);
     if (f->name == NULL)
         return -1;
     if (rc == MT_WARN) {
