@@ -13,7 +13,9 @@
 #include <string.h>
 
 #define N_TOP 3
-#define WORTH 1000 /* less than a thousandth of what is live is not worth changing anything */
+/* A saving of less than a thousandth of the live bytes is not worth changing a setting. Chosen by
+ * hand; a hundredth drops advice from 2 of 387 reports, a ten-thousandth adds none. */
+#define WORTH 1000
 
 _Static_assert(MT_ROLE_COUNT < 27, "bits of roles and of other sources would meet");
 

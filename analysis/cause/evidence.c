@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum { TEXT = 1024 };
-/* Allocations after a failure. An exception on its way up makes a few; a program that goes on makes
- * thousands. */
+/* Allocations after a failure: more than an exception makes on its way up, fewer than a program
+ * that goes on. 20 changes none of 387 reports, 500 one. */
 enum { GOES_ON = 100 };
 
 int mt_cause_evidence_add(struct mt_cause *c, uint64_t bytes, const char *fmt, ...)

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+/* MIN_KEPT was chosen by hand. Of 387 reports 4 changes one, 16 none. */
 enum { MIN_KEPT = 8, MAX_STACKS = 8 };
 
 /* Whether the passes of the phase need to keep nothing. Training keeps activations for its
