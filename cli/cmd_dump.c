@@ -31,7 +31,7 @@ enum mt_exit mt_cmd_dump(const struct mt_cli *c)
     memset(&d, 0, sizeof d);
     d.c = c;
     if (!mt_output_check(c->output, c->force, c->inputs, c->n_inputs) ||
-        !mt_redact_open(&redact, c) || !mt_output_open(&d.out, c->output, c->force)) {
+        !mt_redact_open(&redact, c, NULL) || !mt_output_open(&d.out, c->output, c->force)) {
         mt_redact_close(redact);
         return status;
     }

@@ -199,7 +199,7 @@ enum mt_exit mt_cmd_export(const struct mt_cli *c)
     if (status != MT_EXIT_OK)
         goto out;
     status = MT_EXIT_FAILED;
-    if (!mt_redact_open(&redact, c))
+    if (!mt_redact_open(&redact, c, j.rules.rules.frameworks))
         goto out;
     j.load.redact = redact;
     if (!diagnose(&j))

@@ -38,7 +38,7 @@ enum mt_exit mt_cmd_info(const struct mt_cli *c)
     memset(&load, 0, sizeof load);
     memset(&i, 0, sizeof i);
     i.c = c;
-    if (!mt_redact_open(&redact, c))
+    if (!mt_redact_open(&redact, c, NULL))
         return status;
     if (!mt_output_open(&i.out, NULL, false)) {
         mt_redact_close(redact);

@@ -21,7 +21,8 @@ static int learn(struct mt_redact *r, const struct mt_cli *c)
 }
 
 /* --redact-key KEY or @FILE; a key asks for --redact too. */
-int mt_redact_open(struct mt_redact **out, const struct mt_cli *c)
+int mt_redact_open(struct mt_redact **out, const struct mt_cli *c,
+                   const struct mt_framework_rules *fw)
 {
     const char *key = c->redact_key;
     size_t n = key != NULL ? strlen(key) : 0;
@@ -36,7 +37,7 @@ int mt_redact_open(struct mt_redact **out, const struct mt_cli *c)
         while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
             n--;
     }
-    rc = mt_redact_new(out, c->redact || key != NULL, key, n, &err);
+    rc = mt_redact_new(out, fw, c->redact || key != NULL, key, n, &err);
     if (text != NULL)
         explicit_bzero(text, n);
     mt_free(text);

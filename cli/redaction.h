@@ -8,7 +8,8 @@
 
 /* For --redact and --redact-key of c: knows the names of its files and of this machine. 1 on
  * success; 0 with a message printed. */
-int mt_redact_open(struct mt_redact **out, const struct mt_cli *c);
+int mt_redact_open(struct mt_redact **out, const struct mt_cli *c,
+                   const struct mt_framework_rules *fw);
 /* The names that a report's command line and title show; c->inputs becomes a list of r's own. 1 on
  * success, 0 = out of memory; the same below. */
 int mt_redact_cli(struct mt_redact *r, struct mt_cli *c);

@@ -164,24 +164,24 @@ static enum mt_rc load_builtin(struct mt_fix_rules *r, const char *name, struct 
     return rc;
 }
 
-static enum mt_rc load_overlay(struct mt_fix_rules *r, const char *text, size_t len,
+/* *dom: the text's nodes, which the caller deletes, also after a failure. */
+static enum mt_rc load_overlay(struct mt_fix_rules *r, const char *text, size_t len, cJSON **dom,
                                struct mt_err *err)
 {
-    static const char *const keys[] = {"schema_version", "phases",    "roles", "vocabularies",
-                                       "fixes",          "libraries", NULL};
+    static const char *const keys[] = {"schema_version", "phases", "roles", "vocabularies",
+                                       "frameworks",     "fixes",  "order", "settings",
+                                       "libraries",      NULL};
     struct mt_fix_parse p = {&r->arena, r->overlay,  "the file", err,
                              r->fw,     r->settings, &r->exprs,  false};
     const cJSON *list;
-    cJSON *dom;
-    enum mt_rc rc = mt_json_text(&dom, text, len, r->overlay, err);
+    enum mt_rc rc = mt_json_text(dom, text, len, r->overlay, err);
     if (rc != MT_OK)
         return rc;
-    rc = mt_fix_check_file(&p, dom, keys);
-    list = mt_rule_field(dom, "fixes");
+    rc = mt_fix_check_file(&p, *dom, keys);
+    list = mt_rule_field(*dom, "fixes");
     if (rc == MT_OK && list != NULL)
         rc = cJSON_IsArray(list) ? add_rules(r, &p, list, true)
                                  : mt_fix_bad(&p, "fixes", "a list of rules is expected");
-    cJSON_Delete(dom);
     return rc;
 }
 
@@ -285,25 +285,38 @@ static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
     return MT_OK;
 }
 
-static enum mt_rc load_order(struct mt_fix_rules *r, const char *name, struct mt_err *err)
+static enum mt_rc read_order(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *root)
+{
+    const cJSON *list = mt_rule_field(root, "order"), *c;
+    enum mt_rc rc = MT_OK;
+    if (!cJSON_IsArray(list))
+        return mt_fix_bad(p, "order", "a list of rows is expected");
+    cJSON_ArrayForEach(c, list)
+    {
+        if (rc == MT_OK)
+            rc = parse_row(r, p, c);
+    }
+    return rc;
+}
+
+/* The built-in table, then cells of the overlay, which take the place of built-in ones. */
+static enum mt_rc load_order(struct mt_fix_rules *r, const char *name, const cJSON *overlay,
+                             struct mt_err *err)
 {
     static const char *const keys[] = {"schema_version", "order", NULL};
     struct mt_fix_parse p = {&r->arena, name,        "the table", err,
                              r->fw,     r->settings, &r->exprs,   true};
     cJSON *root;
-    const cJSON *list, *c;
     enum mt_rc rc = mt_rule_json(name, &root, err);
     if (rc == MT_OK)
         rc = mt_fix_check_file(&p, root, keys);
-    list = mt_rule_field(root, "order");
-    if (rc == MT_OK && !cJSON_IsArray(list))
-        rc = mt_fix_bad(&p, "order", "a list of rows is expected");
-    cJSON_ArrayForEach(c, list)
-    {
-        if (rc == MT_OK)
-            rc = parse_row(r, &p, c);
-    }
+    if (rc == MT_OK)
+        rc = read_order(r, &p, root);
     mt_free(root);
+    p.file = r->overlay;
+    p.lasting = false;
+    if (rc == MT_OK && mt_rule_field(overlay, "order") != NULL)
+        rc = read_order(r, &p, overlay);
     return rc;
 }
 
@@ -330,6 +343,7 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
 {
     struct mt_fix_rules *r = mt_calloc(1, sizeof *r);
     const char *name = NULL;
+    cJSON *dom = NULL;
     enum mt_rc rc = MT_OK;
 
     *out = NULL;
@@ -363,14 +377,15 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
             goto out;
         }
         r->overlay = name;
-        rc = load_overlay(r, overlay, overlay_len, err);
+        rc = load_overlay(r, overlay, overlay_len, &dom, err);
         if (rc != MT_OK)
             goto out;
     }
     rc = check_references(r, err);
     if (rc == MT_OK)
-        rc = load_order(r, ORDER_FILE, err);
+        rc = load_order(r, ORDER_FILE, dom, err);
 out:
+    cJSON_Delete(dom);
     if (rc != MT_OK)
         mt_fix_rules_free(r);
     else

@@ -162,11 +162,12 @@ bool mt_framework_is_package(const struct mt_framework_rules *r, const char *nam
     return false;
 }
 
-bool mt_framework_is_inside(const struct mt_framework_rules *r, const char *name, size_t n)
+bool mt_framework_is_inside(const struct mt_framework_rules *r, const char *package,
+                            size_t package_n, const char *name, size_t n)
 {
     for (int i = 1; i < mt_framework_count(r); i++)
         for (const struct mt_fw_package *p = mt_framework_at(r, i)->packages; p->name != NULL; p++)
-            if (in_list(p->inside, name, n))
+            if (is_word(p->name, package, package_n) && in_list(p->inside, name, n))
                 return true;
     return false;
 }

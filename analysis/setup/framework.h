@@ -93,6 +93,11 @@ enum mt_rc mt_framework_rules_load(struct mt_framework_rules **out, const char *
                                    size_t overlay_len, const char *overlay_name,
                                    struct mt_err *err);
 void mt_framework_rules_free(struct mt_framework_rules *r); /* NULL is fine */
+/* The value of a key of the overlay, which lives as long as r, and the overlay's name; NULL = there
+ * is none. */
+struct cJSON;
+const struct cJSON *mt_framework_overlay(const struct mt_framework_rules *r, const char *key,
+                                         const char **name);
 /* Rows, MT_FW_NONE included: indexes are 0 .. count - 1. */
 int mt_framework_count(const struct mt_framework_rules *r);
 /* All that follows takes a registry that is NULL for one without rows. */
@@ -138,8 +143,9 @@ const char *const *mt_framework_log_packages(const struct mt_framework_rules *r)
 mt_fw mt_framework_of_allocator(const struct mt_framework_rules *r, const char *library);
 /* A public package of that name. */
 bool mt_framework_is_package(const struct mt_framework_rules *r, const char *name, size_t n);
-/* A folder that a package has. */
-bool mt_framework_is_inside(const struct mt_framework_rules *r, const char *name, size_t n);
+/* A folder that this package has. */
+bool mt_framework_is_inside(const struct mt_framework_rules *r, const char *package,
+                            size_t package_n, const char *name, size_t n);
 
 /* What is known of one job. */
 struct mt_frameworks {

@@ -8,6 +8,8 @@
 
 struct mt_framework_rules {
     struct mt_arena arena;
+    cJSON *overlay; /* NULL = none */
+    const char *overlay_name;
     struct mt_framework row[MT_FW_MAX];
     int n;
     uint64_t kind[MT_FWK_COUNT];
@@ -389,10 +391,11 @@ enum mt_rc mt_framework_rules_load(struct mt_framework_rules **out, const char *
     mt_free(root);
     if (rc == MT_OK && overlay != NULL) {
         f.name = overlay_name != NULL ? overlay_name : "the rule file";
-        rc = mt_json_text(&root, overlay, overlay_len, f.name, err);
-        if (rc == MT_OK && mt_rule_field(root, "frameworks") != NULL)
-            rc = read_list(&f, mt_rule_field(root, "frameworks"));
-        cJSON_Delete(root);
+        r->overlay_name = mt_arena_strndup(&r->arena, f.name, strlen(f.name));
+        rc = r->overlay_name != NULL ? mt_json_text(&r->overlay, overlay, overlay_len, f.name, err)
+                                     : nomem(&f);
+        if (rc == MT_OK && mt_rule_field(r->overlay, "frameworks") != NULL)
+            rc = read_list(&f, mt_rule_field(r->overlay, "frameworks"));
     }
     if (rc != MT_OK) {
         mt_framework_rules_free(r);
@@ -407,8 +410,16 @@ void mt_framework_rules_free(struct mt_framework_rules *r)
 {
     if (r == NULL)
         return;
+    cJSON_Delete(r->overlay);
     mt_arena_done(&r->arena);
     mt_free(r);
+}
+
+const cJSON *mt_framework_overlay(const struct mt_framework_rules *r, const char *key,
+                                  const char **name)
+{
+    *name = r != NULL && r->overlay_name != NULL ? r->overlay_name : "";
+    return r != NULL ? mt_rule_field(r->overlay, key) : NULL;
 }
 
 int mt_framework_count(const struct mt_framework_rules *r) { return r != NULL ? r->n : 1; }

@@ -18,51 +18,126 @@ static const char *field(const cJSON *o, const char *name)
     return cJSON_GetStringValue(mt_rule_field(o, name));
 }
 
+/* What is wrong with a setting: file and logical name say where. */
+static enum mt_rc bad(struct mt_err *err, const char *file, const char *logical, const char *what)
+{
+    char name[96];
+    logical = logical != NULL ? logical : "?";
+    return mt_fail(err, MT_EINPUT, "%s: setting %s: %s", file,
+                   mt_printable(name, sizeof name, logical, strlen(logical)), what);
+}
+
 /* The framework of a key; "model" is a model's config.json. -1 = there is none of that name. */
 static int framework_of(const struct mt_runconf *rc, const char *id)
 {
-    return id == NULL                 ? -1
-           : strcmp(id, "model") == 0 ? MT_FW_NONE
-                                      : mt_framework_find(rc->rules, id);
+    return strcmp(id, "model") == 0 ? MT_FW_NONE : mt_framework_find(rc->rules, id);
 }
 
-static bool read_setting(struct mt_runconf *rc, const cJSON *o)
+static enum mt_rc read_key(struct mt_runconf *rc, const cJSON *k, const char *file,
+                           const char *logical, struct mt_err *err)
 {
-    struct mt_runconf_setting *s = MT_VEC_PUSH(&rc->settings);
-    bool failed = false;
+    static const char *const known[] = {"framework", "key", "part", "default", "source", "common"};
+    const char *id = field(k, "framework");
+    int framework = id != NULL ? framework_of(rc, id) : -1;
+    struct mt_runconf_key *key = MT_VEC_PUSH(&rc->keys);
+    char ids[400], name[64], what[600];
+    const cJSON *v;
+    if (key == NULL)
+        return no_memory(err);
+    cJSON_ArrayForEach(v, k)
+    {
+        size_t i = 0;
+        while (i < sizeof known / sizeof *known && strcmp(known[i], v->string) != 0)
+            i++;
+        if (i == sizeof known / sizeof *known)
+            return bad(err, file, logical,
+                       "a key has a field that is none of framework, key, part, default, source "
+                       "and common");
+    }
+    key->framework = (mt_fw)framework;
+    key->key = field(k, "key");
+    key->part = field(k, "part");
+    key->fallback = field(k, "default");
+    key->source = field(k, "source");
+    key->is_common = cJSON_IsTrue(mt_rule_field(k, "common"));
+    if (id == NULL || key->key == NULL || key->source == NULL)
+        return bad(err, file, logical, "a key needs the texts framework, key and source");
+    if (framework >= 0)
+        return MT_OK;
+    snprintf(
+        what, sizeof what,
+        "field \"framework\": \"%s\" is not a framework; there are %s. A row in \"frameworks\" "
+        "adds one",
+        mt_printable(name, sizeof name, id, strlen(id)),
+        mt_framework_ids(rc->rules, false, ids, sizeof ids));
+    return bad(err, file, logical, what);
+}
+
+static enum mt_rc read_keys(struct mt_runconf *rc, const cJSON *o, const char *file,
+                            struct mt_err *err)
+{
     const cJSON *k;
-    if (s == NULL)
-        return false;
-    s->name = field(o, "logical");
-    s->words = field(o, "words");
-    s->first = rc->keys.n;
+    enum mt_rc r = MT_OK;
     cJSON_ArrayForEach(k, mt_rule_field(o, "keys"))
     {
-        struct mt_runconf_key *key = MT_VEC_PUSH(&rc->keys);
-        int framework = framework_of(rc, field(k, "framework"));
-        if (key == NULL)
-            return false;
-        key->framework = (mt_fw)framework;
-        key->key = field(k, "key");
-        key->part = field(k, "part");
-        key->fallback = field(k, "default");
-        key->source = field(k, "source");
-        key->is_common = cJSON_IsTrue(mt_rule_field(k, "common"));
-        failed |= framework < 0 || key->key == NULL || key->source == NULL;
-        s->n++;
+        if (r == MT_OK)
+            r = read_key(rc, k, file, field(o, "logical"), err);
     }
-    return !failed && s->name != NULL && s->words != NULL && s->n != 0;
+    return r;
+}
+
+/* A setting with its keys, and with those that the overlay adds to it. */
+static enum mt_rc read_setting(struct mt_runconf *rc, const cJSON *o, const char *file,
+                               struct mt_err *err)
+{
+    struct mt_runconf_setting *s = MT_VEC_PUSH(&rc->settings);
+    const char *name = field(o, "logical"), *words = field(o, "words"), *overlay;
+    const cJSON *more, *list = mt_framework_overlay(rc->rules, "settings", &overlay);
+    uint32_t first = rc->keys.n;
+    enum mt_rc r;
+    if (s == NULL)
+        return no_memory(err);
+    if (name == NULL || words == NULL)
+        return bad(err, file, name, "needs the texts logical and words");
+    r = read_keys(rc, o, file, err);
+    cJSON_ArrayForEach(more, list)
+    {
+        if (r == MT_OK && more != o && field(more, "logical") != NULL &&
+            strcmp(field(more, "logical"), name) == 0)
+            r = read_keys(rc, more, overlay, err);
+    }
+    *s = (struct mt_runconf_setting){name, words, first, rc->keys.n - first};
+    return r == MT_OK && s->n == 0 ? bad(err, file, name, "has no keys") : r;
+}
+
+static bool has_setting(const struct mt_runconf *rc, const char *name)
+{
+    for (uint32_t i = 0; name != NULL && i < rc->settings.n; i++)
+        if (strcmp(rc->settings.p[i].name, name) == 0)
+            return true;
+    return false;
 }
 
 static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
 {
+    const char *overlay;
+    const cJSON *o, *list = mt_framework_overlay(rc->rules, "settings", &overlay);
     cJSON *root;
     enum mt_rc r = mt_rule_json("settings.json", &root, err);
-    const cJSON *o;
-    bool ok = true;
-    cJSON_ArrayForEach(o, mt_rule_field(root, "settings")) { ok = ok && read_setting(rc, o); }
+    cJSON_ArrayForEach(o, mt_rule_field(root, "settings"))
+    {
+        if (r == MT_OK)
+            r = read_setting(rc, o, "the built-in settings.json", err);
+    }
     mt_free(root);
-    return r == MT_OK && !ok ? no_memory(err) : r;
+    if (r == MT_OK && list != NULL && !cJSON_IsArray(list))
+        return mt_fail(err, MT_EINPUT, "%s: \"settings\" has to be a list of settings", overlay);
+    cJSON_ArrayForEach(o, list)
+    {
+        if (r == MT_OK && !has_setting(rc, field(o, "logical")))
+            r = read_setting(rc, o, overlay, err);
+    }
+    return r;
 }
 
 enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rules *rules,

@@ -35,7 +35,9 @@ struct mt_known {
 };
 
 struct mt_redact {
-    bool names; /* --redact */
+    bool names;                          /* --redact */
+    const struct mt_framework_rules *fw; /* whose packages are public */
+    struct mt_framework_rules *own;      /* fw, where it was not given; or NULL */
     struct hmac_sha256_ctx key;
     struct mt_strpool str;  /* of known names, and of what replaces them */
     struct mt_known *known; /* hash table, n_slots a power of two */
@@ -73,7 +75,8 @@ void mt_redact_with_known(struct mt_redact *r, const char *s, size_t n, struct m
 
 /* redact/path.c */
 void mt_redact_path(struct mt_redact *r, const char *s, size_t n, struct mt_out *o);
-bool mt_redact_is_common(const char *s, size_t n); /* a word that no name is told by */
+/* a word that no name is told by */
+bool mt_redact_is_common(const struct mt_redact *r, const char *s, size_t n);
 /* "node7", "gpu12": everyday words with a number that hosts are called by */
 bool mt_redact_is_host(const char *s, size_t n);
 /* The name of a user in a path (home/NAME); NULL = none. */
@@ -81,13 +84,14 @@ const char *mt_redact_user_in(const char *s, size_t n, size_t *len);
 
 /* redact/words.c */
 enum mt_redact_list {
-    MT_RED_PACKAGES,   /* whose files are public */
-    MT_RED_INSIDE,     /* folders that they have */
+    MT_RED_INSIDE,     /* folders that public packages have */
     MT_RED_SYSTEMS,    /* folders of the system */
     MT_RED_PUBLISHERS, /* of public models */
     MT_RED_CODE_ENDS,  /* of files whose names stay */
     MT_RED_DATA_ENDS   /* of other files */
 };
+/* a package whose files are public */
+bool mt_redact_is_package(const struct mt_redact *r, const char *s, size_t n);
 bool mt_redact_in(enum mt_redact_list which, const char *s, size_t n);
 bool mt_redact_all_digits(const char *s, size_t n);
 /* an everyday word, a number, or one with the other: "rank3" */

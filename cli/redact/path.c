@@ -73,7 +73,7 @@ static void base(struct mt_redact *r, const char *s, size_t n, struct mt_out *o)
          dot < stem && mt_redact_in(MT_RED_DATA_ENDS, s + dot + 1, stem - dot - 1);
          dot = last_dot(s, stem))
         stem = dot;
-    if (plain_name(s, stem) || mt_redact_in(MT_RED_PACKAGES, s, stem) ||
+    if (plain_name(s, stem) || mt_redact_is_package(r, s, stem) ||
         mt_redact_in(MT_RED_SYSTEMS, s, stem))
         mt_redact_with_known(r, s, stem, o);
     else
@@ -130,8 +130,18 @@ static size_t plain_tail(const char *s, size_t dirs)
     return tail;
 }
 
+/* A folder that packages have, or that the package right above it has. */
+static bool is_inside(const struct mt_redact *r, const char *s, size_t at, size_t n)
+{
+    size_t above = at;
+    while (above > 1 && !is_sep(s[above - 2]))
+        above--;
+    return mt_redact_in(MT_RED_INSIDE, s + at, n) ||
+           (at > above && mt_framework_is_inside(r->fw, s + above - 1, at - above, s + at, n));
+}
+
 /* dirs: the path up to and with the last separator. */
-static struct kept what_stays(const char *s, size_t dirs)
+static struct kept what_stays(const struct mt_redact *r, const char *s, size_t dirs)
 {
     struct kept k = {dirs, false, true};
     bool below = false; /* site-packages */
@@ -139,7 +149,7 @@ static struct kept what_stays(const char *s, size_t dirs)
     for (size_t at = 0; at < dirs;) {
         size_t n = component(s, dirs, at);
         const char *c = s + at;
-        if (below && mt_redact_in(MT_RED_PACKAGES, c, n)) {
+        if (below && mt_redact_is_package(r, c, n)) {
             k.from = site;
             k.whole = true;
             return k;
@@ -154,17 +164,13 @@ static struct kept what_stays(const char *s, size_t dirs)
             k.whole = false;
         } else {
             below = false;
-            if (!k.whole &&
-                mt_redact_in(
-                    MT_RED_PACKAGES, c,
-                    /* the outermost below which everything is a package's, else the innermost */
-                    n)) {
+            if (!k.whole && mt_redact_is_package(r, c, n)) {
                 if (chain == dirs)
                     chain = at;
                 k.from = chain;
                 k.whole = false;
             } else {
-                if (!mt_redact_in(MT_RED_INSIDE, c, n) && !mt_redact_all_digits(c, n))
+                if (!is_inside(r, s, at, n) && !mt_redact_all_digits(c, n))
                     chain = dirs;
                 /* the standard library, unless site-packages follow */
                 if (is_python_folder(c, n)) {
@@ -188,9 +194,8 @@ static void folders(struct mt_redact *r, const char *s, size_t n, bool whole, st
     for (size_t at = 0; at < n;) {
         size_t len = component(s, n, at);
         mt_str_id to;
-        if (whole || mt_redact_in(MT_RED_PACKAGES, s + at, len) ||
-            mt_redact_in(MT_RED_INSIDE, s + at, len) || mt_redact_all_digits(s + at, len) ||
-            (len <= 2 && s[at] == '.'))
+        if (whole || mt_redact_is_package(r, s + at, len) || is_inside(r, s, at, len) ||
+            mt_redact_all_digits(s + at, len) || (len <= 2 && s[at] == '.'))
             mt_put(o, s + at, len);
         else if (mt_redact_known(r, s + at, len, &to) == len)
             mt_put(o, r->str.ref.p[to].p, r->str.ref.p[to].len);
@@ -229,7 +234,7 @@ void mt_redact_path(struct mt_redact *r, const char *s, size_t n, struct mt_out 
     }
     while (dirs > 0 && !is_sep(s[dirs - 1]))
         dirs--;
-    k = what_stays(s, dirs);
+    k = what_stays(r, s, dirs);
     if (k.systems && dirs > 0) {
         k.from = 0;
         k.whole = true;

@@ -192,7 +192,7 @@ int mt_redact_learn_file(struct mt_redact *r, const char *path)
     if (!r->names)
         return 1;
     mt_redact_scan(r, MT_AS_FILE, path, n);
-    if (strcmp(path, "-") == 0 || n < 3 || mt_redact_is_common(path, n) || !mt_out_mem(&o))
+    if (strcmp(path, "-") == 0 || n < 3 || mt_redact_is_common(r, path, n) || !mt_out_mem(&o))
         return !r->failed;
     mt_redact_put(r, MT_AS_FILE, path, n, &o);
     (void)mt_out_finish(&o);

@@ -133,8 +133,8 @@ void mt_redact_learn(struct mt_redact *r, const char *kind, const char *name, si
     /* Two letters, a number or an everyday word stand in too many places to be taken for the name.
      */
     bool common = strcmp(kind, "host") == 0
-                      ? !mt_redact_is_host(name, n) && mt_redact_is_common(name, n)
-                      : mt_redact_is_common(name, n);
+                      ? !mt_redact_is_host(name, n) && mt_redact_is_common(r, name, n)
+                      : mt_redact_is_common(r, name, n);
     if (!r->names || n < 3 || !letters || common || !mt_out_mem(&to))
         return;
     mt_redact_token(r, kind, name, n, &to);
@@ -208,12 +208,13 @@ void mt_redact_close(struct mt_redact *r)
     mt_strpool_done(&r->str);
     mt_arena_done(&r->arena);
     mt_free(r->known);
+    mt_framework_rules_free(r->own);
     explicit_bzero(&r->key, sizeof r->key);
     mt_free(r);
 }
 
-enum mt_rc mt_redact_new(struct mt_redact **out, bool names, const void *key, size_t n,
-                         struct mt_err *err)
+enum mt_rc mt_redact_new(struct mt_redact **out, const struct mt_framework_rules *fw, bool names,
+                         const void *key, size_t n, struct mt_err *err)
 {
     uint8_t made[RANDOM_KEY];
     struct mt_redact *r;
@@ -229,6 +230,12 @@ enum mt_rc mt_redact_new(struct mt_redact **out, bool names, const void *key, si
     r = mt_calloc(1, sizeof *r);
     if (r != NULL) {
         r->names = names;
+        if (fw == NULL && mt_framework_rules_load(&r->own, NULL, 0, NULL, err) != MT_OK) {
+            mt_redact_close(r);
+            explicit_bzero(made, sizeof made);
+            return MT_ENOMEM;
+        }
+        r->fw = fw != NULL ? fw : r->own;
         r->n_slots = 256;
         r->known = mt_calloc(r->n_slots, sizeof *r->known);
     }

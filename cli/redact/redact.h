@@ -17,11 +17,12 @@
 
 struct mt_redact;
 
-/* Secrets always; names only if asked for. key: any bytes, NULL = random ones. MT_EINPUT: a key
+/* Secrets always; names only if asked for. fw: whose packages are public, has to outlive the
+ * redactor; NULL = the built-in ones. key: any bytes, NULL = random ones. MT_EINPUT: a key
  * that is too short to keep a secret; MT_EIO: no random numbers; MT_ENOMEM. Freed with
  * mt_redact_close(). Thread-safety: one thread per redactor. */
-enum mt_rc mt_redact_new(struct mt_redact **out, bool names, const void *key, size_t n,
-                         struct mt_err *err);
+enum mt_rc mt_redact_new(struct mt_redact **out, const struct mt_framework_rules *fw, bool names,
+                         const void *key, size_t n, struct mt_err *err);
 void mt_redact_close(struct mt_redact *r); /* NULL is fine */
 bool mt_redact_hides_names(const struct mt_redact *r);
 

@@ -445,7 +445,7 @@ static bool put_module(struct walk *w, size_t end)
         return false;
     while (dot < end && w->s[dot] != '.')
         dot++;
-    if (mt_redact_is_common(w->s + from, dot - from))
+    if (mt_redact_is_common(w->r, w->s + from, dot - from))
         return false;
     put_token(w, "name", w->s + from, dot - from);
     w->i = dot;

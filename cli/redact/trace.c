@@ -105,7 +105,7 @@ static void process_name(struct pool *p, mt_str_id *id)
     struct mt_out o;
     while (dot < n && s[dot] != '.' && s[dot] != ':')
         dot++;
-    if (dot == n || mt_redact_is_common(s, dot) || memchr(s, '/', n) != NULL ||
+    if (dot == n || mt_redact_is_common(p->r, s, dot) || memchr(s, '/', n) != NULL ||
         (n - dot == 3 && memcmp(s + dot, ".py", 3) == 0)) {
         field(p, MT_AS_ARGS, id);
         return;

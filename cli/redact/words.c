@@ -4,45 +4,16 @@
 
 #include <string.h>
 
-/* Packages whose files are public; below site-packages everything inside one stays, elsewhere what
- * packages keep inside (inside[]). */
-static const char *const packages[] = {"torch",
-                                       "gkd",
+/* Packages whose files are public, beside those of the frameworks' rows; below site-packages
+ * everything inside one stays, elsewhere what packages keep inside (inside[]). */
+static const char *const packages[] = {"gkd",
                                        "online_dpo",
                                        "torchvision",
                                        "torchaudio",
-                                       "torchao",
-                                       "torchtitan",
                                        "torchdata",
-                                       "verl",
-                                       "areal",
-                                       "slime",
-                                       "relax",
-                                       "openrlhf",
-                                       "skyrl",
-                                       "skyrl_train",
-                                       "swift",
-                                       "prime_rl",
-                                       "unsloth_compiled_cache",
                                        "orz",
-                                       "roll",
-                                       "trl",
-                                       "nemo_rl",
                                        "nemo",
-                                       "megatron",
-                                       "deepspeed",
-                                       "transformers",
-                                       "lightning",
-                                       "pytorch_lightning",
-                                       "lightning_fabric",
-                                       "accelerate",
-                                       "vllm",
-                                       "sglang",
-                                       "nanovllm",
-                                       "minisgl",
                                        "peft",
-                                       "bitsandbytes",
-                                       "liger_kernel",
                                        "flash_attn",
                                        "flash_attn_interface",
                                        "flashinfer",
@@ -51,8 +22,6 @@ static const char *const packages[] = {"torch",
                                        "transformer_engine",
                                        "triton",
                                        "ray",
-                                       "torch_memory_saver",
-                                       "torch_npu",
                                        "numpy",
                                        "pandas",
                                        "scipy",
@@ -68,11 +37,6 @@ static const char *const packages[] = {"torch",
                                        "omegaconf",
                                        "tensordict",
                                        "torchrl",
-                                       "unsloth",
-                                       "unsloth_zoo",
-                                       "llamafactory",
-                                       "axolotl",
-                                       "torchtune",
                                        "diffusers",
                                        "timm",
                                        "sentence_transformers",
@@ -492,15 +456,22 @@ bool mt_redact_is_host(const char *s, size_t n)
     return letters < n && in_folded(called, s, letters);
 }
 
-bool mt_redact_is_common(const char *s, size_t n)
+bool mt_redact_is_common(const struct mt_redact *r, const char *s, size_t n)
 {
+    char word[64];
+    for (size_t i = 0; i < n && n < sizeof word; i++)
+        word[i] = mt_red_fold(s[i]);
     return mt_redact_plain_word(s, n) || in_folded(packages, s, n) || in(inside, s, n) ||
-           in(systems, s, n);
+           in(systems, s, n) || (n < sizeof word && mt_framework_is_package(r->fw, word, n));
+}
+
+bool mt_redact_is_package(const struct mt_redact *r, const char *s, size_t n)
+{
+    return in(packages, s, n) || mt_framework_is_package(r->fw, s, n);
 }
 
 bool mt_redact_in(enum mt_redact_list which, const char *s, size_t n)
 {
-    static const char *const *const lists[] = {packages,   inside,    systems,
-                                               publishers, code_ends, data_ends};
+    static const char *const *const lists[] = {inside, systems, publishers, code_ends, data_ends};
     return in(lists[which], s, n);
 }

@@ -20,7 +20,7 @@ static const char *red(struct mt_redact *r, enum mt_redact_as how, const char *s
 static struct mt_redact *with_key(const void *k, bool names)
 {
     struct mt_redact *r;
-    if (mt_redact_new(&r, names, k, k != NULL ? strlen(k) : 0, NULL) != MT_OK)
+    if (mt_redact_new(&r, mt_test_frameworks(), names, k, k != NULL ? strlen(k) : 0, NULL) != MT_OK)
         abort();
     return r;
 }
@@ -222,11 +222,11 @@ MT_TEST(a_key_is_long_or_random)
     struct mt_err err = {0};
     MT_CHECK(strcmp(red(a, MT_AS_HOST, "node1.example.org"),
                     red(b, MT_AS_HOST, "node1.example.org")) != 0);
-    MT_CHECK_EQ(mt_redact_new(&c, true, "fifteen bytes..", 15, &err), MT_EINPUT);
+    MT_CHECK_EQ(mt_redact_new(&c, mt_test_frameworks(), true, "fifteen bytes..", 15, &err), MT_EINPUT);
     MT_CHECK(c == NULL);
     MT_CHECK_HAS(err.msg, "a key of 15 bytes can be found by trying; at least 16");
     mt_mem_fail_after(1);
-    MT_CHECK_EQ(mt_redact_new(&c, true, NULL, 0, &err), MT_ENOMEM);
+    MT_CHECK_EQ(mt_redact_new(&c, mt_test_frameworks(), true, NULL, 0, &err), MT_ENOMEM);
     mt_mem_fail_after(0);
     mt_redact_close(a);
     mt_redact_close(b);
