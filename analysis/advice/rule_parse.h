@@ -1,5 +1,4 @@
-/* advice/rule_parse.h -- JSON text to fix rules. Private to advice/rules.c and advice/rule_parse.c.
- */
+/* advice/rule_parse.h -- JSON text to fix rules. Private to advice/rules.c and advice/rule_*.c. */
 #ifndef MT_FIX_PARSE_H
 #define MT_FIX_PARSE_H
 
@@ -50,7 +49,7 @@ __attribute__((format(printf, 3, 4)))
 enum mt_rc
 mt_fix_bad(const struct mt_fix_parse *p, const char *field, const char *fmt, ...);
 
-/* ---- what the files that read rules share ---- */
+/* ---- advice/rule_fields.c: what the files that read rules share ---- */
 
 enum mt_fix_need { MT_FIX_REQUIRED, MT_FIX_MAY_BE_EMPTY, MT_FIX_OPTIONAL };
 typedef uint64_t (*mt_fix_bit)(const char *s); /* 0 = no such name */
@@ -68,6 +67,12 @@ enum mt_rc mt_fix_framework(const struct mt_fix_parse *p, const char *id, const 
 /* A list of frameworks as bits. */
 enum mt_rc mt_fix_get_frameworks(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
                                  bool required, uint64_t *out);
+/* The list at `field`; *out NULL where it is absent and optional. */
+enum mt_rc mt_fix_get_list(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                           bool required, const cJSON **out, uint32_t *n);
+/* A list of plain texts; absent leaves *out alone. */
+enum mt_rc mt_fix_get_texts(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
+                            const char *const **out, uint32_t *n);
 /* The index in `words`, which end with NULL. */
 enum mt_rc mt_fix_get_word(const struct mt_fix_parse *p, const cJSON *obj, const char *field,
                            const char *const *words, int *out);

@@ -29,51 +29,6 @@ struct mt_fix_rules {
     uint64_t columns; /* that have a cell */
 };
 
-static const struct {
-    const char *id, *words;
-} classes[] = {
-#define MT_FIX_CLASS(N, id, words) {id, words},
-#include "analysis/advice/classes.def"
-#undef MT_FIX_CLASS
-};
-
-const char *mt_fix_class_id(enum mt_fix_class c)
-{
-    return c < MT_FIX_CLASS_COUNT ? classes[c].id : "unknown";
-}
-
-const char *mt_fix_class_words(enum mt_fix_class c)
-{
-    return c < MT_FIX_CLASS_COUNT ? classes[c].words : "unknown";
-}
-
-int mt_fix_class_find(const char *id)
-{
-    for (int i = 0; i < (int)MT_FIX_CLASS_COUNT; i++) {
-        if (mt_rule_same(classes[i].id, id))
-            return i;
-    }
-    return -1;
-}
-
-const char *mt_fix_kind_name(enum mt_fix_kind k)
-{
-    static const char *const name[] = {"setting", "tip", "capture", "reference"};
-    return name[k];
-}
-
-const char *mt_fix_status_name(enum mt_fix_status s)
-{
-    static const char *const name[] = {"OK", "MOVED", "PARTIAL", "WRONG", "NOOP", "DOC"};
-    return name[s];
-}
-
-const char *mt_fix_syntax_name(enum mt_fix_syntax s)
-{
-    static const char *const name[] = {"hydra", "yaml", "flag", "env", "python", "shell", "text"};
-    return name[s];
-}
-
 uint32_t mt_fix_rules_count(const struct mt_fix_rules *r) { return r->rule.n; }
 
 const struct mt_fix_rule *mt_fix_rule_at(const struct mt_fix_rules *r, uint32_t i)
@@ -212,7 +167,7 @@ static enum mt_rc parse_step(const struct mt_fix_rules *r, const struct mt_fix_p
     if ((rule->phases >> class & 1) == 0) {
         out->rule = UINT32_MAX;
         return builtin ? mt_fix_bad(p, NULL, "rule %s does not name the phase class %s", id,
-                                    classes[class].id)
+                                    mt_fix_class_id((enum mt_fix_class) class))
                        : MT_OK;
     }
     out->card = &rule->card;
@@ -272,12 +227,13 @@ static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
         while (column >> at > 1)
             at++;
         if (rc == MT_OK && p->lasting && (r->order[class][at].step != NULL))
-            rc = mt_fix_bad(p, c->string, "is there twice for class %s", classes[class].id);
+            rc = mt_fix_bad(p, c->string, "is there twice for class %s",
+                            mt_fix_class_id((enum mt_fix_class) class));
         if (rc == MT_OK)
             rc = parse_cell(r, p, c, (uint32_t) class, &r->order[class][at]);
         if (rc != MT_OK) {
             mt_err_context(p->err, "while reading %s, class %s, column %s", p->file,
-                           classes[class].id, c->string);
+                           mt_fix_class_id((enum mt_fix_class) class), c->string);
             return rc;
         }
         r->columns |= MT_FW_BIT(at);

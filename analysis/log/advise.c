@@ -118,13 +118,6 @@ static void of_line(struct mt_advice_query *q, struct mt_frameworks *fw,
         q->startup_free = 1; /* it was not refused for its share */
 }
 
-bool mt_logdiag_fits_joined(const struct mt_logdiag *d)
-{
-    return d->cause == MT_LC_CAPACITY && d->request <= d->capacity && d->free != MT_LOG_NONE &&
-           d->unallocated != MT_LOG_NONE && d->unallocated >= d->reserved / 30 &&
-           d->unallocated < d->request && d->free + d->unallocated >= d->request;
-}
-
 static bool has_top(const struct mt_advice_list *list)
 {
     bool top = false;

@@ -1,0 +1,143 @@
+/* log/logs.c -- what all logs of a run say together: how often, which card, which framework. */
+#include "analysis/log/diagnose.h"
+
+#include <string.h>
+
+void mt_logs_done(struct mt_logs *l)
+{
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        mt_free(l->files.p[i].name);
+        mt_free(l->files.p[i].problem);
+        mt_log_done(&l->files.p[i].log);
+    }
+    MT_VEC_DONE(&l->files);
+}
+
+uint64_t mt_logs_facts(const struct mt_logs *l)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < l->files.n; i++)
+        n += l->files.p[i].log.facts.n;
+    return n;
+}
+
+static uint64_t capacity_of(const struct mt_log_fact *f)
+{
+    switch ((int)f->kind) {
+    case MT_LOG_TORCH_OOM: return f->value[MT_LO_CAPACITY];
+    case MT_LOG_TORCH_USAGE: return f->value[3];
+    case MT_LOG_VLLM_BUDGET: return f->value[0];
+    case MT_LOG_VLLM_STARTUP: return f->value[1];
+    case MT_LOG_RETRIED: return f->value[3];
+    default: return MT_LOG_NONE;
+    }
+}
+
+/* The card's size that the lines of one log name; 0 = none, UINT64_MAX = several. */
+static uint64_t capacity_in(const struct mt_log *log, int32_t gpu)
+{
+    uint64_t size = 0;
+    for (uint32_t k = 0; k < log->facts.n; k++) {
+        const struct mt_log_fact *f = &log->facts.p[k];
+        uint64_t c = capacity_of(f);
+        if (c == MT_LOG_NONE || c == 0 || (gpu >= 0 && f->gpu >= 0 && f->gpu != gpu))
+            continue;
+        if (size != 0 && (c > size ? c - size : size - c) > MT_LOG_ROUNDED)
+            return UINT64_MAX;
+        if (c > size)
+            size = c;
+    }
+    return size;
+}
+
+static bool other_size(uint64_t a, uint64_t b)
+{
+    return a != 0 && b != 0 && (a > b ? a - b : b - a) > MT_LOG_ROUNDED;
+}
+
+uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu)
+{
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        uint64_t c = capacity_in(&l->files.p[i].log, gpu);
+        if (c == UINT64_MAX || other_size(c, size))
+            return 0;
+        if (c > size)
+            size = c;
+    }
+    return size;
+}
+
+uint64_t mt_logs_count(const struct mt_logs *l, enum mt_log_kind kind)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        const struct mt_log *log = &l->files.p[i].log;
+        for (uint32_t k = 0; k < log->facts.n; k++)
+            n += log->facts.p[k].kind == kind;
+    }
+    return n;
+}
+
+bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind)
+{
+    return mt_logs_count(l, kind) != 0;
+}
+
+static int program(const struct mt_framework_rules *r, const uint64_t n[MT_FW_MAX])
+{
+    mt_fw f = mt_framework_program(r, n);
+    return f != MT_FW_NONE ? (int)f : -1;
+}
+
+/* Files that lines name, and where there are none, the names of the processes. */
+static int framework_of(const struct mt_framework_rules *r, const struct mt_log_file *files,
+                        uint32_t n_files)
+{
+    uint64_t n[MT_FW_MAX] = {0};
+    int best;
+    for (uint32_t i = 0; i < n_files; i++) {
+        const struct mt_log *log = &files[i].log;
+        for (uint32_t k = 0; k < log->paths.n; k++) {
+            const char *path = log->paths.p[k].path;
+            mt_fw f = mt_framework_of_path(r, path, strlen(path));
+            n[f] += mt_framework_runs_in(r, f, path, strlen(path)) ? log->paths.p[k].n : 0;
+        }
+    }
+    best = program(r, n);
+    for (uint32_t i = 0; best < 0 && i < n_files; i++)
+        for (uint32_t k = 0; k < files[i].log.facts.n; k++)
+            n[mt_framework_of_process(r, files[i].log.facts.p[k].who)]++;
+    return best >= 0 ? best : program(r, n);
+}
+
+int mt_logs_framework(const struct mt_logs *l)
+{
+    return framework_of(l->rules, l->files.p, l->files.n);
+}
+
+bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clash *out)
+{
+    const struct mt_framework_rules *r = l->rules;
+    const struct mt_log_file *a = &l->files.p[of];
+    uint64_t size = capacity_in(&a->log, -1);
+    int fw = framework_of(r, a, 1);
+    memset(out, 0, sizeof *out);
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        const struct mt_log_file *b = &l->files.p[i];
+        int fw_b = framework_of(r, b, 1);
+        uint64_t size_b = capacity_in(&b->log, -1);
+        out->file = i;
+        if (i != of && fw >= 0 && fw_b >= 0 && !mt_framework_alike(r, fw, fw_b)) {
+            out->here = mt_framework_at(r, fw)->words;
+            out->there = mt_framework_at(r, fw_b)->words;
+            return true;
+        }
+        if (i != of && size != UINT64_MAX && size_b != UINT64_MAX && other_size(size, size_b)) {
+            out->size_here = size;
+            out->size_there = size_b;
+            return true;
+        }
+    }
+    return false;
+}
