@@ -139,8 +139,8 @@ int mt_log_first_try(struct mt_log *l, uint64_t number, const char *s)
     static const char *const forms[] = {
         /* PyTorch, before it empties its cache and tries once more */
         "failed with OOM on device %n while trying to allocate %n bytes (free: %n, total: %n)",
-        "memory mapping failed with OOM on device %n while trying to map %n bytes (free: %n, "
-        "total: %n)",
+        ("memory mapping failed with OOM on device %n while trying to map %n bytes (free: %n, "
+         "total: %n)"),
         /* torch_memory_saver, which leaves a margin free: PyTorch then does the same */
         "return OOM since memory_margin_bytes=%n (alloc)size=%n free_bytes=%n",
     };

@@ -165,8 +165,8 @@ MT_TEST(names_go_by_their_place)
 MT_TEST(other_text_stays)
 {
     static const char *const stay[] = {
-        "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=0.6 "
-        "trainer.n_gpus_per_node=8",
+        ("python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=0.6 "
+         "trainer.n_gpus_per_node=8"),
         "expandable_segments:True,max_split_size_mb:128",
         "12,000 tokens/s at 3.5 GiB/s",
         "https://pytorch.org/docs/stable/notes/cuda.html",

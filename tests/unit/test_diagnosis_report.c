@@ -104,8 +104,8 @@ MT_TEST(markdown)
         "| With the engine asleep (37.00 GiB) | yes |  |",
         "| KV cache | 23.00 GiB |",
         "| parameters | actor update | 4.00 GiB | 4.00 GiB | as expected | 4 x 1 GiB |",
-        "| gradients | actor update | 12.00 GiB | at most 4.00 GiB | **8.00 GiB more** | 4 x 1 "
-        "GiB; recipe",
+        ("| gradients | actor update | 12.00 GiB | at most 4.00 GiB | **8.00 GiB more** | 4 x 1 "
+         "GiB; recipe"),
         "| KV cache | rollout generation | 4.00 GiB | not known |  | the card",
         "of no use",
         "| step of 9 |",

@@ -189,8 +189,8 @@ MT_TEST(only_named)
     static const char *const lines[] = {
         "RuntimeError: CUDA out of memory.",
         "torch.OutOfMemoryError: HIP out of memory",
-        "RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "
-        "\"/x/CUDACachingAllocator.cpp\":99, please report a bug",
+        ("RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "
+         "\"/x/CUDACachingAllocator.cpp\":99, please report a bug"),
         "ray.exceptions.RayTaskError(OutOfMemoryError): ray::Trainer.fit() (pid=77, ip=10.0.0.1)",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -435,8 +435,8 @@ MT_TEST(names_in_code)
         "hipMalloc failed with hipErrorOutOfMemory (2)",
         "hip error: hipErrorOutOfMemory at /x/a.cpp:7",
         "hipErrorOutOfMemory",
-        "E cuda_driver.cc:9] failed to allocate 2.0G (2147483648 bytes) from device: "
-        "CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+        ("E cuda_driver.cc:9] failed to allocate 2.0G (2147483648 bytes) from device: "
+         "CUDA_ERROR_OUT_OF_MEMORY: out of memory"),
         "RuntimeError: cuMemCreate: error=CUDA_ERROR_OUT_OF_MEMORY",
         "CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
         "see https://host/x: CUDA_ERROR_OUT_OF_MEMORY",
