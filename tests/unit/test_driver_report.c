@@ -7,6 +7,7 @@
 #include "parser/base/mem.h"
 #include "render/view/driver.h"
 #include "tests/unit/build_driver.h"
+#include "tests/unit/form_check.h"
 #include "tests/unit/mt_test.h"
 #include "tests/unit/report_fixture.h"
 #include "frameworks.h"
@@ -254,6 +255,14 @@ MT_TEST(text_and_markdown)
     done(&m);
 }
 
+MT_TEST(rows_have_their_cells)
+{
+    struct made m = make("job", true);
+    m.r.diagnosis = &m.whole;
+    MT_CHECK(check_forms(&m.r) > 40);
+    done(&m);
+}
+
 MT_TEST(json)
 {
     struct made m = make("node1", true);
@@ -371,7 +380,7 @@ MT_TEST(out_of_memory_while_drawing)
 }
 
 MT_MAIN(MT_RUN(page_of_a_driver_trace_alone) MT_RUN(page_without_a_failure)
-            MT_RUN(which_sentence_leads) MT_RUN(text_and_markdown) MT_RUN(json)
-                MT_RUN(names_that_try_to_break_out) MT_RUN(same_bytes_every_time)
+            MT_RUN(which_sentence_leads) MT_RUN(text_and_markdown) MT_RUN(rows_have_their_cells)
+                MT_RUN(json) MT_RUN(names_that_try_to_break_out) MT_RUN(same_bytes_every_time)
                     MT_RUN(phases_of_several_processes) MT_RUN(the_legend_has_every_phase)
                         MT_RUN(out_of_memory_while_drawing))
