@@ -285,26 +285,35 @@ static bool rule_uses(const struct mt_fix_rule *r, const char *name)
     return any;
 }
 
+static bool is_used(const struct mt_cli *c, const struct mt_rules *r, const char *name)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < mt_fix_rules_count(r->fixes) && !any; i++) {
+        const struct mt_fix_rule *rule = mt_fix_rule_at(r->fixes, i);
+        any = wanted_fix(c, r->frameworks, rule) && rule_uses(rule, name);
+    }
+    return any;
+}
+
 /* What the names in the conditions and savings of the rules shown mean. */
 static void names_text(const struct mt_cli *c, const struct mt_rules *r, struct mt_out *o,
                        int width)
 {
+    const struct mt_metric_rules *rows = mt_fix_rules_metrics(r->fixes);
+    uint32_t n = MT_METRIC_COUNT + mt_metric_rules_count(rows);
     bool first = true;
-    for (int m = 0; m < (int)MT_METRIC_COUNT; m++) {
-        const char *name = mt_metric_name((enum mt_metric)m);
-        bool any = false;
-        for (uint32_t i = 0; i < mt_fix_rules_count(r->fixes) && !any; i++) {
-            const struct mt_fix_rule *rule = mt_fix_rule_at(r->fixes, i);
-            any = wanted_fix(c, r->frameworks, rule) && rule_uses(rule, name);
-        }
-        if (!any)
+    for (uint32_t m = 0; m < n; m++) {
+        const struct mt_metric_row *row =
+            m < MT_METRIC_COUNT ? NULL : mt_metric_row_at(rows, m - MT_METRIC_COUNT);
+        const char *name = row != NULL ? row->name : mt_metric_name((enum mt_metric)m);
+        if (!is_used(c, r, name))
             continue;
         if (first)
             mt_puts(o, "\nNames (role.X: bytes of that role at the moment that matters; setting.X: "
                        "as the run was set)\n");
         first = false;
         mt_putf(o, "    %s\n", name);
-        mt_rules_field(o, "", mt_metric_words((enum mt_metric)m), width);
+        mt_rules_field(o, "", row != NULL ? row->says : mt_metric_words((enum mt_metric)m), width);
     }
 }
 

@@ -480,7 +480,7 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
     q.host_memory = d->kind == MT_DEV_HOST;
     q.arm = mt_metric_arm(a->trace);
     weigh(d, &q);
-    if (mt_metrics_make(&metrics, a, d, conf) != MT_OK)
+    if (mt_metrics_make(&metrics, a, d, mt_fix_rules_metrics(rules), conf) != MT_OK)
         goto out;
     q.metrics = mt_metrics_have_roles(metrics) && !q.host_memory ? metrics : NULL;
     if (mt_advice_add(&q, &a->advice) && (q.metrics == NULL || mt_advice_combine(a, metrics)))

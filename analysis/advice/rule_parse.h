@@ -11,7 +11,7 @@ struct mt_fix_parse {
     const char *where;      /* "rule V01", "entry 3" */
     struct mt_err *err;
     const struct mt_framework_rules *fw;
-    void *names;                /* for mt_metric_exists() */
+    struct mt_metric_names *names;
     struct mt_expr_list *exprs; /* compiled ones, freed with the rules */
     bool lasting;               /* the strings of the nodes live as long as the rules */
 };

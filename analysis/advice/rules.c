@@ -2,6 +2,7 @@
 #include "analysis/advice/rules.h"
 
 #include "analysis/advice/rule_parse.h"
+#include "analysis/metrics/metrics.h"
 #include "analysis/setup/framework.h"
 #include "analysis/setup/settings.h"
 
@@ -21,6 +22,8 @@ struct mt_fix_rules {
     struct mt_arena arena;
     struct mt_expr_list exprs;
     struct mt_runconf *settings; /* for the names of settings in expressions */
+    struct mt_metric_rules *metrics;
+    struct mt_metric_names names; /* the two above */
     MT_VEC(struct mt_fix_rule) rule;
     const char *overlay; /* its name; NULL = none */
     const struct mt_framework_rules *fw;
@@ -28,6 +31,11 @@ struct mt_fix_rules {
     struct order_cell order[MT_FIX_CLASS_COUNT][MT_FW_MAX];
     uint64_t columns; /* that have a cell */
 };
+
+const struct mt_metric_rules *mt_fix_rules_metrics(const struct mt_fix_rules *r)
+{
+    return r->metrics;
+}
 
 uint32_t mt_fix_rules_count(const struct mt_fix_rules *r) { return r->rule.n; }
 
@@ -105,7 +113,7 @@ static enum mt_rc add_rules(struct mt_fix_rules *r, struct mt_fix_parse *p, cons
 static enum mt_rc load_builtin(struct mt_fix_rules *r, const char *name, struct mt_err *err)
 {
     static const char *const keys[] = {"schema_version", "fixes", NULL};
-    struct mt_fix_parse p = {&r->arena, name, "the file", err, r->fw, r->settings, &r->exprs, true};
+    struct mt_fix_parse p = {&r->arena, name, "the file", err, r->fw, &r->names, &r->exprs, true};
     cJSON *root;
     const cJSON *list;
     enum mt_rc rc = mt_rule_json(name, &root, err);
@@ -123,11 +131,11 @@ static enum mt_rc load_builtin(struct mt_fix_rules *r, const char *name, struct 
 static enum mt_rc load_overlay(struct mt_fix_rules *r, const char *text, size_t len, cJSON **dom,
                                struct mt_err *err)
 {
-    static const char *const keys[] = {"schema_version", "phases", "roles", "vocabularies",
-                                       "frameworks",     "fixes",  "order", "settings",
-                                       "libraries",      NULL};
-    struct mt_fix_parse p = {&r->arena, r->overlay,  "the file", err,
-                             r->fw,     r->settings, &r->exprs,  false};
+    static const char *const keys[] = {"schema_version", "phases",  "roles", "vocabularies",
+                                       "frameworks",     "fixes",   "order", "settings",
+                                       "libraries",      "metrics", NULL};
+    struct mt_fix_parse p = {&r->arena, r->overlay, "the file", err,
+                             r->fw,     &r->names,  &r->exprs,  false};
     const cJSON *list;
     enum mt_rc rc = mt_json_text(dom, text, len, r->overlay, err);
     if (rc != MT_OK)
@@ -260,8 +268,7 @@ static enum mt_rc load_order(struct mt_fix_rules *r, const char *name, const cJS
                              struct mt_err *err)
 {
     static const char *const keys[] = {"schema_version", "order", NULL};
-    struct mt_fix_parse p = {&r->arena, name,        "the table", err,
-                             r->fw,     r->settings, &r->exprs,   true};
+    struct mt_fix_parse p = {&r->arena, name, "the table", err, r->fw, &r->names, &r->exprs, true};
     cJSON *root;
     enum mt_rc rc = mt_rule_json(name, &root, err);
     if (rc == MT_OK)
@@ -306,9 +313,20 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
     if (r == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory while loading the fix rules");
     r->fw = fw;
+    if (overlay != NULL && overlay_len > MAX_OVERLAY) {
+        rc = mt_fail(err, MT_ELIMIT,
+                     "%s: is larger than a rule file can be; give a JSON file with \"fixes\" or "
+                     "\"phases\"",
+                     overlay_name);
+        goto out;
+    }
     rc = mt_runconf_new(&r->settings, fw, err);
+    if (rc == MT_OK)
+        rc =
+            mt_metric_rules_load(&r->metrics, r->settings, overlay, overlay_len, overlay_name, err);
     if (rc != MT_OK)
         goto out;
+    r->names = (struct mt_metric_names){r->settings, r->metrics};
     for (const struct mt_rule_file *f = mt_rule_files; f->name != NULL; f++) {
         if (strncmp(f->name, "fixes/", 6) == 0 && strcmp(f->name, ORDER_FILE) != 0)
             rc = load_builtin(r, f->name, err);
@@ -320,13 +338,6 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
         goto out;
     }
     if (overlay != NULL) {
-        if (overlay_len > MAX_OVERLAY) {
-            rc = mt_fail(err, MT_ELIMIT,
-                         "%s: is larger than a rule file can be; give a JSON file with \"fixes\" "
-                         "or \"phases\"",
-                         overlay_name);
-            goto out;
-        }
         name = mt_arena_strndup(&r->arena, overlay_name, strlen(overlay_name));
         if (name == NULL) {
             rc = mt_fail(err, MT_ENOMEM, "%s: out of memory", overlay_name);
@@ -356,6 +367,7 @@ void mt_fix_rules_free(struct mt_fix_rules *r)
     for (uint32_t i = 0; i < r->exprs.v.n; i++)
         mt_expr_free(r->exprs.v.p[i]);
     MT_VEC_DONE(&r->exprs.v);
+    mt_metric_rules_free(r->metrics);
     mt_runconf_free(r->settings);
     MT_VEC_DONE(&r->rule);
     mt_arena_done(&r->arena);

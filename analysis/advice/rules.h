@@ -188,6 +188,8 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
                              const char *overlay, size_t overlay_len, const char *overlay_name,
                              struct mt_err *err);
 void mt_fix_rules_free(struct mt_fix_rules *r); /* NULL is fine */
+/* the rows of metrics that its expressions may name; they live as long as r */
+const struct mt_metric_rules *mt_fix_rules_metrics(const struct mt_fix_rules *r);
 uint32_t mt_fix_rules_count(const struct mt_fix_rules *r);
 /* 0 .. count-1, in file order */
 const struct mt_fix_rule *mt_fix_rule_at(const struct mt_fix_rules *r, uint32_t i);

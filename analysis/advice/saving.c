@@ -3,7 +3,7 @@
 #include "analysis/advice/advice.h"
 
 #include "analysis/metrics/phase.h"
-#include "analysis/metrics/stacks.h"
+#include "analysis/metrics/rows.h"
 #include "analysis/setup/settings.h"
 #include "analysis/base/words.h"
 #include "analysis/base/frames.h"
@@ -26,6 +26,7 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
 {
     const struct mt_advice_query *q = query;
     struct mt_value v;
+    int row;
     const struct {
         const char *name;
         struct mt_value v;
@@ -66,13 +67,15 @@ static struct mt_value without_trace(void *query, const char *name, size_t n)
         if (strlen(known[i].name) == n && memcmp(name, known[i].name, n) == 0)
             return known[i].v;
     }
-    if (n == 11 && memcmp(name, "engine_idle", n) ==
-                       0) /* one that sleeps is not: what it holds while it wakes, it needs */
-        return q->sleeps ? (struct mt_value){0, true, MT_CONF_MARKED}
-                         : mt_metric_engine_idle(without_trace, query);
+    row = mt_metric_row_find(mt_fix_rules_metrics(q->rules), name, n);
+    if (q->sleeps && n == 11 && memcmp(name, "engine_idle", n) == 0)
+        return (struct mt_value){0, true, MT_CONF_MARKED}; /* while it wakes it needs what it has */
+    if (row >= 0 && mt_metric_row_at(mt_fix_rules_metrics(q->rules), (uint32_t)row)->is != NULL)
+        return mt_metric_row_is(mt_metric_row_at(mt_fix_rules_metrics(q->rules), (uint32_t)row),
+                                without_trace, query);
     v = mt_metric_of_run(q->conf, name, n);
     if (!v.known && q->of_log)
-        v = mt_metric_of_stack(q->trace, name, n);
+        v = mt_metric_of_stack(mt_fix_rules_metrics(q->rules), q->trace, name, n);
     return v.known || !q->of_log ? v : mt_metric_of_place(name, n, q->phase, q->sub);
 }
 

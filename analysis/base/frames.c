@@ -52,7 +52,7 @@ bool mt_trace_has_frame(const struct mt_trace *t, const char *file, const char *
     for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
         const struct mt_function *f = &t->functions.p[i];
         if ((*function == '\0' || strcmp(mt_str(t, f->name), function) == 0) &&
-            has_path(mt_str(t, f->file), mt_str_len(t, f->file), file))
+            (*file == '\0' || has_path(mt_str(t, f->file), mt_str_len(t, f->file), file)))
             return true;
     }
     return false;

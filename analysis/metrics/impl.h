@@ -4,18 +4,32 @@
 
 #include "analysis/metrics/metrics.h"
 #include "analysis/metrics/phase.h"
+#include "analysis/metrics/rules.h"
 #include "analysis/setup/keys.h"
 #include "analysis/setup/settings.h"
 
 #include <string.h>
 
+struct mt_metric_rules {
+    struct mt_arena arena;
+    MT_VEC(struct mt_metric_row) row;
+    MT_VEC(struct mt_expr *) exprs; /* of the rows, replaced ones too */
+};
+
+struct mt_row_value {
+    struct mt_value v;
+    bool made;
+};
 struct mt_metrics {
+    const struct mt_metric_rules *rules;
+    const struct mt_trace *t; /* NULL = not at hand */
     const struct mt_runconf *conf;
     const struct mt_device_analysis *d;
     const struct mt_frameworks *fw;
     bool roles;
     uint8_t phase; /* coarse, of the verdict */
     struct mt_value value[MT_METRIC_COUNT];
+    struct mt_row_value row[]; /* by row of `rules` */
 };
 
 static inline void set(struct mt_metrics *m, enum mt_metric which, double v, enum mt_conf conf)
@@ -55,6 +69,7 @@ static inline double role(const struct mt_metrics *m, enum mt_role r)
 int mt_metric_find(const char *name, size_t n);
 /* A name of that family: "role.", "setting." ... with something behind it. */
 bool mt_metric_begins(const char *name, size_t n, const char *family);
+
 /* What a pass over tokens takes: the request that failed, activations and logits by token,
  * sequences, micro-batches, layers. After the numbers of the moment and of the phase. t may be
  * NULL. */

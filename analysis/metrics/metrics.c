@@ -74,18 +74,12 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
 /* What the distinct functions of the trace tell. */
 static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
-    static const enum mt_metric of_files[] = {
-        MT_METRIC_runs_sft,      MT_METRIC_runs_pairs,   MT_METRIC_runs_other,
-        MT_METRIC_runs_hf,       MT_METRIC_adapters,     MT_METRIC_runs_torchtune,
-        MT_METRIC_runs_grpo,     MT_METRIC_runs_dpo,     MT_METRIC_runs_offline,
-        MT_METRIC_megatron_loss, MT_METRIC_megatron_fp32};
-    bool media = false, cpp = false, npu = false, windows = false;
+    bool cpp = false, npu = false, windows = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
         return;
     for (uint32_t i = 0; i < t->functions.n; i++) {
         const char *name = mt_str(t, t->functions.p[i].name);
-        media = media || strcmp(name, "_execute_mm_encoder") == 0;
         cpp = cpp || strstr(name, "::") != NULL;
         windows = windows || mt_metric_windows_path(mt_str(t, t->functions.p[i].file));
         npu = npu || strstr(mt_str(t, t->functions.p[i].file), "torch_npu/") != NULL;
@@ -95,9 +89,6 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     yes(m, MT_METRIC_npu, npu);
     yes(m, MT_METRIC_hip, false);
     yes(m, MT_METRIC_xpu, false);
-    for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
-        yes(m, of_files[i], mt_stack_runs(t, of_files[i]));
-    yes(m, MT_METRIC_multimodal, media);
     yes(m, MT_METRIC_has_cpp_frames, cpp);
 }
 
@@ -225,15 +216,18 @@ static void use_metrics(struct mt_metrics *m)
 }
 
 enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
-                           const struct mt_device_analysis *d, const struct mt_runconf *conf)
+                           const struct mt_device_analysis *d, const struct mt_metric_rules *rules,
+                           const struct mt_runconf *conf)
 {
-    struct mt_metrics *m = mt_calloc(1, sizeof *m);
+    struct mt_metrics *m = mt_calloc(1, sizeof *m + mt_metric_rules_count(rules) * sizeof *m->row);
     uint64_t sum = 0;
-    double buckets, packed;
+    double buckets;
     *out = m;
     if (m == NULL)
         return MT_ENOMEM;
     m->conf = conf;
+    m->rules = rules;
+    m->t = a->trace;
     m->d = d;
     m->fw = &a->fw;
     m->phase = (uint8_t)a->verdict.phase;
@@ -249,23 +243,11 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         set(m, MT_METRIC_attention_scores, mt_attention_scores(d, a->trace), MT_CONF_INFERRED);
         set(m, MT_METRIC_grad_bucket, mt_zero_buckets(m->d, a->trace, &buckets), MT_CONF_MARKED);
         set(m, MT_METRIC_grad_buckets, buckets, MT_CONF_MARKED);
-        set(m, MT_METRIC_request_table, mt_request_table_bytes(m->d, a->trace), MT_CONF_MARKED);
-        set(m, MT_METRIC_sampler_state, mt_sampler_state_bytes(m->d, a->trace), MT_CONF_MARKED);
-        set(m, MT_METRIC_sampler_peak, mt_sampler_peak(m->d, a->trace), MT_CONF_INFERRED);
-        set(m, MT_METRIC_packed_sync, mt_packed_sync_bytes(m->d, a->trace, &packed),
-            MT_CONF_MARKED);
-        set(m, MT_METRIC_packed_buffer, packed, MT_CONF_MARKED);
         set(m, MT_METRIC_loaded_tensor, mt_loaded_tensor(m->d), MT_CONF_MARKED);
-        set(m, MT_METRIC_engine_workspace, mt_engine_workspace_bytes(m->d, a->trace),
-            MT_CONF_MARKED);
-        set(m, MT_METRIC_draft, mt_draft_bytes(m->d, a->trace), MT_CONF_MARKED);
-        set(m, MT_METRIC_eval_kept, mt_eval_kept_bytes(m->d, a->trace), MT_CONF_MARKED);
-        set(m, MT_METRIC_prompt_logits, mt_prompt_logits_bytes(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_stage_outputs, mt_stage_outputs_bytes(m->d, a->trace), MT_CONF_MARKED);
         state_layout(m);
         use_metrics(m);
     }
-    m->value[MT_METRIC_engine_idle] = mt_metric_engine_idle(mt_metric_get, m);
     return MT_OK;
 }
 
@@ -302,34 +284,4 @@ void mt_metrics_rule(struct mt_metrics *m, struct mt_value current, struct mt_va
 {
     m->value[MT_METRIC_current] = current;
     m->value[MT_METRIC_proposed] = proposed;
-}
-
-/* ---- by name ---- */
-
-struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
-{
-    const struct mt_metrics *m = metrics;
-    const struct mt_role_facts *f = &m->d->roles;
-    struct mt_value none = {0, false, MT_CONF_NONE}, run = mt_metric_of_run(m->conf, name, n);
-    int i;
-    i = mt_metric_find(name, n);
-    if (mt_metric_begins(name, n, "setting.") || (run.known && (i < 0 || !m->value[i].known)))
-        return run;
-    if (mt_metric_begins(name, n, "role.")) {
-        i = mt_role_find(name + 5, n - 5);
-        return i >= 0 && m->roles ? (struct mt_value){(double)f->at_focus[i], true, MT_CONF_MARKED}
-                                  : none;
-    }
-    if (mt_metric_begins(name, n, "peak.")) {
-        i = mt_role_find(name + 5, n - 5);
-        return i >= 0 && f->made ? (struct mt_value){(double)f->peak[i], true, MT_CONF_MARKED}
-                                 : none;
-    }
-    if (mt_metric_begins(name, n, "life.")) {
-        i = mt_life_find(name + 5, n - 5);
-        return i >= 0 && m->roles
-                   ? (struct mt_value){(double)f->life_at_focus[i], true, MT_CONF_MARKED}
-                   : none;
-    }
-    return i >= 0 ? m->value[i] : none;
 }

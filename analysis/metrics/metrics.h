@@ -1,12 +1,14 @@
 /* metrics.h -- the numbers of a diagnosis by name, for rules and for docs/diagnosis.md: each
  * measured in the trace, computed from it, or read from the run's settings.
- * analysis/metrics/metrics.def lists all names with unit and meaning; role.<id> and peak.<id>,
- * setting.<logical name> are families. */
+ * analysis/metrics/metrics.def lists the names of what C measures, analysis/rules/metrics.json
+ * those of rows, each with unit and meaning; role.<id>, peak.<id>, life.<id> and setting.<logical
+ * name> are families. */
 #ifndef MT_METRICS_H
 #define MT_METRICS_H
 
 #include "analysis/facts/analysis.h"
 #include "analysis/base/expr.h"
+#include "analysis/metrics/rules.h"
 #include "analysis/roles/roles.h"
 
 enum mt_metric {
@@ -19,11 +21,12 @@ const char *mt_metric_name(enum mt_metric m);
 const char *mt_metric_words(enum mt_metric m); /* one line */
 
 struct mt_runconf; /* analysis/setup/settings.h; may be NULL */
-/* values of one device, const after mt_metrics_make() but for current and proposed */
+/* values of one device; asking for a row computes it, so two threads may not ask at once */
 struct mt_metrics;
-/* a, d and conf must stay alive. */
+/* All that is given must stay alive. */
 enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
-                           const struct mt_device_analysis *d, const struct mt_runconf *conf);
+                           const struct mt_device_analysis *d, const struct mt_metric_rules *rules,
+                           const struct mt_runconf *conf);
 void mt_metrics_free(struct mt_metrics *m);
 /* Whether the bytes by role are there: without them hardly any rule has evidence. */
 bool mt_metrics_have_roles(const struct mt_metrics *m);
@@ -42,8 +45,11 @@ struct mt_value mt_metric_get(void *metrics, const char *name, size_t n); /* an 
 bool mt_metric_arm_path(const char *path);
 bool mt_metric_windows_path(const char *path);
 bool mt_metric_arm(const struct mt_trace *t); /* t may be NULL */
-/* For mt_expr_compile(). names: a struct mt_runconf, which knows the names of settings; NULL =
- * there are none. */
+/* For mt_expr_compile(). names: a struct mt_metric_names. */
+struct mt_metric_names {
+    const struct mt_runconf *settings;   /* knows the names of settings; NULL = there are none */
+    const struct mt_metric_rules *rules; /* NULL = no rows */
+};
 bool mt_metric_exists(void *names, const char *name, size_t n);
 
 #endif

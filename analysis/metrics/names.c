@@ -27,10 +27,10 @@ bool mt_metric_begins(const char *name, size_t n, const char *family)
     return n > strlen(family) && memcmp(name, family, strlen(family)) == 0;
 }
 
-static bool is_setting(const struct mt_runconf *names, const char *name, size_t n)
+static bool is_setting(const struct mt_runconf *conf, const char *name, size_t n)
 {
-    for (uint32_t i = 0; names != NULL && i < names->settings.n; i++) {
-        const char *known = names->settings.p[i].name;
+    for (uint32_t i = 0; conf != NULL && i < conf->settings.n; i++) {
+        const char *known = conf->settings.p[i].name;
         if (strlen(known) == n && memcmp(known, name, n) == 0)
             return true;
     }
@@ -39,11 +39,12 @@ static bool is_setting(const struct mt_runconf *names, const char *name, size_t 
 
 bool mt_metric_exists(void *names, const char *name, size_t n)
 {
+    const struct mt_metric_names *k = names;
     if (mt_metric_begins(name, n, "setting."))
-        return is_setting(names, name + 8, n - 8);
+        return is_setting(k->settings, name + 8, n - 8);
     if (mt_metric_begins(name, n, "role.") || mt_metric_begins(name, n, "peak."))
         return mt_role_find(name + 5, n - 5) >= 0;
     if (mt_metric_begins(name, n, "life."))
         return mt_life_find(name + 5, n - 5) >= 0;
-    return mt_metric_find(name, n) >= 0;
+    return mt_metric_find(name, n) >= 0 || mt_metric_row_find(k->rules, name, n) >= 0;
 }

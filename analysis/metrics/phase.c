@@ -1,4 +1,4 @@
-/* metrics/phase.c -- what a phase says by itself, and when an engine that is awake is of no use. */
+/* metrics/phase.c -- what a phase says by itself. */
 #include "analysis/metrics/phase.h"
 
 #include <string.h>
@@ -60,26 +60,5 @@ struct mt_value mt_metric_of_place(const char *name, size_t n, enum mt_phase pha
             v = (struct mt_value){yes, true, MT_CONF_INFERRED};
         break;
     }
-    return v;
-}
-
-/* The engine's memory is there outside the phases that need it. In log-probs a sure part of it has
- * to be: what private pools hold may be the trainer's. Where nothing is seen of the engine - it has
- * a process of its own -, a failure in a phase that takes turns with the rollout speaks for it,
- * unless something inside that phase explains it better, and unless all but a tenth of it is off
- * the card: it sleeps. */
-static const char idle[] = "(engine > 0.03 * live && !in_rollout && !in_init && !in_infer && "
-                           "(!in_logp || engine_least > 0) && !sleeps || "
-                           "oom && (in_switch || in_training && !in_forward && !in_backward && "
-                           "!in_optimizer && !in_comm)) && "
-                           "!(engine > 0 && engine_held < 0.1 * engine)";
-
-struct mt_value mt_metric_engine_idle(mt_expr_lookup lookup, void *arg)
-{
-    struct mt_value v = {0, false, MT_CONF_NONE};
-    struct mt_expr *e = NULL;
-    if (mt_expr_compile(&e, idle, mt_metric_exists, NULL, NULL) >= 0)
-        v = mt_expr_eval(e, lookup, arg);
-    mt_expr_free(e);
     return v;
 }

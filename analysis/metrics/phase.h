@@ -1,5 +1,4 @@
-/* metrics/phase.h -- metrics that follow from a phase alone, and the one that several rules ask
- * about an engine. */
+/* metrics/phase.h -- metrics that follow from a phase alone. */
 #ifndef MT_METRICS_PHASE_H
 #define MT_METRICS_PHASE_H
 
@@ -11,7 +10,5 @@ int mt_metric_of_phase(enum mt_metric m, enum mt_phase phase, enum mt_phase sub)
  * not either. */
 struct mt_value mt_metric_of_place(const char *name, size_t n, enum mt_phase phase,
                                    enum mt_phase sub);
-/* engine_idle, from other metrics as `lookup` knows them. */
-struct mt_value mt_metric_engine_idle(mt_expr_lookup lookup, void *arg);
 
 #endif

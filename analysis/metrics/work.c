@@ -51,7 +51,7 @@ static void entropy_metrics(struct mt_metrics *m, const struct mt_trace *t)
     set(m, MT_METRIC_entropy_bytes, (double)bytes, MT_CONF_MARKED);
 }
 
-static void token_metrics(struct mt_metrics *m, const struct mt_trace *t)
+static void token_metrics(struct mt_metrics *m)
 {
     const struct mt_role_facts *f = &m->d->roles;
     double bytes =
@@ -62,9 +62,9 @@ static void token_metrics(struct mt_metrics *m, const struct mt_trace *t)
     if (f->largest_activation != 0)
         set(m, MT_METRIC_kept_blocks, role(m, MT_ROLE_ACTIVATION) / (double)f->largest_activation,
             MT_CONF_INFERRED);
-    bytes -= mt_loss_chunk_bytes(m->d, t);
+    bytes -= mt_metric_get(m, "loss_chunk", 10).v;
     bytes = bytes > 0 ? bytes : 0;
-    if (t != NULL && m->d->ooms.n != 0 && mt_is_loss_chunk(t, m->d->ooms.p[0].stack))
+    if (mt_metric_get(m, "asks_loss_chunk", 15).v > 0)
         set(m, MT_METRIC_token_request, 0, MT_CONF_MARKED);
     set(m, MT_METRIC_token_bytes, bytes, MT_CONF_MARKED);
     if (has(m, MT_METRIC_shortfall)) {
@@ -169,7 +169,7 @@ void mt_metrics_of_work(struct mt_metrics *m, const struct mt_trace *t, enum mt_
                         enum mt_phase sub)
 {
     request_metrics(m, phase, sub);
-    token_metrics(m, t);
+    token_metrics(m);
     entropy_metrics(m, t);
     sequence_metrics(m);
     fit_metrics(m);

@@ -310,13 +310,13 @@ static enum mt_rc read_root(struct file *f, const cJSON *root)
         } else if ((strcmp(m->string, "fixes") != 0 && strcmp(m->string, "libraries") != 0 &&
                     strcmp(m->string, "frameworks") != 0 && strcmp(m->string, "settings") != 0 &&
                     strcmp(m->string, "order") != 0 && strcmp(m->string, "roles") != 0 &&
-                    strcmp(m->string, "vocabularies") != 0) ||
+                    strcmp(m->string, "vocabularies") != 0 && strcmp(m->string, "metrics") != 0) ||
                    !f->is_overlay) { /* the other rules of the same overlay are read elsewhere */
             char printable[96];
             return mt_fail(f->err, MT_EINPUT,
                            "%s: unknown or repeated key \"%s\"; a rule file has schema_version, "
-                           "frameworks, phases, roles, vocabularies, "
-                           "settings, fixes, order and libraries",
+                           "frameworks, phases, roles, vocabularies, settings, metrics, fixes, "
+                           "order and libraries",
                            f->name,
                            mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
         }

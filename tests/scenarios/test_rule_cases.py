@@ -133,7 +133,7 @@ def properties(schema, node):
 
 def check_value(schema, node, value, where):
     node = properties(schema, node)
-    kinds = {"object": dict, "array": list, "string": str, "integer": int, "null": type(None)}
+    kinds = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool, "null": type(None)}
     allowed = node.get("type", list(kinds))
     allowed = [allowed] if isinstance(allowed, str) else allowed
     say(isinstance(value, tuple(kinds[k] for k in allowed)), "rules.schema.json: %s is no %s" % (where, allowed))
@@ -173,6 +173,8 @@ def main():
     for path in sorted((SOURCE / "analysis" / "rules" / "fixes").glob("*.json")):
         if path.name != "order.json":
             check_value(schema, schema, json.loads(path.read_text(encoding="utf-8")), path.name)
+    metrics = SOURCE / "analysis" / "rules" / "metrics.json"
+    check_value(schema, schema, json.loads(metrics.read_text(encoding="utf-8")), metrics.name)
     print("%d rules, %d complaints" % (len(rules), len(FAILED)))
     return 1 if FAILED else 0
 

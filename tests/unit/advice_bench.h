@@ -95,7 +95,7 @@ static inline double metric(struct bench *b, const char *name)
 {
     struct mt_metrics *m = NULL;
     struct mt_value v;
-    MT_CHECK_EQ(mt_metrics_make(&m, &b->a, b->d, b->conf), MT_OK);
+    MT_CHECK_EQ(mt_metrics_make(&m, &b->a, b->d, mt_fix_rules_metrics(b->rules), b->conf), MT_OK);
     v = mt_metric_get(m, name, strlen(name));
     mt_metrics_free(m);
     return v.known ? v.v : -1;

@@ -18,10 +18,12 @@ static void micro(struct bench *b, uint64_t tokens, uint64_t peak)
 MT_TEST(metrics)
 {
     struct bench b;
+    struct mt_metric_names names, none = {NULL, NULL};
     setup(&b,
           "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384 "
           "actor_rollout_ref.rollout.enforce_eager=True",
           NULL);
+    names = (struct mt_metric_names){b.conf, mt_fix_rules_metrics(b.rules)};
     role(&b, MT_ROLE_PARAM, 4 * GIB);
     role(&b, MT_ROLE_OPTIM_STATE, 8 * GIB);
     role(&b, MT_ROLE_ACTIVATION, 20 * GIB);
@@ -55,11 +57,12 @@ MT_TEST(metrics)
     MT_CHECK_EQ(metric(&b, "request"), -1);
     MT_CHECK_EQ(metric(&b, "capacity"), -1);
     MT_CHECK_EQ(metric(&b, "no_such_metric"), -1);
-    MT_CHECK(!mt_metric_exists(b.conf, "no_such_metric", 14));
-    MT_CHECK(!mt_metric_exists(b.conf, "setting.nonsense", 16));
-    MT_CHECK(!mt_metric_exists(NULL, "setting.vocab", 13));
-    MT_CHECK(mt_metric_exists(b.conf, "setting.vocab", 13) &&
-             mt_metric_exists(b.conf, "role.kv_cache", 13));
+    MT_CHECK(!mt_metric_exists(&names, "no_such_metric", 14));
+    MT_CHECK(!mt_metric_exists(&names, "setting.nonsense", 16));
+    MT_CHECK(!mt_metric_exists(&none, "setting.vocab", 13));
+    MT_CHECK(mt_metric_exists(&names, "setting.vocab", 13) &&
+             mt_metric_exists(&names, "role.kv_cache", 13));
+    MT_CHECK(mt_metric_exists(&names, "runs_sft", 8) && !mt_metric_exists(&none, "runs_sft", 8));
 
     fail(&b, 4 * GIB, GIB);
     b.d->focus.free_usable = GIB / 2;

@@ -1,0 +1,125 @@
+/* metrics/rows.c -- what a row of metrics.json comes to for a device, or for a log's traceback. */
+#include "analysis/metrics/rows.h"
+
+#include "analysis/base/frames.h"
+#include "analysis/metrics/metrics.h"
+
+#include <string.h>
+
+static bool is_seen(const struct mt_metric_row *row, const struct mt_trace *t)
+{
+    for (uint32_t i = 0; i < row->n_frames; i++)
+        if (mt_trace_has_frame(t, row->frames[i].file, row->frames[i].function))
+            return true;
+    return false;
+}
+
+static bool goes_through(const struct mt_metric_row *row, const struct mt_trace *t, mt_stack_id s)
+{
+    for (uint32_t i = 0; i < row->n_frames; i++)
+        if (mt_stack_goes_through(t, s, row->frames[i].file, row->frames[i].function))
+            return true;
+    return false;
+}
+
+/* The request that failed at the focus, where it went through a frame of the row. */
+static const struct mt_oom *asked(const struct mt_metric_row *row,
+                                  const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    return d->focus_is_oom && d->ooms.n != 0 && goes_through(row, t, d->ooms.p[0].stack)
+               ? &d->ooms.p[0]
+               : NULL;
+}
+
+static double through(const struct mt_metric_row *row, const struct mt_device_analysis *d,
+                      const struct mt_trace *t)
+{
+    const struct mt_oom *o = row->with_request ? asked(row, d, t) : NULL;
+    double bytes = o != NULL ? (double)o->request : 0, largest = bytes;
+    for (uint32_t i = 0; i < d->owners.n; i++) {
+        const struct mt_owner *w = &d->owners.p[i];
+        if (!goes_through(row, t, w->stack))
+            continue;
+        bytes += (double)w->bytes;
+        largest = (double)w->largest > largest ? (double)w->largest : largest;
+    }
+    return row->how == MT_METRIC_LIVE ? bytes : largest;
+}
+
+/* The frame that an owner is named by is one of the row's. */
+static bool is_site(const struct mt_metric_row *row, const struct mt_trace *t,
+                    struct mt_file_kinds *kinds, mt_stack_id s)
+{
+    mt_frame_id at;
+    if (mt_stack_site(t, kinds, s, &at) != MT_SITE_PYTHON)
+        return false;
+    for (uint32_t i = 0; i < row->n_frames; i++) {
+        const struct mt_metric_frame *f = &row->frames[i];
+        if ((f->function[0] == '\0' || strcmp(mt_str(t, t->frames.p[at].name), f->function) == 0) &&
+            strstr(mt_str(t, t->frames.p[at].file), f->file) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static double single(const struct mt_metric_row *row, const struct mt_device_analysis *d,
+                     const struct mt_trace *t)
+{
+    struct mt_file_kinds kinds = {0};
+    double bytes = 0;
+    if (!mt_file_kinds_init(&kinds, t))
+        return 0;
+    for (uint32_t i = 0; i < d->owners.n; i++) {
+        const struct mt_owner *o = &d->owners.p[i];
+        if (o->blocks == 1 && (double)o->bytes > bytes && is_site(row, t, &kinds, o->stack))
+            bytes = (double)o->bytes;
+    }
+    mt_file_kinds_done(&kinds);
+    return bytes;
+}
+
+struct mt_value mt_metric_row_of(const struct mt_metric_row *row,
+                                 const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    struct mt_value v = {0, true, MT_CONF_MARKED};
+    switch (row->how) {
+    case MT_METRIC_SEEN:
+        v.v = is_seen(row, t);
+        v.known = t != NULL;
+        break;
+    case MT_METRIC_ASKED: v.v = t != NULL && asked(row, d, t) != NULL; break;
+    case MT_METRIC_LIVE:
+    case MT_METRIC_LARGEST: v.v = t != NULL ? through(row, d, t) : 0; break;
+    case MT_METRIC_SINGLE: v.v = t != NULL ? single(row, d, t) : 0; break;
+    case MT_METRIC_IS: v.known = false; break;
+    }
+    return v;
+}
+
+struct mt_value mt_metric_row_is(const struct mt_metric_row *row, mt_expr_lookup lookup, void *arg)
+{
+    struct mt_value v = mt_expr_eval(row->is, lookup, arg);
+    v.conf = v.conf < MT_CONF_INFERRED ? v.conf : MT_CONF_INFERRED;
+    return v;
+}
+
+struct mt_value mt_metric_of_stack(const struct mt_metric_rules *r, const struct mt_trace *t,
+                                   const char *name, size_t n)
+{
+    const struct mt_value none = {0, false, MT_CONF_NONE};
+    const struct mt_metric_row *row, *other;
+    int at = mt_metric_row_find(r, name, n);
+    if (at < 0 || t == NULL)
+        return none;
+    row = mt_metric_row_at(r, (uint32_t)at);
+    if (row->how != MT_METRIC_SEEN)
+        return none;
+    if (is_seen(row, t))
+        return (struct mt_value){1, true, MT_CONF_MARKED};
+    for (uint32_t i = 0; row->one_of[0] != '\0' && i < mt_metric_rules_count(r); i++) {
+        other = mt_metric_row_at(r, i);
+        if (strcmp(other->one_of, row->one_of) == 0 && is_seen(other, t))
+            return (struct mt_value){0, true, MT_CONF_MARKED};
+    }
+    return none;
+}

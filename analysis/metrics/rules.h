@@ -1,0 +1,58 @@
+/* metrics/rules.h -- metrics that are rows: what frames alone tell, and what follows from other
+ * metrics.
+ *
+ * The built-in rows are analysis/rules/metrics.json, an overlay's are under "metrics" of the same
+ * text that has its fix rules; a row of a known name takes that one's place. docs/rules.md
+ * describes the fields. Thread-safety: immutable after mt_metric_rules_load(). */
+#ifndef MT_METRIC_RULES_H
+#define MT_METRIC_RULES_H
+
+#include "analysis/base/expr.h"
+
+#include <stdint.h>
+
+struct mt_runconf;
+
+enum mt_metric_how {
+    MT_METRIC_SEEN,    /* "seen": a frame occurs anywhere in the trace */
+    MT_METRIC_ASKED,   /* "asked": the request that failed went through one */
+    MT_METRIC_LIVE,    /* "live_through": bytes at the focus that went through one */
+    MT_METRIC_LARGEST, /* "largest_through": the largest block of these */
+    MT_METRIC_SINGLE,  /* "single_block_of": the largest block that is alone of its stack and whose
+                          telling frame is one */
+    MT_METRIC_IS       /* "is": an expression over other metrics */
+};
+
+struct mt_metric_frame {
+    /* seen: the end of a path, or with a final slash a directory in it; else a part of a path.
+     * "" = any */
+    const char *file;
+    const char *function; /* "" = any */
+};
+
+struct mt_metric_row {
+    const char *name, *says; /* one line */
+    const char *unit;        /* "B" bytes, "n" a count, "r" a ratio, "?" yes or no */
+    /* of rows that share this word a process has one: where one is seen the others are not there;
+     * "" = none */
+    const char *one_of;
+    enum mt_metric_how how;
+    bool with_request; /* LIVE, LARGEST: a failed request that went through one counts too */
+    const struct mt_metric_frame *frames;
+    uint32_t n_frames;
+    const struct mt_expr *is;
+};
+
+struct mt_metric_rules;
+/* conf: for the names of settings; has to live as long as *out. The overlay may be NULL. The caller
+ * frees *out. MT_EINPUT names file, row and field; MT_ENOMEM, MT_EINTERN. */
+enum mt_rc mt_metric_rules_load(struct mt_metric_rules **out, const struct mt_runconf *conf,
+                                const char *overlay, size_t overlay_len, const char *overlay_name,
+                                struct mt_err *err);
+void mt_metric_rules_free(struct mt_metric_rules *r); /* NULL is fine */
+uint32_t mt_metric_rules_count(const struct mt_metric_rules *r);
+const struct mt_metric_row *mt_metric_row_at(const struct mt_metric_rules *r, uint32_t i);
+/* its index, -1 = there is no such row */
+int mt_metric_row_find(const struct mt_metric_rules *r, const char *name, size_t n);
+
+#endif

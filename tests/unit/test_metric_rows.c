@@ -1,0 +1,188 @@
+/* Metrics that are rows: what they come to, which rows are refused, and a rule that uses one of an
+ * overlay. */
+#include "advice_bench.h"
+#include "phase_make.h"
+
+#include "analysis/metrics/rows.h"
+#include "parser/model/intern.h"
+
+#define POOL "/v/site-packages/dragon/engine/pool.py"
+#define MINE                                                                                       \
+    "{\"schema_version\": 1, \"metrics\": ["                                                       \
+    "{\"name\": \"hoard\", \"unit\": \"B\", \"says\": \"of the dragon's hoard\","                  \
+    "\"live_through\": [{\"file\": \"dragon/engine/pool.py\", \"function\": \"keep\"}],"           \
+    "\"with_request\": true},"                                                                     \
+    "{\"name\": \"largest_gem\", \"unit\": \"B\", \"says\": \"the largest of it\","                \
+    "\"largest_through\": [{\"function\": \"keep\"}]},"                                            \
+    "{\"name\": \"lone_gem\", \"unit\": \"B\", \"says\": \"one alone\","                           \
+    "\"single_block_of\": [{\"file\": \"dragon/engine/pool.py\"}]},"                               \
+    "{\"name\": \"asks_gem\", \"unit\": \"?\", \"says\": \"it failed there\","                     \
+    "\"asked\": [{\"function\": \"keep\"}]},"                                                      \
+    "{\"name\": \"flies\", \"unit\": \"?\", \"says\": \"it flies\", \"one_of\": \"gait\","         \
+    "\"seen\": [{\"file\": \"dragon/wings/\"}]},"                                                  \
+    "{\"name\": \"walks\", \"unit\": \"?\", \"says\": \"it walks\", \"one_of\": \"gait\","         \
+    "\"seen\": [{\"file\": \"dragon/engine/pool.py\"}]},"                                          \
+    "{\"name\": \"greedy\", \"unit\": \"?\", \"says\": \"most of it is hoard\","                   \
+    "\"is\": \"hoard > 0.5 * live && !flies\"}"                                                    \
+    "], \"fixes\": [{\"id\": \"D1\", \"framework\": [\"all\"], \"kind\": \"setting\","             \
+    "\"phases\": [\"forward_backward\", \"backward\"], \"title\": \"Share the hoard\","            \
+    "\"why\": \"It is large.\", \"constraints\": \"none\", \"cost\": \"none\","                    \
+    "\"source\": \"dragon.py\", \"status\": \"OK\","                                               \
+    "\"set\": [{\"syntax\": \"flag\", \"key\": \"--share\", \"value\": \"\"}],"                    \
+    "\"when\": \"greedy\","                                                                        \
+    "\"saving\": {\"bytes\": \"hoard / 2\", \"from\": [\"temp\"], \"confidence\": \"high\"}}]}"
+
+static void own(struct bench *b, mt_stack_id stack, uint32_t blocks, uint64_t each)
+{
+    struct mt_owner *o = MT_VEC_PUSH(&b->d->owners);
+    MT_ASSERT(o != NULL);
+    o->stack = stack;
+    o->blocks = blocks;
+    o->bytes = blocks * each;
+    o->largest = each;
+}
+
+MT_TEST(rows_of_an_overlay)
+{
+    struct bench b;
+    struct made m;
+    const struct mt_advice *a;
+    start(&m);
+    setup(&b, NULL, MINE);
+    MT_CHECK_EQ(metric(&b, "hoard"), 0);
+    MT_CHECK_EQ(metric(&b, "walks"), -1); /* no trace at hand */
+    MT_CHECK_EQ(metric(&b, "greedy"), 0); /* decided by the bytes alone */
+    own(&b, stack(&m, POOL ":keep|" MAIN), 3, GIB);
+    own(&b, stack(&m, POOL ":note|" MAIN), 1, MIB);
+    own(&b, stack(&m, MAIN), 1, 2 * GIB);
+    MT_ASSERT(mt_intern_functions(m.t));
+    b.a.trace = m.t;
+    MT_CHECK_EQ(metric(&b, "hoard"), 3 * (double)GIB);
+    MT_CHECK_EQ(metric(&b, "largest_gem"), (double)GIB);
+    MT_CHECK_EQ(metric(&b, "lone_gem"), (double)MIB);
+    MT_CHECK_EQ(metric(&b, "asks_gem"), 0);
+    MT_CHECK_EQ(metric(&b, "walks"), 1);
+    MT_CHECK_EQ(metric(&b, "flies"), 0);
+    role(&b, MT_ROLE_TEMP, 5 * GIB);
+    MT_CHECK_EQ(metric(&b, "greedy"), 1);
+    a = advise(&b, "D1");
+    MT_ASSERT(a != NULL);
+    MT_CHECK_EQ(a->saving.bytes, 3 * GIB / 2);
+    role(&b, MT_ROLE_PARAM, 5 * GIB);
+    MT_CHECK_EQ(metric(&b, "greedy"), 0);
+    MT_CHECK(advise(&b, "D1") == NULL);
+    fail(&b, 4 * GIB, GIB);
+    b.d->ooms.p[0].stack = b.d->owners.p[0].stack;
+    MT_CHECK_EQ(metric(&b, "hoard"), 7 * (double)GIB);
+    MT_CHECK_EQ(metric(&b, "largest_gem"), (double)GIB); /* without the request */
+    MT_CHECK_EQ(metric(&b, "asks_gem"), 1);
+    b.a.trace = NULL;
+    teardown(&b);
+    done(&m);
+}
+
+/* In a log's traceback, what is not there may run all the same, but not beside what excludes it. */
+MT_TEST(rows_of_a_traceback)
+{
+    struct mt_metric_rules *r = NULL;
+    struct made m;
+    struct mt_value v;
+    start(&m);
+    MT_ASSERT(mt_metric_rules_load(&r, NULL, MINE, strlen(MINE), "mine.json", NULL) == MT_OK);
+    (void)stack(&m, POOL ":keep|" MAIN);
+    MT_ASSERT(mt_intern_functions(m.t));
+    v = mt_metric_of_stack(r, m.t, "walks", 5);
+    MT_CHECK(v.known && v.v == 1);
+    v = mt_metric_of_stack(r, m.t, "flies", 5);
+    MT_CHECK(v.known && v.v == 0);
+    MT_CHECK(!mt_metric_of_stack(r, m.t, "runs_sft", 8).known);
+    MT_CHECK(!mt_metric_of_stack(r, m.t, "hoard", 5).known);
+    MT_CHECK(!mt_metric_of_stack(r, m.t, "nothing", 7).known);
+    MT_CHECK(!mt_metric_of_stack(r, NULL, "walks", 5).known);
+    mt_metric_rules_free(r);
+    done(&m);
+}
+
+#define ROW(fields) "{\"metrics\": [{\"name\": \"a\", \"unit\": \"B\", \"says\": \"b\"" fields "}]}"
+#define SEEN ", \"seen\": [{\"file\": \"x.py\"}]"
+
+MT_TEST(wrong_rows_are_refused)
+{
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"{\"metrics\": 1}", "field \"metrics\" has to be a list"},
+        {"{\"metrics\": [1]}", "metric (without a name): field \"name\""},
+        {"{\"metrics\": [{\"name\": \"A b\"}]}", "metric A b: field \"name\" has to be of small"},
+        {"{\"metrics\": [{\"name\": \"live\"}]}",
+         "metric live: field \"name\" is that of a number"},
+        {"{\"metrics\": [{\"name\": \"role.temp\"}]}", "field \"name\" has to be of small"},
+        {ROW(""), "metric a: field \"seen\" is missing"},
+        {ROW(", \"sen\": 1"), "field \"sen\" is not known"},
+        {ROW(", \"seen\": []"), "field \"seen\" has to be a list of frames"},
+        {ROW(", \"seen\": [{}]"), "field \"seen\" has a frame without a file"},
+        {ROW(", \"seen\": [{\"line\": \"1\"}]"), "field \"seen\" has a frame with something else"},
+        {ROW(", \"asked\": [{\"file\": 1}]"), "field \"asked\" has to be a text"},
+        {ROW(SEEN ", \"is\": \"live\""), "field \"is\" is a second way"},
+        {ROW(", \"is\": \"live +\""), "field \"is\" "},
+        {ROW(", \"is\": \"no_such > 1\""), "no_such"},
+        {ROW(", \"is\": \"a > 1\""), "field \"is\" "}, /* itself */
+        {ROW(", \"is\": \"current > 1\""), "current"},
+        {ROW(", \"is\": 5"), "field \"is\" has to be a text"},
+        {ROW(SEEN ", \"with_request\": true"), "field \"with_request\" goes with"},
+        {ROW(SEEN ", \"with_request\": 1"), "field \"with_request\" has to be true or false"},
+        {ROW(", \"is\": \"live\", \"one_of\": \"x\""), "field \"one_of\" goes with seen only"},
+        {"{\"metrics\": [{\"name\": \"a\", \"says\": \"b\"" SEEN "}]}", "field \"unit\" has to be"},
+        {"{\"metrics\": [{\"name\": \"a\", \"unit\": \"km\", \"says\": \"b\"" SEEN "}]}",
+         "field \"unit\" has to be"},
+        {"{\"metrics\": [{\"name\": \"a\", \"unit\": \"B\"" SEEN "}]}",
+         "field \"says\" is missing"},
+        {"{\"metrics\": [}", "not valid JSON"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct mt_metric_rules *r = NULL;
+        struct mt_err err = {0};
+        MT_CHECK_EQ(
+            mt_metric_rules_load(&r, NULL, bad[i].text, strlen(bad[i].text), "mine.json", &err),
+            MT_EINPUT);
+        MT_CHECK(r == NULL);
+        MT_CHECK_HAS(err.msg, "mine.json");
+        MT_CHECK_HAS(err.msg, bad[i].says);
+    }
+}
+
+/* A row of a known name takes its place, where rows that use it find the new one. */
+MT_TEST(a_known_name_is_replaced)
+{
+    static const char mine[] =
+        "{\"metrics\": [{\"name\": \"draft\", \"unit\": \"B\", \"says\": \"b\""
+        ", \"is\": \"2 * live\"}]}";
+    struct mt_metric_rules *all = NULL, *r = NULL;
+    int at;
+    MT_ASSERT(mt_metric_rules_load(&all, NULL, NULL, 0, NULL, NULL) == MT_OK);
+    MT_ASSERT(mt_metric_rules_load(&r, NULL, mine, sizeof mine - 1, "mine.json", NULL) == MT_OK);
+    MT_CHECK_EQ(mt_metric_rules_count(r), mt_metric_rules_count(all));
+    at = mt_metric_row_find(r, "draft", 5);
+    MT_CHECK_EQ(at, mt_metric_row_find(all, "draft", 5));
+    MT_CHECK(at >= 0 && mt_metric_row_at(r, (uint32_t)at)->how == MT_METRIC_IS);
+    mt_metric_rules_free(all);
+    mt_metric_rules_free(r);
+}
+
+MT_TEST(every_allocation_may_fail)
+{
+    size_t held = mt_mem_used();
+    bool whole = false;
+    for (uint64_t n = 1; !whole && n < 2000; n++) {
+        struct mt_metric_rules *r = NULL;
+        mt_mem_fail_after(n);
+        whole = mt_metric_rules_load(&r, NULL, MINE, strlen(MINE), "mine.json", NULL) == MT_OK;
+        mt_mem_fail_after(0);
+        mt_metric_rules_free(r);
+        MT_CHECK_EQ(mt_mem_used(), held);
+    }
+    MT_CHECK(whole);
+}
+
+MT_MAIN(MT_RUN(rows_of_an_overlay) MT_RUN(rows_of_a_traceback) MT_RUN(wrong_rows_are_refused)
+            MT_RUN(a_known_name_is_replaced) MT_RUN(every_allocation_may_fail))
