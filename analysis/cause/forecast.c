@@ -120,7 +120,7 @@ static int replace_text(char **out, const char *text)
 /* The cause in the words that end "Next to fail: training (backward), ...". */
 static void word_cause(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
 {
-    switch (c->kind) {
+    switch ((int)c->kind) {
     case MT_CAUSE_PENDING_FREES:
         (void)snprintf(
             s, cap,
@@ -145,12 +145,7 @@ static void word_cause(char *s, size_t cap, const struct mt_cause *c, const stru
         (void)snprintf(s, cap, "and %s more free, but in segments that live blocks hold",
                        MT_BYTES(c->pinned_free));
         break;
-    case MT_CAUSE_NONE:
-    case MT_CAUSE_CAPACITY:
-    case MT_CAUSE_FOREIGN:
-    case MT_CAUSE_LIMIT:
-    case MT_CAUSE_HOST:
-    case MT_CAUSE_COUNT:
+    default:
         (void)snprintf(s, cap, "%s of it %s", MT_BYTES(c->next.role_bytes),
                        mt_role_words((enum mt_role)c->next.role));
         break;

@@ -186,7 +186,7 @@ int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struc
     char s[TEXT] = "";
     if (c->sentence != NULL) /* mt_cause_next() has written that of a forecast */
         return 1;
-    switch (c->kind) {
+    switch ((int)c->kind) {
     case MT_CAUSE_NONE:
         if (m->oom != NULL)
             (void)snprintf(s, sizeof s, "The cause cannot be told: %.600s.",
@@ -223,7 +223,7 @@ int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struc
         (void)snprintf(s, sizeof s,
                        "Host memory: the pinned memory of the host ran out, not that of a GPU.");
         break;
-    case MT_CAUSE_COUNT: break;
+    default: break; /* a log's */
     }
     return keep_sentence(c, s);
 }

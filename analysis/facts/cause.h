@@ -23,10 +23,25 @@ enum mt_cause_kind {
     MT_CAUSE_FOREIGN,       /* other processes, NCCL, contexts */
     MT_CAUSE_LIMIT,         /* a limit below the card's size */
     MT_CAUSE_HOST,          /* host memory */
+    /* What only a log tells apart. */
+    MT_CAUSE_OUTSIDE, /* an allocation outside PyTorch failed: NCCL, an engine's own, cuBLAS */
+    /* the engine's share does not fit: too large at start, or too small for its KV cache */
+    MT_CAUSE_ENGINE_SHARE,
+    MT_CAUSE_SETTING, /* a setting that excludes another one */
+    MT_CAUSE_KILLED,  /* killed by somebody; memory is only the usual reason */
+    MT_CAUSE_UNKNOWN, /* GPU memory ran out; nothing decides */
     MT_CAUSE_COUNT
 };
-const char *mt_cause_id(enum mt_cause_kind k);    /* "giant_tensor" */
-const char *mt_cause_words(enum mt_cause_kind k); /* "one giant tensor" */
+/* "giant_tensor". What only a log tells apart has the id of the cause that it is a kind of: one of
+ * those above it. */
+const char *mt_cause_id(enum mt_cause_kind k);
+const char *mt_cause_words(enum mt_cause_kind k); /* "one giant tensor"; of the same cause */
+/* The cause that it is a kind of; the others are their own. */
+enum mt_cause_kind mt_cause_main(enum mt_cause_kind k);
+/* In the diagnosis of a log: its id ("other_processes") and headline ("Out of memory:
+ * fragmentation"). */
+const char *mt_cause_log_id(enum mt_cause_kind k);
+const char *mt_cause_log_words(enum mt_cause_kind k);
 
 /* A number that speaks for the cause. */
 struct mt_evidence {

@@ -28,19 +28,36 @@ const char *mt_birth_name(enum mt_birth b)
                                         : "ghost";
 }
 
+/* log_id and headline: where the diagnosis of a log can come to it. */
 static const struct {
-    const char *id, *words;
+    const char *id, *words, *log_id, *headline;
+    enum mt_cause_kind main;
 } causes[MT_CAUSE_COUNT] = {
-    [MT_CAUSE_NONE] = {"none", "no cause"},
-    [MT_CAUSE_CAPACITY] = {"capacity", "capacity"},
-    [MT_CAUSE_FRAGMENTATION] = {"fragmentation", "fragmentation"},
-    [MT_CAUSE_GIANT_TENSOR] = {"giant_tensor", "one giant tensor"},
-    [MT_CAUSE_STALE_ENGINE] = {"stale_engine", "memory of the other phase still held"},
-    [MT_CAUSE_LEAK] = {"leak", "memory left behind"},
-    [MT_CAUSE_PENDING_FREES] = {"pending_frees", "frees that wait for a stream"},
-    [MT_CAUSE_FOREIGN] = {"foreign", "memory outside this process's PyTorch"},
-    [MT_CAUSE_LIMIT] = {"limit", "a limit below the card's size"},
-    [MT_CAUSE_HOST] = {"host", "host memory"},
+#define CAUSE(kind, id, words, log_id, headline)                                                   \
+    [MT_CAUSE_##kind] = {id, words, log_id, headline, MT_CAUSE_##kind}
+#define OF_LOG(kind, main, id, headline)                                                           \
+    [MT_CAUSE_##kind] = {NULL, NULL, id, headline, MT_CAUSE_##main}
+    CAUSE(NONE, "none", "no cause", "none", "No failure in the log"),
+    CAUSE(CAPACITY, "capacity", "capacity", "capacity", "Out of memory: the device is full"),
+    CAUSE(FRAGMENTATION, "fragmentation", "fragmentation", "fragmentation",
+          "Out of memory: fragmentation"),
+    CAUSE(GIANT_TENSOR, "giant_tensor", "one giant tensor", NULL, NULL),
+    CAUSE(STALE_ENGINE, "stale_engine", "memory of the other phase still held", NULL, NULL),
+    CAUSE(LEAK, "leak", "memory left behind", NULL, NULL),
+    CAUSE(PENDING_FREES, "pending_frees", "frees that wait for a stream", NULL, NULL),
+    CAUSE(FOREIGN, "foreign", "memory outside this process's PyTorch", "other_processes",
+          "Out of memory: other processes hold the device"),
+    CAUSE(LIMIT, "limit", "a limit below the card's size", "limit",
+          "Out of memory, though more was free"),
+    CAUSE(HOST, "host", "host memory", "host", "Out of host memory"),
+    OF_LOG(OUTSIDE, FOREIGN, "outside_torch", "Out of memory outside PyTorch"),
+    OF_LOG(ENGINE_SHARE, CAPACITY, "engine_share", "The inference engine's share does not fit"),
+    OF_LOG(SETTING, NONE, "setting", "Two settings exclude each other"),
+    OF_LOG(KILLED, HOST, "killed", "Killed; the log does not say why"),
+    OF_LOG(UNKNOWN, NONE, "unknown", "Out of memory"),
 };
-const char *mt_cause_id(enum mt_cause_kind k) { return causes[k].id; }
-const char *mt_cause_words(enum mt_cause_kind k) { return causes[k].words; }
+enum mt_cause_kind mt_cause_main(enum mt_cause_kind k) { return causes[k].main; }
+const char *mt_cause_id(enum mt_cause_kind k) { return causes[causes[k].main].id; }
+const char *mt_cause_words(enum mt_cause_kind k) { return causes[causes[k].main].words; }
+const char *mt_cause_log_id(enum mt_cause_kind k) { return causes[k].log_id; }
+const char *mt_cause_log_words(enum mt_cause_kind k) { return causes[k].headline; }

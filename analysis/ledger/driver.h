@@ -231,7 +231,6 @@ struct mt_driver_process {
 /* The driver's name of a call that takes memory, as people look for it: "cuMemCreate". */
 const char *mt_driver_call_words(enum mt_wire_op op);
 
-enum mt_driver_verdict_kind { MT_DV_NONE, MT_DV_OOM, MT_DV_PEAK };
 struct mt_driverdiag {
     MT_VEC(const struct mt_trace *) drivers; /* traces with a driver model */
     MT_VEC(struct mt_ledger) ledgers;        /* one per GPU that was used, worst first */
@@ -242,9 +241,9 @@ struct mt_driverdiag {
     MT_VEC(struct mt_books_peak) books_peaks;
     /* those recorded, by driver and process; a process of two traces once */
     MT_VEC(struct mt_driver_process) processes;
-    uint64_t n_survived; /* of ooms: PyTorch's release-and-retry and the like */
-    enum mt_driver_verdict_kind kind;
-    /* index of the one the verdict speaks of, when kind is MT_DV_OOM */
+    uint64_t n_survived;       /* of ooms: PyTorch's release-and-retry and the like */
+    enum mt_verdict_kind kind; /* MT_V_OOM, MT_V_PEAK, or MT_V_EMPTY: nothing was recorded */
+    /* index of the one the verdict speaks of, when kind is MT_V_OOM */
     uint32_t oom;
     struct mt_driver_growth growth; /* before the failure `oom` */
     /* PyTorch's idle bytes on its GPU, by a snapshot of up to 30 s later; 0 = none, or no snapshot

@@ -435,18 +435,18 @@ int mt_driver_verdict(struct mt_books *b)
     struct mt_sentence s = {"", 0}, why = {"", 0};
     j->oom = choose_failure(j);
     if (j->oom != MT_NONE32) {
-        j->kind = MT_DV_OOM;
+        j->kind = MT_V_OOM;
         growth_before(b, &j->ooms.p[j->oom]);
         find_idle(j, &j->ooms.p[j->oom]);
         oom_sentence(b, &j->ooms.p[j->oom], &s);
         oom_because(b, &j->ooms.p[j->oom], &why);
     } else if (j->ledgers.n != 0 &&
                (j->ledgers.p[0].focus_named != 0 || j->ledgers.p[0].focus_used != 0)) {
-        j->kind = MT_DV_PEAK;
+        j->kind = MT_V_PEAK;
         find_growth(j, phase_at_focus(b, &j->ledgers.p[0]), 0, UINT64_MAX, NULL);
         peak_sentence(b, &s, &why);
     } else {
-        j->kind = MT_DV_NONE;
+        j->kind = MT_V_EMPTY;
         mt_words_add(&s, "No GPU memory was recorded: %u process%s, %u phase range%s.",
                      (unsigned)j->processes.n, j->processes.n == 1 ? "" : "es",
                      (unsigned)j->phases.n, j->phases.n == 1 ? "" : "s");

@@ -135,7 +135,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
     struct mt_advice_query q = {
         .rules = o->fixes, .fw = &fw, .phase = d->phase, .sub = d->sub, .conf = o->conf};
     bool ok;
-    if (o->fixes == NULL || d->cause == MT_LC_NONE || d->cause == MT_LC_SETTING ||
+    if (o->fixes == NULL || d->cause == MT_CAUSE_NONE || d->cause == MT_CAUSE_SETTING ||
         d->request == MT_LOG_EXA)
         return true; /* nothing to save; or no saving helps a size that was computed wrongly */
     if ((f->kind == MT_LOG_HOST_OOM && f->text[0] == 's') ||
@@ -156,7 +156,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
     q.of_log = true;
     q.one_moment = true;
     q.others_hold =
-        d->cause == MT_LC_FOREIGN && f->kind == MT_LOG_TORCH_OOM &&
+        d->cause == MT_CAUSE_FOREIGN && f->kind == MT_LOG_TORCH_OOM &&
         (!is_engines(r, f, place) ||
          d->phase == MT_PH_ROLLOUT_LOAD); /* weights are no matter of the engine's share */
     q.oom =
@@ -179,13 +179,13 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
     of_line(&q, &fw, f);
     q.arm = on_arm(logs);
     q.platform = f->platform == 0 && on_windows(place) ? 'W' : f->platform;
-    q.host_full = d->both || d->cause == MT_LC_HOST;
+    q.host_full = d->both || d->cause == MT_CAUSE_HOST;
     q.no_expandable = mt_logs_have(logs, MT_LOG_NO_EXPANDABLE);
-    q.fragmentation = d->cause == MT_LC_FRAGMENTATION || mt_logdiag_fits_joined(d);
-    q.host_memory = d->cause == MT_LC_HOST || d->cause == MT_LC_KILLED;
+    q.fragmentation = d->cause == MT_CAUSE_FRAGMENTATION || mt_logdiag_fits_joined(d);
+    q.host_memory = d->cause == MT_CAUSE_HOST || d->cause == MT_CAUSE_KILLED;
     ok = mt_advice_add(&q, list);
     /* a kill by Ray alone: memory is only one of the usual reasons */
-    for (uint32_t i = 0; d->cause == MT_LC_KILLED && strcmp(f->text, "Ray") == 0 && i < list->n;
+    for (uint32_t i = 0; d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0 && i < list->n;
          i++)
         list->p[i].is_top = false;
     /* what the phase has fits nothing that a log can tell: how to learn more */

@@ -9,7 +9,7 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
 {
     char a[32], b[32];
     switch ((int)d->cause) {
-    case MT_LC_FRAGMENTATION:
+    case MT_CAUSE_FRAGMENTATION:
         mt_words_add(t,
                      "PyTorch had reserved %s more than it used, and %s were asked for: there were "
                      "bytes enough%s, but not in one "
@@ -18,7 +18,7 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                      mt_words_bytes(a, d->unallocated), mt_words_bytes(b, d->request),
                      d->unallocated >= d->request ? "" : " together with what was free");
         break;
-    case MT_LC_FOREIGN:
+    case MT_CAUSE_FOREIGN:
         if (mt_log_or_zero(d->others) > mt_log_or_zero(mt_log_minus(d->request, d->free)))
             mt_words_add(t,
                          "Without the %s of %s the request would have fitted. An inference engine "
@@ -38,7 +38,7 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                     a, mt_log_minus(mt_log_minus(d->capacity, d->free),
                                     d->reserved != MT_LOG_NONE ? d->reserved : d->allocated)));
         break;
-    case MT_LC_LIMIT:
+    case MT_CAUSE_LIMIT:
         if (strcmp(f->text, "block") == 0)
             mt_words_add(t,
                          "The platform allocates no single block above %s (Intel's driver: "
@@ -57,7 +57,7 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                             "allocator refused, or somebody else gave "
                             "memory back between the failure and the message.");
         break;
-    case MT_LC_CAPACITY:
+    case MT_CAUSE_CAPACITY:
         if (f->platform == 'M')
             mt_words_add(
                 t, "Apple's GPU shares the host's memory, and PyTorch stops at a limit in it: "

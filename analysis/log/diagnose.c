@@ -5,33 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *mt_log_cause_name(enum mt_log_cause c)
-{
-    static const char *const names[MT_LC_COUNT] = {
-        "none",         "capacity", "fragmentation", "other_processes", "limit",  "outside_torch",
-        "engine_share", "setting",  "host",          "killed",          "unknown"};
-    return (unsigned)c < MT_LC_COUNT ? names[c] : "unknown";
-}
-
-const char *mt_log_cause_words(enum mt_log_cause c)
-{
-    switch ((int)c) {
-    case MT_LC_NONE: return "No failure in the log";
-    case MT_LC_CAPACITY: return "Out of memory: the device is full";
-    case MT_LC_FRAGMENTATION: return "Out of memory: fragmentation";
-    case MT_LC_FOREIGN: return "Out of memory: other processes hold the device";
-    case MT_LC_LIMIT: return "Out of memory, though more was free";
-    case MT_LC_OUTSIDE: return "Out of memory outside PyTorch";
-    case MT_LC_ENGINE_SHARE: return "The inference engine's share does not fit";
-    case MT_LC_SETTING: return "Two settings exclude each other";
-    case MT_LC_HOST: return "Out of host memory";
-    case MT_LC_KILLED: return "Killed; the log does not say why";
-    case MT_LC_UNKNOWN:
-    case MT_LC_COUNT: break;
-    }
-    return "Out of memory";
-}
-
 /* ---- numbers
  * ---------------------------------------------------------------------------------------------------------------------
  */
@@ -143,33 +116,33 @@ static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
              others = mt_log_or_zero(d->others);
     uint64_t elsewhere = held_elsewhere(d, f),
              lacks = d->request != MT_LOG_NONE && d->request > free ? d->request - free : 0;
-    d->cause = MT_LC_CAPACITY;
+    d->cause = MT_CAUSE_CAPACITY;
     d->confidence = d->unallocated != MT_LOG_NONE ? "high" : "medium";
     if (f->value[MT_LO_ALLOWED] != MT_LOG_NONE && strcmp(f->text, "block") == 0) {
-        d->cause = MT_LC_LIMIT;
+        d->cause = MT_CAUSE_LIMIT;
         d->confidence = "high";
     } else if (mt_logdiag_spilled(d)) {
         d->confidence = "medium"; /* of what is over, nothing is on the card to be packed better */
     } else if (f->platform == 'X' && too_large_a_block(d)) {
-        d->cause = MT_LC_LIMIT;
+        d->cause = MT_CAUSE_LIMIT;
         d->confidence = "medium";
     } else if (d->free == MT_LOG_NONE && no_room(d)) {
         d->confidence = "medium";
     } else if (d->request == MT_LOG_NONE || d->free == MT_LOG_NONE || d->request == MT_LOG_EXA) {
-        d->cause = MT_LC_UNKNOWN;
+        d->cause = MT_CAUSE_UNKNOWN;
         d->confidence = "low";
     } else if (free >= d->request && free - d->request >= MT_LOG_ROUNDED) {
-        d->cause = MT_LC_LIMIT;
+        d->cause = MT_CAUSE_LIMIT;
         d->confidence = d->allowed != MT_LOG_NONE ? "high" : "low";
     } else if (elsewhere >= d->capacity / 4 && elsewhere > 2 * cached && elsewhere > lacks) {
         /* Others hold a quarter of the card, twice what the cache could have given back, and more
          * than was lacking. Chosen by hand on public tickets. Of 799 reports on logs half of the
          * card changes 3, a third 1, an eighth none, a sixteenth 3; a factor of 1 instead of 2
          * none. */
-        d->cause = MT_LC_FOREIGN;
+        d->cause = MT_CAUSE_FOREIGN;
         d->confidence = d->others_named && others >= elsewhere / 2 ? "medium" : "low";
     } else if (cached >= d->request && !only_crumbs(d)) {
-        d->cause = MT_LC_FRAGMENTATION;
+        d->cause = MT_CAUSE_FRAGMENTATION;
         /* Bytes of private pools serve nobody else; the sentence does not say how much of the rest
          * lies in them. */
         d->confidence = cached / 2 >= d->request && cached >= d->reserved / 10 &&
@@ -177,7 +150,7 @@ static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
                             ? "high"
                             : "medium";
     } else if (others > lacks && d->capacity != MT_LOG_NONE && others >= d->capacity / 10) {
-        d->cause = MT_LC_FOREIGN;
+        d->cause = MT_CAUSE_FOREIGN;
         d->confidence = d->others_named ? "medium" : "low"; /* they may be of the same job */
     } else if (free + cached >= d->request && cached >= d->request / 10 && !only_crumbs(d)) {
         d->confidence = "medium"; /* in one piece they would just have sufficed */
@@ -197,37 +170,37 @@ static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const str
     case MT_LOG_SAVER_OOM:
     case MT_LOG_NPU_OOM:
     case MT_LOG_CUBLAS_OOM:
-        d->cause = MT_LC_OUTSIDE;
+        d->cause = MT_CAUSE_OUTSIDE;
         d->confidence = "medium";
         if (f->kind == MT_LOG_NCCL_OOM || f->kind == MT_LOG_NPU_OOM)
             d->request = f->value[0];
         break;
     case MT_LOG_VLLM_STARTUP:
-        d->cause = MT_LC_ENGINE_SHARE;
+        d->cause = MT_CAUSE_ENGINE_SHARE;
         d->free = f->value[0];
         d->capacity = f->value[1];
         d->request = f->value[3];
         break;
     case MT_LOG_VLLM_KV:
     case MT_LOG_VLLM_PROFILE:
-        d->cause = MT_LC_ENGINE_SHARE;
+        d->cause = MT_CAUSE_ENGINE_SHARE;
         d->confidence = "medium";
         break;
     case MT_LOG_VLLM_WARMUP:
     case MT_LOG_VLLM_NO_KV:
     case MT_LOG_SGLANG_KV_FULL:
-    case MT_LOG_SGLANG_NO_KV: d->cause = MT_LC_ENGINE_SHARE; break;
-    case MT_LOG_VLLM_MEASURE: d->cause = MT_LC_FOREIGN; break;
-    case MT_LOG_POOL_REFUSED: d->cause = MT_LC_SETTING; break;
+    case MT_LOG_SGLANG_NO_KV: d->cause = MT_CAUSE_ENGINE_SHARE; break;
+    case MT_LOG_VLLM_MEASURE: d->cause = MT_CAUSE_FOREIGN; break;
+    case MT_LOG_POOL_REFUSED: d->cause = MT_CAUSE_SETTING; break;
     case MT_LOG_RAY_KILL:
     case MT_LOG_KERNEL_KILL:
-    case MT_LOG_HOST_OOM: d->cause = MT_LC_HOST; break;
+    case MT_LOG_HOST_OOM: d->cause = MT_CAUSE_HOST; break;
     case MT_LOG_KILLED:
-        d->cause = MT_LC_KILLED;
+        d->cause = MT_CAUSE_KILLED;
         d->confidence = "low";
         break;
     default:
-        d->cause = MT_LC_UNKNOWN;
+        d->cause = MT_CAUSE_UNKNOWN;
         d->confidence = "low";
         d->request = f->value[0];
         break;

@@ -9,6 +9,7 @@
 #define MT_LOGDIAG_H
 
 #include "analysis/facts/analysis.h"
+#include "analysis/facts/cause.h"
 #include "parser/log/log.h"
 
 struct mt_log_file {
@@ -42,29 +43,9 @@ bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clas
 /* The framework of reinforcement learning whose files the lines name most often; -1 = none. */
 int mt_logs_framework(const struct mt_logs *l);
 
-enum mt_log_cause {
-    MT_LC_NONE,          /* no failure in the logs */
-    MT_LC_CAPACITY,      /* the card was full of what PyTorch used */
-    MT_LC_FRAGMENTATION, /* PyTorch held more unallocated bytes than were asked for */
-    MT_LC_FOREIGN,       /* without other processes it would have fitted */
-    MT_LC_LIMIT,         /* the card had room: a limit of this process refused */
-    /* an allocation outside PyTorch failed: NCCL, an engine's own allocator, cuBLAS */
-    MT_LC_OUTSIDE,
-    /* the inference engine's share does not fit: too large at start, or too small for its KV cache
-     */
-    MT_LC_ENGINE_SHARE,
-    MT_LC_SETTING, /* a setting that excludes another one */
-    MT_LC_HOST,    /* the host ran out of memory */
-    MT_LC_KILLED,  /* killed by somebody; memory is only the usual reason */
-    MT_LC_UNKNOWN, /* GPU memory ran out; the line has no numbers */
-    MT_LC_COUNT
-};
-const char *mt_log_cause_name(enum mt_log_cause c);  /* "fragmentation" */
-const char *mt_log_cause_words(enum mt_log_cause c); /* "Out of memory: fragmentation" */
-
 struct mt_logdiag {
-    enum mt_log_cause cause;
-    const char *confidence; /* "high", "medium", "low", "none" */
+    enum mt_cause_kind cause; /* NONE = no failure in the logs; UNKNOWN = no line has its numbers */
+    const char *confidence;   /* "high", "medium", "low", "none" */
     /* the line it is about; undefined when the cause is NONE and there is no fact */
     uint32_t file, fact;
     uint32_t other_file,

@@ -3,7 +3,7 @@
 
 bool mt_logdiag_fits_joined(const struct mt_logdiag *d)
 {
-    return d->cause == MT_LC_CAPACITY && d->request <= d->capacity && d->free != MT_LOG_NONE &&
+    return d->cause == MT_CAUSE_CAPACITY && d->request <= d->capacity && d->free != MT_LOG_NONE &&
            d->unallocated != MT_LOG_NONE && d->unallocated >= d->reserved / 30 &&
            d->unallocated < d->request && d->free + d->unallocated >= d->request;
 }

@@ -122,7 +122,7 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
 /* What does not fit before anything runs is no matter of batches. */
 static void say_set_up(struct mt_sentence *t, const struct mt_logdiag *d)
 {
-    if (d->cause != MT_LC_CAPACITY)
+    if (d->cause != MT_CAUSE_CAPACITY)
         return;
     if (d->phase == MT_PH_ROLLOUT_LOAD)
         mt_words_add(t,
@@ -181,7 +181,7 @@ static void say_gather(struct mt_sentence *t, const struct mt_log *log, const st
 static void say_host(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log *log)
 {
     char words[MT_FACT_WORDS];
-    if (d->cause != MT_LC_KILLED && d->cause != MT_LC_HOST)
+    if (d->cause != MT_CAUSE_KILLED && d->cause != MT_CAUSE_HOST)
         return;
     for (uint32_t i = d->fact; i-- > 0;) {
         const struct mt_log_fact *f = &log->facts.p[i];
@@ -229,7 +229,7 @@ static void say_other_memory(struct mt_sentence *t, const struct mt_logdiag *d,
     line = (unsigned long long)f->line;
     mt_log_fact_words(words, f);
     mt_words_add(t, "%s", t->n != 0 ? " " : "");
-    if (d->cause == MT_LC_HOST)
+    if (d->cause == MT_CAUSE_HOST)
         mt_words_add(t,
                      "GPU memory ran out as well, in line %llu: %s. What is taken back from the "
                      "host has to fit there: smaller "
@@ -364,7 +364,7 @@ bool mt_logdiag_say(struct mt_logdiag *d, const struct mt_logs *logs)
 {
     struct mt_sentence s = {.n = 0}, b = {.n = 0};
     const struct mt_log_fact *f;
-    if (d->cause == MT_LC_NONE) {
+    if (d->cause == MT_CAUSE_NONE) {
         say_no_failure(&s, &b, logs);
         return keep(&d->sentence, &s) && keep(&d->because, &b);
     }

@@ -3,7 +3,7 @@
 #include "analysis/run/advise_driver.h"
 
 #include "analysis/advice/advice.h"
-#include "analysis/run/cause_driver.h"
+#include "analysis/run/cause.h"
 #include "analysis/run/lint.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static void ask_for(struct mt_advice_query *q, const struct mt_driverdiag *j,
 {
     struct mt_cause_other cause;
     uint64_t largest;
-    mt_cause_of_job(&cause, j);
+    mt_cause_of_driver(&cause, j);
     q->of_log = true;
     q->oom = true;
     q->phase = o->phase;
@@ -52,7 +52,7 @@ enum mt_rc mt_driverdiag_advise(struct mt_advice_list *list, const struct mt_dri
 {
     struct mt_frameworks fw;
     struct mt_advice_query q = {.rules = rules, .fw = &fw, .conf = conf};
-    if (rules == NULL || j->kind != MT_DV_OOM)
+    if (rules == NULL || j->kind != MT_V_OOM)
         return MT_OK;
     memset(&fw, 0, sizeof fw);
     fw.rules = mt_fix_rules_frameworks(rules);

@@ -181,7 +181,7 @@ static enum mt_rc make_ledger(struct mt_diagnosis *d, struct mt_err *err)
 static uint32_t choose_primary(const struct mt_diagnosis *d,
                                const struct mt_analysis *const *analyses)
 {
-    const struct mt_driver_oom *o = d->driver != NULL && d->driver->kind == MT_DV_OOM
+    const struct mt_driver_oom *o = d->driver != NULL && d->driver->kind == MT_V_OOM
                                         ? &d->driver->ooms.p[d->driver->oom]
                                         : NULL;
     uint32_t best = mt_primary_rank(analyses, d->ranks.n);

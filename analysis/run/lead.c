@@ -24,8 +24,8 @@ static bool log_leads(const struct mt_diagnosis *d)
     if (d->ranks.n != 0 || d->logdiag == NULL)
         return false;
     return d->driver == NULL ||
-           (d->driver->kind != MT_DV_OOM &&
-            (d->logdiag->cause == MT_LC_HOST || d->logdiag->cause == MT_LC_KILLED));
+           (d->driver->kind != MT_V_OOM &&
+            (d->logdiag->cause == MT_CAUSE_HOST || d->logdiag->cause == MT_CAUSE_KILLED));
 }
 
 /* The snapshot's peak is none of the device: much of it was unmapped by then. */
@@ -47,9 +47,9 @@ static bool driver_leads(const struct mt_diagnosis *d, const struct mt_rank *k)
         return false;
     if (k == NULL)
         return true;
-    if (d->driver->kind == MT_DV_PEAK && !snapshot_failed && is_peak_of_books(d))
+    if (d->driver->kind == MT_V_PEAK && !snapshot_failed && is_peak_of_books(d))
         return true;
-    if (d->driver->kind != MT_DV_OOM)
+    if (d->driver->kind != MT_V_OOM)
         return false;
     if (!snapshot_failed)
         return true;
@@ -83,13 +83,13 @@ bool mt_diagnosis_failed(const struct mt_diagnosis *d)
 {
     const struct mt_rank *k = mt_diagnosis_rank(d);
     return (k != NULL && mt_verdict_is_oom(k->analysis->verdict.kind)) ||
-           (d->driver != NULL && d->driver->kind == MT_DV_OOM) ||
-           (d->logdiag != NULL && d->logdiag->cause != MT_LC_NONE);
+           (d->driver != NULL && d->driver->kind == MT_V_OOM) ||
+           (d->logdiag != NULL && d->logdiag->cause != MT_CAUSE_NONE);
 }
 
 bool mt_diagnosis_driver_advises(const struct mt_diagnosis *d)
 {
-    return mt_diagnosis_lead(d) == MT_LEAD_DRIVER && d->driver->kind == MT_DV_OOM &&
+    return mt_diagnosis_lead(d) == MT_LEAD_DRIVER && d->driver->kind == MT_V_OOM &&
            d->driver_advice.n != 0;
 }
 

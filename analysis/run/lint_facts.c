@@ -230,7 +230,7 @@ static void at_failure(const struct mt_lint_in *in, struct mt_lint_fact *out)
 
 static bool fragmentation_in_log(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
-    if (in->diag == NULL || in->diag->cause != MT_LC_FRAGMENTATION)
+    if (in->diag == NULL || in->diag->cause != MT_CAUSE_FRAGMENTATION)
         return false;
     at_failure(in, out);
     return true;

@@ -31,7 +31,7 @@ static void sentences(const struct mt_page *p, struct mt_out *o)
     const struct mt_driverdiag *j = p->r->diagnosis->driver;
     const struct mt_verdict *v = p->rank != NULL ? &p->rank->analysis->verdict : NULL;
     bool job = mt_diagnosis_lead(p->r->diagnosis) == MT_LEAD_DRIVER,
-         oom = job ? j->kind == MT_DV_OOM : v != NULL && mt_verdict_is_oom(v->kind);
+         oom = job ? j->kind == MT_V_OOM : v != NULL && mt_verdict_is_oom(v->kind);
     mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>",
             oom ? " oom" : "",
             job         ? mt_driver_kind_words(j)
@@ -53,9 +53,9 @@ static void log_sentences(const struct mt_report *r, struct mt_out *o)
 {
     const struct mt_logdiag *d = r->diagnosis->logdiag;
     const char *driver = mt_report_second(r);
-    bool oom = d->cause != MT_LC_NONE && d->cause != MT_LC_SETTING;
+    bool oom = d->cause != MT_CAUSE_NONE && d->cause != MT_CAUSE_SETTING;
     mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>",
-            oom ? " oom" : "", mt_log_cause_words(d->cause));
+            oom ? " oom" : "", mt_cause_log_words(d->cause));
     mt_h_words(o, d->sentence, 3000);
     mt_puts(o, "</h1>\n");
     paragraph(o, "", d->because);

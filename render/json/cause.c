@@ -3,7 +3,7 @@
 #include "render/json/impl.h"
 #include "analysis/audit/audit.h"
 #include "analysis/cause/cause.h"
-#include "analysis/run/cause_driver.h"
+#include "analysis/run/cause.h"
 #include "render/view/driver.h"
 
 static void number(struct mt_jsonw *w, const char *key, uint64_t v)
@@ -147,7 +147,7 @@ void mt_json_cause(struct mt_jsonw *w, const struct mt_report *r)
         mt_cause_of_log(&c, r->diagnosis->logdiag);
         other(w, &c);
     } else if (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER) {
-        mt_cause_of_job(&c, r->diagnosis->driver);
+        mt_cause_of_driver(&c, r->diagnosis->driver);
         other(w, &c);
     } else if (d != NULL) {
         cause(w, d->cause);

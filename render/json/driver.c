@@ -300,14 +300,12 @@ static void processes(struct mt_jsonw *w, const struct mt_driverdiag *j)
 
 void mt_json_driver(struct mt_jsonw *w, const struct mt_driverdiag *j)
 {
-    static const char *const kinds[] = {
-        [MT_DV_NONE] = "none", [MT_DV_OOM] = "oom", [MT_DV_PEAK] = "peak"};
     mt_jw_key(w, "job");
     mt_jw_open(w, '{');
-    mt_jw_ks(w, "kind", kinds[j->kind]);
+    mt_jw_ks(w, "kind", j->kind == MT_V_EMPTY ? "none" : mt_verdict_kind_name(j->kind));
     mt_jw_ks(w, "sentence", j->sentence);
     text(w, "because", j->because);
-    mt_jw_known(w, "failure", j->kind == MT_DV_OOM, j->oom);
+    mt_jw_known(w, "failure", j->kind == MT_V_OOM, j->oom);
     mt_jw_ku(w, "survived_failures", j->n_survived);
     text(w, "unrecorded", j->unrecorded);
     mt_jw_key(w, "ledgers");

@@ -67,11 +67,11 @@ static void state(struct mt_jsonw *w, const struct mt_state *s)
 static void job_verdict(struct mt_jsonw *w, const struct mt_report *r)
 {
     const struct mt_driverdiag *j = r->diagnosis->driver;
-    const struct mt_driver_oom *o = j->kind == MT_DV_OOM ? &j->ooms.p[j->oom] : NULL;
+    const struct mt_driver_oom *o = j->kind == MT_V_OOM ? &j->ooms.p[j->oom] : NULL;
     const struct mt_process *p =
         o != NULL ? &j->drivers.p[o->driver]->driver->processes.p[o->process] : NULL;
     const struct mt_meta *m = &j->drivers.p[o != NULL ? o->driver : 0]->meta;
-    mt_jw_ks(w, "kind", o != NULL ? "driver_oom" : j->kind == MT_DV_PEAK ? "driver_peak" : "empty");
+    mt_jw_ks(w, "kind", o != NULL ? "driver_oom" : j->kind == MT_V_PEAK ? "driver_peak" : "empty");
     phase(w, o != NULL ? o->phase : MT_PH_UNATTRIBUTED, o != NULL ? o->sub : MT_PH_NONE);
     mt_jw_ks(
         w, "confidence",
@@ -93,7 +93,7 @@ static void log_verdict(struct mt_jsonw *w, const struct mt_report *r)
 {
     const struct mt_logdiag *d = r->diagnosis->logdiag;
     const struct mt_log_file *file =
-        d->cause != MT_LC_NONE ? &r->diagnosis->logs->files.p[d->file] : NULL;
+        d->cause != MT_CAUSE_NONE ? &r->diagnosis->logs->files.p[d->file] : NULL;
     const struct mt_log_fact *f = file != NULL ? &file->log.facts.p[d->fact] : NULL;
     bool has_rank = f != NULL && f->rank >= 0, has_gpu = f != NULL && f->gpu >= 0;
     mt_jw_ks(w, "kind", file != NULL ? "log" : "empty");

@@ -73,11 +73,11 @@ static void diagnosis(struct mt_jsonw *w, const struct mt_report *r)
 {
     const struct mt_logdiag *d = r->diagnosis->logdiag;
     const struct mt_log_file *file = &r->diagnosis->logs->files.p[d->file];
-    bool has_line = d->cause != MT_LC_NONE;
+    bool has_line = d->cause != MT_CAUSE_NONE;
     const struct mt_log_fact *f = has_line ? &file->log.facts.p[d->fact] : NULL;
     mt_jw_key(w, "log_diagnosis");
     mt_jw_open(w, '{');
-    mt_jw_ks(w, "cause", mt_log_cause_name(d->cause));
+    mt_jw_ks(w, "cause", mt_cause_log_id(d->cause));
     mt_jw_ks(w, "confidence", d->confidence);
     mt_jw_ks(w, "sentence", d->sentence);
     mt_jw_ks(w, "because", d->because[0] != '\0' ? d->because : NULL);

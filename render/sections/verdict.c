@@ -23,7 +23,7 @@ void mt_section_headline(struct mt_sink *k, const struct mt_report *r)
     const struct mt_verdict *v = rank != NULL ? &rank->analysis->verdict : NULL;
     const char *second = mt_report_second(r), *cause = mt_report_cause_sentence(r);
     bool log = mt_diagnosis_lead(g) == MT_LEAD_LOG, driver = mt_diagnosis_lead(g) == MT_LEAD_DRIVER;
-    bool oom = driver ? g->driver->kind == MT_DV_OOM : d != NULL && d->ooms.n != 0;
+    bool oom = driver ? g->driver->kind == MT_V_OOM : d != NULL && d->ooms.n != 0;
     const char *because = log         ? g->logdiag->because
                           : driver    ? g->driver->because
                           : v != NULL ? v->because
@@ -31,7 +31,7 @@ void mt_section_headline(struct mt_sink *k, const struct mt_report *r)
     if (driver && v != NULL)
         second = v->sentence;
     mt_heading(k,
-               log   ? mt_log_cause_words(g->logdiag->cause)
+               log   ? mt_cause_log_words(g->logdiag->cause)
                : oom ? "OUT OF MEMORY"
                      : "Verdict",
                NULL);

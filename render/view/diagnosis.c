@@ -46,7 +46,7 @@ const struct mt_cause *mt_report_cause(const struct mt_report *r)
     const struct mt_cause *c = d != NULL ? d->cause : NULL;
     if (c == NULL || mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG ||
         (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER &&
-         r->diagnosis->driver->kind == MT_DV_OOM))
+         r->diagnosis->driver->kind == MT_V_OOM))
         return NULL;
     return (c->sentence != NULL && c->sentence[0] != '\0') || c->evidence.n != 0 ||
                    c->what_ifs.n != 0

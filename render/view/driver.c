@@ -9,14 +9,11 @@
 
 const char *mt_driver_kind_words(const struct mt_driverdiag *j)
 {
-    switch (j->kind) {
-    case MT_DV_OOM:
+    if (j->kind == MT_V_OOM)
         return j->ooms.p[j->oom].is_host ? "Out of pinned host memory, in a driver call"
                                          : "Out of memory, in a driver call";
-    case MT_DV_PEAK: return "No failure that the driver saw: its peak";
-    case MT_DV_NONE: return "No GPU memory was recorded";
-    }
-    return "";
+    return j->kind == MT_V_PEAK ? "No failure that the driver saw: its peak"
+                                : "No GPU memory was recorded";
 }
 
 char *mt_driver_who(char buf[MT_WHO], const struct mt_driverdiag *j, uint32_t driver,

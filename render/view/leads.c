@@ -8,7 +8,7 @@
 const char *mt_report_second(const struct mt_report *r)
 {
     return r->diagnosis->driver != NULL && mt_diagnosis_lead(r->diagnosis) != MT_LEAD_DRIVER &&
-                   r->diagnosis->driver->kind != MT_DV_NONE
+                   r->diagnosis->driver->kind != MT_V_EMPTY
                ? r->diagnosis->driver->sentence
                : NULL;
 }
@@ -41,7 +41,7 @@ const char *mt_report_no_first(const struct mt_report *r)
 const char *mt_report_log_second(const struct mt_report *r)
 {
     return r->diagnosis->logdiag != NULL && mt_diagnosis_lead(r->diagnosis) != MT_LEAD_LOG &&
-                   r->diagnosis->logdiag->cause != MT_LC_NONE
+                   r->diagnosis->logdiag->cause != MT_CAUSE_NONE
                ? r->diagnosis->logdiag->sentence
                : NULL;
 }

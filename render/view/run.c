@@ -68,7 +68,7 @@ char *mt_log_settles(const struct mt_report *r, char *buf, size_t cap)
     size_t n = 0;
     buf[0] = '\0';
     if (d == NULL || k == NULL || dev == NULL || d->request == MT_LOG_NONE ||
-        d->cause == MT_LC_NONE)
+        d->cause == MT_CAUSE_NONE)
         return buf;
     if (k->analysis->verdict.oom < dev->ooms.n) {
         bool same = about_same(dev->ooms.p[k->analysis->verdict.oom].request, d->request);

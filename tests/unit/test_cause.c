@@ -1,7 +1,7 @@
 /* The cause on traces small enough to check by hand: each kind, what it must not be, and the
  * counter-factuals in bytes. */
 #include "analysis/cause/cause.h"
-#include "analysis/run/cause_driver.h"
+#include "analysis/run/cause.h"
 #include "heap_make.h"
 
 static struct mt_rules rules;
@@ -833,19 +833,19 @@ MT_TEST(a_withheld_curve_has_no_cause)
 MT_TEST(from_a_log)
 {
     struct mt_logdiag d = {
-        .cause = MT_LC_FOREIGN, .confidence = "high", .request = GIB, .sentence = NULL};
+        .cause = MT_CAUSE_FOREIGN, .confidence = "high", .request = GIB, .sentence = NULL};
     struct mt_cause_other c;
     mt_cause_of_log(&c, &d);
     MT_CHECK_EQ(c.kind, MT_CAUSE_FOREIGN);
     MT_CHECK_EQ(c.conf, MT_CONF_MARKED);
     MT_CHECK_EQ(c.request, GIB);
-    d.cause = MT_LC_UNKNOWN;
+    d.cause = MT_CAUSE_UNKNOWN;
     d.request = MT_LOG_NONE;
     mt_cause_of_log(&c, &d);
     MT_CHECK_EQ(c.kind, MT_CAUSE_NONE);
     MT_CHECK(!c.known);
     MT_CHECK_EQ(c.request, 0);
-    d.cause = MT_LC_KILLED;
+    d.cause = MT_CAUSE_KILLED;
     d.confidence = "low";
     mt_cause_of_log(&c, &d);
     MT_CHECK_EQ(c.kind, MT_CAUSE_HOST);
@@ -856,31 +856,31 @@ MT_TEST(from_driver_calls)
 {
     struct mt_driver_oom o = {
         .request = 4 * GIB, .free = GIB, .who = MT_HOLD_TORCH, .phase = MT_PH_TRAIN_ACTOR};
-    struct mt_driverdiag j = {.kind = MT_DV_OOM, .sentence = NULL};
+    struct mt_driverdiag j = {.kind = MT_V_OOM, .sentence = NULL};
     struct mt_cause_other c;
     j.ooms.p = &o;
     j.ooms.n = 1;
     o.held[MT_HOLD_TORCH] = 60 * GIB;
-    mt_cause_of_job(&c, &j);
+    mt_cause_of_driver(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_CAPACITY);
     o.held[MT_HOLD_ENGINE] = 15 * GIB; /* mapped while the actor is updated */
-    mt_cause_of_job(&c, &j);
+    mt_cause_of_driver(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_STALE_ENGINE);
     o.phase = MT_PH_ROLLOUT_GENERATE;
-    mt_cause_of_job(&c, &j);
+    mt_cause_of_driver(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_CAPACITY);
     o.held[MT_HOLD_OTHER] = 12 * GIB;
-    mt_cause_of_job(&c, &j);
+    mt_cause_of_driver(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_FOREIGN);
     o.held[MT_HOLD_OTHER] = 0;
     o.who = MT_HOLD_NCCL;
-    mt_cause_of_job(&c, &j);
+    mt_cause_of_driver(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_FOREIGN);
     o.is_host = true;
-    mt_cause_of_job(&c, &j);
+    mt_cause_of_driver(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_HOST);
-    j.kind = MT_DV_PEAK;
-    mt_cause_of_job(&c, &j);
+    j.kind = MT_V_PEAK;
+    mt_cause_of_driver(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_NONE);
     MT_CHECK(c.known);
 }
@@ -894,21 +894,21 @@ MT_TEST(from_what_was_there_before)
                               .who = MT_HOLD_ENGINE,
                               .phase = MT_PH_ROLLOUT_WAKE_SLEEP,
                               .in_wake = true};
-    struct mt_driverdiag j = {.kind = MT_DV_OOM, .idle = 33 * GIB};
+    struct mt_driverdiag j = {.kind = MT_V_OOM, .idle = 33 * GIB};
     struct mt_cause_other c;
     j.ooms.p = &o;
     j.ooms.n = 1;
     o.held[MT_HOLD_TORCH] = 45 * GIB;
     o.held[MT_HOLD_ENGINE] = 30 * GIB;
-    mt_cause_of_job(&c, &j);
+    mt_cause_of_driver(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_STALE_ENGINE);
     MT_CHECK_EQ(c.conf, MT_CONF_INFERRED);
     j.idle = GIB; /* next to nothing of what is held */
-    mt_cause_of_job(&c, &j);
+    mt_cause_of_driver(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_CAPACITY);
     j.idle = 33 * GIB;
     o.request = 40 * GIB; /* it would not have done */
-    mt_cause_of_job(&c, &j);
+    mt_cause_of_driver(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_CAPACITY);
     o.who = MT_HOLD_TORCH;
     o.request = 6 * GIB;
@@ -918,11 +918,11 @@ MT_TEST(from_what_was_there_before)
     j.idle = 0;
     j.growth = (struct mt_driver_growth){
         .who = MT_HOLD_TORCH, .n = 3, .first = 36 * GIB, .last = 39 * GIB};
-    mt_cause_of_job(&c, &j);
+    mt_cause_of_driver(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_LEAK);
     MT_CHECK_EQ(c.conf, MT_CONF_INFERRED);
     o.request = 8 * GIB; /* without the growth it would have failed as well */
-    mt_cause_of_job(&c, &j);
+    mt_cause_of_driver(&c, &j);
     MT_CHECK_EQ(c.kind, MT_CAUSE_CAPACITY);
 }
 

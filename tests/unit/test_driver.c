@@ -113,7 +113,7 @@ MT_TEST(owners_and_frees)
     MT_CHECK_EQ(j->processes.p[0].n_unmatched_frees, 1);
     MT_CHECK_EQ(j->processes.p[0].n_lost_frees, 1);
     MT_CHECK_EQ(j->processes.p[0].n_failed, 1);
-    MT_CHECK_EQ(j->kind, MT_DV_PEAK);
+    MT_CHECK_EQ(j->kind, MT_V_PEAK);
     MT_CHECK_STR(j->ledgers.p[0].name, "GPU 0 of node1 (NVIDIA H100, 80.00 GiB)");
     mt_driverdiag_free(j);
     mt_trace_free(t);
@@ -303,7 +303,7 @@ MT_TEST(failures_and_the_sentence)
     MT_ASSERT(j->ooms.n == 2);
     MT_CHECK(j->ooms.p[0].survived);
     MT_CHECK_EQ(j->n_survived, 1);
-    MT_CHECK_EQ(j->kind, MT_DV_OOM);
+    MT_CHECK_EQ(j->kind, MT_V_OOM);
     MT_CHECK_EQ(j->oom, 1);
     o = &j->ooms.p[1];
     MT_CHECK(o->is_fatal && !o->survived && !o->in_wake);
@@ -416,7 +416,7 @@ MT_TEST(ended_well)
             j = make(t);
             MT_ASSERT(j != NULL && j->ooms.n == 1);
             MT_CHECK_EQ(j->ooms.p[0].survived, status == 0 && went_on != 0);
-            MT_CHECK_EQ(j->kind == MT_DV_OOM, status != 0 || went_on == 0);
+            MT_CHECK_EQ(j->kind == MT_V_OOM, status != 0 || went_on == 0);
             mt_driverdiag_free(j);
             mt_trace_free(t);
         }
@@ -561,7 +561,7 @@ MT_TEST(growth_by_steps)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct mt_trace *t;
         struct mt_driverdiag *j = steps(cases[i].keeps, cases[i].n, cases[i].gives_back, &t);
-        MT_ASSERT(j != NULL && j->kind == MT_DV_OOM);
+        MT_ASSERT(j != NULL && j->kind == MT_V_OOM);
         check_sums(j);
         MT_CHECK_EQ(j->growth.n, cases[i].found);
         if (i == 0) {
@@ -597,7 +597,7 @@ MT_TEST(growth_without_a_failure)
         }
         t = bd_done(&x);
         j = make(t);
-        MT_ASSERT(j != NULL && j->kind == MT_DV_PEAK);
+        MT_ASSERT(j != NULL && j->kind == MT_V_PEAK);
         check_sums(j);
         MT_CHECK_HAS(j->sentence, "No allocation failed");
         MT_CHECK_HAS(j->sentence, " during actor update: PyTorch holds 20.00 GiB, NCCL ");

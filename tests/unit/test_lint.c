@@ -277,7 +277,7 @@ MT_TEST(quiet)
                      "model.enable_gradient_checkpointing=True",
         VLLM_LINE "Sleep mode freed 60.00 GiB memory, 3.15 GiB memory is still in use.\n");
     MT_CHECK_EQ(lint->findings.n, 0);
-    MT_CHECK_EQ(diag->cause, MT_LC_NONE);
+    MT_CHECK_EQ(diag->cause, MT_CAUSE_NONE);
     MT_CHECK_EQ(advice.n, 0);
     done();
     run("", NULL);
@@ -301,49 +301,50 @@ MT_TEST(order_and_place)
  * ----------------------------------------------------------------------------------------------------------
  */
 
-static void cause(const char *log, enum mt_log_cause want, const char *confidence)
+static void cause(const char *log, enum mt_cause_kind want, const char *confidence)
 {
     run("", log);
-    MT_CHECK_STR(mt_log_cause_name(diag->cause), mt_log_cause_name(want));
+    MT_CHECK_STR(mt_cause_log_id(diag->cause), mt_cause_log_id(want));
     MT_CHECK_STR(diag->confidence, confidence);
     MT_CHECK(diag->sentence[0] != '\0');
 }
 
 MT_TEST(causes)
 {
-    cause(OOM_("12.00", "1.00", "0.10", ""), MT_LC_CAPACITY, "high");
+    cause(OOM_("12.00", "1.00", "0.10", ""), MT_CAUSE_CAPACITY, "high");
     done();
-    cause(OOM_("2.00", "1.00", "12.00", ""), MT_LC_FRAGMENTATION, "high");
+    cause(OOM_("2.00", "1.00", "12.00", ""), MT_CAUSE_FRAGMENTATION, "high");
     done();
-    cause(OOM_("2.00", "1.00", "2.50", ""), MT_LC_FRAGMENTATION, "medium");
+    cause(OOM_("2.00", "1.00", "2.50", ""), MT_CAUSE_FRAGMENTATION, "medium");
     done();
     /* the ends of many segments are no fragmentation, however small the request */
-    cause(OOM_("0.50", "0.10", "0.90", ""), MT_LC_FOREIGN, "low");
+    cause(OOM_("0.50", "0.10", "0.90", ""), MT_CAUSE_FOREIGN, "low");
     done();
-    cause(OOM_("2.00", "1.00", "1.20", ""), MT_LC_FOREIGN, "low"); /* by what remains of the card */
+    cause(OOM_("2.00", "1.00", "1.20", ""), MT_CAUSE_FOREIGN,
+          "low"); /* by what remains of the card */
     done();
-    cause(OOM_("2.00", "1.00", "0.10", "Process 7 has 9.00 GiB memory in use. "), MT_LC_FOREIGN,
+    cause(OOM_("2.00", "1.00", "0.10", "Process 7 has 9.00 GiB memory in use. "), MT_CAUSE_FOREIGN,
           "medium");
     done();
-    cause(OOM_("2.00", "4.00", "0.10", ""), MT_LC_LIMIT, "low");
+    cause(OOM_("2.00", "4.00", "0.10", ""), MT_CAUSE_LIMIT, "low");
     done();
-    cause("CUDA out of memory. Tried to allocate 2.00 GiB", MT_LC_UNKNOWN, "low");
+    cause("CUDA out of memory. Tried to allocate 2.00 GiB", MT_CAUSE_UNKNOWN, "low");
     done();
-    cause("Killed\n", MT_LC_KILLED, "low");
+    cause("Killed\n", MT_CAUSE_KILLED, "low");
     MT_CHECK(advice.n > 0);
     done();
-    cause("MemoryError\nKilled\n", MT_LC_HOST, "high");
+    cause("MemoryError\nKilled\n", MT_CAUSE_HOST, "high");
     done();
-    cause("Killed\nNCCL WARN Failed to CUDA calloc 8 bytes\n", MT_LC_OUTSIDE, "medium");
+    cause("Killed\nNCCL WARN Failed to CUDA calloc 8 bytes\n", MT_CAUSE_OUTSIDE, "medium");
     MT_CHECK_EQ(diag->request, 8);
     done();
-    cause("CUDA Error: out of memory at /x/cumem_allocator.cpp:62", MT_LC_OUTSIDE, "medium");
+    cause("CUDA Error: out of memory at /x/cumem_allocator.cpp:62", MT_CAUSE_OUTSIDE, "medium");
     MT_CHECK_EQ(diag->phase, MT_PH_ROLLOUT_WAKE_SLEEP);
     done();
     cause("RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
-          MT_LC_ENGINE_SHARE, "high");
+          MT_CAUSE_ENGINE_SHARE, "high");
     done();
-    cause("nothing\n", MT_LC_NONE, "none");
+    cause("nothing\n", MT_CAUSE_NONE, "none");
     done();
 }
 
@@ -397,7 +398,7 @@ MT_TEST(own_pid_is_hidden)
             "GiB is reserved by PyTorch but unallocated.");
     MT_CHECK_EQ(diag->this_process, (uint64_t)78 << 30);
     MT_CHECK_EQ(diag->others, (uint64_t)1 << 29);
-    MT_CHECK_STR(mt_log_cause_name(diag->cause), "capacity");
+    MT_CHECK_STR(mt_cause_log_id(diag->cause), "capacity");
     done();
 }
 

@@ -217,7 +217,7 @@ MT_TEST(a_peak_that_was_not_there)
         MT_CHECK_EQ(j->books_peaks.p[0].reserved, 62 * BD_GIB);
         MT_CHECK_EQ(j->books_peaks.p[0].unmapped, awake ? 0 : 12 * BD_GIB);
         MT_CHECK_EQ(mt_books_peak_counts(&j->books_peaks.p[0]), awake == 0);
-        MT_CHECK_EQ(j->kind, MT_DV_PEAK);
+        MT_CHECK_EQ(j->kind, MT_V_PEAK);
         MT_CHECK_HAS(j->sentence, "was fullest with");
         MT_CHECK_EQ(strstr(j->because, "PyTorch's books had 62.00 GiB reserved at their own peak, "
                                        "but the driver had unmapped 12.00 "

@@ -1,4 +1,4 @@
-/* run/cause_driver.h -- the same kinds of cause, read from a log or from a trace of driver calls,
+/* run/cause.h -- the same kinds of cause, read from a log or from a trace of driver calls,
  * which have sentences of their own. */
 #ifndef MT_CAUSE_OTHER_H
 #define MT_CAUSE_OTHER_H
@@ -16,6 +16,6 @@ struct mt_cause_other {
 };
 void mt_cause_of_log(struct mt_cause_other *out, const struct mt_logdiag *d);
 /* Bytes are those the driver's calls moved, so an engine that sleeps does not count as holding. */
-void mt_cause_of_job(struct mt_cause_other *out, const struct mt_driverdiag *j);
+void mt_cause_of_driver(struct mt_cause_other *out, const struct mt_driverdiag *j);
 
 #endif

@@ -1,31 +1,12 @@
-#include "analysis/run/cause_driver.h"
+#include "analysis/run/cause.h"
 
 #include <string.h>
-
-static enum mt_cause_kind of_log(enum mt_log_cause c)
-{
-    switch (c) {
-    case MT_LC_CAPACITY:
-    case MT_LC_ENGINE_SHARE: return MT_CAUSE_CAPACITY;
-    case MT_LC_FRAGMENTATION: return MT_CAUSE_FRAGMENTATION;
-    case MT_LC_FOREIGN:
-    case MT_LC_OUTSIDE: return MT_CAUSE_FOREIGN;
-    case MT_LC_LIMIT: return MT_CAUSE_LIMIT;
-    case MT_LC_HOST:
-    case MT_LC_KILLED: return MT_CAUSE_HOST;
-    case MT_LC_NONE:
-    case MT_LC_SETTING:
-    case MT_LC_UNKNOWN:
-    case MT_LC_COUNT: break;
-    }
-    return MT_CAUSE_NONE;
-}
 
 void mt_cause_of_log(struct mt_cause_other *out, const struct mt_logdiag *d)
 {
     memset(out, 0, sizeof *out);
-    out->kind = of_log(d->cause);
-    out->known = out->kind != MT_CAUSE_NONE || d->cause == MT_LC_NONE;
+    out->kind = mt_cause_main(d->cause);
+    out->known = out->kind != MT_CAUSE_NONE || d->cause == MT_CAUSE_NONE;
     out->conf = (uint8_t)(strcmp(d->confidence, "high") == 0     ? MT_CONF_MARKED
                           : strcmp(d->confidence, "medium") == 0 ? MT_CONF_INFERRED
                           : strcmp(d->confidence, "low") == 0    ? MT_CONF_LOW
@@ -41,9 +22,9 @@ static bool would_fit(const struct mt_driver_oom *o, uint64_t freed)
            freed >= o->request - (o->free < o->request ? o->free : o->request);
 }
 
-void mt_cause_of_job(struct mt_cause_other *out, const struct mt_driverdiag *j)
+void mt_cause_of_driver(struct mt_cause_other *out, const struct mt_driverdiag *j)
 {
-    const struct mt_driver_oom *o = j->kind == MT_DV_OOM ? &j->ooms.p[j->oom] : NULL;
+    const struct mt_driver_oom *o = j->kind == MT_V_OOM ? &j->ooms.p[j->oom] : NULL;
     uint64_t held = 0, outside;
     memset(out, 0, sizeof *out);
     out->known = true;
