@@ -21,7 +21,7 @@ struct walk {
 };
 
 static void add(int64_t *sum, uint64_t bytes) { *sum = (int64_t)((uint64_t)*sum + bytes); }
-static void take(int64_t *sum, uint64_t bytes) { *sum = (int64_t)((uint64_t)*sum - bytes); }
+static void subtract(int64_t *sum, uint64_t bytes) { *sum = (int64_t)((uint64_t)*sum - bytes); }
 static uint64_t at_least_0(int64_t v) { return v > 0 ? (uint64_t)v : 0; }
 
 static void apply(struct walk *k, const struct mt_roles *w, const struct mt_event *e, uint32_t i)
@@ -39,14 +39,14 @@ static void apply(struct walk *k, const struct mt_roles *w, const struct mt_even
             MT_NEVER) /* older than the trace: they stand in the order of their frees */
             role =
                 k->next_old < w->r->old.n ? w->old_role[k->next_old++] : (unsigned)MT_ROLE_UNKNOWN;
-        take(&k->role[role], e->size);
-        take(&k->live, e->size);
-        take(&k->pending, e->size);
+        subtract(&k->role[role], e->size);
+        subtract(&k->live, e->size);
+        subtract(&k->pending, e->size);
         break;
     case MT_ACT_SEGMENT_ALLOC:
     case MT_ACT_SEGMENT_MAP: add(&k->reserved, e->size); break;
     case MT_ACT_SEGMENT_FREE:
-    case MT_ACT_SEGMENT_UNMAP: take(&k->reserved, e->size); break;
+    case MT_ACT_SEGMENT_UNMAP: subtract(&k->reserved, e->size); break;
     case MT_ACT_OOM:
     case MT_ACT_OTHER:
     case MT_ACT_SNAPSHOT:
@@ -64,8 +64,8 @@ static void put_point(struct mt_export_point *p, const struct walk *k, uint64_t 
     p->reserved = at_least_0(k->reserved);
     for (int r = 0; r < MT_ROLE_COUNT; r++) {
         p->role[r] = at_least_0(k->role[r]);
-        if (k->role[r] < 0 && r != MT_ROLE_UNKNOWN) /* its frees were larger than its allocations:
-                                                       what is too much there was nobody's */
+        /* more of it was freed than allocated: the excess was counted as unknown */
+        if (k->role[r] < 0 && r != MT_ROLE_UNKNOWN)
             unknown = (int64_t)((uint64_t)unknown + (uint64_t)k->role[r]);
     }
     p->role[MT_ROLE_UNKNOWN] = at_least_0(unknown);
@@ -128,7 +128,7 @@ static int gather_curve(struct mt_export_track *t, const struct mt_roles *w,
     k.live = k.role[MT_ROLE_UNKNOWN] = r->start_live;
     for (uint32_t i = 0; i < r->old.n; i++) {
         add(&k.role[w->old_role[i]], r->old.p[i].size);
-        take(&k.role[MT_ROLE_UNKNOWN], r->old.p[i].size);
+        subtract(&k.role[MT_ROLE_UNKNOWN], r->old.p[i].size);
     }
     if (!new_point(t, &k, x0))
         return 0;
@@ -230,7 +230,7 @@ static uint64_t live_after(const struct mt_roles *w, uint64_t at)
         if (e->action == MT_ACT_ALLOC)
             add(&live, e->size);
         else if (e->action == MT_ACT_FREE_COMPLETED)
-            take(&live, e->size);
+            subtract(&live, e->size);
     }
     return at_least_0(live);
 }

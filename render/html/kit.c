@@ -264,6 +264,12 @@ void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, u
 
 void mt_h_table_end(struct mt_out *o) { mt_puts(o, "</tbody></table></div>\n"); }
 
+void mt_h_more(struct mt_out *o, uint32_t n)
+{
+    if (n != 0)
+        mt_putf(o, "<p class=\"note\">%" PRIu32 " more are in the JSON report.</p>\n", n);
+}
+
 void mt_h_choice(struct mt_out *o, const char *label, const char *name, const char *const *pairs)
 {
     mt_putf(o, "<span class=\"choice\" role=\"group\" aria-label=\"%s\">", label);

@@ -68,6 +68,8 @@ void mt_h_rows(struct mt_out *o, const struct mt_page *p,
  * column of numbers). */
 void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, unsigned n);
 void mt_h_table_end(struct mt_out *o);
+/* What a table had no room for, where that is not 0. */
+void mt_h_more(struct mt_out *o, uint32_t n);
 /* Inside a <template>, for the script: buttons of one name of which one is pressed, at first the
  * first. Values and words, then NULL. */
 void mt_h_choice(struct mt_out *o, const char *label, const char *name, const char *const *pairs);

@@ -74,9 +74,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         }
     }
     mt_h_table_end(o);
-    if (j->ooms.n > shown)
-        mt_putf(o, "<p class=\"note\">%u more are in the JSON report.</p>\n",
-                (unsigned)(j->ooms.n - shown));
+    mt_h_more(o, j->ooms.n > shown ? j->ooms.n - shown : 0);
 }
 
 const struct mt_panel mt_panel_failures = {"failures", "Failed driver calls", has, draw};

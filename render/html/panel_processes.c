@@ -20,9 +20,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_h_table(o, "Processes", heads, sizeof heads / sizeof *heads);
     mt_h_rows(o, p, mt_section_processes);
     mt_h_table_end(o);
-    if (j->processes.n > MT_SHOWN_PROCESSES)
-        mt_putf(o, "<p class=\"note\">%u more are in the JSON report.</p>\n",
-                (unsigned)(j->processes.n - MT_SHOWN_PROCESSES));
+    mt_h_more(o, j->processes.n > MT_SHOWN_PROCESSES ? j->processes.n - MT_SHOWN_PROCESSES : 0);
 }
 
 const struct mt_panel mt_panel_processes = {"processes", "Processes", has, draw};

@@ -60,9 +60,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
                               : "<p class=\"note\"><strong>These figures do not add "
                                 "up.</strong></p>\n");
     }
-    if (j->reconciled.n > SHOWN)
-        mt_putf(o, "<p class=\"note\">%u more are in the JSON report.</p>\n",
-                (unsigned)(j->reconciled.n - SHOWN));
+    mt_h_more(o, j->reconciled.n > SHOWN ? j->reconciled.n - SHOWN : 0);
 }
 
 const struct mt_panel mt_panel_reconcile = {

@@ -39,9 +39,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_puts(o, "</tr>\n");
     }
     mt_h_table_end(o);
-    if (j->sleeps.n > SHOWN)
-        mt_putf(o, "<p class=\"note\">%u more are in the JSON report.</p>\n",
-                (unsigned)(j->sleeps.n - SHOWN));
+    mt_h_more(o, j->sleeps.n > SHOWN ? j->sleeps.n - SHOWN : 0);
 }
 
 const struct mt_panel mt_panel_sleep = {"sleep", "Sleep and wake", has, draw};

@@ -36,17 +36,17 @@ struct mt_curve {
     bool by_time;
 };
 
-/* Where the rows of a report go. */
+/* Where the rows of a report go: the format's printer. */
 struct mt_sink {
     struct mt_out *o;
     unsigned format; /* MT_IN_... */
     /* n cells in a form of the sink's format */
     void (*row)(struct mt_sink *k, const char *form, const char *const *cell, unsigned n);
-    void (*heading)(struct mt_sink *k, const char *words);
-    void (*end)(struct mt_sink *k); /* of a list or a table */
-    void (*curve)(struct mt_sink *k, const struct mt_curve *c);
+    void (*heading)(struct mt_sink *k, const char *words);      /* not called for HTML */
+    void (*end)(struct mt_sink *k);                             /* of a list or a table */
+    void (*curve)(struct mt_sink *k, const struct mt_curve *c); /* NULL = cannot draw */
 };
-/* All sections of the report that the sink's format has. */
+/* All sections that the sink's format has, in their order. Errors are those of k->o. */
 void mt_sections(struct mt_sink *k, const struct mt_report *r);
 enum { MT_SHOWN_PROCESSES = 128, MT_SHOWN_LOG = 200 }; /* in a page */
 /* One of them: the page's panels stand in their own order. */

@@ -1,7 +1,7 @@
-/* view/diagnosis.h -- what every renderer says of the diagnosis in the same way: roles, causes,
- * savings, occurrences, steps. */
-#ifndef MT_DIAG_VIEW_H
-#define MT_DIAG_VIEW_H
+/* view/diagnosis.h -- what every renderer says of one device's diagnosis in the same way: savings,
+ * cause, roles, occurrences, steps. */
+#ifndef MT_VIEW_DIAGNOSIS_H
+#define MT_VIEW_DIAGNOSIS_H
 
 #include "analysis/audit/audit.h"
 #include "analysis/cause/cause.h"

@@ -1,14 +1,14 @@
-/* view/driver.h -- what every renderer says of a job in the same way: which
- * verdict leads, names of processes, what limits the trust. */
-#ifndef MT_DRIVERDIAG_VIEW_H
-#define MT_DRIVERDIAG_VIEW_H
+/* view/driver.h -- what every renderer says of the driver's recording in the same way: names of
+ * processes and holders, phases of the job, what limits the trust. */
+#ifndef MT_VIEW_DRIVER_H
+#define MT_VIEW_DRIVER_H
 
 #include "render/view/rows.h"
 
 #define MT_WHO 256
 
-/* The driver's sentence beside a snapshot's headline; NULL when it leads or
- * there is none. */
+/* The driver's sentence beside a headline that comes from elsewhere; NULL when the driver has the
+ * headline, or saw nothing. */
 const char *mt_report_second(const struct mt_report *r);
 const char *mt_driver_kind_words(
     const struct mt_driverdiag *j); /* "Out of memory in a driver call" */
@@ -26,7 +26,7 @@ char *mt_driver_moment(char buf[40], const struct mt_driverdiag *j, uint64_t tim
 char *mt_driver_end(char buf[64], const struct mt_process *p);
 /* " went to sleep", " woke", " mapped" the first time. */
 const char *mt_driver_sleep_words(const struct mt_driverdiag *j, uint32_t sleep);
-/* What "at the OOM" or "at the peak" is for a ledger. */
+/* "at the failure" or "at the peak": the moment of a ledger's rows. */
 const char *mt_ledger_focus_words(const struct mt_ledger *l);
 
 /* One line for each phase of a job. */
@@ -39,15 +39,16 @@ struct mt_phase_sum {
  * phase that overlap, in several processes, are one. */
 unsigned mt_driver_phase_sums(const struct mt_driverdiag *j, struct mt_phase_sum out[MT_PH_COUNT]);
 
-/* Adds sentences about the recording; returns the new count. */
+/* Adds what limits the trust in the recording, one sentence each; returns the new count. */
 unsigned mt_driverdiag_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n,
                                unsigned max);
-/* The same of why snapshots are missing, as far as the recorder noted it; equal sentences of
- * several processes are one (torch_notes.c). */
+/* The same: why snapshots are missing, as far as the recorder noted it (torch_notes.c). Equal
+ * sentences of several processes become one. */
 unsigned mt_torch_caveats(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned n,
                           unsigned max);
 
 /* That the inputs are not of one job, and which belong together; or that the rank that failed is
  * not among them; NULL = nothing says so. */
 const char *mt_report_same_job(const struct mt_report *r);
+
 #endif

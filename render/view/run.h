@@ -1,6 +1,6 @@
 /* view/run.h -- what every renderer says of settings, logs and lint findings in the same way. */
-#ifndef MT_RUN_VIEW_H
-#define MT_RUN_VIEW_H
+#ifndef MT_VIEW_RUN_H
+#define MT_VIEW_RUN_H
 
 #include "render/view/view.h"
 
