@@ -436,9 +436,7 @@ static void weigh(const struct mt_device_analysis *d, struct mt_advice_query *q)
         else if (r->sub == MT_PH_FORWARD || r->sub == MT_PH_LOSS || r->sub == MT_PH_LOGITS ||
                  r->sub == MT_PH_RECOMPUTE)
             forward += r->at_focus, made += r->alloc_bytes;
-        trains = trains || mt_phase_is(r->phase, MT_TRAINS) || r->sub == MT_PH_BACKWARD ||
-                 r->sub == MT_PH_RECOMPUTE || r->sub == MT_PH_OPTIMIZER ||
-                 r->sub == MT_PH_OPTIM_STATE_INIT || r->sub == MT_PH_ZERO_GRAD;
+        trains = trains || mt_phase_is(r->phase, MT_TRAINS) || mt_phase_is(r->sub, MT_TRAINS);
     }
     q->gradients_dominate = backward > forward;
     /* A job that fails in its first forward has trained nothing yet. Only activations that went

@@ -106,8 +106,7 @@ static bool scales_with_tokens(const struct mt_moment *m)
     if (s == MT_PH_OPTIMIZER || s == MT_PH_OPTIM_STATE_INIT || s == MT_PH_GRAD_CLIP ||
         s == MT_PH_GRAD_REDUCE || s == MT_PH_FSDP_UNSHARD || s == MT_PH_COMM)
         return false;
-    return mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE) || p == MT_PH_ROLLOUT_GENERATE ||
-           p == MT_PH_ROLLOUT_PREFILL || p == MT_PH_INFER || p == MT_PH_REWARD || p == MT_PH_EVAL;
+    return p == MT_PH_EVAL || mt_phase_is(p, MT_NEEDS_NO_ENGINE | MT_FORWARD_ONLY | MT_GENERATES);
 }
 
 static int add_halved_temporaries(struct mt_cause *c, const struct mt_moment *m)

@@ -106,8 +106,7 @@ static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
     for (uint32_t i = 0; i < m->d->phases.n; i++) {
         const struct mt_phase_row *r = &m->d->phases.p[i];
         sleeps = sleeps || r->phase == MT_PH_ROLLOUT_WAKE_SLEEP;
-        trains = trains || r->sub == MT_PH_BACKWARD || r->sub == MT_PH_RECOMPUTE ||
-                 r->sub == MT_PH_OPTIMIZER || r->sub == MT_PH_OPTIM_STATE_INIT;
+        trains = trains || mt_phase_is(r->sub, MT_TRAINS);
     }
     yes(m, MT_METRIC_uses_fsdp1, (fw->parts & MT_PART_FSDP1) != 0);
     yes(m, MT_METRIC_uses_fsdp2, (fw->parts & MT_PART_FSDP2) != 0);
@@ -157,11 +156,10 @@ static void use_metrics(struct mt_metrics *m)
     const struct mt_role_facts *f = &m->d->roles;
     double engine =
         role(m, MT_ROLE_KV_CACHE) + role(m, MT_ROLE_ENGINE_WEIGHTS) + role(m, MT_ROLE_GRAPH_POOL);
-    double trainer =
-        role(m, MT_ROLE_OPTIM_STATE) + role(m, MT_ROLE_GRAD) + role(m, MT_ROLE_GRAD_REDUCE);
     double training = 0, rollout = 0, slope = 0, grown = 0, graphs = role(m, MT_ROLE_GRAPH_POOL),
            held, least;
     uint64_t segments, in_segments;
+    unsigned phase = in(m, MT_METRIC_in_training) ? MT_PH_TRAIN : m->phase;
     bool sure;
     struct mt_value bucket = asked(m, "weight_bucket");
     set(m, MT_METRIC_sync_tensor, mt_sync_tensor(m->d, bucket.known ? bucket.v : 0),
@@ -178,15 +176,13 @@ static void use_metrics(struct mt_metrics *m)
     set(m, MT_METRIC_gathered,
         role(m, MT_ROLE_UNSHARDED) - (double)f->pending_at_focus[MT_ROLE_UNSHARDED],
         MT_CONF_MARKED);
-    if (get(m, MT_METRIC_in_training) > 0)
-        set(m, MT_METRIC_useless, engine, MT_CONF_MARKED);
-    else if (get(m, MT_METRIC_in_rollout) > 0)
-        set(m, MT_METRIC_useless, trainer, MT_CONF_MARKED);
+    if (mt_phase_is(phase, MT_OF_ENGINE | MT_NEEDS_NO_ENGINE))
+        measured(m, MT_METRIC_useless, mt_useless(phase, f->at_focus));
     for (uint32_t i = 0; i < f->occurrences.n; i++) {
         const struct mt_occurrence *o = &f->occurrences.p[i];
         if (mt_phase_is(o->phase, MT_TRAINS) && (double)o->useless > training)
             training = (double)o->useless;
-        if (mt_phase_is(o->phase, MT_ROLLS_OUT) && (double)o->useless > rollout)
+        if (mt_phase_is(o->phase, MT_OF_ENGINE) && (double)o->useless > rollout)
             rollout = (double)o->useless;
     }
     for (uint32_t i = 0; i < f->occurrences.n; i++) {

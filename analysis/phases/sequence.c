@@ -121,8 +121,7 @@ static void wait(struct run *r, uint64_t i)
 
 static bool is_forward(uint8_t sub)
 {
-    return mt_phase_is(sub, MT_IN_FORWARD) || sub == MT_PH_FSDP_UNSHARD ||
-           sub == MT_PH_COMPILE_AUTOTUNE;
+    return mt_phase_is(sub, MT_IN_FORWARD) || sub == MT_PH_FSDP_UNSHARD;
 }
 
 static bool is_allocation(const struct mt_event *e)
@@ -220,11 +219,6 @@ static bool follow_run(struct run *r, uint64_t i, mt_stack_id stack,
     return after_root;
 }
 
-static bool is_backward(enum mt_phase sub)
-{
-    return sub == MT_PH_BACKWARD || sub == MT_PH_RECOMPUTE;
-}
-
 /* A loss is computed in evaluations too; with a backward pass in the same trace it is one of
  * training. That pass may have no frames, or only a recorded range. */
 static bool has_backward(struct run *r)
@@ -234,14 +228,15 @@ static bool has_backward(struct run *r)
         return r->has_backward != 0;
     r->has_backward = 0;
     for (uint32_t k = 0; r->has_backward == 0 && k < r->inner.v.n; k++)
-        r->has_backward = is_backward(mt_rule_phase(r->p->rules, r->inner.v.p[k].rule));
+        r->has_backward =
+            mt_phase_is(mt_rule_phase(r->p->rules, r->inner.v.p[k].rule), MT_IN_BACKWARD);
     for (uint64_t i = 0; r->has_backward == 0 && i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
         const struct mt_stack_verdict *v = mt_stack_verdict_of(r->p, e->stack);
         bool ends;
         if (is_allocation(e))
             r->has_backward = is_frameless_backward(&f, i, e->stack, v, &ends) || ends ||
-                              is_backward((enum mt_phase)v->sub);
+                              mt_phase_is(v->sub, MT_IN_BACKWARD);
     }
     return r->has_backward != 0;
 }

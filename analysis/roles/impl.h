@@ -114,7 +114,6 @@ int mt_steps_make(struct mt_rwork *k);
 int mt_occurrence_next(struct mt_rwork *k, uint32_t event,
                        unsigned phase); /* an allocation of another phase than the one before */
 void mt_occurrences_end(struct mt_rwork *k);
-uint64_t mt_useless(unsigned phase, const uint64_t roles[MT_ROLE_COUNT]);
 /* roles/sizes.c */
 void mt_vocab_see(struct mt_rwork *k, uint64_t size, bool by_frame);
 struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make);

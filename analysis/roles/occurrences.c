@@ -45,10 +45,11 @@ uint64_t mt_useless(unsigned phase, const uint64_t roles[MT_ROLE_COUNT])
 {
     uint64_t trainer =
         roles[MT_ROLE_GRAD] + roles[MT_ROLE_GRAD_REDUCE] + roles[MT_ROLE_OPTIM_STATE];
-    uint64_t engine = roles[MT_ROLE_KV_CACHE] + roles[MT_ROLE_GRAPH_POOL];
-    if (mt_phase_is(phase, MT_ROLLS_OUT))
+    uint64_t engine =
+        roles[MT_ROLE_KV_CACHE] + roles[MT_ROLE_ENGINE_WEIGHTS] + roles[MT_ROLE_GRAPH_POOL];
+    if (mt_phase_is(phase, MT_OF_ENGINE))
         return trainer;
-    if (mt_phase_is(phase, MT_SCORES))
-        return trainer + engine;
-    return mt_phase_is(phase, MT_TRAINS) ? engine : 0;
+    if (!mt_phase_is(phase, MT_NEEDS_NO_ENGINE))
+        return 0;
+    return mt_phase_is(phase, MT_TRAINS) ? engine : trainer + engine;
 }

@@ -45,4 +45,8 @@ uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live);
  * their capture ran on, blocks elsewhere. */
 uint64_t mt_graph_beside(const struct mt_device_analysis *d);
 
+/* Bytes, of these by role, that a phase never touches: the trainer's in the phases of an engine,
+ * the engine's in those that need none. 0 for a phase of neither kind. */
+uint64_t mt_useless(unsigned phase, const uint64_t roles[MT_ROLE_COUNT]);
+
 #endif

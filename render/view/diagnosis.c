@@ -384,10 +384,9 @@ char *mt_device_words(char *buf, size_t cap, const struct mt_device_analysis *d)
 
 const char *const mt_occ_note =
     "\"Left behind\" was allocated in the phase and still live at its end; \"of no use\" was live "
-    "at the peak though the phase "
-    "never touches its kind: optimizer state and gradients in a rollout, KV cache in training. Of "
-    "several times, the most. In "
-    "PyTorch's books: an engine that sleeps may have unmapped its part.";
+    "at the peak though the phase never touches its kind: optimizer state and gradients in a "
+    "rollout, KV cache and engine weights in training. Of several times, the most. In PyTorch's "
+    "books: an engine that sleeps may have unmapped its part.";
 
 const char *mt_forecast_sentence(const struct mt_device_analysis *d)
 {
