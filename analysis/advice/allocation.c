@@ -45,11 +45,18 @@ static bool named(const struct part *p, const char *name)
            memcmp(p->begin, name, n) == 0;
 }
 
-static bool is_engine(const struct part *p) { return named(p, "sglang") || named(p, "vllm"); }
+static bool is_engine(const struct mt_framework_rules *r, const struct part *p)
+{
+    for (int f = 1; f < mt_framework_count(r); f++)
+        if (mt_framework_at(r, f)->kind == MT_FWK_ENGINE && named(p, mt_framework_at(r, f)->id))
+            return true;
+    return false;
+}
 
 /* The part of the trainer or of the engine in a string that may hold both: the engine's has its
  * name, and of two parts one is the engine's. */
-static bool find_part(const char *text, bool engine, struct part *p)
+static bool find_part(const struct mt_framework_rules *r, const char *text, bool engine,
+                      struct part *p)
 {
     const char *plus = strchr(text, '+');
     struct part first, second;
@@ -57,12 +64,12 @@ static bool find_part(const char *text, bool engine, struct part *p)
         return false;
     if (plus == NULL) {
         *p = first;
-        return is_engine(&first) == engine;
+        return is_engine(r, &first) == engine;
     }
     if (!read_part(plus + 1, plus + 1 + strlen(plus + 1), &second) ||
-        is_engine(&first) == is_engine(&second))
+        is_engine(r, &first) == is_engine(r, &second))
         return false;
-    *p = is_engine(&first) == engine ? first : second;
+    *p = is_engine(r, &first) == engine ? first : second;
     return true;
 }
 
@@ -129,7 +136,8 @@ bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout 
             return false;
     }
     n = strlen(text);
-    if (n + 24 > cap || !find_part(text, strcmp(layout->setting, "rollout.backend") == 0, &p) ||
+    if (n + 24 > cap ||
+        !find_part(conf->rules, text, strcmp(layout->setting, "rollout.backend") == 0, &p) ||
         !may(&p, layout->names))
         return false;
     take = degree(&p, layout->take);

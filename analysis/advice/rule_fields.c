@@ -12,7 +12,7 @@
 
 enum mt_rc mt_fix_bad(const struct mt_fix_parse *p, const char *field, const char *fmt, ...)
 {
-    char text[384];
+    char text[700];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
@@ -125,13 +125,14 @@ enum mt_rc mt_fix_framework(const struct mt_fix_parse *p, const char *id, const 
                             uint64_t *bit)
 {
     int f = mt_framework_find(p->fw, id);
-    char name[64], ids[400];
+    char name[64], ids[560];
     if (f <= MT_FW_NONE)
-        return mt_fix_bad(p, field,
-                          "\"%s\" is not a framework, library or component; there are %s. A row in "
-                          "\"frameworks\" adds one",
-                          mt_printable(name, sizeof name, id, strlen(id)),
-                          mt_framework_ids(p->fw, false, ids, sizeof ids));
+        return mt_fix_bad(
+            p, field,
+            "\"%s\" is not a framework, library or component (a row in \"frameworks\" "
+            "adds one); there are %s",
+            mt_printable(name, sizeof name, id, strlen(id)),
+            mt_framework_ids(p->fw, false, ids, sizeof ids));
     *bit = MT_FW_BIT(f);
     return MT_OK;
 }

@@ -40,7 +40,7 @@ static enum mt_rc read_key(struct mt_runconf *rc, const cJSON *k, const char *fi
     const char *id = field(k, "framework");
     int framework = id != NULL ? framework_of(rc, id) : -1;
     struct mt_runconf_key *key = MT_VEC_PUSH(&rc->keys);
-    char ids[400], name[64], what[600];
+    char ids[560], name[64], what[700];
     const cJSON *v;
     if (key == NULL)
         return no_memory(err);
@@ -64,12 +64,11 @@ static enum mt_rc read_key(struct mt_runconf *rc, const cJSON *k, const char *fi
         return bad(err, file, logical, "a key needs the texts framework, key and source");
     if (framework >= 0)
         return MT_OK;
-    snprintf(
-        what, sizeof what,
-        "field \"framework\": \"%s\" is not a framework; there are %s. A row in \"frameworks\" "
-        "adds one",
-        mt_printable(name, sizeof name, id, strlen(id)),
-        mt_framework_ids(rc->rules, false, ids, sizeof ids));
+    snprintf(what, sizeof what,
+             "field \"framework\": \"%s\" is not a framework (a row in \"frameworks\" adds one); "
+             "there are %s",
+             mt_printable(name, sizeof name, id, strlen(id)),
+             mt_framework_ids(rc->rules, false, ids, sizeof ids));
     return bad(err, file, logical, what);
 }
 
