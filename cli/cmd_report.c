@@ -193,7 +193,8 @@ enum mt_exit mt_cmd_report(const struct mt_cli *c)
     if (status != MT_EXIT_OK)
         goto out;
     status = MT_EXIT_FAILED;
-    if (!mt_redact_open(&r.redact, c, r.rules.rules.frameworks) || !mt_run_inputs_load(&r.run, c, &r.rules) || !begin(&r))
+    if (!mt_redact_open(&r.redact, c, r.rules.rules.frameworks) ||
+        !mt_run_inputs_load(&r.run, c, &r.rules) || !begin(&r))
         goto out;
     if (!mt_redact_conf(r.redact, r.run.conf)) {
         mt_say("out of memory; raise --max-memory");

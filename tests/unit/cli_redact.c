@@ -222,7 +222,8 @@ MT_TEST(a_key_is_long_or_random)
     struct mt_err err = {0};
     MT_CHECK(strcmp(red(a, MT_AS_HOST, "node1.example.org"),
                     red(b, MT_AS_HOST, "node1.example.org")) != 0);
-    MT_CHECK_EQ(mt_redact_new(&c, mt_test_frameworks(), true, "fifteen bytes..", 15, &err), MT_EINPUT);
+    MT_CHECK_EQ(mt_redact_new(&c, mt_test_frameworks(), true, "fifteen bytes..", 15, &err),
+                MT_EINPUT);
     MT_CHECK(c == NULL);
     MT_CHECK_HAS(err.msg, "a key of 15 bytes can be found by trying; at least 16");
     mt_mem_fail_after(1);
