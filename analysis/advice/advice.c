@@ -97,7 +97,8 @@ static bool was_set(const struct mt_advice_query *q, const struct mt_fix_pair *s
     if (value == NULL)
         return false;
     if (n < 3 || s->b[0] != '*' || s->b[n - 1] != '*')
-        return q->of_log && mt_runconf_is_true(s->b) && mt_runconf_is_true(value);
+        return mt_metric_get(q->metrics, "recorded", 8).v <= 0 && mt_runconf_is_true(s->b) &&
+               mt_runconf_is_true(value);
     if (n - 2 >= sizeof part)
         return false;
     memcpy(part, s->b + 1, n - 2);
@@ -230,7 +231,7 @@ static bool applies(const struct pick *p, const struct mt_fix_rule *r)
 /* Its own conditions say whether it fits, line by line. */
 static bool judges_itself(const struct pick *p, const struct mt_fix_card *card)
 {
-    return p->q->metrics != NULL && card->when.e != NULL;
+    return mt_metrics_have_roles(p->q->metrics) && card->when.e != NULL;
 }
 
 static bool is_first(const struct mt_advice *a)
@@ -293,7 +294,7 @@ static void offer_column(struct pick *p, enum mt_fix_class class, mt_fw col)
 static void offer_row(struct pick *p, enum mt_fix_class class)
 {
     /* no trainer that would have settings for it */
-    bool engine_first = p->q->engine_failed && p->is_plain;
+    bool engine_first = p->is_plain && mt_metric_get(p->q->metrics, "engine_failed", 13).v > 0;
     if (!engine_first)
         offer_column(p, class, p->column);
     for (int f = 1; f < mt_framework_count(p->fw); f++)
@@ -344,6 +345,7 @@ static void offer_capture(struct pick *p)
 uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out)
 {
     enum mt_fix_class class = mt_advice_class(q);
+    bool with_bytes = mt_metrics_have_roles(q->metrics);
     struct pick p = {.q = q, .out = out};
     uint32_t n_first;
 
@@ -368,14 +370,14 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     /* With the bytes by role at hand, what holds memory decides rather than the place in the step.
      */
     p.classes = 1u << class;
-    if (q->metrics != NULL && (TRAINING_CLASSES & p.classes) != 0)
+    if (with_bytes && (TRAINING_CLASSES & p.classes) != 0)
         p.classes |= TRAINING_CLASSES;
-    if (q->metrics != NULL && class != MT_FIX_HOST_MEMORY)
+    if (with_bytes && class != MT_FIX_HOST_MEMORY)
         p.classes |= 1u << MT_FIX_NCCL | 1u << MT_FIX_CAPTURE | 1u << MT_FIX_FRAGMENTATION;
     n_first = p.n;
     offer_row(&p, class);
     offer_rest(&p, class);
-    if (q->metrics != NULL) {
+    if (with_bytes) {
         offer_capture(&p);
         mt_advice_rank(out, 0, n_first);
         mt_advice_rank(out, n_first, p.n);
@@ -476,12 +478,18 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
     q.leak = d->cause != NULL && d->cause->kind == MT_CAUSE_LEAK;
     q.others_hold = d->cause != NULL && d->cause->kind == MT_CAUSE_FOREIGN;
     q.host_memory = d->kind == MT_DEV_HOST;
-    q.arm = mt_metric_arm(a->trace);
     weigh(d, &q);
     if (mt_metrics_make(&metrics, a, d, mt_fix_rules_metrics(rules), conf) != MT_OK)
         goto out;
-    q.metrics = mt_metrics_have_roles(metrics) && !q.host_memory ? metrics : NULL;
-    if (mt_advice_add(&q, &a->advice) && (q.metrics == NULL || mt_advice_combine(a, metrics)))
+    if (!mt_metrics_have_roles(metrics) || q.host_memory) {
+        mt_metrics_free(metrics);
+        if (mt_metrics_told(&metrics, mt_fix_rules_metrics(rules), conf, a->trace, false) != MT_OK)
+            goto out;
+        mt_metrics_place(metrics, q.phase, q.sub);
+    }
+    q.metrics = metrics;
+    if (mt_advice_add(&q, &a->advice) &&
+        (!mt_metrics_have_roles(metrics) || mt_advice_combine(a, metrics)))
         rc = MT_OK;
 out:
     mt_metrics_free(metrics);

@@ -6,6 +6,7 @@
 #include "analysis/base/expr.h"
 #include "analysis/advice/rules.h"
 
+struct mt_metrics;
 struct mt_advice_query {
     const struct mt_fix_rules *rules;
     const struct mt_trace *trace; /* its settings and frames; NULL = unknown */
@@ -17,40 +18,7 @@ struct mt_advice_query {
     bool gradients_dominate;  /* more bytes born in the backward than in the forward */
     bool inference_only;      /* nothing in the trace is trained */
     bool host_memory;         /* the verdict is about pinned host memory */
-    bool arm;                 /* paths show a machine with ARM processors or NPUs */
-    bool one_moment; /* without metrics: of a log, in which nothing grows from step to step */
-    /* without metrics: 'H' = ROCm, 'N' = NPU, 'X' = Intel XPU, 'W' = Windows; 0 = CUDA on Linux, or
-     * not known */
-    char platform;
-    /* share of the card that was free when an engine refused to start; 0 = not known */
-    double startup_free;
-    /* phase and sub are those of a log's failure, or the driver's; trace is its traceback alone */
-    bool of_log;
-    bool oom;           /* with of_log: an allocation on the GPU failed, no check before it */
-    bool engine_failed; /* without metrics: the failure is an engine's own */
-    bool sleeps;        /* without metrics: the engine is put to sleep and woken */
-    bool host_full;     /* without metrics: the host ran out of memory too */
-    /* without metrics: PyTorch warns that expandable segments do not exist there */
-    bool no_expandable;
-    bool beyond_card; /* without metrics: the request alone is larger than the card */
-    /* without metrics: no packing of what PyTorch had reserved would have made room for the request
-     */
-    bool too_little;
-    uint64_t capacity,
-        /* without metrics: of the card, and on it what is not PyTorch's of this process; 0 = not
-           known */
-        foreign;
-    /* without metrics: the driver's books say who held the card, so what is 0 is none */
-    bool ledger;
-    uint64_t contexts; /* of them: contexts of processes that have nothing else on it */
-    uint64_t cached,
-        /* without metrics: free in PyTorch's segments, and in use there; cached 0 = neither is
-           known */
-        torch_used;
-    /* without metrics: the log says that the engine's share left nothing for its cache */
-    bool kv_refused;
-    struct mt_value current; /* without metrics: of the rule that is looked at */
-    /* with bytes by role; NULL = conditions are not looked at and nothing is computed */
+    /* of the snapshot, or what a log or a driver trace told (mt_metrics_told()) */
     struct mt_metrics *metrics;
     const struct mt_runconf *conf; /* NULL = not known */
 };

@@ -21,79 +21,20 @@ _Static_assert(MT_ROLE_COUNT < 27, "bits of roles and of other sources would mee
 
 static bool holds(struct mt_value v) { return v.known && v.v != 0; }
 
-/* Without the numbers of a trace: what the run's settings and its logs tell. */
-static struct mt_value without_trace(void *query, const char *name, size_t n)
-{
-    const struct mt_advice_query *q = query;
-    struct mt_value v;
-    int row;
-    const struct {
-        const char *name;
-        struct mt_value v;
-    } known[] = {
-        {"arm", {q->arm, true, MT_CONF_MARKED}},
-        {"windows", {q->platform == 'W', true, MT_CONF_MARKED}},
-        {"npu", {q->platform == 'N', true, MT_CONF_MARKED}},
-        {"hip", {q->platform == 'H', true, MT_CONF_MARKED}},
-        {"xpu", {q->platform == 'X', true, MT_CONF_MARKED}},
-        {"recorded", {q->trace != NULL && !q->of_log, true, MT_CONF_MARKED}},
-        {"oom", {q->oom, q->of_log, MT_CONF_MARKED}},
-        {"sleeps", {1, q->sleeps, MT_CONF_MARKED}},
-        {"in_load",
-         {q->phase == MT_PH_ROLLOUT_LOAD, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
-        {"too_little", {q->too_little, true, MT_CONF_MARKED}},
-        {"fragmented", {0, q->too_little, MT_CONF_MARKED}},
-        {"in_save",
-         {q->phase == MT_PH_CKPT_SAVE, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
-        {"in_resume",
-         {q->phase == MT_PH_CKPT_LOAD, q->phase != MT_PH_UNATTRIBUTED, MT_CONF_INFERRED}},
-        {"no_expandable", {q->no_expandable, q->of_log, MT_CONF_MARKED}},
-        {"host_full", {q->host_full, true, MT_CONF_MARKED}},
-        {"beyond_card", {q->beyond_card, true, MT_CONF_MARKED}},
-        {"engine_failed", {q->engine_failed, true, MT_CONF_MARKED}},
-        {"capacity", {(double)q->capacity, q->capacity != 0, MT_CONF_MARKED}},
-        {"reserved_free", {(double)q->cached, q->cached != 0, MT_CONF_INFERRED}},
-        {"live", {(double)q->torch_used, q->cached != 0, MT_CONF_INFERRED}},
-        {"foreign", {(double)q->foreign, q->foreign != 0, MT_CONF_MARKED}},
-        {"others", {(double)q->foreign, q->ledger, MT_CONF_MARKED}},
-        {"contexts", {(double)q->contexts, q->ledger, MT_CONF_MARKED}},
-        {"growth", {0, q->one_moment, MT_CONF_MARKED}},
-        {"startup_free", {q->startup_free, q->startup_free > 0, MT_CONF_MARKED}},
-        {"current", q->current},
-        {"kv_refused",
-         {q->kv_refused || (q->conf != NULL && q->conf->kv_refused), true, MT_CONF_MARKED}},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strlen(known[i].name) == n && memcmp(name, known[i].name, n) == 0)
-            return known[i].v;
-    }
-    row = mt_metric_row_find(mt_fix_rules_metrics(q->rules), name, n);
-    if (q->sleeps && n == 11 && memcmp(name, "engine_idle", n) == 0)
-        return (struct mt_value){0, true, MT_CONF_MARKED}; /* while it wakes it needs what it has */
-    if (row >= 0 && mt_metric_row_at(mt_fix_rules_metrics(q->rules), (uint32_t)row)->is != NULL)
-        return mt_metric_row_is(mt_metric_row_at(mt_fix_rules_metrics(q->rules), (uint32_t)row),
-                                without_trace, query);
-    v = mt_metric_of_run(q->conf, name, n);
-    if (!v.known && q->of_log)
-        v = mt_metric_of_stack(mt_fix_rules_metrics(q->rules), q->trace, name, n);
-    return v.known || !q->of_log ? v : mt_metric_of_place(name, n, q->phase, q->sub);
-}
+/* The bytes by role are at hand: savings are computed. */
+static bool computes(const struct mt_advice_query *q) { return mt_metrics_have_roles(q->metrics); }
 
 static struct mt_value ask(const struct mt_advice_query *q, const struct mt_fix_expr *e)
 {
-    struct mt_advice_query copy = *q;
-    if (e->e == NULL)
-        return (struct mt_value){0, false, MT_CONF_NONE};
-    return q->metrics != NULL ? mt_expr_eval(e->e, mt_metric_get, q->metrics)
-                              : mt_expr_eval(e->e, without_trace, &copy);
+    return e->e != NULL ? mt_expr_eval(e->e, mt_metric_get, q->metrics)
+                        : (struct mt_value){0, false, MT_CONF_NONE};
 }
 
-/* A condition. Without a trace most cannot be known: then only what is known not to hold keeps a
- * rule away. */
+/* A condition: mt_metrics_have_roles() says when one that is not known counts as held. */
 static bool may_hold(const struct mt_advice_query *q, const struct mt_fix_expr *e)
 {
     struct mt_value v = ask(q, e);
-    return e->e == NULL || (q->metrics != NULL ? holds(v) : !v.known || v.v != 0);
+    return e->e == NULL || (v.known ? v.v != 0 : !computes(q));
 }
 
 bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l)
@@ -177,8 +118,7 @@ static bool has_moved(const struct mt_advice_query *q, const struct mt_fix_line 
 }
 
 /* The first shown line with something to compute. */
-static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct mt_value current,
-                   struct mt_value *proposed)
+static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct mt_value *proposed)
 {
     for (uint32_t i = 0; i < a->card->n_set; i++) {
         const struct mt_fix_line *l = &a->card->set[i];
@@ -192,8 +132,6 @@ static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct 
         if ((a->lines >> i & 1) == 0 || (l->propose.e == NULL && !moved))
             continue;
         if (l->propose.e != NULL) {
-            if (q->metrics != NULL)
-                mt_metrics_rule(q->metrics, current, v);
             v = ask(q, &l->propose);
             v.known = v.known && v.v >= 0;
         }
@@ -368,11 +306,9 @@ static void find_saving(const struct mt_advice_query *q, struct mt_advice *a)
     }
 }
 
-int mt_advice_weigh(const struct mt_advice_query *query, struct mt_advice *a)
+static int weigh(const struct mt_advice_query *q, struct mt_advice *a)
 {
     struct mt_value none = {0, false, MT_CONF_NONE}, current = none, proposed = none, off;
-    struct mt_advice_query mine = *query;
-    const struct mt_advice_query *q = &mine;
     char name[80];
     int n;
 
@@ -383,10 +319,10 @@ int mt_advice_weigh(const struct mt_advice_query *query, struct mt_advice *a)
         if (n > 0 && (size_t)n < sizeof name)
             current = mt_metric_of_run(q->conf, name, (size_t)n);
     }
-    mine.current = current;
-    if (!propose(q, a, current, &proposed))
+    mt_metrics_rule(q->metrics, current, none);
+    if (!propose(q, a, &proposed))
         return -1;
-    if (q->metrics != NULL)
+    if (computes(q))
         mt_metrics_rule(q->metrics, current, proposed);
     off = ask(q, &a->card->unless);
     /* A default is no evidence against what the trace shows. */
@@ -398,11 +334,20 @@ int mt_advice_weigh(const struct mt_advice_query *query, struct mt_advice *a)
         current.v >= proposed.v && current.v <= proposed.v)
         return 0;
     be_cautious(q, a);
-    if (q->metrics == NULL)
+    if (!computes(q))
         return 1;
     find_saving(q, a);
     return !a->saving.known ||
            a->saving.bytes > bytes_of(mt_metric_get(q->metrics, "live", 4).v) / WORTH;
+}
+
+int mt_advice_weigh(const struct mt_advice_query *q, struct mt_advice *a)
+{
+    struct mt_value none = {0, false, MT_CONF_NONE};
+    int worth = weigh(q, a);
+    if (!computes(q))
+        mt_metrics_rule(q->metrics, none, none);
+    return worth;
 }
 
 /* ---- order ---- */

@@ -98,24 +98,63 @@ static bool is_engines(const struct mt_framework_rules *r, const struct mt_log_f
     return false;
 }
 
-/* What the line says of engine and share. */
-static void of_line(struct mt_advice_query *q, struct mt_frameworks *fw,
-                    const struct mt_log_fact *f)
+static void say(struct mt_metrics *m, enum mt_metric which, double v)
 {
-    if (fw->engine != MT_FW_NONE && fw->frames[fw->engine] == 0)
-        fw->frames[fw->engine] = 1;
-    q->kv_refused = f->kind == MT_LOG_VLLM_NO_KV || f->kind == MT_LOG_VLLM_KV ||
-                    f->kind == MT_LOG_VLLM_PROFILE || f->kind == MT_LOG_SGLANG_NO_KV ||
-                    f->kind == MT_LOG_SGLANG_KV_FULL;
-    if (f->kind == MT_LOG_VLLM_STARTUP && f->value[0] != MT_LOG_NONE &&
-        f->value[1] != MT_LOG_NONE && f->value[1] != 0)
-        q->startup_free = (double)f->value[0] / (double)f->value[1];
-    if (q->startup_free > 0)
-        q->foreign = f->value[1] - (f->value[0] < f->value[1]
-                                        ? f->value[0]
-                                        : f->value[1]); /* nothing of it is the engine's */
+    mt_metrics_set(m, which, v, MT_CONF_MARKED);
+}
+
+/* What the line says of an engine's share. */
+static void of_share(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_log_fact *f)
+{
+    uint64_t foreign = 0;
+    if (d->capacity != MT_LOG_NONE && d->free != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
+        d->capacity > d->free + d->reserved)
+        foreign = d->capacity - d->free - d->reserved;
+    if (f->kind == MT_LOG_VLLM_NO_KV || f->kind == MT_LOG_VLLM_KV ||
+        f->kind == MT_LOG_VLLM_PROFILE || f->kind == MT_LOG_SGLANG_NO_KV ||
+        f->kind == MT_LOG_SGLANG_KV_FULL)
+        say(m, MT_METRIC_kv_refused, 1);
+    if (f->kind == MT_LOG_VLLM_STARTUP && f->value[0] != MT_LOG_NONE && f->value[0] != 0 &&
+        f->value[1] != MT_LOG_NONE && f->value[1] != 0) {
+        say(m, MT_METRIC_startup_free, (double)f->value[0] / (double)f->value[1]);
+        /* nothing of it is the engine's */
+        foreign = f->value[1] - (f->value[0] < f->value[1] ? f->value[0] : f->value[1]);
+    }
     if (f->kind == MT_LOG_VLLM_MEASURE)
-        q->startup_free = 1; /* it was not refused for its share */
+        say(m, MT_METRIC_startup_free, 1); /* it was not refused for its share */
+    if (foreign != 0)
+        say(m, MT_METRIC_foreign, (double)foreign);
+}
+
+static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,
+                 const struct mt_log_fact *f, const struct mt_log_place *place)
+{
+    char platform = f->platform == 0 && on_windows(place) ? 'W' : f->platform;
+    bool asked = d->request != MT_LOG_NONE;
+    say(m, MT_METRIC_arm, on_arm(logs));
+    say(m, MT_METRIC_windows, platform == 'W');
+    say(m, MT_METRIC_npu, platform == 'N');
+    say(m, MT_METRIC_hip, platform == 'H');
+    say(m, MT_METRIC_xpu, platform == 'X');
+    say(m, MT_METRIC_oom,
+        f->kind == MT_LOG_TORCH_OOM ||
+            (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM));
+    say(m, MT_METRIC_growth, 0); /* a log shows one moment */
+    if (mt_logs_have(logs, MT_LOG_CUMEM_OOM) || mt_logs_have(logs, MT_LOG_SAVER_OOM) ||
+        mt_logs_have(logs, MT_LOG_SLEEP))
+        say(m, MT_METRIC_sleeps, 1);
+    if (d->capacity != MT_LOG_NONE && d->capacity != 0)
+        say(m, MT_METRIC_capacity, (double)d->capacity);
+    say(m, MT_METRIC_beyond_card, asked && d->capacity != MT_LOG_NONE && d->request > d->capacity);
+    /* no packing of what PyTorch had reserved would have made room */
+    if (asked && d->free != MT_LOG_NONE && d->unallocated != MT_LOG_NONE &&
+        d->free + d->unallocated < d->request) {
+        say(m, MT_METRIC_too_little, 1);
+        say(m, MT_METRIC_fragmented, 0);
+    }
+    of_share(m, d, f);
+    say(m, MT_METRIC_host_full, d->both || d->cause == MT_CAUSE_HOST);
+    say(m, MT_METRIC_no_expandable, mt_logs_have(logs, MT_LOG_NO_EXPANDABLE));
 }
 
 static bool has_top(const struct mt_advice_list *list)
@@ -153,34 +192,24 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
         if (mt_framework_at(r, fw.engine)->drives >> i & 1)
             fw.frames[i] = 0;
     of_paths(&fw, logs);
-    q.of_log = true;
-    q.one_moment = true;
+    if (fw.engine != MT_FW_NONE && fw.frames[fw.engine] == 0)
+        fw.frames[fw.engine] = 1;
+    if (mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), o->conf, q.trace, true) !=
+        MT_OK)
+        return false;
+    fill(q.metrics, d, logs, f, place);
     q.others_hold =
         d->cause == MT_CAUSE_FOREIGN && f->kind == MT_LOG_TORCH_OOM &&
         (!is_engines(r, f, place) ||
          d->phase == MT_PH_ROLLOUT_LOAD); /* weights are no matter of the engine's share */
-    q.oom =
-        f->kind == MT_LOG_TORCH_OOM || (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM);
-    q.engine_failed = f->kind != MT_LOG_VLLM_MEASURE && is_engines(r, f, place);
-    q.sleeps = mt_logs_have(logs, MT_LOG_CUMEM_OOM) || mt_logs_have(logs, MT_LOG_SAVER_OOM) ||
-               mt_logs_have(logs, MT_LOG_SLEEP);
-    if (q.engine_failed && q.phase == MT_PH_UNATTRIBUTED)
-        q.phase = MT_PH_ROLLOUT_GENERATE; /* where an engine is when nothing says otherwise */
+    if (f->kind != MT_LOG_VLLM_MEASURE && is_engines(r, f, place)) {
+        say(q.metrics, MT_METRIC_engine_failed, 1);
+        if (q.phase == MT_PH_UNATTRIBUTED)
+            q.phase = MT_PH_ROLLOUT_GENERATE; /* where an engine is when nothing says otherwise */
+    }
     if (f->kind == MT_LOG_SGLANG_KV_FULL)
         q.phase = MT_PH_ROLLOUT_KV_ALLOC; /* what makes the cache larger */
-    q.capacity = d->capacity != MT_LOG_NONE ? d->capacity : 0;
-    q.beyond_card =
-        d->request != MT_LOG_NONE && d->capacity != MT_LOG_NONE && d->request > d->capacity;
-    q.too_little = d->request != MT_LOG_NONE && d->free != MT_LOG_NONE &&
-                   d->unallocated != MT_LOG_NONE && d->free + d->unallocated < d->request;
-    if (d->capacity != MT_LOG_NONE && d->free != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
-        d->capacity > d->free + d->reserved)
-        q.foreign = d->capacity - d->free - d->reserved;
-    of_line(&q, &fw, f);
-    q.arm = on_arm(logs);
-    q.platform = f->platform == 0 && on_windows(place) ? 'W' : f->platform;
-    q.host_full = d->both || d->cause == MT_CAUSE_HOST;
-    q.no_expandable = mt_logs_have(logs, MT_LOG_NO_EXPANDABLE);
+    mt_metrics_place(q.metrics, q.phase, q.sub);
     q.fragmentation = d->cause == MT_CAUSE_FRAGMENTATION || mt_logdiag_fits_joined(d);
     q.host_memory = d->cause == MT_CAUSE_HOST || d->cause == MT_CAUSE_KILLED;
     ok = mt_advice_add(&q, list);
@@ -192,7 +221,9 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
     if (ok && !has_top(list) && !q.host_memory) {
         q.phase = MT_PH_UNATTRIBUTED;
         q.sub = MT_PH_NONE;
+        mt_metrics_place(q.metrics, q.phase, q.sub);
         ok = mt_advice_add(&q, list);
     }
+    mt_metrics_free(q.metrics);
     return ok;
 }

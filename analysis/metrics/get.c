@@ -18,9 +18,28 @@ static struct mt_value of_row(struct mt_metrics *m, uint32_t at)
     return slot->v;
 }
 
-struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
+/* What was told, what follows from it, settings, traceback and phase: the surest first. */
+static struct mt_value get_told(struct mt_metrics *m, const char *name, size_t n)
 {
-    struct mt_metrics *m = metrics;
+    int i = mt_metric_find(name, n), row = mt_metric_row_find(m->rules, name, n);
+    struct mt_value v;
+    if (i >= 0 && m->value[i].known)
+        return m->value[i];
+    /* an engine that sleeps needs what it has while it wakes */
+    if (in(m, MT_METRIC_sleeps) && n == 11 && memcmp(name, "engine_idle", n) == 0)
+        return (struct mt_value){0, true, MT_CONF_MARKED};
+    if (row >= 0 && mt_metric_row_at(m->rules, (uint32_t)row)->how == MT_METRIC_IS)
+        return of_row(m, (uint32_t)row);
+    v = mt_metric_of_run(m->conf, name, n);
+    if (!v.known && m->of_failure)
+        v = mt_metric_of_stack(m->rules, m->t, name, n);
+    if (!v.known && m->of_failure)
+        v = mt_metric_of_place(name, n, (enum mt_phase)m->phase, (enum mt_phase)m->sub);
+    return v;
+}
+
+static struct mt_value get_measured(struct mt_metrics *m, const char *name, size_t n)
+{
     const struct mt_role_facts *f = &m->d->roles;
     struct mt_value none = {0, false, MT_CONF_NONE}, run = mt_metric_of_run(m->conf, name, n);
     int i = mt_metric_find(name, n);
@@ -46,4 +65,10 @@ struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
     }
     i = mt_metric_row_find(m->rules, name, n);
     return i >= 0 ? of_row(m, (uint32_t)i) : none;
+}
+
+struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
+{
+    struct mt_metrics *m = metrics;
+    return m->d != NULL ? get_measured(m, name, n) : get_told(m, name, n);
 }

@@ -24,10 +24,12 @@ struct mt_metrics {
     const struct mt_metric_rules *rules;
     const struct mt_trace *t; /* NULL = not at hand */
     const struct mt_runconf *conf;
-    const struct mt_device_analysis *d;
+    const struct mt_device_analysis *d; /* NULL = its numbers were told */
     const struct mt_frameworks *fw;
     bool roles;
-    uint8_t phase; /* coarse, of the verdict */
+    bool of_failure; /* of mt_metrics_told(): d is NULL */
+    uint8_t phase;   /* coarse, of the verdict */
+    uint8_t sub;     /* of mt_metrics_told() */
     struct mt_value value[MT_METRIC_COUNT];
     struct mt_row_value row[]; /* by row of `rules` */
 };

@@ -27,8 +27,19 @@ struct mt_metrics;
 enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
                            const struct mt_device_analysis *d, const struct mt_metric_rules *rules,
                            const struct mt_runconf *conf);
+/* Numbers of which only those are known that mt_metrics_set() says: of a log, of a driver trace, of
+ * a snapshot without bytes by role. Machine and kind of failure are the usual ones until they are
+ * set; settings and the phase (mt_metrics_place()) tell what they can. t: a snapshot; of_failure: t
+ * is the traceback of a failure, or NULL, and the phase is that of the failure. */
+enum mt_rc mt_metrics_told(struct mt_metrics **out, const struct mt_metric_rules *rules,
+                           const struct mt_runconf *conf, const struct mt_trace *t,
+                           bool of_failure);
+void mt_metrics_set(struct mt_metrics *m, enum mt_metric which, double v, enum mt_conf conf);
+/* After mt_metrics_told(). */
+void mt_metrics_place(struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub);
 void mt_metrics_free(struct mt_metrics *m);
-/* Whether the bytes by role are there: without them hardly any rule has evidence. */
+/* Whether the bytes by role are there. With them a condition has to hold; without them hardly any
+ * can be known, and only what is known not to hold keeps a rule away. */
 bool mt_metrics_have_roles(const struct mt_metrics *m);
 /* Of the metric grown, what is of one role. */
 double mt_metrics_grown(const struct mt_metrics *m, enum mt_role role);

@@ -3,6 +3,7 @@
 #include "analysis/run/advise_driver.h"
 
 #include "analysis/advice/advice.h"
+#include "analysis/metrics/metrics.h"
 #include "analysis/run/cause.h"
 #include "analysis/run/lint.h"
 
@@ -16,32 +17,51 @@ static mt_fw engine_of(const struct mt_framework_rules *r, const struct mt_drive
                                                           : MT_FW_NONE;
 }
 
-static void ask_for(struct mt_advice_query *q, const struct mt_driverdiag *j,
-                    const struct mt_driver_oom *o)
+/* Phase and sub-phase whose remedies fit. */
+static void place(struct mt_advice_query *q, const struct mt_driver_oom *o)
 {
-    struct mt_cause_other cause;
-    uint64_t largest;
-    mt_cause_of_driver(&cause, j);
-    q->of_log = true;
-    q->oom = true;
     q->phase = o->phase;
     /* a collective is one whatever phase it serves */
     q->sub = o->who == MT_HOLD_NCCL ? MT_PH_COMM : o->sub;
     if (o->who == MT_HOLD_NCCL && mt_phase_is(o->phase, MT_OF_ENGINE))
         q->phase = MT_PH_UNATTRIBUTED;
-    q->engine_failed = o->who == MT_HOLD_ENGINE;
-    if (q->engine_failed && q->phase == MT_PH_UNATTRIBUTED)
+    if (o->who == MT_HOLD_ENGINE && q->phase == MT_PH_UNATTRIBUTED)
         q->phase = MT_PH_ROLLOUT_GENERATE;
+    mt_metrics_place(q->metrics, q->phase, q->sub);
+}
+
+/* What the driver's calls tell; where the GPU is known its books say who held it, so that nothing
+ * is a number too. */
+static void fill(struct mt_advice_query *q, const struct mt_driverdiag *j,
+                 const struct mt_driver_oom *o)
+{
+    const struct mt_ledger *l = o->ledger != MT_NONE32 ? &j->ledgers.p[o->ledger] : NULL;
+    struct mt_metrics *m = q->metrics;
+    struct mt_cause_other cause;
+    uint64_t foreign = o->held[MT_HOLD_OTHER], contexts = 0, largest,
+             torch = o->held[MT_HOLD_TORCH] > j->idle ? o->held[MT_HOLD_TORCH] - j->idle : 0;
+    mt_cause_of_driver(&cause, j);
+    if (l != NULL && mt_bare_contexts(l, &contexts, &largest) == 0)
+        contexts = 0;
+    mt_metrics_set(m, MT_METRIC_oom, 1, MT_CONF_MARKED);
+    mt_metrics_set(m, MT_METRIC_no_expandable, 0, MT_CONF_MARKED);
+    mt_metrics_set(m, MT_METRIC_engine_failed, o->who == MT_HOLD_ENGINE, MT_CONF_MARKED);
     for (uint32_t i = 0; i < j->sleeps.n; i++)
-        q->sleeps = q->sleeps || (j->sleeps.p[i].who == MT_HOLD_ENGINE && !j->sleeps.p[i].is_wake);
-    q->capacity = o->ledger != MT_NONE32 ? j->ledgers.p[o->ledger].capacity : 0;
-    q->cached = j->idle;
-    q->torch_used = o->held[MT_HOLD_TORCH] > j->idle ? o->held[MT_HOLD_TORCH] - j->idle : 0;
-    q->foreign = o->held[MT_HOLD_OTHER];
-    q->ledger = o->ledger != MT_NONE32;
-    if (q->ledger && mt_bare_contexts(&j->ledgers.p[o->ledger], &q->contexts, &largest) == 0)
-        q->contexts = 0;
-    q->others_hold = cause.kind == MT_CAUSE_FOREIGN && q->foreign + q->contexts >= FOREIGN_LEAST;
+        if (j->sleeps.p[i].who == MT_HOLD_ENGINE && !j->sleeps.p[i].is_wake)
+            mt_metrics_set(m, MT_METRIC_sleeps, 1, MT_CONF_MARKED);
+    if (l != NULL && l->capacity != 0)
+        mt_metrics_set(m, MT_METRIC_capacity, (double)l->capacity, MT_CONF_MARKED);
+    if (j->idle != 0) {
+        mt_metrics_set(m, MT_METRIC_reserved_free, (double)j->idle, MT_CONF_INFERRED);
+        mt_metrics_set(m, MT_METRIC_live, (double)torch, MT_CONF_INFERRED);
+    }
+    if (foreign != 0)
+        mt_metrics_set(m, MT_METRIC_foreign, (double)foreign, MT_CONF_MARKED);
+    if (l != NULL) {
+        mt_metrics_set(m, MT_METRIC_others, (double)foreign, MT_CONF_MARKED);
+        mt_metrics_set(m, MT_METRIC_contexts, (double)contexts, MT_CONF_MARKED);
+    }
+    q->others_hold = cause.kind == MT_CAUSE_FOREIGN && foreign + contexts >= FOREIGN_LEAST;
     q->leak = cause.kind == MT_CAUSE_LEAK;
     q->host_memory = o->is_host;
 }
@@ -52,6 +72,7 @@ enum mt_rc mt_driverdiag_advise(struct mt_advice_list *list, const struct mt_dri
 {
     struct mt_frameworks fw;
     struct mt_advice_query q = {.rules = rules, .fw = &fw, .conf = conf};
+    bool ok;
     if (rules == NULL || j->kind != MT_V_OOM)
         return MT_OK;
     memset(&fw, 0, sizeof fw);
@@ -60,7 +81,12 @@ enum mt_rc mt_driverdiag_advise(struct mt_advice_list *list, const struct mt_dri
     fw.engine = engine_of(fw.rules, &j->ooms.p[j->oom]);
     if (fw.engine != MT_FW_NONE)
         fw.frames[fw.engine] = 1;
-    ask_for(&q, j, &j->ooms.p[j->oom]);
-    return mt_advice_add(&q, list) ? MT_OK
-                                   : mt_fail(err, MT_ENOMEM, "out of memory while choosing advice");
+    ok = mt_metrics_told(&q.metrics, mt_fix_rules_metrics(rules), conf, NULL, true) == MT_OK;
+    if (ok) {
+        place(&q, &j->ooms.p[j->oom]);
+        fill(&q, j, &j->ooms.p[j->oom]);
+        ok = mt_advice_add(&q, list);
+    }
+    mt_metrics_free(q.metrics);
+    return ok ? MT_OK : mt_fail(err, MT_ENOMEM, "out of memory while choosing advice");
 }

@@ -1,5 +1,6 @@
 /* Advice: the right rules for a verdict, in the right order, and none that the trace rules out. */
 #include "analysis/advice/advice.h"
+#include "analysis/metrics/metrics.h"
 #include "parser/model/intern.h"
 #include "tests/unit/mt_test.h"
 #include "frameworks.h"
@@ -33,7 +34,10 @@ static uint32_t choose(const struct mt_fix_rules *r, const struct mt_trace *t, m
     q.gradients_dominate = (flags & GRADS) != 0;
     q.inference_only = (flags & INFER) != 0;
     q.host_memory = (flags & HOST) != 0;
+    MT_CHECK_EQ(mt_metrics_told(&q.metrics, mt_fix_rules_metrics(r), NULL, t, false), MT_OK);
+    mt_metrics_place(q.metrics, q.phase, q.sub);
     n = mt_advice_select(&q, out);
+    mt_metrics_free(q.metrics);
     for (uint32_t i = 0; n != UINT32_MAX && i < n;
          i++) /* which rules is what counts here, not their texts */
         mt_advice_done(&out[i]);

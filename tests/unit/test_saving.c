@@ -575,8 +575,12 @@ static uint32_t without_a_trace(struct bench *b, const struct mt_trace *t, enum 
                                 .trace = t};
     uint32_t n;
     q.host_memory = host;
-    q.arm = arm;
+    MT_CHECK_EQ(mt_metrics_told(&q.metrics, mt_fix_rules_metrics(b->rules), b->conf, t, false),
+                MT_OK);
+    mt_metrics_place(q.metrics, q.phase, q.sub);
+    mt_metrics_set(q.metrics, MT_METRIC_arm, arm, MT_CONF_MARKED);
     n = mt_advice_select(&q, out);
+    mt_metrics_free(q.metrics);
     for (uint32_t i = 0; n != UINT32_MAX && i < n; i++)
         mt_advice_done(&out[i]);
     return n;
