@@ -182,10 +182,8 @@ char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, const struct mt
             program);
     } else {
         SAY("no process loaded the recorder: none started CUDA (cuInit) or marked an NVTX range, "
-            "or it could not see the "
-            "library "
-            "(another container, another root, a setuid or static program, an environment made "
-            "anew)\n"
+            "or it could not see the library (another container, another root, a setuid or static "
+            "program, an environment made anew)\n"
             "'memtrace doctor' checks the machine; an application that runs on a GPU here should "
             "have left a trace\n");
     }

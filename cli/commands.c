@@ -35,18 +35,12 @@ const struct mt_command mt_commands[] = {
         .max_operands = INT_MAX,
         .summary = "say why memory ran out, and which settings to change",
         .text = "Reads memory snapshots of PyTorch's CUDA allocator, traces of 'memtrace capture', "
-                "and logs, and writes one "
-                "report: "
-                "which "
-                "rank and GPU ran out of memory (or came closest), in which phase of the job, "
-                "asking for how much, who held the "
-                "memory, whether it was fragmentation "
-                "or capacity, and which settings to change.\n\n"
+                "and logs, and writes one report: which rank and GPU ran out of memory (or came "
+                "closest), in which phase of the job, asking for how much, who held the memory, "
+                "whether it was fragmentation or capacity, and which settings to change.\n\n"
                 "Several inputs, an archive or a folder with several snapshots are the ranks of "
-                "one job. The rank stands in the "
-                "file name, as in rank3.pickle. The verdict speaks for the earliest out-of-memory, "
-                "else for the rank with the "
-                "highest peak.\n\n"
+                "one job. The rank stands in the file name, as in rank3.pickle. The verdict speaks "
+                "for the earliest out-of-memory, else for the rank with the highest peak.\n\n"
                 "From a damaged or truncated input everything before the damage is used; the "
                 "report says what is missing.",
         .examples = "a page beside the snapshot\n"
@@ -104,14 +98,9 @@ const struct mt_command mt_commands[] = {
         .max_operands = INT_MAX,
         .summary = "write the memory of a run for Perfetto, speedscope or flamegraph.pl",
         .text = "Writes what a snapshot or trace holds in a format of other viewers: the whole run "
-                "as a Chrome JSON trace "
-                "(counters of "
-                "live, "
-                "pending and reserved bytes and of every role, phases, steps, failed requests; a "
-                "process for each rank), or "
-                "the live "
-                "bytes by "
-                "stack at a moment. Their sum is the live bytes of that moment.\n\n"
+                "as a Chrome JSON trace (counters of live, pending and reserved bytes and of every "
+                "role, phases, steps, failed requests; a process for each rank), or the live bytes "
+                "by stack at a moment. Their sum is the live bytes of that moment.\n\n"
                 "Where the curve of a trace is withheld, the state at the dump is all that stacks "
                 "can be had of.",
         .examples = "the whole job, for ui.perfetto.dev\n"
@@ -163,19 +152,13 @@ const struct mt_command mt_commands[] = {
         .summary = "run a command and record what the GPU driver does in all its processes",
         .text =
             "Runs COMMAND with its own terminal, standard input and output, and records every "
-            "driver call that concerns GPU "
-            "memory, "
-            "NVTX ranges, samples of the GPU, and PyTorch's own memory history, in the command and "
-            "all processes that it "
-            "starts. "
-            "Nothing of the command has to be changed. At the end all of it is in one file, the "
-            "trace.\n\n"
+            "driver call that concerns GPU memory, NVTX ranges, samples of the GPU, and PyTorch's "
+            "own memory history, in the command and all processes that it starts. Nothing of the "
+            "command has to be changed. At the end all of it is in one file, the trace.\n\n"
             "The command's exit status is passed on, and so are signals. What memtrace itself says "
-            "goes to standard error, "
-            "before "
-            "the start and after the end. If memtrace is killed, or a process outlives the "
-            "command, the recording stays in the "
-            "spool folder that is printed at the start; 'memtrace collect' makes a trace of it.\n\n"
+            "goes to standard error, before the start and after the end. If memtrace is killed, or "
+            "a process outlives the command, the recording stays in the spool folder that is "
+            "printed at the start; 'memtrace collect' makes a trace of it.\n\n"
             "'memtrace doctor' checks beforehand whether this machine can record.",
         .examples = "a training job, and the report on it\n"
                     "memtrace capture -- torchrun --nproc-per-node 8 train.py\n"
@@ -193,11 +176,8 @@ const struct mt_command mt_commands[] = {
         .max_operands = 1,
         .summary = "make a trace of a recording that is still in its spool folder",
         .text = "Makes one trace of what the processes of a recording left in DIR, the spool "
-                "folder that 'memtrace capture' "
-                "printed: after "
-                "memtrace itself was killed, when a process outlived the command, or when workers "
-                "were told to record there by "
-                "hand. "
+                "folder that 'memtrace capture' printed: after memtrace itself was killed, when a "
+                "process outlived the command, or when workers were told to record there by hand. "
                 "Processes that were killed are salvaged up to their last driver call. The folder "
                 "is left as it is.",
         .examples = "after the launcher was killed\n"
@@ -212,11 +192,8 @@ const struct mt_command mt_commands[] = {
         .max_operands = 0,
         .summary = "check whether a job can be recorded here, and say what is missing",
         .text = "Looks for the recorder and its parts, the C library, GPU driver, CUPTI and NVML, "
-                "a folder for the recording, "
-                "other tools "
-                "that hold the injection, a running Ray cluster, and the python3 on the PATH. It "
-                "also prints the variables to "
-                "hand to "
+                "a folder for the recording, other tools that hold the injection, a running Ray "
+                "cluster, and the python3 on the PATH. It also prints the variables to hand to "
                 "workers that do not inherit the environment.",
         .examples = "memtrace doctor",
         .run = mt_cmd_doctor,

@@ -131,10 +131,8 @@ void mt_help_overview(struct mt_out *o)
     mt_puts(o, "usage: memtrace COMMAND [OPTION]... [INPUT]...\n\n");
     wrap(o,
          "memtrace reads memory snapshots of PyTorch's CUDA allocator, records what the GPU driver "
-         "does in a job, and says why "
-         "a GPU ran out of memory and which settings "
-         "to "
-         "change. To read, it needs no GPU and no Python.",
+         "does in a job, and says why a GPU ran out of memory and which settings to change. To "
+         "read, it needs no GPU and no Python.",
          0, 0);
     mt_puts(o, "\nCommands:\n");
     for (const struct mt_command *k = mt_commands; k->name != NULL; k++)

@@ -94,20 +94,15 @@ void mt_man_page(struct mt_out *o)
         mt_putc(o, '\n');
     }
     mt_puts(o, ".br\n.B memtrace\n\\fB\\-\\-help\\fR | \\fB\\-\\-version\\fR\n.SH DESCRIPTION\n");
-    put_escaped_text(
-        o, "memtrace reads memory snapshots of PyTorch's CUDA allocator, records what the GPU "
-           "driver does in a job, and says "
-           "why a "
-           "GPU ran out of memory and which settings to change. To read, it needs no GPU and no "
-           "Python.\n\nA snapshot is what "
-           "torch.cuda.memory._dump_snapshot() writes, as pickle or JSON, or the page that "
-           "torch.cuda._memory_viz makes of it, "
-           "also "
-           "compressed, in an archive or in a folder. A trace is what capture writes. The "
-           "format is told from the bytes, never "
-           "from "
-           "the name. An INPUT of - is standard input.\n\nSizes are written as 80GiB, 80G (the "
-           "same), 80GB (10^9) or in bytes.\n");
+    put_escaped_text(o,
+                     "memtrace reads memory snapshots of PyTorch's CUDA allocator, records what "
+                     "the GPU driver does in a job, and says why a GPU ran out of memory and which "
+                     "settings to change. To read, it needs no GPU and no Python.\n\nA snapshot is "
+                     "what torch.cuda.memory._dump_snapshot() writes, as pickle or JSON, or the "
+                     "page that torch.cuda._memory_viz makes of it, also compressed, in an archive "
+                     "or in a folder. A trace is what capture writes. The format is told from the "
+                     "bytes, never from the name. An INPUT of - is standard input.\n\nSizes are "
+                     "written as 80GiB, 80G (the same), 80GB (10^9) or in bytes.\n");
     mt_puts(o, ".SH OPTIONS\n");
     options(o, MT_CMD_NONE);
     mt_puts(o, ".SH COMMANDS\n");

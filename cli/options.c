@@ -33,19 +33,12 @@ const struct mt_option mt_options[] = {
      "Write to FILE; without it, or with '-', to standard output.", NULL, true},
     {"to", 0, MT_OPT_CHOICE, MT_CMD_EXPORT, AT(to), "FORMAT",
      "perfetto (a Chrome JSON trace of the whole run for ui.perfetto.dev, the default), speedscope "
-     "(live bytes by stack at the "
-     "peak "
-     "and "
-     "at the peak of every phase, for speedscope.app) or folded (the same at one moment as lines "
-     "'frame;frame bytes', for "
-     "flamegraph.pl "
-     "and inferno).",
+     "(live bytes by stack at the peak and at the peak of every phase, for speedscope.app) or "
+     "folded (the same at one moment as lines 'frame;frame bytes', for flamegraph.pl and inferno).",
      targets, false},
     {"at", 0, MT_OPT_TEXT, MT_CMD_EXPORT, AT(at), "MOMENT",
      "The moment of the stacks: peak, oom (the first failed request), or the number of an event as "
-     "'memtrace dump' counts "
-     "them. "
-     "Without it: the peak.",
+     "'memtrace dump' counts them. Without it: the peak.",
      NULL, false},
     {"rank", 0, MT_OPT_ORDINAL, MT_CMD_EXPORT, AT(rank), "N", "Only the snapshot of rank N.", NULL,
      false},
@@ -67,9 +60,8 @@ const struct mt_option mt_options[] = {
      NULL, false},
     {"log", 0, MT_OPT_FILES, MT_CMD_REPORT, AT(logs), "FILE",
      "Read what the log FILE of the run says about memory: out-of-memory messages, memory lines of "
-     "vLLM, SGLang, verl, slime, "
-     "kills of "
-     "the host. May be given several times; a log alone can be the INPUT.",
+     "vLLM, SGLang, verl, slime, kills of the host. May be given several times; a log alone can be "
+     "the INPUT.",
      NULL, false},
     {"config", 0, MT_OPT_FILES, MT_CMD_REPORT, AT(configs), "FILE",
      "Take the settings of the run from FILE: YAML, JSON, or the launch script (which is not run). "
@@ -77,9 +69,7 @@ const struct mt_option mt_options[] = {
      NULL, false},
     {"args", 0, MT_OPT_TEXTS, MT_CMD_REPORT, AT(args), "TEXT",
      "Take settings from TEXT: Hydra overrides, flags and environment assignments as on the "
-     "command line of the run. They hold "
-     "before "
-     "those of --config. May be given several times.",
+     "command line of the run. They hold before those of --config. May be given several times.",
      NULL, false},
     {"rules", 0, MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_RULES | MT_CMD_EXPORT, AT(rules_file), "FILE",
      "Read more phase and fix rules from the JSON file FILE; a rule with a known id replaces the "
@@ -87,9 +77,8 @@ const struct mt_option mt_options[] = {
      NULL, false},
     {"max-size", 0, MT_OPT_BYTES, MT_CMD_REPORT, AT(max_size), "SIZE",
      "The report is at most SIZE bytes long (default 10MB; up to 25MB, which is what can be "
-     "attached to a ticket). A page "
-     "gives up "
-     "detail for it and says which; another format that does not fit is not written.",
+     "attached to a ticket). A page gives up detail for it and says which; another format that "
+     "does not fit is not written.",
      NULL, false},
     {"any-size", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(any_size), NULL,
      "Let --max-size be more than 25MB.", NULL, true},
@@ -115,11 +104,8 @@ const struct mt_option mt_options[] = {
      NULL, false},
     {"redact-key", 0, MT_OPT_TEXT, MT_CMD_READERS, AT(redact_key), "KEY",
      "Redact, and make the tokens with KEY, or with what the file FILE holds (@FILE): outputs with "
-     "one key have the same "
-     "tokens for the "
-     "same "
-     "names. Without it the key is random, and no two runs match. At least 16 bytes; who has it "
-     "can try names.",
+     "one key have the same tokens for the same names. Without it the key is random, and no two "
+     "runs match. At least 16 bytes; who has it can try names.",
      NULL, true},
     {"no-torch", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_torch), NULL,
      "Do not switch on PyTorch's own memory history in the processes of the job.", NULL, true},

@@ -176,8 +176,7 @@ int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p)
         return mt_audit_say(
             a,
             "In %llu of %llu stretches of training, up to %s of KV cache and engine weights stand "
-            "in PyTorch's "
-            "books%s.",
+            "in PyTorch's books%s.",
             (unsigned long long)r.n_with, (unsigned long long)r.n_training, MT_BYTES(r.engine),
             is_private ? "; they lie in private pools, which an engine that sleeps unmaps without "
                          "telling PyTorch, "
@@ -284,11 +283,9 @@ int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p)
     if (mt_graph_segments(p->d, NULL) != 0)
         return mt_audit_say(a,
                             "CUDA graphs hold up to %s, and %s at the end; their private pools "
-                            "keep segments of %s, whatever is live in "
-                            "them. Another %s of theirs lies beside them: segments of streams that "
-                            "only their capture ran on, with what "
-                            "libraries "
-                            "keep for these streams, and blocks elsewhere.",
+                            "keep segments of %s, whatever is live in them. Another %s of theirs "
+                            "lies beside them: segments of streams that only their capture ran on, "
+                            "with what libraries keep for these streams, and blocks elsewhere.",
                             MT_BYTES(a->bytes), MT_BYTES(all),
                             MT_BYTES(mt_graph_segments(p->d, NULL)),
                             MT_BYTES(mt_graph_beside(p->d)));

@@ -126,10 +126,8 @@ static bool is_torch_entry(const char *s, uint32_t n)
 {
     static const char entries[] =
         "accelerator amp ao autograd backends compiler contrib cpu csrc cuda distributed "
-        "distributions export fft func functional.py "
-        "futures fx hub.py jit lib library.py linalg masked monitor mps mtia multiprocessing "
-        "nested "
-        "nn onnx optim overrides.py package "
+        "distributions export fft func functional.py futures fx hub.py jit lib library.py linalg "
+        "masked monitor mps mtia multiprocessing nested nn onnx optim overrides.py package "
         "profiler quantization quasirandom.py random.py serialization.py signal sparse special "
         "storage.py tensor.py testing utils xpu ";
     uint32_t len = 0;

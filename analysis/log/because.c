@@ -12,9 +12,7 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
     case MT_CAUSE_FRAGMENTATION:
         mt_words_add(t,
                      "PyTorch had reserved %s more than it used, and %s were asked for: there were "
-                     "bytes enough%s, but not in one "
-                     "piece, "
-                     "or in pools that serve other streams.",
+                     "bytes enough%s, but not in one piece, or in pools that serve other streams.",
                      mt_words_bytes(a, d->unallocated), mt_words_bytes(b, d->request),
                      d->unallocated >= d->request ? "" : " together with what was free");
         break;
@@ -30,10 +28,8 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
             mt_words_add(
                 t,
                 "%s of the card are neither free nor held by PyTorch in this process, and without "
-                "them the request would have "
-                "fitted: "
-                "another process (a container counts all of them as one), an inference engine of "
-                "the same job, NCCL.",
+                "them the request would have fitted: another process (a container counts all of "
+                "them as one), an inference engine of the same job, NCCL.",
                 mt_words_bytes(
                     a, mt_log_minus(mt_log_minus(d->capacity, d->free),
                                     d->reserved != MT_LOG_NONE ? d->reserved : d->allocated)));
@@ -132,9 +128,7 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
         break;
     case MT_LOG_CUMEM_OOM:
         mt_words_add(t, "This is where vLLM maps its memory again when it wakes: something else "
-                        "held the card at that moment, mostly "
-                        "what the "
-                        "trainer keeps reserved.");
+                        "held the card at that moment, mostly what the trainer keeps reserved.");
         break;
     case MT_LOG_SAVER_OOM:
         mt_words_add(t, "This is where memory that was given back is mapped again, when SGLang's "
@@ -149,11 +143,8 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
         break;
     case MT_LOG_VLLM_MEASURE:
         mt_words_add(t, "vLLM computes its KV cache from the difference and refuses when it is not "
-                        "less: another process, or "
-                        "this one, gave memory "
-                        "back "
-                        "meanwhile. Start engines one after the other, and let what was there "
-                        "before finish first.");
+                        "less: another process, or this one, gave memory back meanwhile. Start "
+                        "engines one after the other, and let what was there before finish first.");
         break;
     case MT_LOG_CUDA_OOM:
         if (strncmp(f->text, "NVIDIA", 6) == 0) {
@@ -221,9 +212,7 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
     case MT_LOG_VLLM_STARTUP:
         mt_words_add(t,
                      "gpu_memory_utilization %llu.%02llu is a share of the whole card, whatever "
-                     "others already hold of it; at most "
-                     "%llu.%02llu "
-                     "would have started.",
+                     "others already hold of it; at most %llu.%02llu would have started.",
                      (unsigned long long)f->value[2] / 10000,
                      (unsigned long long)f->value[2] / 100 % 100,
                      (unsigned long long)(mt_log_or_zero(f->value[1]) > 0
@@ -247,9 +236,7 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
     case MT_LOG_VLLM_NO_KV:
     case MT_LOG_SGLANG_NO_KV:
         mt_words_add(t, "The KV cache is what remains of the engine's share after its weights: "
-                        "here the share has to be larger, or the "
-                        "longest "
-                        "sequence shorter.");
+                        "here the share has to be larger, or the longest sequence shorter.");
         if (f->kind == MT_LOG_VLLM_NO_KV && f->value[2] == MT_LOG_NONE &&
             f->value[3] != MT_LOG_NONE)
             mt_words_add(t, " By vLLM's own estimate %llu tokens would fit.",

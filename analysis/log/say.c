@@ -97,9 +97,7 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
                         "up in the worker's own log");
     } else if (f->kind == MT_LOG_KILLED) {
         mt_words_add(t, "A process was killed by a signal, and nothing in the log says why: the "
-                        "usual reason is host memory (`dmesg -T` "
-                        "shows "
-                        "it)");
+                        "usual reason is host memory (`dmesg -T` shows it)");
     } else if (f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL ||
                f->kind == MT_LOG_HOST_OOM) {
         mt_words_add(t, "The host ran out of %smemory, not the GPU: %s",

@@ -309,9 +309,8 @@ void mti_activity_flush(bool end)
         taken_said = true;
         mti_status(MT_ST_ACTIVITY_TAKEN, 1,
                    "no MEMORY2 records any more, although memory calls are made: another tool "
-                   "(torch.profiler?) has taken the "
-                   "activity "
-                   "buffers; driver calls are recorded as before");
+                   "(torch.profiler?) has taken the activity buffers; driver calls are recorded as "
+                   "before");
     }
 }
 

@@ -127,9 +127,7 @@ static void busy(const char *holder)
 {
     mti_status(MT_ST_SUBSCRIBER_BUSY, 2,
                "driver calls are not recorded: another profiler holds CUPTI's one subscription%s%s "
-               "(nsys, ncu, "
-               "compute-sanitizer, cuda-gdb, "
-               "torch.profiler); run without it",
+               "(nsys, ncu, compute-sanitizer, cuda-gdb, torch.profiler); run without it",
                *holder ? ": " : "", holder);
 }
 

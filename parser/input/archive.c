@@ -301,8 +301,7 @@ static int arc_next(struct mt_box *b, struct mt_source **src, char **name, struc
                 return mt_fail(
                     err, MT_EINPUT,
                     "the tar archive ends early at offset %llu, without its end mark: it was cut "
-                    "short, and "
-                    "files that followed are missing",
+                    "short, and files that followed are missing",
                     (unsigned long long)(c->past_end ? c->size : mt_source_offset(c->up)));
             return 0;
         }

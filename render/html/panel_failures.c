@@ -55,12 +55,10 @@ static void draw(const struct mt_page *p, struct mt_out *o)
                                         "#Free then", "Phase",   "Outcome"};
     const struct mt_driverdiag *j = p->r->diagnosis->driver;
     uint32_t shown = 0;
-    mt_puts(o, "<p class=\"note\">Calls that returned CUDA error 2, out of memory. Survived: the "
-               "same process asked again and got it, "
-               "or "
-               "went on without; PyTorch, for one, gives back its cache and tries again. Failures "
-               "outside PyTorch leave no trace in a "
-               "snapshot.</p>\n");
+    mt_puts(o,
+            "<p class=\"note\">Calls that returned CUDA error 2, out of memory. Survived: the same "
+            "process asked again and got it, or went on without; PyTorch, for one, gives back its "
+            "cache and tries again. Failures outside PyTorch leave no trace in a snapshot.</p>\n");
     mt_h_table(o, "Failed calls", heads, sizeof heads / sizeof *heads);
     for (unsigned pass = 0; pass < 3; pass++) { /* what ended a process, what else
                                                  was not survived, the rest */

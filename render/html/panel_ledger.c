@@ -107,11 +107,9 @@ static void notes(struct mt_out *o, const struct mt_driverdiag *j, const struct 
             mt_driver_moment(a, j, l->focus_ns));
     if (l->focus_used != 0)
         mt_puts(o, "The device\xe2\x80\x99s own figure is that of the last sample before, moved by "
-                   "what was recorded since; "
-                   "\xe2\x80\x9cunexplained\xe2\x80\x9d is what it has beyond recorded calls and "
-                   "other processes, less than "
-                   "zero where "
-                   "these say more than the device does. ");
+                   "what was recorded since; \xe2\x80\x9cunexplained\xe2\x80\x9d is what it has "
+                   "beyond recorded calls and other processes, less than zero where these say more "
+                   "than the device does. ");
     else
         mt_puts(o, "The device\xe2\x80\x99s own figure was not sampled by then. ");
     if (l->checks.n != 0)

@@ -34,10 +34,9 @@ static void picture(const struct mt_role_facts *f, struct mt_out *o)
         most = f->steps.p[i].peak > most ? f->steps.p[i].peak : most;
     y = mt_scale_bytes(most, 4);
     mt_putf(o,
-            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Steps\">"
-            "<svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Peak and end of "
-            "each step\" "
-            "font-size=\"13\" fill=\"currentColor\">\n",
+            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Steps\"><svg "
+            "class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Peak and end of each "
+            "step\" font-size=\"13\" fill=\"currentColor\">\n",
             WIDTH, TOP + HEIGHT + 24);
     for (uint64_t v = 0; v <= y.top; v += y.step) {
         mt_putf(o,

@@ -119,20 +119,16 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     } else {
         picture(p, o, &p->dev->timeline, 0);
     }
-    mt_h_help(o, "Each column is one moment, the highest of its stretch, so that no peak is lost "
-                 "between columns. Stacked are the bytes "
-                 "that were live, by colour: the phase in which they were allocated, or what the "
-                 "buttons above the picture choose. "
-                 "Dashed: what PyTorch had reserved from the driver; between the two lies memory "
-                 "that is held and not in use. The "
-                 "band below names the phase that ran. A triangle marks the peak; red marks a "
-                 "request that failed: hatched, it stands "
-                 "on "
-                 "what was live, what PyTorch held beside that (pale) and, where the capacity is "
-                 "known, what was in use outside PyTorch "
-                 "(lined); the short line is where the device ends. What those two moments show is "
-                 "never less than a few pixels wide, "
-                 "unless what lies beside it is higher.");
+    mt_h_help(o,
+              "Each column is one moment, the highest of its stretch, so that no peak is lost "
+              "between columns. Stacked are the bytes that were live, by colour: the phase in "
+              "which they were allocated, or what the buttons above the picture choose. Dashed: "
+              "what PyTorch had reserved from the driver; between the two lies memory that is held "
+              "and not in use. The band below names the phase that ran. A triangle marks the peak; "
+              "red marks a request that failed: hatched, it stands on what was live, what PyTorch "
+              "held beside that (pale) and, where the capacity is known, what was in use outside "
+              "PyTorch (lined); the short line is where the device ends. What those two moments "
+              "show is never less than a few pixels wide, unless what lies beside it is higher.");
 }
 
 const struct mt_panel mt_panel_timeline = {"timeline", "Memory over time", mt_page_has_timeline,

@@ -204,13 +204,11 @@ static void after(const struct mt_page *p, struct mt_out *o)
     bar_row(o, "With these settings", left, 0, need, limit); /* some shrink the request too */
     mt_puts(o, "</dl>\n");
     if (limit != 0)
-        mt_putf(o,
-                "<p class=\"note\">Blue: what was reserved, holes included. Red: the request that "
-                "failed. The line: %s, what "
-                "was reserved "
-                "here and what was free on the "
-                "device.</p>\n",
-                mt_fmt_bytes(words, limit));
+        mt_putf(
+            o,
+            "<p class=\"note\">Blue: what was reserved, holes included. Red: the request that "
+            "failed. The line: %s, what was reserved here and what was free on the device.</p>\n",
+            mt_fmt_bytes(words, limit));
     mt_puts(o, "</div>\n");
 }
 

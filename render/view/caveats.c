@@ -39,9 +39,7 @@ static void device_caveats(const struct mt_rank *k, const struct mt_device_analy
     if (v->ring_overflowed == 1)
         mt_caveat_add(out, n, max,
                       "The ring buffer of %s overflowed (%s entries kept): what happened before "
-                      "event 0 is lost, the numbers "
-                      "after "
-                      "it are exact.",
+                      "event 0 is lost, the numbers after it are exact.",
                       place, mt_fmt_count(a, v->events.n));
     else if (d->n_unmatched_frees != 0 && v->ring_overflowed < 0)
         mt_caveat_add(out, n, max,

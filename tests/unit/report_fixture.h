@@ -307,8 +307,7 @@ static inline void fx_advice(struct fixture *f, struct mt_analysis *a)
             .name = "",
             .title = text[i][0],
             .why = "The engine reserves this part of the card for weights and KV cache, and what "
-                   "it holds "
-                   "is not there for the log-prob pass.",
+                   "it holds is not there for the log-prob pass.",
             .constraints = f->hostile ? FX_HOSTILE : "0.8 and more only with offloaded parameters.",
             .cost = "fewer sequences at a time",
             .set = f->line[i],
@@ -343,9 +342,8 @@ static inline void fx_make(struct fixture *f, unsigned n_ranks, unsigned n_phase
         a->verdict.sentence =
             fx_dup(hostile ? FX_HOSTILE
                            : "Rank 0, device 0 ran out of memory in old-policy log-prob (logits): "
-                             "it asked for "
-                             "2.32 GiB with 512.00 MiB free; 22.50 GiB of the 76.73 GiB live is "
-                             "the KV cache of the rollout engine "
+                             "it asked for 2.32 GiB with 512.00 MiB free; 22.50 GiB of the 76.73 "
+                             "GiB live is the KV cache of the rollout engine "
                              "(vllm/worker/cache_engine.py:83 _allocate_kv_cache).");
         a->verdict.because = fx_dup("It is capacity, not fragmentation: of 900.00 MiB reserved but "
                                     "free, 640.00 MiB could have served the "

@@ -291,14 +291,12 @@ MT_TEST(overlay_appends_and_replaces)
     /* A replacement that gave up its variants and most phases is used with its own card, and only
      * where it still belongs. */
     MT_CHECK_EQ(
-        load_overlay(
-            &r,
-            "\"id\":\"V01\",\"framework\":[\"verl\"],\"kind\":\"setting\",\"phases\":[\"rollout_"
-            "run\"],"
-            "\"title\":\"own\",\"why\":\"w\",\"set\":[{\"syntax\":\"flag\",\"key\":\"--x\","
-            "\"value\":\"\"}],"
-            "\"constraints\":\"none\",\"cost\":\"none\",\"source\":\"s\",\"status\":\"DOC\"",
-            &err),
+        load_overlay(&r,
+                     "\"id\":\"V01\",\"framework\":[\"verl\"],\"kind\":\"setting\",\"phases\":["
+                     "\"rollout_run\"],\"title\":\"own\",\"why\":\"w\",\"set\":[{\"syntax\":"
+                     "\"flag\",\"key\":\"--x\",\"value\":\"\"}],\"constraints\":\"none\",\"cost\":"
+                     "\"none\",\"source\":\"s\",\"status\":\"DOC\"",
+                     &err),
         MT_OK);
     MT_ASSERT(r != NULL);
     MT_CHECK_STR(mt_fix_order(r, MT_FIX_ROLLOUT_RUN, FW(verl), &n_steps)[0].card->title, "own");

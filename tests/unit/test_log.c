@@ -84,12 +84,10 @@ MT_TEST(torch_now)
 
 MT_TEST(torch_2_1_misspelt)
 {
-    read_text("[rank7]: torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 "
-              "MiB. GPU 3 has a total capacty of "
-              "79.15 "
-              "GiB of which 6.00 MiB is free. Of the allocated memory 70.00 GiB is allocated by "
-              "PyTorch, and 2.00 GiB is reserved by "
-              "PyTorch but unallocated.");
+    read_text(
+        "[rank7]: torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. "
+        "GPU 3 has a total capacty of 79.15 GiB of which 6.00 MiB is free. Of the allocated memory "
+        "70.00 GiB is allocated by PyTorch, and 2.00 GiB is reserved by PyTorch but unallocated.");
     const struct mt_log_fact *f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->gpu, 3);
     MT_CHECK_EQ(f->rank, 7);
@@ -103,11 +101,8 @@ MT_TEST(torch_2_1_misspelt)
 MT_TEST(torch_1_to_2_0)
 {
     read_text("(WorkerDict pid=4711, ip=10.0.0.1) [rank3]: RuntimeError: CUDA out of memory. Tried "
-              "to allocate 256.00 MiB (GPU "
-              "1; 11.00 "
-              "GiB total capacity; 9.50 GiB already allocated; 0 bytes free; 10.00 GiB allowed; "
-              "9.75 GiB reserved in total by "
-              "PyTorch)");
+              "to allocate 256.00 MiB (GPU 1; 11.00 GiB total capacity; 9.50 GiB already "
+              "allocated; 0 bytes free; 10.00 GiB allowed; 9.75 GiB reserved in total by PyTorch)");
     const struct mt_log_fact *f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->pid, 4711);
     MT_CHECK_EQ(f->rank, 3);
@@ -118,17 +113,14 @@ MT_TEST(torch_1_to_2_0)
     MT_CHECK_EQ(f->value[MT_LO_ALLOWED], 10 * GIB);
     mt_log_done(&l);
     read_text("RuntimeError: CUDA out of memory. Tried to allocate 2.00 MiB (GPU 0; 4.00 GiB total "
-              "capacity; 3.00 GiB already "
-              "allocated; "
-              "1.00 MiB free; 512.00 MiB cached)");
+              "capacity; 3.00 GiB already allocated; 1.00 MiB free; 512.00 MiB cached)");
     f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->value[MT_LO_UNALLOCATED], 512 * MIB);
     MT_CHECK_EQ(f->value[MT_LO_RESERVED], 3 * GIB + 512 * MIB);
     mt_log_done(&l);
     read_text("RuntimeError: NPU out of memory. Tried to allocate 2.00 MiB (NPU 5; 60.00 GiB total "
-              "capacity; 58.00 GiB already "
-              "allocated; "
-              "1.00 MiB free; 59.00 GiB reserved in total by PyTorch)");
+              "capacity; 58.00 GiB already allocated; 1.00 MiB free; 59.00 GiB reserved in total "
+              "by PyTorch)");
     f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->gpu, 5);
     mt_log_done(&l);
@@ -177,9 +169,7 @@ static const struct {
     const char *text;
 } lines[] = {
     {"INFO 03-01 10:30:57 worker.py:267] the current vLLM instance can use total_gpu_memory "
-     "(22.00GiB) x "
-     "gpu_memory_utilization (0.90) = "
-     "19.75GiB",
+     "(22.00GiB) x gpu_memory_utilization (0.90) = 19.75GiB",
      MT_LOG_VLLM_BUDGET,
      {22 * GIB, 9000, 79 * GIB / 4, N},
      ""},
@@ -224,9 +214,8 @@ static const struct {
      {285 * GIB / 4, 3 * GIB / 2, N, N},
      ""},
     {"ValueError: Free memory on device cuda:1 (3.25/79.50 GiB) on startup is less than desired "
-     "GPU memory utilization (0.9, "
-     "71.50 GiB). "
-     "Decrease GPU memory utilization or reduce GPU memory used by other processes.",
+     "GPU memory utilization (0.9, 71.50 GiB). Decrease GPU memory utilization or reduce GPU "
+     "memory used by other processes.",
      MT_LOG_VLLM_STARTUP,
      {13 * GIB / 4, 159 * GIB / 2, 9000, 143 * GIB / 2},
      ""},
@@ -399,9 +388,7 @@ static const struct {
      {25 * GIB / 2, 4025, N, N},
      ""},
     {"[INFO] [utils.py:837:see_memory_usage] before step\n[INFO] [utils.py:838:see_memory_usage] "
-     "MA 1.5 GB         Max_MA 2.5 "
-     "GB "
-     "        CA 3.5 GB         Max_CA 4 GB \n",
+     "MA 1.5 GB         Max_MA 2.5 GB         CA 3.5 GB         Max_CA 4 GB \n",
      MT_LOG_TORCH_USAGE,
      {3 * GIB / 2, 7 * GIB / 2, N, N},
      "before step"},
@@ -462,10 +449,8 @@ static const struct {
      {N, N, N, N},
      ""},
     {"(raylet) Memory on the node (IP: 10.0.62.231, ID: e5d9) where the task (task ID: 435, "
-     "name=allocate_memory, pid=11362, "
-     "memory "
-     "used=1.25GB) was running was 27.50GB / 28.75GB (0.962273), which exceeds the memory usage "
-     "threshold of 0.95.",
+     "name=allocate_memory, pid=11362, memory used=1.25GB) was running was 27.50GB / 28.75GB "
+     "(0.962273), which exceeds the memory usage threshold of 0.95.",
      MT_LOG_RAY_KILL,
      {55 * GIB / 2, 115 * GIB / 4, N, N},
      "allocate_memory"},
@@ -859,27 +844,22 @@ MT_TEST(cut_by_a_terminal)
         MT_CHECK_STR(l.stacks.p[0].frames.p[0].file, "/x/site-packages/torch/optim/adamw.py");
     mt_log_done(&l);
     read_text("   torch.OutOfMemoryError: CUDA out of memory.\n   Tried to allocate 1.00 GiB.\n   "
-              "GPU 7 has a total capacity "
-              "of 24.00 GiB "
-              "of which 0.50 GiB is free.\n   Of the allocated memory 21.00 GiB is allocated by "
-              "PyTorch.\n");
+              "GPU 7 has a total capacity of 24.00 GiB of which 0.50 GiB is free.\n   Of the "
+              "allocated memory 21.00 GiB is allocated by PyTorch.\n");
     f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->gpu, 7);
     MT_CHECK_EQ(f->value[MT_LO_ALLOCATED], 21 * GIB);
     mt_log_done(&l);
     /* the driver does not find a process in a container: 0 bytes are no figure */
     read_text("CUDA out of memory. Tried to allocate 1.00 GiB. GPU 7 has a total capacity of 24.00 "
-              "GiB of which 0.50 GiB is free. "
-              "Including non-PyTorch memory, this process has 0 bytes memory in use. Of the "
-              "allocated memory 12.00 GiB is allocated "
-              "by "
-              "PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated.");
+              "GiB of which 0.50 GiB is free. Including non-PyTorch memory, this process has 0 "
+              "bytes memory in use. Of the allocated memory 12.00 GiB is allocated by PyTorch, and "
+              "1.00 GiB is reserved by PyTorch but unallocated.");
     MT_CHECK_EQ(only(MT_LOG_TORCH_OOM)->value[MT_LO_THIS], MT_LOG_NONE);
     mt_log_done(&l);
     read_text("Current platform can NOT allocate memory block with size larger than 4GB! Tried to "
-              "allocate 6.50 GiB (GPU  0; "
-              "16.00 GiB "
-              "total capacity; 0 bytes already allocated; 0 bytes reserved in total by PyTorch)");
+              "allocate 6.50 GiB (GPU  0; 16.00 GiB total capacity; 0 bytes already allocated; 0 "
+              "bytes reserved in total by PyTorch)");
     f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->value[MT_LO_ALLOWED], 4 * GIB);
     MT_CHECK_STR(f->text, "block");

@@ -129,10 +129,8 @@ MT_TEST(other_errors_behind_frames)
 MT_TEST(of_pytest)
 {
     read_text("tests/test_a.py:852: \n_ _ _\n.venv/lib/transformers/trainer.py:1412: in train\n    "
-              "return "
-              "inner(\n.venv/lib/torch/autograd/__init__.py:30: in "
-              "backward\n    run(\nE   torch.OutOfMemoryError: CUDA out of memory. Tried to "
-              "allocate 2.00 GiB\n");
+              "return inner(\n.venv/lib/torch/autograd/__init__.py:30: in backward\n    run(\nE   "
+              "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n");
     check_stack("train:1412 backward:30");
     mt_log_done(&l);
     read_text(

@@ -269,13 +269,10 @@ MT_TEST(overlay_replaces_and_adds)
         "update_actor") "," RULE("mine.refit", "C", "weight_sync", "site/refit.py",
                                  "go") "," RULE("mine.call", "S", "loss",
                                                 "torch/nn/modules/module.py",
-                                                "_call_impl") ","
-                                                              "{\"id\":\"mine.range\","
-                                                              "\"framework\":\"m\","
-                                                              "\"level\":\"A\",\"phase\":"
-                                                              "\"reward\","
-                                                              "\"function\":\"score "
-                                                              "*\",\"status\":\"G\"}");
+                                                "_call_impl") ",{\"id\":\"mine.range\","
+                                                              "\"framework\":\"m\",\"level\":\"A\","
+                                                              "\"phase\":\"reward\",\"function\":"
+                                                              "\"score *\",\"status\":\"G\"}");
     alloc(&m, UPDATE_ACTOR);
     alloc(&m, "C:\\job\\site\\refit.py:go|" MAIN);
     alloc(&m, CALL "|" UPDATE_ACTOR);

@@ -1141,9 +1141,9 @@ MT_TEST(rule_files_are_read_strictly)
     MT_CHECK_HAS(refused(RULE(",\"always\":\"yes\"")),
                  "field \"always\" has a meaning for the role grad_reduce only");
     MT_CHECK_STR(
-        refused("{\"roles\":[{\"id\":\"a\",\"framework\":\"f\",\"role\":\"grad_reduce\",\"file\":"
-                "\"a.py\","
-                "\"function\":\"f\",\"status\":\"G\",\"source\":\"s\",\"always\":\"yes\"}]}"),
+        refused(
+            "{\"roles\":[{\"id\":\"a\",\"framework\":\"f\",\"role\":\"grad_reduce\",\"file\":\"a."
+            "py\",\"function\":\"f\",\"status\":\"G\",\"source\":\"s\",\"always\":\"yes\"}]}"),
         "accepted");
     MT_CHECK_HAS(refused(RULE(",\"always\":\"no\"")), "field \"always\" has to be \"yes\"");
     MT_CHECK_HAS(refused(RULE(",\"id\":\"b\"")), "field \"id\" is there twice");

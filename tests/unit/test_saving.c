@@ -675,10 +675,8 @@ static void refuse(const char *fields, const char *complaint)
     struct mt_err err = {0};
     snprintf(text, sizeof text,
              "{\"schema_version\": 1, \"fixes\": [{\"id\": \"mine\", \"framework\": [\"verl\"], "
-             "\"kind\": \"tip\", \"phases\": "
-             "[\"loss\"], "
-             "\"title\": \"t\", \"why\": \"w\", \"set\": [], \"constraints\": \"none\", \"cost\": "
-             "\"none\", \"source\": \"s\", "
+             "\"kind\": \"tip\", \"phases\": [\"loss\"], \"title\": \"t\", \"why\": \"w\", "
+             "\"set\": [], \"constraints\": \"none\", \"cost\": \"none\", \"source\": \"s\", "
              "\"status\": \"DOC\", %s}]}",
              fields);
     MT_CHECK_EQ(mt_fix_rules_load(&r, mt_test_frameworks(), text, strlen(text), "mine.json", &err),
