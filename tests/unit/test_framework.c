@@ -143,6 +143,10 @@ MT_TEST(programs_that_drive_trainers)
     MT_CHECK_STR(main_of(TRL "|/v/site-packages/unsloth/models/llama.py:forward|" LF
                              "train/tuner.py:run_exp"),
                  "llamafactory");
+    /* what is driven does not count, however many frames it has */
+    MT_CHECK_STR(main_of("/a/verl/workers/a.py:f|/v/site-packages/trl/x.py:f|/v/site-packages/trl/"
+                         "y.py:f|/v/site-packages/unsloth/models/llama.py:forward"),
+                 "verl");
     /* those of reinforcement learning stay what they are */
     MT_CHECK_STR(main_of("/a/verl/workers/a.py:f|/v/site-packages/axolotl/x.py:f"), "verl");
     /* modules in a loop of one's own, and a recipe */
