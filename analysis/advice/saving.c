@@ -345,8 +345,7 @@ int mt_advice_weigh(const struct mt_advice_query *q, struct mt_advice *a)
 {
     struct mt_value none = {0, false, MT_CONF_NONE};
     int worth = weigh(q, a);
-    if (!computes(q))
-        mt_metrics_rule(q->metrics, none, none);
+    mt_metrics_rule(q->metrics, none, none);
     return worth;
 }
 
