@@ -5,8 +5,9 @@
     python3 tests/lint/rooms.py --arrows    the includes between rooms as they are, with their number
 
 Checked: every include from the root, of a file that is there, in a room that the includer may see; no arrow in the table that no include
-needs; the table without a circle; every folder with sources in it; `impl.h` from its own room alone. With the objects of a build also: the
-home of each symbol that is used lies along the arrows, and inside a room no circle of files.
+needs; the table without a circle; the picture at the head of docs/architecture.md, in which every arrow goes down; every folder with
+sources in it; `impl.h` from its own room alone. With the objects of a build also: the home of each symbol that is used lies along the
+arrows, and inside a room no circle of files.
 """
 import os
 import re
@@ -16,6 +17,7 @@ from collections import defaultdict
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TABLE = "tests/lint/rooms.txt"
+DOC = "docs/architecture.md"
 TOPS = ("parser", "analysis", "render", "cli", "capture")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 
@@ -163,6 +165,35 @@ def check_symbols(table, build, complain):
     return len(objs)
 
 
+def check_picture(table, complain):
+    """The picture: lines "top/  name  name   remark" in the first block of DOC; three blanks or more end the names, a "(main)" is the top itself."""
+    with open(DOC) as f:
+        text = f.read()
+    block = re.search(r"^```\n(.*?)^```", text, re.M | re.S)
+    level, top = {}, ""
+    for n, line in enumerate(block[1].split("\n") if block else []):
+        m = re.match(r"(\w+/)?\s*((?:\S+ {1,2})*\S+)", line)
+        if not m:
+            continue
+        top = (m[1] or top + "/").rstrip("/")
+        for name in m[2].split():
+            room = top if name == "(main)" else f"{top}/{name}"
+            if room not in table:
+                complain(f"{DOC}: the picture has {room}, which is no room")
+            elif room in level:
+                complain(f"{DOC}: the picture has {room} twice")
+            level[room] = n
+    for room in table:
+        if room not in level:
+            complain(f"{DOC}: the picture lacks {room}")
+        if f"**{room}**" not in text:
+            complain(f"{DOC}: no paragraph has **{room}**")
+    for a in table:
+        for b in table[a]:
+            if a in level and b in level and level[a] >= level[b]:
+                complain(f"{DOC}: in the picture {a} -> {b} does not go down")
+
+
 def main():
     os.chdir(ROOT)
     table, lines = read_table()
@@ -177,13 +208,16 @@ def main():
     complaints += [f"{TABLE}: there is no line for {r}/, which has sources" for r in sorted(rooms - set(table))]
     complaints += [f"{TABLE}:{lines[r]}: {r}/ has no sources" for r in sorted(set(table) - rooms)]
     complaints += [f"{TABLE}:{lines[r]}: {t} is no room" for r in table for t in table[r] if t not in table]
+    with open("parser/input/readers.def") as f:
+        readers = {f"parser/{name}" for name in re.findall(r"^MT_READER\((\w+)\)", f.read(), re.M)}  # reached by their symbol
     round_ = circles(table)
     complaints += [f"{TABLE}: a circle: {' '.join(sorted(c))}" for c in round_]
     complaints += [f"{TABLE}:{lines[a]}: {a} does not need {b}" for a in table for b in table[a]
-                   if (a, b) not in arrows and b in table and not (a == "parser/input" and b in ("parser/pickle", "parser/json", "parser/native"))]
+                   if (a, b) not in arrows and b in table and not (a == "parser/input" and b in readers)]
     if len(arrows) < 80 or len(files) < 300:
         complaints.append(f"only {len(files)} files and {len(arrows)} arrows were seen: this lint no longer works")
     build = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("MT_BINARY_DIR", "build")
+    check_picture(table, complaints.append)
     n = check_symbols(table, build, complaints.append) if not round_ else 0
     print("\n".join(complaints) if complaints else f"{len(rooms)} rooms, {len(arrows)} arrows, {n} objects: as drawn")
     return 1 if complaints else 0
