@@ -2,125 +2,56 @@
  * the C library nor the recorder. */
 #include "analysis/ledger/impl.h"
 #include "analysis/base/glob.h"
-#include "analysis/base/rule_json.h"
+#include "analysis/base/rule_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { MAX_RULES = 4096, SITE_MAX = 200 };
 
-static enum mt_rc nomem(struct mt_err *err)
+static MT_RULE_GET(get_holder)
 {
-    return mt_fail(err, MT_ENOMEM, "out of memory while reading the library rules");
-}
-
-static int holder_find(const char *id)
-{
-    if (strcmp(id, "skip") == 0)
-        return MT_HOLD_SKIP;
-    for (int h = 0; h < MT_HOLD_NAMED; h++)
-        if (strcmp(mt_holder_id((enum mt_holder)h), id) == 0 && h != MT_HOLD_UNKNOWN)
-            return h;
-    return -1;
-}
-
-static enum mt_rc read_rule(struct mt_libs *l, const char *file, unsigned index, const cJSON *obj,
-                            struct mt_err *err)
-{
-    static const char *const known[] = {"library", "function", "holder", "words", "source"};
-    struct mt_lib_rule *rule;
-    const char *value[5] = {NULL};
-    const cJSON *m;
-    int holder;
-    if (!cJSON_IsObject(obj))
-        return mt_fail(err, MT_EINPUT, "%s: library %u: an object in braces is expected here", file,
-                       index);
-    cJSON_ArrayForEach(m, obj)
-    {
-        unsigned k = 0;
-        char printable[64];
-        while (k < 5 && strcmp(known[k], m->string) != 0)
-            k++;
-        if (k == 5 || !cJSON_IsString(m) || m->valuestring[0] == '\0')
-            return mt_fail(err, MT_EINPUT,
-                           "%s: library %u: field \"%s\": a library has \"library\", "
-                           "\"function\", \"holder\", \"words\" and "
-                           "\"source\", each a text that is not empty",
-                           file, index,
-                           mt_printable(printable, sizeof printable, m->string, strlen(m->string)));
-        value[k] = m->valuestring;
-    }
-    if (value[0] == NULL || value[2] == NULL)
-        return mt_fail(err, MT_EINPUT, "%s: library %u: \"library\" and \"holder\" are needed",
-                       file, index);
-    holder = holder_find(value[2]);
-    if (holder < 0)
-        return mt_fail(err, MT_EINPUT,
-                       "%s: library %u: field \"holder\": has to be skip, torch, "
-                       "engine, nccl, math, graphs, context or library",
-                       file, index);
-    if (l->rule.n >= MAX_RULES)
-        return mt_fail(err, MT_EINPUT, "%s: there are more than %d library rules", file, MAX_RULES);
-    rule = MT_VEC_PUSH(&l->rule);
-    if (rule == NULL)
-        return nomem(err);
-    rule->holder = (uint8_t)holder;
-    rule->library = mt_arena_strndup(&l->arena, value[0], strlen(value[0]));
-    if (value[1] != NULL)
-        rule->function = mt_arena_strndup(&l->arena, value[1], strlen(value[1]));
-    return rule->library == NULL || (value[1] != NULL && rule->function == NULL) ? nomem(err)
-                                                                                 : MT_OK;
-}
-
-static enum mt_rc read_root(struct mt_libs *l, const char *file, const cJSON *root,
-                            struct mt_err *err)
-{
-    const cJSON *list, *m;
-    enum mt_rc rc = MT_OK;
-    unsigned index = 0;
-    list = mt_rule_field(root, "libraries");
-    if (list != NULL && !cJSON_IsArray(list))
-        return mt_fail(err, MT_EINPUT, "%s: \"libraries\" has to be an array of rules", file);
-    cJSON_ArrayForEach(m, list)
-    {
-        rc = read_rule(l, file, index++, m, err);
-        if (rc < 0)
-            break;
-    }
+    static const char *const words[] = {"skip",   "torch",   "engine",  "nccl", "math",
+                                        "graphs", "context", "library", NULL};
+    const struct mt_rule_spec of_words = {.name = f->name, .more = words};
+    int k = 0;
+    enum mt_rc rc = mt_get_word(r, &of_words, v, &k);
+    *(uint8_t *)out = MT_HOLD_SKIP;
+    for (int h = 0; rc == MT_OK && h < MT_HOLD_NAMED; h++)
+        if (strcmp(mt_holder_id((enum mt_holder)h), words[k]) == 0)
+            *(uint8_t *)out = (uint8_t)h;
     return rc;
 }
 
-static enum mt_rc read_overlay(struct mt_libs *l, const char *file, const char *text, size_t len,
-                               struct mt_err *err)
+static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
 {
-    cJSON *root;
-    enum mt_rc rc = mt_json_text(&root, text, len, file, err);
-    if (rc >= 0)
-        rc = read_root(l, file, root, err);
-    cJSON_Delete(root);
-    return rc;
+    static const struct mt_rule_spec fields[] = {
+        {"library", mt_get_text, .at = offsetof(struct mt_lib_rule, library), .is_needed = true},
+        {"holder", get_holder, .at = offsetof(struct mt_lib_rule, holder), .is_needed = true},
+        {"words", NULL, .at = 0},
+        {"source", NULL, .at = 0},
+        {"function", mt_get_text, .at = offsetof(struct mt_lib_rule, function)},
+        {.name = NULL}};
+    struct mt_libs *l = rd->of;
+    struct mt_lib_rule *rule = l->rule.n < MAX_RULES ? MT_VEC_PUSH(&l->rule) : NULL;
+    if (rule != NULL)
+        return mt_rule_fields(rd, obj, fields, rule);
+    return l->rule.n < MAX_RULES
+               ? mt_rule_nomem(rd)
+               : mt_rule_bad(rd, NULL, "there are more than %d library rules", MAX_RULES);
 }
 
-static enum mt_rc read_builtin(struct mt_libs *l, struct mt_err *err)
-{
-    cJSON *root;
-    enum mt_rc rc = mt_rule_json("libraries.json", &root, err);
-    if (rc >= 0)
-        rc = read_root(l, "the built-in libraries.json", root, err);
-    mt_free(root);
-    return rc;
-}
-
+/* The rows of the overlay come first: the first that fits counts. */
 enum mt_rc mt_libs_load(struct mt_libs *l, const struct mt_driverdiag_opts *o, struct mt_err *err)
 {
-    enum mt_rc rc = MT_OK;
+    static const struct mt_rule_list lists[] = {{"libraries", "library", "library", read_row},
+                                                {.name = NULL}};
+    struct mt_rule_reader rd = {.file = "libraries.json", .arena = &l->arena, .err = err, .of = l};
     char **none = MT_VEC_PUSH(&l->name);
-    if (none == NULL)
-        return nomem(err);
-    if (o->overlay != NULL)
-        rc = read_overlay(l, o->overlay_name != NULL ? o->overlay_name : "the rule file",
-                          o->overlay, o->overlay_len, err);
-    return rc >= 0 ? read_builtin(l, err) : rc;
+    enum mt_rc rc = none != NULL
+                        ? mt_rule_overlay(&rd, o->overlay, o->overlay_len, o->overlay_name, lists)
+                        : mt_rule_nomem(&rd);
+    return rc == MT_OK ? mt_rule_builtin(&rd, "libraries.json", lists) : rc;
 }
 
 void mt_libs_done(struct mt_libs *l)

@@ -2,80 +2,38 @@
  * would otherwise be a number that silently is never there. */
 #include "analysis/metrics/impl.h"
 
-#include "analysis/base/rule_json.h"
+#include "analysis/base/rule_read.h"
 
-/* One file that is being read. */
+/* The loader's own of a reader. */
 struct file {
     struct mt_metric_rules *r;
     const struct mt_runconf *conf;
-    const char *name, *row; /* for messages */
-    struct mt_err *err;
+    uint32_t at; /* of the row that is being read */
 };
 
-static enum mt_rc bad(const struct file *f, const char *field, const char *what)
+static enum mt_rc check_frame(const struct mt_rule_reader *r, const char *field, void *row)
 {
-    char row[80], name[80];
-    return mt_fail(f->err, MT_EINPUT, "%s: metric %s: field \"%s\" %s", f->name,
-                   mt_printable(row, sizeof row, f->row, strlen(f->row)),
-                   mt_printable(name, sizeof name, field, strlen(field)), what);
+    const struct mt_metric_frame *frame = row;
+    return frame->file[0] != '\0' || frame->function[0] != '\0'
+               ? MT_OK
+               : mt_rule_bad(r, field, "has a frame without a file and without a function");
 }
 
-static enum mt_rc nomem(const struct file *f)
-{
-    return mt_fail(f->err, MT_ENOMEM, "%s: out of memory while reading the metrics", f->name);
-}
-
-static enum mt_rc get_text(const struct file *f, const char *field, const cJSON *v,
-                           const char **out)
-{
-    if (!cJSON_IsString(v) || v->valuestring[0] == '\0')
-        return bad(f, field, "has to be a text that is not empty");
-    *out = mt_arena_strndup(&f->r->arena, v->valuestring, strlen(v->valuestring));
-    return *out != NULL ? MT_OK : nomem(f);
-}
-
-static enum mt_rc get_frame(const struct file *f, const char *field, const cJSON *v,
-                            struct mt_metric_frame *out)
-{
-    const cJSON *c;
-    enum mt_rc rc = MT_OK;
-    *out = (struct mt_metric_frame){"", ""};
-    cJSON_ArrayForEach(c, v)
-    {
-        const char **to = mt_rule_same(c->string, "file")       ? &out->file
-                          : mt_rule_same(c->string, "function") ? &out->function
-                                                                : NULL;
-        if (to == NULL)
-            return bad(f, field, "has a frame with something else than a file and a function");
-        if (rc == MT_OK)
-            rc = get_text(f, field, c, to);
-    }
-    if (rc == MT_OK && out->file[0] == '\0' && out->function[0] == '\0')
-        return bad(f, field, "has a frame without a file and without a function");
-    return rc;
-}
-
-static enum mt_rc get_frames(const struct file *f, const char *field, const cJSON *list,
+static enum mt_rc get_frames(const struct mt_rule_reader *r, const char *field, const cJSON *list,
                              struct mt_metric_row *row)
 {
-    struct mt_metric_frame *frames;
-    const cJSON *v;
-    enum mt_rc rc = MT_OK;
-    uint32_t n = 0;
-    if (!cJSON_IsArray(list) || list->child == NULL)
-        return bad(f, field, "has to be a list of frames");
-    cJSON_ArrayForEach(v, list) n++;
-    frames = mt_arena_alloc(&f->r->arena, n * sizeof *frames, _Alignof(struct mt_metric_frame));
-    if (frames == NULL)
-        return nomem(f);
-    row->frames = frames;
-    row->n_frames = n;
-    cJSON_ArrayForEach(v, list)
-    {
-        if (rc == MT_OK)
-            rc = get_frame(f, field, v, frames++);
-    }
-    return rc;
+    static const struct mt_rule_spec fields[] = {
+        {"file", mt_get_text, .at = offsetof(struct mt_metric_frame, file)},
+        {"function", mt_get_text, .at = offsetof(struct mt_metric_frame, function)},
+        {.name = NULL}};
+    static const struct mt_metric_frame blank = {"", ""};
+    static const struct mt_rule_rows rows = {fields, sizeof blank, &blank, check_frame};
+    const struct mt_rule_spec f = {field, mt_get_rows, offsetof(struct mt_metric_row, frames),
+                                   .more = &rows,
+                                   .count_at = offsetof(struct mt_metric_row, n_frames)};
+    enum mt_rc rc = mt_get_rows(r, &f, list, &row->frames);
+    return rc == MT_OK && row->n_frames == 0 ? mt_rule_bad(r, field, "has to be a list of frames")
+                                             : rc;
 }
 
 /* Names that an expression of a row may use: what the program measures, and the rows before it, so
@@ -94,71 +52,74 @@ static bool may_use(void *arg, const char *name, size_t n)
            mt_metric_exists(&k->all, name, n);
 }
 
-static enum mt_rc get_expr(const struct file *f, const cJSON *v, uint32_t at,
-                           struct mt_metric_row *row)
+static enum mt_rc get_expr(const struct mt_rule_reader *r, const struct mt_rule_spec *f,
+                           const cJSON *v, struct mt_metric_row *row)
 {
-    struct names names = {{f->conf, f->r}, at};
+    const struct file *of = r->of;
+    struct names names = {{of->conf, of->r}, of->at};
     struct mt_expr *e = NULL, **slot;
     struct mt_err why = {.rc = MT_OK};
     const char *text;
-    enum mt_rc rc = get_text(f, "is", v, &text);
+    enum mt_rc rc = mt_get_text(r, f, v, &text);
     if (rc == MT_OK && (rc = mt_expr_compile(&e, text, may_use, &names, &why)) != MT_OK)
-        return rc == MT_ENOMEM ? nomem(f) : bad(f, "is", why.msg);
-    if (rc == MT_OK && (slot = MT_VEC_PUSH(&f->r->exprs)) != NULL)
+        return rc == MT_ENOMEM ? mt_rule_nomem(r) : mt_rule_bad(r, f->name, "%s", why.msg);
+    if (rc == MT_OK && (slot = MT_VEC_PUSH(&of->r->exprs)) != NULL)
         row->is = *slot = e;
     else
         mt_expr_free(e);
-    return rc == MT_OK && row->is == NULL ? nomem(f) : rc;
+    return rc == MT_OK && row->is == NULL ? mt_rule_nomem(r) : rc;
 }
 
-static enum mt_rc get_field(const struct file *f, const cJSON *c, uint32_t at,
-                            struct mt_metric_row *row)
+/* The field says how the row is computed, and of what. */
+static MT_RULE_GET(get_way)
 {
-    static const char *const how[] = {[MT_METRIC_SEEN] = "seen",
-                                      [MT_METRIC_ASKED] = "asked",
-                                      [MT_METRIC_LIVE] = "live_through",
-                                      [MT_METRIC_LARGEST] = "largest_through",
-                                      [MT_METRIC_SINGLE] = "single_block_of",
-                                      [MT_METRIC_IS] = "is"};
-    const char **text = mt_rule_same(c->string, "name")     ? &row->name
-                        : mt_rule_same(c->string, "says")   ? &row->says
-                        : mt_rule_same(c->string, "unit")   ? &row->unit
-                        : mt_rule_same(c->string, "one_of") ? &row->one_of
-                                                            : NULL;
-    if (text != NULL)
-        return get_text(f, c->string, c, text);
-    if (mt_rule_same(c->string, "with_request") && cJSON_IsBool(c)) {
-        row->with_request = cJSON_IsTrue(c);
-        return MT_OK;
-    }
-    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
-        if (!mt_rule_same(c->string, how[i]))
-            continue;
-        if (row->is != NULL || row->frames != NULL)
-            return bad(f, c->string, "is a second way to compute it; one is enough");
-        row->how = (enum mt_metric_how)i;
-        return i == MT_METRIC_IS ? get_expr(f, c, at, row) : get_frames(f, c->string, c, row);
-    }
-    return bad(f, c->string,
-               mt_rule_same(c->string, "with_request") ? "has to be true or false"
-                                                       : "is not known; docs/rules.md has them");
+    static const char *const ways[] = {[MT_METRIC_SEEN] = "seen",
+                                       [MT_METRIC_ASKED] = "asked",
+                                       [MT_METRIC_LIVE] = "live_through",
+                                       [MT_METRIC_LARGEST] = "largest_through",
+                                       [MT_METRIC_SINGLE] = "single_block_of",
+                                       [MT_METRIC_IS] = "is",
+                                       NULL};
+    struct mt_metric_row *row = out;
+    if (row->is != NULL || row->frames != NULL)
+        return mt_rule_bad(r, f->name, "is a second way to compute it; one is enough");
+    row->how = (enum mt_metric_how)mt_rule_word_find(ways, f->name);
+    return row->how == MT_METRIC_IS ? get_expr(r, f, v, row) : get_frames(r, f->name, v, row);
 }
 
-static enum mt_rc check(const struct file *f, const struct mt_metric_row *row)
+static MT_RULE_GET(get_unit)
+{
+    char letter;
+    enum mt_rc rc = mt_get_letter(r, f, v, &letter);
+    return rc == MT_OK ? mt_get_text(r, f, v, out) : rc;
+}
+
+#define AT(member) offsetof(struct mt_metric_row, member)
+static const struct mt_rule_spec row_fields[] = {
+    {"name", mt_get_text, AT(name), .is_needed = true},
+    {"unit", get_unit, AT(unit), .is_needed = true, .more = "Bnr?"},
+    {"says", mt_get_text, AT(says), .is_needed = true},
+    {"one_of", mt_get_text, .at = AT(one_of)},
+    {"with_request", mt_get_flag, .at = AT(with_request)},
+    {"seen", get_way, .at = 0},
+    {"asked", get_way, .at = 0},
+    {"live_through", get_way, .at = 0},
+    {"largest_through", get_way, .at = 0},
+    {"single_block_of", get_way, .at = 0},
+    {"is", get_way, .at = 0},
+    {.name = NULL}};
+
+static enum mt_rc check(const struct mt_rule_reader *r, const struct mt_metric_row *row)
 {
     bool of_blocks = row->how == MT_METRIC_LIVE || row->how == MT_METRIC_LARGEST;
     if (row->is == NULL && row->frames == NULL)
-        return bad(f, "seen",
-                   "is missing, and so are asked, live_through, largest_through, single_block_of "
-                   "and is: one of them says how it is computed");
-    if (row->says[0] == '\0')
-        return bad(f, "says", "is missing");
-    if (strlen(row->unit) != 1 || strchr("Bnr?", row->unit[0]) == NULL)
-        return bad(f, "unit", "has to be B, n, r or ?");
+        return mt_rule_bad(r, "seen",
+                           "is missing, and so are asked, live_through, largest_through, "
+                           "single_block_of and is: one of them says how it is computed");
     if (row->with_request && !of_blocks)
-        return bad(f, "with_request", "goes with live_through and largest_through only");
+        return mt_rule_bad(r, "with_request", "goes with live_through and largest_through only");
     if (row->one_of[0] != '\0' && row->how != MT_METRIC_SEEN)
-        return bad(f, "one_of", "goes with seen only");
+        return mt_rule_bad(r, "one_of", "goes with seen only");
     return MT_OK;
 }
 
@@ -170,73 +131,49 @@ static bool is_name(const char *s)
     return *s != '\0';
 }
 
-static enum mt_rc read_row(struct file *f, const cJSON *obj)
+static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
 {
-    const cJSON *id = mt_rule_field(obj, "name"), *c;
+    struct file *f = rd->of;
     struct mt_metric_names program = {f->conf, NULL};
-    struct mt_metric_row row = {.says = "", .unit = "", .one_of = ""}, *slot;
-    enum mt_rc rc = MT_OK;
+    struct mt_metric_row row = {.one_of = ""}, *slot;
+    const char *name = rd->id;
+    enum mt_rc rc;
     int at;
-    f->row = cJSON_IsString(id) ? id->valuestring : "(without a name)";
-    if (!cJSON_IsString(id) || !is_name(f->row))
-        return bad(f, "name", "has to be of small letters, digits and _");
-    if (mt_metric_exists(&program, f->row, strlen(f->row)))
-        return bad(f, "name", "is that of a number that the program itself measures");
-    at = mt_metric_row_find(f->r, f->row, strlen(f->row));
-    cJSON_ArrayForEach(c, obj)
-    {
-        if (rc == MT_OK)
-            rc = get_field(f, c, at >= 0 ? (uint32_t)at : f->r->row.n, &row);
-    }
+    if (name == NULL || !is_name(name))
+        return mt_rule_bad(rd, "name", "has to be of small letters, digits and _");
+    if (mt_metric_exists(&program, name, strlen(name)))
+        return mt_rule_bad(rd, "name", "is that of a number that the program itself measures");
+    at = mt_metric_row_find(f->r, name, strlen(name));
+    f->at = at >= 0 ? (uint32_t)at : f->r->row.n;
+    rc = mt_rule_fields(rd, obj, row_fields, &row);
     if (rc == MT_OK)
-        rc = check(f, &row);
+        rc = check(rd, &row);
     if (rc != MT_OK)
         return rc;
     slot = at >= 0 ? &f->r->row.p[at] : MT_VEC_PUSH(&f->r->row);
     if (slot == NULL)
-        return nomem(f);
+        return mt_rule_nomem(rd);
     *slot = row;
     return MT_OK;
-}
-
-static enum mt_rc read_list(struct file *f, const cJSON *list)
-{
-    const cJSON *c;
-    enum mt_rc rc = MT_OK;
-    f->row = "(the list)";
-    if (!cJSON_IsArray(list))
-        return bad(f, "metrics", "has to be a list");
-    cJSON_ArrayForEach(c, list)
-    {
-        if (rc == MT_OK)
-            rc = read_row(f, c);
-    }
-    return rc;
 }
 
 enum mt_rc mt_metric_rules_load(struct mt_metric_rules **out, const struct mt_runconf *conf,
                                 const char *overlay, size_t overlay_len, const char *overlay_name,
                                 struct mt_err *err)
 {
+    static const struct mt_rule_list lists[] = {{"metrics", "metric", "name", read_row},
+                                                {.name = NULL}};
     struct mt_metric_rules *r = mt_calloc(1, sizeof *r);
-    struct file f = {.r = r, .conf = conf, .name = "metrics.json", .err = err};
-    cJSON *root = NULL;
+    struct file f = {.r = r, .conf = conf};
+    struct mt_rule_reader rd = {.file = "metrics.json", .err = err, .of = &f};
     enum mt_rc rc;
     *out = NULL;
     if (r == NULL)
-        return nomem(&f);
-    rc = mt_rule_json(f.name, &root, err);
+        return mt_rule_nomem(&rd);
+    rd.arena = &r->arena;
+    rc = mt_rule_builtin(&rd, "metrics.json", lists);
     if (rc == MT_OK)
-        rc = read_list(&f, mt_rule_field(root, "metrics"));
-    mt_free(root);
-    if (rc == MT_OK && overlay != NULL) {
-        f.name = overlay_name;
-        rc = mt_json_text(&root, overlay, overlay_len, overlay_name, err);
-        if (rc == MT_OK && mt_rule_field(root, "metrics") != NULL)
-            rc = read_list(&f, mt_rule_field(root, "metrics"));
-        if (root != NULL)
-            cJSON_Delete(root);
-    }
+        rc = mt_rule_overlay(&rd, overlay, overlay_len, overlay_name, lists);
     if (rc != MT_OK)
         mt_metric_rules_free(r);
     else

@@ -1,7 +1,7 @@
 /* The role rules: the rows of the embedded roles.json, then those of an overlay. Read strictly: a
  * misspelt field would otherwise be a rule that silently never applies. */
 #include "analysis/roles/rules.h"
-#include "analysis/base/rule_json.h"
+#include "analysis/base/rule_read.h"
 
 #include <string.h>
 
@@ -14,242 +14,145 @@ struct mt_role_rules {
     MT_VEC(struct mt_vocab) vocab;
 };
 
-enum field {
-    F_ID,
-    F_FRAMEWORK,
-    F_ROLE,
-    F_FILE,
-    F_FUNCTION,
-    F_STATUS,
-    F_SOURCE,
-    F_LINES,
-    F_NOTE,
-    F_ALWAYS,
-    F_COUNT
-};
-static const char *const field_names[F_COUNT] = {"id",     "framework", "role",  "file", "function",
-                                                 "status", "source",    "lines", "note", "always"};
-
+/* The loader's own of a reader. */
 struct file {
     struct mt_role_rules *r;
-    const char *name;
     uint32_t first, first_vocab; /* rules and vocabularies before these are of an earlier file */
-    bool is_overlay;
-    struct mt_err *err;
 };
 
-static enum mt_rc nomem(const struct file *f)
+static MT_RULE_GET(get_role)
 {
-    return mt_fail(f->err, MT_ENOMEM, "out of memory while reading the role rules");
+    int role = cJSON_IsString(v) ? mt_role_find(v->valuestring, strlen(v->valuestring)) : -1;
+    *(uint8_t *)out = (uint8_t)role;
+    return role >= 0 ? MT_OK : mt_rule_bad(r, f->name, "is no role; docs/diagnosis.md lists them");
 }
 
-static enum mt_rc refuse(const struct file *f, const char *list, unsigned index, const char *field,
-                         const char *what)
-{
-    char printable[96];
-    if (field == NULL)
-        return mt_fail(f->err, MT_EINPUT, "%s: entry %u of \"%s\": %s", f->name, index + 1, list,
-                       what);
-    mt_printable(printable, sizeof printable, field, strlen(field));
-    return mt_fail(f->err, MT_EINPUT, "%s: entry %u of \"%s\": field \"%s\" %s", f->name, index + 1,
-                   list, printable, what);
-}
+/* A row, with what does not go into the rule as it stands. */
+struct row {
+    struct mt_role_rule rule;
+    int lines, always; /* index in their words; -1 = absent */
+};
+static const char *const line_words[] = {"first", "last", NULL};
+static const char *const yes[] = {"yes", NULL};
+#define AT(member) offsetof(struct row, member)
+static const struct mt_rule_spec fields[] = {
+    {"id", mt_get_text, .at = AT(rule.id), .is_needed = true},
+    {"framework", mt_get_text, .at = AT(rule.framework), .is_needed = true},
+    {"role", get_role, .at = AT(rule.role), .is_needed = true},
+    {"file", mt_get_text, .at = AT(rule.file), .is_needed = true},
+    {"function", mt_get_text, .at = AT(rule.function), .is_needed = true},
+    {"status", mt_get_letter, .at = AT(rule.status), .is_needed = true, .more = "GRDU"},
+    {"source", mt_get_text, .at = AT(rule.source), .is_needed = true},
+    {"lines", mt_get_word, .at = AT(lines), .more = line_words},
+    {"note", mt_get_text, .at = AT(rule.note)},
+    {"always", mt_get_word, .at = AT(always), .more = yes},
+    {.name = NULL}};
 
-static enum mt_rc read_fields(const struct file *f, unsigned index, const cJSON *obj,
-                              const char *v[F_COUNT])
+static enum mt_rc check_row(const struct mt_rule_reader *r, const struct row *row)
 {
-    const cJSON *m;
-    if (!cJSON_IsObject(obj))
-        return refuse(f, "roles", index, NULL, "is not an object");
-    cJSON_ArrayForEach(m, obj)
-    {
-        int k = 0;
-        while (k < F_COUNT && !mt_rule_same(m->string, field_names[k]))
-            k++;
-        if (k == F_COUNT)
-            return refuse(f, "roles", index, m->string,
-                          "is not known; there are id, framework, role, file, function, status, "
-                          "source, lines, note and always");
-        if (!cJSON_IsString(m) || m->valuestring[0] == '\0')
-            return refuse(f, "roles", index, m->string, "has to be a string that is not empty");
-        if (v[k] != NULL)
-            return refuse(f, "roles", index, m->string, "is there twice");
-        v[k] = m->valuestring;
-    }
-    for (int k = F_ID; k <= F_SOURCE; k++)
-        if (v[k] == NULL)
-            return refuse(f, "roles", index, field_names[k], "is missing");
-    if (mt_role_find(v[F_ROLE], strlen(v[F_ROLE])) < 0)
-        return refuse(f, "roles", index, "role", "is no role; docs/diagnosis.md lists them");
-    if (strlen(v[F_STATUS]) != 1 || strchr("GRDU", v[F_STATUS][0]) == NULL)
-        return refuse(f, "roles", index, "status",
-                      "has to be one of G, R, D, U (see docs/rules-phases.md)");
-    if (v[F_FILE][0] == '/' || strchr(v[F_FILE], '\\') != NULL)
-        return refuse(f, "roles", index, "file",
-                      "has to be the end of a path, with '/' and without one in front");
-    if (v[F_LINES] != NULL && strcmp(v[F_LINES], "first") != 0 && strcmp(v[F_LINES], "last") != 0)
-        return refuse(f, "roles", index, "lines", "has to be \"first\" or \"last\"");
-    if (v[F_ALWAYS] != NULL && strcmp(v[F_ALWAYS], "yes") != 0)
-        return refuse(f, "roles", index, "always", "has to be \"yes\"");
-    if (v[F_ALWAYS] != NULL && strcmp(v[F_ROLE], "grad_reduce") != 0)
-        return refuse(f, "roles", index, "always", "has a meaning for the role grad_reduce only");
-    if (v[F_LINES] != NULL && strcmp(v[F_FILE], "C++") == 0)
-        return refuse(f, "roles", index, "lines",
-                      "has no meaning for C++ frames: their lines are not recorded");
+    if (row->rule.file[0] == '/' || strchr(row->rule.file, '\\') != NULL)
+        return mt_rule_bad(r, "file",
+                           "has to be the end of a path, with '/' and without one in front");
+    if (row->always >= 0 && row->rule.role != MT_ROLE_GRAD_REDUCE)
+        return mt_rule_bad(r, "always", "has a meaning for the role grad_reduce only");
+    if (row->lines >= 0 && row->rule.is_cpp)
+        return mt_rule_bad(r, "lines",
+                           "has no meaning for C++ frames: their lines are not recorded");
     return MT_OK;
 }
 
 /* Where a rule goes: over the one with its id, or behind the last. */
-static enum mt_rc place(const struct file *f, unsigned index, const char *id,
-                        struct mt_role_rule **at)
+static enum mt_rc place(const struct mt_rule_reader *rd, const char *id, struct mt_role_rule **at)
 {
+    const struct file *f = rd->of;
     struct mt_role_rules *r = f->r;
     for (uint32_t i = 0; i < r->rule.n; i++) {
-        if (!mt_rule_same(r->rule.p[i].id, id))
-            continue;
-        if (i >= f->first)
-            return refuse(f, "roles", index, "id", "is there twice in this file");
         *at = &r->rule.p[i];
-        return MT_OK;
+        if (mt_rule_same((*at)->id, id))
+            return i >= f->first ? mt_rule_bad(rd, "id", "is there twice in this file") : MT_OK;
     }
     if (r->rule.n >= MAX_RULES)
-        return refuse(f, "roles", index, NULL,
-                      "there are more than 4096 role rules, built-in ones included");
+        return mt_rule_bad(rd, NULL, "there are more than 4096 role rules, built-in ones included");
     *at = MT_VEC_PUSH(&r->rule);
-    return *at != NULL ? MT_OK : nomem(f);
+    return *at != NULL ? MT_OK : mt_rule_nomem(rd);
 }
 
-static enum mt_rc read_rule(const struct file *f, unsigned index, const cJSON *obj)
+static enum mt_rc read_rule(struct mt_rule_reader *rd, const cJSON *obj)
 {
-    const char *v[F_COUNT] = {NULL};
-    const char *copy[F_COUNT];
+    struct row row = {{.note = ""}, -1, -1};
     struct mt_role_rule *rule = NULL;
-    enum mt_rc rc = read_fields(f, index, obj, v);
-    if (rc < 0)
+    enum mt_rc rc = mt_rule_fields(rd, obj, fields, &row);
+    row.rule.is_cpp = rc == MT_OK && strcmp(row.rule.file, "C++") == 0;
+    if (rc == MT_OK)
+        rc = check_row(rd, &row);
+    if (rc == MT_OK)
+        rc = place(rd, row.rule.id, &rule);
+    if (rc != MT_OK)
         return rc;
-    for (int k = 0; k < F_COUNT; k++) {
-        copy[k] = v[k] != NULL ? v[k] : "";
-        if (f->is_overlay &&
-            (copy[k] = mt_arena_strndup(&f->r->arena, copy[k], strlen(copy[k]))) == NULL)
-            return nomem(f);
-    }
-    rc = place(f, index, copy[F_ID], &rule);
-    if (rc < 0)
-        return rc;
-    *rule = (struct mt_role_rule){.id = copy[F_ID],
-                                  .framework = copy[F_FRAMEWORK],
-                                  .file = copy[F_FILE],
-                                  .function = copy[F_FUNCTION],
-                                  .note = copy[F_NOTE],
-                                  .source = copy[F_SOURCE],
-                                  .status = copy[F_STATUS][0],
-                                  .role = (uint8_t)mt_role_find(copy[F_ROLE], strlen(copy[F_ROLE])),
-                                  .lines = copy[F_LINES][0] == 'f'   ? MT_LINES_FIRST
-                                           : copy[F_LINES][0] == 'l' ? MT_LINES_LAST
-                                                                     : MT_LINES_ANY,
-                                  .always = copy[F_ALWAYS][0] != '\0',
-                                  .is_cpp = strcmp(copy[F_FILE], "C++") == 0,
-                                  .is_overlay = f->is_overlay};
+    row.rule.lines = (uint8_t)(MT_LINES_FIRST + row.lines);
+    row.rule.always = row.always >= 0;
+    row.rule.is_overlay = rd->is_overlay;
+    *rule = row.rule;
+    return MT_OK;
+}
+_Static_assert(MT_LINES_FIRST - 1 == MT_LINES_ANY && MT_LINES_FIRST + 1 == MT_LINES_LAST,
+               "in the order of line_words");
+
+static MT_RULE_GET(get_size)
+{
+    double size = cJSON_IsNumber(v) ? v->valuedouble : 0;
+    if (!(size >= 1000 && size <= 1e8) || size != (double)(uint64_t)size)
+        return mt_rule_bad(r, f->name, "has to be a whole number from 1000 to 100000000");
+    *(uint64_t *)out = (uint64_t)size;
     return MT_OK;
 }
 
-static enum mt_rc read_vocab(const struct file *f, unsigned index, const cJSON *obj)
+static enum mt_rc read_vocab(struct mt_rule_reader *rd, const cJSON *obj)
 {
-    const cJSON *size = mt_rule_field(obj, "size");
-    const cJSON *source = mt_rule_field(obj, "source");
-    struct mt_vocab *v = NULL;
-    if (!cJSON_IsObject(obj) || cJSON_GetArraySize(obj) != 2 || !cJSON_IsNumber(size) ||
-        !cJSON_IsString(source))
-        return refuse(f, "vocabularies", index, NULL,
-                      "has to be {\"size\": number, \"source\": \"model\"}");
-    if (!(size->valuedouble >= 1000 && size->valuedouble <= 1e8) ||
-        size->valuedouble != (double)(uint64_t)size->valuedouble)
-        return refuse(f, "vocabularies", index, "size",
-                      "has to be a whole number from 1000 to 100000000");
-    for (uint32_t i = 0; i < f->r->vocab.n; i++)
-        if (f->r->vocab.p[i].size == (uint64_t)size->valuedouble) {
-            if (i >= f->first_vocab)
-                return refuse(f, "vocabularies", index, "size", "is there twice in this file");
-            v = &f->r->vocab.p[i];
-        }
-    if (v == NULL && f->r->vocab.n >= MAX_VOCABS)
-        return refuse(f, "vocabularies", index, NULL, "there are more than 4096 vocabularies");
-    if (v == NULL)
-        v = MT_VEC_PUSH(&f->r->vocab);
-    if (v == NULL)
-        return nomem(f);
-    v->size = (uint64_t)size->valuedouble;
-    v->source = f->is_overlay ? mt_arena_strndup(&f->r->arena, source->valuestring,
-                                                 strlen(source->valuestring))
-                              : source->valuestring;
-    return v->source != NULL ? MT_OK : nomem(f);
-}
-
-static enum mt_rc read_list(const struct file *f, const cJSON *root, const char *name,
-                            enum mt_rc (*one)(const struct file *, unsigned, const cJSON *))
-{
-    const cJSON *m, *list = mt_rule_field(root, name);
-    enum mt_rc rc = MT_OK;
-    unsigned index = 0;
-    if (list == NULL)
-        return MT_OK;
-    if (!cJSON_IsArray(list))
-        return mt_fail(f->err, MT_EINPUT, "%s: \"%s\" has to be an array", f->name, name);
-    cJSON_ArrayForEach(m, list)
-    {
-        rc = one(f, index++, m);
-        if (rc < 0)
-            break;
+    static const struct mt_rule_spec of_vocab[] = {
+        {"size", get_size, .at = offsetof(struct mt_vocab, size), .is_needed = true},
+        {"source", mt_get_any_text, .at = offsetof(struct mt_vocab, source), .is_needed = true},
+        {.name = NULL}};
+    const struct file *f = rd->of;
+    struct mt_role_rules *r = f->r;
+    struct mt_vocab row, *v = NULL;
+    enum mt_rc rc = mt_rule_fields(rd, obj, of_vocab, &row);
+    if (rc != MT_OK)
+        return rc;
+    for (uint32_t i = 0; i < r->vocab.n; i++) {
+        if (r->vocab.p[i].size != row.size)
+            continue;
+        if (i >= f->first_vocab)
+            return mt_rule_bad(rd, "size", "is there twice in this file");
+        v = &r->vocab.p[i];
     }
-    return rc;
-}
-
-/* Unknown keys of a rule file are for the readers of the other rules to refuse: they look at the
- * same text. */
-static enum mt_rc read_root(struct file *f, const cJSON *root)
-{
-    enum mt_rc rc;
-    f->first = f->r->rule.n;
-    f->first_vocab = f->r->vocab.n;
-    rc = read_list(f, root, "roles", read_rule);
-    return rc >= 0 ? read_list(f, root, "vocabularies", read_vocab) : rc;
-}
-
-static enum mt_rc read_overlay(struct file *f, const char *text, size_t len)
-{
-    cJSON *root;
-    enum mt_rc rc = mt_json_text(&root, text, len, f->name, f->err);
-    if (rc >= 0)
-        rc = read_root(f, root);
-    cJSON_Delete(root);
-    return rc;
-}
-
-static enum mt_rc read_builtin(struct file *f)
-{
-    cJSON *root;
-    enum mt_rc rc = mt_rule_json("roles.json", &root, f->err);
-    if (rc >= 0)
-        rc = read_root(f, root);
-    mt_free(root);
-    return rc;
+    if (v == NULL && r->vocab.n >= MAX_VOCABS)
+        return mt_rule_bad(rd, NULL, "there are more than 4096 vocabularies");
+    if (v == NULL && (v = MT_VEC_PUSH(&r->vocab)) == NULL)
+        return mt_rule_nomem(rd);
+    *v = row;
+    return MT_OK;
 }
 
 enum mt_rc mt_role_rules_load(struct mt_role_rules **out, const char *overlay, size_t overlay_len,
                               const char *overlay_name, struct mt_err *err)
 {
+    static const struct mt_rule_list lists[] = {{"roles", "role rule", "id", read_rule},
+                                                {"vocabularies", "vocabulary", NULL, read_vocab},
+                                                {.name = NULL}};
     struct mt_role_rules *r = mt_calloc(1, sizeof *r);
-    struct file f = {.r = r, .name = "the built-in roles.json", .err = err};
+    struct file f = {.r = r};
+    struct mt_rule_reader rd = {.file = "roles.json", .err = err, .of = &f};
     enum mt_rc rc;
     *out = NULL;
     if (r == NULL)
-        return nomem(&f);
-    rc = read_builtin(&f);
-    if (rc >= 0 && overlay != NULL) {
-        f.name = overlay_name != NULL ? overlay_name : "the rule file";
-        f.is_overlay = true;
-        rc = read_overlay(&f, overlay, overlay_len);
-    }
+        return mt_rule_nomem(&rd);
+    rd.arena = &r->arena;
+    rc = mt_rule_builtin(&rd, "roles.json", lists);
+    f.first = r->rule.n;
+    f.first_vocab = r->vocab.n;
+    if (rc == MT_OK)
+        rc = mt_rule_overlay(&rd, overlay, overlay_len, overlay_name, lists);
     if (rc < 0)
         mt_role_rules_free(r);
     else

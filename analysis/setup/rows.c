@@ -1,8 +1,6 @@
 /* setup/rows.c -- the rows of frameworks.json and of an overlay, read strictly: a misspelt field
  * would otherwise be knowledge that silently is not there. */
-#include "analysis/base/rule_json.h"
-#include "analysis/setup/framework.h"
-#include "parser/base/json_text.h"
+#include "analysis/setup/framework_fields.h"
 
 #include <stdio.h>
 
@@ -18,11 +16,10 @@ struct mt_framework_rules {
     const char *log_packages[MT_FW_MAX];
 };
 
-/* One file that is being read. */
+/* The loader's own of a reader. */
 struct file {
     struct mt_framework_rules *r;
-    const char *name, *row; /* for messages */
-    struct mt_err *err;
+    uint64_t rows; /* that stand in this file */
 };
 
 static const char *const kinds[] = {"rl", "tuner", "trainer", "engine", "backend", "library", NULL};
@@ -35,235 +32,87 @@ static const char *const traits[] = {"plain",          "log_files",
                                      "keeps_32bit",    NULL};
 static const char *const no_texts[] = {NULL};
 
-static enum mt_rc bad(const struct file *f, const char *field, const char *what)
+MT_RULE_GET(mt_get_framework)
 {
-    char row[96], name[96];
-    mt_printable(row, sizeof row, f->row, strlen(f->row));
-    mt_printable(name, sizeof name, field, strlen(field));
-    return mt_fail(f->err, MT_EINPUT, "%s: framework %s: field \"%s\" %s", f->name, row, name,
-                   what);
-}
-
-static enum mt_rc nomem(const struct file *f)
-{
-    return mt_fail(f->err, MT_ENOMEM, "%s: out of memory while reading the frameworks", f->name);
-}
-
-/* One of `words`, which end with NULL; -1 = none of them. */
-static int word_of(const char *const *words, const char *s)
-{
-    for (int i = 0; words[i] != NULL; i++)
-        if (strcmp(words[i], s) == 0)
-            return i;
-    return -1;
-}
-
-static enum mt_rc get_text(const struct file *f, const char *field, const cJSON *v, void *out)
-{
-    if (!cJSON_IsString(v) || v->valuestring[0] == '\0')
-        return bad(f, field, "has to be a text that is not empty");
-    *(const char **)out = mt_arena_strndup(&f->r->arena, v->valuestring, strlen(v->valuestring));
-    return *(const char **)out != NULL ? MT_OK : nomem(f);
-}
-
-static enum mt_rc get_texts(const struct file *f, const char *field, const cJSON *list, void *out)
-{
-    const char **texts;
-    const cJSON *v;
-    size_t n = 0;
-    enum mt_rc rc = MT_OK;
-    if (!cJSON_IsArray(list))
-        return bad(f, field, "has to be a list of texts");
-    cJSON_ArrayForEach(v, list) n++;
-    texts = mt_arena_alloc(&f->r->arena, (n + 1) * sizeof *texts, _Alignof(const char *));
-    if (texts == NULL)
-        return nomem(f);
-    n = 0;
-    cJSON_ArrayForEach(v, list)
-    {
-        if (rc == MT_OK)
-            rc = get_text(f, field, v, &texts[n++]);
-    }
-    texts[n] = NULL;
-    *(const char *const **)out = texts;
-    return rc;
-}
-
-static enum mt_rc get_kind(const struct file *f, const char *field, const cJSON *v, void *out)
-{
-    int k = cJSON_IsString(v) ? word_of(kinds, v->valuestring) : -1;
-    if (k < 0)
-        return bad(f, field, "has to be rl, tuner, trainer, engine, backend or library");
-    *(enum mt_fw_kind *)out = (enum mt_fw_kind)k;
-    return MT_OK;
-}
-
-/* A list of words as bits, the first word being 1. */
-static enum mt_rc get_bits(const struct file *f, const char *field, const cJSON *list,
-                           const char *const *words, void *out)
-{
-    uint32_t bits = 0;
-    const cJSON *v;
-    if (!cJSON_IsArray(list))
-        return bad(f, field, "has to be a list of words");
-    cJSON_ArrayForEach(v, list)
-    {
-        int k = cJSON_IsString(v) ? word_of(words, v->valuestring) : -1;
-        if (k < 0)
-            return bad(f, field, "has a word that is not known; docs/rules-frameworks.md has them");
-        bits |= 1u << k;
-    }
-    *(uint32_t *)out = bits;
-    return MT_OK;
-}
-static enum mt_rc get_parts(const struct file *f, const char *field, const cJSON *v, void *out)
-{
-    return get_bits(f, field, v, parts, out);
-}
-static enum mt_rc get_traits(const struct file *f, const char *field, const cJSON *v, void *out)
-{
-    return get_bits(f, field, v, traits, out);
-}
-
-static enum mt_rc get_name(const struct file *f, const char *field, const cJSON *v, void *out)
-{
-    int i = cJSON_IsString(v) ? mt_framework_find(f->r, v->valuestring) : -1;
-    char ids[MT_ERR_MSG], what[MT_ERR_MSG];
-    if (i <= MT_FW_NONE) {
-        snprintf(what, sizeof what, "names no framework; there are %s",
-                 mt_framework_ids(f->r, false, ids, sizeof ids));
-        return bad(f, field, what);
-    }
+    const char *id = cJSON_GetStringValue(v);
+    int i = id != NULL ? mt_framework_find(r->fw, id) : -1;
+    char ids[560], name[64];
+    if (id == NULL)
+        return mt_rule_bad(r, f->name, "has to be the id of a framework");
+    if (i <= MT_FW_NONE)
+        return mt_rule_bad(r, f->name,
+                           "\"%s\" is not a framework, library or component (a row in "
+                           "\"frameworks\" adds one); there are %s",
+                           mt_printable(name, sizeof name, id, strlen(id)),
+                           mt_framework_ids(r->fw, false, ids, sizeof ids));
     *(mt_fw *)out = (mt_fw)i;
     return MT_OK;
 }
 
-static enum mt_rc get_names(const struct file *f, const char *field, const cJSON *list, void *out)
+MT_RULE_GET(mt_get_frameworks)
 {
     uint64_t mask = 0;
-    const cJSON *v;
-    if (!cJSON_IsArray(list))
-        return bad(f, field, "has to be a list of frameworks");
-    cJSON_ArrayForEach(v, list)
+    uint32_t n;
+    const cJSON *c;
+    enum mt_rc rc = mt_rule_count(r, f->name, v, &n);
+    if (rc == MT_OK && n == 0)
+        return mt_rule_bad(r, f->name, "is empty");
+    cJSON_ArrayForEach(c, v)
     {
         mt_fw one = MT_FW_NONE;
-        enum mt_rc rc = get_name(f, field, v, &one);
-        if (rc != MT_OK)
-            return rc;
+        if (rc == MT_OK)
+            rc = mt_get_framework(r, f, c, &one);
         mask |= MT_FW_BIT(one);
     }
     *(uint64_t *)out = mask;
-    return MT_OK;
-}
-
-struct field {
-    const char *name;
-    enum mt_rc (*get)(const struct file *f, const char *field, const cJSON *v, void *out);
-    size_t at; /* in the struct; SIZE_MAX = for readers only */
-};
-
-/* Fills the struct at `out` from the fields of an object. */
-static enum mt_rc get_fields(const struct file *f, const cJSON *obj, const struct field *fields,
-                             void *out)
-{
-    uint32_t seen = 0;
-    const cJSON *v;
-    cJSON_ArrayForEach(v, obj)
-    {
-        uint32_t k = 0;
-        enum mt_rc rc;
-        while (fields[k].name != NULL && strcmp(fields[k].name, v->string) != 0)
-            k++;
-        if (fields[k].name == NULL)
-            return bad(f, v->string, "is not known; docs/rules-frameworks.md lists the fields");
-        if ((seen >> k & 1) != 0)
-            return bad(f, v->string, "is there twice");
-        seen |= 1u << k;
-        rc = fields[k].at != SIZE_MAX ? fields[k].get(f, v->string, v, (char *)out + fields[k].at)
-                                      : MT_OK;
-        if (rc != MT_OK)
-            return rc;
-    }
-    return MT_OK;
-}
-
-/* A list of objects as structs of `size`, behind the last one a zeroed one. */
-static enum mt_rc get_objects(const struct file *f, const char *field, const cJSON *list,
-                              const struct field *fields, size_t size, const void *blank, void *out)
-{
-    const cJSON *v;
-    size_t n = 0;
-    enum mt_rc rc = MT_OK;
-    char *rows;
-    if (!cJSON_IsArray(list))
-        return bad(f, field, "has to be a list of objects");
-    cJSON_ArrayForEach(v, list) n++;
-    rows = mt_arena_alloc(&f->r->arena, (n + 1) * size, _Alignof(max_align_t));
-    if (rows == NULL)
-        return nomem(f);
-    memset(rows, 0, (n + 1) * size);
-    n = 0;
-    cJSON_ArrayForEach(v, list)
-    {
-        memcpy(rows + n * size, blank, size);
-        if (rc == MT_OK && !cJSON_IsObject(v))
-            rc = bad(f, field, "has to be a list of objects");
-        if (rc == MT_OK)
-            rc = get_fields(f, v, fields, rows + n++ * size);
-    }
-    *(void **)out = rows;
     return rc;
 }
 
-static enum mt_rc get_packages(const struct file *f, const char *field, const cJSON *v, void *out)
-{
-    static const struct field fields[] = {
-        {"name", get_text, offsetof(struct mt_fw_package, name)},
-        {"inside", get_texts, offsetof(struct mt_fw_package, inside)},
-        {NULL, NULL, 0}};
-    static const struct mt_fw_package blank = {NULL, no_texts};
-    return get_objects(f, field, v, fields, sizeof blank, &blank, out);
-}
+static const struct mt_rule_spec package_fields[] = {
+    {"name", mt_get_text, offsetof(struct mt_fw_package, name), .is_needed = true},
+    {"inside", mt_get_texts, .at = offsetof(struct mt_fw_package, inside)},
+    {.name = NULL}};
+static const struct mt_fw_package blank_package = {NULL, no_texts};
+static const struct mt_rule_rows package_rows = {package_fields, sizeof blank_package,
+                                                 &blank_package, NULL};
 
-static enum mt_rc get_frames(const struct file *f, const char *field, const cJSON *v, void *out)
-{
-    static const struct field fields[] = {
-        {"parts", get_parts, offsetof(struct mt_fw_frame, parts)},
-        {"file", get_text, offsetof(struct mt_fw_frame, file)},
-        {"functions", get_texts, offsetof(struct mt_fw_frame, functions)},
-        {NULL, NULL, 0}};
-    static const struct mt_fw_frame blank = {0, NULL, no_texts};
-    return get_objects(f, field, v, fields, sizeof blank, &blank, out);
-}
+static const struct mt_rule_spec frame_fields[] = {
+    {"parts", mt_get_bits, .at = offsetof(struct mt_fw_frame, parts), .more = parts},
+    {"file", mt_get_text, offsetof(struct mt_fw_frame, file), .is_needed = true},
+    {"functions", mt_get_texts, .at = offsetof(struct mt_fw_frame, functions)},
+    {.name = NULL}};
+static const struct mt_fw_frame blank_frame = {0, NULL, no_texts};
+static const struct mt_rule_rows frame_rows = {frame_fields, sizeof blank_frame, &blank_frame,
+                                               NULL};
 
 #define AT(member) offsetof(struct mt_framework, member)
-static const struct field row_fields[] = {
-    {"id", NULL, SIZE_MAX},
-    {"note", NULL, SIZE_MAX},
-    {"words", get_text, AT(words)},
-    {"kind", get_kind, AT(kind)},
-    {"packages", get_packages, AT(packages)},
-    {"frames", get_frames, AT(frames)},
-    {"runs_in", get_texts, AT(runs_in)},
-    {"not_in", get_texts, AT(not_in)},
-    {"processes", get_texts, AT(processes)},
-    {"log_lines", get_texts, AT(log_lines)},
-    {"allocators", get_texts, AT(allocators)},
-    {"in_log_files", get_text, AT(in_log_files)},
-    {"one_of", get_text, AT(one_of)},
-    {"shards_with", get_text, AT(shards_with)},
-    {"host_params", get_text, AT(host_params)},
-    {"lora_targets", get_text, AT(lora_targets)},
-    {"lora_targets_core", get_text, AT(lora_targets_core)},
-    {"drives", get_names, AT(drives)},
-    {"order_as", get_name, AT(order_as)},
-    {"same_as", get_name, AT(same_as)},
-    {"settings_of", get_name, AT(settings_of)},
-    {"engine", get_name, AT(engine)},
-    {"parts", get_parts, AT(parts)},
-    {"shows", get_parts, AT(shows)},
-    {"traits", get_traits, AT(traits)},
-    {NULL, NULL, 0},
+static const struct mt_rule_spec row_fields[] = {
+    {"id", NULL, .at = 0},
+    {"note", NULL, .at = 0},
+    {"words", mt_get_text, AT(words), .is_needed = true},
+    {"kind", mt_get_word, AT(kind), .is_needed = true, .more = kinds},
+    {"packages", mt_get_rows, .at = AT(packages), .more = &package_rows},
+    {"frames", mt_get_rows, .at = AT(frames), .more = &frame_rows},
+    {"runs_in", mt_get_texts, .at = AT(runs_in)},
+    {"not_in", mt_get_texts, .at = AT(not_in)},
+    {"processes", mt_get_texts, .at = AT(processes)},
+    {"log_lines", mt_get_texts, .at = AT(log_lines)},
+    {"allocators", mt_get_texts, .at = AT(allocators)},
+    {"in_log_files", mt_get_text, .at = AT(in_log_files)},
+    {"one_of", mt_get_text, .at = AT(one_of)},
+    {"shards_with", mt_get_text, .at = AT(shards_with)},
+    {"host_params", mt_get_text, .at = AT(host_params)},
+    {"lora_targets", mt_get_text, .at = AT(lora_targets)},
+    {"lora_targets_core", mt_get_text, .at = AT(lora_targets_core)},
+    {"drives", mt_get_frameworks, .at = AT(drives)},
+    {"order_as", mt_get_framework, .at = AT(order_as)},
+    {"same_as", mt_get_framework, .at = AT(same_as)},
+    {"settings_of", mt_get_framework, .at = AT(settings_of)},
+    {"engine", mt_get_framework, .at = AT(engine)},
+    {"parts", mt_get_bits, .at = AT(parts), .more = parts},
+    {"shows", mt_get_bits, .at = AT(shows), .more = parts},
+    {"traits", mt_get_bits, .at = AT(traits), .more = traits},
+    {.name = NULL},
 };
 
 static const struct mt_fw_package no_packages[] = {{NULL, NULL}};
@@ -292,62 +141,31 @@ static bool is_id(const char *s)
 }
 
 /* The row gets its index, so that other rows may name it. */
-static enum mt_rc add_id(struct file *f, const cJSON *obj, uint64_t *of_file)
+static enum mt_rc add_row(struct mt_rule_reader *rd, const cJSON *obj)
 {
-    const cJSON *id = mt_rule_field(obj, "id");
-    const char *s = cJSON_GetStringValue(id);
+    struct file *f = rd->of;
+    struct mt_framework_rules *r = f->r;
     int at;
-    f->row = s != NULL ? s : "?";
-    if (s == NULL || !is_id(s))
-        return bad(f, "id", "has to be a text of small letters, digits and '_'");
-    at = mt_framework_find(f->r, s);
-    if (at == MT_FW_NONE || (at > 0 && (*of_file & MT_FW_BIT(at)) != 0))
-        return bad(f, "id", "stands twice; every framework has an id of its own");
-    if (at < 0 && f->r->n == MT_FW_MAX)
-        return bad(f, "id", "is one too many: there are 63 frameworks at most");
+    (void)obj;
+    if (rd->id == NULL || !is_id(rd->id))
+        return mt_rule_bad(rd, "id", "has to be a text of small letters, digits and '_'");
+    at = mt_framework_find(r, rd->id);
+    if (at == MT_FW_NONE || (at > 0 && (f->rows & MT_FW_BIT(at)) != 0))
+        return mt_rule_bad(rd, "id", "stands twice; every framework has an id of its own");
+    if (at < 0 && r->n == MT_FW_MAX)
+        return mt_rule_bad(rd, "id", "is one too many: there are 63 frameworks at most");
     if (at < 0)
-        at = f->r->n++;
-    f->r->row[at] = blank_row;
-    *of_file |= MT_FW_BIT(at);
-    return get_text(f, "id", id, &f->r->row[at].id);
+        at = r->n++;
+    f->rows |= MT_FW_BIT(at);
+    r->row[at] = blank_row;
+    r->row[at].id = mt_rule_keep(rd, rd->id);
+    return r->row[at].id != NULL ? MT_OK : mt_rule_nomem(rd);
 }
 
-static enum mt_rc read_row(struct file *f, const cJSON *obj)
+static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
 {
-    struct mt_framework *row;
-    enum mt_rc rc;
-    f->row = cJSON_GetStringValue(mt_rule_field(obj, "id"));
-    row = &f->r->row[mt_framework_find(f->r, f->row)];
-    rc = get_fields(f, obj, row_fields, row);
-    if (rc == MT_OK && (mt_rule_field(obj, "words") == NULL || row->kind == MT_FWK_COUNT))
-        rc = bad(f, row->kind == MT_FWK_COUNT ? "kind" : "words", "is missing");
-    for (size_t i = 0; rc == MT_OK && row->packages[i].inside != NULL; i++)
-        if (row->packages[i].name == NULL)
-            rc = bad(f, "packages", "has one without a name");
-    for (size_t i = 0; rc == MT_OK && row->frames[i].functions != NULL; i++)
-        if (row->frames[i].file == NULL)
-            rc = bad(f, "frames", "has one without a file");
-    return rc;
-}
-
-static enum mt_rc read_list(struct file *f, const cJSON *list)
-{
-    uint64_t of_file = 0;
-    const cJSON *v;
-    enum mt_rc rc = MT_OK;
-    if (!cJSON_IsArray(list))
-        return mt_fail(f->err, MT_EINPUT, "%s: \"frameworks\" has to be a list of rows", f->name);
-    cJSON_ArrayForEach(v, list)
-    {
-        if (rc == MT_OK)
-            rc = add_id(f, v, &of_file);
-    }
-    cJSON_ArrayForEach(v, list)
-    {
-        if (rc == MT_OK)
-            rc = read_row(f, v);
-    }
-    return rc;
+    struct mt_framework_rules *r = ((struct file *)rd->of)->r;
+    return mt_rule_fields(rd, obj, row_fields, &r->row[mt_framework_find(r, rd->id)]);
 }
 
 /* What is asked of all rows at once. */
@@ -377,25 +195,28 @@ static void sum_up(struct mt_framework_rules *r)
 enum mt_rc mt_framework_rules_load(struct mt_framework_rules **out, const char *overlay,
                                    size_t overlay_len, const char *overlay_name, struct mt_err *err)
 {
+    static const struct mt_rule_list lists[] = {{"frameworks", "framework", "id", add_row},
+                                                {"frameworks", "framework", "id", read_row},
+                                                {.name = NULL}};
     struct mt_framework_rules *r = mt_calloc(1, sizeof *r);
-    struct file f = {r, "the built-in frameworks.json", "?", err};
-    cJSON *root = NULL;
+    struct file f = {r, 0};
+    struct mt_rule_reader rd = {.file = "frameworks.json", .err = err, .fw = r, .of = &f};
     enum mt_rc rc;
     *out = NULL;
     if (r == NULL)
-        return nomem(&f);
+        return mt_rule_nomem(&rd);
+    rd.arena = &r->arena;
     r->row[r->n++] = blank_row;
-    rc = mt_rule_json("frameworks.json", &root, err);
-    if (rc == MT_OK)
-        rc = read_list(&f, mt_rule_field(root, "frameworks"));
-    mt_free(root);
+    rc = mt_rule_builtin(&rd, "frameworks.json", lists);
     if (rc == MT_OK && overlay != NULL) {
-        f.name = overlay_name != NULL ? overlay_name : "the rule file";
-        r->overlay_name = mt_arena_strndup(&r->arena, f.name, strlen(f.name));
-        rc = r->overlay_name != NULL ? mt_json_text(&r->overlay, overlay, overlay_len, f.name, err)
-                                     : nomem(&f);
-        if (rc == MT_OK && mt_rule_field(r->overlay, "frameworks") != NULL)
-            rc = read_list(&f, mt_rule_field(r->overlay, "frameworks"));
+        rd.file = overlay_name != NULL ? overlay_name : "the rule file";
+        rd.is_overlay = true;
+        f.rows = 0;
+        r->overlay_name = mt_arena_strndup(&r->arena, rd.file, strlen(rd.file));
+        rc = r->overlay_name != NULL ? mt_json_text(&r->overlay, overlay, overlay_len, rd.file, err)
+                                     : mt_rule_nomem(&rd);
+        if (rc == MT_OK)
+            rc = mt_rule_read(&rd, r->overlay, lists);
     }
     if (rc != MT_OK) {
         mt_framework_rules_free(r);

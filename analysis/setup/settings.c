@@ -1,6 +1,6 @@
 /* setup/settings.c -- settings by key and by name. */
 #include "analysis/setup/settings.h"
-#include "analysis/base/rule_json.h"
+#include "analysis/setup/framework_fields.h"
 #include "parser/model/driver.h"
 
 #include <stdio.h>
@@ -13,130 +13,88 @@ static enum mt_rc no_memory(struct mt_err *err) { return mt_fail(err, MT_ENOMEM,
  * -------------------------------------------------------------------------------------------------------------------
  */
 
-static const char *field(const cJSON *o, const char *name)
+/* The framework of a key; "model" is a model's config.json. */
+static MT_RULE_GET(get_owner)
 {
-    return cJSON_GetStringValue(mt_rule_field(o, name));
+    if (!cJSON_IsString(v) || strcmp(v->valuestring, "model") != 0)
+        return mt_get_framework(r, f, v, out);
+    *(mt_fw *)out = MT_FW_NONE;
+    return MT_OK;
 }
 
-/* What is wrong with a setting: file and logical name say where. */
-static enum mt_rc bad(struct mt_err *err, const char *file, const char *logical, const char *what)
-{
-    char name[96];
-    logical = logical != NULL ? logical : "?";
-    return mt_fail(err, MT_EINPUT, "%s: setting %s: %s", file,
-                   mt_printable(name, sizeof name, logical, strlen(logical)), what);
-}
+#define AT(member) offsetof(struct mt_runconf_key, member)
+static const struct mt_rule_spec key_fields[] = {
+    {"framework", get_owner, AT(framework), .is_needed = true},
+    {"key", mt_get_text, AT(key), .is_needed = true},
+    {"part", mt_get_text, .at = AT(part)},
+    {"default", mt_get_any_text, .at = AT(fallback)},
+    {"source", mt_get_any_text, AT(source), .is_needed = true},
+    {"common", mt_get_flag, .at = AT(is_common)},
+    {.name = NULL}};
 
-/* The framework of a key; "model" is a model's config.json. -1 = there is none of that name. */
-static int framework_of(const struct mt_runconf *rc, const char *id)
+static MT_RULE_GET(get_keys)
 {
-    return strcmp(id, "model") == 0 ? MT_FW_NONE : mt_framework_find(rc->rules, id);
-}
-
-static enum mt_rc read_key(struct mt_runconf *rc, const cJSON *k, const char *file,
-                           const char *logical, struct mt_err *err)
-{
-    static const char *const known[] = {"framework", "key", "part", "default", "source", "common"};
-    const char *id = field(k, "framework");
-    int framework = id != NULL ? framework_of(rc, id) : -1;
-    struct mt_runconf_key *key = MT_VEC_PUSH(&rc->keys);
-    char ids[560], name[64], what[700];
-    const cJSON *v;
-    if (key == NULL)
-        return no_memory(err);
-    cJSON_ArrayForEach(v, k)
+    struct mt_runconf *rc = r->of;
+    const cJSON *c;
+    uint32_t n;
+    enum mt_rc e = mt_rule_count(r, f->name, v, &n);
+    (void)out;
+    cJSON_ArrayForEach(c, v)
     {
-        size_t i = 0;
-        while (i < sizeof known / sizeof *known && strcmp(known[i], v->string) != 0)
-            i++;
-        if (i == sizeof known / sizeof *known)
-            return bad(err, file, logical,
-                       "a key has a field that is none of framework, key, part, default, source "
-                       "and common");
+        struct mt_runconf_key *key = e == MT_OK ? MT_VEC_PUSH(&rc->keys) : NULL;
+        if (e == MT_OK)
+            e = key != NULL ? mt_rule_fields(r, c, key_fields, key) : mt_rule_nomem(r);
     }
-    key->framework = (mt_fw)framework;
-    key->key = field(k, "key");
-    key->part = field(k, "part");
-    key->fallback = field(k, "default");
-    key->source = field(k, "source");
-    key->is_common = cJSON_IsTrue(mt_rule_field(k, "common"));
-    if (id == NULL || key->key == NULL || key->source == NULL)
-        return bad(err, file, logical, "a key needs the texts framework, key and source");
-    if (framework >= 0)
-        return MT_OK;
-    snprintf(what, sizeof what,
-             "field \"framework\": \"%s\" is not a framework (a row in \"frameworks\" adds one); "
-             "there are %s",
-             mt_printable(name, sizeof name, id, strlen(id)),
-             mt_framework_ids(rc->rules, false, ids, sizeof ids));
-    return bad(err, file, logical, what);
+    return e;
 }
 
-static enum mt_rc read_keys(struct mt_runconf *rc, const cJSON *o, const char *file,
-                            struct mt_err *err)
-{
-    const cJSON *k;
-    enum mt_rc r = MT_OK;
-    cJSON_ArrayForEach(k, mt_rule_field(o, "keys"))
-    {
-        if (r == MT_OK)
-            r = read_key(rc, k, file, field(o, "logical"), err);
-    }
-    return r;
-}
+static const struct mt_rule_spec setting_fields[] = {
+    {"logical", mt_get_text, offsetof(struct mt_runconf_setting, name), .is_needed = true},
+    {"words", mt_get_text, .at = offsetof(struct mt_runconf_setting, words)},
+    {"keys", get_keys, .at = 0},
+    {.name = NULL}};
 
 /* A setting with its keys, and with those that the overlay adds to it. */
-static enum mt_rc read_setting(struct mt_runconf *rc, const cJSON *o, const char *file,
-                               struct mt_err *err)
+static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
 {
-    struct mt_runconf_setting *s = MT_VEC_PUSH(&rc->settings);
-    const char *name = field(o, "logical"), *words = field(o, "words"), *overlay;
-    const cJSON *more, *list = mt_framework_overlay(rc->rules, "settings", &overlay);
-    uint32_t first = rc->keys.n;
+    struct mt_runconf *rc = rd->of;
+    struct mt_runconf_setting s = {.first = rc->keys.n}, added, *slot;
+    struct mt_rule_reader over = *rd;
+    const cJSON *more, *list = mt_framework_overlay(rc->rules, "settings", &over.file);
     enum mt_rc r;
-    if (s == NULL)
-        return no_memory(err);
-    if (name == NULL || words == NULL)
-        return bad(err, file, name, "needs the texts logical and words");
-    r = read_keys(rc, o, file, err);
+    for (uint32_t i = 0; rd->id != NULL && i < rc->settings.n; i++)
+        if (strcmp(rc->settings.p[i].name, rd->id) == 0)
+            return MT_OK; /* of the overlay: its keys are there already */
+    r = mt_rule_fields(rd, o, setting_fields, &s);
+    if (r == MT_OK && s.words == NULL)
+        r = mt_rule_bad(rd, "words", "is missing");
     cJSON_ArrayForEach(more, list)
     {
-        if (r == MT_OK && more != o && field(more, "logical") != NULL &&
-            strcmp(field(more, "logical"), name) == 0)
-            r = read_keys(rc, more, overlay, err);
+        const char *name = mt_rule_text_of(more, "logical");
+        if (r == MT_OK && more != o && name != NULL && strcmp(name, s.name) == 0)
+            r = mt_rule_fields(&over, more, setting_fields, &added);
     }
-    *s = (struct mt_runconf_setting){name, words, first, rc->keys.n - first};
-    return r == MT_OK && s->n == 0 ? bad(err, file, name, "has no keys") : r;
+    s.n = rc->keys.n - s.first;
+    if (r == MT_OK && s.n == 0)
+        r = mt_rule_bad(rd, "keys", "is missing or empty");
+    if (r != MT_OK)
+        return r;
+    slot = MT_VEC_PUSH(&rc->settings);
+    if (slot == NULL)
+        return mt_rule_nomem(rd);
+    *slot = s;
+    return MT_OK;
 }
 
-static bool has_setting(const struct mt_runconf *rc, const char *name)
-{
-    for (uint32_t i = 0; name != NULL && i < rc->settings.n; i++)
-        if (strcmp(rc->settings.p[i].name, name) == 0)
-            return true;
-    return false;
-}
-
+/* The nodes of an overlay live as long as its frameworks: nothing is copied. */
 static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
 {
-    const char *overlay;
-    const cJSON *o, *list = mt_framework_overlay(rc->rules, "settings", &overlay);
-    cJSON *root;
-    enum mt_rc r = mt_rule_json("settings.json", &root, err);
-    cJSON_ArrayForEach(o, mt_rule_field(root, "settings"))
-    {
-        if (r == MT_OK)
-            r = read_setting(rc, o, "the built-in settings.json", err);
-    }
-    mt_free(root);
-    if (r == MT_OK && list != NULL && !cJSON_IsArray(list))
-        return mt_fail(err, MT_EINPUT, "%s: \"settings\" has to be a list of settings", overlay);
-    cJSON_ArrayForEach(o, list)
-    {
-        if (r == MT_OK && !has_setting(rc, field(o, "logical")))
-            r = read_setting(rc, o, overlay, err);
-    }
-    return r;
+    static const struct mt_rule_list lists[] = {{"settings", "setting", "logical", read_setting},
+                                                {.name = NULL}};
+    struct mt_rule_reader rd = {.arena = &rc->arena, .err = err, .fw = rc->rules, .of = rc};
+    enum mt_rc r = mt_rule_builtin(&rd, "settings.json", lists);
+    const cJSON *list = mt_framework_overlay(rc->rules, "settings", &rd.file);
+    return r == MT_OK && list != NULL ? mt_rule_each(&rd, list, lists) : r;
 }
 
 enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rules *rules,

@@ -403,10 +403,10 @@ MT_TEST(overlay_file_errors)
         const char *text, *needle;
     } bad[] = {
         {"", "not valid JSON"},
-        {"[]", "an object in braces"},
+        {"[]", "a rule file is an object"},
         {"{}", "schema_version"},
-        {"{\"schema_version\":2}", "field \"schema_version\": must be 1"},
-        {"{\"schema_version\":1,\"rules\":[]}", "field \"rules\": no such field"},
+        {"{\"schema_version\":2}", "\"schema_version\" has to be 1"},
+        {"{\"schema_version\":1,\"rules\":[]}", "unknown or repeated key \"rules\""},
         {"{\"schema_version\":1,\"fixes\":{}}", "field \"fixes\": a list"},
         {"{\"schema_version\":1} trailing", "something follows"},
     };

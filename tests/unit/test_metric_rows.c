@@ -103,7 +103,9 @@ MT_TEST(rows_of_a_traceback)
     done(&m);
 }
 
-#define ROW(fields) "{\"metrics\": [{\"name\": \"a\", \"unit\": \"B\", \"says\": \"b\"" fields "}]}"
+#define ROW(fields)                                                                                \
+    "{\"schema_version\": 1, \"metrics\": [{\"name\": \"a\", \"unit\": \"B\", \"says\": "          \
+    "\"b\"" fields "}]}"
 #define SEEN ", \"seen\": [{\"file\": \"x.py\"}]"
 
 MT_TEST(wrong_rows_are_refused)
@@ -111,33 +113,37 @@ MT_TEST(wrong_rows_are_refused)
     static const struct {
         const char *text, *says;
     } bad[] = {
-        {"{\"metrics\": 1}", "field \"metrics\" has to be a list"},
-        {"{\"metrics\": [1]}", "metric (without a name): field \"name\""},
-        {"{\"metrics\": [{\"name\": \"A b\"}]}", "metric A b: field \"name\" has to be of small"},
-        {"{\"metrics\": [{\"name\": \"live\"}]}",
-         "metric live: field \"name\" is that of a number"},
-        {"{\"metrics\": [{\"name\": \"role.temp\"}]}", "field \"name\" has to be of small"},
-        {ROW(""), "metric a: field \"seen\" is missing"},
-        {ROW(", \"sen\": 1"), "field \"sen\" is not known"},
-        {ROW(", \"seen\": []"), "field \"seen\" has to be a list of frames"},
-        {ROW(", \"seen\": [{}]"), "field \"seen\" has a frame without a file"},
-        {ROW(", \"seen\": [{\"line\": \"1\"}]"), "field \"seen\" has a frame with something else"},
-        {ROW(", \"asked\": [{\"file\": 1}]"), "field \"asked\" has to be a text"},
-        {ROW(SEEN ", \"is\": \"live\""), "field \"is\" is a second way"},
-        {ROW(", \"is\": \"live +\""), "field \"is\" "},
+        {"{\"schema_version\": 1, \"metrics\": 1}", "\"metrics\" has to be a list"},
+        {"{\"schema_version\": 1, \"metrics\": [1]}", "metric 1: is not an object"},
+        {"{\"schema_version\": 1, \"metrics\": [{\"name\": \"A b\"}]}",
+         "metric A b: field \"name\": has to be of small"},
+        {"{\"schema_version\": 1, \"metrics\": [{\"name\": \"live\"}]}",
+         "metric live: field \"name\": is that of a number"},
+        {"{\"schema_version\": 1, \"metrics\": [{\"name\": \"role.temp\"}]}",
+         "field \"name\": has to be of small"},
+        {ROW(""), "metric a: field \"seen\": is missing"},
+        {ROW(", \"sen\": 1"), "field \"sen\": is not known"},
+        {ROW(", \"seen\": []"), "field \"seen\": has to be a list of frames"},
+        {ROW(", \"seen\": [{}]"), "field \"seen\": has a frame without a file"},
+        {ROW(", \"seen\": [{\"line\": \"1\"}]"), "field \"line\": is not known"},
+        {ROW(", \"asked\": [{\"file\": 1}]"), "field \"file\": has to be a text"},
+        {ROW(SEEN ", \"is\": \"live\""), "field \"is\": is a second way"},
+        {ROW(", \"is\": \"live +\""), "field \"is\": "},
         {ROW(", \"is\": \"no_such > 1\""), "no_such"},
-        {ROW(", \"is\": \"a > 1\""), "field \"is\" "}, /* itself */
+        {ROW(", \"is\": \"a > 1\""), "field \"is\": "}, /* itself */
         {ROW(", \"is\": \"current > 1\""), "current"},
-        {ROW(", \"is\": 5"), "field \"is\" has to be a text"},
-        {ROW(SEEN ", \"with_request\": true"), "field \"with_request\" goes with"},
-        {ROW(SEEN ", \"with_request\": 1"), "field \"with_request\" has to be true or false"},
-        {ROW(", \"is\": \"live\", \"one_of\": \"x\""), "field \"one_of\" goes with seen only"},
-        {"{\"metrics\": [{\"name\": \"a\", \"says\": \"b\"" SEEN "}]}", "field \"unit\" has to be"},
-        {"{\"metrics\": [{\"name\": \"a\", \"unit\": \"km\", \"says\": \"b\"" SEEN "}]}",
-         "field \"unit\" has to be"},
-        {"{\"metrics\": [{\"name\": \"a\", \"unit\": \"B\"" SEEN "}]}",
-         "field \"says\" is missing"},
-        {"{\"metrics\": [}", "not valid JSON"},
+        {ROW(", \"is\": 5"), "field \"is\": has to be a text"},
+        {ROW(SEEN ", \"with_request\": true"), "field \"with_request\": goes with"},
+        {ROW(SEEN ", \"with_request\": 1"), "field \"with_request\": has to be true or false"},
+        {ROW(", \"is\": \"live\", \"one_of\": \"x\""), "field \"one_of\": goes with seen only"},
+        {"{\"schema_version\": 1, \"metrics\": [{\"name\": \"a\", \"says\": \"b\"" SEEN "}]}",
+         "field \"unit\": is missing"},
+        {"{\"schema_version\": 1, \"metrics\": [{\"name\": \"a\", \"unit\": \"km\", \"says\": "
+         "\"b\"" SEEN "}]}",
+         "field \"unit\": has to be"},
+        {"{\"schema_version\": 1, \"metrics\": [{\"name\": \"a\", \"unit\": \"B\"" SEEN "}]}",
+         "field \"says\": is missing"},
+        {"{\"schema_version\": 1, \"metrics\": [}", "not valid JSON"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct mt_metric_rules *r = NULL;
@@ -154,9 +160,9 @@ MT_TEST(wrong_rows_are_refused)
 /* A row of a known name takes its place, where rows that use it find the new one. */
 MT_TEST(a_known_name_is_replaced)
 {
-    static const char mine[] =
-        "{\"metrics\": [{\"name\": \"draft\", \"unit\": \"B\", \"says\": \"b\""
-        ", \"is\": \"2 * live\"}]}";
+    static const char mine[] = "{\"schema_version\": 1, \"metrics\": [{\"name\": \"draft\", "
+                               "\"unit\": \"B\", \"says\": \"b\""
+                               ", \"is\": \"2 * live\"}]}";
     struct mt_metric_rules *all = NULL, *r = NULL;
     int at;
     MT_ASSERT(mt_metric_rules_load(&all, NULL, NULL, 0, NULL, NULL) == MT_OK);

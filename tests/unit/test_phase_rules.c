@@ -178,47 +178,47 @@ MT_TEST(overlay_errors_name_file_rule_and_field)
     MT_CHECK_HAS(refusal("{\"schema_version\":2,\"phases\":[]}"), "\"schema_version\" has to be 1");
     MT_CHECK_HAS(refusal("{\"schema_version\":1,\"phase\":[]}"),
                  "unknown or repeated key \"phase\"");
-    MT_CHECK_HAS(refusal("{\"schema_version\":1,\"phases\":{}}"), "has to be an array");
-    MT_CHECK_HAS(refusal(RULES("7")), "rule 1 of \"phases\": is not an object");
+    MT_CHECK_HAS(refusal("{\"schema_version\":1,\"phases\":{}}"), "\"phases\" has to be a list");
+    MT_CHECK_HAS(refusal(RULES("7")), "mine.json: phase rule 1: is not an object");
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"C\",\"phase\":"
                                "\"eval\",\"file\":\"a.py\","
                                "\"function\":\"f\",\"status\":\"G\",\"gradients\":\"some\"}")),
-                 "field \"gradients\" has to be \"none\"");
+                 "field \"gradients\": has to be \"none\"");
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"S\",\"phase\":"
                                "\"forward\",\"file\":\"a.py\","
                                "\"function\":\"f\",\"status\":\"G\",\"gradients\":\"none\"}")),
-                 "field \"gradients\" has a meaning at level C only");
+                 "field \"gradients\": has a meaning at level C only");
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"S\",\"phase\":"
                                "\"forward\",\"file\":\"a.py\","
                                "\"function\":\"f\",\"status\":\"G\",\"last_call\":\"g\"}")),
-                 "field \"last_call\" has to be the name of a function that is called");
+                 "field \"last_call\": has a meaning at level C only");
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\"}")),
-                 "mine.json: rule 1 of \"phases\" (\"a\"): field \"framework\" is missing");
+                 "mine.json: phase rule a: field \"framework\": is missing");
     MT_CHECK_HAS(
         refusal(RULES(RULE("a", "C", "init", "a.py", "f") "," RULE("b", "X", "init", "a.py", "f"))),
-        "rule 2 of \"phases\" (\"b\"): field \"level\" has to be one of");
+        "phase rule b: field \"level\": has to be one of");
     MT_CHECK_HAS(refusal(RULES(RULE("a", "C", "forward", "a.py", "f"))),
-                 "field \"phase\" has to be a coarse phase");
+                 "field \"phase\": has to be a coarse phase");
     MT_CHECK_HAS(refusal(RULES(RULE("a", "S", "forwards", "a.py", "f"))),
-                 "field \"phase\" is no phase");
+                 "field \"phase\": is no phase");
     MT_CHECK_HAS(refusal(RULES(RULE("a", "W", "init", "a.py", "f"))),
-                 "field \"phase\" has to be a sub-phase");
+                 "field \"phase\": has to be a sub-phase");
     MT_CHECK_HAS(refusal(RULES(RULE("a", "S", "forward", "/a.py", "f"))),
-                 "field \"file\" has to be the end of a path");
+                 "field \"file\": has to be the end of a path");
     MT_CHECK_HAS(refusal(RULES(RULE("a", "A", "forward", "a.py", "f"))),
-                 "field \"file\" has no meaning at level A");
+                 "field \"file\": has no meaning at level A");
     MT_CHECK_HAS(refusal(RULES(RULE("a b", "S", "forward", "a.py", "f"))),
-                 "field \"id\" has to be");
+                 "field \"id\": has to be");
     MT_CHECK_HAS(refusal(RULES(RULE("method.x", "S", "forward", "a.py", "f"))),
                  "kept for what is built in");
     MT_CHECK_HAS(refusal(RULES(RULE("a", "S", "forward", "a.py", "f") "," RULE("a", "S", "forward",
                                                                                "a.py", "g"))),
                  "is there twice");
-    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"id\":\"b\"}")), "field \"id\" is there twice");
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"id\":\"b\"}")), "field \"id\": is there twice");
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"colour\":\"b\"}")),
-                 "field \"colour\" is not known");
+                 "field \"colour\": is not known");
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"level\":3}")),
-                 "field \"level\" has to be a string");
+                 "field \"level\": has to be one of C, P");
     MT_CHECK_STR(refusal("{\"schema_version\":1,\"fixes\":[{}]}"), "accepted");
     MT_CHECK_STR(refusal("\xef\xbb\xbf{\"schema_version\":1,\"phases\":[]}\n"), "accepted");
 }

@@ -1133,29 +1133,36 @@ MT_TEST(rule_files_are_read_strictly)
     MT_CHECK_STR(refused(RULE(",\"lines\":\"first\",\"note\":\"n\"")), "accepted");
     MT_CHECK_STR(refused("{\"schema_version\":1}"), "accepted");
     MT_CHECK_HAS(refused("{"), "mine.json: line 1, column 1: not valid JSON");
-    MT_CHECK_HAS(refused("{\"roles\":{}}"), "\"roles\" has to be an array");
-    MT_CHECK_HAS(refused("{\"roles\":[7]}"), "entry 1 of \"roles\": is not an object");
-    MT_CHECK_HAS(refused(RULE(",\"lnes\":\"first\"")), "field \"lnes\" is not known");
+    MT_CHECK_HAS(refused("{\"schema_version\":1,\"roles\":{}}"), "\"roles\" has to be a list");
+    MT_CHECK_HAS(refused("{\"schema_version\":1,\"roles\":[7]}"), "role rule 1: is not an object");
+    MT_CHECK_HAS(refused(RULE(",\"lnes\":\"first\"")), "field \"lnes\": is not known");
     MT_CHECK_HAS(refused(RULE(",\"lines\":\"second\"")),
-                 "field \"lines\" has to be \"first\" or \"last\"");
+                 "field \"lines\": \"second\" is not one of first, last");
     MT_CHECK_HAS(refused(RULE(",\"always\":\"yes\"")),
-                 "field \"always\" has a meaning for the role grad_reduce only");
+                 "field \"always\": has a meaning for the role grad_reduce only");
     MT_CHECK_STR(
-        refused(
-            "{\"roles\":[{\"id\":\"a\",\"framework\":\"f\",\"role\":\"grad_reduce\",\"file\":\"a."
-            "py\",\"function\":\"f\",\"status\":\"G\",\"source\":\"s\",\"always\":\"yes\"}]}"),
+        refused("{\"schema_version\":1,\"roles\":[{\"id\":\"a\",\"framework\":\"f\",\"role\":"
+                "\"grad_reduce\",\"file\":"
+                "\"a.py\","
+                "\"function\":\"f\",\"status\":\"G\",\"source\":\"s\",\"always\":\"yes\"}]}"),
         "accepted");
-    MT_CHECK_HAS(refused(RULE(",\"always\":\"no\"")), "field \"always\" has to be \"yes\"");
-    MT_CHECK_HAS(refused(RULE(",\"id\":\"b\"")), "field \"id\" is there twice");
-    MT_CHECK_HAS(refused("{\"roles\":[{\"id\":\"a\",\"framework\":\"f\",\"role\":\"kv\",\"file\":"
+    MT_CHECK_HAS(refused(RULE(",\"always\":\"no\"")), "field \"always\": has to be \"yes\"");
+    MT_CHECK_HAS(refused(RULE(",\"id\":\"b\"")), "field \"id\": is there twice");
+    MT_CHECK_HAS(refused("{\"schema_version\":1,\"roles\":[{\"id\":\"a\",\"framework\":\"f\","
+                         "\"role\":\"kv\",\"file\":"
                          "\"a.py\",\"function\":\"f\","
                          "\"status\":\"G\","
                          "\"source\":\"s\"}]}"),
-                 "field \"role\" is no role");
-    MT_CHECK_HAS(refused("{\"roles\":[{\"id\":\"a\"}]}"), "field \"framework\" is missing");
-    MT_CHECK_HAS(refused("{\"vocabularies\":[{\"size\":12,\"source\":\"x\"}]}"), "from 1000 to");
-    MT_CHECK_HAS(refused("{\"vocabularies\":[{\"size\":1200}]}"), "has to be {\"size\"");
-    MT_CHECK_HAS(refused("{\"vocabularies\":[{\"size\":1200,\"source\":\"x\"},{\"size\":1200,"
+                 "field \"role\": is no role");
+    MT_CHECK_HAS(refused("{\"schema_version\":1,\"roles\":[{\"id\":\"a\"}]}"),
+                 "field \"framework\": is missing");
+    MT_CHECK_HAS(
+        refused("{\"schema_version\":1,\"vocabularies\":[{\"size\":12,\"source\":\"x\"}]}"),
+        "from 1000 to");
+    MT_CHECK_HAS(refused("{\"schema_version\":1,\"vocabularies\":[{\"size\":1200}]}"),
+                 "vocabulary 1: field \"source\": is missing");
+    MT_CHECK_HAS(refused("{\"schema_version\":1,\"vocabularies\":[{\"size\":1200,\"source\":\"x\"},"
+                         "{\"size\":1200,"
                          "\"source\":\"x\"}]}"),
                  "twice");
 }
