@@ -37,7 +37,7 @@ static void fill(struct mt_advice_query *q, const struct mt_driverdiag *j,
 {
     const struct mt_ledger *l = o->ledger != MT_NONE32 ? &j->ledgers.p[o->ledger] : NULL;
     struct mt_metrics *m = q->metrics;
-    struct mt_cause_other cause;
+    struct mt_cause_told cause;
     uint64_t foreign = o->held[MT_HOLD_OTHER], contexts = 0, largest,
              torch = o->held[MT_HOLD_TORCH] > j->idle ? o->held[MT_HOLD_TORCH] - j->idle : 0;
     mt_cause_of_driver(&cause, j);

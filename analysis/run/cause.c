@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void mt_cause_of_log(struct mt_cause_other *out, const struct mt_logdiag *d)
+void mt_cause_of_log(struct mt_cause_told *out, const struct mt_logdiag *d)
 {
     memset(out, 0, sizeof *out);
     out->kind = mt_cause_main(d->cause);
@@ -22,7 +22,7 @@ static bool would_fit(const struct mt_driver_oom *o, uint64_t freed)
            freed >= o->request - (o->free < o->request ? o->free : o->request);
 }
 
-void mt_cause_of_driver(struct mt_cause_other *out, const struct mt_driverdiag *j)
+void mt_cause_of_driver(struct mt_cause_told *out, const struct mt_driverdiag *j)
 {
     const struct mt_driver_oom *o = j->kind == MT_V_OOM ? &j->ooms.p[j->oom] : NULL;
     uint64_t held = 0, outside;

@@ -28,6 +28,7 @@
 
 #include "analysis/ledger/driver.h"
 #include "analysis/log/diagnose.h"
+#include "analysis/run/cause.h"
 #include "analysis/run/analyze.h"
 #include "analysis/run/lint.h"
 #include "analysis/run/rules.h"
@@ -123,6 +124,11 @@ enum mt_lead mt_diagnosis_lead(const struct mt_diagnosis *d);
 const struct mt_rank *mt_diagnosis_rank(const struct mt_diagnosis *d);
 /* The one sentence of whoever leads; "" when there is no input. */
 const char *mt_diagnosis_sentence(const struct mt_diagnosis *d);
+/* The device that the speaking rank's verdict is about; NULL where there is none. */
+const struct mt_device_analysis *mt_diagnosis_device(const struct mt_diagnosis *d);
+/* Why, of whoever leads. Of a snapshot it is the return value, and *told is not known; a log or the
+ * driver say it in *told, which lives as long as d, and NULL is returned. */
+const struct mt_cause *mt_diagnosis_cause(const struct mt_diagnosis *d, struct mt_cause_told *told);
 /* Memory ran out, as any of snapshot, driver and logs says. */
 bool mt_diagnosis_failed(const struct mt_diagnosis *d);
 /* The advice of the report, in the order to try: on the driver's failure where that leads and there

@@ -79,6 +79,28 @@ const char *mt_diagnosis_sentence(const struct mt_diagnosis *d)
                                     : "";
 }
 
+const struct mt_device_analysis *mt_diagnosis_device(const struct mt_diagnosis *d)
+{
+    const struct mt_rank *k = mt_diagnosis_rank(d);
+    if (k == NULL || k->analysis->verdict.device >= k->analysis->devices.n)
+        return NULL;
+    return &k->analysis->devices.p[k->analysis->verdict.device];
+}
+
+const struct mt_cause *mt_diagnosis_cause(const struct mt_diagnosis *d, struct mt_cause_told *told)
+{
+    const struct mt_device_analysis *device = mt_diagnosis_device(d);
+    enum mt_lead lead = mt_diagnosis_lead(d);
+    *told = (struct mt_cause_told){.known = false};
+    if (lead == MT_LEAD_LOG)
+        mt_cause_of_log(told, d->logdiag);
+    else if (lead == MT_LEAD_DRIVER)
+        mt_cause_of_driver(told, d->driver);
+    else if (device != NULL)
+        return device->cause;
+    return NULL;
+}
+
 bool mt_diagnosis_failed(const struct mt_diagnosis *d)
 {
     const struct mt_rank *k = mt_diagnosis_rank(d);

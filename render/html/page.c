@@ -150,8 +150,10 @@ static int fit(const struct mt_page *p, const struct mt_asset *page, struct mt_p
 void mt_render_html(const struct mt_report *r, struct mt_out *o)
 {
     struct mt_page_plan plan;
-    struct mt_page p = {
-        .r = r, .rank = mt_diagnosis_rank(r->diagnosis), .dev = mt_report_device(r), .plan = &plan};
+    struct mt_page p = {.r = r,
+                        .rank = mt_diagnosis_rank(r->diagnosis),
+                        .dev = mt_diagnosis_device(r->diagnosis),
+                        .plan = &plan};
     const struct mt_asset *page = mt_template_find("report.html");
     int error = page == NULL ? ENOENT : 0; /* built without its templates */
     if (error == 0 && !mt_page_plan_begin(&plan, r))

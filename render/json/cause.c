@@ -3,7 +3,6 @@
 #include "render/json/impl.h"
 #include "analysis/audit/audit.h"
 #include "analysis/cause/cause.h"
-#include "analysis/run/cause.h"
 #include "render/view/driver.h"
 
 static void number(struct mt_jsonw *w, const char *key, uint64_t v)
@@ -119,7 +118,7 @@ static void cause(struct mt_jsonw *w, const struct mt_cause *c)
 }
 
 /* A log or a trace of driver calls says it in one sentence. */
-static void other(struct mt_jsonw *w, const struct mt_cause_other *c)
+static void other(struct mt_jsonw *w, const struct mt_cause_told *c)
 {
     mt_jw_key(w, "cause");
     mt_jw_open(w, '{');
@@ -141,19 +140,14 @@ static void other(struct mt_jsonw *w, const struct mt_cause_other *c)
 
 void mt_json_cause(struct mt_jsonw *w, const struct mt_report *r)
 {
-    const struct mt_device_analysis *d = mt_report_device(r);
-    struct mt_cause_other c;
-    if (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG) {
-        mt_cause_of_log(&c, r->diagnosis->logdiag);
-        other(w, &c);
-    } else if (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER) {
-        mt_cause_of_driver(&c, r->diagnosis->driver);
-        other(w, &c);
-    } else if (d != NULL) {
-        cause(w, d->cause);
-    } else {
+    struct mt_cause_told told;
+    const struct mt_cause *c = mt_diagnosis_cause(r->diagnosis, &told);
+    if (c != NULL)
+        cause(w, c);
+    else if (mt_diagnosis_lead(r->diagnosis) != MT_LEAD_NOTHING)
+        other(w, &told);
+    else
         mt_jw_ks(w, "cause", NULL);
-    }
 }
 
 static void cell(struct mt_jsonw *w, const struct mt_cell *c)

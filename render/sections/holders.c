@@ -54,7 +54,7 @@ void mt_section_ranks(struct mt_sink *k, const struct mt_report *r)
 
 void mt_section_phases(struct mt_sink *k, const struct mt_report *r)
 {
-    const struct mt_device_analysis *d = mt_report_device(r);
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
     if (d == NULL)
         return;
     for (uint32_t i = 0, n = 0; i < d->phases.n; i++) {
@@ -86,7 +86,7 @@ void mt_section_phases(struct mt_sink *k, const struct mt_report *r)
 void mt_section_owners(struct mt_sink *k, const struct mt_report *r)
 {
     const struct mt_rank *rank = mt_diagnosis_rank(r->diagnosis);
-    const struct mt_device_analysis *d = mt_report_device(r);
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
     uint32_t max = mt_most(k, 15, 10);
     char words[256];
     uint64_t rest;
@@ -132,7 +132,7 @@ void mt_section_owners(struct mt_sink *k, const struct mt_report *r)
 
 void mt_section_pins(struct mt_sink *k, const struct mt_report *r)
 {
-    const struct mt_device_analysis *d = mt_report_device(r);
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
     const struct mt_cause *c = d != NULL ? d->cause : NULL;
     struct mt_pin_group g[MT_PIN_GROUPS];
     unsigned n;
@@ -160,7 +160,7 @@ void mt_section_pins(struct mt_sink *k, const struct mt_report *r)
 void mt_section_pools(struct mt_sink *k, const struct mt_report *r)
 {
     enum { SHOWN = 20 };
-    const struct mt_device_analysis *d = mt_report_device(r);
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
     if (d == NULL || d->pools.n == 0)
         return;
     mt_heading(k, "Segments at the end", NULL);

@@ -33,7 +33,7 @@ static void expected(struct mt_sink *k, const struct mt_device_analysis *d)
 
 void mt_section_roles(struct mt_sink *k, const struct mt_report *r)
 {
-    const struct mt_device_analysis *d = mt_report_device(r);
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
     char notes[MT_ROLE_NOTES][MT_ROLE_NOTE];
     uint8_t order[MT_ROLE_COUNT];
     unsigned n;
@@ -68,7 +68,7 @@ void mt_section_roles(struct mt_sink *k, const struct mt_report *r)
 
 void mt_section_whose(struct mt_sink *k, const struct mt_report *r)
 {
-    const struct mt_device_analysis *d = mt_report_device(r);
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
     char place[256];
     if (d != NULL && mt_has_others(r))
         MT_ROW(k, "\n  >4|The sections from here on are about {0}.", "From here on about {0}.\n\n",
@@ -81,7 +81,7 @@ void mt_section_others(struct mt_sink *k, const struct mt_report *r)
     const struct mt_device_analysis *d;
     uint32_t i = 0, j = UINT32_MAX, n = 0;
     char place[256], words[512];
-    if (mt_report_device(r) == NULL)
+    if (mt_diagnosis_device(r->diagnosis) == NULL)
         return;
     while ((d = mt_next_other(r, &i, &j)) != NULL && n < SHOWN) {
         if (n++ == 0)
@@ -101,7 +101,7 @@ void mt_section_others(struct mt_sink *k, const struct mt_report *r)
 void mt_section_occurrences(struct mt_sink *k, const struct mt_report *r)
 {
     enum { NAME = 26 };
-    const struct mt_device_analysis *d = mt_report_device(r);
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
     struct mt_occ_sum sum[MT_PH_COUNT];
     unsigned n = d != NULL ? mt_occ_sums(&d->roles, sum) : 0;
     char many[256], few[256], name[128];
@@ -154,7 +154,7 @@ static void growth(struct mt_sink *k, const struct mt_role_facts *f)
 
 void mt_section_steps(struct mt_sink *k, const struct mt_report *r)
 {
-    const struct mt_device_analysis *d = mt_report_device(r);
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
     const struct mt_role_facts *f = d != NULL ? &d->roles : NULL;
     char span[MT_WORDS];
     uint32_t row[12], n;
@@ -231,7 +231,7 @@ static void audit_table(struct mt_sink *k, const struct mt_audit *a)
 void mt_section_audits(struct mt_sink *k, const struct mt_report *r)
 {
     enum { ROWS = 12 };
-    const struct mt_device_analysis *d = mt_report_device(r);
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
     char line[2048];
     if (d == NULL || d->audits == NULL || d->audits->v.n == 0)
         return;

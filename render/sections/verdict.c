@@ -183,7 +183,7 @@ void mt_section_numbers(struct mt_sink *k, const struct mt_report *r)
 /* A ticket shows the answer; GitHub and GitLab open the rest. */
 static bool is_folded(const struct mt_report *r)
 {
-    return mt_report_device(r) != NULL || r->diagnosis->driver != NULL;
+    return mt_diagnosis_device(r->diagnosis) != NULL || r->diagnosis->driver != NULL;
 }
 
 void mt_section_fold(struct mt_sink *k, const struct mt_report *r)

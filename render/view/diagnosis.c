@@ -42,7 +42,7 @@ uint64_t mt_needed(const struct mt_device_analysis *d)
 
 const struct mt_cause *mt_report_cause(const struct mt_report *r)
 {
-    const struct mt_device_analysis *d = mt_report_device(r);
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
     const struct mt_cause *c = d != NULL ? d->cause : NULL;
     if (c == NULL || mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG ||
         (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER &&
@@ -355,7 +355,7 @@ bool mt_has_others(const struct mt_report *r) { return mt_row_count(r) > 1; }
 
 const struct mt_device_analysis *mt_next_other(const struct mt_report *r, uint32_t *i, uint32_t *j)
 {
-    const struct mt_device_analysis *own = mt_report_device(r);
+    const struct mt_device_analysis *own = mt_diagnosis_device(r->diagnosis);
     for (; *i < r->diagnosis->ranks.n; ++*i, *j = UINT32_MAX) {
         const struct mt_analysis *a = r->diagnosis->ranks.p[*i].analysis;
         while (++*j < a->devices.n)

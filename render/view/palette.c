@@ -114,7 +114,7 @@ static void add_device(struct mt_palette *p, const struct mt_device_analysis *d,
 void mt_palette_build(struct mt_palette *p, const struct mt_report *r)
 {
     bool taken[MT_COLOR_COUNT] = {true, true};
-    const struct mt_device_analysis *first = mt_report_device(r);
+    const struct mt_device_analysis *first = mt_diagnosis_device(r->diagnosis);
     memset(p, 0, sizeof *p);
     p->of[MT_PH_UNATTRIBUTED][MT_PH_NONE] = MT_COLOR_UNATTRIBUTED;
     if (first != NULL)

@@ -17,14 +17,6 @@ bool mt_report_damaged(const struct mt_report *r)
     return false;
 }
 
-const struct mt_device_analysis *mt_report_device(const struct mt_report *r)
-{
-    const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
-    if (k == NULL || k->analysis->verdict.device >= k->analysis->devices.n)
-        return NULL;
-    return &k->analysis->devices.p[k->analysis->verdict.device];
-}
-
 const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k)
 {
     return k != NULL && k->analysis->devices.n != 0

@@ -63,7 +63,7 @@ char *mt_log_settles(const struct mt_report *r, char *buf, size_t cap)
 {
     const struct mt_logdiag *d = r->diagnosis->logdiag;
     const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
-    const struct mt_device_analysis *dev = mt_report_device(r);
+    const struct mt_device_analysis *dev = mt_diagnosis_device(r->diagnosis);
     char a[32];
     size_t n = 0;
     buf[0] = '\0';

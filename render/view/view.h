@@ -10,8 +10,6 @@
 
 #include <stddef.h>
 
-/* The device the verdict speaks for; NULL when its rank has none. */
-const struct mt_device_analysis *mt_report_device(const struct mt_report *r);
 /* The device that the verdict is about; NULL when there is none, or no rank. */
 const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k);
 

@@ -834,7 +834,7 @@ MT_TEST(from_a_log)
 {
     struct mt_logdiag d = {
         .cause = MT_CAUSE_FOREIGN, .confidence = "high", .request = GIB, .sentence = NULL};
-    struct mt_cause_other c;
+    struct mt_cause_told c;
     mt_cause_of_log(&c, &d);
     MT_CHECK_EQ(c.kind, MT_CAUSE_FOREIGN);
     MT_CHECK_EQ(c.conf, MT_CONF_MARKED);
@@ -857,7 +857,7 @@ MT_TEST(from_driver_calls)
     struct mt_driver_oom o = {
         .request = 4 * GIB, .free = GIB, .who = MT_HOLD_TORCH, .phase = MT_PH_TRAIN_ACTOR};
     struct mt_driverdiag j = {.kind = MT_V_OOM, .sentence = NULL};
-    struct mt_cause_other c;
+    struct mt_cause_told c;
     j.ooms.p = &o;
     j.ooms.n = 1;
     o.held[MT_HOLD_TORCH] = 60 * GIB;
@@ -895,7 +895,7 @@ MT_TEST(from_what_was_there_before)
                               .phase = MT_PH_ROLLOUT_WAKE_SLEEP,
                               .in_wake = true};
     struct mt_driverdiag j = {.kind = MT_V_OOM, .idle = 33 * GIB};
-    struct mt_cause_other c;
+    struct mt_cause_told c;
     j.ooms.p = &o;
     j.ooms.n = 1;
     o.held[MT_HOLD_TORCH] = 45 * GIB;

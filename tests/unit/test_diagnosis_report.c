@@ -175,7 +175,7 @@ MT_TEST(other_devices)
         fx_make(&f, ranks[i], 10, false);
         while ((d = mt_next_other(&f.r, &rank, &device)) != NULL) {
             n++;
-            MT_CHECK(d != mt_report_device(&f.r));
+            MT_CHECK(d != mt_diagnosis_device(f.r.diagnosis));
         }
         MT_CHECK_EQ(n, ranks[i] - 1);
         MT_CHECK_EQ(mt_has_others(&f.r), ranks[i] > 1);
