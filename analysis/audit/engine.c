@@ -246,7 +246,7 @@ int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p)
     uint64_t in_training = 0, live = 0, all = 0;
     int64_t training_event = MT_NO_LINK;
     struct mt_audit *a;
-    char pool[96], ph[128], step[32];
+    char pool[96], step[32];
     if (p->graphs.n == 0)
         return 1;
     a = mt_audit_new(out, "cuda_graphs", "CUDA graphs", headings);
@@ -264,8 +264,7 @@ int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p)
         const struct mt_graph_pool *g = &p->graphs.p[i];
         all += g->live;
         pool_words(pool, sizeof pool, &p->r->t->lanes.p[g->lane], g->pool_known);
-        (void)mt_words_phase(ph, sizeof ph, (enum mt_phase)g->phase, (enum mt_phase)g->sub);
-        if (!mt_audit_add(a, "tttcbb", pool, ph,
+        if (!mt_audit_add(a, "tttcbb", pool, MT_PHASE_WORDS(g->phase, g->sub),
                           mt_step_words(step, mt_step_at(p->f, g->first_event)), g->blocks, g->peak,
                           g->live))
             return 0;

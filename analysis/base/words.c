@@ -38,17 +38,20 @@ char *mt_words_bytes(char *buf, uint64_t bytes)
     return buf;
 }
 
-char *mt_words_phase(char *buf, size_t cap, enum mt_phase phase, enum mt_phase sub)
+struct mt_phase_in_words mt_phase_in_words(unsigned phase, unsigned sub, bool in_sentence)
 {
-    if (phase == MT_PH_UNATTRIBUTED && (sub == MT_PH_NONE || sub == MT_PH_UNATTRIBUTED))
-        (void)snprintf(buf, cap, "a phase that could not be told");
-    else if (phase == MT_PH_UNATTRIBUTED)
-        (void)snprintf(buf, cap, "%s", mt_phase_words(sub));
-    else if (sub == MT_PH_NONE || sub == phase)
-        (void)snprintf(buf, cap, "%s", mt_phase_words(phase));
+    struct mt_phase_in_words w = {""};
+    bool around = phase != MT_PH_UNATTRIBUTED;
+    bool inside = sub != MT_PH_NONE && sub != phase;
+    const char *outer = mt_phase_words((enum mt_phase)phase);
+    const char *inner = mt_phase_words((enum mt_phase)sub);
+    if (around && inside)
+        (void)snprintf(w.s, sizeof w.s, "%s (%s)", outer, inner);
+    else if (!around && !inside && in_sentence)
+        (void)snprintf(w.s, sizeof w.s, "a phase that could not be told");
     else
-        (void)snprintf(buf, cap, "%s (%s)", mt_phase_words(phase), mt_phase_words(sub));
-    return buf;
+        (void)snprintf(w.s, sizeof w.s, "%s", inside ? inner : outer);
+    return w;
 }
 
 void mt_words_add(struct mt_sentence *s, const char *fmt, ...)

@@ -16,8 +16,16 @@ struct mt_in_words {
 };
 struct mt_in_words mt_in_words(uint64_t bytes);
 #define MT_BYTES(n) (mt_in_words(n).s)
-/* "training (backward)", "KV-cache allocation", "forward", "a phase that could not be told" */
-char *mt_words_phase(char *buf, size_t cap, enum mt_phase phase, enum mt_phase sub);
+/* The one name of a phase and of what happens inside it (MT_PH_NONE: not told): "training
+ * (backward)", "KV-cache allocation", "forward" where the phase around it is not told. With neither
+ * told a sentence says "a phase that could not be told", a cell of a table "unattributed". Lives
+ * until the end of the full expression. */
+struct mt_phase_in_words {
+    char s[128];
+};
+struct mt_phase_in_words mt_phase_in_words(unsigned phase, unsigned sub, bool in_sentence);
+#define MT_PHASE_WORDS(phase, sub) (mt_phase_in_words((phase), (sub), true).s)
+#define MT_PHASE_CELL(phase, sub) (mt_phase_in_words((phase), (sub), false).s)
 
 /* A sentence that grows; what does not fit is left out. Starts as {"", 0}. */
 struct mt_sentence {

@@ -155,22 +155,22 @@ static void word_cause(char *s, size_t cap, const struct mt_cause *c, const stru
 static int word_forecast(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_forecast *n = &c->next;
-    char ph[128], text[TEXT], reason[256];
+    char text[TEXT], reason[256];
+    struct mt_phase_in_words ph = mt_phase_in_words(n->attr.phase, n->attr.sub, true);
     int k;
-    (void)mt_words_phase(ph, sizeof ph, (enum mt_phase)n->attr.phase, (enum mt_phase)n->attr.sub);
     word_cause(reason, sizeof reason, c, m);
     if (n->tight)
         k = snprintf(text, sizeof text,
                      "Next to fail: %s. At its peak %s of the card's %s were live, %s; at most %s "
                      "(%u %%) were left.",
-                     ph, MT_BYTES(n->live), MT_BYTES(n->capacity), reason, MT_BYTES(n->headroom),
+                     ph.s, MT_BYTES(n->live), MT_BYTES(n->capacity), reason, MT_BYTES(n->headroom),
                      (unsigned)((double)n->headroom * 100 / (double)n->capacity));
     else if (n->headroom_known)
         k = snprintf(text, sizeof text,
                      "Nothing was near its limit. The highest point is in %s: %s of the card's %s "
                      "were live, %s of it %s; at most %s "
                      "(%u %%) were left for more, and for what is outside PyTorch.",
-                     ph, MT_BYTES(n->live), MT_BYTES(n->capacity), MT_BYTES(n->role_bytes),
+                     ph.s, MT_BYTES(n->live), MT_BYTES(n->capacity), MT_BYTES(n->role_bytes),
                      mt_role_words((enum mt_role)n->role), MT_BYTES(n->headroom),
                      (unsigned)((double)n->headroom * 100 / (double)n->capacity));
     else
@@ -179,7 +179,7 @@ static int word_forecast(struct mt_cause *c, const struct mt_moment *m)
             "The highest point, and the first to run short, is in %s: %s were live, %s of it %s. "
             "How much room was "
             "left is not known%s.",
-            ph, MT_BYTES(n->live), MT_BYTES(n->role_bytes), mt_role_words((enum mt_role)n->role),
+            ph.s, MT_BYTES(n->live), MT_BYTES(n->role_bytes), mt_role_words((enum mt_role)n->role),
             n->capacity == 0
                 ? " without the card's size (--capacity)"
                 : ": PyTorch's books hold more than the card has, as with an engine that sleeps");
@@ -194,7 +194,6 @@ static int word_forecast(struct mt_cause *c, const struct mt_moment *m)
 static int add_evidence(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_forecast *n = &c->next;
-    char words[128];
     if (!mt_cause_evidence_add(c, n->headroom,
                                "The card has %s; %s were live and %s reserved at the peak. "
                                "Contexts, NCCL and cuBLAS outside PyTorch "
@@ -206,11 +205,10 @@ static int add_evidence(struct mt_cause *c, const struct mt_moment *m)
             !mt_cause_evidence_add(c, m->role[r], "%s of the %s live: %s.", MT_BYTES(m->role[r]),
                                    MT_BYTES(n->live), mt_role_words((enum mt_role)r)))
             return 0;
-    (void)mt_words_phase(words, sizeof words, m->phase, MT_PH_NONE);
     if (m->residue >= n->live / 20 && m->residue != 0 &&
         !mt_cause_evidence_add(c, m->residue,
                                "%s of temporaries from before this stretch of %s were still live.",
-                               MT_BYTES(m->residue), words))
+                               MT_BYTES(m->residue), MT_PHASE_WORDS(m->phase, MT_PH_NONE)))
         return 0;
     return c->n_pins_all == 0 ||
            mt_cause_evidence_add(c, c->pinned_free,

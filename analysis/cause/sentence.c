@@ -77,7 +77,7 @@ static void write_capacity(char *s, size_t cap, const struct mt_moment *m)
 static void write_fragmentation(char *s, size_t cap, const struct mt_cause *c,
                                 const struct mt_moment *m)
 {
-    char buf[MT_CAUSE_LABEL], ph[128];
+    char buf[MT_CAUSE_LABEL];
     const struct mt_pin *p = c->pins.n != 0 ? &c->pins.p[0] : NULL;
     if (p == NULL) {
         (void)snprintf(
@@ -86,13 +86,13 @@ static void write_fragmentation(char *s, size_t cap, const struct mt_cause *c,
             MT_BYTES(c->request));
         return;
     }
-    (void)snprintf(
-        s, cap,
-        "Fragmentation: %s was free in %" PRIu64 " segment%s that live blocks hold, none with a "
-        "hole of %s; the most, %s, is held by %s from %s.",
-        MT_BYTES(c->pinned_free), c->n_pins_all, c->n_pins_all == 1 ? "" : "s",
-        MT_BYTES(c->request), MT_BYTES(p->free), mt_cause_cut(buf, p->label),
-        mt_words_phase(ph, sizeof ph, (enum mt_phase)p->attr.phase, (enum mt_phase)p->attr.sub));
+    (void)snprintf(s, cap,
+                   "Fragmentation: %s was free in %" PRIu64
+                   " segment%s that live blocks hold, none with a "
+                   "hole of %s; the most, %s, is held by %s from %s.",
+                   MT_BYTES(c->pinned_free), c->n_pins_all, c->n_pins_all == 1 ? "" : "s",
+                   MT_BYTES(c->request), MT_BYTES(p->free), mt_cause_cut(buf, p->label),
+                   MT_PHASE_WORDS(p->attr.phase, p->attr.sub));
 }
 
 static void write_giant(char *s, size_t cap, const struct mt_moment *m, const struct mt_shape *sh)
@@ -121,19 +121,18 @@ static void write_giant(char *s, size_t cap, const struct mt_moment *m, const st
 
 static void write_stale(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
 {
-    char ph[128];
-    (void)mt_words_phase(ph, sizeof ph, m->phase, MT_PH_NONE);
+    struct mt_phase_in_words ph = mt_phase_in_words(m->phase, MT_PH_NONE, true);
     if (mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE))
         (void)snprintf(
             s, cap,
             "Rollout memory still held: %s of KV cache and engine weights were there in %s%s.",
-            MT_BYTES(m->engine), ph,
+            MT_BYTES(m->engine), ph.s,
             c->conf == MT_CONF_LOW ? ", unless the engine had unmapped them (sleep mode), which a "
                                      "snapshot does not show"
                                    : "");
     else
         (void)snprintf(s, cap, "Training memory still held: %s of %s were there in %s.",
-                       MT_BYTES(m->training), mt_cause_trainers(m), ph);
+                       MT_BYTES(m->training), mt_cause_trainers(m), ph.s);
 }
 
 /* The largest of the temporaries that outlived their phase; NULL = there is none. */
@@ -148,7 +147,7 @@ static const struct mt_held *largest_residue(const struct mt_moment *m)
 
 static void write_leak(char *s, size_t cap, const struct mt_moment *m)
 {
-    char buf[MT_CAUSE_LABEL], ph[128], now[128];
+    char buf[MT_CAUSE_LABEL];
     const struct mt_growth *g = NULL;
     const struct mt_held *h = largest_residue(m);
     for (uint32_t i = 0; i < m->f->growth.n && g == NULL; i++)
@@ -166,19 +165,17 @@ static void write_leak(char *s, size_t cap, const struct mt_moment *m)
         (void)snprintf(s, cap,
                        "Growth inside %s: %s in %u blocks that were added one by one and kept; "
                        "each pass adds %s.",
-                       m->phase == MT_PH_UNATTRIBUTED
-                           ? "one stretch without steps"
-                           : mt_words_phase(now, sizeof now, m->phase, MT_PH_NONE),
+                       m->phase == MT_PH_UNATTRIBUTED ? "one stretch without steps"
+                                                      : MT_PHASE_WORDS(m->phase, MT_PH_NONE),
                        MT_BYTES(m->kept.bytes), (unsigned)m->kept.n, MT_BYTES(m->kept.each));
     else
         (void)snprintf(s, cap,
                        "Memory left behind: %s of temporaries from earlier phases were still live "
                        "in %s, the largest of %s from %s.",
-                       MT_BYTES(m->residue), mt_words_phase(now, sizeof now, m->phase, MT_PH_NONE),
+                       MT_BYTES(m->residue), MT_PHASE_WORDS(m->phase, MT_PH_NONE),
                        MT_BYTES(h != NULL ? h->size : 0),
-                       h != NULL ? mt_words_phase(ph, sizeof ph, (enum mt_phase)h->attr.phase,
-                                                  (enum mt_phase)h->attr.sub)
-                                 : "a phase that could not be told");
+                       h != NULL ? MT_PHASE_WORDS(h->attr.phase, h->attr.sub)
+                                 : MT_PHASE_WORDS(MT_PH_UNATTRIBUTED, MT_PH_NONE));
 }
 
 int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape)

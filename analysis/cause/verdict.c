@@ -224,10 +224,10 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
                          const struct mt_oom *o, enum mt_verdict_kind kind, struct mt_sentence *s,
                          struct mt_sentence *why)
 {
-    char b1[32], b2[32], ph[128];
+    char b1[32], b2[32];
     add_device(s, a, d, true);
     mt_words_add(s, " ran out of memory in %s: it asked for ",
-                 mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub));
+                 MT_PHASE_WORDS(a->verdict.phase, a->verdict.sub));
     add_request(s, d, o);
     mt_words_add(s, " with %s free on the device", mt_words_bytes(b2, o->device_free));
     switch (kind) {
@@ -286,9 +286,9 @@ static void add_withheld(const struct mt_device_analysis *d, struct mt_sentence 
 static void peak_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d,
                           enum mt_verdict_kind kind, struct mt_sentence *s, struct mt_sentence *why)
 {
-    char b1[32], b2[32], ph[128];
+    char b1[32], b2[32];
+    struct mt_phase_in_words ph = mt_phase_in_words(a->verdict.phase, a->verdict.sub, true);
     bool told = a->verdict.phase != MT_PH_UNATTRIBUTED || a->verdict.sub != MT_PH_NONE;
-    mt_words_phase(ph, sizeof ph, a->verdict.phase, a->verdict.sub);
     if (kind == MT_V_EMPTY) {
         mt_words_add(s,
                      "Nothing was allocated: the snapshot holds no live block and no trace entry.");
@@ -317,10 +317,10 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
         add_share_of_card(s, d, d->focus.reserved);
         mt_words_add(s, d->capacity != 0 ? "," : "");
         if (d->peak_event < 0)
-            mt_words_add(s, " before the first event%s%s%s", told ? ", most of it from " : "",
-                         told ? ph : "", "");
+            mt_words_add(s, " before the first event%s%s", told ? ", most of it from " : "",
+                         told ? ph.s : "");
         else
-            mt_words_add(s, " in %s", ph);
+            mt_words_add(s, " in %s", ph.s);
     } else {
         mt_words_add(s, "No history was recorded: ");
         add_device(s, a, d, false);
@@ -329,7 +329,7 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
         add_share_of_card(s, d, d->focus.reserved);
         mt_words_add(s, "%s when the snapshot was taken", d->capacity != 0 ? "," : "");
         if (told)
-            mt_words_add(s, ", most of it from %s", ph);
+            mt_words_add(s, ", most of it from %s", ph.s);
         mt_words_add(
             why,
             "The snapshot has no allocation history, so neither the peak before it nor its phase "

@@ -74,10 +74,9 @@ static void holders(struct mt_sentence *s, const uint64_t held[MT_HOLD_COUNT])
 static void phase_words(struct mt_sentence *s, const struct mt_driver_oom *o,
                         const struct mt_trace *t)
 {
-    char ph[128];
     if (o->phase == MT_PH_UNATTRIBUTED && o->sub == MT_PH_NONE)
         return;
-    mt_words_add(s, " during %s", mt_words_phase(ph, sizeof ph, o->phase, o->sub));
+    mt_words_add(s, " during %s", MT_PHASE_WORDS(o->phase, o->sub));
     if (o->phase_mark != 0 && strcmp(mt_str(t, o->phase_mark), mt_phase_id(o->phase)) != 0 &&
         strcmp(mt_str(t, o->phase_mark), mt_phase_words(o->phase)) != 0)
         mt_words_add(s, " (%.60s)", mt_str(t, o->phase_mark));
@@ -234,7 +233,6 @@ static void add_pinned(const struct mt_driverdiag *j, struct mt_sentence *why)
 {
     const struct mt_driver_process *most = NULL;
     const struct mt_process *q;
-    char ph[128];
     for (uint32_t i = 0; i < j->processes.n; i++) {
         const struct mt_driver_process *p = &j->processes.p[i];
         enum mt_end end = j->drivers.p[p->driver]->driver->processes.p[p->process].end;
@@ -254,7 +252,7 @@ static void add_pinned(const struct mt_driverdiag *j, struct mt_sentence *why)
     mt_words_add(why, " while it held %s of pinned host memory", MT_BYTES(most->pinned_end));
     if (most->pinned_grown != 0 && most->pinned_phase != MT_PH_UNATTRIBUTED)
         mt_words_add(why, ", %s of it since %s began", MT_BYTES(most->pinned_grown),
-                     mt_words_phase(ph, sizeof ph, (enum mt_phase)most->pinned_phase, MT_PH_NONE));
+                     MT_PHASE_WORDS(most->pinned_phase, MT_PH_NONE));
     mt_words_add(why, ". A host that runs short of memory ends processes so, and so does one that "
                       "ends them on purpose: the host's log, or "
                       "Ray's, given with --log, settles it. ");

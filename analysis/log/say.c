@@ -20,9 +20,8 @@ static void subject(struct mt_sentence *t, const struct mt_log_fact *f)
 /* ", in the actor's update (backward)," */
 static void where(struct mt_sentence *t, const struct mt_logdiag *d)
 {
-    char phase[96];
     if (d->phase != MT_PH_UNATTRIBUTED || (d->sub != MT_PH_NONE && d->sub != MT_PH_UNATTRIBUTED))
-        mt_words_add(t, ", in %s,", mt_words_phase(phase, sizeof phase, d->phase, d->sub));
+        mt_words_add(t, ", in %s,", MT_PHASE_WORDS(d->phase, d->sub));
 }
 
 /* "PyTorch held 70.30 GiB (12.00 GiB of it reserved but unallocated), this process outside

@@ -13,7 +13,7 @@ static bool has(const struct mt_page *p)
 static void row(struct mt_out *o, const struct mt_driverdiag *j, const struct mt_driver_oom *f)
 {
     const struct mt_call *c = &j->drivers.p[f->driver]->driver->calls.p[f->call];
-    char who[MT_WHO], b[40], ph[MT_WORDS];
+    char who[MT_WHO], b[40];
     mt_h_td_text(o, mt_driver_moment(b, j, f->time_ns));
     mt_puts(o, "<th scope=\"row\">");
     mt_h_name(o, mt_driver_holder(who, f->who, f->library), 200);
@@ -40,7 +40,7 @@ static void row(struct mt_out *o, const struct mt_driverdiag *j, const struct mt
         mt_h_td_text(o, "-");
     mt_puts(o, "<td>");
     if (f->phase != MT_PH_UNATTRIBUTED || f->sub != MT_PH_NONE)
-        mt_html_s(o, mt_phase_pair_words(ph, f->phase, f->sub));
+        mt_html_s(o, MT_PHASE_CELL(f->phase, f->sub));
     if (f->in_wake)
         mt_puts(o, " <small>while waking up</small>");
     mt_puts(o, f->survived   ? "</td><td>survived"

@@ -69,7 +69,7 @@ static void all(const struct mt_role_facts *f, struct mt_out *o, const struct mt
         const struct mt_occurrence *c = &f->occurrences.p[i];
         mt_putf(o, "<tr><th scope=\"row\" data-event=\"%" PRIu64 "\" data-to=\"%" PRIu64 "\">",
                 c->first, c->last);
-        mt_html_s(o, mt_phase_pair_words(words, (enum mt_phase)c->phase, MT_PH_NONE));
+        mt_html_s(o, MT_PHASE_CELL(c->phase, MT_PH_NONE));
         mt_puts(o, "</th>");
         if (c->step == UINT32_MAX)
             mt_h_td_text(o, "-");
@@ -120,7 +120,6 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
     unsigned n = mt_occ_sums(f, sum);
     bool spark = f->occurrences.n > n;
     uint64_t whole = highest(f), *v = spark ? mt_calloc(f->occurrences.n, sizeof *v) : NULL;
-    char words[MT_WORDS];
     if (spark && v == NULL) {
         o->error = o->error != 0 ? o->error : ENOMEM;
         return;
@@ -139,7 +138,7 @@ static void device(const struct mt_page *p, const struct mt_device_analysis *d, 
     mt_h_table(o, "Each phase at its highest", spark ? often : once, spark ? 8 : 7);
     for (unsigned i = 0; i < n; i++) {
         mt_puts(o, "<tr><th scope=\"row\">");
-        mt_html_s(o, mt_phase_pair_words(words, sum[i].phase, MT_PH_NONE));
+        mt_html_s(o, MT_PHASE_CELL(sum[i].phase, MT_PH_NONE));
         mt_puts(o, "</th>");
         mt_h_td_count(o, sum[i].n);
         mt_h_td_bytes(o, sum[i].alloc_bytes);

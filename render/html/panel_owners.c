@@ -74,7 +74,6 @@ static void row(const struct mt_page *p, struct mt_out *o, uint32_t i, bool with
     const struct mt_device_analysis *d = p->dev;
     const struct mt_owner *w = &d->owners.p[i];
     enum mt_phase phase = (enum mt_phase)w->attr.phase, sub = (enum mt_phase)w->attr.sub;
-    char words[MT_WORDS];
     mt_putf(o, "<tr><td class=\"n\">%u</td><th scope=\"row\">", (unsigned)i + 1);
     if (with_stack && w->stack != 0) {
         mt_puts(o, "<details><summary>");
@@ -94,7 +93,7 @@ static void row(const struct mt_page *p, struct mt_out *o, uint32_t i, bool with
     mt_h_td_bytes(o, w->largest);
     mt_puts(o, "<td>");
     mt_h_swatch(o, p->pal.of[phase][sub]);
-    mt_html_s(o, mt_phase_pair_words(words, phase, sub));
+    mt_html_s(o, MT_PHASE_CELL(phase, sub));
     if (w->birth != MT_BIRTH_IN_TRACE) {
         mt_puts(o, d->end_state_only ? "" : " <small>older than the trace</small>");
     }

@@ -68,7 +68,7 @@ static void put_row(const struct mt_page *p, struct mt_out *o, const struct mt_p
     char words[MT_WORDS];
     mt_puts(o, "<tr><th scope=\"row\">");
     mt_h_swatch(o, mt_palette_row(&p->pal, row));
-    mt_html_s(o, mt_phase_pair_words(words, row->phase, row->sub));
+    mt_html_s(o, MT_PHASE_CELL(row->phase, row->sub));
     mt_puts(o, "</th>");
     if (curve) {
         end_of(p, o, row, false);

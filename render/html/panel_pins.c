@@ -16,7 +16,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     const struct mt_cause *c = p->dev->cause;
     struct mt_pin_group g[MT_PIN_GROUPS];
     unsigned n = mt_pin_groups(c, g);
-    char a[32], b[32], words[MT_WORDS];
+    char a[32], b[32];
     mt_putf(o,
             "<p class=\"note\">%s is free in %s segment%s that live blocks hold%s. A segment goes "
             "back to the device only when "
@@ -32,8 +32,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_puts(o, "</th><td>");
         mt_html_s(o, mt_role_words((enum mt_role)s->role));
         mt_puts(o, "</td><td>");
-        mt_html_s(o, mt_phase_pair_words(words, (enum mt_phase)s->attr.phase,
-                                         (enum mt_phase)s->attr.sub));
+        mt_html_s(o, MT_PHASE_CELL(s->attr.phase, s->attr.sub));
         mt_h_when(o, p, ", ", s->event, s->event);
         mt_puts(o, "</td>");
         mt_h_td_count(o, g[i].n);

@@ -54,7 +54,7 @@ static int worse(const void *a, const void *b)
 
 static void row(const struct mt_page *p, struct mt_out *o, const struct place *at, uint64_t whole)
 {
-    char place[256], when[MT_WORDS], b[40], times[32], oom[160], phase[MT_WORDS];
+    char place[256], when[MT_WORDS], b[40], times[32], oom[160];
     const struct mt_device_analysis *d = at->d;
     bool curve = has_curve(d);
     (void)mt_row_place(p->r, at->k, d, place, sizeof place);
@@ -82,10 +82,8 @@ static void row(const struct mt_page *p, struct mt_out *o, const struct place *a
     if (d->ooms.n != 0) {
         const struct mt_oom *m = &d->ooms.p[0];
         (void)snprintf(times, sizeof times, "%u times, first", (unsigned)d->ooms.n);
-        (void)snprintf(
-            oom, sizeof oom, "%s asking for %s in %s", d->ooms.n == 1 ? "once," : times,
-            mt_row_request(b, m),
-            mt_phase_pair_words(phase, (enum mt_phase)m->attr.phase, (enum mt_phase)m->attr.sub));
+        (void)snprintf(oom, sizeof oom, "%s asking for %s in %s", d->ooms.n == 1 ? "once," : times,
+                       mt_row_request(b, m), MT_PHASE_CELL(m->attr.phase, m->attr.sub));
         mt_puts(o, "<strong class=\"oom\">");
         mt_h_words(o, oom, SIZE_MAX);
         mt_puts(o, "</strong>");
@@ -135,8 +133,7 @@ static void heat(const struct mt_page *p, struct mt_out *o, const struct place *
         if (most == 0)
             continue;
         (void)snprintf(name[columns], sizeof name[columns], "#%s",
-                       ph == MT_PH_UNATTRIBUTED ? "unattributed"
-                                                : mt_phase_words((enum mt_phase)ph));
+                       mt_phase_words((enum mt_phase)ph));
         heads[1 + columns] = name[columns];
         phase[columns++] = (enum mt_phase)ph;
         whole = most > whole ? most : whole;

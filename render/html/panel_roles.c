@@ -50,7 +50,7 @@ static void expected(const struct mt_device_analysis *d, struct mt_out *o)
 {
     static const char *const heads[] = {"Role",      "Phase",  "#Measured",
                                         "#Expected", "Answer", "How it is computed"};
-    char words[MT_WORDS], a[48];
+    char a[48];
     mt_puts(o, "<h3>Expected beside measured</h3>\n<p class=\"note\">The highest of a role in a "
                "phase, and what the model and the "
                "settings of the run ask for.</p>\n");
@@ -60,7 +60,7 @@ static void expected(const struct mt_device_analysis *d, struct mt_out *o)
         mt_puts(o, "<tr><th scope=\"row\">");
         mt_html_s(o, mt_role_words((enum mt_role)e->role));
         mt_puts(o, "</th><td>");
-        mt_html_s(o, mt_phase_pair_words(words, (enum mt_phase)e->phase, MT_PH_NONE));
+        mt_html_s(o, MT_PHASE_CELL(e->phase, MT_PH_NONE));
         mt_puts(o, "</td>");
         mt_h_td_bytes(o, e->measured);
         mt_h_td_text(o, mt_expect_bytes(a, e));

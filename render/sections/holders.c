@@ -75,8 +75,7 @@ void mt_section_phases(struct mt_sink *k, const struct mt_report *r)
         MT_ROW(
             k, "  {0:<34} {1:>11} {2:>11} {3:>11} {4:>7}", "| {0} | {1} | {2:=} | {3} | {4:=} |\n",
             none && p->n_allocs == 0 && k->format == MT_IN_TEXT ? "before recording, unattributed"
-            : none                                              ? "unattributed"
-                                                                : MT_PHASE_WORDS(p->phase, p->sub),
+                                                                : MT_PHASE_CELL(p->phase, p->sub),
             MT_BYTES(p->alloc_bytes), MT_BYTES_OR(has_peak, p->peak_inside, "-"),
             MT_BYTES(p->at_focus), MT_SHARE(p->at_focus, d->focus.live));
     }
@@ -116,10 +115,10 @@ void mt_section_owners(struct mt_sink *k, const struct mt_report *r)
                MT_SHARE(o->bytes, d->focus.live), MT_COUNT(o->blocks), o->label,
                none && born ? "phase unknown"
                : none       ? "allocated before recording began"
-                      : MT_PHASE_WORDS((enum mt_phase)o->attr.phase, (enum mt_phase)o->attr.sub),
+                            : MT_PHASE_WORDS(o->attr.phase, o->attr.sub),
                none && born ? "unknown"
                : none       ? "before recording"
-                      : MT_PHASE_WORDS((enum mt_phase)o->attr.phase, (enum mt_phase)o->attr.sub),
+                            : MT_PHASE_WORDS(o->attr.phase, o->attr.sub),
                mt_owner_origin(words, sizeof words, rank->trace, d, i, max) ? words : NULL,
                mt_plural(o->blocks));
     }
@@ -151,8 +150,7 @@ void mt_section_pins(struct mt_sink *k, const struct mt_report *r)
         MT_ROW(k, "  - |{1} of {2} free in {0} of them, held by {3}: {4:.160} ({5}, from {6})",
                "| {0} | {1} | {3} | {4:`160} | {6} |\n", MT_COUNT(g[i].n), MT_BYTES(g[i].free),
                MT_BYTES(g[i].total), MT_BYTES(g[i].block_bytes), p->label,
-               mt_role_words((enum mt_role)p->role),
-               MT_PHASE_WORDS((enum mt_phase)p->attr.phase, (enum mt_phase)p->attr.sub));
+               mt_role_words((enum mt_role)p->role), MT_PHASE_WORDS(p->attr.phase, p->attr.sub));
     }
     k->end(k);
 }

@@ -38,12 +38,10 @@ struct mt_cell_text {
 struct mt_cell_text mt_cell_count(uint64_t n);
 struct mt_cell_text mt_cell_share(uint64_t part, uint64_t whole);
 struct mt_cell_text mt_cell_seconds(uint64_t ns);
-struct mt_cell_text mt_cell_phase(enum mt_phase phase, enum mt_phase sub);
 struct mt_cell_text mt_cell_or(bool is_known, uint64_t bytes, const char *other);
 #define MT_COUNT(n) (mt_cell_count(n).s)
 #define MT_SHARE(part, whole) (mt_cell_share((part), (whole)).s)
 #define MT_SECONDS(ns) (mt_cell_seconds(ns).s)
-#define MT_PHASE_WORDS(phase, sub) (mt_cell_phase((phase), (sub)).s)
 #define MT_BYTES_OR(is_known, n, other) (mt_cell_or((is_known), (n), (other)).s)
 static inline const char *mt_plural(uint64_t n) { return n == 1 ? "" : "s"; }
 

@@ -24,9 +24,9 @@ static void expected(struct mt_sink *k, const struct mt_device_analysis *d)
                    : "  - |{0} in {1}: {2} measured, {3} expected: {4}\n      |{5}\n      |{6}",
                e->more ? "| {0} | {1} | {2} | {3} | **{4:=}** | {5}[; {6}] |\n"
                        : "| {0} | {1} | {2} | {3} | {4:=} | {5}[; {6}] |\n",
-               mt_role_words((enum mt_role)e->role),
-               MT_PHASE_WORDS((enum mt_phase)e->phase, MT_PH_NONE), MT_BYTES(e->measured),
-               mt_expect_bytes(bytes, e), mt_expect_answer(answer, e), e->text, e->extra);
+               mt_role_words((enum mt_role)e->role), MT_PHASE_WORDS(e->phase, MT_PH_NONE),
+               MT_BYTES(e->measured), mt_expect_bytes(bytes, e), mt_expect_answer(answer, e),
+               e->text, e->extra);
     }
     k->end(k);
 }
@@ -104,7 +104,7 @@ void mt_section_occurrences(struct mt_sink *k, const struct mt_report *r)
     const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
     struct mt_occ_sum sum[MT_PH_COUNT];
     unsigned n = d != NULL ? mt_occ_sums(&d->roles, sum) : 0;
-    char many[256], few[256], name[128];
+    char many[256], few[256];
     if (d == NULL)
         return;
     if (n != 0)
@@ -117,11 +117,12 @@ void mt_section_occurrences(struct mt_sink *k, const struct mt_report *r)
             "|---|---:|---:|---|---:|---:|\n");
     for (unsigned i = 0; i < n && i < mt_most(k, n, 16); i++) {
         const struct mt_occurrence *top = sum[i].top;
-        bool is_long = strlen(mt_words_phase(name, sizeof name, sum[i].phase, MT_PH_NONE)) > NAME;
+        struct mt_phase_in_words name = mt_phase_in_words(sum[i].phase, MT_PH_NONE, true);
+        bool is_long = strlen(name.s) > NAME;
         MT_ROW(k,
                is_long ? "  |{0}\n  {7:<26} {1:>6} {2:>11} {3:>11} {4:>11}\n      |at the peak: {5}"
                        : "  {0:<26} {1:>6} {2:>11} {3:>11} {4:>11}\n      |at the peak: {5}",
-               "| {0} | {1} | {2} | {6:=} | {3} | {4} |\n", name, MT_COUNT(sum[i].n),
+               "| {0} | {1} | {2} | {6:=} | {3} | {4} |\n", name.s, MT_COUNT(sum[i].n),
                MT_BYTES(top->peak), MT_BYTES(sum[i].retained), MT_BYTES(sum[i].useless),
                mt_role_words_list(many, sizeof many, top->peak_roles, 4),
                mt_role_words_list(few, sizeof few, top->peak_roles, 3));

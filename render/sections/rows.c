@@ -45,13 +45,6 @@ struct mt_cell_text mt_cell_seconds(uint64_t ns)
     return t;
 }
 
-struct mt_cell_text mt_cell_phase(enum mt_phase phase, enum mt_phase sub)
-{
-    struct mt_cell_text t;
-    (void)mt_words_phase(t.s, sizeof t.s, phase, sub);
-    return t;
-}
-
 struct mt_cell_text mt_cell_or(bool is_known, uint64_t bytes, const char *other)
 {
     struct mt_cell_text t;

@@ -51,7 +51,7 @@ uint32_t mt_legend_height(const struct mt_legend *l)
 
 void mt_legend_draw(struct mt_out *o, const struct mt_legend *l, uint32_t x, uint32_t y)
 {
-    char name[MT_WORDS], bytes[32];
+    char bytes[32];
     uint32_t rows = (l->n + COLUMNS - 1) / COLUMNS;
     for (unsigned i = 0; i < l->n; i++) {
         const struct mt_legend_entry *e = &l->entry[i];
@@ -61,9 +61,7 @@ void mt_legend_draw(struct mt_out *o, const struct mt_legend *l, uint32_t x, uin
                 "\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/>",
                 left, base + 2, mt_color_hex(e->color));
         mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">", left + 18, base + 12);
-        mt_svg_text(o,
-                    e->row != NULL ? mt_phase_pair_words(name, e->row->phase, e->row->sub)
-                                   : "other phases",
+        mt_svg_text(o, e->row != NULL ? MT_PHASE_CELL(e->row->phase, e->row->sub) : "other phases",
                     NAME_COLUMNS);
         mt_putf(o,
                 "</text><text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" text-anchor=\"end\">%s</text>\n",

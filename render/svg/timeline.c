@@ -112,8 +112,8 @@ static void draw_band(struct mt_out *o, const struct mt_plot *p)
     if (p->s->small)
         return;
     for (uint32_t i = 0, end; i < p->n; i = end) {
-        char words[MT_WORDS];
         const struct mt_phase_row *row;
+        const char *words;
         uint32_t width;
         for (end = i + 1; end < p->n && p->phase[end] == p->phase[i]; end++)
             ;
@@ -121,8 +121,7 @@ static void draw_band(struct mt_out *o, const struct mt_plot *p)
         if (p->phase[i] >= p->d->phases.n || width < 5 * CHAR_WIDTH)
             continue;
         row = &p->d->phases.p[p->phase[i]];
-        (void)mt_phase_pair_words(words, row->sub != MT_PH_NONE ? MT_PH_UNATTRIBUTED : row->phase,
-                                  row->sub);
+        words = mt_phase_words(row->sub != MT_PH_NONE ? row->sub : row->phase);
         if (strlen(words) * CHAR_WIDTH > width)
             continue;
         mt_putf(o,

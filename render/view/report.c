@@ -56,16 +56,6 @@ const char *mt_birth_words(enum mt_birth b)
     return "";
 }
 
-char *mt_phase_pair_words(char buf[MT_WORDS], enum mt_phase phase, enum mt_phase sub)
-{
-    if (phase == MT_PH_UNATTRIBUTED && (sub == MT_PH_NONE || sub == MT_PH_UNATTRIBUTED)) {
-        /* the phrase of a sentence does not fit a table */
-        (void)snprintf(buf, MT_WORDS, "unattributed");
-        return buf;
-    }
-    return mt_words_phase(buf, MT_WORDS, phase, sub);
-}
-
 char *mt_event_words(char buf[MT_WORDS], int64_t event)
 {
     char n[32];

@@ -6,6 +6,7 @@
 #ifndef MT_VIEW_H
 #define MT_VIEW_H
 
+#include "analysis/base/words.h"
 #include "render/view/report.h"
 
 #include <stddef.h>
@@ -26,8 +27,6 @@ const char *mt_focus_words(const struct mt_device_analysis *d);
 const char *mt_birth_words(enum mt_birth b); /* "before the trace" */
 
 #define MT_WORDS 128
-char *mt_phase_pair_words(char buf[MT_WORDS], enum mt_phase phase,
-                          enum mt_phase sub); /* "training (backward)" */
 /* "event 3,737", "at the start" */
 char *mt_event_words(char buf[MT_WORDS], int64_t event);
 /* "1.204 s" after the first event of the device where there is a clock, else "event 3,737". */
