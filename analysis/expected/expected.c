@@ -210,19 +210,13 @@ static void weights(struct mt_expect_work *k)
 
 static void cache(struct mt_expect_work *k)
 {
-    static const char *const bytes_keys[] = {"kv_cache_memory_bytes", "--kv-cache-memory-bytes"};
-    static const char *const token_keys[] = {"max_total_tokens", "--max-total-tokens",
-                                             "sglang.max_total_tokens",
-                                             "--sglang-max-total-tokens"};
     unsigned phase = highest(k, MT_ROLLS_OUT, MT_ROLE_KV_CACHE);
     struct mt_expect *e = mt_expect_row(k, MT_ROLE_KV_CACHE, phase);
-    double bytes = 0, tokens = 0, share = mt_run_number(k->conf, "gpu_memory_utilization");
+    double bytes = mt_run_number(k->conf, "kv_cache_bytes"),
+           tokens = mt_run_number(k->conf, "max_total_tokens"),
+           share = mt_run_number(k->conf, "gpu_memory_utilization");
     if (e == NULL)
         return;
-    for (size_t i = 0; i < sizeof bytes_keys / sizeof *bytes_keys && bytes <= 0; i++)
-        bytes = mt_run_number(k->conf, bytes_keys[i]);
-    for (size_t i = 0; i < sizeof token_keys / sizeof *token_keys && tokens <= 0; i++)
-        tokens = mt_run_number(k->conf, token_keys[i]);
     if (bytes > 0) {
         mt_expect_set(k, e, bytes, false);
         mt_expect_say(k, e, "set in bytes: %s", MT_BYTES((uint64_t)bytes));

@@ -73,7 +73,7 @@ struct mt_framework {
     const char *const *allocators; /* beginnings of the libraries that get memory for it */
     const char *in_log_files;      /* a part of file names in logs that tells this backend */
     const char *one_of;            /* at most one of those with this word is in a run */
-    const char *shards_with;       /* the flag without which it does not shard optimizer state */
+    const char *shards_with;       /* the setting without which it does not shard optimizer state */
     const char *host_params;       /* the setting that keeps parameters on the host */
     const char *lora_targets, *lora_targets_core; /* default of LoRA; with MT_PART_CORE */
     uint64_t drives;                              /* wins over these */

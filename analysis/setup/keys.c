@@ -89,30 +89,6 @@ bool mt_run_is_set(const struct mt_runconf *conf, const char *key)
            !mt_runconf_is_false(hit.value);
 }
 
-/* Flags that OpenRLHF had until they got sections ("--train.micro_batch_size"). */
-static bool older_flags(const struct mt_runconf *conf)
-{
-    static const char *const flags[] = {
-        "--micro-train-batch-size",
-        "--micro-rollout-batch-size",
-        "--zero-stage",
-        "--prompt-max-len",
-        "--generate-max-len",
-        "--rollout-batch-size",
-        "--vllm-num-engines",
-        "--vllm-tensor-parallel-size",
-        "--actor-num-gpus-per-node",
-        "--colocate-all-models",
-        "--adam-offload",
-        "--train-max-tokens-per-gpu",
-    };
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        if (mt_runconf_get(conf, flags[i]) != NULL)
-            return true;
-    }
-    return false;
-}
-
 /* The longest sequence that the settings allow. Where one of the two bounds is not known the other
  * is still no less than a sequence may be. */
 static struct mt_value longest(const struct mt_runconf *conf)
@@ -134,12 +110,13 @@ static bool is_name(const char *name, size_t n, const char *want)
 struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n)
 {
     struct mt_value v = {0, true, MT_CONF_MARKED};
+    struct mt_runconf_hit hit;
     if (n > 8 && memcmp(name, "setting.", 8) == 0)
         return mt_metric_setting(conf, name + 8, n - 8);
     if (is_name(name, n, "longest"))
         return longest(conf);
     if (is_name(name, n, "older_flags"))
-        v.v = older_flags(conf);
+        v.v = mt_runconf_find(conf, "older_flags", &hit);
     else if (is_name(name, n, "no_expandable"))
         v.v = conf != NULL && conf->no_expandable;
     else if (is_name(name, n, "host_full"))

@@ -16,30 +16,21 @@ static bool is_word(const struct mt_runconf *conf, const char *name, const char 
 
 double mt_run_world(const struct mt_runconf *conf)
 {
-    static const char *const pairs[][2] = {{"trainer.n_gpus_per_node", "trainer.nnodes"},
-                                           {"--actor-num-gpus-per-node", "--actor-num-nodes"},
-                                           {"cluster.gpus_per_node", "cluster.num_nodes"}};
-    double v = mt_run_number(conf, "WORLD_SIZE");
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs && v <= 0; i++)
-        v = mt_run_number(conf, pairs[i][0]) * mt_run_number(conf, pairs[i][1]);
-    return v;
+    double all = mt_run_number(conf, "all_ranks");
+    return all > 0 ? all : mt_run_number(conf, "node_gpus") * mt_run_number(conf, "job_nodes");
 }
 
 static void divide(struct mt_run_shape *s, const struct mt_frameworks *fw,
                    const struct mt_runconf *conf)
 {
     const struct mt_framework *row = mt_framework_at(fw->rules, fw->main);
-    double all = mt_run_world(conf), cp = mt_run_number(conf, "cp"), dp = mt_run_number(conf, "dp");
+    double all = mt_run_world(conf), cp = mt_run_number(conf, "cp"), dp = mt_run_number(conf, "dp"),
+           fsdp = mt_run_number(conf, "fsdp_size");
     s->tp = mt_run_number(conf, "tp");
     s->pp = mt_run_number(conf, "pp");
     s->rollout_tp = mt_run_number(conf, "rollout_tp");
     s->ep = mt_run_number(conf, "ep");
-    if (s->ep <= 0)
-        s->ep = mt_run_number(conf, "policy.megatron_cfg.expert_model_parallel_size");
-    s->etp = mt_run_number(conf, "--expert-tensor-parallel-size");
-    if (s->etp <= 0)
-        s->etp =
-            mt_run_number(conf, "actor_rollout_ref.actor.megatron.expert_tensor_parallel_size");
+    s->etp = mt_run_number(conf, "etp");
     if (s->layout == MT_LAYOUT_ZERO) {
         s->shards = all;
         s->tp = s->pp = 1;
@@ -51,8 +42,8 @@ static void divide(struct mt_run_shape *s, const struct mt_frameworks *fw,
         s->shards = s->tp = s->pp = 1;
         return;
     }
-    if (s->sharded && mt_run_number(conf, "actor_rollout_ref.actor.fsdp_config.fsdp_size") > 0)
-        s->shards = mt_run_number(conf, "actor_rollout_ref.actor.fsdp_config.fsdp_size");
+    if (s->sharded && fsdp > 0)
+        s->shards = fsdp;
     else if (row->shards_with[0] != '\0' && !mt_run_is_set(conf, row->shards_with))
         s->shards = conf != NULL && conf->any ? 1 : 0;
     else if (dp > 0)
@@ -93,11 +84,10 @@ static bool is_offloaded(const struct mt_runconf *conf, const char *key)
 
 static void zero(struct mt_run_shape *s, const struct mt_trace *t, const struct mt_runconf *conf)
 {
-    static const char *const stages[] = {"zero_optimization.stage", "zero_stage",
-                                         "deepspeed_config.zero_stage"};
-    static const char *const halves[] = {"bf16.enabled", "fp16.enabled", "--bf16", "--fp16"};
+    static const char *const stages[] = {"zero_config_stage", "zero_stage"};
+    static const char *const halves[] = {"bf16_section", "fp16_section", "bf16", "fp16"};
     double stage = 0, ratio;
-    const char *share = mt_run_word(conf, "zero_optimization.offload_optimizer.ratio");
+    const char *share = mt_run_word(conf, "zero_optim_ratio");
     bool none = false;
     s->no_layout = "ZeRO's stage is not among the settings; DeepSpeed's configuration, given with "
                    "--config, says it";
@@ -111,23 +101,22 @@ static void zero(struct mt_run_shape *s, const struct mt_trace *t, const struct 
     if ((stage < 1 && !none) || stage > 3)
         return;
     s->zero = (unsigned)stage;
-    if (s->zero == 0 && is_word(conf, "data_types.grad_accum_dtype", "fp32")) {
+    if (s->zero == 0 && is_word(conf, "zero_grad_dtype", "fp32")) {
         s->no_layout =
             "how DeepSpeed without ZeRO keeps gradients in 32 bits depends on its version";
         return;
     }
     s->layout = MT_LAYOUT_ZERO;
     for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
-        if (mt_runconf_is_true(mt_run_word(conf, halves[i])) ||
-            (halves[i][0] == '-' && is_word(conf, halves[i], "")))
+        if (mt_runconf_is_true(mt_run_word(conf, halves[i])))
             s->elem = 2;
     if (s->elem <= 0 &&
         (is_word(conf, "mixed_precision", "bf16") || is_word(conf, "mixed_precision", "fp16")))
         s->elem = 2;
-    if (s->elem <= 0 && mt_runconf_is_false(mt_run_word(conf, "bf16.enabled")) &&
-        mt_runconf_is_false(mt_run_word(conf, "fp16.enabled")))
+    if (s->elem <= 0 && mt_runconf_is_false(mt_run_word(conf, "bf16_section")) &&
+        mt_runconf_is_false(mt_run_word(conf, "fp16_section")))
         s->elem = 4;
-    s->grad_bytes = is_word(conf, "data_types.grad_accum_dtype", "fp32") ? 4 : s->elem;
+    s->grad_bytes = is_word(conf, "zero_grad_dtype", "fp32") ? 4 : s->elem;
     s->state_bytes =
         s->optim.factored || s->optim.tensors > s->optim.hidden ||
                 s->optim.tensors < s->optim.hidden
@@ -135,38 +124,24 @@ static void zero(struct mt_run_shape *s, const struct mt_trace *t, const struct 
             : 4 + 4 * s->optim.tensors + s->optim.bytes; /* flat parts have no matrices */
     if (s->zero == 0 && s->elem > 2 && s->state_bytes > 0)
         s->state_bytes -= 4; /* the plain optimizer, on the parameters themselves */
-    s->params_on_host = is_offloaded(conf, "zero_optimization.offload_param.device") ||
-                        is_offloaded(conf, "deepspeed_config.offload_param_device");
+    s->params_on_host = is_offloaded(conf, "zero_param_device");
     /* so much of stage 3's groups */
-    ratio = mt_run_number(conf, "zero_optimization.offload_optimizer.ratio");
-    if (s->zero > 0 && (is_offloaded(conf, "zero_optimization.offload_optimizer.device") ||
-                        is_offloaded(conf, "deepspeed_config.offload_optimizer_device") ||
-                        mt_run_is_set(conf, "optimizer_offload")))
+    ratio = mt_run_number(conf, "zero_optim_ratio");
+    if (s->zero > 0 &&
+        (is_offloaded(conf, "zero_optim_device") || mt_run_is_set(conf, "optimizer_offload")))
         s->kept = s->zero == 3 && share != NULL && ratio < 1 ? 1 - ratio : 0;
 }
 
 /* ---- Megatron ---- */
 
-/* A field of Megatron's OptimizerConfig: its flag, or as verl and NeMo-RL hand it on. NULL = not
- * set; flag: it is a flag's, with the defaults of Megatron's arguments, not those of the class. */
-static const char *optimizer_field(const struct mt_runconf *conf, const char *field, bool *flag)
+/* A field of Megatron's OptimizerConfig: its flag, or as others hand it on. NULL = not set; flag:
+ * it is a flag's, with the defaults of Megatron's arguments, not those of the class. */
+static const char *optimizer_field(const struct mt_runconf *conf, const char *name, bool *flag)
 {
-    static const char *const before[] = {"actor_rollout_ref.actor.optim.override_optimizer_config.",
-                                         "policy.megatron_cfg.optimizer."};
-    char key[128];
-    size_t n;
-    const char *v = NULL;
-    (void)snprintf(key, sizeof key, "--%s", field);
-    n = strlen(key);
-    for (size_t i = 2; i < n; i++)
-        key[i] = key[i] == '_' ? '-' : key[i];
-    v = mt_run_word(conf, key);
-    *flag = v != NULL;
-    for (size_t i = 0; v == NULL && i < sizeof before / sizeof *before; i++) {
-        (void)snprintf(key, sizeof key, "%s%s", before[i], field);
-        v = mt_run_word(conf, key);
-    }
-    return v;
+    struct mt_runconf_hit hit;
+    bool is_set = mt_runconf_find(conf, name, &hit);
+    *flag = is_set && hit.key != NULL && hit.key->key[0] == '-';
+    return is_set ? hit.value : NULL;
 }
 
 static bool is_on(const char *v, bool flag)
@@ -199,11 +174,11 @@ static void megatron_muon(struct mt_run_shape *s, const struct mt_trace *t,
                           const struct mt_runconf *conf)
 {
     s->dealt = (s->optim.setting != NULL && strstr(s->optim.setting, "dist") != NULL) ||
-               mt_run_is_set(conf, "--use-layer-wise-distributed-optimizer");
+               mt_run_is_set(conf, "layer_wise_optimizer");
     for (uint32_t i = 0; i < t->functions.n && !s->dealt; i++)
         s->dealt =
             strstr(mt_str(t, t->functions.p[i].file), "optimizer/layer_wise_optimizer.py") != NULL;
-    if (mt_run_is_set(conf, "--use-distributed-optimizer"))
+    if (mt_run_is_set(conf, "distributed_optimizer"))
         s->no_states = "how Megatron divides Muon's state beside its distributed optimizer depends "
                        "on its version";
     else if (s->kept < 1)
@@ -223,18 +198,12 @@ static void megatron(struct mt_run_shape *s, const struct mt_trace *t,
                  {"exp_avg_sq_dtype", true},
                  {"main_params_dtype", true},
                  {"main_grads_dtype", false}};
-    static const char *const in_fp32[] = {
-        "actor_rollout_ref.actor.megatron.override_ddp_config.grad_reduce_in_fp32",
-        "policy.megatron_cfg.distributed_data_parallel_config.grad_reduce_in_fp32"};
     const struct mt_optim *o = &s->optim;
-    bool flag, aware = is_on(optimizer_field(conf, "use_precision_aware_optimizer", &flag), true);
+    bool flag, aware = is_on(optimizer_field(conf, "precision_aware_optimizer", &flag), true);
     s->layout = MT_LAYOUT_MEGATRON;
     s->elem = 2;
-    s->grad_bytes = 4;
+    s->grad_bytes = mt_runconf_is_false(mt_run_word(conf, "grad_reduce_in_fp32")) ? 2 : 4;
     s->state_bytes = o->factored || o->bytes > 0 ? 0 : 4 + 4 * o->tensors;
-    for (size_t i = 0; i < sizeof in_fp32 / sizeof *in_fp32; i++)
-        if (mt_runconf_is_false(mt_run_word(conf, in_fp32[i])))
-            s->grad_bytes = 2;
     for (size_t i = 0; aware && i < sizeof types / sizeof *types; i++) {
         const char *v = optimizer_field(conf, types[i].field, &flag);
         double bytes = v == NULL ? 4 : strcmp(v, "fp8") == 0 ? 1 : elem_of(v);

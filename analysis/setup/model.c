@@ -7,16 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first of several keys that is set: a model's config.json has them, or Megatron's flags. */
-static double first_of(const struct mt_runconf *conf, const char *const *keys)
-{
-    double v = 0;
-    for (; *keys != NULL && v <= 0; keys++)
-        v = mt_run_number(conf, *keys);
-    return v;
-}
-#define FIRST(conf, ...) first_of(conf, (const char *const[]){__VA_ARGS__, NULL})
-
 /* Families with the usual decoder layer: four projections (or latent attention), gate, up and down,
  * two norms; with experts or without. */
 static bool is_usual(const char *type)
@@ -54,11 +44,10 @@ static void project(struct mt_model *m, const char *name, double in, double out)
 static const char *attention(struct mt_model *m, const struct mt_runconf *conf, double heads,
                              double kv, double head)
 {
-    double latent = FIRST(conf, "kv_lora_rank", "--kv-lora-rank"),
-           q = FIRST(conf, "q_lora_rank", "--q-lora-rank"),
-           nope = FIRST(conf, "qk_nope_head_dim", "--qk-head-dim"),
-           rope = FIRST(conf, "qk_rope_head_dim", "--qk-pos-emb-head-dim"),
-           value = FIRST(conf, "v_head_dim", "--v-head-dim");
+    double latent = mt_run_number(conf, "kv_lora_rank"), q = mt_run_number(conf, "q_lora_rank"),
+           nope = mt_run_number(conf, "qk_nope_head_dim"),
+           rope = mt_run_number(conf, "qk_rope_head_dim"),
+           value = mt_run_number(conf, "v_head_dim");
     m->attention = 2 * m->hidden;
     if (latent <= 0) {
         if (kv <= 0)
@@ -119,12 +108,10 @@ static double dense_before(const char *pattern, double layers)
 
 static const char *experts(struct mt_model *m, const struct mt_runconf *conf, double inner)
 {
-    double n = FIRST(conf, "num_experts", "num_local_experts", "n_routed_experts",
-                     "text_config.num_experts", "--num-experts"),
-           width = FIRST(conf, "moe_intermediate_size", "text_config.moe_intermediate_size",
-                         "--moe-ffn-hidden-size"),
-           shared = FIRST(conf, "shared_expert_intermediate_size",
-                          "--moe-shared-expert-intermediate-size"),
+    double n = mt_run_number(conf, "num_experts"),
+           width = mt_run_number(conf, "moe_intermediate_size"),
+           gated = mt_run_number(conf, "gated_shared_width"),
+           shared = gated > 0 ? gated : mt_run_number(conf, "shared_width"),
            more = mt_run_number(conf, "n_shared_experts"),
            step = mt_run_number(conf, "decoder_sparse_step");
     const char *only = mt_run_word(conf, "mlp_only_layers");
@@ -137,12 +124,12 @@ static const char *experts(struct mt_model *m, const struct mt_runconf *conf, do
         shared = more * width;
     m->first_dense = mt_run_number(conf, "first_k_dense_replace");
     if (m->first_dense <= 0)
-        m->first_dense = dense_before(mt_run_word(conf, "--moe-layer-freq"), m->layers);
+        m->first_dense = dense_before(mt_run_word(conf, "moe_layer_freq"), m->layers);
     if (m->first_dense < 0 || m->first_dense > m->layers || step > 1 ||
         (only != NULL && strchr(only, ',') != NULL) || mt_run_number(conf, "moe_layer_freq") > 1)
         return "which layers have experts";
     m->shared = m->hidden * n + 3 * m->hidden * shared;
-    if (mt_run_number(conf, "shared_expert_intermediate_size") > 0)
+    if (gated > 0)
         m->shared += m->hidden; /* the gate of Qwen's shared expert */
     m->experts = n * 3 * m->hidden * width;
     m->n_experts = n;
@@ -204,7 +191,7 @@ static void peft_adapters(struct mt_model *m, const char *targets, double rank)
 static const char *bridge_adapters(struct mt_model *m, const struct mt_runconf *conf,
                                    const char *targets, double rank)
 {
-    const char *type = mt_run_word(conf, "actor_rollout_ref.model.lora.type");
+    const char *type = mt_run_word(conf, "core_lora_type");
     double q = m->projection[0].out, kv = m->projection[1].out;
     bool mlp = names(targets, "linear_fc1") || names(targets, "linear_fc2");
     if (type != NULL && strcmp(type, "lora") != 0)
@@ -226,23 +213,17 @@ static const char *bridge_adapters(struct mt_model *m, const struct mt_runconf *
 static void adapters(struct mt_model *m, const struct mt_runconf *conf,
                      const struct mt_framework *row, bool megatron)
 {
-    static const char *const keys[] = {"actor_rollout_ref.model.target_modules", "target_modules",
-                                       "--target-modules", "--lora-target-modules",
-                                       "policy.dtensor_cfg.lora_cfg.target_modules"};
-    double rank =
-        megatron ? FIRST(conf, "actor_rollout_ref.model.lora.rank", "--lora-rank", "--lora-r") : 0;
-    const char *targets =
-        megatron ? mt_run_word(conf, "actor_rollout_ref.model.lora.target_modules") : NULL;
+    double rank = megatron ? mt_run_number(conf, "core_lora_rank") : 0;
+    const char *targets = mt_run_word(conf, megatron ? "core_lora_targets" : "lora_targets");
     if (rank <= 0)
-        rank =
-            FIRST(conf, "lora_rank", "--lora-rank", "--lora-r", "policy.dtensor_cfg.lora_cfg.dim");
+        rank = mt_run_number(conf, "lora_rank");
+    if (rank <= 0)
+        rank = mt_run_number(conf, "adapter_rank");
     if (rank <= 0 && mt_run_word(conf, "peft_type") != NULL)
-        rank = mt_run_number(conf, "r"); /* an adapter_config.json */
+        rank = mt_run_number(conf, "peft_rank");
     m->lora = rank > 0 || mt_run_is_set(conf, "lora_rank");
     if (!m->lora)
         return;
-    for (size_t i = 0; !megatron && i < sizeof keys / sizeof *keys && targets == NULL; i++)
-        targets = mt_run_word(conf, keys[i]);
     if (targets == NULL && (megatron ? row->lora_targets_core : row->lora_targets)[0] != '\0')
         targets = megatron ? row->lora_targets_core : row->lora_targets;
     m->no_adapters = "only adapters are trained (LoRA), and their size is not known";
@@ -267,13 +248,11 @@ static void adapters(struct mt_model *m, const struct mt_runconf *conf,
 void mt_model_make(struct mt_model *m, const struct mt_runconf *conf,
                    const struct mt_framework *row, bool megatron)
 {
-    double inner = FIRST(conf, "intermediate_size", "text_config.intermediate_size",
-                         "--ffn-hidden-size"),
-           head = FIRST(conf, "head_dim", "text_config.head_dim", "--kv-channels"),
+    double inner = mt_run_number(conf, "intermediate_size"), head = mt_run_number(conf, "head_dim"),
            heads = mt_run_number(conf, "heads"), kv = mt_run_number(conf, "kv_heads"), all;
     const char *type = mt_run_word(conf, "model_type"), *missing;
-    bool flags = mt_run_is_set(conf, "--swiglu"),
-         tied = flags ? !mt_run_is_set(conf, "--untie-embeddings-and-output-weights")
+    bool flags = mt_run_is_set(conf, "swiglu"),
+         tied = flags ? !mt_run_is_set(conf, "untied_head")
                       : mt_runconf_is_true(mt_run_word(conf, "tie_word_embeddings"));
     memset(m, 0, sizeof *m);
     m->layers = mt_run_number(conf, "layers");
@@ -285,11 +264,7 @@ void mt_model_make(struct mt_model *m, const struct mt_runconf *conf,
         head = m->hidden / heads;
     m->kv_width = kv * head;
     m->inner = inner;
-    m->mtp =
-        megatron
-            ? FIRST(conf, "--mtp-num-layers",
-                    "actor_rollout_ref.actor.megatron.override_transformer_config.mtp_num_layers")
-            : 0;
+    m->mtp = megatron ? mt_run_number(conf, "mtp_layers") : 0;
     missing = m->layers <= 0   ? "layers"
               : m->hidden <= 0 ? "hidden size"
               : heads <= 0     ? "attention heads"
@@ -345,19 +320,13 @@ struct mt_model_part mt_model_mtp(const struct mt_model *m)
 bool mt_model_stage(const struct mt_model *m, const struct mt_runconf *conf, double stages,
                     double stage, double *from, double *to, const char **why)
 {
-    double first = FIRST(conf, "--decoder-first-pipeline-num-layers",
-                         "actor_rollout_ref.actor.megatron.override_transformer_config.num_layers_"
-                         "in_first_pipeline_stage"),
-           last = FIRST(conf, "--decoder-last-pipeline-num-layers",
-                        "actor_rollout_ref.actor.megatron.override_transformer_config.num_layers_"
-                        "in_last_pipeline_stage"),
+    double first = mt_run_number(conf, "first_stage_layers"),
+           last = mt_run_number(conf, "last_stage_layers"),
            middle = stages - (first > 0) - (last > 0),
            each = middle > 0 ? (m->layers - first - last) / middle : 0;
     *why = "how the layers are divided over the pipeline stages is not computed for these settings";
-    if (mt_run_is_set(conf, "--pipeline-model-parallel-layout") ||
-        mt_run_is_set(conf, "--account-for-embedding-in-pipeline-split") ||
-        mt_run_is_set(conf, "--account-for-loss-in-pipeline-split") || stage < 0 ||
-        stage >= stages || each * middle < 0 ||
+    if (mt_run_is_set(conf, "stage_layout") || mt_run_is_set(conf, "embedding_as_layer") ||
+        mt_run_is_set(conf, "loss_as_layer") || stage < 0 || stage >= stages || each * middle < 0 ||
         (middle > 0 && (each < 1 || each > (double)(uint64_t)each)))
         return false;
     if (middle <= 0 && (first + last > m->layers || first + last < m->layers))

@@ -144,14 +144,8 @@ static const char *of_frames(const struct mt_trace *t, bool *bits)
 
 static const char *setting(const struct mt_runconf *conf)
 {
-    static const char *const keys[] = {
-        "optimizer",       "--optim", "--optimizer", "optimizer.type", "policy.optimizer.name",
-        "--optimizer.name"};
-    struct mt_runconf_hit hit;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (conf != NULL && mt_runconf_find(conf, keys[i], &hit) && hit.value != NULL)
-            return hit.value;
-    return NULL;
+    const char *v = mt_run_word(conf, "optimizer");
+    return v != NULL ? v : mt_run_word(conf, "optimizer_name");
 }
 
 void mt_optim_make(struct mt_optim *o, const struct mt_trace *t, const struct mt_frameworks *fw,

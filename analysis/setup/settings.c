@@ -51,6 +51,7 @@ static MT_RULE_GET(get_keys)
 static const struct mt_rule_spec setting_fields[] = {
     {"logical", mt_get_text, offsetof(struct mt_runconf_setting, name), .is_needed = true},
     {"words", mt_get_text, .at = offsetof(struct mt_runconf_setting, words)},
+    {"quiet", mt_get_flag, .at = offsetof(struct mt_runconf_setting, is_quiet)},
     {"keys", get_keys, .at = 0},
     {.name = NULL}};
 
@@ -75,6 +76,8 @@ static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
             r = mt_rule_fields(&over, more, setting_fields, &added);
     }
     s.n = rc->keys.n - s.first;
+    for (uint32_t i = s.first; s.is_quiet && i < rc->keys.n; i++)
+        rc->keys.p[i].is_common = true;
     if (r == MT_OK && s.n == 0)
         r = mt_rule_bad(rd, "keys", "is missing or empty");
     if (r != MT_OK)

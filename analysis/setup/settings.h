@@ -35,6 +35,7 @@ struct mt_runconf_key {
 struct mt_runconf_setting {
     const char *name, *words;
     uint32_t first, n; /* in keys */
+    bool is_quiet;     /* the report does not list it; all its keys are common */
 };
 
 struct mt_runconf_slot {

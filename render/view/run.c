@@ -13,7 +13,8 @@ uint32_t mt_setting_rows(const struct mt_report *r, bool with_allocator, struct 
          r->diagnosis->conf != NULL && i < r->diagnosis->conf->settings.n && n < max; i++) {
         struct mt_setting_row *row = &out[n];
         row->setting = &r->diagnosis->conf->settings.p[i];
-        if (!mt_runconf_find(r->diagnosis->conf, row->setting->name, &row->hit) ||
+        if (row->setting->is_quiet ||
+            !mt_runconf_find(r->diagnosis->conf, row->setting->name, &row->hit) ||
             row->hit.is_default || (!with_allocator && row->hit.entry->form == MT_CONF_ALLOCATOR))
             continue;
         row->value =

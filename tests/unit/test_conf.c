@@ -389,6 +389,21 @@ MT_TEST(framework_of_the_run)
     mt_runconf_free(rc);
 }
 
+/* What memtrace merely computes with is found by its name, and tells no framework: the flags are
+ * Megatron's, the path is verl's. */
+MT_TEST(quiet)
+{
+    const char *text = "--swiglu trainer.nnodes=4";
+    open_conf();
+    MT_CHECK_EQ(mt_conf_args(&rc->conf, text, strlen(text), "x", false, &err), MT_OK);
+    MT_CHECK_EQ(mt_runconf_added(rc, MT_FROM_ARGS, &err), MT_OK);
+    MT_CHECK_STR(mt_runconf_get(rc, "swiglu"), "");
+    MT_CHECK_STR(mt_runconf_get(rc, "job_nodes"), "4");
+    MT_CHECK_EQ(rc->framework, -1);
+    MT_CHECK(!rc->any);
+    mt_runconf_free(rc);
+}
+
 /* Every setting of the table is found by its name when any of its keys is set, in the spelling of
  * the table. */
 MT_TEST(every_key)
@@ -516,5 +531,5 @@ MT_TEST(words)
 
 MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(toml) MT_RUN(toml_of_others) MT_RUN(toml_is_wrong)
             MT_RUN(bad_files) MT_RUN(script) MT_RUN(precedence) MT_RUN(defaults) MT_RUN(frameworks)
-                MT_RUN(framework_of_the_run) MT_RUN(every_key) MT_RUN(ray_environment)
+                MT_RUN(framework_of_the_run) MT_RUN(quiet) MT_RUN(every_key) MT_RUN(ray_environment)
                     MT_RUN(hostile) MT_RUN(out_of_memory) MT_RUN(words))
