@@ -2,7 +2,7 @@
  *
  *   redact.c  the key, and the names that are known
  *   text.c    text, command lines: where in them there is a name
- *   path.c    paths: what of them may stay; redact/words.c has the words for that
+ *   path.c    paths: what of them may stay; redact/words.c looks up the words for that
  *   put.c     secrets, and how a string is looked at
  *   trace.c   every field of a trace, of logs, of settings */
 #ifndef MT_REDACT_IMPL_H
@@ -28,6 +28,17 @@ enum mt_redact_as {
     MT_AS_COUNT
 };
 
+/* A word that tells nobody, and the lists it is on: bit i = enum mt_redact_list i. */
+struct mt_red_word {
+    const char *word; /* the program's own; NULL = empty slot */
+    uint32_t len, lists;
+};
+struct mt_red_words {
+    struct mt_red_word *slot; /* hash table, n_slots a power of two; const once loaded */
+    uint32_t n_slots;
+    size_t longest; /* word, in bytes */
+};
+
 /* A name that is replaced wherever it stands between other characters than letters and digits. */
 struct mt_known {
     uint64_t hash; /* of its folded bytes; 0 = empty slot */
@@ -38,6 +49,7 @@ struct mt_redact {
     bool names;                          /* --redact */
     const struct mt_framework_rules *fw; /* whose packages are public */
     struct mt_framework_rules *own;      /* fw, where it was not given; or NULL */
+    struct mt_red_words words;
     struct hmac_sha256_ctx key;
     struct mt_strpool str;  /* of known names, and of what replaces them */
     struct mt_known *known; /* hash table, n_slots a power of two */
@@ -78,24 +90,34 @@ void mt_redact_path(struct mt_redact *r, const char *s, size_t n, struct mt_out 
 /* a word that no name is told by */
 bool mt_redact_is_common(const struct mt_redact *r, const char *s, size_t n);
 /* "node7", "gpu12": everyday words with a number that hosts are called by */
-bool mt_redact_is_host(const char *s, size_t n);
+bool mt_redact_is_host(const struct mt_redact *r, const char *s, size_t n);
 /* The name of a user in a path (home/NAME); NULL = none. */
 const char *mt_redact_user_in(const char *s, size_t n, size_t *len);
 
 /* redact/words.c */
+/* The lists of analysis/rules/redaction.json, which says what each is. */
 enum mt_redact_list {
-    MT_RED_INSIDE,     /* folders that public packages have */
-    MT_RED_SYSTEMS,    /* folders of the system */
-    MT_RED_PUBLISHERS, /* of public models */
-    MT_RED_CODE_ENDS,  /* of files whose names stay */
-    MT_RED_DATA_ENDS   /* of other files */
+    MT_RED_PACKAGES,
+    MT_RED_INSIDE,
+    MT_RED_SYSTEMS,
+    MT_RED_EVERYDAY,
+    MT_RED_HOSTS,
+    MT_RED_PUBLISHERS,
+    MT_RED_CODE_ENDS,
+    MT_RED_DATA_ENDS,
+    MT_RED_DOCS,
+    MT_RED_SITES,
+    MT_RED_PROCESSES,
+    MT_RED_LISTS
 };
+/* w->slot is freed with mt_free(). MT_ENOMEM; MT_EINTERN: the built-in file lacks a list. */
+enum mt_rc mt_redact_words_load(struct mt_red_words *w, struct mt_err *err);
 /* a package whose files are public */
 bool mt_redact_is_package(const struct mt_redact *r, const char *s, size_t n);
-bool mt_redact_in(enum mt_redact_list which, const char *s, size_t n);
+bool mt_redact_in(const struct mt_redact *r, enum mt_redact_list which, const char *s, size_t n);
 bool mt_redact_all_digits(const char *s, size_t n);
 /* an everyday word, a number, or one with the other: "rank3" */
-bool mt_redact_plain_word(const char *s, size_t n);
+bool mt_redact_plain_word(const struct mt_redact *r, const char *s, size_t n);
 
 /* redact/text.c */
 enum mt_key_kind { MT_KEY_NONE, MT_KEY_HOST, MT_KEY_USER, MT_KEY_NAME };

@@ -17,7 +17,7 @@ static size_t last_dot(const char *s, size_t n)
 }
 
 /* libfoo.so.1.2 ends as libfoo.so does. */
-static bool is_code(const char *s, size_t n)
+static bool is_code(const struct mt_redact *r, const char *s, size_t n)
 {
     size_t at;
     if (n > 10 && memcmp(s + n - 10, " (deleted)", 10) == 0) /* as the kernel writes it */
@@ -27,7 +27,7 @@ static bool is_code(const char *s, size_t n)
         n = at;
         at = last_dot(s, n);
     }
-    return at < n && mt_redact_in(MT_RED_CODE_ENDS, s + at + 1, n - at - 1);
+    return at < n && mt_redact_in(r, MT_RED_CODE_ENDS, s + at + 1, n - at - 1);
 }
 
 /* "node7", "host-12": words and numbers, and yet what a machine is called. */
@@ -45,13 +45,13 @@ static bool is_machine(const char *s, size_t n, size_t word)
     return false;
 }
 
-static bool plain_name(const char *s, size_t n)
+static bool plain_name(const struct mt_redact *r, const char *s, size_t n)
 {
     for (size_t i = 0; i < n;) {
         size_t k = i;
         while (k < n && mt_red_alnum(s[k]))
             k++;
-        if (k > i && !mt_redact_plain_word(s + i, k - i))
+        if (k > i && !mt_redact_plain_word(r, s + i, k - i))
             return false;
         if (k < n && strchr("_-. ", s[k]) == NULL)
             return false;
@@ -65,16 +65,16 @@ static bool plain_name(const char *s, size_t n)
 static void base(struct mt_redact *r, const char *s, size_t n, struct mt_out *o)
 {
     size_t stem = n;
-    if (is_code(s, n)) {
+    if (is_code(r, s, n)) {
         mt_redact_with_known(r, s, n, o);
         return;
     }
     for (size_t dot = last_dot(s, stem);
-         dot < stem && mt_redact_in(MT_RED_DATA_ENDS, s + dot + 1, stem - dot - 1);
+         dot < stem && mt_redact_in(r, MT_RED_DATA_ENDS, s + dot + 1, stem - dot - 1);
          dot = last_dot(s, stem))
         stem = dot;
-    if (plain_name(s, stem) || mt_redact_is_package(r, s, stem) ||
-        mt_redact_in(MT_RED_SYSTEMS, s, stem))
+    if (plain_name(r, s, stem) || mt_redact_is_package(r, s, stem) ||
+        mt_redact_in(r, MT_RED_SYSTEMS, s, stem))
         mt_redact_with_known(r, s, stem, o);
     else
         mt_redact_token(r, stem < n ? "file" : "name", s, stem, o);
@@ -102,9 +102,9 @@ static bool is_python_folder(const char *s, size_t n)
     return true;
 }
 
-static bool is_system(const char *s, size_t n)
+static bool is_system(const struct mt_redact *r, const char *s, size_t n)
 {
-    return n == 0 || mt_redact_in(MT_RED_SYSTEMS, s, n) || is_python_folder(s, n) ||
+    return n == 0 || mt_redact_in(r, MT_RED_SYSTEMS, s, n) || is_python_folder(s, n) ||
            (n >= 4 && memcmp(s, "cuda", 4) == 0 && (n == 4 || s[4] == '-'));
 }
 
@@ -116,14 +116,14 @@ struct kept {
 
 /* Where the folders begin, from the end, that nobody is told by ("utils/models/"), and that rules
  * ask for. */
-static size_t plain_tail(const char *s, size_t dirs)
+static size_t plain_tail(const struct mt_redact *r, const char *s, size_t dirs)
 {
     size_t tail = dirs;
     while (tail > 0) {
         size_t at = tail - 1;
         while (at > 0 && !is_sep(s[at - 1]))
             at--;
-        if (!mt_redact_in(MT_RED_INSIDE, s + at, tail - 1 - at))
+        if (!mt_redact_in(r, MT_RED_INSIDE, s + at, tail - 1 - at))
             break;
         tail = at;
     }
@@ -136,7 +136,7 @@ static bool is_inside(const struct mt_redact *r, const char *s, size_t at, size_
     size_t above = at;
     while (above > 1 && !is_sep(s[above - 2]))
         above--;
-    return mt_redact_in(MT_RED_INSIDE, s + at, n) ||
+    return mt_redact_in(r, MT_RED_INSIDE, s + at, n) ||
            (at > above && mt_framework_is_inside(r->fw, s + above - 1, at - above, s + at, n));
 }
 
@@ -154,7 +154,7 @@ static struct kept what_stays(const struct mt_redact *r, const char *s, size_t d
             k.whole = true;
             return k;
         }
-        if (!is_system(c, n))
+        if (!is_system(r, c, n))
             k.systems = false;
         if (n == 13 &&
             (memcmp(c, "site-packages", 13) == 0 || memcmp(c, "dist-packages", 13) == 0)) {
@@ -182,7 +182,7 @@ static struct kept what_stays(const struct mt_redact *r, const char *s, size_t d
         at += n + 1;
     }
     if (k.from == dirs)
-        k.from = plain_tail(s, dirs);
+        k.from = plain_tail(r, s, dirs);
     /* lib/python3.11/ */
     if (k.whole && k.from >= 4 && memcmp(s + k.from - 4, "lib", 3) == 0)
         k.from -= 4;
@@ -217,18 +217,18 @@ static bool is_no_file(const char *s, size_t n)
 }
 
 /* The name of a public model, as "Qwen/Qwen2.5-7B". */
-static bool is_public_model(const char *s, size_t n)
+static bool is_public_model(const struct mt_redact *r, const char *s, size_t n)
 {
     size_t first = component(s, n, 0);
     return first < n && component(s, n, first + 1) == n - first - 1 &&
-           mt_redact_in(MT_RED_PUBLISHERS, s, first);
+           mt_redact_in(r, MT_RED_PUBLISHERS, s, first);
 }
 
 void mt_redact_path(struct mt_redact *r, const char *s, size_t n, struct mt_out *o)
 {
     size_t dirs = n, prefix;
     struct kept k;
-    if (is_no_file(s, n) || is_public_model(s, n)) {
+    if (is_no_file(s, n) || is_public_model(r, s, n)) {
         mt_redact_with_known(r, s, n, o);
         return;
     }

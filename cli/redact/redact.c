@@ -133,7 +133,7 @@ void mt_redact_learn(struct mt_redact *r, const char *kind, const char *name, si
     /* Two letters, a number or an everyday word stand in too many places to be taken for the name.
      */
     bool common = strcmp(kind, "host") == 0
-                      ? !mt_redact_is_host(name, n) && mt_redact_is_common(r, name, n)
+                      ? !mt_redact_is_host(r, name, n) && mt_redact_is_common(r, name, n)
                       : mt_redact_is_common(r, name, n);
     if (!r->names || n < 3 || !letters || common || !mt_out_mem(&to))
         return;
@@ -208,6 +208,7 @@ void mt_redact_close(struct mt_redact *r)
     mt_strpool_done(&r->str);
     mt_arena_done(&r->arena);
     mt_free(r->known);
+    mt_free(r->words.slot);
     mt_framework_rules_free(r->own);
     explicit_bzero(&r->key, sizeof r->key);
     mt_free(r);
@@ -230,10 +231,11 @@ enum mt_rc mt_redact_new(struct mt_redact **out, const struct mt_framework_rules
     r = mt_calloc(1, sizeof *r);
     if (r != NULL) {
         r->names = names;
-        if (fw == NULL && mt_framework_rules_load(&r->own, NULL, 0, NULL, err) != MT_OK) {
+        if ((fw == NULL && (rc = mt_framework_rules_load(&r->own, NULL, 0, NULL, err)) != MT_OK) ||
+            (rc = mt_redact_words_load(&r->words, err)) != MT_OK) {
             mt_redact_close(r);
             explicit_bzero(made, sizeof made);
-            return MT_ENOMEM;
+            return rc;
         }
         r->fw = fw != NULL ? fw : r->own;
         r->n_slots = 256;

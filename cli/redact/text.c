@@ -234,25 +234,10 @@ static bool starts_path(const struct walk *w)
            (at(w, w->i + 2) == '\\' || (at(w, w->i + 2) == '/' && at(w, w->i + 3) != '/'));
 }
 
-/* Documentation, whose addresses stay as a whole, and sites where everybody has pages: of those the
- * name stays. */
-static bool is_docs_host(const char *s, size_t n)
+/* Of these the name stays. */
+static bool is_public_host(const struct mt_redact *r, const char *s, size_t n)
 {
-    static const char *const hosts[] = {"pytorch.org", "docs.pytorch.org", "docs.nvidia.com",
-                                        "docs.vllm.ai", "docs.sglang.ai"};
-    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
-        if (is_text(s, n, hosts[i]))
-            return true;
-    return false;
-}
-static bool is_public_host(const char *s, size_t n)
-{
-    static const char *const hosts[] = {"github.com", "gitlab.com", "huggingface.co", "pypi.org",
-                                        "wandb.ai",   "google.com", "modelscope.cn"};
-    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
-        if (is_text(s, n, hosts[i]))
-            return true;
-    return is_docs_host(s, n);
+    return mt_redact_in(r, MT_RED_SITES, s, n) || mt_redact_in(r, MT_RED_DOCS, s, n);
 }
 
 /* After "://". */
@@ -276,7 +261,7 @@ static void put_url(struct walk *w)
         host_end--;
     host_end = host_end > from && w->s[host_end - 1] == ':' ? host_end - 1 : to;
     if (mt_redact_is_plain_value(w->s + from, host_end - from) ||
-        is_public_host(w->s + from, host_end - from))
+        is_public_host(w->r, w->s + from, host_end - from))
         mt_put(w->o, w->s + from, host_end - from);
     else
         put_token(w, "host", w->s + from, host_end - from);
@@ -289,7 +274,7 @@ static void put_url(struct walk *w)
         put_path(w);
         return;
     }
-    if (is_docs_host(w->s + from, host_end - from)) {
+    if (mt_redact_in(w->r, MT_RED_DOCS, w->s + from, host_end - from)) {
         mt_put(w->o, w->s + to, end - to);
     } else if (end > to + 1 && !w->learn) {
         mt_putc(w->o, w->s[to]);
@@ -382,7 +367,7 @@ static bool put_fqdn(struct walk *w, size_t end)
         to--;
     for (dot = to; dot > w->i && w->s[dot - 1] != '.'; dot--) {
     }
-    if (dot <= w->i + 1 || to - w->i > WORD_MOST || is_public_host(w->s + w->i, to - w->i))
+    if (dot <= w->i + 1 || to - w->i > WORD_MOST || is_public_host(w->r, w->s + w->i, to - w->i))
         return false;
     for (size_t k = 0; k < sizeof tops / sizeof *tops; k++)
         if (is_text(w->s + dot, to - dot, tops[k])) {

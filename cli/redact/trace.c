@@ -384,14 +384,12 @@ static void fixed(struct mt_redact *r, enum mt_redact_as how, char *buf, size_t 
 
 /* A program or task that was killed is called what a file is called, unless a framework gave the
  * name. */
-static enum mt_redact_as how_fact(const struct mt_log_fact *f)
+static enum mt_redact_as how_fact(const struct mt_redact *r, const struct mt_log_fact *f)
 {
-    static const char *const given[] = {"ray::", "VLLM::", "sglang::", "pt_main_thread",
-                                        "pt_data_worker"};
     if (f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_RAY_KILL)
         return MT_AS_TEXT;
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (strncmp(f->text, given[i], strlen(given[i])) == 0)
+    for (size_t n = 1; n <= r->words.longest && f->text[n - 1] != '\0'; n++)
+        if (mt_redact_in(r, MT_RED_PROCESSES, f->text, n))
             return MT_AS_TEXT;
     return MT_AS_FILE;
 }
@@ -407,7 +405,7 @@ int mt_redact_logs(struct mt_redact *r, struct mt_logs *logs)
         owned(r, MT_AS_TEXT, &f->problem);
         for (uint32_t k = 0; k < f->log.facts.n && !r->failed; k++)
             if (f->log.facts.p[k].text[0] != '\0')
-                fixed(r, how_fact(&f->log.facts.p[k]), f->log.facts.p[k].text,
+                fixed(r, how_fact(r, &f->log.facts.p[k]), f->log.facts.p[k].text,
                       sizeof f->log.facts.p[k].text);
         for (uint32_t k = 0; k < f->log.paths.n && !r->failed; k++)
             fixed(r, MT_AS_FILE, f->log.paths.p[k].path, sizeof f->log.paths.p[k].path);
