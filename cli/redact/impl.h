@@ -49,7 +49,7 @@ struct mt_redact {
     bool names;                          /* --redact */
     const struct mt_framework_rules *fw; /* whose packages are public */
     struct mt_framework_rules *own;      /* fw, where it was not given; or NULL */
-    struct mt_red_words words;
+    struct mt_red_words words;           /* empty without names: secrets ask for none */
     struct hmac_sha256_ctx key;
     struct mt_strpool str;  /* of known names, and of what replaces them */
     struct mt_known *known; /* hash table, n_slots a power of two */

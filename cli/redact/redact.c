@@ -232,7 +232,7 @@ enum mt_rc mt_redact_new(struct mt_redact **out, const struct mt_framework_rules
     if (r != NULL) {
         r->names = names;
         if ((fw == NULL && (rc = mt_framework_rules_load(&r->own, NULL, 0, NULL, err)) != MT_OK) ||
-            (rc = mt_redact_words_load(&r->words, err)) != MT_OK) {
+            (names && (rc = mt_redact_words_load(&r->words, err)) != MT_OK)) {
             mt_redact_close(r);
             explicit_bzero(made, sizeof made);
             return rc;

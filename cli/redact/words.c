@@ -37,7 +37,8 @@ static struct mt_red_word *slot_of(const struct mt_red_words *w, const char *s, 
 static bool listed(const struct mt_redact *r, enum mt_redact_list which, const char *s, size_t n,
                    bool folded)
 {
-    return n <= r->words.longest && (slot_of(&r->words, s, n, folded)->lists >> which & 1u) != 0;
+    return n > 0 && n <= r->words.longest &&
+           (slot_of(&r->words, s, n, folded)->lists >> which & 1u) != 0;
 }
 
 static void add(struct mt_red_words *w, const char *word, enum mt_redact_list list)
