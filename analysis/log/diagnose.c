@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- numbers
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 /* Processes named with the sentence. Where this process is not named and one of them is as large as
  * what PyTorch holds, that one is this process: in a container the driver's process ids are not the
@@ -71,9 +69,7 @@ static void clear_numbers(struct mt_logdiag *d)
     d->allowed = d->this_process = d->outside = d->others = MT_LOG_NONE;
 }
 
-/* ---- cause
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- cause ---- */
 
 /* What remains at the ends of segments on any card that is full. */
 static bool only_crumbs(const struct mt_logdiag *d)

@@ -274,9 +274,7 @@ static bool holds(struct match *m, const cJSON *cond, unsigned depth)
     return false;
 }
 
-/* ---- findings
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- findings ---- */
 
 /* %1 to %8: value of the n-th setting that was found; %f: numbers of the fact. */
 static const char *fill_in(struct mt_lint *l, const struct match *m, const char *pattern)

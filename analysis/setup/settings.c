@@ -9,9 +9,7 @@
 
 static enum mt_rc no_memory(struct mt_err *err) { return mt_fail(err, MT_ENOMEM, "out of memory"); }
 
-/* ---- the table
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 /* The framework of a key; "model" is a model's config.json. */
 static MT_RULE_GET(get_owner)
@@ -132,9 +130,7 @@ void mt_runconf_free(struct mt_runconf *rc)
     mt_free(rc);
 }
 
-/* ---- the index
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the index ---- */
 
 /* A flag is looked up as "--max-tokens-per-gpu", however its dashes were written; everything else
  * as it stands. */
@@ -276,9 +272,7 @@ enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, st
     return MT_OK;
 }
 
-/* ---- traces
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- traces ---- */
 
 static bool seen_command(const struct mt_driver *d, uint32_t upto, mt_str_id command)
 {
@@ -335,9 +329,7 @@ enum mt_rc mt_runconf_add_trace(struct mt_runconf *rc, const struct mt_trace *t,
     return r == MT_OK ? mt_runconf_added(rc, MT_FROM_SNAPSHOT, err) : r;
 }
 
-/* ---- asking
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- asking ---- */
 
 /* "engine:d2t2" -> 2 for "t", "engine" for "name"; a letter that is not there is 1. Constants only:
  * nothing is allocated. */
