@@ -6,8 +6,8 @@
  * docs/rules.md describes the fields. A rule that is wrong or without effect stays listed, so that
  * readers of old guides find out why, but is never given as advice. Everything reachable from
  * struct mt_fix_rules is owned by it. Thread-safety: immutable after mt_fix_rules_load(). */
-#ifndef MT_FIX_RULES_H
-#define MT_FIX_RULES_H
+#ifndef MT_ADVICE_RULES_H
+#define MT_ADVICE_RULES_H
 
 #include "analysis/base/expr.h"
 #include "analysis/facts/analysis.h"

@@ -1,6 +1,6 @@
 /* base/roles.h -- what bytes are for, how long blocks live, and how either is known. */
-#ifndef MT_ROLE_IDS_H
-#define MT_ROLE_IDS_H
+#ifndef MT_BASE_ROLES_H
+#define MT_BASE_ROLES_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* cause.h -- finds why memory ran out: facts/cause.h. */
-#ifndef MT_CAUSE_MAKE_H
-#define MT_CAUSE_MAKE_H
+#ifndef MT_CAUSE_CAUSE_H
+#define MT_CAUSE_CAUSE_H
 
 #include "analysis/facts/cause.h"
 #include "analysis/roles/roles.h"

@@ -3,8 +3,8 @@
  *
  * A row stands only where the phase ran and the role occurs. What cannot be computed says why;
  * nothing is guessed. */
-#ifndef MT_METRICS_EXPECTED_H
-#define MT_METRICS_EXPECTED_H
+#ifndef MT_EXPECTED_H
+#define MT_EXPECTED_H
 
 #include "analysis/roles/roles.h"
 #include "analysis/setup/settings.h"

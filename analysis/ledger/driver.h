@@ -5,8 +5,8 @@
  * the same processes, their claims. Sizes are bytes, times CLOCK_REALTIME ns. Everything in struct
  * mt_driverdiag is owned by it; it refers to the traces by pointer, which must outlive it (their
  * calls too). Const after mt_driverdiag_make(). What the numbers mean: docs/ledger.md. */
-#ifndef MT_DRIVERDIAG_H
-#define MT_DRIVERDIAG_H
+#ifndef MT_LEDGER_DRIVER_H
+#define MT_LEDGER_DRIVER_H
 
 #include "analysis/facts/analysis.h"
 #include "parser/model/driver.h"

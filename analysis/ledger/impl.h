@@ -14,8 +14,8 @@
  *   failures.c   failures and what became of them; sleep and wake
  *   reconcile.c  a snapshot against the books
  *   verdict.c    the sentence */
-#ifndef MT_DRIVERDIAG_IMPL_H
-#define MT_DRIVERDIAG_IMPL_H
+#ifndef MT_LEDGER_IMPL_H
+#define MT_LEDGER_IMPL_H
 
 #include "analysis/ledger/driver.h"
 #include "analysis/base/spanset.h"

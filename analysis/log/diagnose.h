@@ -5,8 +5,8 @@
  * have a confidence of their own, and nothing is claimed that the line does not say. Sizes are
  * bytes; MT_LOG_NONE where a line does not have them. Thread-safety: const after mt_logdiag_make().
  */
-#ifndef MT_LOGDIAG_H
-#define MT_LOGDIAG_H
+#ifndef MT_LOG_DIAGNOSE_H
+#define MT_LOG_DIAGNOSE_H
 
 #include "analysis/facts/analysis.h"
 #include "analysis/facts/cause.h"
@@ -80,7 +80,7 @@ enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs,
                            struct mt_err *err);
 void mt_logdiag_free(struct mt_logdiag *d); /* NULL is fine */
 
-/* ---- among log/diagnose.c, log/choose.c, log/say.c and log/advise.c ---- */
+/* ---- among log/diagnose.c, log/choose.c, log/sentence.c and log/advise.c ---- */
 
 #define MT_LOG_ROUNDED                                                                             \
     (UINT64_C(32) << 20) /* sizes of one thing in two lines may differ by their printed decimals   \
@@ -100,7 +100,7 @@ void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs);
 struct mt_log_place;
 void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
                       const struct mt_log_place *place);
-/* log/because.c: why, as a sentence or two. */
+/* log/reason.c: why, as a sentence or two. */
 struct mt_sentence;
 void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
                         const struct mt_log_fact *f);

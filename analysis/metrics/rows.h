@@ -1,6 +1,6 @@
 /* metrics/rows.h -- what a row of metrics.json comes to. */
-#ifndef MT_METRIC_ROWS_H
-#define MT_METRIC_ROWS_H
+#ifndef MT_METRICS_ROWS_H
+#define MT_METRICS_ROWS_H
 
 #include "analysis/facts/analysis.h"
 #include "analysis/metrics/rules.h"

@@ -4,8 +4,8 @@
  * The built-in rows are analysis/rules/metrics.json, an overlay's are under "metrics" of the same
  * text that has its fix rules; a row of a known name takes that one's place. docs/rules.md
  * describes the fields. Thread-safety: immutable after mt_metric_rules_load(). */
-#ifndef MT_METRIC_RULES_H
-#define MT_METRIC_RULES_H
+#ifndef MT_METRICS_RULES_H
+#define MT_METRICS_RULES_H
 
 #include "analysis/base/expr.h"
 

@@ -5,8 +5,8 @@
  *   match.c     marks -> one verdict for every stack, without neighbours
  *   ranges.c    recorded annotations -> which rule holds at a time
  *   sequence.c  the events of a device in order: carry, implied training, runs without frames */
-#ifndef MT_PHASE_IMPL_H
-#define MT_PHASE_IMPL_H
+#ifndef MT_PHASES_IMPL_H
+#define MT_PHASES_IMPL_H
 
 #include "analysis/phases/phases.h"
 

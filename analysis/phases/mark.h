@@ -1,6 +1,6 @@
 /* phases/mark.h -- what single frames say. Inside the phase engine only. */
-#ifndef MT_PHASE_MARK_H
-#define MT_PHASE_MARK_H
+#ifndef MT_PHASES_MARK_H
+#define MT_PHASES_MARK_H
 
 #include "analysis/phases/impl.h"
 #include "analysis/phases/pool.h"

@@ -1,6 +1,6 @@
 /* phases/pool.h -- the small table that keeps equal things once. Inside the phase engine only. */
-#ifndef MT_PHASE_POOL_H
-#define MT_PHASE_POOL_H
+#ifndef MT_PHASES_POOL_H
+#define MT_PHASES_POOL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* roles/rules.h -- which frames tell what a tensor is for, and the vocabularies of known models:
  * analysis/rules/roles.json, overlaid by the arrays "roles" and "vocabularies" of --rules. */
-#ifndef MT_ROLE_RULES_H
-#define MT_ROLE_RULES_H
+#ifndef MT_ROLES_RULES_H
+#define MT_ROLES_RULES_H
 
 #include "analysis/facts/role_facts.h"
 

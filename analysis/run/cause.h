@@ -1,7 +1,7 @@
 /* run/cause.h -- the same kinds of cause, read from a log or from a trace of driver calls,
  * which have sentences of their own. */
-#ifndef MT_CAUSE_TOLD_H
-#define MT_CAUSE_TOLD_H
+#ifndef MT_RUN_CAUSE_H
+#define MT_RUN_CAUSE_H
 
 #include "analysis/cause/cause.h"
 #include "analysis/ledger/driver.h"

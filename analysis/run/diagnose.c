@@ -229,7 +229,7 @@ static enum mt_rc lint(struct mt_diagnosis *d, const struct mt_analysis *const *
 {
     struct mt_lint_in in = {.conf = d->conf,
                             .logs = d->opts.logs,
-                            .diag = d->logdiag,
+                            .logdiag = d->logdiag,
                             .analyses = analyses,
                             .n_analyses = d->ranks.n,
                             .driver = d->driver,

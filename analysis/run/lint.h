@@ -28,7 +28,7 @@ struct mt_lint {
 struct mt_lint_in {
     const struct mt_runconf *conf;             /* NULL = nothing is known */
     const struct mt_logs *logs;                /* NULL = none */
-    const struct mt_logdiag *diag;             /* of them */
+    const struct mt_logdiag *logdiag;          /* of them */
     const struct mt_analysis *const *analyses; /* with their traces, by rank */
     uint32_t n_analyses;
     const struct mt_driverdiag *driver; /* NULL = none */

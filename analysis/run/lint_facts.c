@@ -224,13 +224,13 @@ static bool hint_already_on(const struct mt_lint_in *in, struct mt_lint_fact *ou
 
 static void at_failure(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
-    const struct mt_log_file *file = &in->logs->files.p[in->diag->file];
-    at_line(out, file, &file->log.facts.p[in->diag->fact]);
+    const struct mt_log_file *file = &in->logs->files.p[in->logdiag->file];
+    at_line(out, file, &file->log.facts.p[in->logdiag->fact]);
 }
 
 static bool fragmentation_in_log(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
-    if (in->diag == NULL || in->diag->cause != MT_CAUSE_FRAGMENTATION)
+    if (in->logdiag == NULL || in->logdiag->cause != MT_CAUSE_FRAGMENTATION)
         return false;
     at_failure(in, out);
     return true;
@@ -238,7 +238,7 @@ static bool fragmentation_in_log(const struct mt_lint_in *in, struct mt_lint_fac
 
 static bool foreign_at_oom(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
-    const struct mt_logdiag *d = in->diag;
+    const struct mt_logdiag *d = in->logdiag;
     char a[32];
     if (d == NULL || !d->others_named || d->n_others == 0 || d->capacity == MT_LOG_NONE ||
         d->others < d->capacity / 10)
@@ -256,7 +256,7 @@ static bool foreign_at_oom(const struct mt_lint_in *in, struct mt_lint_fact *out
 /* Processes of one sentence that are all of the size of a bare context, and of the same. */
 static bool contexts_in_log(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
-    const struct mt_logdiag *d = in->diag;
+    const struct mt_logdiag *d = in->logdiag;
     const struct mt_log *log;
     uint64_t least = UINT64_MAX, most = 0, line;
     uint32_t n = 0;
@@ -356,9 +356,7 @@ static bool foreign_start(const struct mt_lint_in *in, struct mt_lint_fact *out)
     return false;
 }
 
-/* ---- traces
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- traces ---- */
 
 static void at_trace(struct mt_lint_fact *out, const struct mt_trace *t)
 {
@@ -469,8 +467,8 @@ static bool out_of_memory_in_training(const struct mt_lint_in *in, struct mt_lin
         at_trace(out, in->analyses[i]->trace);
         return true;
     }
-    if (in->diag == NULL || in->diag->request == MT_LOG_NONE ||
-        !mt_phase_is(in->diag->phase, MT_TRAINS))
+    if (in->logdiag == NULL || in->logdiag->request == MT_LOG_NONE ||
+        !mt_phase_is(in->logdiag->phase, MT_TRAINS))
         return false;
     at_failure(in, out);
     return true;

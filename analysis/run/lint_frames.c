@@ -16,10 +16,10 @@ static bool in_log(const struct mt_lint_in *in, const char *file, const char *fu
 {
     const struct mt_log_file *log;
     const struct mt_log_fact *f;
-    if (in->logs == NULL || in->diag == NULL || in->diag->n_failures == 0)
+    if (in->logs == NULL || in->logdiag == NULL || in->logdiag->n_failures == 0)
         return false;
-    log = &in->logs->files.p[in->diag->file];
-    f = &log->log.facts.p[in->diag->fact];
+    log = &in->logs->files.p[in->logdiag->file];
+    f = &log->log.facts.p[in->logdiag->fact];
     for (uint32_t i = 0; f->stack != 0 && i < log->log.stacks.p[f->stack - 1].frames.n; i++) {
         const struct mt_log_frame *frame = &log->log.stacks.p[f->stack - 1].frames.p[i];
         if (strcmp(frame->function, function) != 0 || !is_file(frame->file, file))

@@ -1,4 +1,4 @@
-/* lint_impl.h -- what lint.c and lint_facts.c share. */
+/* lint_impl.h -- what lint.c, lint_facts.c and lint_frames.c share. */
 #ifndef MT_LINT_IMPL_H
 #define MT_LINT_IMPL_H
 

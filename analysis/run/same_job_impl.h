@@ -1,5 +1,5 @@
-/* run/same_job_impl.h -- between run/same_job.c, which tells jobs apart, and run/same_job_words.c,
- * which says so. */
+/* run/same_job_impl.h -- between run/same_job.c, which tells jobs apart, and
+ * run/same_job_sentences.c, which says so. */
 #ifndef MT_SAME_JOB_IMPL_H
 #define MT_SAME_JOB_IMPL_H
 

@@ -2,8 +2,8 @@
  * frames of the trace tell: what the expected bytes of docs/diagnosis.md are computed from. Layouts
  * are those of the frameworks' code: FSDP, Megatron-LM's distributed optimizer
  * (distrib_optimizer.py), DeepSpeed's ZeRO (zero/stage_1_and_2.py, stage3.py). */
-#ifndef MT_METRICS_SHAPE_H
-#define MT_METRICS_SHAPE_H
+#ifndef MT_SETUP_LAYOUT_H
+#define MT_SETUP_LAYOUT_H
 
 #include "analysis/setup/model.h"
 #include "analysis/setup/optimizer.h"

@@ -1,8 +1,8 @@
 /* setup/model.h -- the parameters of a decoder model, counted from its config.json or Megatron's
  * flags: dense layers, experts, latent attention, LoRA adapters, and which of them a pipeline stage
  * has. Shapes are those of transformers' models and Megatron-LM's arguments. */
-#ifndef MT_EXPECTED_MODEL_H
-#define MT_EXPECTED_MODEL_H
+#ifndef MT_SETUP_MODEL_H
+#define MT_SETUP_MODEL_H
 
 #include "analysis/setup/settings.h"
 

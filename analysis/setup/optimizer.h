@@ -1,7 +1,7 @@
 /* setup/optimizer.h -- what an optimizer keeps for each parameter: torch.optim, bitsandbytes,
  * torchao, by the settings or the frames. */
-#ifndef MT_EXPECTED_OPTIM_H
-#define MT_EXPECTED_OPTIM_H
+#ifndef MT_SETUP_OPTIMIZER_H
+#define MT_SETUP_OPTIMIZER_H
 
 #include "analysis/setup/settings.h"
 

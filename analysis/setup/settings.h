@@ -6,8 +6,8 @@
  * apart (struct mt_runconf_hit), and only where the framework is known. A value that hangs on a
  * variable is NULL too. Of several sources the one with the higher precedence holds, then the later
  * one. Thread-safety: const between two changes. */
-#ifndef MT_RUNCONF_H
-#define MT_RUNCONF_H
+#ifndef MT_SETUP_SETTINGS_H
+#define MT_SETUP_SETTINGS_H
 
 #include "analysis/setup/framework.h"
 #include "parser/conf/conf.h"

@@ -4,8 +4,8 @@
  * What json.dump() of Python writes is read, which is a little more than JSON: NaN, Infinity,
  * -Infinity, lone surrogates, integers of any size. A call returns 1, or 0 with `fail` and `why`
  * set; `p` is then where the trouble is. */
-#ifndef MT_JSON_TEXT_H
-#define MT_JSON_TEXT_H
+#ifndef MT_PARSER_JSON_TEXT_H
+#define MT_PARSER_JSON_TEXT_H
 
 #include "parser/model/builder.h"
 #include "parser/json/scan.h"

@@ -1,6 +1,6 @@
 /* assets.h -- the files of templates/, embedded at build time. */
-#ifndef MT_RENDER_ASSETS_H
-#define MT_RENDER_ASSETS_H
+#ifndef MT_HTML_ASSETS_H
+#define MT_HTML_ASSETS_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* page_data.h -- what the page's script works on: the index, the packed blocks
  * (docs/report-data.md) and the script itself. */
-#ifndef MT_RENDER_PAGE_DATA_H
-#define MT_RENDER_PAGE_DATA_H
+#ifndef MT_HTML_PAGE_DATA_H
+#define MT_HTML_PAGE_DATA_H
 
 #include "render/html/kit.h"
 

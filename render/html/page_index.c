@@ -208,13 +208,14 @@ static void put_time(struct mt_jsonw *w, const struct mt_track_plan *t)
 
 bool mt_page_ledger(const struct mt_page *p, const struct mt_track_plan *t, uint32_t *ledger)
 {
-    const struct mt_driverdiag *job = p->r->diagnosis->driver;
+    const struct mt_driverdiag *driver = p->r->diagnosis->driver;
     const struct mt_device_analysis *d =
         &p->r->diagnosis->ranks.p[t->rank].analysis->devices.p[t->device];
-    for (uint32_t i = 0; job != NULL && d->kind != MT_DEV_HOST && i < job->reconciled.n; i++) {
-        const struct mt_reconcile *x = &job->reconciled.p[i];
+    for (uint32_t i = 0; driver != NULL && d->kind != MT_DEV_HOST && i < driver->reconciled.n;
+         i++) {
+        const struct mt_reconcile *x = &driver->reconciled.p[i];
         *ledger = x->ledger;
-        if (x->rank == t->rank && x->ordinal == d->ordinal && x->ledger < job->ledgers.n)
+        if (x->rank == t->rank && x->ordinal == d->ordinal && x->ledger < driver->ledgers.n)
             return true;
     }
     return false;

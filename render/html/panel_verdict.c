@@ -30,21 +30,21 @@ static void sentences(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_driverdiag *j = p->r->diagnosis->driver;
     const struct mt_verdict *v = p->rank != NULL ? &p->rank->analysis->verdict : NULL;
-    bool job = mt_diagnosis_lead(p->r->diagnosis) == MT_LEAD_DRIVER,
-         oom = job ? j->kind == MT_V_OOM : v != NULL && mt_verdict_is_oom(v->kind);
+    bool driver_leads = mt_diagnosis_lead(p->r->diagnosis) == MT_LEAD_DRIVER,
+         oom = driver_leads ? j->kind == MT_V_OOM : v != NULL && mt_verdict_is_oom(v->kind);
     mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>",
             oom ? " oom" : "",
-            job         ? mt_driver_kind_words(j)
-            : v != NULL ? mt_verdict_words(v->kind)
-                        : "");
-    mt_h_words(o, job ? j->sentence : v != NULL ? v->sentence : "", 3000);
+            driver_leads ? mt_driver_kind_words(j)
+            : v != NULL  ? mt_verdict_words(v->kind)
+                         : "");
+    mt_h_words(o, driver_leads ? j->sentence : v != NULL ? v->sentence : "", 3000);
     mt_puts(o, "</h1>\n");
-    paragraph(o, "", job ? j->because : v != NULL ? v->because : NULL);
-    if (job && v != NULL)
+    paragraph(o, "", driver_leads ? j->because : v != NULL ? v->because : NULL);
+    if (driver_leads && v != NULL)
         paragraph(o, "<b>The snapshot:</b> ", v->sentence);
     else
         paragraph(o, "", mt_report_cause_sentence(p->r));
-    if (!job)
+    if (!driver_leads)
         paragraph(o, "<b>The driver:</b> ", mt_report_second(p->r));
     paragraph(o, "<b>The log:</b> ", mt_report_log_second(p->r));
 }

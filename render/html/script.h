@@ -1,8 +1,8 @@
 /* script.h -- the page's script and that of its worker: templates/page.js and templates/worker.js,
  * which tests/web/bundle.mjs makes out of the modules of templates/js/. Pure; same bytes every
  * time. */
-#ifndef MT_RENDER_SCRIPT_H
-#define MT_RENDER_SCRIPT_H
+#ifndef MT_HTML_SCRIPT_H
+#define MT_HTML_SCRIPT_H
 
 #include "render/base/out.h"
 

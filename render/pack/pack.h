@@ -5,8 +5,8 @@
  * back afterwards; what is kept is the compressed columns. Which of them a page carries is decided
  * when it is written (render/html/page_data.c), by its size. Everything in a pack is its own; it
  * refers to nothing of the trace. Const after mt_pack_device(). */
-#ifndef MT_RENDER_PACK_H
-#define MT_RENDER_PACK_H
+#ifndef MT_PACK_H
+#define MT_PACK_H
 
 #include "analysis/facts/analysis.h"
 #include "render/pack/bytes.h"

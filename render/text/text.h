@@ -1,6 +1,6 @@
 /* text.h -- the report for a terminal. */
-#ifndef MT_TEXT_H
-#define MT_TEXT_H
+#ifndef MT_RENDER_TEXT_H
+#define MT_RENDER_TEXT_H
 
 #include "render/view/report.h"
 

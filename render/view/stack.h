@@ -1,8 +1,8 @@
 /* view/stack.h -- a stack as people read it: the frames of their own code, innermost first, with
  * runs of torch internals and of C++ frames folded into one line each. Used by the HTML, Markdown
  * and terminal renderers. */
-#ifndef MT_STACK_VIEW_H
-#define MT_STACK_VIEW_H
+#ifndef MT_VIEW_STACK_H
+#define MT_VIEW_STACK_H
 
 #include "analysis/facts/analysis.h"
 #include "analysis/base/frames.h"

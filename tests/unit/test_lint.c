@@ -53,7 +53,7 @@ static void run(const char *args, const char *log)
         MT_CHECK_EQ(mt_logdiag_make(&diag, &logs, &o, &advice, &err), MT_OK);
     }
     in.conf = conf;
-    in.diag = diag;
+    in.logdiag = diag;
     MT_CHECK_EQ(mt_lint_make(&lint, &in, &err), MT_OK);
 }
 

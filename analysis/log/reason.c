@@ -1,4 +1,4 @@
-/* log/because.c -- the diagnosis of a log in sentences: why memory ran out. */
+/* log/reason.c -- the diagnosis of a log in sentences: why memory ran out. */
 #include "analysis/log/diagnose.h"
 #include "analysis/base/words.h"
 

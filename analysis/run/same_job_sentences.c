@@ -1,4 +1,5 @@
-/* What contradicts, which files belong together, and which ranks are not there. */
+/* run/same_job_sentences.c -- in sentences: what contradicts, which files belong together, and
+ * which ranks are not there. */
 #include "analysis/run/same_job_impl.h"
 #include "analysis/setup/layout.h"
 #include "analysis/base/words.h"

@@ -1,4 +1,4 @@
-/* log/say.c -- the diagnosis of a log in sentences: what failed, and why. */
+/* log/sentence.c -- the diagnosis of a log in sentences: what failed, and why. */
 #include "analysis/log/diagnose.h"
 #include "analysis/base/words.h"
 

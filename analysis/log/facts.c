@@ -1,4 +1,4 @@
-/* log/words.c -- facts of a log in words. */
+/* log/facts.c -- each fact of a log in a few words. */
 #include "analysis/log/diagnose.h"
 #include "analysis/base/words.h"
 
