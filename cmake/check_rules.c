@@ -1,9 +1,32 @@
 /* check_rules.c -- runs while memtrace is built, right after analysis/ was linked: the real loaders
  * read every built-in rule, so that a wrong one ends the build and not each command. */
+#include "analysis/base/rule_json.h"
 #include "analysis/run/lint.h"
 #include "analysis/run/rules.h"
 
 #include <stdio.h>
+
+/* lint.json asks for frameworks and engines by their ids; a condition on an unknown id would never
+ * hold, and nobody would be told. */
+static enum mt_rc known_ids(const cJSON *node, const struct mt_framework_rules *fw,
+                            struct mt_err *err)
+{
+    const cJSON *c;
+    enum mt_rc rc = MT_OK;
+    cJSON_ArrayForEach(c, node)
+    {
+        bool id = c->string != NULL && cJSON_IsString(c) &&
+                  (strcmp(c->string, "framework") == 0 || strcmp(c->string, "engine") == 0);
+        if (id && mt_framework_find(fw, c->valuestring) < 0)
+            rc = mt_fail(err, MT_EINTERN, "lint.json: %s: %s is no id of frameworks.json",
+                         c->string, c->valuestring);
+        if (rc == MT_OK)
+            rc = known_ids(c, fw, err);
+        if (rc != MT_OK)
+            break;
+    }
+    return rc;
+}
 
 int main(void)
 {
@@ -12,6 +35,7 @@ int main(void)
     struct mt_runconf *conf = NULL;
     struct mt_lint *lint = NULL;
     struct mt_lint_in in = {0};
+    cJSON *root = NULL;
     enum mt_rc rc = mt_rules_load(&rules, NULL, 0, NULL, &err);
     if (rc == MT_OK)
         rc = mt_runconf_new(&conf, rules.frameworks, &err);
@@ -19,8 +43,13 @@ int main(void)
     in.fixes = rules.fixes;
     if (rc == MT_OK)
         rc = mt_lint_make(&lint, &in, &err);
+    if (rc == MT_OK)
+        rc = mt_rule_json("lint.json", &root, &err);
+    if (rc == MT_OK)
+        rc = known_ids(root, rules.frameworks, &err);
     if (rc != MT_OK)
         fprintf(stderr, "analysis/rules: %s\n", err.msg);
+    mt_free(root);
     mt_lint_free(lint);
     mt_runconf_free(conf);
     mt_rules_done(&rules);
