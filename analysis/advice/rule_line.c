@@ -4,21 +4,71 @@
 
 #include <string.h>
 
-static uint64_t role_bit(const char *s)
+/* "layout": the value is made of the present allocation string. */
+static MT_RULE_GET(get_layout)
 {
-    return strcmp(s, "actor") == 0    ? MT_FIX_ACTOR
-           : strcmp(s, "critic") == 0 ? MT_FIX_CRITIC
-           : strcmp(s, "ref") == 0    ? MT_FIX_REF
-                                      : 0;
+    static const char *const settings[] = {"actor.backend", "rollout.backend", NULL};
+    static const char *const letters[] = {"d", "t", "p", "c", "e", NULL};
+    struct row {
+        int setting, take, give;
+        const char *names;
+    } row = {.names = ""};
+    static const struct mt_rule_spec fields[] = {
+        {"setting", mt_get_word, offsetof(struct row, setting), true, settings, 0},
+        {"take", mt_get_word, offsetof(struct row, take), true, letters, 0},
+        {"give", mt_get_word, offsetof(struct row, give), true, letters, 0},
+        {"names", mt_get_text, .at = offsetof(struct row, names)},
+        {.name = NULL}};
+    const struct mt_rule_spec object = {.name = f->name, .more = fields};
+    struct mt_fix_layout *layout =
+        mt_arena_alloc(r->arena, sizeof *layout, _Alignof(struct mt_fix_layout));
+    enum mt_rc rc = layout != NULL ? mt_get_object(r, &object, v, &row) : mt_rule_nomem(r);
+    if (rc == MT_OK && row.take == row.give)
+        rc = mt_rule_bad(r, "give", "is the degree that is taken from");
+    if (rc == MT_OK)
+        *layout = (struct mt_fix_layout){settings[row.setting], letters[row.take][0],
+                                         letters[row.give][0], row.names};
+    *(const struct mt_fix_layout **)out = layout;
+    return rc;
 }
 
-static enum mt_rc line_text(const struct mt_fix_parse *p, struct mt_fix_line *l)
+#define AT(member) offsetof(struct mt_fix_line, member)
+/* The key has another name where a frame shows a newer version of the framework. */
+static const struct mt_rule_spec moved_fields[] = {
+    {"key", mt_get_text, AT(key_since), .is_needed = true},
+    {"frames", mt_get_rows, AT(key_frames), true, &mt_fix_frame_rows, AT(n_key_frames)},
+    {.name = NULL}};
+/* What to mind about the value where the numbers at hand do not settle it. */
+static const struct mt_rule_spec caution_fields[] = {
+    {"text", mt_get_text, AT(caution), .is_needed = true},
+    {"when", mt_fix_get_expr, AT(caution_when), .is_needed = true},
+    {.name = NULL}};
+static const char *const syntaxes[] = {"hydra",  "yaml",  "flag", "env",
+                                       "python", "shell", "text", NULL};
+static const char *const roles[] = {"actor", "critic", "ref", NULL}; /* enum mt_fix_role */
+static const struct mt_rule_spec fields[] = {
+    {"syntax", mt_get_word, AT(syntax), true, syntaxes, 0},
+    {"key", mt_get_any_text, AT(key), .is_needed = true},
+    {"value", mt_get_any_text, AT(value), .is_needed = true},
+    {"note", mt_get_text, .at = AT(note)},
+    {"frameworks", mt_get_frameworks, .at = AT(frameworks)},
+    {"phases", mt_fix_get_classes, .at = AT(phases)},
+    {"roles", mt_get_bits, .at = AT(roles), .more = roles},
+    {"when", mt_fix_get_expr, .at = AT(when)},
+    {"propose", mt_fix_get_expr, .at = AT(propose)},
+    {"saving", mt_fix_get_saving, .at = AT(saving)},
+    {"moved", mt_get_object, .at = 0, .more = moved_fields},
+    {"layout", get_layout, .at = AT(layout)},
+    {"caution", mt_get_object, .at = 0, .more = caution_fields},
+    {.name = NULL}};
+
+static enum mt_rc add_text(const struct mt_rule_reader *r, struct mt_fix_line *l)
 {
     const char *sep = l->syntax == MT_FIX_YAML ? ": " : l->syntax == MT_FIX_FLAG ? " " : "=";
     size_t nk = strlen(l->key), nv = strlen(l->value), ns = nk > 0 && nv > 0 ? strlen(sep) : 0;
-    char *t = mt_arena_alloc(p->arena, nk + ns + nv + 1, 1);
+    char *t = mt_arena_alloc(r->arena, nk + ns + nv + 1, 1);
     if (t == NULL)
-        return mt_fix_nomem(p);
+        return mt_rule_nomem(r);
     memcpy(t, l->key, nk);
     memcpy(t + nk, sep, ns);
     memcpy(t + nk + ns, l->value, nv + 1);
@@ -26,137 +76,24 @@ static enum mt_rc line_text(const struct mt_fix_parse *p, struct mt_fix_line *l)
     return MT_OK;
 }
 
-/* "moved": the key has another name where a frame shows a newer version of the framework. */
-static enum mt_rc parse_moved(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
+static enum mt_rc finish(const struct mt_rule_reader *r, const char *field, void *row)
 {
-    static const char *const known[] = {"key", "frames", NULL};
-    const cJSON *moved = mt_rule_field(obj, "moved");
-    enum mt_rc rc;
-    if (moved == NULL)
-        return MT_OK;
-    rc = mt_fix_check_fields(p, moved, known);
-    if (rc == MT_OK)
-        rc = mt_fix_get_text(p, moved, "key", MT_FIX_REQUIRED, &l->key_since);
-    if (rc == MT_OK)
-        rc = mt_fix_get_pairs(p, moved, "frames", "file", "function", true, &l->key_frames,
-                              &l->n_key_frames);
-    if (rc == MT_OK && l->n_key_frames == 0)
-        rc = mt_fix_bad(p, "frames", "is missing: by which frame is the newer version known?");
-    if (rc != MT_OK)
-        mt_err_context(p->err, "while reading \"moved\"");
-    return rc;
+    struct mt_fix_line *l = row;
+    (void)field;
+    if (l->key_since[0] != '\0' && l->n_key_frames == 0)
+        return mt_rule_bad(r, "frames", "is empty: by which frame is the newer version known?");
+    if (l->caution[0] != '\0' && l->caution_when.e == NULL)
+        return mt_rule_bad(r, "when", "is empty: what is always to be minded is a note");
+    if (l->syntax <= MT_FIX_ENV && l->key[0] == '\0')
+        return mt_rule_bad(r, "key", "is empty, but a line of syntax \"%s\" needs one",
+                           syntaxes[l->syntax]);
+    if (l->syntax == MT_FIX_FLAG && strncmp(l->key, "--", 2) != 0)
+        return mt_rule_bad(r, "key", "a flag begins with --");
+    if (l->syntax != MT_FIX_FLAG && l->value[0] == '\0')
+        return mt_rule_bad(r, "value", "is empty");
+    return add_text(r, l);
 }
 
-/* "layout": the value is made of the present allocation string. */
-static enum mt_rc parse_layout(const struct mt_fix_parse *p, const cJSON *obj,
-                               struct mt_fix_line *l)
-{
-    static const char *const known[] = {"setting", "take", "give", "names", NULL};
-    static const char *const settings[] = {"actor.backend", "rollout.backend", NULL};
-    static const char *const letters[] = {"d", "t", "p", "c", "e", NULL};
-    const cJSON *layout = mt_rule_field(obj, "layout");
-    struct mt_fix_layout *out;
-    int setting = 0, take = 0, give = 0;
-    enum mt_rc rc;
-    if (layout == NULL)
-        return MT_OK;
-    out = mt_arena_alloc(p->arena, sizeof *out, _Alignof(struct mt_fix_layout));
-    if (out == NULL)
-        return mt_fix_nomem(p);
-    out->names = "";
-    rc = mt_fix_check_fields(p, layout, known);
-    if (rc == MT_OK)
-        rc = mt_fix_get_word(p, layout, "setting", settings, &setting);
-    if (rc == MT_OK)
-        rc = mt_fix_get_word(p, layout, "take", letters, &take);
-    if (rc == MT_OK)
-        rc = mt_fix_get_word(p, layout, "give", letters, &give);
-    if (rc == MT_OK)
-        rc = mt_fix_get_text(p, layout, "names", MT_FIX_OPTIONAL, &out->names);
-    if (rc == MT_OK && take == give)
-        rc = mt_fix_bad(p, "give", "is the degree that is taken from");
-    if (rc != MT_OK) {
-        mt_err_context(p->err, "while reading \"layout\"");
-        return rc;
-    }
-    out->setting = settings[setting];
-    out->take = letters[take][0];
-    out->give = letters[give][0];
-    l->layout = out;
-    return MT_OK;
-}
-
-/* "caution": what to mind about the value where the numbers at hand do not settle it. */
-static enum mt_rc parse_caution(const struct mt_fix_parse *p, const cJSON *obj,
-                                struct mt_fix_line *l)
-{
-    static const char *const known[] = {"when", "text", NULL};
-    const cJSON *caution = mt_rule_field(obj, "caution");
-    enum mt_rc rc;
-    if (caution == NULL)
-        return MT_OK;
-    rc = mt_fix_check_fields(p, caution, known);
-    if (rc == MT_OK)
-        rc = mt_fix_get_text(p, caution, "text", MT_FIX_REQUIRED, &l->caution);
-    if (rc == MT_OK)
-        rc = mt_fix_parse_expr(p, caution, "when", &l->caution_when);
-    if (rc == MT_OK && l->caution_when.e == NULL)
-        rc = mt_fix_bad(p, "when", "is missing: what is always to be minded is a note");
-    if (rc != MT_OK)
-        mt_err_context(p->err, "while reading \"caution\"");
-    return rc;
-}
-
-enum mt_rc mt_fix_parse_line(const struct mt_fix_parse *p, const cJSON *obj, struct mt_fix_line *l)
-{
-    static const char *const known[] = {"syntax", "key",    "value",   "note",    "frameworks",
-                                        "phases", "roles",  "when",    "propose", "saving",
-                                        "moved",  "layout", "caution", NULL};
-    static const char *const syntaxes[] = {"hydra",  "yaml",  "flag", "env",
-                                           "python", "shell", "text", NULL};
-    uint64_t phases = 0, roles = 0;
-    int syntax = 0;
-    enum mt_rc rc;
-
-    memset(l, 0, sizeof *l);
-    l->key = l->value = l->note = l->caution = l->key_since = "";
-    rc = mt_fix_check_fields(p, obj, known);
-    if (rc == MT_OK)
-        rc = mt_fix_get_word(p, obj, "syntax", syntaxes, &syntax);
-    if (rc == MT_OK)
-        rc = mt_fix_get_text(p, obj, "key", MT_FIX_MAY_BE_EMPTY, &l->key);
-    if (rc == MT_OK)
-        rc = mt_fix_get_text(p, obj, "value", MT_FIX_MAY_BE_EMPTY, &l->value);
-    if (rc == MT_OK)
-        rc = mt_fix_get_text(p, obj, "note", MT_FIX_OPTIONAL, &l->note);
-    if (rc == MT_OK)
-        rc = mt_fix_get_frameworks(p, obj, "frameworks", false, &l->frameworks);
-    if (rc == MT_OK)
-        rc = mt_fix_get_mask(p, obj, "phases", false, mt_fix_class_bit, "a phase class", &phases);
-    if (rc == MT_OK)
-        rc = mt_fix_get_mask(p, obj, "roles", false, role_bit, "one of actor, critic, ref", &roles);
-    if (rc == MT_OK)
-        rc = mt_fix_parse_expr(p, obj, "when", &l->when);
-    if (rc == MT_OK)
-        rc = mt_fix_parse_expr(p, obj, "propose", &l->propose);
-    if (rc == MT_OK)
-        rc = mt_fix_parse_saving(p, obj, &l->saving);
-    if (rc == MT_OK)
-        rc = parse_moved(p, obj, l);
-    if (rc == MT_OK)
-        rc = parse_layout(p, obj, l);
-    if (rc == MT_OK)
-        rc = parse_caution(p, obj, l);
-    if (rc != MT_OK)
-        return rc;
-    l->syntax = (enum mt_fix_syntax)syntax;
-    l->phases = (uint32_t)phases;
-    l->roles = (uint32_t)roles;
-    if (l->syntax <= MT_FIX_ENV && l->key[0] == 0)
-        return mt_fix_bad(p, "key", "is empty, but a line of syntax \"%s\" needs one",
-                          syntaxes[syntax]);
-    if (l->syntax == MT_FIX_FLAG ? strncmp(l->key, "--", 2) != 0 : l->value[0] == 0)
-        return l->syntax == MT_FIX_FLAG ? mt_fix_bad(p, "key", "a flag begins with --")
-                                        : mt_fix_bad(p, "value", "is empty");
-    return line_text(p, l);
-}
+static const struct mt_fix_line blank = {
+    .key = "", .value = "", .note = "", .caution = "", .key_since = ""};
+const struct mt_rule_rows mt_fix_line_rows = {fields, sizeof blank, &blank, finish};

@@ -80,77 +80,29 @@ const struct mt_framework_rules *mt_fix_rules_frameworks(const struct mt_fix_rul
     return r->fw;
 }
 
-/* Adds the rules of one file. Built-in rules must be new; an overlay's rule takes the place of the
- * built-in one. */
-static enum mt_rc add_rules(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *list,
-                            bool overlay)
+/* Built-in rules must be new; an overlay's rule takes the place of the built-in one. */
+static enum mt_rc add_rule(struct mt_rule_reader *rd, const cJSON *obj)
 {
-    const cJSON *c;
-    uint32_t i = 0;
-
-    cJSON_ArrayForEach(c, list)
-    {
-        struct mt_fix_rule rule, *slot;
-        char where[32];
-        uint32_t at;
-        enum mt_rc rc;
-        snprintf(where, sizeof where, "entry %u of \"fixes\"", (unsigned)++i);
-        p->where = where;
-        rc = mt_fix_parse_rule(p, c, &rule);
-        if (rc != MT_OK)
-            return rc;
-        at = find(r, rule.id);
-        if (at < r->rule.n && (!overlay || r->rule.p[at].file == p->file))
-            return mt_fix_bad(p, "id", "stands twice; every rule has an id of its own");
-        slot = at < r->rule.n ? &r->rule.p[at] : MT_VEC_PUSH(&r->rule);
-        if (slot == NULL)
-            return mt_fail(p->err, MT_ENOMEM, "%s: %s: out of memory", p->file, p->where);
-        *slot = rule;
-    }
-    return MT_OK;
-}
-
-static enum mt_rc load_builtin(struct mt_fix_rules *r, const char *name, struct mt_err *err)
-{
-    static const char *const keys[] = {"schema_version", "fixes", NULL};
-    struct mt_fix_parse p = {&r->arena, name, "the file", err, r->fw, &r->names, &r->exprs, true};
-    cJSON *root;
-    const cJSON *list;
-    enum mt_rc rc = mt_rule_json(name, &root, err);
-    if (rc == MT_OK)
-        rc = mt_fix_check_file(&p, root, keys);
-    list = mt_rule_field(root, "fixes");
-    if (rc == MT_OK)
-        rc = cJSON_IsArray(list) ? add_rules(r, &p, list, false)
-                                 : mt_fix_bad(&p, "fixes", "a list of rules is expected");
-    mt_free(root);
-    return rc;
-}
-
-/* *dom: the text's nodes, which the caller deletes, also after a failure. */
-static enum mt_rc load_overlay(struct mt_fix_rules *r, const char *text, size_t len, cJSON **dom,
-                               struct mt_err *err)
-{
-    static const char *const keys[] = {"schema_version", "phases",  "roles", "vocabularies",
-                                       "frameworks",     "fixes",   "order", "settings",
-                                       "libraries",      "metrics", NULL};
-    struct mt_fix_parse p = {&r->arena, r->overlay, "the file", err,
-                             r->fw,     &r->names,  &r->exprs,  false};
-    const cJSON *list;
-    enum mt_rc rc = mt_json_text(dom, text, len, r->overlay, err);
+    struct mt_fix_rules *r = ((struct mt_fix_parse *)rd->of)->rules;
+    struct mt_fix_rule rule, *slot;
+    uint32_t at;
+    enum mt_rc rc = mt_fix_parse_rule(rd, obj, &rule);
     if (rc != MT_OK)
         return rc;
-    rc = mt_fix_check_file(&p, *dom, keys);
-    list = mt_rule_field(*dom, "fixes");
-    if (rc == MT_OK && list != NULL)
-        rc = cJSON_IsArray(list) ? add_rules(r, &p, list, true)
-                                 : mt_fix_bad(&p, "fixes", "a list of rules is expected");
-    return rc;
+    at = find(r, rule.id);
+    if (at < r->rule.n && (!rd->is_overlay || r->rule.p[at].file == rd->file))
+        return mt_rule_bad(rd, "id", "stands twice; every rule has an id of its own");
+    slot = at < r->rule.n ? &r->rule.p[at] : MT_VEC_PUSH(&r->rule);
+    if (slot == NULL)
+        return mt_rule_nomem(rd);
+    *slot = rule;
+    return MT_OK;
 }
+static const struct mt_rule_list fixes[] = {{"fixes", "rule", "id", add_rule}, {.name = NULL}};
 
 /* "V01" or "V01/up". A rule that an overlay replaced may have lost the variant or the phase: then
  * its own card serves, or it is left out. *rule == UINT32_MAX: left out. */
-static enum mt_rc parse_step(const struct mt_fix_rules *r, const struct mt_fix_parse *p,
+static enum mt_rc parse_step(const struct mt_fix_rules *r, const struct mt_rule_reader *p,
                              const cJSON *v, uint32_t class, struct mt_fix_step *out)
 {
     const struct mt_fix_rule *rule;
@@ -160,7 +112,7 @@ static enum mt_rc parse_step(const struct mt_fix_rules *r, const struct mt_fix_p
     bool builtin;
 
     if (!cJSON_IsString(v))
-        return mt_fix_bad(p, NULL, "a list of rule ids is expected");
+        return mt_rule_bad(p, NULL, "a list of rule ids is expected");
     slash = strchr(v->valuestring, '/');
     n = slash != NULL ? (size_t)(slash - v->valuestring) : strlen(v->valuestring);
     if (n >= sizeof id)
@@ -170,12 +122,12 @@ static enum mt_rc parse_step(const struct mt_fix_rules *r, const struct mt_fix_p
     out->rule = find(r, id);
     rule = mt_fix_rule_at(r, out->rule);
     if (rule == NULL)
-        return mt_fix_bad(p, NULL, "there is no rule %s", id);
+        return mt_rule_bad(p, NULL, "there is no rule %s", id);
     builtin = rule->file != r->overlay;
     if ((rule->phases >> class & 1) == 0) {
         out->rule = UINT32_MAX;
-        return builtin ? mt_fix_bad(p, NULL, "rule %s does not name the phase class %s", id,
-                                    mt_fix_class_id((enum mt_fix_class) class))
+        return builtin ? mt_rule_bad(p, NULL, "rule %s does not name the phase class %s", id,
+                                     mt_fix_class_id((enum mt_fix_class) class))
                        : MT_OK;
     }
     out->card = &rule->card;
@@ -187,10 +139,10 @@ static enum mt_rc parse_step(const struct mt_fix_rules *r, const struct mt_fix_p
             return MT_OK;
         }
     }
-    return builtin ? mt_fix_bad(p, NULL, "rule %s has no variant \"%s\"", id, slash + 1) : MT_OK;
+    return builtin ? mt_rule_bad(p, NULL, "rule %s has no variant \"%s\"", id, slash + 1) : MT_OK;
 }
 
-static enum mt_rc parse_cell(struct mt_fix_rules *r, const struct mt_fix_parse *p,
+static enum mt_rc parse_cell(struct mt_fix_rules *r, const struct mt_rule_reader *p,
                              const cJSON *list, uint32_t class, struct order_cell *cell)
 {
     struct mt_fix_step *step;
@@ -198,11 +150,11 @@ static enum mt_rc parse_cell(struct mt_fix_rules *r, const struct mt_fix_parse *
     size_t n = 0;
 
     if (!cJSON_IsArray(list))
-        return mt_fix_bad(p, NULL, "a list of rule ids is expected");
+        return mt_rule_bad(p, NULL, "a list of rule ids is expected");
     cJSON_ArrayForEach(c, list) n++;
     step = mt_arena_alloc(&r->arena, (n > 0 ? n : 1) * sizeof *step, _Alignof(struct mt_fix_step));
     if (step == NULL)
-        return mt_fail(p->err, MT_ENOMEM, "%s: out of memory", p->file);
+        return mt_rule_nomem(p);
     cell->step = step;
     cell->n = 0;
     cJSON_ArrayForEach(c, list)
@@ -216,72 +168,35 @@ static enum mt_rc parse_cell(struct mt_fix_rules *r, const struct mt_fix_parse *
     return MT_OK;
 }
 
-static enum mt_rc parse_row(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *row)
+static enum mt_rc parse_row(struct mt_rule_reader *p, const cJSON *row)
 {
-    const cJSON *id = mt_rule_field(row, "class"), *c;
-    int class = cJSON_IsString(id) ? mt_fix_class_find(id->valuestring) : -1;
-    enum mt_rc rc;
+    struct mt_fix_rules *r = ((struct mt_fix_parse *)p->of)->rules;
+    int class = p->id != NULL ? mt_fix_class_find(p->id) : -1;
+    const cJSON *c;
     if (class < 0)
-        return mt_fix_bad(p, "class", "is missing or no phase class");
+        return mt_rule_bad(p, "class", "is missing or no phase class");
     cJSON_ArrayForEach(c, row)
     {
-        uint64_t column = 0;
-        int at = 0;
-        if (c == id)
+        mt_fw column = MT_FW_NONE;
+        enum mt_rc rc = MT_OK;
+        if (strcmp(c->string, "class") == 0)
             continue;
-        rc = strcmp(c->string, "generic") == 0
-                 ? MT_OK
-                 : mt_fix_framework(p, c->string, "names a framework as column", &column);
-        while (column >> at > 1)
-            at++;
-        if (rc == MT_OK && p->lasting && (r->order[class][at].step != NULL))
-            rc = mt_fix_bad(p, c->string, "is there twice for class %s",
-                            mt_fix_class_id((enum mt_fix_class) class));
+        if (strcmp(c->string, "generic") != 0)
+            rc = mt_rule_framework(p, c->string, c->string, &column);
+        if (rc == MT_OK && !p->is_overlay && r->order[class][column].step != NULL)
+            rc = mt_rule_bad(p, c->string, "is there twice");
         if (rc == MT_OK)
-            rc = parse_cell(r, p, c, (uint32_t) class, &r->order[class][at]);
+            rc = parse_cell(r, p, c, (uint32_t) class, &r->order[class][column]);
         if (rc != MT_OK) {
-            mt_err_context(p->err, "while reading %s, class %s, column %s", p->file,
-                           mt_fix_class_id((enum mt_fix_class) class), c->string);
+            mt_err_context(p->err, "while reading column %s", c->string);
             return rc;
         }
-        r->columns |= MT_FW_BIT(at);
+        r->columns |= MT_FW_BIT(column);
     }
     return MT_OK;
 }
-
-static enum mt_rc read_order(struct mt_fix_rules *r, struct mt_fix_parse *p, const cJSON *root)
-{
-    const cJSON *list = mt_rule_field(root, "order"), *c;
-    enum mt_rc rc = MT_OK;
-    if (!cJSON_IsArray(list))
-        return mt_fix_bad(p, "order", "a list of rows is expected");
-    cJSON_ArrayForEach(c, list)
-    {
-        if (rc == MT_OK)
-            rc = parse_row(r, p, c);
-    }
-    return rc;
-}
-
-/* The built-in table, then cells of the overlay, which take the place of built-in ones. */
-static enum mt_rc load_order(struct mt_fix_rules *r, const char *name, const cJSON *overlay,
-                             struct mt_err *err)
-{
-    static const char *const keys[] = {"schema_version", "order", NULL};
-    struct mt_fix_parse p = {&r->arena, name, "the table", err, r->fw, &r->names, &r->exprs, true};
-    cJSON *root;
-    enum mt_rc rc = mt_rule_json(name, &root, err);
-    if (rc == MT_OK)
-        rc = mt_fix_check_file(&p, root, keys);
-    if (rc == MT_OK)
-        rc = read_order(r, &p, root);
-    mt_free(root);
-    p.file = r->overlay;
-    p.lasting = false;
-    if (rc == MT_OK && mt_rule_field(overlay, "order") != NULL)
-        rc = read_order(r, &p, overlay);
-    return rc;
-}
+static const struct mt_rule_list order[] = {{"order", "order of", "class", parse_row},
+                                            {.name = NULL}};
 
 /* Rules name each other; an overlay may not leave such a name without an owner. */
 static enum mt_rc check_references(const struct mt_fix_rules *r, struct mt_err *err)
@@ -305,7 +220,8 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
                              struct mt_err *err)
 {
     struct mt_fix_rules *r = mt_calloc(1, sizeof *r);
-    const char *name = NULL;
+    struct mt_fix_parse parse = {.rules = r};
+    struct mt_rule_reader rd = {.err = err, .fw = fw, .of = &parse};
     cJSON *dom = NULL;
     enum mt_rc rc = MT_OK;
 
@@ -313,6 +229,9 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
     if (r == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory while loading the fix rules");
     r->fw = fw;
+    parse.names = &r->names;
+    parse.exprs = &r->exprs;
+    rd.arena = &r->arena;
     if (overlay != NULL && overlay_len > MAX_OVERLAY) {
         rc = mt_fail(err, MT_ELIMIT,
                      "%s: is larger than a rule file can be; give a JSON file with \"fixes\" or "
@@ -329,7 +248,7 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
     r->names = (struct mt_metric_names){r->settings, r->metrics};
     for (const struct mt_rule_file *f = mt_rule_files; f->name != NULL; f++) {
         if (strncmp(f->name, "fixes/", 6) == 0 && strcmp(f->name, ORDER_FILE) != 0)
-            rc = load_builtin(r, f->name, err);
+            rc = mt_rule_builtin(&rd, f->name, fixes);
         if (rc != MT_OK)
             goto out;
     }
@@ -338,19 +257,22 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
         goto out;
     }
     if (overlay != NULL) {
-        name = mt_arena_strndup(&r->arena, overlay_name, strlen(overlay_name));
-        if (name == NULL) {
-            rc = mt_fail(err, MT_ENOMEM, "%s: out of memory", overlay_name);
-            goto out;
-        }
-        r->overlay = name;
-        rc = load_overlay(r, overlay, overlay_len, &dom, err);
-        if (rc != MT_OK)
-            goto out;
+        rd.is_overlay = true;
+        rd.file = r->overlay = mt_arena_strndup(&r->arena, overlay_name, strlen(overlay_name));
+        rc = r->overlay != NULL ? mt_json_text(&dom, overlay, overlay_len, overlay_name, err)
+                                : mt_fail(err, MT_ENOMEM, "%s: out of memory", overlay_name);
+        if (rc == MT_OK)
+            rc = mt_rule_read(&rd, dom, fixes);
     }
-    rc = check_references(r, err);
     if (rc == MT_OK)
-        rc = load_order(r, ORDER_FILE, dom, err);
+        rc = check_references(r, err);
+    /* Cells of the overlay take the place of built-in ones. */
+    if (rc == MT_OK)
+        rc = mt_rule_builtin(&rd, ORDER_FILE, order);
+    rd.file = r->overlay;
+    rd.is_overlay = true;
+    if (rc == MT_OK && mt_rule_field(dom, "order") != NULL)
+        rc = mt_rule_each(&rd, mt_rule_field(dom, "order"), order);
 out:
     cJSON_Delete(dom);
     if (rc != MT_OK)

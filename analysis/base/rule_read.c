@@ -13,12 +13,11 @@ static const struct mt_rule_list overlay_lists[] = {
 
 enum mt_rc mt_rule_bad(const struct mt_rule_reader *r, const char *field, const char *fmt, ...)
 {
-    char raw[700], text[MT_ERR_MSG], where[200] = "", row[160], name[96];
+    char text[700], where[200] = "", row[160], name[96];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(raw, sizeof raw, fmt, ap);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    mt_printable(text, sizeof text, raw, strlen(raw));
     if (r->index != 0 && r->id != NULL)
         snprintf(where, sizeof where, "%s %s: ", r->kind,
                  mt_printable(row, sizeof row, r->id, strlen(r->id)));
@@ -315,6 +314,14 @@ MT_RULE_GET(mt_get_texts)
             rc = mt_get_text(r, f, c, texts++);
     }
     *texts = NULL;
+    return rc;
+}
+
+MT_RULE_GET(mt_get_object)
+{
+    enum mt_rc rc = mt_rule_fields(r, v, f->more, out);
+    if (rc != MT_OK)
+        mt_err_context(r->err, "while reading \"%s\"", f->name);
     return rc;
 }
 

@@ -27,7 +27,7 @@ struct mt_rule_reader {
 /* ---- failures ---- */
 
 /* "mine.json: phase rule a: field "level": ..."; a field of NULL leaves that part out. Returns
- * MT_EINPUT. Bytes of the file in the arguments are made printable. */
+ * MT_EINPUT. The caller makes bytes of the file in the arguments printable. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
@@ -86,6 +86,8 @@ MT_RULE_GET(mt_get_letter);   /* char: one of the letters of the text `more` */
 MT_RULE_GET(mt_get_word);     /* int or an enum: index in the words `more`, which end with NULL */
 MT_RULE_GET(mt_get_bits);     /* uint32_t: a list of words of `more`, the first word being 1 */
 MT_RULE_GET(mt_get_texts);    /* const char *const *: a list of texts, ending with NULL */
+/* An object: the struct itself; `more` is the table of its fields. */
+MT_RULE_GET(mt_get_object);
 /* A list of objects: a pointer to structs, behind the last one a zeroed one. `more` is a
  * struct mt_rule_rows. */
 MT_RULE_GET(mt_get_rows);

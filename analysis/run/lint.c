@@ -1,7 +1,7 @@
 /* lint.c -- the rules of lint.json, and the keys that fix rules know to be wrong, against what is
  * known of the run. */
 #include "analysis/run/lint_impl.h"
-#include "analysis/base/rule_json.h"
+#include "analysis/base/rule_read.h"
 #include "analysis/advice/rules.h"
 
 #include <stdio.h>
@@ -19,11 +19,6 @@ struct match {
 };
 
 static bool holds(struct match *m, const cJSON *cond, unsigned depth);
-
-static const char *text_of(const cJSON *o, const char *name)
-{
-    return cJSON_GetStringValue(mt_rule_field(o, name));
-}
 
 static bool same_word(const char *a, const char *b)
 {
@@ -73,8 +68,8 @@ static bool key_holds(struct match *m, const cJSON *cond, const char *key)
 {
     const cJSON *set = mt_rule_field(cond, "set"), *min = mt_rule_field(cond, "min"),
                 *max = mt_rule_field(cond, "max");
-    const char *is = text_of(cond, "is"), *not = text_of(cond, "not"),
-               *contains = text_of(cond, "contains");
+    const char *is = mt_rule_text_of(cond, "is"), *not = mt_rule_text_of(cond, "not"),
+               *contains = mt_rule_text_of(cond, "contains");
     struct mt_runconf_hit hit;
     bool is_set = mt_runconf_find(m->in->conf, key, &hit), ok = true;
     double v = 0;
@@ -113,7 +108,7 @@ static bool sum_above(struct match *m, const cJSON *cond)
 {
     const cJSON *o;
     uint64_t sum = 0, v, limit, times = 1;
-    if (!number_of(m, text_of(cond, "limit"), &limit))
+    if (!number_of(m, mt_rule_text_of(cond, "limit"), &limit))
         return false;
     cJSON_ArrayForEach(o, mt_rule_field(cond, "of"))
     {
@@ -121,8 +116,8 @@ static bool sum_above(struct match *m, const cJSON *cond)
             return false;
         sum += v;
     }
-    if (text_of(cond, "times") != NULL &&
-        (!number_of(m, text_of(cond, "times"), &times) || times == 0))
+    if (mt_rule_text_of(cond, "times") != NULL &&
+        (!number_of(m, mt_rule_text_of(cond, "times"), &times) || times == 0))
         times = 1;
     return m->n != 0 && limit <= UINT64_MAX / times && sum > limit * times;
 }
@@ -193,8 +188,8 @@ static bool version_holds(struct match *m, const cJSON *cond, const char *progra
 {
     uint64_t from = 0, below = UINT64_MAX;
     const char *s;
-    if (((s = text_of(cond, "from")) != NULL && !mt_log_version_number(s, &from)) ||
-        ((s = text_of(cond, "below")) != NULL && !mt_log_version_number(s, &below)))
+    if (((s = mt_rule_text_of(cond, "from")) != NULL && !mt_log_version_number(s, &from)) ||
+        ((s = mt_rule_text_of(cond, "below")) != NULL && !mt_log_version_number(s, &below)))
         return false;
     for (uint32_t i = 0; m->in->logs != NULL && i < m->in->logs->files.n; i++) {
         const struct mt_log_file *file = &m->in->logs->files.p[i];
@@ -240,23 +235,23 @@ static bool holds(struct match *m, const cJSON *cond, unsigned depth)
     bool known;
     if (depth > MAX_DEPTH)
         return false;
-    if ((s = text_of(cond, "key")) != NULL)
+    if ((s = mt_rule_text_of(cond, "key")) != NULL)
         return key_holds(m, cond, s);
-    if ((s = text_of(cond, "fact")) != NULL)
+    if ((s = mt_rule_text_of(cond, "fact")) != NULL)
         return fact_holds(m, s);
-    if ((s = text_of(cond, "not_fact")) != NULL) {
+    if ((s = mt_rule_text_of(cond, "not_fact")) != NULL) {
         struct mt_lint_fact f;
         return !mt_lint_fact(m->in, s, &f, &known) && known;
     }
-    if ((s = text_of(cond, "version")) != NULL)
+    if ((s = mt_rule_text_of(cond, "version")) != NULL)
         return version_holds(m, cond, s);
-    if ((s = text_of(cond, "failed_in")) != NULL)
-        return failed_in(m, s, text_of(cond, "function"));
-    if ((s = text_of(cond, "engine")) != NULL)
+    if ((s = mt_rule_text_of(cond, "failed_in")) != NULL)
+        return failed_in(m, s, mt_rule_text_of(cond, "function"));
+    if ((s = mt_rule_text_of(cond, "engine")) != NULL)
         return runs_engine(m, s);
-    if ((s = text_of(cond, "framework")) != NULL)
+    if ((s = mt_rule_text_of(cond, "framework")) != NULL)
         return runs_framework(m, s);
-    if ((s = text_of(cond, "env_unset")) != NULL)
+    if ((s = mt_rule_text_of(cond, "env_unset")) != NULL)
         return env_lacks(m, s, NULL);
     if ((o = mt_rule_field(cond, "env_not_contains")) != NULL)
         return env_lacks(m, cJSON_GetStringValue(cJSON_GetArrayItem(o, 0)),
@@ -349,8 +344,9 @@ static enum mt_lint_level level_of(const char *s)
 static bool run_rule(struct mt_lint *l, const struct mt_lint_in *in, const cJSON *rule)
 {
     struct match m = {.in = in};
-    const char *text[5] = {text_of(rule, "id"), text_of(rule, "sentence"), text_of(rule, "why"),
-                           text_of(rule, "remedy"), text_of(rule, "source")};
+    const char *text[5] = {mt_rule_text_of(rule, "id"), mt_rule_text_of(rule, "sentence"),
+                           mt_rule_text_of(rule, "why"), mt_rule_text_of(rule, "remedy"),
+                           mt_rule_text_of(rule, "source")};
     const cJSON *cond;
     unsigned n = 0;
     cJSON_ArrayForEach(cond, mt_rule_field(rule, "when"))
@@ -362,7 +358,7 @@ static bool run_rule(struct mt_lint *l, const struct mt_lint_in *in, const cJSON
     for (int i = 0; i < 5; i++)
         if (text[i] == NULL)
             return true;
-    return n == 0 || add(l, &m, level_of(text_of(rule, "level")), text);
+    return n == 0 || add(l, &m, level_of(mt_rule_text_of(rule, "level")), text);
 }
 
 static bool is_listed(const cJSON *list, const char *key)

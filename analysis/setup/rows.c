@@ -32,21 +32,25 @@ static const char *const traits[] = {"plain",          "log_files",
                                      "keeps_32bit",    NULL};
 static const char *const no_texts[] = {NULL};
 
-MT_RULE_GET(mt_get_framework)
+enum mt_rc mt_rule_framework(const struct mt_rule_reader *r, const char *field, const char *id,
+                             mt_fw *out)
 {
-    const char *id = cJSON_GetStringValue(v);
-    int i = id != NULL ? mt_framework_find(r->fw, id) : -1;
+    int i = mt_framework_find(r->fw, id);
     char ids[560], name[64];
-    if (id == NULL)
-        return mt_rule_bad(r, f->name, "has to be the id of a framework");
     if (i <= MT_FW_NONE)
-        return mt_rule_bad(r, f->name,
+        return mt_rule_bad(r, field,
                            "\"%s\" is not a framework, library or component (a row in "
                            "\"frameworks\" adds one); there are %s",
                            mt_printable(name, sizeof name, id, strlen(id)),
                            mt_framework_ids(r->fw, false, ids, sizeof ids));
-    *(mt_fw *)out = (mt_fw)i;
+    *out = (mt_fw)i;
     return MT_OK;
+}
+
+MT_RULE_GET(mt_get_framework)
+{
+    return cJSON_IsString(v) ? mt_rule_framework(r, f->name, v->valuestring, out)
+                             : mt_rule_bad(r, f->name, "has to be the id of a framework");
 }
 
 MT_RULE_GET(mt_get_frameworks)

@@ -311,29 +311,30 @@ MT_TEST(overlay_errors_name_file_rule_and_field)
     static const struct {
         const char *body, *needle;
     } bad[] = {
-        {"\"framework\":[\"verl\"]", "mine.json: entry 1 of \"fixes\": field \"id\": is missing"},
+        {"\"framework\":[\"verl\"]", "mine.json: rule 1: field \"id\": is missing"},
         {"\"id\":\"a b\"", "field \"id\": letters"},
-        {"\"id\":7", "field \"id\": a text"},
-        {GOOD ",\"sett\":[]", "mine.json: rule Z1: field \"sett\": no such field"},
-        {GOOD ",\"title\":\"again\"", "rule Z1: field \"title\": stands twice"},
+        {"\"id\":7", "field \"id\": has to be a text"},
+        {GOOD ",\"sett\":[]",
+         "mine.json: rule Z1: field \"sett\": is not known; there are id, framework"},
+        {GOOD ",\"title\":\"again\"", "rule Z1: field \"title\": is there twice"},
         {"\"id\":\"Z1\",\"kind\":\"tip\"", "rule Z1: field \"framework\": is missing"},
         {"\"id\":\"Z1\",\"framework\":[\"verl\"],\"kind\":\"tip\",\"phases\":[]",
          "field \"phases\": is empty"},
         {"\"id\":\"Z1\",\"framework\":[\"vrel\"]",
          "field \"framework\": \"vrel\" is not a framework"},
-        {"\"id\":\"Z1\",\"framework\":\"verl\"", "field \"framework\": a list in brackets"},
-        {"\"id\":\"Z1\",\"framework\":[3]", "field \"framework\": a list of texts"},
+        {"\"id\":\"Z1\",\"framework\":\"verl\"", "field \"framework\": has to be a list"},
+        {"\"id\":\"Z1\",\"framework\":[3]", "field \"framework\": has to be the id of a framework"},
         {"\"id\":\"Z1\",\"framework\":[\"verl\"],\"kind\":\"must\"",
          "field \"kind\": \"must\" is not one of setting, tip"},
         {"\"id\":\"Z1\",\"framework\":[\"verl\"],\"kind\":\"tip\",\"phases\":[\"rollout\\u001b\"]",
          "\"rollout\\x1b\" is not a phase class"},
-        {GOOD ",\"checked\":\"a\\nb\"", "field \"checked\": holds a control character"},
+        {GOOD ",\"checked\":\"a\\nb\"", "field \"checked\": has a control character"},
         {GOOD ",\"instead_of\":[\"V999\"]", "rule Z1: field \"instead_of\": there is no rule V999"},
         {GOOD ",\"replaced_by\":[\"V998\"]",
          "rule Z1: field \"replaced_by\": there is no rule V998"},
         {GOOD ",\"not_offered\":\"because\"", "field \"instead\": is missing"},
         {GOOD ",\"unless_setting\":[{\"key\":\"a\"}]", "rule Z1: field \"value\": is missing"},
-        {GOOD ",\"unless_setting\":[7]", "an object in braces"},
+        {GOOD ",\"unless_setting\":[7]", "rule Z1: is not an object"},
         {GOOD ",\"variants\":[{\"title\":\"up\"}]", "field \"name\": is missing"},
         {GOOD ",\"variants\":[{\"name\":\"up\",\"set\":[{\"syntax\":\"text\",\"key\":\"\","
               "\"value\":\"v\",\"caution\":{"
@@ -344,7 +345,7 @@ MT_TEST(overlay_errors_name_file_rule_and_field)
               "\"when\":\"live > 0\"}}]}]",
          "field \"text\": is missing"},
         {GOOD "},{" GOOD, "rule Z1: field \"id\": stands twice"},
-        {GOOD "},3,{", "entry 2 of \"fixes\": an object in braces"},
+        {GOOD "},3,{", "mine.json: rule 2: is not an object"},
         {GOOD "]}", "mine.json: line 1, column "},
     };
     struct mt_fix_rules *r;
@@ -369,7 +370,7 @@ MT_TEST(overlay_field_errors)
     } swap[] = {
         {"\"why\":\"w\"", "\"why\":\"\"", "field \"why\": is empty"},
         {"\"why\":\"w\",", "", "field \"why\": is missing"},
-        {"\"cost\":\"none\"", "\"cost\":null", "field \"cost\": a text"},
+        {"\"cost\":\"none\"", "\"cost\":null", "field \"cost\": has to be a text"},
         {"\"status\":\"OK\"", "\"status\":\"FINE\"", "\"FINE\" is not one of OK, MOVED"},
         {"\"status\":\"OK\"", "\"status\":\"WRONG\"", "field \"not_offered\": is missing"},
         {"\"hydra\"", "\"toml\"", "field \"syntax\": \"toml\" is not one of"},
@@ -380,7 +381,7 @@ MT_TEST(overlay_field_errors)
         {"\"set\":[{\"syntax\":\"hydra\",\"key\":\"k\",\"value\":\"v\"}]", "\"set\":[]",
          "field \"set\": is empty"},
         {"\"set\":[{\"syntax\":\"hydra\",\"key\":\"k\",\"value\":\"v\"}]", "\"set\":{}",
-         "field \"set\": a list"},
+         "field \"set\": has to be a list"},
     };
     struct mt_fix_rules *r;
     struct mt_err err;
@@ -407,7 +408,7 @@ MT_TEST(overlay_file_errors)
         {"{}", "schema_version"},
         {"{\"schema_version\":2}", "\"schema_version\" has to be 1"},
         {"{\"schema_version\":1,\"rules\":[]}", "unknown or repeated key \"rules\""},
-        {"{\"schema_version\":1,\"fixes\":{}}", "field \"fixes\": a list"},
+        {"{\"schema_version\":1,\"fixes\":{}}", "\"fixes\" has to be a list"},
         {"{\"schema_version\":1} trailing", "something follows"},
     };
     struct mt_fix_rules *r = NULL;

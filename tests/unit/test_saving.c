@@ -691,10 +691,10 @@ MT_TEST(mistakes_in_rules)
     refuse("\"when\": \"role.logit > 1\"", "a name that does not exist");
     refuse("\"when\": \"setting.tokens > 1\"", "a name that does not exist");
     refuse("\"when\": \"live >\"", "is missing at the end");
-    refuse("\"when\": 3", "an expression in quotes");
+    refuse("\"when\": 3", "field \"when\": has to be a text");
     refuse("\"current\": \"nonsense\"", "settings.json");
     refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"high\"}",
-           "a list of what the bytes are taken from");
+           "field \"from\": is missing");
     refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"sure\", \"from\": [\"param\"]}",
            "not one of high, medium, low");
     refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"low\", \"from\": [\"parameters\"]}",
@@ -702,7 +702,7 @@ MT_TEST(mistakes_in_rules)
     refuse("\"saving\": {\"confidence\": \"low\", \"from\": [\"param\"]}", "field \"bytes\"");
     refuse("\"saving\": {\"bytes\": \"live\", \"confidence\": \"low\", \"from\": [\"param\"], "
            "\"x\": 1}",
-           "no such field");
+           "field \"x\": is not known");
 }
 
 /* Numbers at the end of their range neither overflow nor stop. */
