@@ -107,6 +107,7 @@ static int diagnose(struct report *r, struct mt_cli *shown)
         mt_progress_show(&r->load.progress, "analysing", "the driver's calls", 0, 0, false);
     rc = mt_diagnosis_finish(r->diagnosis, &err);
     mt_progress_erase(&r->load.progress);
+    mt_load_explain(&r->load, &err);
     if (rc < 0)
         mt_say_err(NULL, &err);
     else if (r->diagnosis->same_job->sentence != NULL)

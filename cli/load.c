@@ -59,13 +59,14 @@ int mt_load_unread(struct mt_load *l, const char *name, const struct mt_err *err
 
 /* Adds to a message that memory ran out what --max-memory allows, when there is a limit: that is
  * reached far more often than the end of the machine's memory. */
-static void explain_memory(struct mt_err *err, uint64_t limit)
+void mt_load_explain(const struct mt_load *l, struct mt_err *err)
 {
     size_t n = strlen(err->msg);
     char held[32];
-    if (err->rc == MT_ENOMEM && limit != 0 && strstr(err->msg, "--max-memory") == NULL)
+    if (err->rc == MT_ENOMEM && l->max_memory != 0 && strstr(err->msg, "--max-memory") == NULL)
         snprintf(err->msg + n, sizeof err->msg - n,
-                 " (at most %s are used; --max-memory raises that)", mt_fmt_bytes(held, limit));
+                 " (at most %s are used; --max-memory raises that)",
+                 mt_fmt_bytes(held, l->max_memory));
 }
 
 static int cannot_read(struct mt_load *l, struct mt_progress *p, const char *input,
@@ -73,7 +74,7 @@ static int cannot_read(struct mt_load *l, struct mt_progress *p, const char *inp
 {
     const char *name = strcmp(input, "-") == 0 ? "standard input" : input;
     mt_progress_erase(p);
-    explain_memory(err, l->max_memory);
+    mt_load_explain(l, err);
     mt_say_err(name, err);
     return mt_load_unread(l, name, err);
 }

@@ -43,5 +43,7 @@ char *mt_trace_label(const struct mt_trace *t, char *buf, size_t cap);
 
 /* A whole small file (rules). NUL-terminated; NULL with a message printed. */
 char *mt_load_file(const char *path, size_t max, size_t *n);
+/* Says in an error of memory that --max-memory raises the limit. */
+void mt_load_explain(const struct mt_load *l, struct mt_err *err);
 
 #endif

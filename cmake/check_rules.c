@@ -1,6 +1,8 @@
 /* check_rules.c -- runs while memtrace is built, right after analysis/ was linked: the real loaders
- * read every built-in rule, so that a wrong one ends the build and not each command. */
+ * read every built-in rule, so that a wrong one ends the build and not each command. The words of
+ * redaction.json are tested by unit.cli_redact. */
 #include "analysis/base/rule_json.h"
+#include "analysis/ledger/driver.h"
 #include "analysis/run/lint.h"
 #include "analysis/run/rules.h"
 
@@ -43,6 +45,8 @@ int main(void)
     in.fixes = rules.fixes;
     if (rc == MT_OK)
         rc = mt_lint_make(&lint, &in, &err);
+    if (rc == MT_OK)
+        rc = mt_lib_rules_check(NULL, 0, NULL, &err);
     if (rc == MT_OK)
         rc = mt_rule_json("lint.json", &root, &err);
     if (rc == MT_OK)

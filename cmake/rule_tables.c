@@ -1,5 +1,6 @@
-/* rule_tables.c -- runs while memtrace is built: rule_tables OUT.c FOLDER NAME... turns the rule files FOLDER/NAME, read by cJSON, into
- * the tables of analysis/rule_json.h. A file that is no JSON ends the build. */
+/* rule_tables.c -- runs while memtrace is built: rule_tables OUT.c FOLDER NAME... turns the rule
+ * files FOLDER/NAME, read by cJSON, into the tables of analysis/base/rule_json.h. A file that is no
+ * JSON ends the build. */
 #define _GNU_SOURCE
 #include <cjson/cJSON.h>
 
@@ -28,7 +29,10 @@ static void need(int ok, const char *what)
     exit(1);
 }
 
-static int by_text(const void *a, const void *b) { return strcmp(((const struct text *)a)->s, ((const struct text *)b)->s); }
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(((const struct text *)a)->s, ((const struct text *)b)->s);
+}
 
 static void put_literal(FILE *f, const char *s)
 {
@@ -91,8 +95,8 @@ static unsigned long value_of(const cJSON *node)
 static void put_rows(FILE *out, const cJSON *node)
 {
     const cJSON *c;
-    fprintf(out, "    {%luu, %luu, %uu, %d},\n", node->string != NULL ? text_at(node->string) : 0, value_of(node),
-            node->next != NULL ? count(node) : 0, node->type & 0xff);
+    fprintf(out, "    {%luu, %luu, %uu, %d},\n", node->string != NULL ? text_at(node->string) : 0,
+            value_of(node), node->next != NULL ? count(node) : 0, node->type & 0xff);
     cJSON_ArrayForEach(c, node) put_rows(out, c);
 }
 
@@ -131,7 +135,9 @@ int main(int argc, char **argv)
     need((rows = calloc((size_t)argc, sizeof *rows)) != NULL, "out of memory");
     need((pool = open_memstream(&pool_text, &pool_len)) != NULL, "out of memory");
     need((numbers = open_memstream(&numbers_text, &numbers_len)) != NULL, "out of memory");
-    fputs("/* Made by cmake/rule_tables.c from analysis/rules/. */\n#include \"analysis/base/rule_json.h\"\n", out);
+    fputs("/* Made by cmake/rule_tables.c from analysis/rules/. */\n#include "
+          "\"analysis/base/rule_json.h\"\n",
+          out);
     for (int i = 3; i < argc; i++) {
         cJSON *root = read_file(argv[2], argv[i]);
         rows[i] = count(root);
@@ -144,7 +150,10 @@ int main(int argc, char **argv)
     for (int i = 3; i < argc; i++)
         fprintf(out, "    {\"%s\", rows_%d, %uu},\n", argv[i], i, rows[i]);
     need(fclose(pool) == 0 && fclose(numbers) == 0, "out of memory");
-    fprintf(out, "    {0},\n};\nconst double mt_rule_numbers[] = {\n%s    0};\nconst char mt_rule_text[] = \"\\0\"\n%s;\n", numbers_text, pool_text);
+    fprintf(out,
+            "    {0},\n};\nconst double mt_rule_numbers[] = {\n%s    0};\nconst char "
+            "mt_rule_text[] = \"\\0\"\n%s;\n",
+            numbers_text, pool_text);
     need(ferror(out) == 0 && fclose(out) == 0, "the output cannot be written");
     free(rows);
     free(pool_text);

@@ -12,7 +12,8 @@ struct mt_expr_list {
 struct mt_fix_parse {
     struct mt_fix_rules *rules;
     struct mt_metric_names *names;
-    struct mt_expr_list *exprs; /* compiled ones, freed with the rules */
+    struct mt_expr_list *exprs;           /* compiled ones, freed with the rules */
+    uint64_t in_file[MT_FIX_CLASS_COUNT]; /* columns of each class that the file being read has */
 };
 
 /* Fills *out from one object of "fixes"; what it points to is in the reader's arena. */

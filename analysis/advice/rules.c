@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_OVERLAY                                                                                \
-    ((size_t)8 << 20) /* the DOM of a rule file is small; a snapshot given by mistake is not */
 #define ORDER_FILE "fixes/order.json"
 
 struct order_cell {
@@ -170,7 +168,8 @@ static enum mt_rc parse_cell(struct mt_fix_rules *r, const struct mt_rule_reader
 
 static enum mt_rc parse_row(struct mt_rule_reader *p, const cJSON *row)
 {
-    struct mt_fix_rules *r = ((struct mt_fix_parse *)p->of)->rules;
+    struct mt_fix_parse *parse = p->of;
+    struct mt_fix_rules *r = parse->rules;
     int class = p->id != NULL ? mt_fix_class_find(p->id) : -1;
     const cJSON *c;
     if (class < 0)
@@ -183,8 +182,10 @@ static enum mt_rc parse_row(struct mt_rule_reader *p, const cJSON *row)
             continue;
         if (strcmp(c->string, "generic") != 0)
             rc = mt_rule_framework(p, c->string, c->string, &column);
-        if (rc == MT_OK && !p->is_overlay && r->order[class][column].step != NULL)
+        if (rc == MT_OK && (parse->in_file[class] & MT_FW_BIT(column)) != 0)
             rc = mt_rule_bad(p, c->string, "is there twice");
+        if (rc == MT_OK)
+            parse->in_file[class] |= MT_FW_BIT(column);
         if (rc == MT_OK)
             rc = parse_cell(r, p, c, (uint32_t) class, &r->order[class][column]);
         if (rc != MT_OK) {
@@ -226,19 +227,18 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
     enum mt_rc rc = MT_OK;
 
     *out = NULL;
-    if (r == NULL)
-        return mt_fail(err, MT_ENOMEM, "out of memory while loading the fix rules");
+    overlay_name = overlay_name != NULL ? overlay_name : "the rule file";
+    rc = mt_rule_size(overlay != NULL ? overlay_len : 0, overlay_name, err);
+    if (rc == MT_OK && r == NULL)
+        rc = mt_fail(err, MT_ENOMEM, "out of memory while loading the fix rules");
+    if (rc != MT_OK) {
+        mt_free(r);
+        return rc;
+    }
     r->fw = fw;
     parse.names = &r->names;
     parse.exprs = &r->exprs;
     rd.arena = &r->arena;
-    if (overlay != NULL && overlay_len > MAX_OVERLAY) {
-        rc = mt_fail(err, MT_ELIMIT,
-                     "%s: is larger than a rule file can be; give a JSON file with \"fixes\" or "
-                     "\"phases\"",
-                     overlay_name);
-        goto out;
-    }
     rc = mt_runconf_new(&r->settings, fw, err);
     if (rc == MT_OK)
         rc =
@@ -269,6 +269,7 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
     /* Cells of the overlay take the place of built-in ones. */
     if (rc == MT_OK)
         rc = mt_rule_builtin(&rd, ORDER_FILE, order);
+    memset(parse.in_file, 0, sizeof parse.in_file);
     rd.file = r->overlay;
     rd.is_overlay = true;
     if (rc == MT_OK && mt_rule_field(dom, "order") != NULL)

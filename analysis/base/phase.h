@@ -45,16 +45,6 @@ static inline bool mt_phase_is(unsigned phase, unsigned kinds)
 {
     return phase < MT_PH_COUNT && (mt_phase_kinds[phase] & kinds) != 0;
 }
-static inline bool mt_in_rollout(enum mt_phase p)
-{
-    return p >= MT_PH_ROLLOUT_INIT && p <= MT_PH_ROLLOUT_WAKE_SLEEP;
-}
-/* Log-prob, values and updates: nothing of the engine is needed there. */
-static inline bool mt_in_training(enum mt_phase p)
-{
-    return p == MT_PH_LOGP_OLD || p == MT_PH_LOGP_REF || p == MT_PH_LOGP || p == MT_PH_VALUES ||
-           p == MT_PH_ADV || p == MT_PH_TRAIN_ACTOR || p == MT_PH_TRAIN_CRITIC || p == MT_PH_TRAIN;
-}
 
 enum mt_conf {
     MT_CONF_NONE,     /* nothing known */

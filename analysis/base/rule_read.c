@@ -355,3 +355,13 @@ MT_RULE_GET(mt_get_rows)
     }
     return rc;
 }
+
+enum mt_rc mt_rule_size(size_t n, const char *name, struct mt_err *err)
+{
+    if (n <= (size_t)8 << 20) /* a rule file is small; a snapshot given by mistake is not */
+        return MT_OK;
+    return mt_fail(err, MT_ELIMIT,
+                   "%s: is larger than a rule file can be; give a JSON file with \"fixes\" or "
+                   "\"phases\"",
+                   name != NULL ? name : "the rule file");
+}

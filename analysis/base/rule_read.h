@@ -48,6 +48,8 @@ struct mt_rule_list {
  * all loaders, and needs none. */
 enum mt_rc mt_rule_read(struct mt_rule_reader *r, const cJSON *root,
                         const struct mt_rule_list *lists);
+/* Refuses an overlay of more than 8 MiB before anybody reads it; name NULL = "the rule file". */
+enum mt_rc mt_rule_size(size_t n, const char *name, struct mt_err *err);
 /* The rows of a list. */
 enum mt_rc mt_rule_each(struct mt_rule_reader *r, const cJSON *list, const struct mt_rule_list *of);
 /* The built-in file of that name. */

@@ -263,6 +263,9 @@ struct mt_driverdiag_opts {
 };
 /* traces: those with ->driver; claims: of the snapshots, claims[i].rank_index = i in the report's
  * order. */
+/* Reads the overlay's and the built-in rows of libraries, and keeps nothing: MT_OK, or what is
+ * wrong with them. */
+enum mt_rc mt_lib_rules_check(const char *overlay, size_t n, const char *name, struct mt_err *err);
 enum mt_rc mt_driverdiag_make(struct mt_driverdiag **out, const struct mt_trace *const *traces,
                               uint32_t n_traces, const struct mt_claims *claims, uint32_t n_claims,
                               const struct mt_driverdiag_opts *o, struct mt_err *err);

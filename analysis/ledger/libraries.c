@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_RULES = 4096, SITE_MAX = 200 };
+/* BUILT_IN: room that an overlay, which is read first, leaves to the rows of libraries.json. */
+enum { MAX_RULES = 4096, BUILT_IN = 512, SITE_MAX = 200 };
 
 static MT_RULE_GET(get_holder)
 {
@@ -33,12 +34,12 @@ static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
         {"function", mt_get_text, .at = offsetof(struct mt_lib_rule, function)},
         {.name = NULL}};
     struct mt_libs *l = rd->of;
-    struct mt_lib_rule *rule = l->rule.n < MAX_RULES ? MT_VEC_PUSH(&l->rule) : NULL;
+    uint32_t most = rd->is_overlay ? MAX_RULES - BUILT_IN : MAX_RULES;
+    struct mt_lib_rule *rule = l->rule.n < most ? MT_VEC_PUSH(&l->rule) : NULL;
     if (rule != NULL)
         return mt_rule_fields(rd, obj, fields, rule);
-    return l->rule.n < MAX_RULES
-               ? mt_rule_nomem(rd)
-               : mt_rule_bad(rd, NULL, "there are more than %d library rules", MAX_RULES);
+    return l->rule.n < most ? mt_rule_nomem(rd)
+                            : mt_rule_bad(rd, NULL, "there are more than %u library rules", most);
 }
 
 /* The rows of the overlay come first: the first that fits counts. */
@@ -61,6 +62,15 @@ void mt_libs_done(struct mt_libs *l)
     MT_VEC_DONE(&l->name);
     MT_VEC_DONE(&l->rule);
     mt_arena_done(&l->arena);
+}
+
+enum mt_rc mt_lib_rules_check(const char *overlay, size_t n, const char *name, struct mt_err *err)
+{
+    struct mt_driverdiag_opts o = {.overlay = overlay, .overlay_name = name, .overlay_len = n};
+    struct mt_libs l = {0};
+    enum mt_rc rc = mt_libs_load(&l, &o, err);
+    mt_libs_done(&l);
+    return rc;
 }
 
 int mt_stack_who_init(struct mt_stack_who *w, const struct mt_trace *t)

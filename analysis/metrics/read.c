@@ -131,6 +131,10 @@ static bool is_name(const char *s)
     return *s != '\0';
 }
 
+/* Rows are computed from rows before them, one call inside the other: 800 rows that each need the
+ * one before took 8 MiB of stack. */
+#define MAX_ROWS 256
+
 static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
 {
     struct file *f = rd->of;
@@ -144,6 +148,11 @@ static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
     if (mt_metric_exists(&program, name, strlen(name)))
         return mt_rule_bad(rd, "name", "is that of a number that the program itself measures");
     at = mt_metric_row_find(f->r, name, strlen(name));
+    if (at >= 0 && (!rd->is_overlay || f->r->row.p[at].is_overlay))
+        return mt_rule_bad(rd, "name", "is there twice in this file");
+    if (at < 0 && f->r->row.n >= MAX_ROWS)
+        return mt_rule_bad(rd, NULL, "there are more than %d metrics, built-in ones included",
+                           MAX_ROWS);
     f->at = at >= 0 ? (uint32_t)at : f->r->row.n;
     rc = mt_rule_fields(rd, obj, row_fields, &row);
     if (rc == MT_OK)
@@ -153,6 +162,7 @@ static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
     slot = at >= 0 ? &f->r->row.p[at] : MT_VEC_PUSH(&f->r->row);
     if (slot == NULL)
         return mt_rule_nomem(rd);
+    row.is_overlay = rd->is_overlay;
     *slot = row;
     return MT_OK;
 }

@@ -41,6 +41,7 @@ struct mt_metric_row {
     const struct mt_metric_frame *frames;
     uint32_t n_frames;
     const struct mt_expr *is;
+    bool is_overlay; /* came with --rules */
 };
 
 struct mt_metric_rules;

@@ -163,7 +163,9 @@ static enum mt_rc place(const struct mt_rule_reader *rd, const char *id, uint32_
         if (strcmp(r->rule.p[f->slots[slot]].id, id) != 0)
             continue;
         *at = f->slots[slot];
-        return *at >= f->first ? mt_rule_bad(rd, "id", "is there twice in this file") : MT_OK;
+        return *at >= f->first || (r->code.p[*at].flags & MT_RF_OVERLAY) != 0
+                   ? mt_rule_bad(rd, "id", "is there twice in this file")
+                   : MT_OK;
     }
     if (r->rule.n > MT_MAX_PHASE_RULES)
         return mt_rule_bad(rd, NULL,

@@ -69,7 +69,9 @@ static enum mt_rc place(const struct mt_rule_reader *rd, const char *id, struct 
     for (uint32_t i = 0; i < r->rule.n; i++) {
         *at = &r->rule.p[i];
         if (mt_rule_same((*at)->id, id))
-            return i >= f->first ? mt_rule_bad(rd, "id", "is there twice in this file") : MT_OK;
+            return i >= f->first || (*at)->is_overlay
+                       ? mt_rule_bad(rd, "id", "is there twice in this file")
+                       : MT_OK;
     }
     if (r->rule.n >= MAX_RULES)
         return mt_rule_bad(rd, NULL, "there are more than 4096 role rules, built-in ones included");

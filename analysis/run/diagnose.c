@@ -28,6 +28,10 @@ enum mt_rc mt_diagnosis_new(struct mt_diagnosis **out, const struct mt_diagnose_
     d->opts = *o;
     d->conf = o->conf;
     d->framework = -1;
+    if (o->conf != NULL && o->framework >= 0) {
+        o->conf->framework = o->framework;
+        o->conf->forced = true;
+    }
     if (o->conf == NULL || logs == NULL)
         return MT_OK;
     mt_runconf_tell(o->conf, mt_logs_framework(logs));
@@ -127,8 +131,10 @@ enum mt_rc mt_diagnosis_add(struct mt_diagnosis *d, struct mt_trace *t,
         *slot = t;
     if (rc >= 0 && d->opts.conf != NULL)
         rc = mt_runconf_add_trace(d->opts.conf, t, err);
-    if (slot != NULL)
+    if (slot != NULL && rc >= 0)
         return rc;
+    if (slot != NULL)
+        d->drivers.n--; /* freed below */
     if (rc >= 0 && d->opts.only_device >= 0 && !has_gpu(t, d->opts.only_device)) {
         mt_trace_free(t);
         return MT_WARN;
@@ -201,6 +207,8 @@ static void settle_framework(struct mt_diagnosis *d)
         k != NULL && k->analysis->fw.main > MT_FW_NONE ? (int)k->analysis->fw.main : -1;
     if (conf != NULL && d->opts.logs != NULL) /* logs may be among the inputs */
         mt_runconf_tell(conf, mt_logs_framework(d->opts.logs));
+    if (d->opts.framework >= 0)
+        by_snapshot = d->opts.framework;
     if (conf != NULL && !conf->forced && by_snapshot >= 0) {
         conf->framework = by_snapshot;
         conf->forced = true;

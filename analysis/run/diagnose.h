@@ -104,7 +104,8 @@ enum mt_rc mt_diagnosis_new(struct mt_diagnosis **out, const struct mt_diagnose_
                             struct mt_err *err);
 /* Takes over t, also when it fails. detail: gets the fate of every block of a snapshot, NULL =
  * nobody. MT_OK; MT_WARN: t does not have the GPU that was asked for, only its settings were taken;
- * an error in err: t could not be analysed, and the diagnosis is as if it had not been there. */
+ * an error in err: t could not be analysed, and the diagnosis is as if it had not been there (but
+ * for settings that joined those of the run). */
 enum mt_rc mt_diagnosis_add(struct mt_diagnosis *d, struct mt_trace *t,
                             const struct mt_detail_hook *detail, struct mt_err *err);
 /* Once, after the last input. MT_OK, or an error in err; then only mt_diagnosis_free() may follow.

@@ -1,5 +1,8 @@
 #include "analysis/run/rules.h"
 
+#include "analysis/base/rule_read.h"
+#include "analysis/ledger/driver.h"
+
 #include <string.h>
 
 enum mt_rc mt_rules_load(struct mt_rules *r, const char *overlay, size_t n, const char *name,
@@ -7,13 +10,17 @@ enum mt_rc mt_rules_load(struct mt_rules *r, const char *overlay, size_t n, cons
 {
     enum mt_rc rc;
     memset(r, 0, sizeof *r);
-    rc = mt_framework_rules_load(&r->frameworks, overlay, n, name, err);
+    rc = mt_rule_size(overlay != NULL ? n : 0, name, err);
+    if (rc >= 0)
+        rc = mt_framework_rules_load(&r->frameworks, overlay, n, name, err);
     if (rc >= 0)
         rc = mt_phase_rules_load(&r->phases, r->frameworks, overlay, n, name, err);
     if (rc >= 0)
         rc = mt_fix_rules_load(&r->fixes, r->frameworks, overlay, n, name, err);
     if (rc >= 0)
         rc = mt_role_rules_load(&r->roles, overlay, n, name, err);
+    if (rc >= 0 && overlay != NULL)
+        rc = mt_lib_rules_check(overlay, n, name, err);
     if (rc < 0) {
         mt_rules_done(r);
         return rc;

@@ -153,6 +153,8 @@ static enum mt_rc add_row(struct mt_rule_reader *rd, const cJSON *obj)
     (void)obj;
     if (rd->id == NULL || !is_id(rd->id))
         return mt_rule_bad(rd, "id", "has to be a text of small letters, digits and '_'");
+    if (strcmp(rd->id, "model") == 0 || strcmp(rd->id, "generic") == 0)
+        return mt_rule_bad(rd, "id", "has a meaning of its own in rule files");
     at = mt_framework_find(r, rd->id);
     if (at == MT_FW_NONE || (at > 0 && (f->rows & MT_FW_BIT(at)) != 0))
         return mt_rule_bad(rd, "id", "stands twice; every framework has an id of its own");
@@ -172,6 +174,40 @@ static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
     return mt_rule_fields(rd, obj, row_fields, &r->row[mt_framework_find(r, rd->id)]);
 }
 
+/* Who drives whom forms no circle, no row is its own relative, and a column that is shared is
+ * somebody's own: otherwise rows would lose against each other, or have no order, and nobody would
+ * be told. */
+static enum mt_rc check_links(struct mt_rule_reader *rd)
+{
+    const struct mt_framework_rules *r = rd->fw;
+    uint64_t reach[MT_FW_MAX];
+    int n_packages = 0;
+    for (int i = 0; i < r->n; i++)
+        reach[i] = r->row[i].drives;
+    for (int k = 1; k < r->n; k++)
+        for (int i = 1; i < r->n; i++)
+            reach[i] |= (reach[i] & MT_FW_BIT(k)) != 0 ? reach[k] : 0;
+    rd->kind = "framework";
+    for (int i = 1; i < r->n; i++) {
+        const struct mt_framework *row = &r->row[i];
+        const struct mt_fw_package *p = row->packages;
+        rd->id = row->id;
+        rd->index = (unsigned)i;
+        if ((reach[i] & MT_FW_BIT(i)) != 0)
+            return mt_rule_bad(rd, "drives", "leads back to the row itself");
+        if (row->same_as == i || row->settings_of == i)
+            return mt_rule_bad(rd, row->same_as == i ? "same_as" : "settings_of",
+                               "is the row itself");
+        if (row->order_as != MT_FW_NONE && r->row[row->order_as].order_as != MT_FW_NONE)
+            return mt_rule_bad(rd, "order_as", "names a row that has no column of its own");
+        for (; (row->traits & MT_FWT_LOG_FILES) != 0 && p->name != NULL; p++)
+            if (++n_packages >= MT_FW_MAX)
+                return mt_rule_bad(rd, "packages",
+                                   "are too many: logs are searched for 63 packages at most");
+    }
+    return MT_OK;
+}
+
 /* What is asked of all rows at once. */
 static void sum_up(struct mt_framework_rules *r)
 {
@@ -182,8 +218,7 @@ static void sum_up(struct mt_framework_rules *r)
         uint64_t family = 0;
         r->kind[row->kind] |= MT_FW_BIT(i);
         for (const struct mt_fw_package *p = row->packages;
-             (row->traits & MT_FWT_LOG_FILES) != 0 && p->name != NULL && n_packages < MT_FW_MAX - 1;
-             p++)
+             (row->traits & MT_FWT_LOG_FILES) != 0 && p->name != NULL; p++)
             r->log_packages[n_packages++] = p->name;
         if ((row->traits & MT_FWT_PLAIN) != 0)
             r->plain = (mt_fw)i;
@@ -222,6 +257,8 @@ enum mt_rc mt_framework_rules_load(struct mt_framework_rules **out, const char *
         if (rc == MT_OK)
             rc = mt_rule_read(&rd, r->overlay, lists);
     }
+    if (rc == MT_OK)
+        rc = check_links(&rd);
     if (rc != MT_OK) {
         mt_framework_rules_free(r);
         return rc;

@@ -53,6 +53,9 @@ static const struct mt_rule_spec setting_fields[] = {
     {"keys", get_keys, .at = 0},
     {.name = NULL}};
 
+/* Each row is looked for in all others. */
+#define MAX_SETTINGS 4096
+
 /* A setting with its keys, and with those that the overlay adds to it. */
 static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
 {
@@ -61,6 +64,7 @@ static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
     struct mt_rule_reader over = *rd;
     const cJSON *more, *list = mt_framework_overlay(rc->rules, "settings", &over.file);
     enum mt_rc r;
+    over.is_overlay = true;
     for (uint32_t i = 0; rd->id != NULL && i < rc->settings.n; i++)
         if (strcmp(rc->settings.p[i].name, rd->id) == 0)
             return MT_OK; /* of the overlay: its keys are there already */
@@ -80,6 +84,9 @@ static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
         r = mt_rule_bad(rd, "keys", "is missing or empty");
     if (r != MT_OK)
         return r;
+    if (rc->settings.n >= MAX_SETTINGS)
+        return mt_rule_bad(rd, NULL, "there are more than %d settings, built-in ones included",
+                           MAX_SETTINGS);
     slot = MT_VEC_PUSH(&rc->settings);
     if (slot == NULL)
         return mt_rule_nomem(rd);
@@ -87,7 +94,6 @@ static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
     return MT_OK;
 }
 
-/* The nodes of an overlay live as long as its frameworks: nothing is copied. */
 static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
 {
     static const struct mt_rule_list lists[] = {{"settings", "setting", "logical", read_setting},
@@ -95,6 +101,7 @@ static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
     struct mt_rule_reader rd = {.arena = &rc->arena, .err = err, .fw = rc->rules, .of = rc};
     enum mt_rc r = mt_rule_builtin(&rd, "settings.json", lists);
     const cJSON *list = mt_framework_overlay(rc->rules, "settings", &rd.file);
+    rd.is_overlay = true;
     return r == MT_OK && list != NULL ? mt_rule_each(&rd, list, lists) : r;
 }
 

@@ -4,8 +4,8 @@
  * The rule above all: never hurt the job. No function here fails visibly, prints, exits, installs a
  * signal handler, or throws; errno is preserved by every function that the job's threads can reach;
  * an error becomes a STATUS record and recording goes on with less. No link to libcuda or libcupti.
- * Includes: C library, zlib, parser/wire.h. Only env.c calls getenv. Thread-safety: everything
- * marked [any] may be called from any thread at any time after mti_start(). */
+ * Includes: C library, zlib, parser/model/wire.h. Only env.c calls getenv. Thread-safety:
+ * everything marked [any] may be called from any thread at any time after mti_start(). */
 #ifndef MTI_INJECT_H
 #define MTI_INJECT_H
 

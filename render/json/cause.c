@@ -144,7 +144,8 @@ void mt_json_cause(struct mt_jsonw *w, const struct mt_report *r)
     const struct mt_cause *c = mt_diagnosis_cause(r->diagnosis, &told);
     if (c != NULL)
         cause(w, c);
-    else if (mt_diagnosis_lead(r->diagnosis) != MT_LEAD_NOTHING)
+    else if (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG ||
+             mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER)
         other(w, &told);
     else
         mt_jw_ks(w, "cause", NULL);

@@ -2,7 +2,7 @@
  *
  * All renderers (render/html, text, md, json, dump, export) are pure: same input, same bytes; no
  * clock, locale, working directory or hash seed enters. Every byte of the input passes one of the
- * escaping functions of render/escape.h. Errors are those of the sink (out->error). */
+ * escaping functions of render/base/escape.h. Errors are those of the sink (out->error). */
 #ifndef MT_REPORT_H
 #define MT_REPORT_H
 

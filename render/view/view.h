@@ -2,7 +2,7 @@
  * moments.
  *
  * All functions are pure. Buffers have the size named; the text in them is not escaped for any
- * output and, where it holds a name of the input, has to pass render/escape.h. */
+ * output and, where it holds a name of the input, has to pass render/base/escape.h. */
 #ifndef MT_VIEW_H
 #define MT_VIEW_H
 

@@ -153,4 +153,13 @@ wrong '.frameworks[0].drives = ["x"]' 'framework dragonrl: field "drives": "x" i
 wrong '.frameworks[1].id = "dragonrl"' 'framework dragonrl: field "id": stands twice'
 wrong '.frameworks[0].traits = ["fire"]' 'field "traits": "fire" is not one of plain, log_files'
 wrong 'del(.frameworks[0].words)' 'framework dragonrl: field "words": is missing'
+wrong '.frameworks[0].drives = ["dragonrl"]' 'framework dragonrl: field "drives": leads back to the row itself'
+wrong '.frameworks[0].same_as = "dragonrl"' 'framework dragonrl: field "same_as": is the row itself'
+wrong '.frameworks[0].id = "model"' 'framework model: field "id": has a meaning of its own'
+wrong '.phases += [.phases[0]]' 'field "id": is there twice in this file'
+wrong '.order[0].generic = [] | .order += [.order[0]]' 'is there twice'
+wrong '.metrics = [{"name": "x", "unit": "n", "says": "x", "is": "1"}, {"name": "x", "unit": "n", "says": "x", "is": "2"}]' 'metric x: field "name": is there twice in this file'
+wrong '.metrics = [range(300) | {"name": "m\(.)", "unit": "n", "says": "x", "is": "1"}]' 'there are more than 256 metrics'
+wrong '.libraries = [{"library": 7, "holder": "torch"}]' 'wrong.json: library 1: field "library": has to be a text'
+wrong '.settings += [{"logical": "zz", "words": "a\u001bb", "keys": []}]' 'setting zz: field "words": has a control character'
 finish

@@ -1,6 +1,6 @@
 /* The core of the injected library (life, spool, writer, emit) without CUDA: each case runs in a
  * process of its own, which may end in any way; what it left in its folder is then decoded here, by
- * code that shares nothing with it but parser/wire.h.
+ * code that shares nothing with it but parser/model/wire.h.
  *
  * The sources are compiled into this program with write(), fallocate() and pthread_create() going
  * through the functions below. */
