@@ -53,7 +53,7 @@ static uint32_t keep_text(const char *s, size_t n)
 
 static void find_build_id(struct module *m, const ElfW(Phdr) * ph, uintptr_t load)
 {
-    /* NOLINT(performance-no-int-to-ptr) */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr) */
     const unsigned char *p = (const unsigned char *)(load + ph->p_vaddr);
     size_t left = ph->p_memsz;
     while (left >= sizeof(ElfW(Nhdr))) {

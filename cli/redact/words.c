@@ -55,7 +55,7 @@ static void add(struct mt_red_words *w, const char *word, enum mt_redact_list li
 enum mt_rc mt_redact_words_load(struct mt_red_words *w, struct mt_err *err)
 {
     static const char file[] = "redaction.json";
-    const cJSON *names[MT_RED_LISTS], *name;
+    const cJSON *names[MT_RED_LISTS] = {NULL}, *name;
     cJSON *root;
     size_t n = 1;
     enum mt_rc rc = mt_rule_json(file, &root, err);
@@ -75,7 +75,7 @@ enum mt_rc mt_redact_words_load(struct mt_red_words *w, struct mt_err *err)
     if (rc == MT_OK && (w->slot = mt_calloc(w->n_slots, sizeof *w->slot)) == NULL)
         rc = mt_fail(err, MT_ENOMEM, "out of memory while reading %s", file);
     for (unsigned i = 0; i < MT_RED_LISTS && rc == MT_OK; i++)
-        cJSON_ArrayForEach(name, names[i]) add(w, name->valuestring, (enum mt_redact_list)i);
+        cJSON_ArrayForEach(name, names[i]) { add(w, name->valuestring, (enum mt_redact_list)i); }
     mt_free(root);
     return rc;
 }

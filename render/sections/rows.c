@@ -26,28 +26,28 @@ void mt_row_more(struct mt_sink *k, uint64_t n)
 
 struct mt_cell_text mt_cell_count(uint64_t n)
 {
-    struct mt_cell_text t;
+    struct mt_cell_text t = {""};
     (void)mt_fmt_count(t.s, n);
     return t;
 }
 
 struct mt_cell_text mt_cell_share(uint64_t part, uint64_t whole)
 {
-    struct mt_cell_text t;
+    struct mt_cell_text t = {""};
     (void)mt_fmt_percent(t.s, part, whole);
     return t;
 }
 
 struct mt_cell_text mt_cell_seconds(uint64_t ns)
 {
-    struct mt_cell_text t;
+    struct mt_cell_text t = {""};
     (void)mt_fmt_seconds(t.s, ns);
     return t;
 }
 
 struct mt_cell_text mt_cell_or(bool is_known, uint64_t bytes, const char *other)
 {
-    struct mt_cell_text t;
+    struct mt_cell_text t = {""};
     if (is_known)
         (void)mt_fmt_bytes(t.s, bytes);
     else

@@ -132,30 +132,29 @@ static size_t hang_of(const char *form, size_t *n)
 static void put_line(struct text *x, const char *form, size_t n, const char *const *cell,
                      unsigned n_cells)
 {
-    const char *style = n != 0 ? style_of(form[0]) : NULL, *bar, *s;
+    const char *style = n != 0 ? style_of(form[0]) : NULL, *end = form + n, *bar, *s;
     struct mt_out lead, body;
     form += style != NULL;
-    n -= style != NULL;
-    bar = memchr(form, '|', n);
+    bar = memchr(form, '|', (size_t)(end - form));
     s = bar != NULL ? bar + 1 : form; /* a lead alone says nothing */
-    if (!mt_form_says(s, (size_t)(form + n - s), cell, n_cells))
+    if (!mt_form_says(s, (size_t)(end - s), cell, n_cells))
         return;
     put_style(x, style);
     if (bar != NULL) {
         size_t n_lead = (size_t)(bar - form), hang = hang_of(form, &n_lead);
         s = expand(&lead, x, form, n_lead, cell, n_cells);
         put_wrapped(x, s, hang != 0 ? hang : mt_utf8_columns(s, strlen(s)),
-                    expand(&body, x, bar + 1, (size_t)(form + n - bar - 1), cell, n_cells));
+                    expand(&body, x, bar + 1, (size_t)(end - bar - 1), cell, n_cells));
         mt_out_done(&lead);
-    } else if (n != 0 && form[0] == '~') {
+    } else if (form < end && form[0] == '~') {
         const char *from = form + 1;
         size_t leave = 0;
         for (; *from >= '0' && *from <= '9'; from++)
             leave = leave * 10 + (size_t)(*from - '0');
-        s = expand(&body, x, from, (size_t)(form + n - from), cell, n_cells);
+        s = expand(&body, x, from, (size_t)(end - from), cell, n_cells);
         put_clipped(x, s, x->width - leave);
     } else {
-        mt_puts(x->sink.o, expand(&body, x, form, n, cell, n_cells));
+        mt_puts(x->sink.o, expand(&body, x, form, (size_t)(end - form), cell, n_cells));
     }
     mt_out_done(&body);
     put_style(x, style != NULL ? "0" : NULL);

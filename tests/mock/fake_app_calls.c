@@ -411,7 +411,7 @@ int c_host(void **p, uint64_t size, unsigned flags, bool by_alloc_host)
                      .size = size,
                      .flags = by_alloc_host ? 0 : flags};
     OUT(addr, P(&v), size, flags);
-    /* NOLINT(performance-no-int-to-ptr): a driver deals in addresses */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): a driver deals in addresses */
     *p = (void *)(uintptr_t)got;
     return t.result;
 }

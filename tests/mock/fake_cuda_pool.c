@@ -289,7 +289,7 @@ int fake_cuDeviceGetDefaultMemPool(void **pool_out, int dev)
     if (!fake_ordinal_ok(dev))
         return FAKE_INVALID_DEVICE;
     pthread_mutex_lock(&pool_lock);
-    /* NOLINT(performance-no-int-to-ptr) */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr) */
     *pool_out = (void *)(uintptr_t)default_pool((unsigned)dev)->handle;
     pthread_mutex_unlock(&pool_lock);
     return FAKE_OK;
@@ -404,7 +404,7 @@ int fake_cuGraphAddMemFreeNode(void **phGraphNode, void *hGraph, void *const *de
         return FAKE_INVALID_VALUE;
     for (unsigned i = 0; i < g->n; i++)
         if (g->addr[i] == dptr) {
-            /* NOLINT(performance-no-int-to-ptr) */
+            /* NOLINTNEXTLINE(performance-no-int-to-ptr) */
             *phGraphNode = (void *)(uintptr_t)fake_handle_new();
             return FAKE_OK;
         }
