@@ -125,7 +125,9 @@ enum mt_lead mt_diagnosis_lead(const struct mt_diagnosis *d);
 const struct mt_rank *mt_diagnosis_rank(const struct mt_diagnosis *d);
 /* The one sentence of whoever leads; "" when there is no input. */
 const char *mt_diagnosis_sentence(const struct mt_diagnosis *d);
-/* The device that the speaking rank's verdict is about; NULL where there is none. */
+/* The device that the rank's verdict is about; NULL when there is none, or no rank. */
+const struct mt_device_analysis *mt_rank_device(const struct mt_rank *k);
+/* The same of the rank that speaks. */
 const struct mt_device_analysis *mt_diagnosis_device(const struct mt_diagnosis *d);
 /* Why, of whoever leads. Of a snapshot it is the return value, and *told is not known; a log or the
  * driver say it in *told, which lives as long as d, and NULL is returned. */

@@ -79,12 +79,16 @@ const char *mt_diagnosis_sentence(const struct mt_diagnosis *d)
                                     : "";
 }
 
-const struct mt_device_analysis *mt_diagnosis_device(const struct mt_diagnosis *d)
+const struct mt_device_analysis *mt_rank_device(const struct mt_rank *k)
 {
-    const struct mt_rank *k = mt_diagnosis_rank(d);
     if (k == NULL || k->analysis->verdict.device >= k->analysis->devices.n)
         return NULL;
     return &k->analysis->devices.p[k->analysis->verdict.device];
+}
+
+const struct mt_device_analysis *mt_diagnosis_device(const struct mt_diagnosis *d)
+{
+    return mt_rank_device(mt_diagnosis_rank(d));
 }
 
 const struct mt_cause *mt_diagnosis_cause(const struct mt_diagnosis *d, struct mt_cause_told *told)

@@ -36,8 +36,7 @@ void mt_section_ranks(struct mt_sink *k, const struct mt_report *r)
     for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
         for (uint32_t j = 0; j < r->diagnosis->ranks.p[i].analysis->devices.n; j++) {
             const struct mt_device_analysis *d = &r->diagnosis->ranks.p[i].analysis->devices.p[j];
-            bool own =
-                i == r->diagnosis->primary && d == mt_verdict_device(&r->diagnosis->ranks.p[i]);
+            bool own = i == r->diagnosis->primary && d == mt_rank_device(&r->diagnosis->ranks.p[i]);
             bool oom = d->ooms.n != 0;
             MT_ROW(k, form, "| {0} | {1}{7:=} | {2} | {8} |\n",
                    mt_row_place(r, &r->diagnosis->ranks.p[i], d, place, sizeof place),

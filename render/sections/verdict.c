@@ -19,7 +19,7 @@ void mt_section_headline(struct mt_sink *k, const struct mt_report *r)
 {
     const struct mt_diagnosis *g = r->diagnosis;
     const struct mt_rank *rank = mt_diagnosis_rank(g);
-    const struct mt_device_analysis *d = mt_verdict_device(rank);
+    const struct mt_device_analysis *d = mt_rank_device(rank);
     const struct mt_verdict *v = rank != NULL ? &rank->analysis->verdict : NULL;
     const char *second = mt_report_second(r), *cause = mt_report_cause_sentence(r);
     bool log = mt_diagnosis_lead(g) == MT_LEAD_LOG, driver = mt_diagnosis_lead(g) == MT_LEAD_DRIVER;
@@ -160,7 +160,7 @@ void mt_section_numbers(struct mt_sink *k, const struct mt_report *r)
 {
     enum { MAX_FACTS = 16 };
     const struct mt_rank *rank = mt_diagnosis_rank(r->diagnosis);
-    const struct mt_device_analysis *d = mt_verdict_device(rank);
+    const struct mt_device_analysis *d = mt_rank_device(rank);
     const struct mt_timeline *t;
     struct mt_fact f[MAX_FACTS];
     uint64_t top;

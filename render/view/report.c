@@ -17,13 +17,6 @@ bool mt_report_damaged(const struct mt_report *r)
     return false;
 }
 
-const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k)
-{
-    return k != NULL && k->analysis->devices.n != 0
-               ? &k->analysis->devices.p[k->analysis->verdict.device]
-               : NULL;
-}
-
 const char *mt_verdict_words(enum mt_verdict_kind k)
 {
     switch (k) {

@@ -11,9 +11,6 @@
 
 #include <stddef.h>
 
-/* The device that the verdict is about; NULL when there is none, or no rank. */
-const struct mt_device_analysis *mt_verdict_device(const struct mt_rank *k);
-
 /* The heading of the first settings of the advice: nothing has to be changed where nothing failed.
  */
 const char *mt_report_first(const struct mt_report *r);
