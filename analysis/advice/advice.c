@@ -2,7 +2,6 @@
  * data in the rules; here is only how that data is read. */
 #include "analysis/advice/advice.h"
 
-#include "analysis/facts/cause.h"
 #include "analysis/metrics/metrics.h"
 #include "analysis/setup/settings.h"
 #include "analysis/base/frames.h"
@@ -48,15 +47,22 @@ static const uint8_t model_of[MT_PH_COUNT] = {
 #undef MT_PHASE
 };
 
+static bool is(const struct mt_advice_query *q, enum mt_metric which)
+{
+    const char *name = mt_metric_name(which);
+    return q->metrics != NULL && mt_metric_get(q->metrics, name, strlen(name)).v > 0;
+}
+
 enum mt_fix_class mt_advice_class(const struct mt_advice_query *q)
 {
     uint8_t coarse = class_of[q->phase], sub = class_of[q->sub];
 
-    if (q->host_memory)
+    if (mt_cause_main(q->cause) == MT_CAUSE_HOST)
         return MT_FIX_HOST_MEMORY;
-    if (q->sub == MT_PH_BACKWARD && q->gradients_dominate)
+    if (q->sub == MT_PH_BACKWARD && is(q, MT_METRIC_gradients_dominate))
         sub = IS(BACKWARD);
-    if (coarse == 0 && q->inference_only && (sub == IS(FORWARD_BACKWARD) || sub == IS(LOSS)))
+    if (coarse == 0 && is(q, MT_METRIC_inference_only) &&
+        (sub == IS(FORWARD_BACKWARD) || sub == IS(LOSS)))
         sub = IS(LOGP);
     /* Inside training the sub-phase decides. Forward-only passes have one set of remedies, whatever
      * happens inside, but loading the model for one is a switch and a collective is a collective.
@@ -263,7 +269,7 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
         return;
     if ((r->phases & 1u << MT_FIX_LEAK) !=
         0) /* to look for elsewhere, to change first only where it is the cause */
-        may_be_top = may_be_top && p->q->leak;
+        may_be_top = may_be_top && p->q->cause == MT_CAUSE_LEAK;
     lines = lines_for(p, card, judges_itself(p, card) ? p->classes : 1u << class);
     first = first_line(card, lines);
     if (card->n_set > 0 && (first == NULL || line_was_given(p, first)))
@@ -356,11 +362,11 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     p.column = mt_fix_column(q->rules, q->fw->main);
     p.is_plain = p.column == mt_framework_plain(p.fw);
     p.role = model_of[q->phase];
-    if (q->leak)
+    if (q->cause == MT_CAUSE_LEAK)
         offer_row(&p, MT_FIX_LEAK);
-    if (q->fragmentation)
+    if (is(q, MT_METRIC_fragmented))
         offer_row(&p, MT_FIX_FRAGMENTATION);
-    if (q->others_hold)
+    if (q->cause == MT_CAUSE_FOREIGN)
         offer_row(&p, MT_FIX_FOREIGN);
     if (class == MT_FIX_CLASS_COUNT) {
         /* Nothing is known of the phase: all that helps is a trace that says more. */
@@ -426,24 +432,20 @@ bool mt_advice_add(const struct mt_advice_query *q, struct mt_advice_list *list)
     return mt_advice_move(list, &chosen) && n != UINT32_MAX;
 }
 
-/* What the bytes at the moment that matters were born in. */
-static void weigh(const struct mt_device_analysis *d, struct mt_advice_query *q)
+/* Of a snapshot without bytes by role, or of host memory: what it says all the same. */
+static enum mt_rc forget_roles(struct mt_metrics **made, const struct mt_advice_query *q)
 {
-    uint64_t forward = 0, backward = 0, made = 0;
-    bool trains = false;
-    for (uint32_t i = 0; i < d->phases.n; i++) {
-        const struct mt_phase_row *r = &d->phases.p[i];
-        if (r->sub == MT_PH_BACKWARD || r->sub == MT_PH_GRAD_REDUCE)
-            backward += r->at_focus;
-        else if (r->sub == MT_PH_FORWARD || r->sub == MT_PH_LOSS || r->sub == MT_PH_LOGITS ||
-                 r->sub == MT_PH_RECOMPUTE)
-            forward += r->at_focus, made += r->alloc_bytes;
-        trains = trains || mt_phase_is(r->phase, MT_TRAINS) || mt_phase_is(r->sub, MT_TRAINS);
-    }
-    q->gradients_dominate = backward > forward;
-    /* A job that fails in its first forward has trained nothing yet. Only activations that went
-     * without a backward tell. */
-    q->inference_only = !trains && ((!d->focus_is_oom && !d->end_state_only) || made / 4 > forward);
+    static const enum mt_metric kept[] = {MT_METRIC_fragmented, MT_METRIC_gradients_dominate,
+                                          MT_METRIC_inference_only};
+    struct mt_advice_query old = {.metrics = *made};
+    enum mt_rc rc = mt_metrics_told(made, mt_fix_rules_metrics(q->rules), q->conf, q->trace, false);
+    for (size_t i = 0; rc == MT_OK && i < sizeof kept / sizeof *kept; i++)
+        if (is(&old, kept[i]))
+            mt_metrics_set(*made, kept[i], 1, MT_CONF_MARKED);
+    if (rc == MT_OK)
+        mt_metrics_place(*made, q->phase, q->sub);
+    mt_metrics_free(old.metrics);
+    return rc;
 }
 
 enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
@@ -474,19 +476,11 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
         q.phase = MT_PH_ROLLOUT_KV_ALLOC;
     else if (q.phase == MT_PH_ROLLOUT_KV_ALLOC && d->ooms.n == 0)
         q.phase = MT_PH_ROLLOUT_GENERATE;
-    q.fragmentation = a->verdict.kind == MT_V_OOM_FRAGMENTATION;
-    q.leak = d->cause != NULL && d->cause->kind == MT_CAUSE_LEAK;
-    q.others_hold = d->cause != NULL && d->cause->kind == MT_CAUSE_FOREIGN;
-    q.host_memory = d->kind == MT_DEV_HOST;
-    weigh(d, &q);
-    if (mt_metrics_make(&metrics, a, d, mt_fix_rules_metrics(rules), conf) != MT_OK)
+    q.cause = d->kind == MT_DEV_HOST ? MT_CAUSE_HOST : d->cause != NULL ? d->cause->kind : q.cause;
+    if (mt_metrics_make(&metrics, a, d, mt_fix_rules_metrics(rules), conf) != MT_OK ||
+        ((!mt_metrics_have_roles(metrics) || q.cause == MT_CAUSE_HOST) &&
+         forget_roles(&metrics, &q) != MT_OK))
         goto out;
-    if (!mt_metrics_have_roles(metrics) || q.host_memory) {
-        mt_metrics_free(metrics);
-        if (mt_metrics_told(&metrics, mt_fix_rules_metrics(rules), conf, a->trace, false) != MT_OK)
-            goto out;
-        mt_metrics_place(metrics, q.phase, q.sub);
-    }
     q.metrics = metrics;
     if (mt_advice_add(&q, &a->advice) &&
         (!mt_metrics_have_roles(metrics) || mt_advice_combine(a, metrics)))

@@ -2,7 +2,7 @@
 #ifndef MT_ADVICE_H
 #define MT_ADVICE_H
 
-#include "analysis/facts/analysis.h"
+#include "analysis/facts/cause.h"
 #include "analysis/base/expr.h"
 #include "analysis/advice/rules.h"
 
@@ -12,13 +12,10 @@ struct mt_advice_query {
     const struct mt_trace *trace; /* its settings and frames; NULL = unknown */
     const struct mt_frameworks *fw;
     enum mt_phase phase, sub; /* of the verdict */
-    bool leak;                /* the cause is memory that is kept: its row comes first */
-    bool fragmentation;       /* the verdict says so: its row comes next */
-    bool others_hold;         /* what others hold on the card is in the way: its row comes next */
-    bool gradients_dominate;  /* more bytes born in the backward than in the forward */
-    bool inference_only;      /* nothing in the trace is trained */
-    bool host_memory;         /* the verdict is about pinned host memory */
-    /* of the snapshot, or what a log or a driver trace told (mt_metrics_told()) */
+    /* The row of a leak comes first, then fragmentation's where the metric says so, then that of
+     * what others hold; host memory has remedies of its own. NONE = no row but the phase's. */
+    enum mt_cause_kind cause;
+    /* Of the snapshot, or what a log or a driver trace told (mt_metrics_told()); NULL = unknown. */
     struct mt_metrics *metrics;
     const struct mt_runconf *conf; /* NULL = not known */
 };

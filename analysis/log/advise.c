@@ -171,8 +171,12 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
 {
     const struct mt_framework_rules *r = logs->rules;
     struct mt_frameworks fw;
-    struct mt_advice_query q = {
-        .rules = o->fixes, .fw = &fw, .phase = d->phase, .sub = d->sub, .conf = o->conf};
+    struct mt_advice_query q = {.rules = o->fixes,
+                                .fw = &fw,
+                                .phase = d->phase,
+                                .sub = d->sub,
+                                .cause = d->cause,
+                                .conf = o->conf};
     bool ok;
     if (o->fixes == NULL || d->cause == MT_CAUSE_NONE || d->cause == MT_CAUSE_SETTING ||
         d->request == MT_LOG_EXA)
@@ -198,10 +202,11 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
         MT_OK)
         return false;
     fill(q.metrics, d, logs, f, place);
-    q.others_hold =
-        d->cause == MT_CAUSE_FOREIGN && f->kind == MT_LOG_TORCH_OOM &&
-        (!is_engines(r, f, place) ||
-         d->phase == MT_PH_ROLLOUT_LOAD); /* weights are no matter of the engine's share */
+    if (d->cause == MT_CAUSE_FOREIGN &&
+        (f->kind != MT_LOG_TORCH_OOM ||
+         (is_engines(r, f, place) &&
+          d->phase != MT_PH_ROLLOUT_LOAD))) /* weights are no matter of the engine's share */
+        q.cause = MT_CAUSE_NONE;            /* what the phase has makes room */
     if (f->kind != MT_LOG_VLLM_MEASURE && is_engines(r, f, place)) {
         say(q.metrics, MT_METRIC_engine_failed, 1);
         if (q.phase == MT_PH_UNATTRIBUTED)
@@ -210,15 +215,15 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
     if (f->kind == MT_LOG_SGLANG_KV_FULL)
         q.phase = MT_PH_ROLLOUT_KV_ALLOC; /* what makes the cache larger */
     mt_metrics_place(q.metrics, q.phase, q.sub);
-    q.fragmentation = d->cause == MT_CAUSE_FRAGMENTATION || mt_logdiag_fits_joined(d);
-    q.host_memory = d->cause == MT_CAUSE_HOST || d->cause == MT_CAUSE_KILLED;
+    if (d->cause == MT_CAUSE_FRAGMENTATION || mt_logdiag_fits_joined(d))
+        say(q.metrics, MT_METRIC_fragmented, 1);
     ok = mt_advice_add(&q, list);
     /* a kill by Ray alone: memory is only one of the usual reasons */
     for (uint32_t i = 0; d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0 && i < list->n;
          i++)
         list->p[i].is_top = false;
     /* what the phase has fits nothing that a log can tell: how to learn more */
-    if (ok && !has_top(list) && !q.host_memory) {
+    if (ok && !has_top(list) && mt_cause_main(q.cause) != MT_CAUSE_HOST) {
         q.phase = MT_PH_UNATTRIBUTED;
         q.sub = MT_PH_NONE;
         mt_metrics_place(q.metrics, q.phase, q.sub);

@@ -98,11 +98,34 @@ static bool uses(const struct mt_frameworks *fw, const char *id)
     return f > MT_FW_NONE && (fw->engine == f || fw->frames[f] != 0);
 }
 
+/* What the bytes at the focus were born in. */
+static void birth_metrics(struct mt_metrics *m)
+{
+    const struct mt_device_analysis *d = m->d;
+    uint64_t forward = 0, backward = 0, made = 0;
+    bool trains = false;
+    for (uint32_t i = 0; i < d->phases.n; i++) {
+        const struct mt_phase_row *r = &d->phases.p[i];
+        if (r->sub == MT_PH_BACKWARD || r->sub == MT_PH_GRAD_REDUCE)
+            backward += r->at_focus;
+        else if (r->sub == MT_PH_FORWARD || r->sub == MT_PH_LOSS || r->sub == MT_PH_LOGITS ||
+                 r->sub == MT_PH_RECOMPUTE)
+            forward += r->at_focus, made += r->alloc_bytes;
+        trains = trains || mt_phase_is(r->phase, MT_TRAINS) || mt_phase_is(r->sub, MT_TRAINS);
+    }
+    yes(m, MT_METRIC_gradients_dominate, backward > forward);
+    /* A job that fails in its first forward has trained nothing yet. Only activations that went
+     * without a backward tell. */
+    yes(m, MT_METRIC_inference_only,
+        !trains && ((!d->focus_is_oom && !d->end_state_only) || made / 4 > forward));
+}
+
 static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
 {
     const struct mt_frameworks *fw = m->fw;
     bool trains = false, sleeps = false;
     measured(m, MT_METRIC_unmatched_frees, m->d->n_unmatched_frees);
+    birth_metrics(m);
     for (uint32_t i = 0; i < m->d->phases.n; i++) {
         const struct mt_phase_row *r = &m->d->phases.p[i];
         sleeps = sleeps || r->phase == MT_PH_ROLLOUT_WAKE_SLEEP;

@@ -61,9 +61,8 @@ static void fill(struct mt_advice_query *q, const struct mt_driverdiag *j,
         mt_metrics_set(m, MT_METRIC_others, (double)foreign, MT_CONF_MARKED);
         mt_metrics_set(m, MT_METRIC_contexts, (double)contexts, MT_CONF_MARKED);
     }
-    q->others_hold = cause.kind == MT_CAUSE_FOREIGN && foreign + contexts >= FOREIGN_LEAST;
-    q->leak = cause.kind == MT_CAUSE_LEAK;
-    q->host_memory = o->is_host;
+    q->cause = cause.kind == MT_CAUSE_FOREIGN && foreign + contexts < FOREIGN_LEAST ? MT_CAUSE_NONE
+                                                                                    : cause.kind;
 }
 
 enum mt_rc mt_driverdiag_advise(struct mt_advice_list *list, const struct mt_driverdiag *j,

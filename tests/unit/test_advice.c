@@ -30,12 +30,13 @@ static uint32_t choose(const struct mt_fix_rules *r, const struct mt_trace *t, m
     fw.main = main;
     fw.engine = engine;
     mt_test_part(&fw, (flags & FSDP) != 0, (flags & MCORE) != 0);
-    q.fragmentation = (flags & FRAG) != 0;
-    q.gradients_dominate = (flags & GRADS) != 0;
-    q.inference_only = (flags & INFER) != 0;
-    q.host_memory = (flags & HOST) != 0;
+    q.cause = (flags & HOST) != 0 ? MT_CAUSE_HOST : MT_CAUSE_NONE;
     MT_CHECK_EQ(mt_metrics_told(&q.metrics, mt_fix_rules_metrics(r), NULL, t, false), MT_OK);
     mt_metrics_place(q.metrics, q.phase, q.sub);
+    mt_metrics_set(q.metrics, MT_METRIC_gradients_dominate, (flags & GRADS) != 0, MT_CONF_MARKED);
+    mt_metrics_set(q.metrics, MT_METRIC_inference_only, (flags & INFER) != 0, MT_CONF_MARKED);
+    if ((flags & FRAG) != 0)
+        mt_metrics_set(q.metrics, MT_METRIC_fragmented, 1, MT_CONF_MARKED);
     n = mt_advice_select(&q, out);
     mt_metrics_free(q.metrics);
     for (uint32_t i = 0; n != UINT32_MAX && i < n;

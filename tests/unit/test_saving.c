@@ -574,7 +574,7 @@ static uint32_t without_a_trace(struct bench *b, const struct mt_trace *t, enum 
                                 .conf = b->conf,
                                 .trace = t};
     uint32_t n;
-    q.host_memory = host;
+    q.cause = host ? MT_CAUSE_HOST : MT_CAUSE_NONE;
     MT_CHECK_EQ(mt_metrics_told(&q.metrics, mt_fix_rules_metrics(b->rules), b->conf, t, false),
                 MT_OK);
     mt_metrics_place(q.metrics, q.phase, q.sub);
