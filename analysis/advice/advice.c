@@ -164,18 +164,6 @@ static bool line_was_given(const struct pick *p, const char *text)
     return false;
 }
 
-/* Of a card that lists several ways, each with evidence of its own, one that the run goes already.
- */
-static bool is_on(const struct mt_runconf *conf, const struct mt_fix_line *l)
-{
-    bool is_alone =
-        (l->when.e != NULL || l->saving != NULL) && l->propose.e == NULL && l->layout == NULL;
-    const char *value =
-        conf != NULL && is_alone && l->key[0] != 0 ? mt_runconf_get(conf, l->key) : NULL;
-    return value != NULL &&
-           (l->value[0] == 0 ? mt_runconf_is_true(value) : same_word(value, l->value));
-}
-
 /* The lines of a card in the words of this framework: its own where there are some, PyTorch's and
  * the engine's only for jobs without a framework of their own, since a framework hides those calls.
  */
@@ -187,8 +175,7 @@ static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, 
 
     for (uint32_t i = 0; i < card->n_set; i++) {
         const struct mt_fix_line *l = &card->set[i];
-        if ((l->phases != 0 && (l->phases & classes) == 0) || is_on(p->q->conf, l) ||
-            !mt_advice_line_holds(p->q, l))
+        if ((l->phases != 0 && (l->phases & classes) == 0) || !mt_advice_line_holds(p->q, l))
             continue;
         /* Where the phase does not tell the role, lines for the actor are the better guess than
          * lines for a critic. */
@@ -258,11 +245,30 @@ static bool typed_before(const struct pick *p)
     return false;
 }
 
+/* Keeps what is worth to be said of a card that is nothing to type: of those that stand first for
+ * the phase, and what the trace contradicts. */
+static void settle(struct pick *p, struct mt_advice *a, enum mt_settled_why why)
+{
+    struct mt_settled *slot;
+    if (why == MT_SETTLED_NOT || p->q->settled == NULL || (!a->in_row && why != MT_SETTLED_FINDING))
+        return;
+    for (uint32_t i = 0; i < p->q->settled->n; i++)
+        if (p->q->settled->p[i].rule == a->rule)
+            return;
+    slot = MT_VEC_PUSH(p->q->settled);
+    p->nomem = p->nomem || slot == NULL;
+    if (slot == NULL)
+        return;
+    *slot = (struct mt_settled){a->rule, a->card, why, a->current};
+    a->current = NULL; /* the slot owns it */
+}
+
 static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card,
                   enum mt_fix_class class, bool may_be_top)
 {
     const char *first;
     uint64_t lines;
+    enum mt_settled_why why;
     int weighed;
 
     if (was_given(p, r->id) || !applies(p, r))
@@ -276,8 +282,10 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
         return;
     p->out[p->n] =
         (struct mt_advice){.rule = r, .card = card, .lines = lines, .in_row = may_be_top};
-    weighed = mt_advice_weigh(p->q, &p->out[p->n]);
+    weighed = mt_advice_weigh(p->q, &p->out[p->n], &why);
     p->nomem = p->nomem || weighed < 0;
+    if (weighed == 0)
+        settle(p, &p->out[p->n], why);
     if (weighed <= 0 || typed_before(p)) {
         mt_advice_done(&p->out[p->n]);
         return;
@@ -417,6 +425,14 @@ bool mt_advice_move(struct mt_advice_list *list, struct mt_advice_list *more)
             more->p[i].current = more->p[i].proposed_key = NULL; /* the slot owns them */
         }
     }
+    for (uint32_t i = 0; ok && i < more->settled.n; i++) {
+        struct mt_settled *slot = MT_VEC_PUSH(&list->settled);
+        ok = slot != NULL;
+        if (ok) {
+            *slot = more->settled.p[i];
+            more->settled.p[i].current = NULL;
+        }
+    }
     mt_advice_list_done(more);
     return ok;
 }
@@ -425,9 +441,11 @@ bool mt_advice_add(const struct mt_advice_query *q, struct mt_advice_list *list)
 {
     uint32_t n = mt_fix_rules_count(q->rules) + 1;
     struct mt_advice_list chosen = {.p = mt_calloc(n, sizeof *chosen.p), .cap = n};
+    struct mt_advice_query own = *q;
     if (chosen.p == NULL)
         return false;
-    n = mt_advice_select(q, chosen.p);
+    own.settled = &chosen.settled;
+    n = mt_advice_select(&own, chosen.p);
     chosen.n = n != UINT32_MAX ? n : 0;
     return mt_advice_move(list, &chosen) && n != UINT32_MAX;
 }

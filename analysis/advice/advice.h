@@ -17,7 +17,8 @@ struct mt_advice_query {
     enum mt_cause_kind cause;
     /* Of the snapshot, or what a log or a driver trace told (mt_metrics_told()); NULL = unknown. */
     struct mt_metrics *metrics;
-    const struct mt_runconf *conf; /* NULL = not known */
+    const struct mt_runconf *conf;   /* NULL = not known */
+    struct mt_settled_list *settled; /* where that goes; NULL = nowhere */
 };
 
 /* The class whose remedies fit; MT_FIX_CLASS_COUNT when the phase says nothing. */
@@ -36,18 +37,22 @@ bool mt_advice_move(struct mt_advice_list *list, struct mt_advice_list *more);
 enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
                      const struct mt_runconf *conf, struct mt_err *err);
 
-/* ---- advice/saving.c ---- */
+/* ---- advice/proposal.c ---- */
 
 /* Whether a line of a card is shown as far as its condition goes. */
 bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l);
+/* Takes lines that are set already off a->card's and computes current, proposed and saving. 1 = it
+ * is worth offering, 0 = it is not, *why saying what is worth to be said of that, -1 = out of
+ * memory. */
+int mt_advice_weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_settled_why *why);
 /* advice/allocation.c: AReaL's allocation string with one degree moved, into buf: "fsdp:d4" with d
  * halved and c doubled is "fsdp:d2c2". false = it cannot be computed: the string is not known, not
  * of that form, or the degree cannot be halved. *key is what to type it under. */
 bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout *layout, char *buf,
                       size_t cap, const char **key);
-/* Computes current, proposed and saving of a->card. 1 = it is worth offering, 0 = it is not, -1 =
- * out of memory. */
-int mt_advice_weigh(const struct mt_advice_query *q, struct mt_advice *a);
+
+/* ---- advice/order.c, saving.c ---- */
+
 /* Puts list[first..n) in order of saving: what has none keeps its place. */
 void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n);
 /* Marks the three to change first. */

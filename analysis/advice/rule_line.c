@@ -60,6 +60,7 @@ static const struct mt_rule_spec fields[] = {
     {"moved", mt_get_object, .at = 0, .more = moved_fields},
     {"layout", get_layout, .at = AT(layout)},
     {"caution", mt_get_object, .at = 0, .more = caution_fields},
+    {"goes_with", mt_get_flag, .at = AT(goes_with)},
     {.name = NULL}};
 
 static enum mt_rc add_text(const struct mt_rule_reader *r, struct mt_fix_line *l)

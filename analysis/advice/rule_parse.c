@@ -31,6 +31,9 @@ static const struct mt_fix_pair no_pair = {"", ""};
 static const struct mt_rule_rows set_rows = {set_fields, sizeof no_pair, &no_pair, NULL};
 static const struct mt_rule_rows doubt_rows = {doubt_fields, sizeof no_pair, &no_pair, NULL};
 
+static const char *const ways[] = {"", "down", "up", NULL}; /* enum mt_fix_way */
+const char *mt_fix_way_name(enum mt_fix_way w) { return ways[w]; }
+
 /* What a card has; a variant inherits from its rule what it leaves out. m: where the card is. */
 #define CARD(S, m, need)                                                                           \
     {"title", mt_get_text, offsetof(S, m title), .is_needed = need},                               \
@@ -41,6 +44,9 @@ static const struct mt_rule_rows doubt_rows = {doubt_fields, sizeof no_pair, &no
         {"when", mt_fix_get_expr, .at = offsetof(S, m when)},                                      \
         {"unless", mt_fix_get_expr, .at = offsetof(S, m unless)},                                  \
         {"current", get_setting, .at = offsetof(S, m current)},                                    \
+        {"moves", mt_get_word, .at = offsetof(S, m moves), .more = ways},                          \
+        {"made", mt_fix_get_expr, .at = offsetof(S, m made)},                                      \
+        {"finding", mt_get_text, .at = offsetof(S, m finding)},                                    \
     {                                                                                              \
         "saving", mt_fix_get_saving, .at = offsetof(S, m saving)                                   \
     }
@@ -101,6 +107,8 @@ static enum mt_rc check_card(const struct mt_rule_reader *r, const char *field, 
 {
     const struct mt_fix_card *card = row;
     (void)field;
+    if (card->moves != MT_FIX_EITHER && card->current[0] == 0)
+        return mt_rule_bad(r, "current", "is missing: what is it that \"moves\"?");
     return card->n_set <= MT_FIX_MAX_LINES
                ? MT_OK
                : mt_rule_bad(r, "set", "has %u lines; at most %d fit on a card",
@@ -133,7 +141,7 @@ enum mt_rc mt_fix_parse_rule(const struct mt_rule_reader *r, const cJSON *obj,
     char words[600];
     enum mt_rc rc;
     memset(out, 0, sizeof *out);
-    out->card.name = out->card.current = "";
+    out->card.name = out->card.current = out->card.finding = "";
     out->checked = out->not_offered = out->instead = out->group = out->no_saving = "";
     out->file = r->file;
     rc = mt_rule_fields(r, obj, fields, out);

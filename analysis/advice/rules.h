@@ -116,8 +116,15 @@ struct mt_fix_line {
     const struct mt_fix_pair *key_frames;
     uint32_t n_key_frames;
     const struct mt_fix_saving *saving; /* of this line alone; NULL = the card's */
+    /* makes another line of the card take effect: alone it is no reason for the card */
+    bool goes_with;
 };
 #define MT_FIX_MAX_LINES 64
+
+/* Which way a card moves the number that it changes. A number that does not go that way from the
+ * one that is set is never typed. */
+enum mt_fix_way { MT_FIX_EITHER, MT_FIX_DOWN, MT_FIX_UP };
+const char *mt_fix_way_name(enum mt_fix_way w); /* "down", "up"; "" for either */
 
 /* What a reader sees of a rule. A rule has a card of its own and may have variants of it ("up",
  * "down") for some phases. */
@@ -131,7 +138,12 @@ struct mt_fix_card {
     struct mt_fix_expr when; /* offered only when it holds */
     /* on already, or forbidden by another setting: not offered when it holds */
     struct mt_fix_expr unless;
-    const char *current;                /* name of settings.json that it changes; "" */
+    const char *current;     /* name of settings.json that it changes; "" */
+    enum mt_fix_way moves;   /* the number of `current` */
+    struct mt_fix_expr made; /* holds where that setting made the request that failed */
+    /* said where it is on already and the trace shows what it should prevent; "" = in general words
+     */
+    const char *finding;
     const struct mt_fix_saving *saving; /* NULL = none can be computed */
 };
 

@@ -1,155 +1,17 @@
-/* advice/saving.c -- what a rule would change: the value that is set, the value to set, and the
- * bytes that this takes off the moment that matters. */
-#include "analysis/advice/advice.h"
+/* advice/saving.c -- the bytes that a card takes off the moment that matters, alone and together
+ * with others. */
+#include "analysis/advice/weigh.h"
 
-#include "analysis/metrics/phase.h"
-#include "analysis/metrics/rows.h"
-#include "analysis/setup/settings.h"
 #include "analysis/base/words.h"
-#include "analysis/base/frames.h"
-#include "analysis/setup/keys.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define N_TOP 3
 /* A saving of less than a thousandth of the live bytes is not worth changing a setting. Chosen by
  * hand; a hundredth drops advice from 2 of 387 reports, a ten-thousandth adds none. */
 #define WORTH 1000
 
 _Static_assert(MT_ROLE_COUNT < 27, "bits of roles and of other sources would meet");
-
-static bool holds(struct mt_value v) { return v.known && v.v != 0; }
-
-/* The bytes by role are at hand: savings are computed. */
-static bool computes(const struct mt_advice_query *q) { return mt_metrics_have_roles(q->metrics); }
-
-static struct mt_value ask(const struct mt_advice_query *q, const struct mt_fix_expr *e)
-{
-    return e->e != NULL ? mt_expr_eval(e->e, mt_metric_get, q->metrics)
-                        : (struct mt_value){0, false, MT_CONF_NONE};
-}
-
-/* A condition: mt_metrics_have_roles() says when one that is not known counts as held. */
-static bool may_hold(const struct mt_advice_query *q, const struct mt_fix_expr *e)
-{
-    struct mt_value v = ask(q, e);
-    return e->e == NULL || (v.known ? v.v != 0 : !computes(q));
-}
-
-bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l)
-{
-    return may_hold(q, &l->when);
-}
-
-/* ---- current and proposed ---- */
-
-static char *text_of(const char *s) { return mt_strndup(s, strlen(s)); }
-
-/* "key=16384 (run.yaml:7)", "16384 (default)". 0 = out of memory. */
-static int describe_current(const struct mt_advice_query *q, struct mt_advice *a)
-{
-    struct mt_runconf_hit hit;
-    char where[160], text[1024];
-    if (a->card->current[0] == 0 || q->conf == NULL ||
-        !mt_runconf_find(q->conf, a->card->current, &hit))
-        return 1;
-    if (hit.is_default)
-        (void)snprintf(text, sizeof text, "%.400s: %.200s (default)",
-                       hit.key != NULL ? hit.key->key : a->card->current,
-                       hit.value != NULL ? hit.value : "");
-    else if (hit.entry != NULL && hit.value != NULL) {
-        /* of "fsdp:d4" a part is looked up; shown is what stands there */
-        const char *shown = hit.key != NULL && hit.key->part != NULL && hit.entry->value != NULL
-                                ? hit.entry->value
-                                : hit.value;
-        (void)snprintf(text, sizeof text, "%.400s%s%.400s (%s)", hit.entry->key,
-                       shown[0] != 0 ? ": " : "", shown,
-                       mt_runconf_where(where, sizeof where, hit.entry));
-    } else
-        return 1;
-    a->current = text_of(text);
-    return a->current != NULL;
-}
-
-/* 8192, 0.45: as people write it, in any locale. */
-static void number_text(char *buf, size_t cap, double v)
-{
-    double whole, rest;
-    if (v < 0 || v > 1e15)
-        v = 0;
-    whole = (double)(uint64_t)(v + 0.0005);
-    rest = v - whole;
-    if (rest < 0.0005)
-        (void)snprintf(buf, cap, "%llu", (unsigned long long)whole);
-    else {
-        unsigned hundredths = (unsigned)(rest * 100 + 0.5);
-        if (hundredths % 10 == 0)
-            (void)snprintf(buf, cap, "%llu.%u", (unsigned long long)whole, hundredths / 10);
-        else
-            (void)snprintf(buf, cap, "%llu.%02u", (unsigned long long)whole, hundredths);
-    }
-}
-
-/* The line, its key and its value in one piece of memory. */
-static int write_line(struct mt_advice *a, uint32_t i, const char *key, const char *value)
-{
-    const struct mt_fix_line *l = &a->card->set[i];
-    const char *sep = l->syntax == MT_FIX_YAML ? ": " : l->syntax == MT_FIX_FLAG ? " " : "=";
-    size_t nk = strlen(key) + 1, nv = strlen(value) + 1;
-    char *p = mt_malloc(2 * (nk + nv) + 2);
-    if (p == NULL)
-        return 0;
-    a->proposed_key = memcpy(p, key, nk);
-    a->proposed_value = memcpy(p + nk, value, nv);
-    a->proposed = p + nk + nv;
-    (void)snprintf(a->proposed, nk + nv + 2, "%s%s%s", key, nv > 1 && nk > 1 ? sep : "", value);
-    a->proposed_line = i;
-    return 1;
-}
-
-static bool has_moved(const struct mt_advice_query *q, const struct mt_fix_line *l)
-{
-    for (uint32_t i = 0; i < l->n_key_frames; i++) {
-        if (mt_trace_has_frame(q->trace, l->key_frames[i].a, l->key_frames[i].b))
-            return true;
-    }
-    return false;
-}
-
-/* The first shown line with something to compute. */
-static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct mt_value *proposed)
-{
-    for (uint32_t i = 0; i < a->card->n_set; i++) {
-        const struct mt_fix_line *l = &a->card->set[i];
-        bool moved = (a->lines >> i & 1) != 0 && has_moved(q, l);
-        struct mt_value v = {0, false, MT_CONF_NONE};
-        char number[40], layout[MT_FIX_LAYOUT];
-        const char *key;
-        if ((a->lines >> i & 1) != 0 && l->layout != NULL &&
-            mt_advice_layout(q->conf, l->layout, layout, sizeof layout, &key))
-            return write_line(a, i, key, layout);
-        if ((a->lines >> i & 1) == 0 || (l->propose.e == NULL && !moved))
-            continue;
-        if (l->propose.e != NULL) {
-            v = ask(q, &l->propose);
-            v.known = v.known && v.v >= 0;
-        }
-        if (!v.known && !moved)
-            continue;
-        number_text(number, sizeof number, v.v);
-        *proposed = v;
-        return write_line(a, i, moved ? l->key_since : l->key, v.known ? number : l->value);
-    }
-    return 1;
-}
-
-static void be_cautious(const struct mt_advice_query *q, struct mt_advice *a)
-{
-    for (uint32_t i = 0; i < a->card->n_set; i++)
-        if ((a->lines >> i & 1) != 0 && holds(ask(q, &a->card->set[i].caution_when)))
-            a->cautions |= 1ull << i;
-}
 
 /* ---- saving ---- */
 
@@ -265,7 +127,8 @@ static double at_peak(struct mt_metrics *m, uint32_t from, double bytes)
 static struct mt_saving compute(const struct mt_advice_query *q, const struct mt_fix_saving *s)
 {
     static const double spread[] = {0.1, 0.3, 0.6}; /* by confidence */
-    struct mt_value v = ask(q, &s->bytes), low = ask(q, &s->low), high = ask(q, &s->high);
+    struct mt_value v = mt_weigh_ask(q, &s->bytes), low = mt_weigh_ask(q, &s->low),
+                    high = mt_weigh_ask(q, &s->high);
     struct mt_saving out = {.known = v.known, .conf = s->conf};
     double most = there(q->metrics, s->from);
     if (!v.known)
@@ -302,116 +165,6 @@ static void find_saving(const struct mt_advice_query *q, struct mt_advice *a)
         if (one.known && one.bytes > 0 && (!a->saving.known || one.bytes > a->saving.bytes)) {
             a->saving = one;
             a->saving_of = s;
-        }
-    }
-}
-
-static int weigh(const struct mt_advice_query *q, struct mt_advice *a)
-{
-    struct mt_value none = {0, false, MT_CONF_NONE}, current = none, proposed = none, off;
-    char name[80];
-    int n;
-
-    if (!describe_current(q, a))
-        return -1;
-    if (a->card->current[0] != 0) {
-        n = snprintf(name, sizeof name, "setting.%s", a->card->current);
-        if (n > 0 && (size_t)n < sizeof name)
-            current = mt_metric_of_run(q->conf, name, (size_t)n);
-    }
-    mt_metrics_rule(q->metrics, current, none);
-    if (!propose(q, a, &proposed))
-        return -1;
-    if (computes(q))
-        mt_metrics_rule(q->metrics, current, proposed);
-    off = ask(q, &a->card->unless);
-    /* A default is no evidence against what the trace shows. */
-    if (holds(off) && off.conf > MT_CONF_CARRIED)
-        return 0;
-    if (!may_hold(q, &a->card->when))
-        return 0;
-    if (current.known && proposed.known && current.conf > MT_CONF_CARRIED &&
-        current.v >= proposed.v && current.v <= proposed.v)
-        return 0;
-    be_cautious(q, a);
-    if (!computes(q))
-        return 1;
-    find_saving(q, a);
-    return !a->saving.known ||
-           a->saving.bytes > bytes_of(mt_metric_get(q->metrics, "live", 4).v) / WORTH;
-}
-
-int mt_advice_weigh(const struct mt_advice_query *q, struct mt_advice *a)
-{
-    struct mt_value none = {0, false, MT_CONF_NONE};
-    int worth = weigh(q, a);
-    mt_metrics_rule(q->metrics, none, none);
-    return worth;
-}
-
-/* ---- order ---- */
-
-static bool has_saving(const struct mt_advice *a)
-{
-    return a->saving.known && a->rule->kind == MT_FIX_SETTING;
-}
-
-void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n)
-{
-    for (uint32_t i = first; i < n; i++) {
-        uint64_t most = 0;
-        uint32_t pick = i;
-        struct mt_advice best;
-        if (!has_saving(&list[i]))
-            continue;
-        for (uint32_t k = i; k < n; k++) {
-            if (has_saving(&list[k]) && list[k].saving.bytes > most)
-                most = list[k].saving.bytes;
-        }
-        /* Of those within a tenth of the largest the one that stands first. */
-        while (pick < n && (!has_saving(&list[pick]) || list[pick].saving.bytes < most - most / 10))
-            pick++;
-        if (pick >= n)
-            continue;
-        /* Moves through the places of those with a saving only. */
-        best = list[pick];
-        for (uint32_t k = pick; k > i;) {
-            uint32_t to = k--;
-            while (k > i && !has_saving(&list[k]))
-                k--;
-            list[to] = list[k];
-        }
-        list[i] = best;
-    }
-}
-
-static bool is_one_of(const struct mt_advice *list, const struct mt_advice *a, uint32_t n)
-{
-    for (uint32_t k = 0; k < n; k++) {
-        if (list[k].is_top && a->rule->group[0] != 0 &&
-            strcmp(a->rule->group, list[k].rule->group) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Of what has a formula but not the numbers for it one is named; the rest gives way to what was
- * computed. */
-void mt_advice_mark_top(struct mt_advice *list, uint32_t n)
-{
-    uint32_t n_top = 0, n_lacking = 0;
-    for (uint32_t i = 0; i < n; i++)
-        list[i].is_top = false;
-    for (int turn = 0; turn < 2; turn++) {
-        for (uint32_t i = 0; i < n && n_top < N_TOP; i++) {
-            bool lacks = !list[i].saving.known && list[i].card->saving != NULL;
-            if (list[i].is_top || list[i].rule->kind != MT_FIX_SETTING ||
-                (!list[i].in_row && !list[i].saving.known) ||
-                (turn == 0 && lacks && n_lacking > 0) || is_one_of(list, &list[i], n))
-                continue;
-            list[i].is_top = true;
-            n_top++;
-            n_lacking += lacks;
         }
     }
 }
@@ -461,6 +214,21 @@ static double room(struct mt_metrics *m, double saved, double cache)
     return number(m, "free") + (cache > holes ? cache : holes) + saved - cache;
 }
 
+bool mt_weigh_saving(const struct mt_advice_query *q, struct mt_advice *a)
+{
+    struct mt_value request = mt_metric_get(q->metrics, "request", 7);
+    find_saving(q, a);
+    if (a->saving.known && request.known) {
+        double low = a->saving.alone[0], has;
+        bool is_cache = a->saving_of->from == MT_FIX_FROM_CACHE;
+        has = room(q->metrics, low, is_cache ? low : 0);
+        a->fits_known = true;
+        a->lacking = bytes_of(request.v - has);
+    }
+    return !a->saving.known ||
+           a->saving.bytes > bytes_of(mt_metric_get(q->metrics, "live", 4).v) / WORTH;
+}
+
 int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
 {
     static const char *const all[] = {"this setting", "these two settings", "these three settings"};
@@ -485,7 +253,7 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
         }
     }
     if (c->n == 0)
-        return (c->sentence = text_of("")) != NULL;
+        return (c->sentence = mt_strndup("", strlen(""))) != NULL;
     with = c->n < n_top && c->n <= 2 ? some[c->n - 1] : all[c->n < 3 ? c->n - 1 : 2];
     for (int i = 0; i < 3; i++)
         bytes[i] = together(a, m, i - 1, &cache[i]);
@@ -524,5 +292,5 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
         text[n] = '.';
         text[n + 1] = 0;
     }
-    return (c->sentence = text_of(text)) != NULL;
+    return (c->sentence = mt_strndup(text, strlen(text))) != NULL;
 }

@@ -18,4 +18,7 @@ void mt_advice_list_done(struct mt_advice_list *list)
     for (uint32_t i = 0; i < list->n; i++)
         mt_advice_done(&list->p[i]);
     MT_VEC_DONE(list);
+    for (uint32_t i = 0; i < list->settled.n; i++)
+        mt_free(list->settled.p[i].current);
+    MT_VEC_DONE(&list->settled);
 }

@@ -235,12 +235,35 @@ struct mt_advice {
     char *proposed;
     char *proposed_key, *proposed_value; /* of it, in the same memory */
     uint32_t proposed_line;              /* the line of card->set that it stands for */
+    bool made_it;     /* its setting is what made the request that failed as large as it is */
+    bool fits_known;  /* below is known: a request failed and the saving has a figure */
+    uint64_t lacking; /* what that request would lack with the low end of this alone; 0 = enough */
+};
+
+/* What would fit a failure or peak and is nothing to type: why. */
+enum mt_settled_why {
+    MT_SETTLED_NOT,
+    MT_SETTLED_FLOOR,   /* the number cannot go further that way */
+    MT_SETTLED_SET,     /* the run has it already */
+    MT_SETTLED_FINDING, /* the run has it already, and the trace shows what it should prevent */
+    MT_SETTLED_CLASH    /* the framework refuses it beside what is set */
+};
+struct mt_settled {
+    const struct mt_fix_rule *rule;
+    const struct mt_fix_card *card;
+    enum mt_settled_why why;
+    char *current; /* as in struct mt_advice; NULL = not known */
 };
 
 /* What is advised on one failure or peak, in the order to try. */
+struct mt_settled_list {
+    struct mt_settled *p;
+    uint32_t n, cap;
+};
 struct mt_advice_list {
     struct mt_advice *p;
     uint32_t n, cap;
+    struct mt_settled_list settled; /* of rules that stand first for the phase */
 };
 void mt_advice_done(struct mt_advice *a); /* frees its texts */
 void mt_advice_list_done(struct mt_advice_list *list);

@@ -232,7 +232,7 @@ static bool advise_other(const struct mt_logdiag *d, const struct mt_logs *logs,
                          const struct mt_logdiag_opts *o, struct mt_advice_list *list)
 {
     struct mt_logdiag other;
-    struct mt_advice_list more = {NULL, 0, 0};
+    struct mt_advice_list more = {.n = 0};
     bool ok;
     memset(&other, 0, sizeof other);
     clear_numbers(&other);

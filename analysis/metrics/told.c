@@ -21,6 +21,7 @@ enum mt_rc mt_metrics_told(struct mt_metrics **out, const struct mt_metric_rules
         yes(m, no[i], false);
     yes(m, MT_METRIC_arm, mt_metric_arm(t));
     yes(m, MT_METRIC_recorded, t != NULL && !of_failure);
+    set(m, MT_METRIC_token_ratio, 0.5, MT_CONF_INFERRED); /* half of what is set is the next step */
     mt_metrics_place(m, MT_PH_UNATTRIBUTED, MT_PH_NONE);
     return MT_OK;
 }

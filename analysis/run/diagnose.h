@@ -136,6 +136,7 @@ const struct mt_cause *mt_diagnosis_cause(const struct mt_diagnosis *d, struct m
 bool mt_diagnosis_failed(const struct mt_diagnosis *d);
 /* The advice of the report, in the order to try: on the driver's failure where that leads and there
  * is some, else the speaking rank's, else the log's where it leads. *n = how many. */
+const struct mt_advice_list *mt_diagnosis_advice_list(const struct mt_diagnosis *d);
 const struct mt_advice *mt_diagnosis_advice(const struct mt_diagnosis *d, uint32_t *n);
 /* That advice is on the failure that the driver saw. */
 bool mt_diagnosis_driver_advises(const struct mt_diagnosis *d);

@@ -119,22 +119,20 @@ bool mt_diagnosis_driver_advises(const struct mt_diagnosis *d)
            d->driver_advice.n != 0;
 }
 
-const struct mt_advice *mt_diagnosis_advice(const struct mt_diagnosis *d, uint32_t *n)
+const struct mt_advice_list *mt_diagnosis_advice_list(const struct mt_diagnosis *d)
 {
     const struct mt_rank *k = mt_diagnosis_rank(d);
-    *n = 0;
-    if (mt_diagnosis_driver_advises(d)) {
-        *n = d->driver_advice.n;
-        return d->driver_advice.p;
-    }
-    if (k != NULL) {
-        *n = k->analysis->advice.n;
-        return k->analysis->advice.p;
-    }
-    if (mt_diagnosis_lead(d) != MT_LEAD_LOG)
-        return NULL;
-    *n = d->log_advice.n;
-    return d->log_advice.p;
+    return mt_diagnosis_driver_advises(d)        ? &d->driver_advice
+           : k != NULL                           ? &k->analysis->advice
+           : mt_diagnosis_lead(d) == MT_LEAD_LOG ? &d->log_advice
+                                                 : NULL;
+}
+
+const struct mt_advice *mt_diagnosis_advice(const struct mt_diagnosis *d, uint32_t *n)
+{
+    const struct mt_advice_list *list = mt_diagnosis_advice_list(d);
+    *n = list != NULL ? list->n : 0;
+    return list != NULL ? list->p : NULL;
 }
 
 const struct mt_combined *mt_diagnosis_combined(const struct mt_diagnosis *d)

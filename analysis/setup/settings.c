@@ -204,8 +204,23 @@ static const struct mt_conf_entry *look_up_flag(const struct mt_runconf *rc, con
     return e != NULL ? e : look_up(rc, name + 2);
 }
 
+/* However a key is written: "+a.b" adds it, "--a-b" is what files call a_b. */
+static bool same_key(const char *a, const char *b)
+{
+    bool flag = strncmp(a, "--", 2) == 0 || strncmp(b, "--", 2) == 0;
+    a += *a == '+' ? 1 : strncmp(a, "--", 2) == 0 ? 2 : 0;
+    b += *b == '+' ? 1 : strncmp(b, "--", 2) == 0 ? 2 : 0;
+    while (*a != '\0' && (*a == *b || (flag && (*a == '-' ? '_' : *a) == (*b == '-' ? '_' : *b))))
+        a++, b++;
+    return *a == *b;
+}
+
 static const struct mt_conf_entry *look_up_any(const struct mt_runconf *rc, const char *key)
 {
+    for (uint32_t i = rc->n_tried; i-- > 0;)
+        if (same_key(rc->tried[i].key, key))
+            return &rc->tried[i];
+    key += *key == '+';
     return strncmp(key, "--", 2) == 0 ? look_up_flag(rc, key) : look_up(rc, key);
 }
 
@@ -394,6 +409,24 @@ static bool is_ours(const struct mt_runconf *rc, const struct mt_runconf_key *k)
     return rc->framework > MT_FW_NONE && k->framework == rc->framework;
 }
 
+static bool take_default(const struct mt_runconf_key *k, struct mt_runconf_hit *hit)
+{
+    hit->key = k;
+    hit->value = k->fallback;
+    hit->is_default = true;
+    return true;
+}
+
+static bool default_of_key(const struct mt_runconf *rc, const char *key, struct mt_runconf_hit *hit)
+{
+    for (uint32_t i = 0; i < rc->keys.n; i++) {
+        const struct mt_runconf_key *k = &rc->keys.p[i];
+        if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL && same_key(k->key, key))
+            return take_default(k, hit);
+    }
+    return false;
+}
+
 bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_runconf_hit *hit)
 {
     const struct mt_runconf_setting *s;
@@ -406,7 +439,7 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
         e = look_up_any(rc, key);
         if (e != NULL)
             fill(rc, hit, e, NULL);
-        return e != NULL;
+        return e != NULL || default_of_key(rc, key, hit);
     }
     /* The framework's own keys first: a file for another program may lie beside. */
     for (int pass = 0; pass < 2; pass++) {
@@ -425,13 +458,18 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
     }
     for (uint32_t i = 0; i < s->n; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
-        if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL) {
-            hit->key = k;
-            hit->value = k->fallback;
-            hit->is_default = true;
-            return true;
-        }
+        if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL)
+            return take_default(k, hit);
     }
+    return false;
+}
+
+bool mt_runconf_has_key(const struct mt_runconf *rc, const char *name, const char *key)
+{
+    const struct mt_runconf_setting *s = find_setting(rc, name);
+    for (uint32_t i = 0; s != NULL && i < s->n; i++)
+        if (same_key(rc->keys.p[s->first + i].key, key))
+            return true;
     return false;
 }
 

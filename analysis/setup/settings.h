@@ -62,6 +62,9 @@ struct mt_runconf {
     bool host_full;     /* a log says that the host ran out of memory too */
     bool kv_refused;    /* a log says that the engine's share left nothing for its KV cache */
     bool env_known;     /* the environment was recorded: what is not in it was not set */
+    /* looked up before everything else: what is tried out, or advised; not owned */
+    const struct mt_conf_entry *tried;
+    uint32_t n_tried;
 };
 
 struct mt_runconf_hit {
@@ -92,8 +95,11 @@ int mt_runconf_run(const struct mt_runconf *rc);
 /* The value of an exact key or of a name of settings.json; NULL = not set, not known, or rc is
  * NULL. Lives as long as rc. */
 const char *mt_runconf_get(const struct mt_runconf *rc, const char *key);
-/* The same, with where it was set; also defaults. false = neither set nor has a default. */
+/* The same, with where it was set; also defaults, those of an exact key too. false = neither set
+ * nor has a default. */
 bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_runconf_hit *hit);
+/* Whether key is one of the keys of a name of settings.json, however it is written. */
+bool mt_runconf_has_key(const struct mt_runconf *rc, const char *name, const char *key);
 /* Values of the usual spellings: true/false/1/0/yes/no/on/off and a flag alone; whole numbers in
  * digits. */
 bool mt_runconf_is_true(const char *value);

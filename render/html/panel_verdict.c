@@ -144,7 +144,8 @@ static void saving(const struct mt_page *p, struct mt_out *o, const struct mt_ad
         mt_puts(o, ".</small></p>\n");
         return;
     }
-    mt_putf(o, "<p class=\"saves\">Frees about <b>%s</b>", mt_fmt_bytes(size, v->bytes));
+    mt_putf(o, "<p class=\"saves\">Frees about <b>%s</b>%s%s", mt_fmt_bytes(size, v->bytes),
+            a->fits_known ? ", " : "", mt_enough_words(words, a));
     if (v->low != v->bytes || v->high != v->bytes) {
         mt_putf(o, " <small><span class=\"q\">%s</span> to ", mt_fmt_bytes(size, v->low));
         mt_putf(o, "<span class=\"q\">%s</span>; confidence: %s</small>",
@@ -215,6 +216,9 @@ static void after(const struct mt_page *p, struct mt_out *o)
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_advice *list;
+    const struct mt_advice_list *all = mt_diagnosis_advice_list(p->r->diagnosis);
+    char settled[MT_SETTLED_WORDS];
+    const char *words;
     uint32_t n = 0, n_list;
     if (mt_diagnosis_lead(p->r->diagnosis) == MT_LEAD_LOG)
         log_sentences(p->r, o);
@@ -245,7 +249,13 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     if (n > 0 && p->rank != NULL && p->dev != NULL &&
         mt_diagnosis_combined(p->r->diagnosis) != NULL)
         after(p, o);
-    mt_puts(o, "</header>\n");
+    n = 0;
+    for (uint32_t at = 0; (words = mt_settled_next(settled, all, &at)) != NULL;) {
+        mt_puts(o, n++ == 0 ? "<ul class=\"settled\">\n<li>" : "<li>");
+        mt_h_words(o, words, SIZE_MAX);
+        mt_puts(o, "</li>\n");
+    }
+    mt_puts(o, n != 0 ? "</ul>\n</header>\n" : "</header>\n");
 }
 
 const struct mt_panel mt_panel_verdict = {"verdict", NULL, has, draw};

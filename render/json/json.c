@@ -350,6 +350,20 @@ static void after(struct mt_jsonw *w, const struct mt_combined *c)
     mt_jw_close(w, '}');
 }
 
+static void settled(struct mt_jsonw *w, const struct mt_advice_list *list)
+{
+    static const char *const why[] = {"", "end", "set", "finding", "clash"};
+    for (uint32_t i = 0; list != NULL && i < list->settled.n; i++) {
+        const struct mt_settled *s = &list->settled.p[i];
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "id", s->rule->id);
+        mt_jw_ks(w, "title", s->card->title);
+        mt_jw_ks(w, "why", why[s->why]);
+        mt_jw_ks(w, "current", s->current);
+        mt_jw_close(w, '}');
+    }
+}
+
 static void advice(struct mt_jsonw *w, const struct mt_report *r)
 {
     char note[MT_ADVICE_NOTE];
@@ -383,6 +397,9 @@ static void advice(struct mt_jsonw *w, const struct mt_report *r)
         mt_jw_close(w, ']');
         mt_jw_ks(w, "current", d->current);
         mt_jw_ks(w, "proposed", d->proposed);
+        mt_jw_ks(w, "moves",
+                 d->card->moves != MT_FIX_EITHER ? mt_fix_way_name(d->card->moves) : NULL);
+        mt_jw_known(w, "lacking_bytes", d->fits_known, d->lacking);
         saving(w, &d->saving, "saving_bytes", "saving_low_bytes", "saving_high_bytes");
         mt_jw_ks(w, "saving_confidence", d->saving.known ? mt_fix_conf_name(d->saving.conf) : NULL);
         mt_jw_ks(w, "saving_note",
@@ -466,6 +483,10 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     mt_jw_key(w, "advice");
     mt_jw_open(w, '[');
     advice(w, r);
+    mt_jw_close(w, ']');
+    mt_jw_key(w, "advice_settled");
+    mt_jw_open(w, '[');
+    settled(w, mt_diagnosis_advice_list(r->diagnosis));
     mt_jw_close(w, ']');
     if (mt_diagnosis_rank(r->diagnosis) != NULL)
         after(w, mt_diagnosis_combined(r->diagnosis));

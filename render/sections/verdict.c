@@ -77,12 +77,13 @@ static void settings(struct mt_sink *k, const struct mt_advice *a)
 
 static void card(struct mt_sink *k, const struct mt_advice *a, unsigned no, bool whole)
 {
-    char words[MT_SAVING_WORDS];
+    char words[MT_SAVING_WORDS], enough[MT_SAVING_WORDS];
     MT_ROW(k, "{1:>3}. |{0}", "{1}. {0}", a->card->title, MT_COUNT(no));
     settings(k, a);
     MT_ROW(k, "     |Set now: {0}", "; set now: {1:`160}", said(a->current), a->current);
-    MT_ROW(k, "     |Frees: {0}", "; frees {0}",
-           a->saving.known ? mt_saving_words(words, &a->saving) : NULL);
+    MT_ROW(k, "     |Frees: {0}[; {1}]", "; frees {0}[; {1}]",
+           a->saving.known ? mt_saving_words(words, &a->saving) : NULL,
+           a->fits_known ? mt_enough_words(enough, a) : NULL);
     MT_ROW0(k, NULL, "\n");
     if (!a->saving.known && !whole)
         MT_ROW(k, "     |Frees: not computed: {0}", NULL, mt_saving_missing(a));
@@ -101,6 +102,9 @@ void mt_section_first(struct mt_sink *k, const struct mt_report *r)
     unsigned no = 0;
     uint32_t n;
     const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
+    const struct mt_advice_list *all = mt_diagnosis_advice_list(r->diagnosis);
+    char settled[MT_SETTLED_WORDS];
+    const char *words;
     const struct mt_combined *after = mt_diagnosis_combined(r->diagnosis);
     for (uint32_t i = 0; i < n; i++) {
         if (!list[i].is_top)
@@ -113,6 +117,9 @@ void mt_section_first(struct mt_sink *k, const struct mt_report *r)
     MT_ROW(k, "  |{0}", "{0}\n\n", mt_report_no_first(r));
     if (no != 0 && after != NULL)
         MT_ROW(k, "*  => |{0}", "**{0}**\n\n", after->sentence);
+    for (uint32_t at = 0; (words = mt_settled_next(settled, all, &at)) != NULL;)
+        MT_ROW(k, "  - |{0}", "- {0}\n", words);
+    k->end(k);
 }
 
 void mt_section_advice(struct mt_sink *k, const struct mt_report *r)

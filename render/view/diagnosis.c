@@ -24,6 +24,59 @@ char *mt_saving_words(char buf[MT_SAVING_WORDS], const struct mt_saving *s)
     return buf;
 }
 
+char *mt_enough_words(char buf[MT_SAVING_WORDS], const struct mt_advice *a)
+{
+    char size[32];
+    buf[0] = '\0';
+    if (a->fits_known && a->lacking == 0)
+        (void)snprintf(buf, MT_SAVING_WORDS, "enough alone");
+    else if (a->fits_known)
+        (void)snprintf(buf, MT_SAVING_WORDS, "alone %s short", mt_fmt_bytes(size, a->lacking));
+    return buf;
+}
+
+static const char *settled_name(const struct mt_settled *s)
+{
+    return s->current != NULL ? s->current : s->card->title;
+}
+
+/* All that is set in one sentence. */
+static const char *settled_set(char buf[MT_SETTLED_WORDS], const struct mt_advice_list *list)
+{
+    int n = 0;
+    for (uint32_t i = 0; i < list->settled.n; i++) {
+        const struct mt_settled *s = &list->settled.p[i];
+        if (s->why == MT_SETTLED_SET && n < MT_SETTLED_WORDS / 2)
+            n += snprintf(buf + n, MT_SETTLED_WORDS - (size_t)n, "%s%.400s",
+                          n == 0 ? "Set already: " : "; ", settled_name(s));
+    }
+    return n != 0 ? buf : NULL;
+}
+
+const char *mt_settled_next(char buf[MT_SETTLED_WORDS], const struct mt_advice_list *list,
+                            uint32_t *at)
+{
+    while (list != NULL && *at < list->settled.n) {
+        const struct mt_settled *s = &list->settled.p[(*at)++];
+        const char *bound = strcmp(s->card->constraints, "none") != 0 ? s->card->constraints : "";
+        const char *end = s->card->moves == MT_FIX_UP ? "ceiling" : "floor";
+        if (s->why == MT_SETTLED_FINDING && s->card->finding[0] != '\0')
+            (void)snprintf(buf, MT_SETTLED_WORDS, "%s (%.400s)", s->card->finding, settled_name(s));
+        else if (s->why == MT_SETTLED_FINDING)
+            (void)snprintf(buf, MT_SETTLED_WORDS,
+                           "%.400s: and yet the trace shows what it should prevent. Look for what "
+                           "switches it off.",
+                           settled_name(s));
+        else if (s->why == MT_SETTLED_FLOOR)
+            (void)snprintf(buf, MT_SETTLED_WORDS, "At its %s: %.400s%s%.700s", end, settled_name(s),
+                           bound[0] != '\0' ? ". " : "", bound);
+        else
+            continue;
+        return buf;
+    }
+    return list != NULL && (*at)++ == list->settled.n ? settled_set(buf, list) : NULL;
+}
+
 const char *mt_saving_missing(const struct mt_advice *a)
 {
     if (a->saving.known)

@@ -17,6 +17,13 @@ char *mt_saving_words(char buf[MT_SAVING_WORDS], const struct mt_saving *s);
 /* Why a piece of advice has no number of bytes, in words; "" when it has one or nothing is known of
  * the reason. */
 const char *mt_saving_missing(const struct mt_advice *a);
+/* "enough alone", "1.20 GiB short alone"; "" where nothing failed or nothing was computed. */
+char *mt_enough_words(char buf[MT_SAVING_WORDS], const struct mt_advice *a);
+/* What fits the failure and is nothing to type, one sentence each: what the trace contradicts, what
+ * is at its end, what is set. *at begins at 0; NULL = no more. */
+enum { MT_SETTLED_WORDS = 1600 };
+const char *mt_settled_next(char buf[MT_SETTLED_WORDS], const struct mt_advice_list *list,
+                            uint32_t *at);
 /* What was needed at the moment that matters: all that was reserved or live, and the request that
  * failed. */
 uint64_t mt_needed(const struct mt_device_analysis *d);

@@ -422,7 +422,7 @@ MT_TEST(share_of_a_log)
     for (uint64_t after = 1; after < 60; after++) {
         struct mt_logdiag_opts o = {.fixes = fixes, .framework = conf->framework, .conf = conf};
         struct mt_logdiag *d = NULL;
-        struct mt_advice_list list = {NULL, 0, 0};
+        struct mt_advice_list list = {.n = 0};
         struct mt_err err = {.rc = MT_OK};
         enum mt_rc rc;
         mt_mem_fail_after(after);

@@ -177,7 +177,15 @@ MT_TEST(token_budget)
     teardown(&b);
 }
 
-/* On already: said by the run. A default is not the run's word. */
+static enum mt_settled_why settled(const struct bench *b, const char *id)
+{
+    for (uint32_t i = 0; i < b->a.advice.settled.n; i++)
+        if (strcmp(b->a.advice.settled.p[i].rule->id, id) == 0)
+            return b->a.advice.settled.p[i].why;
+    return MT_SETTLED_NOT;
+}
+
+/* On already, by the run or by default: never typed again. */
 MT_TEST(settings_suppress)
 {
     struct bench b;
@@ -190,10 +198,11 @@ MT_TEST(settings_suppress)
     MT_CHECK(advise(&b, "V12") == NULL);
     MT_CHECK(advise(&b, "V15") != NULL);
     teardown(&b);
-    /* verl: checkpointing is on by default */
+    /* verl: checkpointing is on by default: nothing to type, but the trace contradicts it */
     setup(&b, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=8192", NULL);
     role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
-    MT_CHECK(advise(&b, "V12") != NULL);
+    MT_CHECK(advise(&b, "V12") == NULL);
+    MT_CHECK_EQ(settled(&b, "V12"), MT_SETTLED_FINDING);
     teardown(&b);
     /* what another setting makes pointless */
     setup(&b, "actor_rollout_ref.actor.use_dynamic_bsz=True", NULL);

@@ -1,0 +1,331 @@
+/* advice/proposal.c -- what a card would change: the value that is set, the value to type instead,
+ * and whether there is anything to type at all. */
+#include "analysis/advice/weigh.h"
+
+#include "analysis/base/frames.h"
+#include "analysis/setup/keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A condition: mt_metrics_have_roles() says when one that is not known counts as held. */
+static bool may_hold(const struct mt_advice_query *q, const struct mt_fix_expr *e)
+{
+    struct mt_value v = mt_weigh_ask(q, e);
+    return e->e == NULL || (v.known ? v.v != 0 : !mt_weigh_computes(q));
+}
+
+static bool holds(struct mt_value v) { return v.known && v.v != 0; }
+
+bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l)
+{
+    return may_hold(q, &l->when);
+}
+
+/* ---- what is set already ---- */
+
+static bool is_shown(const struct mt_advice *a, uint32_t i) { return (a->lines >> i & 1) != 0; }
+
+/* "sglang:d2t2" in quotes is sglang:d2t2. */
+static bool same_text(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    if (n_a >= 2 && (*a == '"' || *a == '\'') && a[n_a - 1] == *a)
+        a++, n_a -= 2;
+    if (n_b >= 2 && (*b == '"' || *b == '\'') && b[n_b - 1] == *b)
+        b++, n_b -= 2;
+    for (size_t i = 0; i < n_a && n_a == n_b; i++)
+        if ((a[i] >= 'A' && a[i] <= 'Z' ? a[i] + 32 : a[i]) !=
+            (b[i] >= 'A' && b[i] <= 'Z' ? b[i] + 32 : b[i]))
+            return false;
+    return n_a == n_b;
+}
+
+static bool same_value(const char *set, const char *want)
+{
+    struct mt_value a = mt_setting_number(set), b = mt_setting_number(want);
+    if (want[0] == 0 || mt_runconf_is_true(want))
+        return mt_runconf_is_true(set);
+    if (mt_runconf_is_false(want))
+        return mt_runconf_is_false(set);
+    return (a.known && b.known && a.v >= b.v && a.v <= b.v && *set >= '0' && *set <= '9') ||
+           same_text(set, strlen(set), want, strlen(want));
+}
+
+static bool is_typed(const struct mt_fix_line *l)
+{
+    return l->syntax <= MT_FIX_ENV && l->key[0] != 0;
+}
+
+/* The run has what this line would type, by itself or as the framework's default. Numbers that are
+ * computed are compared when they are. */
+static bool is_set(const struct mt_advice_query *q, const struct mt_fix_line *l, bool *by_default)
+{
+    struct mt_runconf_hit hit;
+    if (q->conf == NULL || !is_typed(l) || l->propose.e != NULL || l->layout != NULL ||
+        !mt_runconf_find(q->conf, l->key, &hit) || hit.value == NULL ||
+        !same_value(hit.value, l->value))
+        return false;
+    *by_default = hit.is_default;
+    return true;
+}
+
+/* Takes the lines that are set off the card. What is left may be nothing, or nothing of what the
+ * card is about: the lines that change its setting, else those that do not merely go with another.
+ */
+static bool take_set_off(const struct mt_advice_query *q, struct mt_advice *a, bool *by_default)
+{
+    uint64_t set = 0, own = 0, main = 0, typed = 0;
+    bool one;
+    *by_default = true;
+    for (uint32_t i = 0; i < a->card->n_set; i++) {
+        const struct mt_fix_line *l = &a->card->set[i];
+        if (!is_shown(a, i))
+            continue;
+        typed |= (uint64_t)is_typed(l) << i;
+        main |= (uint64_t)!l->goes_with << i;
+        if (!l->goes_with && is_typed(l) && a->card->current[0] != 0 && q->conf != NULL &&
+            mt_runconf_has_key(q->conf, a->card->current, l->key))
+            own |= 1ull << i;
+        if (is_set(q, l, &one)) {
+            set |= 1ull << i;
+            *by_default = *by_default && one;
+        }
+    }
+    own = own != 0 ? own : main;
+    if (set == 0 || (own & ~set) == 0)
+        return set != 0 && own != 0; /* the lines stay, so that a finding can show them */
+    a->lines &= ~set;
+    return (a->lines & typed) == 0 && (a->lines & main) == 0;
+}
+
+/* ---- current and proposed ---- */
+
+/* What the card's number is now: that of the key that it would type, where it is set, else of the
+ * setting however it is spelt. */
+static bool find_current(const struct mt_advice_query *q, const struct mt_advice *a,
+                         struct mt_runconf_hit *hit)
+{
+    if (a->card->current[0] == 0 || q->conf == NULL)
+        return false;
+    for (uint32_t i = 0; i < a->card->n_set; i++) {
+        const struct mt_fix_line *l = &a->card->set[i];
+        if (is_shown(a, i) && is_typed(l) && !l->goes_with && l->layout == NULL &&
+            mt_runconf_has_key(q->conf, a->card->current, l->key) &&
+            mt_runconf_find(q->conf, l->key, hit) && !hit->is_default &&
+            mt_setting_number(hit->value).known)
+            return true;
+    }
+    return mt_runconf_find(q->conf, a->card->current, hit);
+}
+
+/* "key=16384 (run.yaml:7)", "16384 (default)". 0 = out of memory. */
+static int describe_current(const struct mt_advice_query *q, struct mt_advice *a,
+                            struct mt_value *current)
+{
+    struct mt_runconf_hit hit;
+    char where[160], text[1024];
+    if (!find_current(q, a, &hit))
+        return 1;
+    *current = mt_setting_number(hit.value);
+    if (hit.is_default && current->conf > MT_CONF_CARRIED)
+        current->conf = MT_CONF_CARRIED;
+    if (hit.is_default)
+        (void)snprintf(text, sizeof text, "%.400s: %.200s (default)",
+                       hit.key != NULL ? hit.key->key : a->card->current,
+                       hit.value != NULL ? hit.value : "");
+    else if (hit.entry != NULL && hit.value != NULL) {
+        /* of "fsdp:d4" a part is looked up; shown is what stands there */
+        const char *shown = hit.key != NULL && hit.key->part != NULL && hit.entry->value != NULL
+                                ? hit.entry->value
+                                : hit.value;
+        (void)snprintf(text, sizeof text, "%.400s%s%.400s (%s)", hit.entry->key,
+                       shown[0] != 0 ? ": " : "", shown,
+                       mt_runconf_where(where, sizeof where, hit.entry));
+    } else
+        return 1;
+    a->current = mt_strndup(text, strlen(text));
+    return a->current != NULL;
+}
+
+/* 8192, 0.45: as people write it, in any locale. */
+static void number_text(char *buf, size_t cap, double v)
+{
+    double whole, rest;
+    if (v < 0 || v > 1e15)
+        v = 0;
+    whole = (double)(uint64_t)(v + 0.0005);
+    rest = v - whole;
+    if (rest < 0.0005)
+        (void)snprintf(buf, cap, "%llu", (unsigned long long)whole);
+    else {
+        unsigned hundredths = (unsigned)(rest * 100 + 0.5);
+        if (hundredths % 10 == 0)
+            (void)snprintf(buf, cap, "%llu.%u", (unsigned long long)whole, hundredths / 10);
+        else
+            (void)snprintf(buf, cap, "%llu.%02u", (unsigned long long)whole, hundredths);
+    }
+}
+
+/* The line, its key and its value in one piece of memory. */
+static int write_line(struct mt_advice *a, uint32_t i, const char *key, const char *value)
+{
+    const struct mt_fix_line *l = &a->card->set[i];
+    const char *sep = l->syntax == MT_FIX_YAML ? ": " : l->syntax == MT_FIX_FLAG ? " " : "=";
+    size_t nk = strlen(key) + 1, nv = strlen(value) + 1;
+    char *p = mt_malloc(2 * (nk + nv) + 2);
+    if (p == NULL)
+        return 0;
+    a->proposed_key = memcpy(p, key, nk);
+    a->proposed_value = memcpy(p + nk, value, nv);
+    a->proposed = p + nk + nv;
+    (void)snprintf(a->proposed, nk + nv + 2, "%s%s%s", key, nv > 1 && nk > 1 ? sep : "", value);
+    a->proposed_line = i;
+    return 1;
+}
+
+static bool has_moved(const struct mt_advice_query *q, const struct mt_fix_line *l)
+{
+    for (uint32_t i = 0; i < l->n_key_frames; i++) {
+        if (mt_trace_has_frame(q->trace, l->key_frames[i].a, l->key_frames[i].b))
+            return true;
+    }
+    return false;
+}
+
+static bool is_number(const char *s) { return *s >= '0' && *s <= '9'; }
+
+static bool is_whole(const char *s) { return is_number(s) && strspn(s, "0123456789") == strlen(s); }
+
+static bool goes_its_way(enum mt_fix_way way, double from, double to)
+{
+    return way == MT_FIX_EITHER || (way == MT_FIX_DOWN ? to < from : to > from);
+}
+
+/* Where no formula gives a number: half of what is set, or twice that. What is set and not known is
+ * put into words: a number of the rule's own could be what the run has, or worse. */
+static int propose_step(struct mt_advice *a, struct mt_value current, struct mt_value *proposed,
+                        bool *at_end)
+{
+    enum mt_fix_way way = a->card->moves;
+    for (uint32_t i = 0; i < a->card->n_set && way != MT_FIX_EITHER; i++) {
+        const struct mt_fix_line *l = &a->card->set[i];
+        char number[40];
+        double to;
+        if (!is_shown(a, i) || l->goes_with || !is_typed(l) || !is_number(l->value))
+            continue;
+        if (!current.known)
+            return write_line(a, i, l->key,
+                              !is_whole(l->value)  ? way == MT_FIX_DOWN ? "<lower than it is>"
+                                                                        : "<higher than it is>"
+                              : way == MT_FIX_DOWN ? "<half of its value>"
+                                                   : "<twice its value>");
+        if (!is_whole(l->value) || current.v < 1 ||
+            current.v > (double)(uint64_t)current.v + 0.0005) { /* the rule's, if it goes there */
+            *at_end = !goes_its_way(way, current.v, mt_setting_number(l->value).v);
+            *proposed = mt_setting_number(l->value);
+            return 1;
+        }
+        to = way == MT_FIX_DOWN ? (double)((uint64_t)current.v / 2) : 2 * current.v;
+        *at_end = to < 1;
+        *proposed = (struct mt_value){to, true, current.conf};
+        number_text(number, sizeof number, to);
+        return *at_end ? 1 : write_line(a, i, l->key, number);
+    }
+    return 1;
+}
+
+/* The first shown line with something to compute. *at_end: the number cannot go that way any more,
+ * or is what it is already. */
+static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct mt_value current,
+                   struct mt_value *proposed, bool *at_end)
+{
+    for (uint32_t i = 0; i < a->card->n_set; i++) {
+        const struct mt_fix_line *l = &a->card->set[i];
+        bool moved = is_shown(a, i) && has_moved(q, l);
+        struct mt_value v = {0, false, MT_CONF_NONE};
+        char number[40], layout[MT_FIX_LAYOUT];
+        const char *key;
+        if (is_shown(a, i) && l->layout != NULL &&
+            mt_advice_layout(q->conf, l->layout, layout, sizeof layout, &key))
+            return write_line(a, i, key, layout);
+        if (!is_shown(a, i) || (l->propose.e == NULL && !moved))
+            continue;
+        if (l->propose.e != NULL) {
+            v = mt_weigh_ask(q, &l->propose);
+            v.known = v.known && v.v >= 0;
+        }
+        if (!v.known && !moved)
+            continue;
+        number_text(number, sizeof number, v.v);
+        *proposed = v;
+        if (current.known && v.known && !l->goes_with) { /* as it is typed */
+            double typed = mt_setting_number(number).v;
+            *at_end = !goes_its_way(a->card->moves, current.v, typed) ||
+                      (typed >= current.v && typed <= current.v);
+        }
+        return write_line(a, i, moved ? l->key_since : l->key, v.known ? number : l->value);
+    }
+    return propose_step(a, current, proposed, at_end);
+}
+
+static void be_cautious(const struct mt_advice_query *q, struct mt_advice *a)
+{
+    for (uint32_t i = 0; i < a->card->n_set; i++)
+        if (is_shown(a, i) && holds(mt_weigh_ask(q, &a->card->set[i].caution_when)))
+            a->cautions |= 1ull << i;
+}
+
+/* ---- the card ---- */
+
+/* What the run has already helps no more; where the trace shows what it should prevent, that is
+ * worth to be known. */
+static enum mt_settled_why settle(const struct mt_advice_query *q, struct mt_advice *a,
+                                  bool by_default)
+{
+    if (!may_hold(q, &a->card->when))
+        return MT_SETTLED_NOT;
+    if (!mt_weigh_computes(q) || (!by_default && a->card->finding[0] == 0))
+        return MT_SETTLED_SET;
+    return mt_weigh_saving(q, a) ? MT_SETTLED_FINDING : MT_SETTLED_SET;
+}
+
+static int weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_settled_why *why)
+{
+    struct mt_value none = {0, false, MT_CONF_NONE}, current = none, proposed = none, off;
+    bool by_default = false, at_end = false, is_on = take_set_off(q, a, &by_default);
+
+    if (!describe_current(q, a, &current))
+        return -1;
+    mt_metrics_rule(q->metrics, current, none);
+    if (!is_on && !propose(q, a, current, &proposed, &at_end))
+        return -1;
+    if (is_on || at_end) {
+        *why = is_on ? settle(q, a, by_default)
+               : may_hold(q, &a->card->when) && !holds(mt_weigh_ask(q, &a->card->unless))
+                   ? MT_SETTLED_FLOOR
+                   : MT_SETTLED_NOT;
+        return 0;
+    }
+    mt_metrics_rule(q->metrics, current, proposed);
+    off = mt_weigh_ask(q, &a->card->unless);
+    /* A default is no evidence against what the trace shows. */
+    if (holds(off) && off.conf > MT_CONF_CARRIED) {
+        *why = a->card->finding[0] != 0 ? settle(q, a, false) : MT_SETTLED_NOT;
+        return 0;
+    }
+    if (!may_hold(q, &a->card->when))
+        return 0;
+    be_cautious(q, a);
+    a->made_it = holds(mt_weigh_ask(q, &a->card->made));
+    return !mt_weigh_computes(q) || mt_weigh_saving(q, a);
+}
+
+int mt_advice_weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_settled_why *why)
+{
+    struct mt_value none = {0, false, MT_CONF_NONE};
+    int worth;
+    *why = MT_SETTLED_NOT;
+    worth = weigh(q, a, why);
+    mt_metrics_rule(q->metrics, none, none);
+    return worth;
+}
