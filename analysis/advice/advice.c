@@ -500,9 +500,14 @@ enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
          forget_roles(&metrics, &q) != MT_OK))
         goto out;
     q.metrics = metrics;
-    if (mt_advice_add(&q, &a->advice) &&
-        (!mt_metrics_have_roles(metrics) || mt_advice_combine(a, metrics)))
-        rc = MT_OK;
+    if (!mt_advice_add(&q, &a->advice))
+        goto out;
+    if (mt_metrics_have_roles(metrics)) {
+        mt_advice_smallest(a, metrics);
+        if (!mt_advice_combine(a, metrics))
+            goto out;
+    }
+    rc = MT_OK;
 out:
     mt_metrics_free(metrics);
     return rc == MT_OK ? rc : mt_fail(err, rc, "out of memory while choosing advice");

@@ -57,6 +57,8 @@ bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout 
 void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n);
 /* Marks the three to change first. */
 void mt_advice_mark_top(struct mt_advice *list, uint32_t n);
+/* Leaves among those the smallest set that is enough, where one of them is. */
+void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m);
 /* Fills a->combined. 1, or 0 = out of memory. */
 int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m);
 

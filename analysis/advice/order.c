@@ -12,22 +12,53 @@ static bool has_saving(const struct mt_advice *a)
     return a->saving.known && a->rule->kind == MT_FIX_SETTING;
 }
 
+/* Free of cost: a card says "none" of it. */
+static bool is_free(const struct mt_advice *a) { return strcmp(a->card->cost, "none") == 0; }
+
+/* What made the request comes first, then what is enough alone: there the gentler and the surer
+ * one, and of those what the order of the phase names. What is not enough goes by its bytes. */
+static int before(const struct mt_advice *a, const struct mt_advice *b)
+{
+    bool enough_a = a->fits_known && a->lacking == 0, enough_b = b->fits_known && b->lacking == 0;
+    if (enough_a != enough_b)
+        return enough_a ? -1 : 1;
+    if (a->made_it != b->made_it)
+        return a->made_it ? -1 : 1;
+    if (!enough_a)
+        return 0;
+    if (is_free(a) != is_free(b))
+        return is_free(a) ? -1 : 1;
+    if (a->saving.conf != b->saving.conf)
+        return a->saving.conf < b->saving.conf ? -1 : 1;
+    return a->in_row == b->in_row ? 0 : a->in_row ? -1 : 1;
+}
+
+/* The next of list[i..n): of equals those within a tenth of the largest saving, and of these the
+ * one that stands first. UINT32_MAX = none has a saving. */
+static uint32_t next_best(const struct mt_advice *list, uint32_t i, uint32_t n)
+{
+    uint32_t best = UINT32_MAX;
+    uint64_t most = 0;
+    for (uint32_t k = i; k < n; k++)
+        if (has_saving(&list[k]) && (best == UINT32_MAX || before(&list[k], &list[best]) < 0))
+            best = k;
+    for (uint32_t k = i; k < n && best != UINT32_MAX; k++)
+        if (has_saving(&list[k]) && before(&list[k], &list[best]) == 0 &&
+            list[k].saving.bytes > most)
+            most = list[k].saving.bytes;
+    for (uint32_t k = i; k < n && best != UINT32_MAX; k++)
+        if (has_saving(&list[k]) && before(&list[k], &list[best]) == 0 &&
+            list[k].saving.bytes >= most - most / 10)
+            return k;
+    return best;
+}
+
 void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n)
 {
     for (uint32_t i = first; i < n; i++) {
-        uint64_t most = 0;
-        uint32_t pick = i;
+        uint32_t pick = has_saving(&list[i]) ? next_best(list, i, n) : UINT32_MAX;
         struct mt_advice best;
-        if (!has_saving(&list[i]))
-            continue;
-        for (uint32_t k = i; k < n; k++) {
-            if (has_saving(&list[k]) && list[k].saving.bytes > most)
-                most = list[k].saving.bytes;
-        }
-        /* Of those within a tenth of the largest the one that stands first. */
-        while (pick < n && (!has_saving(&list[pick]) || list[pick].saving.bytes < most - most / 10))
-            pick++;
-        if (pick >= n)
+        if (pick == UINT32_MAX)
             continue;
         /* Moves through the places of those with a saving only. */
         best = list[pick];

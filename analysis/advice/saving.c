@@ -10,6 +10,7 @@
 /* A saving of less than a thousandth of the live bytes is not worth changing a setting. Chosen by
  * hand; a hundredth drops advice from 2 of 387 reports, a ten-thousandth adds none. */
 #define WORTH 1000
+#define N_TOP 3
 
 _Static_assert(MT_ROLE_COUNT < 27, "bits of roles and of other sources would meet");
 
@@ -212,6 +213,35 @@ static double room(struct mt_metrics *m, double saved, double cache)
 {
     double holes = number(m, number(m, "fragmented") > 0 ? "largest_free" : "free_usable");
     return number(m, "free") + (cache > holes ? cache : holes) + saved - cache;
+}
+
+/* What is to be changed first, and no more than that: the first one, two or three with which the
+ * failed request would have fitted even if each frees the least that it may. Where no three do, or
+ * nothing failed, they stay. */
+void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m)
+{
+    struct mt_value request = mt_metric_get(m, "request", 7);
+    struct mt_advice *p = a->advice.p;
+    uint32_t top[N_TOP], n = 0;
+    for (uint32_t i = 0; i < a->advice.n; i++)
+        if (p[i].is_top && n < N_TOP)
+            top[n++] = i;
+    for (uint32_t size = 1; request.known && size < n; size++) {
+        for (uint32_t mask = 1; mask < 1u << n; mask++) {
+            uint32_t members = 0, figures = 0;
+            double cache = 0, saved;
+            for (uint32_t k = 0; k < n; k++) {
+                p[top[k]].is_top = (mask >> k & 1) != 0;
+                members += p[top[k]].is_top;
+                figures += p[top[k]].is_top && p[top[k]].saving.known;
+            }
+            saved = members == size && figures == size ? together(a, m, -1, &cache) : 0;
+            if (members == size && figures == size && room(m, saved, cache) >= request.v)
+                return;
+        }
+    }
+    for (uint32_t k = 0; k < n; k++)
+        p[top[k]].is_top = true;
 }
 
 bool mt_weigh_saving(const struct mt_advice_query *q, struct mt_advice *a)

@@ -249,6 +249,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     if (n > 0 && p->rank != NULL && p->dev != NULL &&
         mt_diagnosis_combined(p->r->diagnosis) != NULL)
         after(p, o);
+    paragraph(o, "", mt_instead_words(settled, all));
     n = 0;
     for (uint32_t at = 0; (words = mt_settled_next(settled, all, &at)) != NULL;) {
         mt_puts(o, n++ == 0 ? "<ul class=\"settled\">\n<li>" : "<li>");

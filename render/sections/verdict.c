@@ -117,6 +117,7 @@ void mt_section_first(struct mt_sink *k, const struct mt_report *r)
     MT_ROW(k, "  |{0}", "{0}\n\n", mt_report_no_first(r));
     if (no != 0 && after != NULL)
         MT_ROW(k, "*  => |{0}", "**{0}**\n\n", after->sentence);
+    MT_ROW(k, "  |{0}", "{0}\n\n", mt_instead_words(settled, all));
     for (uint32_t at = 0; (words = mt_settled_next(settled, all, &at)) != NULL;)
         MT_ROW(k, "  - |{0}", "- {0}\n", words);
     k->end(k);

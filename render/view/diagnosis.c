@@ -35,6 +35,29 @@ char *mt_enough_words(char buf[MT_SAVING_WORDS], const struct mt_advice *a)
     return buf;
 }
 
+const char *mt_instead_words(char buf[MT_SETTLED_WORDS], const struct mt_advice_list *list)
+{
+    enum { MOST = 3 };
+    unsigned shown = 0;
+    bool first_is_enough = false;
+    int n = 0;
+    for (uint32_t i = 0; list != NULL && i < list->n; i++) {
+        const struct mt_advice *a = &list->p[i];
+        char size[32];
+        uint32_t l = 0;
+        bool enough = a->fits_known && a->lacking == 0 && a->rule->kind == MT_FIX_SETTING;
+        first_is_enough = first_is_enough || (a->is_top && enough);
+        while (l < a->card->n_set && (a->lines >> l & 1) == 0)
+            l++;
+        if (a->is_top || !enough || shown == MOST || l == a->card->n_set)
+            continue;
+        n += snprintf(buf + n, MT_SETTLED_WORDS - (size_t)n, "%s%.300s (%s)",
+                      shown++ == 0 ? "Or one of these, each enough alone: " : ", ",
+                      mt_advice_line(a, l), mt_fmt_bytes(size, a->saving.bytes));
+    }
+    return shown != 0 && first_is_enough ? buf : NULL;
+}
+
 static const char *settled_name(const struct mt_settled *s)
 {
     return s->current != NULL ? s->current : s->card->title;

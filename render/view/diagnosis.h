@@ -19,9 +19,12 @@ char *mt_saving_words(char buf[MT_SAVING_WORDS], const struct mt_saving *s);
 const char *mt_saving_missing(const struct mt_advice *a);
 /* "enough alone", "1.20 GiB short alone"; "" where nothing failed or nothing was computed. */
 char *mt_enough_words(char buf[MT_SAVING_WORDS], const struct mt_advice *a);
+enum { MT_SETTLED_WORDS = 1600 };
+/* "Or one of these, each enough alone: a=1 (2.10 GiB), b=2 (3.00 GiB)": what stands behind the
+ * settings to change first; NULL where there is none. */
+const char *mt_instead_words(char buf[MT_SETTLED_WORDS], const struct mt_advice_list *list);
 /* What fits the failure and is nothing to type, one sentence each: what the trace contradicts, what
  * is at its end, what is set. *at begins at 0; NULL = no more. */
-enum { MT_SETTLED_WORDS = 1600 };
 const char *mt_settled_next(char buf[MT_SETTLED_WORDS], const struct mt_advice_list *list,
                             uint32_t *at);
 /* What was needed at the moment that matters: all that was reserved or live, and the request that
