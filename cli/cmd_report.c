@@ -46,6 +46,7 @@ static int begin(struct report *r)
     struct mt_diagnose_opts o = {.rules = &r->rules.rules,
                                  .conf = r->run.conf,
                                  .logs = &r->run.logs,
+                                 .skipped = &r->load.skipped,
                                  .framework = r->rules.framework,
                                  .only_device = r->c->device,
                                  .capacity = r->c->capacity,
@@ -97,8 +98,7 @@ static int diagnose(struct report *r, struct mt_cli *shown)
     struct mt_err err;
     enum mt_rc rc;
     if (!mt_redact_logs(r->redact, &r->run.logs) ||
-        !mt_redact_unread(r->redact, r->load.unread.p, r->load.unread.n) ||
-        !mt_redact_cli(r->redact, shown)) {
+        !mt_redact_skipped(r->redact, &r->load.skipped) || !mt_redact_cli(r->redact, shown)) {
         mt_say("out of memory");
         return 0;
     }
@@ -120,7 +120,6 @@ static enum mt_exit report(struct report *r, const char *path)
     struct mt_cli shown = *r->c;
     struct mt_report report = {.diagnosis = r->diagnosis,
                                .packs = r->packs.p,
-                               .n_ignored = r->load.n_ignored,
                                .version = MEMTRACE_VERSION,
                                .max_size = max_size(r->c),
                                .columns = mt_term_width(1)};
@@ -134,8 +133,6 @@ static enum mt_exit report(struct report *r, const char *path)
         mt_say("out of memory");
         return MT_EXIT_FAILED;
     }
-    report.unread = r->load.unread.p;
-    report.n_unread = r->load.unread.n;
     report.title = shown.title != NULL && shown.title[0] != '\0' ? shown.title : NULL;
     report.command = command;
     report.color = to_stdout && has_trait(r->c, MT_FORMAT_IN_COLOR) && mt_term_color(1);

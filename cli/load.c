@@ -46,10 +46,10 @@ static void warn_damage(const struct mt_trace *t)
 
 int mt_load_unread(struct mt_load *l, const char *name, const struct mt_err *err)
 {
-    struct mt_unread *u = MT_VEC_PUSH(&l->unread);
+    struct mt_unread *u = MT_VEC_PUSH(&l->skipped.unread);
     if (u == NULL || !mt_err_split(name, err, &u->name, &u->message)) {
         if (u != NULL)
-            l->unread.n--;
+            l->skipped.unread.n--;
         mt_say("out of memory");
         l->failed = true;
         return 0;
@@ -84,7 +84,7 @@ static int load_one(struct mt_load *l, const char *path, const struct mt_input_o
 {
     struct mt_input *in = NULL;
     struct mt_err err;
-    uint64_t n_before = l->n_read + l->n_logs, n_unread_before = l->unread.n;
+    uint64_t n_before = l->n_read + l->n_logs, n_unread_before = l->skipped.unread.n;
     int go_on = 0;
 
     memset(&err, 0, sizeof err);
@@ -120,12 +120,12 @@ static int load_one(struct mt_load *l, const char *path, const struct mt_input_o
             goto out;
         }
     }
-    l->n_ignored += mt_input_ignored(in);
+    l->skipped.n_ignored += mt_input_ignored(in);
     mt_progress_erase(p);
     if (mt_input_links(in) != 0 && !l->quiet)
         mt_say("%s: %llu link%s passed over: a file is read once, under its own name", path,
                (unsigned long long)mt_input_links(in), mt_input_links(in) == 1 ? " was" : "s were");
-    if (l->n_read + l->n_logs == n_before && l->unread.n == n_unread_before) {
+    if (l->n_read + l->n_logs == n_before && l->skipped.unread.n == n_unread_before) {
         /* An empty folder, or an archive of other files, is an input that could not be read. */
         memset(&err, 0, sizeof err);
         mt_fail(&err, MT_EINPUT,
@@ -177,18 +177,18 @@ void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit vis
 
 void mt_load_done(struct mt_load *l)
 {
-    for (uint32_t i = 0; i < l->unread.n; i++) {
-        mt_free(l->unread.p[i].name);
-        mt_free(l->unread.p[i].message);
+    for (uint32_t i = 0; i < l->skipped.unread.n; i++) {
+        mt_free(l->skipped.unread.p[i].name);
+        mt_free(l->skipped.unread.p[i].message);
     }
-    MT_VEC_DONE(&l->unread);
+    MT_VEC_DONE(&l->skipped.unread);
 }
 
 enum mt_exit mt_load_status(const struct mt_load *l)
 {
     if (l->failed || l->n_read + l->n_logs == 0)
         return MT_EXIT_FAILED;
-    return l->n_damaged > 0 || l->unread.n > 0 ? MT_EXIT_DAMAGED : MT_EXIT_OK;
+    return l->n_damaged > 0 || l->skipped.unread.n > 0 ? MT_EXIT_DAMAGED : MT_EXIT_OK;
 }
 
 char *mt_load_file(const char *path, size_t max, size_t *n)

@@ -2,17 +2,16 @@
 #ifndef MT_LOAD_H
 #define MT_LOAD_H
 
+#include "analysis/run/quality.h"
 #include "cli/cli.h"
 #include "cli/term.h"
 #include "parser/base/mem.h"
 #include "parser/base/source.h"
 #include "parser/model/trace.h"
-#include "render/view/report.h"
 
 struct mt_load {
     uint64_t n_read, n_damaged; /* snapshots */
-    uint64_t n_ignored;         /* files beside them */
-    MT_VEC(struct mt_unread) unread;
+    struct mt_skipped skipped;
     uint64_t max_memory; /* for messages */
     uint64_t n_logs;     /* read from the inputs */
     /* For mt_input_opts.text; NULL = logs are refused as inputs. */
@@ -29,10 +28,10 @@ struct mt_load {
 /* Called for each snapshot, which it takes over. 1 = go on, 0 = stop (the visitor has said why). */
 typedef int (*mt_load_visit)(void *arg, struct mt_trace *t);
 
-/* Reads every input. What cannot be read is reported on standard error and kept in l->unread;
+/* Reads every input. What cannot be read is reported on standard error and kept in l->skipped;
  * damage is reported as warnings. */
 void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit visit, void *arg);
-/* Adds to l->unread; takes a copy. 1 on success. */
+/* Adds to l->skipped; takes a copy. 1 on success. */
 int mt_load_unread(struct mt_load *l, const char *name, const struct mt_err *err);
 void mt_load_done(struct mt_load *l);
 /* Exit status of a command that has written what it could. */

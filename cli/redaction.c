@@ -72,10 +72,10 @@ int mt_redact_cli(struct mt_redact *r, struct mt_cli *c)
     return c->title == NULL || (c->title = mt_redact_sentence(r, c->title)) != NULL;
 }
 
-int mt_redact_unread(struct mt_redact *r, struct mt_unread *u, uint32_t n)
+int mt_redact_skipped(struct mt_redact *r, struct mt_skipped *s)
 {
     int ok = 1;
-    for (uint32_t i = 0; i < n && ok; i++)
-        ok = mt_redact_complaint(r, &u[i].name, &u[i].message);
+    for (uint32_t i = 0; i < s->unread.n && ok; i++)
+        ok = mt_redact_complaint(r, &s->unread.p[i].name, &s->unread.p[i].message);
     return ok;
 }

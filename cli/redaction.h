@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/redact/redact.h"
-#include "render/view/report.h"
+#include "analysis/run/quality.h"
 
 /* For --redact and --redact-key of c: knows the names of its files and of this machine. 1 on
  * success; 0 with a message printed. */
@@ -13,6 +13,6 @@ int mt_redact_open(struct mt_redact **out, const struct mt_cli *c,
 /* The names that a report's command line and title show; c->inputs becomes a list of r's own. 1 on
  * success, 0 = out of memory; the same below. */
 int mt_redact_cli(struct mt_redact *r, struct mt_cli *c);
-int mt_redact_unread(struct mt_redact *r, struct mt_unread *u, uint32_t n);
+int mt_redact_skipped(struct mt_redact *r, struct mt_skipped *s);
 
 #endif

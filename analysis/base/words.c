@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* part / whole * scale, rounded half up, without overflow for whole <= 2^60 and scale <= 1000. */
-static uint64_t ratio(uint64_t part, uint64_t whole, uint64_t scale)
+uint64_t mt_words_ratio(uint64_t part, uint64_t whole, uint64_t scale)
 {
     uint64_t q = part / whole, rem = part % whole;
     while (whole > UINT64_MAX / 2 / scale) {
@@ -26,7 +25,7 @@ char *mt_words_bytes(char *buf, uint64_t bytes)
         return buf;
     }
     for (;;) { /* integers only: printf's %f would follow the locale */
-        v = ratio(bytes, UINT64_C(1) << (10 * (u + 1)), tens[u]);
+        v = mt_words_ratio(bytes, UINT64_C(1) << (10 * (u + 1)), tens[u]);
         if (v < UINT64_C(1024) * tens[u] || u == 5)
             break;
         u++; /* also when rounding reaches 1024: "1.00 GiB", not "1024.0 MiB" */
@@ -35,6 +34,44 @@ char *mt_words_bytes(char *buf, uint64_t bytes)
         (void)snprintf(buf, 32, "%u.%u %s", (unsigned)(v / 10), (unsigned)(v % 10), unit[u]);
     else
         (void)snprintf(buf, 32, "%u.%02u %s", (unsigned)(v / 100), (unsigned)(v % 100), unit[u]);
+    return buf;
+}
+
+char *mt_words_count(char *buf, uint64_t n)
+{
+    char rev[32];
+    unsigned len = 0, i, digits = 0;
+    do {
+        if (digits != 0 && digits % 3 == 0)
+            rev[len++] = ',';
+        rev[len++] = (char)('0' + n % 10);
+        n /= 10;
+        digits++;
+    } while (n != 0);
+    for (i = 0; i < len; i++)
+        buf[i] = rev[len - 1 - i];
+    buf[len] = '\0';
+    return buf;
+}
+
+char *mt_words_percent(char *buf, uint64_t part, uint64_t whole)
+{
+    uint64_t v;
+    if (whole == 0) {
+        (void)snprintf(buf, 32, "-");
+        return buf;
+    }
+    if (part > whole && part / whole > UINT64_MAX / 2000) {
+        (void)snprintf(buf, 32, "> 999 %%");
+        return buf;
+    }
+    v = mt_words_ratio(part, whole, 1000);
+    if (v == 0 && part != 0)
+        (void)snprintf(buf, 32, "< 0.1 %%");
+    else if (v == 1000 && part < whole)
+        (void)snprintf(buf, 32, "99.9 %%"); /* 100 % is said only of all */
+    else
+        (void)snprintf(buf, 32, "%llu.%u %%", (unsigned long long)(v / 10), (unsigned)(v % 10));
     return buf;
 }
 

@@ -10,7 +10,12 @@
 
 /* "23.19 GiB", "512 B"; binary units. buf of 32; returns it. */
 char *mt_words_bytes(char *buf, uint64_t bytes);
-/* The same for an argument of a printf: lives until the end of the full expression. */
+char *mt_words_count(char *buf, uint64_t n); /* "22,331"; buf of 32 */
+/* "12.3 %"; "-" when whole is 0; buf of 32 */
+char *mt_words_percent(char *buf, uint64_t part, uint64_t whole);
+/* part / whole * scale, rounded half up, without overflow for whole <= 2^60 and scale <= 1000. */
+uint64_t mt_words_ratio(uint64_t part, uint64_t whole, uint64_t scale);
+/* A size for an argument of a printf: it lives until the end of the full expression. */
 struct mt_in_words {
     char s[32];
 };

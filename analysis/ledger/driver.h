@@ -271,4 +271,10 @@ enum mt_rc mt_driverdiag_make(struct mt_driverdiag **out, const struct mt_trace 
                               const struct mt_driverdiag_opts *o, struct mt_err *err);
 void mt_driverdiag_free(struct mt_driverdiag *j);
 
+/* "rank 3, verl.trainer.main_ppo, pid 4711", "-" where there is no such process; names in it are
+ * raw. */
+#define MT_WHO 256
+char *mt_driver_who(char buf[MT_WHO], const struct mt_driverdiag *j, uint32_t driver,
+                    uint32_t process);
+
 #endif

@@ -27,6 +27,7 @@ enum mt_rc mt_diagnosis_new(struct mt_diagnosis **out, const struct mt_diagnose_
         return nomem(d, err);
     d->opts = *o;
     d->conf = o->conf;
+    d->skipped = o->skipped;
     d->framework = -1;
     if (o->conf != NULL && o->framework >= 0) {
         o->conf->framework = o->framework;
@@ -285,6 +286,8 @@ enum mt_rc mt_diagnosis_finish(struct mt_diagnosis *d, struct mt_err *err)
         rc = lint(d, analyses, err);
     if (rc >= 0)
         rc = tell_jobs_apart(d, traces, analyses, err);
+    if (rc >= 0 && !mt_quality_make(d))
+        rc = nomem(d, err);
 out:
     mt_free(analyses);
     mt_free(traces);
@@ -301,6 +304,7 @@ void mt_diagnosis_free(struct mt_diagnosis *d)
     mt_advice_list_done(&d->log_advice);
     mt_lint_free(d->lint);
     mt_same_job_free(d->same_job);
+    mt_quality_done(&d->quality);
     for (uint32_t i = 0; i < d->ranks.n; i++) {
         mt_analysis_free(d->ranks.p[i].analysis);
         mt_claims_done(&d->ranks.p[i].claims);

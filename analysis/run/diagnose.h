@@ -20,6 +20,7 @@
  *                         10. Advice on the driver's failure.
  *                         11. Lint of the settings against all of that.
  *                         12. Whether the inputs are of one job.
+ *                         13. What limits the trust in all of that.
  *
  * Thread-safety: a diagnosis and its conf and logs belong to one thread until it is finished, and
  * are const afterwards. Several diagnoses may be made at once and share their rules. */
@@ -31,6 +32,7 @@
 #include "analysis/run/cause.h"
 #include "analysis/run/analyze.h"
 #include "analysis/run/lint.h"
+#include "analysis/run/quality.h"
 #include "analysis/run/rules.h"
 #include "analysis/run/same_job.h"
 #include "analysis/setup/settings.h"
@@ -74,6 +76,8 @@ struct mt_diagnose_opts {
     struct mt_runconf *conf;
     /* Logs may be added until finish. NULL = none. Borrowed. */
     const struct mt_logs *logs;
+    /* What could not be read; may grow until finish. NULL = nothing. Borrowed. */
+    const struct mt_skipped *skipped;
     int framework;       /* forced, -1 = detect */
     int32_t only_device; /* ordinal of a GPU, -1 = all */
     uint64_t capacity;   /* bytes, 0 = not given */
@@ -97,6 +101,8 @@ struct mt_diagnosis {
     struct mt_advice_list driver_advice, log_advice;
     struct mt_lint *lint;
     struct mt_same_job *same_job;
+    const struct mt_skipped *skipped; /* NULL = everything was read */
+    struct mt_quality quality;
 };
 
 /* MT_OK or MT_ENOMEM. */

@@ -4,6 +4,7 @@
 #ifndef MT_ESCAPE_H
 #define MT_ESCAPE_H
 
+#include "analysis/base/words.h"
 #include "render/base/out.h"
 
 /* text and double-quoted attribute values */
@@ -25,11 +26,14 @@ void mt_term(struct mt_out *o, const char *s, size_t n);
 size_t mt_utf8_cut(const char *s, size_t n, size_t max);
 size_t mt_utf8_columns(const char *s, size_t n);
 
-/* Sizes for people: "23.19 GiB", "512 B"; binary units everywhere. buf of 32. */
-char *mt_fmt_bytes(char *buf, uint64_t bytes);
-char *mt_fmt_count(char *buf, uint64_t n);                      /* "22,331" */
-char *mt_fmt_percent(char *buf, uint64_t part, uint64_t whole); /* "12.3 %"; "-" when whole is 0 */
-char *mt_fmt_seconds(char *buf, uint64_t ns);                   /* "12.345 s", "3.2 ms" */
+/* Numbers as the sentences of the analysis have them. buf of 32. */
+static inline char *mt_fmt_bytes(char *buf, uint64_t bytes) { return mt_words_bytes(buf, bytes); }
+static inline char *mt_fmt_count(char *buf, uint64_t n) { return mt_words_count(buf, n); }
+static inline char *mt_fmt_percent(char *buf, uint64_t part, uint64_t whole)
+{
+    return mt_words_percent(buf, part, whole);
+}
+char *mt_fmt_seconds(char *buf, uint64_t ns); /* "12.345 s", "3.2 ms" */
 /* "2026-03-05 08:11:32.031 UTC"; buf of 40 */
 char *mt_fmt_utc(char *buf, uint64_t ns);
 

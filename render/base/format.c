@@ -7,58 +7,6 @@
 
 enum { FMT = 32, FMT_UTC = 40 };
 
-/* part / whole * scale, rounded half up, without overflow for whole <= 2^60 and scale <= 1000. */
-static uint64_t ratio(uint64_t part, uint64_t whole, uint64_t scale)
-{
-    uint64_t q = part / whole, rem = part % whole;
-    while (whole > UINT64_MAX / 2 / scale) {
-        whole >>= 1;
-        rem >>= 1;
-    }
-    return q * scale + (rem * scale + whole / 2) / whole;
-}
-
-/* The sentences of the analysis and the tables of the report show a size in the same way. */
-char *mt_fmt_bytes(char *buf, uint64_t bytes) { return mt_words_bytes(buf, bytes); }
-
-char *mt_fmt_count(char *buf, uint64_t n)
-{
-    char rev[FMT];
-    unsigned len = 0, i, digits = 0;
-    do {
-        if (digits != 0 && digits % 3 == 0)
-            rev[len++] = ',';
-        rev[len++] = (char)('0' + n % 10);
-        n /= 10;
-        digits++;
-    } while (n != 0);
-    for (i = 0; i < len; i++)
-        buf[i] = rev[len - 1 - i];
-    buf[len] = '\0';
-    return buf;
-}
-
-char *mt_fmt_percent(char *buf, uint64_t part, uint64_t whole)
-{
-    uint64_t v;
-    if (whole == 0) {
-        (void)snprintf(buf, FMT, "-");
-        return buf;
-    }
-    if (part > whole && part / whole > UINT64_MAX / 2000) {
-        (void)snprintf(buf, FMT, "> 999 %%");
-        return buf;
-    }
-    v = ratio(part, whole, 1000);
-    if (v == 0 && part != 0)
-        (void)snprintf(buf, FMT, "< 0.1 %%");
-    else if (v == 1000 && part < whole)
-        (void)snprintf(buf, FMT, "99.9 %%"); /* 100 % is said only of all */
-    else
-        (void)snprintf(buf, FMT, "%llu.%u %%", (unsigned long long)(v / 10), (unsigned)(v % 10));
-    return buf;
-}
-
 char *mt_fmt_seconds(char *buf, uint64_t ns)
 {
     uint64_t ms = ns / 1000000 + (ns % 1000000 >= 500000), s = ns / 1000000000;
@@ -67,10 +15,10 @@ char *mt_fmt_seconds(char *buf, uint64_t ns)
     } else if (ns < 1000) {
         (void)snprintf(buf, FMT, "%u ns", (unsigned)ns);
     } else if (ns < 1000000) {
-        uint64_t v = ratio(ns, 1000, 10);
+        uint64_t v = mt_words_ratio(ns, 1000, 10);
         (void)snprintf(buf, FMT, "%u.%u \xc2\xb5s", (unsigned)(v / 10), (unsigned)(v % 10));
     } else if (ns < 1000000000) {
-        uint64_t v = ratio(ns, 1000000, 10);
+        uint64_t v = mt_words_ratio(ns, 1000000, 10);
         (void)snprintf(buf, FMT, "%u.%u ms", (unsigned)(v / 10), (unsigned)(v % 10));
     } else if (s < 600) {
         (void)snprintf(buf, FMT, "%u.%03u s", (unsigned)(ms / 1000), (unsigned)(ms % 1000));

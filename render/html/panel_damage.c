@@ -8,7 +8,7 @@
 
 static bool has(const struct mt_page *p)
 {
-    return mt_report_damaged(p->r) || mt_report_same_job(p->r) != NULL;
+    return p->r->diagnosis->quality.damaged || mt_report_same_job(p->r) != NULL;
 }
 
 /* Two jobs given together: before anybody takes them for the ranks of one. */
@@ -62,18 +62,19 @@ static void put_trace(const struct mt_page *p, struct mt_out *o, const struct mt
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_report *r = p->r;
+    const struct mt_skipped *s = r->diagnosis->skipped;
     draw_jobs(p, o);
-    if (!mt_report_damaged(r))
+    if (!r->diagnosis->quality.damaged)
         return;
     mt_puts(o, "<aside class=\"damage\" id=\"damage\" role=\"note\" aria-labelledby=\"h-damage\">\n"
                "<h2 id=\"h-damage\">This report is made from incomplete input</h2>\n"
                "<p>Everything that was whole is used; what follows is missing from the numbers "
                "below.</p>\n<ul>\n");
-    for (uint32_t i = 0; i < r->n_unread; i++) {
+    for (uint32_t i = 0; s != NULL && i < s->unread.n; i++) {
         mt_puts(o, "<li>Not read: <b>");
-        mt_h_name(o, r->unread[i].name, 300);
+        mt_h_name(o, s->unread.p[i].name, 300);
         mt_puts(o, "</b>: ");
-        mt_h_text(o, r->unread[i].message, 1000);
+        mt_h_text(o, s->unread.p[i].message, 1000);
         mt_puts(o, "</li>\n");
     }
     for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->drivers.n; i++)

@@ -6,7 +6,8 @@
 
 static bool has(const struct mt_page *p)
 {
-    return p->r->diagnosis->ranks.n > 0 || p->r->n_unread > 0 || p->r->diagnosis->driver != NULL;
+    const struct mt_diagnosis *d = p->r->diagnosis;
+    return d->ranks.n > 0 || (d->skipped != NULL && d->skipped->unread.n > 0) || d->driver != NULL;
 }
 
 static void input(struct mt_out *o, const struct mt_meta *m)
@@ -53,6 +54,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     static const char *const heads[] = {"Input",     "#Size",         "Format",
                                         "#Snapshot", "From its name", "SHA-256 of the input"};
     const struct mt_report *r = p->r;
+    const struct mt_skipped *s = r->diagnosis->skipped;
     char b[32];
     if (r->diagnosis->ranks.n > 0 || r->diagnosis->driver != NULL) {
         mt_h_table(o, "Inputs", heads, sizeof heads / sizeof *heads);
@@ -71,9 +73,9 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_h_words(o, r->command, 4000);
         mt_puts(o, "</code></dd>\n");
     }
-    if (r->n_ignored != 0)
+    if (s != NULL && s->n_ignored != 0)
         mt_putf(o, "<dt>Passed over</dt><dd>%s files that are no snapshots</dd>\n",
-                mt_fmt_count(b, r->n_ignored));
+                mt_fmt_count(b, s->n_ignored));
     mt_puts(o, "<dt>Units</dt><dd>KiB, MiB, GiB: powers of 1024. \xe2\x80\x9cLive\xe2\x80\x9d is "
                "what callers asked for, from "
                "allocation to "

@@ -5,10 +5,6 @@
 #include "render/html/page_plan.h"
 #include "render/view/rows.h"
 
-#include "parser/base/mem.h"
-
-#include <errno.h>
-
 static bool has(const struct mt_page *p)
 {
     return p->rank != NULL || p->r->diagnosis->driver != NULL;
@@ -121,28 +117,21 @@ static void left_out(const struct mt_page *p, struct mt_out *o)
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    struct mt_caveat *c = mt_calloc(MT_MAX_CAVEATS, sizeof *c);
-    unsigned n;
-    if (c == NULL) {
-        o->error = o->error != 0 ? o->error : ENOMEM;
-        return;
-    }
-    n = mt_caveats(p->r, p->rank, c, MT_MAX_CAVEATS);
+    const struct mt_quality *q = &p->r->diagnosis->quality;
     mt_h_of_device(p, o);
-    if (n > 0)
+    if (q->caveats.n > 0)
         mt_puts(o, "<ul class=\"caveats\">\n");
-    for (unsigned i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < q->caveats.n; i++) {
         mt_puts(o, "<li>");
-        mt_h_words(o, c[i].text, SIZE_MAX);
+        mt_h_words(o, q->caveats.p[i], SIZE_MAX);
         mt_puts(o, "</li>\n");
     }
     mt_puts(o,
-            n > 0 ? "</ul>\n"
-            : mt_report_damaged(p->r)
+            q->caveats.n > 0 ? "</ul>\n"
+            : q->damaged
                 ? "<p class=\"note\">What is <a href=\"#damage\">incomplete</a> stands at the top; "
                   "nothing else is known to be missing.</p>\n"
                 : "<p class=\"note\">Nothing is known to be missing.</p>\n");
-    mt_free(c);
     left_out(p, o);
     if (p->dev != NULL) {
         facts(p, o);

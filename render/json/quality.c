@@ -1,12 +1,6 @@
 /* What limits the trust in a report, as JSON: docs/json.md, "quality". */
 #include "render/json/impl.h"
-#include "render/view/driver.h"
-#include "render/view/rows.h"
 #include "render/view/view.h"
-
-#include "parser/base/mem.h"
-
-#include <errno.h>
 
 void mt_json_rank(struct mt_jsonw *w, const struct mt_trace *t)
 {
@@ -105,21 +99,6 @@ static void quality_of_driver(struct mt_jsonw *w, const struct mt_trace *t)
     mt_jw_close(w, '}');
 }
 
-/* The sentences of every other format. */
-static void caveats(struct mt_jsonw *w, const struct mt_report *r)
-{
-    struct mt_caveat *c = mt_calloc(MT_MAX_CAVEATS, sizeof *c);
-    unsigned n = c != NULL ? mt_caveats(r, mt_diagnosis_rank(r->diagnosis), c, MT_MAX_CAVEATS) : 0;
-    mt_jw_key(w, "caveats");
-    mt_jw_open(w, '[');
-    for (unsigned i = 0; i < n; i++)
-        mt_jw_s(w, c[i].text);
-    mt_jw_close(w, ']');
-    if (c == NULL && w->o->error == 0)
-        w->o->error = ENOMEM;
-    mt_free(c);
-}
-
 /* "jobs": whether the inputs are of one; nothing where there is nothing to say. */
 static void same_job(struct mt_jsonw *w, const struct mt_same_job *j)
 {
@@ -147,27 +126,32 @@ static void same_job(struct mt_jsonw *w, const struct mt_same_job *j)
 
 void mt_json_quality(struct mt_jsonw *w, const struct mt_report *r)
 {
+    const struct mt_diagnosis *d = r->diagnosis;
     mt_jw_key(w, "quality");
     mt_jw_open(w, '{');
-    mt_jw_kb(w, "damaged", mt_report_damaged(r));
-    mt_jw_ku(w, "ignored_files", r->n_ignored);
+    mt_jw_kb(w, "damaged", d->quality.damaged);
+    mt_jw_ku(w, "ignored_files", d->skipped != NULL ? d->skipped->n_ignored : 0);
     mt_jw_key(w, "unreadable");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < r->n_unread; i++) {
+    for (uint32_t i = 0; d->skipped != NULL && i < d->skipped->unread.n; i++) {
         mt_jw_open(w, '{');
-        mt_jw_ks(w, "name", r->unread[i].name);
-        mt_jw_ks(w, "message", r->unread[i].message);
+        mt_jw_ks(w, "name", d->skipped->unread.p[i].name);
+        mt_jw_ks(w, "message", d->skipped->unread.p[i].message);
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
-    caveats(w, r);
-    same_job(w, r->diagnosis->same_job);
+    mt_jw_key(w, "caveats"); /* the sentences of every other format */
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < d->quality.caveats.n; i++)
+        mt_jw_s(w, d->quality.caveats.p[i]);
+    mt_jw_close(w, ']');
+    same_job(w, d->same_job);
     mt_jw_key(w, "inputs");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->drivers.n; i++)
-        quality_of_driver(w, r->diagnosis->driver->drivers.p[i]);
-    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
-        quality_of(w, &r->diagnosis->ranks.p[i]);
+    for (uint32_t i = 0; d->driver != NULL && i < d->driver->drivers.n; i++)
+        quality_of_driver(w, d->driver->drivers.p[i]);
+    for (uint32_t i = 0; i < d->ranks.n; i++)
+        quality_of(w, &d->ranks.p[i]);
     mt_jw_close(w, ']');
     mt_jw_close(w, '}');
 }

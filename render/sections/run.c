@@ -96,17 +96,10 @@ void mt_section_settings(struct mt_sink *k, const struct mt_report *r)
 
 void mt_section_caveats(struct mt_sink *k, const struct mt_report *r)
 {
-    struct mt_caveat *cav = mt_calloc(MT_MAX_CAVEATS, sizeof *cav);
-    unsigned n;
-    if (cav == NULL) {
-        k->o->error = k->o->error != 0 ? k->o->error : ENOMEM;
-        return;
-    }
-    n = mt_caveats(r, mt_diagnosis_rank(r->diagnosis), cav, mt_most(k, MT_MAX_CAVEATS, 64));
-    if (n != 0)
+    const struct mt_quality *q = &r->diagnosis->quality;
+    if (q->caveats.n != 0)
         mt_heading(k, "Data quality", NULL);
-    for (unsigned i = 0; i < n; i++)
-        MT_ROW(k, "  - |{0}", "- {0}\n", cav[i].text);
+    for (uint32_t i = 0; i < q->caveats.n && i < mt_most(k, MT_MAX_CAVEATS, 64); i++)
+        MT_ROW(k, "  - |{0}", "- {0}\n", q->caveats.p[i]);
     k->end(k);
-    mt_free(cav);
 }

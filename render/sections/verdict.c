@@ -50,7 +50,7 @@ void mt_section_headline(struct mt_sink *k, const struct mt_report *r)
     if (mt_report_log_second(r) != NULL)
         MT_ROW(k, "  |The log: {0}", "The log: {0}\n\n", mt_report_log_second(r));
     MT_ROW(k, "!  |{0}", NULL, mt_report_same_job(r));
-    if (mt_report_damaged(r))
+    if (r->diagnosis->quality.damaged)
         MT_ROW0(k, "!  The input is damaged or incomplete: see \"Data quality\" below.", NULL);
 }
 

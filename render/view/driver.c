@@ -16,28 +16,6 @@ const char *mt_driver_kind_words(const struct mt_driverdiag *j)
                                 : "No GPU memory was recorded";
 }
 
-char *mt_driver_who(char buf[MT_WHO], const struct mt_driverdiag *j, uint32_t driver,
-                    uint32_t process)
-{
-    const struct mt_trace *t;
-    const struct mt_process *p;
-    const char *name;
-    if (driver >= j->drivers.n || process >= j->drivers.p[driver]->driver->processes.n) {
-        (void)snprintf(buf, MT_WHO, "-");
-        return buf;
-    }
-    t = j->drivers.p[driver];
-    p = &t->driver->processes.p[process];
-    name = mt_str(t, p->name);
-    if (p->rank >= 0)
-        (void)snprintf(buf, MT_WHO, "rank %d%s%.150s, pid %u", (int)p->rank,
-                       name[0] != '\0' ? ", " : "", name, (unsigned)p->pid);
-    else
-        (void)snprintf(buf, MT_WHO, "%.150s%spid %u", name, name[0] != '\0' ? ", " : "",
-                       (unsigned)p->pid);
-    return buf;
-}
-
 char *mt_driver_holder(char buf[MT_WHO], enum mt_holder h, const char *library)
 {
     if (library != NULL && h == MT_HOLD_LIBRARY)

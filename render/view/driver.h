@@ -1,11 +1,9 @@
 /* view/driver.h -- what every renderer says of the driver's recording in the same way: names of
- * processes and holders, phases of the job, what limits the trust. */
+ * holders, phases of the job. */
 #ifndef MT_VIEW_DRIVER_H
 #define MT_VIEW_DRIVER_H
 
 #include "render/view/rows.h"
-
-#define MT_WHO 256
 
 /* The driver's sentence beside a headline that comes from elsewhere; NULL when the driver has the
  * headline, or saw nothing. */
@@ -13,9 +11,6 @@ const char *mt_report_second(const struct mt_report *r);
 const char *mt_driver_kind_words(
     const struct mt_driverdiag *j); /* "Out of memory in a driver call" */
 
-/* "rank 3, verl.trainer.main_ppo, pid 4711"; names in it are raw. */
-char *mt_driver_who(char buf[MT_WHO], const struct mt_driverdiag *j, uint32_t driver,
-                    uint32_t process);
 /* "NCCL: libnccl.so.2" */
 char *mt_driver_holder(char buf[MT_WHO], enum mt_holder h, const char *library);
 /* "-1.20 GiB" */
@@ -38,14 +33,6 @@ struct mt_phase_sum {
 /* Phases in order of their first occurrence; returns how many (at most MT_PH_COUNT). Ranges of one
  * phase that overlap, in several processes, are one. */
 unsigned mt_driver_phase_sums(const struct mt_driverdiag *j, struct mt_phase_sum out[MT_PH_COUNT]);
-
-/* Adds what limits the trust in the recording, one sentence each; returns the new count. */
-unsigned mt_driverdiag_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n,
-                               unsigned max);
-/* The same: why snapshots are missing, as far as the recorder noted it (torch_notes.c). Equal
- * sentences of several processes become one. */
-unsigned mt_torch_caveats(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned n,
-                          unsigned max);
 
 /* That the inputs are not of one job, and which belong together; or that the rank that failed is
  * not among them; NULL = nothing says so. */

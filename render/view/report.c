@@ -4,19 +4,6 @@
 
 #include <stdio.h>
 
-bool mt_report_damaged(const struct mt_report *r)
-{
-    if (r->n_unread > 0)
-        return true;
-    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
-        if (r->diagnosis->ranks.p[i].trace->damaged)
-            return true;
-    for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->drivers.n; i++)
-        if (r->diagnosis->driver->drivers.p[i]->damaged)
-            return true;
-    return false;
-}
-
 const char *mt_verdict_words(enum mt_verdict_kind k)
 {
     switch (k) {

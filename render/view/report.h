@@ -13,18 +13,10 @@
 
 struct mt_packs; /* render/pack/pack.h */
 
-struct mt_unread { /* a member or input that could not be read at all */
-    char *name, *message;
-};
-
 struct mt_report {
     const struct mt_diagnosis *diagnosis;
     /* tracks for the page, by mt_rank.order; NULL = the history is not packed */
     const struct mt_packs *packs;
-    /* inputs that could not be read at all */
-    const struct mt_unread *unread;
-    uint32_t n_unread;
-    uint64_t n_ignored;  /* files beside the snapshots that are none */
     const char *title;   /* NULL = made from the input's name */
     const char *command; /* the command line without its output path; "" = unknown */
     const char *version; /* "0.1.0" */
@@ -33,9 +25,5 @@ struct mt_report {
     int columns; /* of the terminal; 0 = 80 */
     bool color;  /* ANSI colours */
 };
-
-/* True when the report is written from damaged input (exit status 3): a damaged trace or an unread
- * member. */
-bool mt_report_damaged(const struct mt_report *r);
 
 #endif

@@ -228,14 +228,3 @@ unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, s
              mt_fmt_utc(a, d->first_ns));
     return n;
 }
-
-void mt_caveat_add(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...)
-{
-    va_list ap;
-    if (*n >= max)
-        return;
-    va_start(ap, fmt);
-    (void)vsnprintf(out[*n].text, sizeof out[*n].text, fmt, ap);
-    va_end(ap);
-    (*n)++;
-}

@@ -14,21 +14,6 @@ struct mt_fact {
 unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_fact *out,
                   unsigned max);
 
-/* What limits the trust in the numbers, one sentence each, most important first; returns how many.
- * Names of the input inside are raw: escape when writing. k may be NULL: what is said of the whole
- * job is said anyway. */
-enum { MT_MAX_CAVEATS = 160 }; /* that a report has room for */
-struct mt_caveat {
-    char text[1024];
-};
-/* One more sentence, unless there are max. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 4, 5)))
-#endif
-void mt_caveat_add(struct mt_caveat *out, unsigned *n, unsigned max, const char *fmt, ...);
-unsigned mt_caveats(const struct mt_report *r, const struct mt_rank *k, struct mt_caveat *out,
-                    unsigned max);
-
 /* Rows of the table of ranks and devices, and what stands in one: the peak, or without a curve the
  * state at the dump. */
 uint32_t mt_row_count(const struct mt_report *r);

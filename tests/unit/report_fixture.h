@@ -27,7 +27,8 @@ struct fixture {
     struct mt_rank rank[FX_RANKS];
     struct mt_diagnosis whole;
     struct mt_report r;
-    struct mt_unread unread[2];
+    struct mt_unread unread[1];
+    struct mt_skipped skipped;
     struct mt_fix_rule rule[4];
     struct mt_fix_line line[4][2];
     bool hostile;
@@ -352,6 +353,7 @@ static inline void fx_make(struct fixture *f, unsigned n_ranks, unsigned n_phase
     }
     f->whole.ranks.p = f->rank;
     f->whole.ranks.n = n_ranks;
+    MT_CHECK(mt_quality_make(&f->whole));
     f->r.diagnosis = &f->whole;
     f->r.command = hostile ? FX_HOSTILE : "memtrace report snapshots.tar.gz --capacity 80GiB";
     f->r.version = "0.1.0";
@@ -360,6 +362,7 @@ static inline void fx_make(struct fixture *f, unsigned n_ranks, unsigned n_phase
 
 static inline void fx_done(struct fixture *f)
 {
+    mt_quality_done(&f->whole.quality);
     for (unsigned i = 0; i < f->whole.ranks.n; i++) {
         struct mt_analysis *a = &f->a[i];
         for (uint32_t k = 0; k < a->devices.n; k++) {

@@ -82,6 +82,7 @@ static struct made make(const char *name, bool fails)
         abort();
     m.whole.driver = m.j;
     m.whole.opts.rules = &rules;
+    MT_CHECK(mt_quality_make(&m.whole));
     m.r.command = "";
     m.r.version = "0";
     return m;
@@ -114,6 +115,7 @@ static const char *render(struct made *m, char format)
 static void done(struct made *m)
 {
     mt_free(m->text);
+    mt_quality_done(&m->whole.quality);
     mt_driverdiag_free(m->j);
     mt_trace_free(m->t);
 }

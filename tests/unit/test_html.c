@@ -413,11 +413,14 @@ MT_TEST(damage_banner)
     fx_make(&f, 2, 10, true);
     f.unread[0] = (struct mt_unread){fx_dup("run/rank7.pickle<b>"),
                                      fx_dup("a git-lfs pointer; run `git lfs pull`")};
-    f.r.unread = f.unread;
-    f.r.n_unread = 1;
+    f.skipped.unread.p = f.unread;
+    f.skipped.unread.n = 1;
+    f.whole.skipped = &f.skipped;
     f.trace[1]->damaged = true;
     mt_trace_diag(f.trace[1], MT_DIAG_DAMAGE, true, 123456, "the file ends inside a <trace> entry");
-    MT_CHECK(mt_report_damaged(&f.r));
+    mt_quality_done(&f.whole.quality);
+    MT_CHECK(mt_quality_make(&f.whole));
+    MT_CHECK(f.whole.quality.damaged);
     page = page_of(&f.r);
     check_page(page);
     MT_CHECK_HAS(page, "id=\"damage\"");

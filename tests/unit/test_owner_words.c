@@ -57,10 +57,8 @@ MT_TEST(owners_of_one_name_say_where_they_were_called_from)
 
 static void check_caveat(bool cpp, const char *want)
 {
-    struct mt_caveat said[16];
     struct mt_rank rank = {.order = 0};
     struct mt_diagnosis whole = {.ranks = {.p = &rank, .n = 1}};
-    struct mt_report r = {.diagnosis = &whole};
     struct job *j = job_new();
     bool found = false;
     for (int i = 0; i < 8; i++)
@@ -69,10 +67,13 @@ static void check_caveat(bool cpp, const char *want)
     MT_ASSERT(analyze(j));
     rank.trace = j->t;
     rank.analysis = j->a;
-    for (unsigned i = 0, n = mt_caveats(&r, &rank, said, 16); i < n; i++)
-        found = found || (strstr(said[i].text, "could not be given a phase") != NULL &&
-                          strstr(said[i].text, want) != NULL);
+    MT_CHECK(mt_quality_make(&whole));
+    for (uint32_t i = 0; i < whole.quality.caveats.n; i++)
+        found =
+            found || (strstr(whole.quality.caveats.p[i], "could not be given a phase") != NULL &&
+                      strstr(whole.quality.caveats.p[i], want) != NULL);
     MT_CHECK(found);
+    mt_quality_done(&whole.quality);
     job_free(j);
 }
 

@@ -1,7 +1,7 @@
-/* What limits the trust in a recording of the driver's calls. */
-#include "render/view/driver.h"
+/* run/quality_driver.c -- what limits the trust in a recording of the driver's calls. */
+#include "analysis/run/quality_impl.h"
 
-#include "render/base/escape.h"
+#include "analysis/base/words.h"
 
 #include <stdio.h>
 
@@ -35,8 +35,7 @@ static const char *status_words(unsigned code)
     }
 }
 
-static void statuses(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned *n,
-                     unsigned max)
+static void statuses(struct mt_caveats *c, const struct mt_driverdiag *j)
 {
     char who[MT_WHO];
     for (uint32_t d = 0; d < j->drivers.n; d++) {
@@ -63,17 +62,17 @@ static void statuses(const struct mt_driverdiag *j, struct mt_caveat *out, unsig
             else
                 (void)mt_driver_who(who, j, d, s->process);
             if (more != 0)
-                mt_caveat_add(out, n, max, "%s, and %u more: %s%s%s.", who, (unsigned)more,
+                mt_caveat_add(c, "%s, and %u more: %s%s%s.", who, (unsigned)more,
                               status_words(s->code), mt_str_len(t, s->text) != 0 ? ": " : "",
                               mt_str(t, s->text));
             else
-                mt_caveat_add(out, n, max, "%s: %s%s%s.", who, status_words(s->code),
+                mt_caveat_add(c, "%s: %s%s%s.", who, status_words(s->code),
                               mt_str_len(t, s->text) != 0 ? ": " : "", mt_str(t, s->text));
         }
     }
 }
 
-static void losses(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned *n, unsigned max)
+static void losses(struct mt_caveats *c, const struct mt_driverdiag *j)
 {
     static const char *const what[] = {"records", "records", "of CUPTI's allocation records",
                                        "stacks",  "names",   "chunks"};
@@ -83,8 +82,8 @@ static void losses(const struct mt_driverdiag *j, struct mt_caveat *out, unsigne
         for (uint32_t i = 0; i < v->losses.n; i++) {
             const struct mt_loss *l = &v->losses.p[i];
             if (l->count != 0)
-                mt_caveat_add(out, n, max, "%s: %s %s were lost while recording%s.",
-                              mt_driver_who(who, j, d, l->process), mt_fmt_count(a, l->count),
+                mt_caveat_add(c, "%s: %s %s were lost while recording%s.",
+                              mt_driver_who(who, j, d, l->process), mt_words_count(a, l->count),
                               what[l->what < sizeof what / sizeof *what ? l->what : 0],
                               l->what == MT_LO_RECORDS || l->what == MT_LO_CHUNKS
                                   ? "; what they freed or allocated is not in the ledger"
@@ -92,99 +91,85 @@ static void losses(const struct mt_driverdiag *j, struct mt_caveat *out, unsigne
         }
         for (uint32_t i = 0; i < v->processes.n; i++)
             if (v->processes.p[i].n_missing != 0)
-                mt_caveat_add(out, n, max,
-                              "%s: %s of its chunks are missing: the sums after them may be off.",
-                              mt_driver_who(who, j, d, i),
-                              mt_fmt_count(a, v->processes.p[i].n_missing));
+                mt_caveat_add(
+                    c, "%s: %s of its chunks are missing: the sums after them may be off.",
+                    mt_driver_who(who, j, d, i), mt_words_count(a, v->processes.p[i].n_missing));
         for (uint32_t i = 0; i < v->attachments.n; i++)
             if (v->attachments.p[i].read < v->attachments.p[i].bytes)
-                mt_caveat_add(out, n, max,
-                              "%.200s, which was attached, is not whole: %s of %s bytes.",
+                mt_caveat_add(c, "%.200s, which was attached, is not whole: %s of %s bytes.",
                               mt_str(j->drivers.p[d], v->attachments.p[i].name),
-                              mt_fmt_count(a, v->attachments.p[i].read),
-                              mt_fmt_count(who, v->attachments.p[i].bytes));
+                              mt_words_count(a, v->attachments.p[i].read),
+                              mt_words_count(who, v->attachments.p[i].bytes));
     }
 }
 
-static void ledger_caveats(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned *n,
-                           unsigned max)
+static void ledger_caveats(struct mt_caveats *c, const struct mt_driverdiag *j)
 {
-    char a[40], b[32], c[32];
+    char a[40], b[32], used[32];
     for (uint32_t i = 0; i < j->ledgers.n; i++) {
         const struct mt_ledger *l = &j->ledgers.p[i];
         if (l->checks.n == 0)
-            mt_caveat_add(out, n, max,
+            mt_caveat_add(c,
                           "%s: its used memory was never sampled, so what recorded calls do "
                           "not explain is not known.",
                           l->name);
         else if (l->checks_are_mem_info)
-            mt_caveat_add(out, n, max,
+            mt_caveat_add(c,
                           "%s: no NVML sample; its used memory is what cuMemGetInfo said, and "
                           "other processes cannot be told.",
                           l->name);
         if (l->foreign_pids)
-            mt_caveat_add(out, n, max,
+            mt_caveat_add(c,
                           "%s: NVML names processes by ids of another pid namespace, so other "
                           "processes cannot be told from this job; what "
                           "they hold is in \"unexplained\".",
                           l->name);
         if (l->capacity != 0 && l->max_unexplained > l->capacity / 5)
-            mt_caveat_add(out, n, max, "%s: at one sample %s were not explained by recorded calls.",
-                          l->name, mt_fmt_bytes(a, l->max_unexplained));
+            mt_caveat_add(c, "%s: at one sample %s were not explained by recorded calls.", l->name,
+                          mt_words_bytes(a, l->max_unexplained));
         if (l->managed_peak != 0)
-            mt_caveat_add(out, n, max,
+            mt_caveat_add(c,
                           "%s: up to %s of managed memory, which may be on the device or the "
                           "host, is in no sum.",
-                          l->name, mt_fmt_bytes(a, l->managed_peak));
+                          l->name, mt_words_bytes(a, l->managed_peak));
         if (l->pool_size > l->pool_used)
-            mt_caveat_add(out, n, max,
+            mt_caveat_add(c,
                           "%s: a memory pool (cudaMallocAsync) held %s with %s in use; the "
                           "difference is in \"unexplained\".",
-                          l->name, mt_fmt_bytes(b, l->pool_size), mt_fmt_bytes(c, l->pool_used));
+                          l->name, mt_words_bytes(b, l->pool_size),
+                          mt_words_bytes(used, l->pool_used));
     }
 }
 
-unsigned mt_driverdiag_caveats(const struct mt_report *r, struct mt_caveat *out, unsigned n,
-                               unsigned max)
+void mt_caveats_of_driver(struct mt_caveats *c, const struct mt_driverdiag *j)
 {
-    const struct mt_driverdiag *j = r->diagnosis->driver;
     char who[MT_WHO], a[32];
-    if (j == NULL)
-        return n;
-    for (uint32_t d = 0; d < j->drivers.n; d++) {
-        const struct mt_trace *t = j->drivers.p[d];
-        for (uint32_t i = 0; i < t->diags.n; i++) {
-            if (t->diags.p[i].has_offset)
-                mt_caveat_add(out, &n, max, "%s (offset %llu)", mt_str(t, t->diags.p[i].text),
-                              (unsigned long long)t->diags.p[i].offset);
-            else
-                mt_caveat_add(out, &n, max, "%s", mt_str(t, t->diags.p[i].text));
-        }
-    }
-    statuses(j, out, &n, max);
-    n = mt_torch_caveats(j, out, n, max);
-    losses(j, out, &n, max);
-    ledger_caveats(j, out, &n, max);
+    for (uint32_t d = 0; d < j->drivers.n; d++)
+        mt_caveats_of_trace(c, j->drivers.p[d]);
+    statuses(c, j);
+    mt_caveats_of_torch(c, j);
+    losses(c, j);
+    ledger_caveats(c, j);
     for (uint32_t i = 0; i < j->processes.n; i++) {
         const struct mt_driver_process *p = &j->processes.p[i];
         if (p->n_unmatched_frees != 0)
-            mt_caveat_add(
-                out, &n, max,
-                "%s: %s free%s or unmap%s of memory that was not seen allocated: "
-                "recording began later, or lost calls.",
-                mt_driver_who(who, j, p->driver, p->process), mt_fmt_count(a, p->n_unmatched_frees),
-                p->n_unmatched_frees == 1 ? "" : "s", p->n_unmatched_frees == 1 ? "" : "s");
+            mt_caveat_add(c,
+                          "%s: %s free%s or unmap%s of memory that was not seen allocated: "
+                          "recording began later, or lost calls.",
+                          mt_driver_who(who, j, p->driver, p->process),
+                          mt_words_count(a, p->n_unmatched_frees),
+                          p->n_unmatched_frees == 1 ? "" : "s",
+                          p->n_unmatched_frees == 1 ? "" : "s");
         if (p->n_lost_frees != 0)
-            mt_caveat_add(out, &n, max,
+            mt_caveat_add(c,
                           "%s: %s allocation%s at an address that was still held: frees were "
                           "not seen.",
                           mt_driver_who(who, j, p->driver, p->process),
-                          mt_fmt_count(a, p->n_lost_frees), p->n_lost_frees == 1 ? "" : "s");
+                          mt_words_count(a, p->n_lost_frees), p->n_lost_frees == 1 ? "" : "s");
     }
     for (uint32_t i = 0; i < j->reconciled.n; i++)
         if (!j->reconciled.p[i].adds_up)
             mt_caveat_add(
-                out, &n, max, "%s: the snapshot and the driver's calls do not add up.",
+                c, "%s: the snapshot and the driver's calls do not add up.",
                 mt_driver_who(who, j, j->reconciled.p[i].driver, j->reconciled.p[i].process));
-    return n;
 }

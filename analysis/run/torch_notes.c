@@ -1,10 +1,7 @@
 /* torch_notes.c -- why a process of a capture has no snapshot, or not the one that was wanted: from
  * the lines that the recorder's hook for PyTorch left in mt-<host>-<pid>-<uid>-torch.txt
  * (capture/site/_memtrace_hook.py: "<seconds> <what> failed: <traceback, lines joined by | >"). */
-#include "render/view/driver.h"
-#include "render/view/run.h"
-
-#include "render/base/escape.h"
+#include "analysis/run/quality_impl.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -133,8 +130,7 @@ static void read_text(struct notes *all, const char *s, const char *end, const c
     }
 }
 
-unsigned mt_torch_caveats(const struct mt_driverdiag *j, struct mt_caveat *out, unsigned n,
-                          unsigned max)
+void mt_caveats_of_torch(struct mt_caveats *c, const struct mt_driverdiag *j)
 {
     struct notes all = {.n = 0};
     for (uint32_t d = 0; d < j->drivers.n; d++) {
@@ -160,10 +156,9 @@ unsigned mt_torch_caveats(const struct mt_driverdiag *j, struct mt_caveat *out, 
     }
     for (unsigned i = 0; i < all.n; i++) {
         if (all.p[i].more != 0)
-            mt_caveat_add(out, &n, max, "%s, and %u more: %s.", all.p[i].who,
-                          (unsigned)all.p[i].more, all.p[i].text);
+            mt_caveat_add(c, "%s, and %u more: %s.", all.p[i].who, (unsigned)all.p[i].more,
+                          all.p[i].text);
         else
-            mt_caveat_add(out, &n, max, "%s: %s.", all.p[i].who, all.p[i].text);
+            mt_caveat_add(c, "%s: %s.", all.p[i].who, all.p[i].text);
     }
-    return n;
 }
