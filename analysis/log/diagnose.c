@@ -187,6 +187,7 @@ static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const str
     case MT_LOG_SGLANG_KV_FULL:
     case MT_LOG_SGLANG_NO_KV: d->cause = MT_CAUSE_ENGINE_SHARE; break;
     case MT_LOG_VLLM_MEASURE: d->cause = MT_CAUSE_FOREIGN; break;
+    case MT_LOG_WORKSPACE:
     case MT_LOG_POOL_REFUSED: d->cause = MT_CAUSE_SETTING; break;
     case MT_LOG_RAY_KILL:
     case MT_LOG_KERNEL_KILL:
@@ -199,6 +200,11 @@ static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const str
         d->cause = MT_CAUSE_UNKNOWN;
         d->confidence = "low";
         d->request = f->value[0];
+        if (f->platform == 'T' && f->value[1] != MT_LOG_NONE) { /* by the compiler's own count */
+            d->cause = MT_CAUSE_CAPACITY;
+            d->confidence = "high";
+            d->capacity = f->value[1];
+        }
         break;
     }
 }

@@ -130,10 +130,18 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
                        const struct mt_logs *logs, const struct mt_logdiag_opts *o,
                        const struct mt_log_fact *f, const struct mt_log_place *place);
 
+/* log/usage.c: who held the node's memory, by Ray's table below the kill f; what the highest of the
+ * lines that say how memory was used is, and the largest growth from a "Before" to its "After". */
+void mt_logdiag_say_table(struct mt_sentence *t, const struct mt_log *log,
+                          const struct mt_log_fact *f);
+void mt_logdiag_say_usage(struct mt_sentence *t, const struct mt_logs *logs);
+
 /* One fact in words: "weights took 14.20 GiB". buf of MT_FACT_WORDS; returns it. Text of the log in
  * it is printable ASCII. */
 #define MT_FACT_WORDS 320
 char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f);
+/* What the line's card is called: "GPU", "NPU", "TPU". */
+const char *mt_log_device(const struct mt_log_fact *f);
 /* "rank 3, pid 4711, GPU 0"; "" when the line does not say. */
 char *mt_log_who(char buf[96], const struct mt_log_fact *f);
 /* Bytes of the card in use, and of it by PyTorch's allocator, as far as the line says so;

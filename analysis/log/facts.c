@@ -226,6 +226,13 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     case MT_LOG_CUMEM_OOM: return asked(buf, "vLLM's sleep-mode allocator", MT_LOG_NONE);
     case MT_LOG_SAVER_OOM: return asked(buf, "torch_memory_saver", MT_LOG_NONE);
     case MT_LOG_CUDA_OOM:
+        if (f->platform == 'T') {
+            char a[32];
+            (void)snprintf(buf, MT_FACT_WORDS,
+                           "XLA compiled a program that needs %s of the %s that the TPU has",
+                           bytes(b, f->value[0]), bytes(a, f->value[1]));
+            return buf;
+        }
         (void)snprintf(buf, MT_FACT_WORDS, "a call of %s could not allocate%s%s",
                        f->text[0] != '\0' ? f->text : "CUDA", f->value[0] != MT_LOG_NONE ? " " : "",
                        f->value[0] != MT_LOG_NONE ? bytes(b, f->value[0]) : "");
@@ -258,12 +265,31 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
                        : f->text[0] != '\0'        ? "a worker of the data loader died"
                                                    : "killed by a signal");
         return buf;
+    case MT_LOG_HOST_PROC:
+        (void)snprintf(buf, MT_FACT_WORDS, "process %llu, %s, has %s of the host",
+                       (unsigned long long)f->value[0], f->text, bytes(b, f->value[1]));
+        return buf;
+    case MT_LOG_ILLEGAL:
+        (void)snprintf(buf, MT_FACT_WORDS, "a kernel read or wrote where it may not");
+        return buf;
+    case MT_LOG_WORKSPACE: {
+        char a[32];
+        (void)snprintf(buf, MT_FACT_WORDS, "FlashInfer's workspace is too small: %s needed, %s %s",
+                       bytes(b, f->value[0]),
+                       f->value[1] != MT_LOG_NONE ? bytes(a, f->value[1]) : "less", "there");
+        return buf;
+    }
     case MT_LOG_OTHER_PROC:
         (void)snprintf(buf, MT_FACT_WORDS, "process %llu has %s of the card",
                        (unsigned long long)f->value[0], bytes(b, f->value[1]));
         return buf;
     default: return engine_words(buf, f);
     }
+}
+
+const char *mt_log_device(const struct mt_log_fact *f)
+{
+    return f->platform == 'N' ? "NPU" : f->platform == 'T' ? "TPU" : "GPU";
 }
 
 char *mt_log_who(char buf[96], const struct mt_log_fact *f)
@@ -275,7 +301,8 @@ char *mt_log_who(char buf[96], const struct mt_log_fact *f)
     if (f->pid >= 0)
         n += (size_t)snprintf(buf + n, 96 - n, "%spid %lld", n != 0 ? ", " : "", (long long)f->pid);
     if (f->gpu >= 0)
-        (void)snprintf(buf + n, 96 - n, "%sGPU %d", n != 0 ? ", " : "", (int)f->gpu);
+        (void)snprintf(buf + n, 96 - n, "%s%s %d", n != 0 ? ", " : "", mt_log_device(f),
+                       (int)f->gpu);
     return buf;
 }
 
@@ -319,6 +346,7 @@ bool mt_log_is_failure(enum mt_log_kind k)
     case MT_LOG_SGLANG_KV_FULL:
     case MT_LOG_SGLANG_NO_KV:
     case MT_LOG_POOL_REFUSED:
+    case MT_LOG_WORKSPACE:
     case MT_LOG_RAY_KILL:
     case MT_LOG_KERNEL_KILL:
     case MT_LOG_HOST_OOM:

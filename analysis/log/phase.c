@@ -107,6 +107,9 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
     case MT_LOG_VLLM_NO_KV:
     case MT_LOG_SGLANG_NO_KV: d->phase = MT_PH_ROLLOUT_KV_ALLOC; return;
     case MT_LOG_SGLANG_KV_FULL: d->phase = MT_PH_ROLLOUT_GENERATE; return;
+    case MT_LOG_WORKSPACE:
+        d->phase = MT_PH_ROLLOUT_GENERATE; /* unless frames say that graphs are captured */
+        break;
     case MT_LOG_VLLM_WARMUP: d->phase = MT_PH_ROLLOUT_PROFILE; return;
     case MT_LOG_VLLM_STARTUP:
     case MT_LOG_VLLM_MEASURE:

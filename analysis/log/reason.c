@@ -67,6 +67,13 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                             "shrink by the difference first.");
         else if (d->request > d->capacity && d->capacity != MT_LOG_NONE)
             mt_words_add(t, "The request alone is larger than the card.");
+        else if (d->capacity != MT_LOG_NONE && d->capacity >= 100 &&
+                 d->request / 3 >= d->capacity / 4)
+            mt_words_add(t,
+                         "The request alone is %llu %% of the card: what asks for so much has to "
+                         "ask for less, by smaller batches, images or sequences, or an attention "
+                         "that does not write out its scores.",
+                         (unsigned long long)(d->request / (d->capacity / 100)));
         else if (d->unallocated != MT_LOG_NONE && d->unallocated >= d->request)
             mt_words_add(t,
                          "Of what PyTorch had reserved only %s were not in use, less than a "
@@ -161,6 +168,12 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                             "by default: a smaller one leaves room for what each batch needs.");
             break;
         }
+        if (f->platform == 'T') {
+            mt_words_add(t, "The compiler counts before anything runs: a smaller batch, shorter "
+                            "sequences, the program split over more chips, or jax.checkpoint for "
+                            "what a backward pass keeps.");
+            break;
+        }
         if (strcmp(f->text, "XLA") == 0) {
             mt_words_add(
                 t, "JAX takes three quarters of the card when it starts, and lives in that: "
@@ -237,10 +250,22 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
     case MT_LOG_SGLANG_NO_KV:
         mt_words_add(t, "The KV cache is what remains of the engine's share after its weights: "
                         "here the share has to be larger, or the longest sequence shorter.");
+        if (f->kind == MT_LOG_VLLM_PROFILE && f->value[0] == 0)
+            mt_words_add(t, " Weights of nothing cannot be: the engine measured wrongly, because "
+                            "others took or gave back memory meanwhile.");
         if (f->kind == MT_LOG_VLLM_NO_KV && f->value[2] == MT_LOG_NONE &&
             f->value[3] != MT_LOG_NONE)
             mt_words_add(t, " By vLLM's own estimate %llu tokens would fit.",
                          (unsigned long long)f->value[3]);
+        break;
+    case MT_LOG_WORKSPACE:
+        mt_words_add(t, "It is a buffer of a fixed size, set at start, however much of the card is "
+                        "free: SGLANG_FLASHINFER_WORKSPACE_SIZE (SGLang) or "
+                        "VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE (vLLM), in bytes");
+        if (f->value[0] != MT_LOG_NONE)
+            mt_words_add(t, ", more than %llu, which one request of it alone needs",
+                         (unsigned long long)f->value[0]);
+        mt_words_add(t, ". Fewer tokens or sequences at once need less of it.");
         break;
     case MT_LOG_POOL_REFUSED:
         mt_words_add(t, "vLLM's sleep mode needs a memory pool of its own, which this version does "

@@ -14,7 +14,7 @@ static void subject(struct mt_sentence *t, const struct mt_log_fact *f)
     if (f->pid >= 0)
         mt_words_add(t, " (pid %lld)", (long long)f->pid);
     if (f->gpu >= 0)
-        mt_words_add(t, " on GPU %d", (int)f->gpu);
+        mt_words_add(t, " on %s %d", mt_log_device(f), (int)f->gpu);
 }
 
 /* ", in the actor's update (backward)," */
@@ -26,7 +26,7 @@ static void where(struct mt_sentence *t, const struct mt_logdiag *d)
 
 /* "PyTorch held 70.30 GiB (12.00 GiB of it reserved but unallocated), this process outside
  * PyTorch 1.10 GiB, other processes 5.00 GiB" */
-static void holders(struct mt_sentence *t, const struct mt_logdiag *d)
+static void holders(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
     char b[32];
     const char *sep = ": ";
@@ -57,8 +57,9 @@ static void holders(struct mt_sentence *t, const struct mt_logdiag *d)
     if (d->this_process == MT_LOG_NONE && d->reserved != MT_LOG_NONE) {
         uint64_t rest = mt_log_minus(mt_log_minus(d->capacity, d->free), d->reserved);
         if (rest != MT_LOG_NONE && rest > MT_LOG_ROUNDED)
-            mt_words_add(t, "%s%s of the card outside PyTorch (CUDA itself, NCCL, other processes)",
-                         sep, mt_words_bytes(b, rest));
+            mt_words_add(t, "%s%s of the card outside PyTorch (%s, other processes)", sep,
+                         mt_words_bytes(b, rest),
+                         f->platform == 'N' ? "CANN itself, HCCL" : "CUDA itself, NCCL");
     }
 }
 
@@ -77,7 +78,7 @@ static void say_torch(struct mt_sentence *t, const struct mt_logdiag *d,
     if (d->free != MT_LOG_NONE && d->capacity != MT_LOG_NONE)
         mt_words_add(t, " and %s of %s were free", mt_words_bytes(b, d->free),
                      mt_words_bytes(c, d->capacity));
-    holders(t, d);
+    holders(t, d, f);
 }
 
 static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
@@ -288,6 +289,7 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
     say_unmapped(t, d);
     say_gather(t, log, f);
     say_host(t, d, log);
+    mt_logdiag_say_table(t, log, f);
     say_margin(t, d, log);
     say_other_memory(t, d, logs);
     say_other_job(t, d, logs);
@@ -317,7 +319,8 @@ static uint64_t first_tries(const struct mt_logs *logs)
 static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const struct mt_logs *logs)
 {
     const char *subject = logs->files.n == 1 ? "The log tells" : "The logs tell";
-    uint64_t n = mt_logs_facts(logs) - mt_logs_count(logs, MT_LOG_KERNEL_LIMIT),
+    uint64_t n = mt_logs_facts(logs) - mt_logs_count(logs, MT_LOG_KERNEL_LIMIT) -
+                 mt_logs_count(logs, MT_LOG_ILLEGAL),
              again = mt_logs_count(logs, MT_LOG_RETRIED), tries = first_tries(logs);
     again -= tries;
     n -= tries;
@@ -354,6 +357,16 @@ static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const s
                      "sizes or num_stages are made for a larger one.",
                      b->n != 0 ? " " : "");
     }
+    if (mt_logs_have(logs, MT_LOG_ILLEGAL)) {
+        mt_words_add(t, "; a kernel read or wrote where it may not (illegal memory access), which "
+                        "is a mistake in a program and no want of memory");
+        mt_words_add(b,
+                     "%sAn engine whose version does not fit is the usual reason: check that X, "
+                     "CUDA and the framework are versions that belong "
+                     "together. CUDA_LAUNCH_BLOCKING=1 makes the traceback name the call.",
+                     b->n != 0 ? " " : "");
+    }
+    mt_logdiag_say_usage(b, logs);
     mt_words_add(t, ".");
 }
 

@@ -11,8 +11,10 @@ static const struct {
     const char *magic, *text;
 } magics[] = {
     {0, 7, "memray\0",
-     "a memray capture: memray records the memory of the host, memtrace that of the "
-     "GPU; " SNAPSHOT_HOWTO},
+     "a memray capture: memray records the memory of the host (`memray flamegraph` reads it), "
+     "memtrace that of the GPU; where the trainer has --memory-recorder, torch instead of memray "
+     "writes a "
+     "snapshot; elsewhere " SNAPSHOT_HOWTO},
     {0, 8, "MTSPOOL\001",
      "what memtrace capture keeps while a process runs: run `memtrace collect` on its folder, and "
      "name the trace that it "

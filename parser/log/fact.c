@@ -36,8 +36,8 @@ static uint64_t before(const char *s, const char *end, const char *pattern)
 
 struct mt_log_writer mt_log_writer(const char *s, const char *end)
 {
-    static const char *const ranks[] = {"[rank%n", "[Rank %n", "Rank %n:", "Worker rank=%n",
-                                        "RankID:%n"};
+    static const char *const ranks[] = {
+        "[rank%n", "[Rank %n", "Rank %n:", "Worker rank=%n", "RankID:%n", " Rank %n INFO:"};
     static const char *const pids[] = {"pid=%n", "(PID:%n,", "[PID: %n]"};
     uint64_t pid = MT_LOG_NONE, rank = MT_LOG_NONE;
     for (size_t i = 0; i < sizeof pids / sizeof *pids && pid == MT_LOG_NONE; i++)
@@ -69,7 +69,8 @@ bool mt_log_has_stack(enum mt_log_kind k)
 {
     return k == MT_LOG_TORCH_OOM || (k >= MT_LOG_NCCL_OOM && k <= MT_LOG_CUBLAS_OOM) ||
            (k >= MT_LOG_VLLM_STARTUP && k <= MT_LOG_VLLM_MEASURE) || k == MT_LOG_SGLANG_NO_KV ||
-           k == MT_LOG_POOL_REFUSED || k == MT_LOG_HOST_OOM || k == MT_LOG_SGLANG_KV_FULL;
+           k == MT_LOG_POOL_REFUSED || k == MT_LOG_HOST_OOM || k == MT_LOG_SGLANG_KV_FULL ||
+           k == MT_LOG_ILLEGAL || k == MT_LOG_WORKSPACE;
 }
 
 void mt_log_keep_text(struct mt_log_fact *f, const char *p, size_t n)

@@ -203,6 +203,7 @@ static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const cha
         f->value[MT_LO_ALLOWED] = block;
         mt_log_keep_text(f, "block", 5);
     }
+    mt_log_observed(l, f);
     other_processes(l, number, s);
     return 1;
 }
@@ -394,6 +395,13 @@ static bool has_package(const struct mt_log *l, const char *p, size_t n)
     return false;
 }
 
+/* The machine's architecture: of `uname -a`, of a library's path, of a wheel's name. */
+static void note_machine(struct mt_log *l, const char *s)
+{
+    l->n_arm += strstr(s, "aarch64") != NULL;
+    l->n_x86 += strstr(s, "x86_64") != NULL;
+}
+
 /* The framework's files that a line names: of tracebacks, or before what it logs. */
 static void note_paths(struct mt_log *l, const char *s)
 {
@@ -423,7 +431,8 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
         file != NULL && (strstr(file, "rror:") != NULL || strstr(file, "out of memory") != NULL);
     bool frames = flat && mt_log_stack_line(l, number, line, line);
     int found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) ||
-                torch_async(l, number, joined) ||
+                torch_async(l, number, joined) || mt_log_observer(l, number, line) ||
+                mt_log_ray(l, number, line, glued) ||
                 (!flat && mt_log_stack_line(l, number, line, glued)) ||
                 mt_log_usage(l, number, line) || sglang(l, number, line) ||
                 sglang_full(l, number, joined) || vllm_graphs(l, number, line) ||
@@ -432,6 +441,7 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     if (!found)
         mt_log_stack_close(l, line);
     note_paths(l, line);
+    note_machine(l, line);
     mt_log_version_line(l, number, line);
     return l->no_memory ? -1 : found || frames;
 }

@@ -75,7 +75,11 @@ enum mt_log_kind {
     /* bytes wanted, bytes there are: a kernel's shared memory on a multiprocessor; no want of GPU
        memory */
     MT_LOG_KERNEL_LIMIT,
-    MT_LOG_RAY_KILL, /* node used, node total; text: name of the task */
+    /* node used, node total, of the killed process; text: name of the task */
+    MT_LOG_RAY_KILL,
+    /* pid, bytes; text: the command. A row of Ray's table of what held the node's memory; belongs
+       to the RAY_KILL before it */
+    MT_LOG_HOST_PROC,
     /* pid, anon-rss bytes, 1 where it was the limit of a control group; text: name of the process.
        Also Slurm's report */
     MT_LOG_KERNEL_KILL,
@@ -84,6 +88,11 @@ enum mt_log_kind {
     MT_LOG_HOST_OOM,
     /* - : "Killed", exit code -9 or 137, a worker of Ray gone: not said to be for memory */
     MT_LOG_KILLED,
+    /* - : "an illegal memory access was encountered": a kernel's mistake, no want of memory */
+    MT_LOG_ILLEGAL,
+    /* needed, there: FlashInfer's workspace, a buffer of a fixed size, is too small; the card need
+       not be full */
+    MT_LOG_WORKSPACE,
     MT_LOG_KIND_COUNT
 };
 const char *mt_log_kind_name(enum mt_log_kind k); /* "torch_oom" ... */
@@ -102,7 +111,9 @@ enum mt_log_oom_value {
                      the platform */
 };
 /* TORCH_OOM without a request: the error is only named. text: "ray" = by Ray, of one of its tasks;
- * "nvml" = PyTorch failed over its message. */
+ * "nvml" = PyTorch failed over its message. text "observer": what a program's observer of failed
+ * allocations wrote, exact to the byte; where PyTorch's own sentence follows, that line becomes a
+ * TORCH_USAGE and the sentence has its exact numbers. */
 
 struct mt_log_fact {
     enum mt_log_kind kind;
@@ -114,7 +125,8 @@ struct mt_log_fact {
     int32_t gpu, rank;     /* -1 = not said */
     int64_t pid;           /* of the process that wrote the line, -1 = not said */
     bool hints_expandable; /* TORCH_OOM: the sentence advises to set expandable_segments */
-    /* 'H' = ROCm, 'N' = Ascend NPU, 'X' = Intel XPU, 'M' = Apple; 0 = CUDA, or not said */
+    /* 'H' = ROCm, 'N' = Ascend NPU, 'X' = Intel XPU, 'M' = Apple, 'T' = TPU; 0 = CUDA, or not said
+     */
     char platform;
     /* index + 1 in mt_log.stacks of the traceback that led to it; 0 = none */
     uint32_t stack;
@@ -170,8 +182,10 @@ struct mt_log {
     /* while it is read: what the next lines of see_memory_usage are of */
     char label[96];
     uint64_t label_line;
+    uint64_t table; /* while it is read: the last line of Ray's table of processes; 0 = in none */
     const char *const *packages; /* while it is read */
     uint64_t n_lines, n_bytes, n_long, n_dropped;
+    uint64_t n_arm, n_x86; /* lines that name the machine's architecture, in paths or words */
     bool no_memory;
     bool truncated; /* the source ended with an error; err of the reader says why */
 };

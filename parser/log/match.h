@@ -45,6 +45,8 @@ int mt_log_usage(struct mt_log *l, uint64_t number, const char *s);
 /* ---- log/kills.c, log/errors.c: the same ---- */
 
 int mt_log_kill(struct mt_log *l, uint64_t number, const char *s); /* mt_log_row()'s lines too */
+/* log/ray.c: glued as for mt_log_line(). */
+int mt_log_ray(struct mt_log *l, uint64_t number, const char *s, const char *glued);
 int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s);
 /* An allocation that is tried once more. */
 int mt_log_first_try(struct mt_log *l, uint64_t number, const char *s);
@@ -54,6 +56,13 @@ bool mt_log_is_code(const char *s, const char *at, size_t n);
 
 /* ---- log/version.c: versions of programs; a line with one may state another fact too ---- */
 void mt_log_version_line(struct mt_log *l, uint64_t line, const char *s);
+
+/* ---- log/observer.c ---- */
+
+/* Lines that a program's own observer of failed allocations writes; 1 when it is one. */
+int mt_log_observer(struct mt_log *l, uint64_t number, const char *s);
+/* PyTorch's sentence f, if it is the failure that such an observer saw: gets its exact numbers. */
+void mt_log_observed(struct mt_log *l, struct mt_log_fact *f);
 
 /* ---- log/json.c ---- */
 
@@ -79,6 +88,8 @@ void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
  * "Failed to load model", a warning of FSDP that gathers a state dict -: a frame, where there is
  * none. */
 void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *f, const char *s);
+/* Gives f, where it has none, the stack that an observer wrote below it. */
+void mt_log_stack_below(struct mt_log *l, struct mt_log_writer who, struct mt_log_fact *f);
 void mt_log_stacks_done(struct mt_log *l);
 
 /* First hole of the first match, or MT_LOG_NONE. */

@@ -23,7 +23,9 @@ static const char *const anchors[] = {
     "rtMa", "NVML", "_NO_", "\xe2\x94\x82 ",    /* the side of a box */
     "reso", ": in",                             /* of pytest's frames */
     "xit ", " RAM", "/shm", "WinE",
-    "oom-", "LM e", "M AP", /* "LLM engine", "vLLM API server": which version */
+    "oom-", "LM e", "M AP",         /* "LLM engine", "vLLM API server": which version */
+    "aarc", "x86_", "MEM(", "OOM:", /* the machine, Ray's table, an observer's stack */
+    "sqrt", "sort", "duct", "Alig", /* lines of code that say where they are, FlashInfer */
 };
 #define HASH_BITS                                                                                  \
     16u /* 8 KiB; the anchors are few enough that other text hardly ever has a bit of theirs */
@@ -193,6 +195,7 @@ static bool may_be_wrapped(const struct window *w)
            strstr(s, "Free memory on device") != NULL || strstr(s, "max seq len") != NULL ||
            strstr(s, "Try to lower your batch size") != NULL ||
            strstr(s, "OutOfMemoryError: Allocation on device") != NULL ||
+           strstr(s, "emory on the node (IP") != NULL ||
            (w->n > 1 && strstr(s, "out of memory.") != NULL &&
             strstr(w->line[1], "ried to allocate") != NULL);
 }
@@ -201,7 +204,7 @@ static int look(struct mt_log *l, struct window *w)
 {
     char *first = w->line[0];
     int rc = 0;
-    if (is_interesting(w, first)) {
+    if (l->table != 0 || is_interesting(w, first)) {
         bool wrapped = may_be_wrapped(w);
         if (wrapped)
             join(w);

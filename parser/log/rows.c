@@ -31,6 +31,7 @@ static const struct row rows[] = {
     {MT_LOG_TORCH_OOM, "rror: XPU out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "CUDA error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "HIP error: out of memory", NULL, "HIP"},
+    {MT_LOG_CUDA_OOM, "in memory space hbm. Used %GG of %GG hbm", NULL, "TPU"},
     {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %n bytes", NULL,
      "XLA"},
     {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %b", NULL, "XLA"},
@@ -108,9 +109,11 @@ static const struct row rows[] = {
     {MT_LOG_NO_EXPANDABLE, "expandable_segments not supported on this platform", NULL, NULL},
     {MT_LOG_KERNEL_LIMIT, "Required: %n, Hardware limit: %n", "out of resource", NULL},
     {MT_LOG_KERNEL_LIMIT, "Required: %n Hardware limit: %n", "out of resource", NULL},
+    {MT_LOG_ILLEGAL, "an illegal memory access was encountered", NULL, NULL},
+    {MT_LOG_WORKSPACE, "size %n and alignment %n, but only %n bytes available in AlignedAllocator",
+     NULL, NULL},
+    {MT_LOG_WORKSPACE, "size %n and alignment %n in AlignedAllocator", NULL, NULL},
     {MT_LOG_POOL_REFUSED, "Expandable segments are not compatible with memory pool", NULL, NULL},
-    {MT_LOG_RAY_KILL, "was running was %b / %b", "memory usage threshold", NULL},
-    {MT_LOG_RAY_KILL, ") was %b / %b", "memory usage threshold", NULL},
     {MT_LOG_RAY_KILL, "killed due to the node running low on memory", NULL, NULL},
     {MT_LOG_RAY_KILL, "killed due to memory pressure (OOM)", NULL, NULL},
     /* the advice below a kill, where nothing above it was pasted; not whoever else links to that
@@ -155,8 +158,8 @@ static const struct row rows[] = {
 static bool is_known_kill(const struct mt_log *l, uint64_t number)
 {
     const struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
-    /* a table of processes stands between */
-    return f != NULL && f->kind == MT_LOG_RAY_KILL && number - f->line <= 40;
+    return f != NULL && (f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_HOST_PROC) &&
+           number - f->line <= 40;
 }
 
 /* Which pairs of characters a line has: nearly every row is passed over by the first three letters
@@ -207,7 +210,7 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
     pairs_of(&pairs, s);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct mt_log_fact *f;
-        got g, name;
+        got g;
         const char *end =
             may_have(&pairs, rows[i].pattern) ? mt_log_find(s, rows[i].pattern, &g) : NULL;
         size_t n;
@@ -231,11 +234,12 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
                               strstr(rows[i].pattern, "HIP") != NULL
                           ? 'H'
                       : strcmp(f->text, "Level Zero") == 0 || strstr(s, "XPU out of") != NULL ? 'X'
+                      : strcmp(f->text, "TPU") == 0                                           ? 'T'
                                                                                               : 0;
-        if (f->kind == MT_LOG_RAY_KILL && mt_log_find(s, "name=%t,", &name) != NULL)
-            mt_log_keep_text(f, name.text, name.n_text);
-        if (f->kind == MT_LOG_RAY_KILL && mt_log_find(s, ", pid=%n, memory used", &g) != NULL)
-            f->pid = mt_log_small(g.v[0]);
+        if (f->kind == MT_LOG_WORKSPACE) { /* the alignment stands between */
+            f->value[1] = f->value[2];
+            f->value[2] = MT_LOG_NONE;
+        }
         if (f->kind == MT_LOG_NPU_OOM && f->pid < 0 && l->facts.n > 1 &&
             f[-1].kind == MT_LOG_NPU_OOM && number - f[-1].line <= 8)
             f->pid = f[-1].pid; /* only the first line of CANN's report has it */
@@ -288,7 +292,10 @@ const char *mt_log_kind_name(enum mt_log_kind k)
         [MT_LOG_RAY_KILL] = "ray_kill",
         [MT_LOG_KERNEL_KILL] = "kernel_kill",
         [MT_LOG_HOST_OOM] = "host_oom",
+        [MT_LOG_HOST_PROC] = "host_process",
         [MT_LOG_KILLED] = "killed",
+        [MT_LOG_ILLEGAL] = "illegal_access",
+        [MT_LOG_WORKSPACE] = "workspace",
     };
     return (unsigned)k < MT_LOG_KIND_COUNT ? names[k] : "unknown";
 }

@@ -270,6 +270,31 @@ static void of_named(struct mt_log *l, struct mt_log_stack *s)
     }
 }
 
+/* "Python stack at OOM:": what follows is whole, outermost first, and of the failure above. */
+static bool observed(struct mt_log *l, uint64_t number, const char *s)
+{
+    static const char words[] = "Python stack at OOM:";
+    const char *p = strstr(s, words);
+    if (p == NULL || p[sizeof words - 1 + strspn(p + sizeof words - 1, " ")] != '\0')
+        return false; /* the observer's own line of code, in the stack */
+    begin(open_for(l, mt_log_writer(s, p)), number, (struct mt_log_writer){-1, -1}, true);
+    return true;
+}
+
+void mt_log_stack_below(struct mt_log *l, struct mt_log_writer who, struct mt_log_fact *f)
+{
+    for (int i = 0; f->stack == 0 && i < MT_LOG_OPEN; i++) {
+        struct mt_log_stack *s = &l->open[i];
+        if (s->line == 0 || s->frames.n == 0 || s->writer.pid != who.pid ||
+            s->writer.rank != who.rank || s->first <= f->line || s->first - f->line > BELOW)
+            continue;
+        if (s->frames.n > 1 &&
+            strcmp(s->frames.p[s->frames.n - 1].function, "_on_out_of_memory") == 0)
+            s->frames.n--; /* the observer itself */
+        keep(l, s, f);
+    }
+}
+
 void mt_log_stacks_end(struct mt_log *l)
 {
     for (int i = 0; i < MT_LOG_OPEN; i++) {
@@ -297,6 +322,8 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
         return frame(l, number, &a, mt_log_writer(s, a.path));
     if (of_notebook(&a, s))
         return frame(l, number, &a, (struct mt_log_writer){-1, -1});
+    if (observed(l, number, s))
+        return true;
     p = strstr(s, "pin_memory(");
     if (p == NULL)
         p = strstr(s, "pin_memory=True");

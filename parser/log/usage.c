@@ -1,4 +1,4 @@
-/* log/usage.c -- lines that say how much memory is in use: verl, EasyR1, slime and Relax,
+/* log/usage.c -- lines that say how much memory is in use: verl, EasyR1, AReaL, slime and Relax,
  * DeepSpeed. */
 #include "parser/log/match.h"
 
@@ -17,22 +17,49 @@ static void head_text(struct mt_log_fact *f, const char *s, const char *end)
     mt_log_keep_text(f, p, (size_t)(end - p));
 }
 
+/* verl: "Before update_actor, memory allocated (GB): 1.2, ..."; AReaL: "Memory-Usage ppo update:
+ * memory allocated (GB): 1.2, ..." */
 static int usage(struct mt_log *l, uint64_t number, const char *s)
 {
+    static const char lead[] = "Memory-Usage ";
     got g;
-    const char *end = strstr(s, ", memory allocated (GB):");
+    const char *end = strstr(s, " memory allocated (GB):"), *head;
     struct mt_log_fact *f;
-    if (end == NULL || /* the device came later */
+    if (end == NULL || end == s || (end[-1] != ',' && end[-1] != ':') || /* the device came later */
         (mt_log_find(end,
-                     ", memory allocated (GB): %G, memory reserved (GB): %G, device memory "
+                     " memory allocated (GB): %G, memory reserved (GB): %G, device memory "
                      "used/total (GB): %G/%G",
                      &g) == NULL &&
-         mt_log_find(end, ", memory allocated (GB): %G, memory reserved (GB): %G", &g) == NULL))
+         mt_log_find(end, " memory allocated (GB): %G, memory reserved (GB): %G", &g) == NULL))
         return 0;
+    head = strstr(s, lead);
+    end--;
     f = mt_log_add(l, MT_LOG_TORCH_USAGE, number, s);
     if (f != NULL) {
         memcpy(f->value, g.v, (size_t)g.n * sizeof *g.v);
-        head_text(f, s, end);
+        if (head != NULL && head < end)
+            mt_log_keep_text(f, head + sizeof lead - 1, (size_t)(end - head) - (sizeof lead - 1));
+        else
+            head_text(f, s, end);
+    }
+    return 1;
+}
+
+/* verl: "Memory usage [After actor update]: Total: 79.19 GB, Allocated: 70.11 GB, Reserved: 76.02
+ * GB, Cached: 5.91 GB" */
+static int usage_stage(struct mt_log *l, uint64_t number, const char *s)
+{
+    got g, stage;
+    const char *p = mt_log_find(s, "Memory usage [%t]: ", &stage);
+    struct mt_log_fact *f;
+    if (p == NULL || mt_log_find(p, "Total: %b, Allocated: %b, Reserved: %b, Cached: ", &g) == NULL)
+        return 0;
+    f = mt_log_add(l, MT_LOG_TORCH_USAGE, number, s);
+    if (f != NULL) {
+        f->value[0] = g.v[1];
+        f->value[1] = g.v[2];
+        f->value[3] = g.v[0];
+        mt_log_keep_text(f, stage.text, stage.n_text);
     }
     return 1;
 }
@@ -120,6 +147,6 @@ static int usage_deepspeed(struct mt_log *l, uint64_t number, const char *s)
 
 int mt_log_usage(struct mt_log *l, uint64_t number, const char *s)
 {
-    return usage(l, number, s) || usage_dict(l, number, s) || usage_pair(l, number, s) ||
-           usage_deepspeed(l, number, s);
+    return usage(l, number, s) || usage_stage(l, number, s) || usage_dict(l, number, s) ||
+           usage_pair(l, number, s) || usage_deepspeed(l, number, s);
 }

@@ -452,7 +452,7 @@ static const struct {
      "name=allocate_memory, pid=11362, memory used=1.25GB) was running was 27.50GB / 28.75GB "
      "(0.962273), which exceeds the memory usage threshold of 0.95.",
      MT_LOG_RAY_KILL,
-     {55 * GIB / 2, 115 * GIB / 4, N, N},
+     {55 * GIB / 2, 115 * GIB / 4, 5 * GIB / 4, N},
      "allocate_memory"},
     {"Memory on the node (IP: 10.10.10.1) was 110.50GB / 121.50GB (0.907749), which exceeds the "
      "memory usage threshold of "
