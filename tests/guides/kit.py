@@ -1,0 +1,267 @@
+"""What the tests of this folder share: settings as they are written, a report as cards, and what no card may do."""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = HERE.parents[1]
+RULES = SOURCE / "analysis" / "rules"
+NUMBER = re.compile(r"^-?\d+(\.\d+)?$")
+LOWER = re.compile(r"\b(lower|fewer|smaller|less|reduce|shorter|cap)\b", re.I)
+CONFIG = (".yaml", ".launch")
+
+
+def load_settings():
+    return json.loads((RULES / "settings.json").read_text(encoding="utf-8"))["settings"]
+
+
+SETTINGS = load_settings()
+DEFAULTS = {k["key"]: k["default"] for s in SETTINGS for k in s["keys"] if "default" in k and not k.get("common")}
+LOGICAL = {k["key"].lstrip("-"): s["logical"] for s in SETTINGS for k in s["keys"]}
+
+
+def plain(value):
+    """A value as it is compared: no quotes, no blanks, true and false in small letters."""
+    value = re.sub(r"\s+", "", str(value)).strip("\"'")
+    return value.lower() if value.lower() in ("true", "false", "yes", "no", "on", "off", "none", "null") else value
+
+
+def number(value):
+    return float(value) if value is not None and NUMBER.match(plain(value)) else None
+
+
+def read_yaml(text):
+    """Keys with dots. Enough of YAML for configs of this folder: maps by indentation, scalars, lists in brackets."""
+    out, path = {}, []
+    for line in text.splitlines():
+        line = re.sub(r"(^|\s)#.*", "", line).rstrip()
+        m = re.match(r"( *)([\w.+-]+):(?:\s+(.*))?$", line)
+        if not m:
+            continue
+        indent, key, value = len(m.group(1)), m.group(2), m.group(3)
+        path = [p for p in path if p[0] < indent]
+        if value is None:
+            path.append((indent, key))
+        else:
+            out[".".join([p[1] for p in path] + [key])] = plain(value)
+    return out
+
+
+def read_words(text):
+    """Flags and overrides of a command line or a launch script; flags keep their dashes, a bare flag has the value ''."""
+    text = re.sub(r"\\\n", " ", text)
+    words = shlex.split(re.sub(r"[()]", " ", text), comments=True)
+    out, flag = {}, None
+    for word in words:
+        if flag and word.startswith("-") is False and "=" not in word and "$" not in word:
+            out[flag], flag = plain(word), None
+        elif re.match(r"--[A-Za-z]", word):
+            flag, eq, value = word.partition("=")
+            out[flag] = plain(value)
+            flag = None if eq else flag
+        else:
+            flag = None
+            key, eq, value = word.partition("=")
+            if eq and re.match(r"[+~]{0,2}[A-Za-z_][\w.-]*$", key):
+                out[key.lstrip("+~")] = plain(value)
+    return out
+
+
+def read_config(path):
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    return read_words(text) if str(path).endswith(".launch") else read_yaml(text)
+
+
+class Run:
+    """One call of the program: the settings that the run has, the report, and the exit status."""
+
+    def __init__(self, memtrace, inputs, configs=(), args="", more="", cwd=None):
+        command = [memtrace, "report", *inputs, "--format", "json", "-o", "-", "-q"]
+        self.set = {}
+        for config in configs:
+            self.set.update(read_config(pathlib.Path(cwd or ".") / config))
+            command += ["--config", str(config)]
+        for text in (args, more):
+            self.set.update(read_words(text))
+        if more:  # what holds before: --args names the later one first
+            command += ["--args", more + (" " + args if args else "")]
+        elif args:
+            command += ["--args", args]
+        done = subprocess.run(command, cwd=cwd, capture_output=True, timeout=60, check=False)
+        self.status, self.errors = done.returncode, done.stderr.decode("utf-8", "replace")
+        try:
+            self.report = json.loads(done.stdout)
+        except ValueError:
+            self.report = None
+        self.cards = [Card(a) for a in (self.report or {}).get("advice") or []]
+        self.lints = (self.report or {}).get("lint") or []
+
+    def now(self, key):
+        """The value that the run has, set or by default; None = not known."""
+        return self.set.get(key, DEFAULTS.get(key))
+
+    def find(self, *keys):
+        for key in keys:
+            if number(self.now(key)) is not None:
+                return number(self.now(key))
+        return None
+
+    def longest(self):
+        pairs = (("data.max_prompt_length", "data.max_response_length"), ("train_dataset.max_length", "gconfig.max_new_tokens"),
+                 ("--rollout-max-prompt-len", "--rollout-max-response-len"))
+        for prompt, response in pairs:
+            if prompt in self.set and response in self.set:
+                return number(self.set[prompt]) + number(self.set[response])
+        return None
+
+    def gpus(self):
+        each = self.find("trainer.n_gpus_per_node", "cluster.n_gpus_per_node", "--actor-num-gpus-per-node") if self.set else None
+        nodes = self.find("trainer.nnodes", "cluster.n_nodes", "--actor-num-nodes") or 1
+        known = {"trainer.n_gpus_per_node", "cluster.n_gpus_per_node", "--actor-num-gpus-per-node"} & set(self.set)
+        return each * nodes if each and known else None
+
+
+class Line:
+    def __init__(self, row, proposed):
+        self.text, self.key = row.get("text") or "", (row.get("key") or "").lstrip("+")
+        value = plain(row.get("value") or "")
+        if proposed and self.key and proposed.lstrip("+").startswith(self.key):
+            value = plain(re.sub(r"^[\s=:]+", "", proposed.lstrip("+")[len(self.key):]))
+        elif value == "" and re.match(r"^\S+ \S+$", self.text):
+            value = plain(self.text.split(" ", 1)[1])
+        self.value, self.syntax = value, row.get("syntax") or ""
+
+
+class Card:
+    def __init__(self, row):
+        self.id, self.top, self.title = row["id"], bool(row.get("top")), row.get("title") or ""
+        self.lines = [Line(s, row.get("proposed")) for s in row.get("set") or []]
+        moves = row.get("moves")
+        self.lowers = moves == "down" if moves else bool(LOWER.search(self.title))
+        self.text = " ".join(str(row.get(k) or "") for k in ("title", "why", "constraints", "cost", "saving_note")) + " " \
+            + " ".join(s.get("text", "") + " " + (s.get("note") or "") for s in row.get("set") or [])
+
+    def value(self, *endings):
+        for line in self.lines:
+            if line.key.endswith(endings) and number(line.value) is not None:
+                return number(line.value)
+        return None
+
+
+HEADS = {"Qwen2.5-7B": 28, "Qwen2.5-14B": 40, "Qwen2.5-32B": 40, "Qwen3-4B": 32, "Qwen3-8B": 32, "Qwen3-14B": 40}
+BUDGETS = ("ppo_max_token_len_per_gpu", "log_prob_max_token_len_per_gpu", "max_tokens_per_mb", "max-tokens-per-gpu", "max-response-length")
+
+
+def heads_of(run):
+    if number(run.set.get("__heads")) is not None:
+        return number(run.set["__heads"])
+    for key in ("actor_rollout_ref.model.path", "actor.path", "--hf-checkpoint", "model.partial_pretrain", "policy.model_name"):
+        for name, heads in HEADS.items():
+            if name in run.set.get(key, ""):
+                return heads
+    return None
+
+
+def contradictions(run, everywhere=True):
+    """(kind, id of the card, what) for every card that says what the run has already, or what cannot be. Kinds: repeats, raises, divides, floor,
+    two-values."""
+    out, seen = [], {}
+    longest, gpus, heads = run.longest(), run.gpus(), heads_of(run)
+    for card in run.cards:
+        if not everywhere and not card.top:
+            continue
+        typed = [ln for ln in card.lines if ln.key]
+        same = 0
+        for line in typed:
+            now = run.now(line.key)
+            bare = line.value == "" and line.key in run.set
+            if now is not None and (plain(now) == line.value or bare) and "<" not in line.value and line.syntax != "env":
+                same += 1
+                if line.key in run.set:
+                    out.append(("repeats", card.id, f"{line.key} is {now!r} already"))
+            a, b = number(line.value), number(now)
+            if card.lowers and a is not None and b is not None and a > b >= 0 and line is typed[0]:
+                out.append(("raises", card.id, f"'{card.title}': {line.key} from {now} to {line.value}"))
+            if line.key.endswith(("max_token_len_per_gpu", "max_tokens_per_mb", "-max-tokens-per-gpu")) and a is not None and longest:
+                split = card.value("ulysses_sequence_parallel_size", "context-parallel-size", "context_parallel_size") or \
+                    run.find("actor_rollout_ref.actor.ulysses_sequence_parallel_size", "--context-parallel-size") or 1
+                if a * split < longest and (b is None or a <= b):
+                    out.append(("floor", card.id, f"{line.key}={line.value}, the longest sequence has {longest:.0f}"))
+            if line.key.endswith("ulysses_sequence_parallel_size") and a and a > 1:
+                if gpus and gpus % a:
+                    out.append(("divides", card.id, f"{line.key}={line.value} on {gpus:.0f} GPUs"))
+                if heads and heads % a:
+                    out.append(("divides", card.id, f"{line.key}={line.value} for {heads:.0f} heads"))
+            if line.key.endswith(("tensor_model_parallel_size", "tensor-model-parallel-size")) and a:
+                if gpus and gpus % a:
+                    out.append(("divides", card.id, f"{line.key}={line.value} on {gpus:.0f} GPUs"))
+                if heads and heads % a:
+                    out.append(("divides", card.id, f"{line.key}={line.value} for {heads:.0f} heads"))
+            if line.key.endswith(".backend") and heads and "<" not in line.value:
+                for split in re.findall(r"c(\d+)", line.value.partition(":")[2]):
+                    if heads % int(split):
+                        out.append(("divides", card.id, f"{line.key}={line.value} for {heads:.0f} heads"))
+            if card.top and line.key and line is typed[0]:
+                if line.key in seen and seen[line.key][0] != line.value and line.syntax != "env":
+                    out.append(("two-values", card.id, f"{line.key}={line.value}, {seen[line.key][1]} says {seen[line.key][0]}"))
+                seen.setdefault(line.key, (line.value, card.id))
+        instead = re.search(r"\b(remove|without|instead of) --", card.text)  # the change is what is taken away
+        if run.set and typed and same == len(typed) and not instead and not any(ln.key in run.set for ln in typed):
+            out.append(("repeats", card.id, f"{typed[0].key} is {run.now(typed[0].key)!r} by default"))
+    return out
+
+
+class Inputs:
+    """The column `inputs` of expected.tsv: files of in/ or of the repository, settings, `--args TEXT`, `copy:FROM=TO`."""
+
+    def __init__(self, text):
+        self.files, self.configs, self.args, self.copies = [], [], "", []
+        words = iter(shlex.split(text))
+        for word in words:
+            if word == "--args":
+                self.args = next(words)
+            elif word.startswith("copy:"):
+                self.copies.append(word[5:].split("=", 1))
+            elif word.endswith(CONFIG):
+                self.configs.append(str(HERE / "in" / word))
+            elif self.copies:
+                self.files.append(word)
+            else:
+                self.files.append(str((SOURCE if word.startswith("samples/") else HERE / "in") / word))
+
+    def run(self, memtrace, more=""):
+        if not self.copies:
+            return Run(memtrace, self.files, self.configs, self.args, more)
+        with tempfile.TemporaryDirectory() as scratch:
+            for old, new in self.copies:
+                os.makedirs(os.path.dirname(os.path.join(scratch, new)), exist_ok=True)
+                shutil.copy(SOURCE / old, os.path.join(scratch, new))
+            return Run(memtrace, self.files, self.configs, self.args, more, cwd=scratch)
+
+
+def situations():
+    rows = []
+    with open(HERE / "expected.tsv", encoding="utf-8") as f:
+        names = f.readline().rstrip("\n").split("\t")
+        for text in f:
+            cells = text.rstrip("\n").split("\t")
+            if len(cells) != len(names):
+                raise SystemExit(f"expected.tsv: {cells[0]} has {len(cells)} columns, not {len(names)}")
+            rows.append(dict(zip(names, ("" if c == "-" else c for c in cells))))
+    return rows
+
+
+def open_list(name):
+    """{entry: reason} of a list of what does not hold yet: an entry a line, the reason behind '#'."""
+    out = {}
+    for line in (HERE / name).read_text(encoding="utf-8").splitlines():
+        entry, _, reason = line.partition("#")
+        if entry.strip():
+            out[entry.strip()] = reason.strip()
+    return out
