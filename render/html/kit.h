@@ -29,8 +29,12 @@ struct mt_panel {
 };
 
 #define MT_PANEL(n) extern const struct mt_panel mt_panel_##n;
+#define MT_ROWS(n, heading)
+#define MT_DEVICE_ROWS(n, heading, words)
 #include "render/html/panels.def"
 #undef MT_PANEL
+#undef MT_ROWS
+#undef MT_DEVICE_ROWS
 
 /* Whether the page's device has a curve, so that words can link to its timeline. */
 bool mt_page_has_timeline(const struct mt_page *p);
@@ -61,9 +65,12 @@ void mt_h_event(struct mt_out *o, const struct mt_page *p, int64_t event, const 
  * page's device. MT_NO_LINK gives nothing. */
 void mt_h_when(struct mt_out *o, const struct mt_page *p, const char *before, int64_t since,
                int64_t event);
-/* The rows of a section that the page has too: all but its heading, its table's ends and notes. */
-void mt_h_rows(struct mt_out *o, const struct mt_page *p,
-               void (*section)(struct mt_sink *k, const struct mt_report *r));
+/* The rows of a section, all but its heading; of the verdict's device or of another one. */
+void mt_h_rows(struct mt_out *o, const struct mt_page *p, mt_section *section,
+               const struct mt_device_analysis *dev);
+/* Whether there are any. dev: NULL = of the verdict's device */
+bool mt_h_has_rows(const struct mt_page *p, mt_section *section,
+                   const struct mt_device_analysis *dev);
 /* Opens a box that scrolls by itself, and a table with these column headings ("#" before a name: a
  * column of numbers). */
 void mt_h_table(struct mt_out *o, const char *label, const char *const *heads, unsigned n);

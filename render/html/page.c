@@ -4,6 +4,7 @@
 #include "render/base/escape.h"
 #include "render/html/assets.h"
 #include "render/html/kit.h"
+#include "render/html/other_devices.h"
 #include "render/html/page_data.h"
 #include "render/html/page_plan.h"
 #include "render/html/script.h"
@@ -12,26 +13,57 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct mt_panel *const panels[] = {
-#define MT_PANEL(n) &mt_panel_##n,
+/* A panel of its own, or the rows of a section; with words those of every device. */
+struct part {
+    const struct mt_panel *panel;
+    const char *slot, *heading;
+    mt_section *section;
+    char *(*words)(char *buf, size_t cap, const struct mt_device_analysis *d);
+};
+static const struct part parts[] = {
+#define MT_PANEL(n) {&mt_panel_##n, #n, NULL, NULL, NULL},
+#define MT_ROWS(n, heading) {NULL, #n, (heading), mt_section_##n, NULL},
+#define MT_DEVICE_ROWS(n, heading, words) {NULL, #n, (heading), mt_section_##n, (words)},
 #include "render/html/panels.def"
 #undef MT_PANEL
+#undef MT_ROWS
+#undef MT_DEVICE_ROWS
 };
-enum { N_PANELS = sizeof panels / sizeof *panels };
+enum { N_PARTS = sizeof parts / sizeof *parts };
 
-static void draw_panel(const struct mt_page *p, struct mt_out *o, const struct mt_panel *panel)
+static const char *heading_of(const struct part *t)
 {
-    if (!panel->has(p))
+    return t->panel != NULL ? t->panel->heading : t->heading;
+}
+
+static bool has(const struct mt_page *p, const struct part *t)
+{
+    return t->panel != NULL ? t->panel->has(p) : mt_h_has_rows(p, t->section, NULL);
+}
+
+static void draw(const struct mt_page *p, struct mt_out *o, const struct part *t)
+{
+    if (t->panel != NULL)
+        t->panel->draw(p, o);
+    else if (t->words != NULL)
+        mt_h_devices(p, o, t->section, NULL, t->words);
+    else
+        mt_h_rows(o, p, t->section, p->dev);
+}
+
+static void draw_part(const struct mt_page *p, struct mt_out *o, const struct part *t)
+{
+    if (!has(p, t))
         return;
-    if (panel->heading == NULL) {
-        panel->draw(p, o);
+    if (heading_of(t) == NULL) {
+        draw(p, o, t);
         return;
     }
-    mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n<h2 id=\"h-%s\">%s", panel->slot,
-            panel->slot, panel->slot, panel->heading);
-    mt_h_of(o, p, panel->slot);
+    mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n<h2 id=\"h-%s\">%s", t->slot, t->slot,
+            t->slot, heading_of(t));
+    mt_h_of(o, p, t->slot);
     mt_puts(o, "</h2>\n");
-    panel->draw(p, o);
+    draw(p, o, t);
     mt_puts(o, "</section>\n");
 }
 
@@ -44,9 +76,9 @@ static void put_title(const struct mt_page *p, struct mt_out *o)
 static void put_contents(const struct mt_page *p, struct mt_out *o)
 {
     mt_puts(o, "<ul>");
-    for (size_t i = 0; i < N_PANELS; i++)
-        if (panels[i]->heading != NULL && panels[i]->has(p))
-            mt_putf(o, "<li><a href=\"#%s\">%s</a></li>", panels[i]->slot, panels[i]->heading);
+    for (size_t i = 0; i < N_PARTS; i++)
+        if (heading_of(&parts[i]) != NULL && has(p, &parts[i]))
+            mt_putf(o, "<li><a href=\"#%s\">%s</a></li>", parts[i].slot, heading_of(&parts[i]));
     mt_puts(o, "</ul>");
 }
 
@@ -81,9 +113,9 @@ static bool put_csp(struct mt_out *o)
 /* What stands for {{word}}; false when no such mark is known. */
 static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word, size_t n)
 {
-    for (size_t i = 0; i < N_PANELS; i++) {
-        if (is(word, n, panels[i]->slot)) {
-            draw_panel(p, o, panels[i]);
+    for (size_t i = 0; i < N_PARTS; i++) {
+        if (is(word, n, parts[i].slot)) {
+            draw_part(p, o, &parts[i]);
             return true;
         }
     }

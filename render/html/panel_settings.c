@@ -2,7 +2,6 @@
  * records. */
 #include "render/base/escape.h"
 #include "render/html/kit.h"
-#include "render/view/run.h"
 
 #include <string.h>
 
@@ -15,19 +14,7 @@ static bool has_allocator(const struct mt_page *p)
 
 static bool has(const struct mt_page *p)
 {
-    struct mt_setting_row row;
-    return has_allocator(p) || mt_setting_rows(p->r, false, &row, 1) != 0;
-}
-
-static void put_run(const struct mt_page *p, struct mt_out *o)
-{
-    static const char *const heads[] = {"Setting", "Value", "Set as", "Where"};
-    struct mt_setting_row row;
-    if (mt_setting_rows(p->r, false, &row, 1) == 0)
-        return;
-    mt_h_table(o, "Settings of the run", heads, 4);
-    mt_h_rows(o, p, mt_section_settings);
-    mt_h_table_end(o);
+    return has_allocator(p) || mt_h_has_rows(p, mt_section_settings, NULL);
 }
 
 /* The length of what stands before the last dot of a key. */
@@ -55,7 +42,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     static const char *const heads[] = {"Setting", "Value"};
     const struct mt_trace *t;
     char count[32];
-    put_run(p, o);
+    mt_h_rows(o, p, mt_section_settings, p->dev);
     if (!has_allocator(p))
         return;
     t = p->rank->trace;

@@ -2,7 +2,6 @@
 #include "render/base/escape.h"
 #include "render/html/kit.h"
 #include "render/html/other_devices.h"
-#include "render/view/diagnosis.h"
 #include "render/svg/scale.h"
 
 #include <inttypes.h>
@@ -10,10 +9,7 @@
 
 enum { ROWS = 12, WIDTH = 1180, LEFT = 74, TOP = 8, HEIGHT = 130, BARS = 138 };
 
-static bool has(const struct mt_page *p)
-{
-    return p->dev != NULL && (p->dev->roles.steps.n >= 2 || p->dev->roles.growth.n != 0);
-}
+static bool has(const struct mt_page *p) { return mt_h_has_rows(p, mt_section_steps, NULL); }
 
 static uint32_t y_of(const struct mt_scale *s, uint64_t bytes)
 {
@@ -74,77 +70,12 @@ static void picture(const struct mt_role_facts *f, struct mt_out *o)
                  "where something grows steadily, the table below names it.");
 }
 
-static void steps(const struct mt_role_facts *f, struct mt_out *o, bool full)
+static void picture_and_rows(const struct mt_page *p, const struct mt_device_analysis *d,
+                             struct mt_out *o)
 {
-    static const char *const heads[] = {"Step",  "#Length",     "#At its begin",
-                                        "#Peak", "#At its end", "#Micro-batches"};
-    uint32_t row[ROWS], n = mt_step_rows(f, row, ROWS);
-    char words[MT_WORDS];
-    mt_putf(o, "<p class=\"note\">%s steps, found by %s.</p>\n",
-            mt_fmt_count(words, f->n_steps_all), f->steps_from);
-    if (full)
-        picture(f, o);
-    mt_h_table(o, "Steps", heads, 6);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct mt_step *s = &f->steps.p[row[i]];
-        if (i != 0 && row[i] != row[i - 1] + 1)
-            mt_puts(o, "<tr><td colspan=\"6\">\xe2\x80\xa6</td></tr>\n");
-        if (full)
-            mt_putf(o, "<tr><th scope=\"row\" data-event=\"%" PRIu64 "\" data-to=\"%" PRIu64 "\">",
-                    s->first, s->last);
-        else
-            mt_puts(o, "<tr><th scope=\"row\">");
-        mt_putf(o, "%s%s</th>", mt_fmt_count(words, (uint64_t)row[i] + 1),
-                s->whole ? "" : " <small>in part</small>");
-        mt_h_td_text(o, mt_span_words(words, s->t0_ns, s->t1_ns));
-        mt_h_td_bytes(o, s->live_begin);
-        mt_h_td_bytes_at(o, s->peak, full ? s->peak_event : MT_NO_EVENT);
-        mt_h_td_bytes(o, s->live_end);
-        mt_h_td_count(o, s->n_micros);
-        mt_puts(o, "</tr>\n");
-    }
-    mt_h_table_end(o);
-}
-
-static void growth(const struct mt_role_facts *f, struct mt_out *o, bool full)
-{
-    static const char *const heads[] = {"Held by",         "For",  "#Per step", "#From", "#To",
-                                        "#Steps compared", "#Fit", "Confidence"};
-    char words[40];
-    mt_puts(o, "<h3>What grows</h3>\n<p class=\"note\">Bytes that one place holds at the same "
-               "point of successive steps; the first "
-               "step, which sets up state, is left out.</p>\n");
-    mt_h_table(o, "What grows from step to step", heads, 8);
-    for (uint32_t i = 0; i < f->growth.n; i++) {
-        const struct mt_growth *g = &f->growth.p[i];
-        mt_puts(o, "<tr><th scope=\"row\">");
-        mt_h_name(o, g->label, 200);
-        mt_puts(o, "</th><td>");
-        mt_html_s(o, mt_role_words((enum mt_role)g->role));
-        mt_puts(o, "</td>");
-        mt_h_td_text(o, mt_slope_words(words, g->slope));
-        mt_h_td_bytes_at(o, g->first, full ? (int64_t)g->first_event : MT_NO_EVENT);
-        mt_h_td_bytes_at(o, g->last, full ? (int64_t)g->last_event : MT_NO_EVENT);
-        mt_h_td_count(o, g->n_steps);
-        mt_putf(o, "<td class=\"n\">%u %%</td>", mt_fit_percent(g));
-        mt_putf(o, "<td>%s</td></tr>\n", mt_conf_phrase(g->conf));
-    }
-    mt_h_table_end(o);
-}
-
-static void device(const struct mt_page *p, const struct mt_device_analysis *d, struct mt_out *o,
-                   bool full)
-{
-    (void)p;
-    if (d->roles.steps.n >= 2)
-        steps(&d->roles, o, full);
-    if (d->roles.growth.n != 0)
-        growth(&d->roles, o, full);
-}
-
-static bool occurs(const struct mt_device_analysis *d)
-{
-    return d->roles.steps.n >= 2 || d->roles.growth.n != 0;
+    if (d == p->dev && d->roles.steps.n >= 2)
+        picture(&d->roles, o);
+    mt_h_rows(o, p, mt_section_steps, d);
 }
 
 static char *words(char *buf, size_t cap, const struct mt_device_analysis *d)
@@ -156,7 +87,7 @@ static char *words(char *buf, size_t cap, const struct mt_device_analysis *d)
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    mt_h_devices(p, o, occurs, device, words);
+    mt_h_devices(p, o, mt_section_steps, picture_and_rows, words);
 }
 
 const struct mt_panel mt_panel_steps = {"steps", "From step to step", has, draw};

@@ -12,8 +12,10 @@ struct md {
     bool is_open;        /* a list or a table, which a blank line ends */
 };
 
-static void put_cell(struct mt_out *o, const char *cell, const char *spec)
+static void put_cell(struct mt_out *o, const char *cell, const char *spec, unsigned i, void *ctx)
 {
+    (void)i;
+    (void)ctx;
     switch (*spec) {
     case '=': mt_puts(o, cell); break;
     case '`': mt_md_code(o, cell, mt_form_cut(cell, spec + 1)); break;
@@ -22,12 +24,14 @@ static void put_cell(struct mt_out *o, const char *cell, const char *spec)
     }
 }
 
-static void put_row(struct mt_sink *k, const char *form, const char *const *cell, unsigned n)
+static void put_row(struct mt_sink *k, const char *form, const char *const *cell,
+                    const struct mt_datum *datum, unsigned n)
 {
+    (void)datum;
     size_t len = strlen(form);
     if (!mt_form_says(form, len, cell, n))
         return;
-    mt_form_put(k->o, form, len, cell, n, put_cell);
+    mt_form_put(k->o, form, len, cell, n, put_cell, NULL);
     ((struct md *)k)->is_open = len < 2 || memcmp(form + len - 2, "\n\n", 2) != 0;
 }
 
@@ -46,6 +50,8 @@ static void end_list(struct mt_sink *k)
 
 void mt_render_md(const struct mt_report *r, struct mt_out *o)
 {
-    struct md m = {.sink = {o, MT_IN_MD, put_row, put_heading, end_list, NULL}};
+    struct md m = {
+        .sink = {
+            .o = o, .format = MT_IN_MD, .row = put_row, .heading = put_heading, .end = end_list}};
     mt_sections(&m.sink, r);
 }

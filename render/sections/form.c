@@ -9,9 +9,8 @@
 static const char *read_cell(const char *p, const char *const *cell, unsigned n_cells,
                              const char **value, const char **spec)
 {
-    unsigned i = 0;
-    for (p++; *p >= '0' && *p <= '9'; p++)
-        i = i * 10 + (unsigned)(*p - '0');
+    unsigned long i = strtoul(p + 1, NULL, 10);
+    p += strcspn(p, ":}");
     *value = i < n_cells && cell[i] != NULL ? cell[i] : "";
     *spec = *p == ':' ? p + 1 : p;
     return strchr(p, '}');
@@ -47,15 +46,15 @@ static const char *skip_empty(const char *p, const char *const *cell, unsigned n
 }
 
 void mt_form_put(struct mt_out *o, const char *form, size_t n, const char *const *cell,
-                 unsigned n_cells,
-                 void (*put)(struct mt_out *o, const char *cell, const char *spec))
+                 unsigned n_cells, mt_put_cell *put, void *ctx)
 {
     const char *end = form + n, *value, *spec;
     bool inside = false;
     for (const char *p = form; p < end; p++) {
         if (*p == '{') {
+            unsigned i = (unsigned)strtoul(p + 1, NULL, 10);
             p = read_cell(p, cell, n_cells, &value, &spec);
-            put(o, value, spec);
+            put(o, value, spec, i, ctx);
         } else if (*p == '[' && p[1] != '[') {
             const char *to = skip_empty(p + 1, cell, n_cells);
             inside = to == p + 1;

@@ -34,47 +34,50 @@ void mt_section_lint(struct mt_sink *k, const struct mt_report *r)
     k->end(k);
 }
 
-#define IN_BYTES                                                                                   \
-    "<td class=\"n\"[ title=\"{6} bytes\"]>{5}</td><td class=\"n\"[ title=\"{8} "                  \
-    "bytes\"]>{7}</td></tr>\n"
-
 void mt_section_log(struct mt_sink *k, const struct mt_report *r)
 {
+    enum { MOST = 200 };
     const struct mt_logs *logs = r->diagnosis->logs;
-    struct mt_log_row rows[MT_SHOWN_LOG];
+    bool leads = mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG;
+    struct mt_log_row rows[MOST];
     char settles[400];
     uint32_t n;
     if (r->diagnosis->logdiag == NULL || mt_logs_facts(logs) == 0)
         return;
     mt_heading(k, "Log", NULL);
-    MT_ROW(k, "  |{0}\n  |{1}", NULL,
-           mt_diagnosis_lead(r->diagnosis) == MT_LEAD_LOG ? NULL : r->diagnosis->logdiag->because,
-           mt_log_settles(r, settles, sizeof settles));
+    MT_ROW3(k, "  |{1}\n  |{2}", NULL, "[<p>{0}</p>\n][<p>{1}</p>\n][<p>{2}</p>\n]",
+            leads ? NULL : mt_report_log_second(r), leads ? NULL : r->diagnosis->logdiag->because,
+            mt_log_settles(r, settles, sizeof settles));
     MT_ROW0(k, NULL, "| log line | who | what |\n|---:|---|---|\n");
-    n = mt_log_rows(logs, rows, k->format == MT_IN_HTML ? MT_SHOWN_LOG : mt_most(k, 40, 16));
+    MT_TABLE(k, "Memory lines of the logs", "Line", "Who", "What it says", "#PyTorch reserved",
+             "#Device used");
+    n = mt_log_rows(logs, rows, mt_most3(k, 40, 16, MOST));
     for (uint32_t i = 0; i < n; i++) {
         char words[MT_FACT_WORDS], who[96], line[24];
         const struct mt_log_fact *f = rows[i].fact;
         uint64_t torch = mt_log_fact_torch(f), used = mt_log_fact_used(f);
         (void)snprintf(line, sizeof line, "%llu", (unsigned long long)f->line);
         (void)mt_log_fact_words(words, f);
-        MT_ROW3(
-            k, "{0:=}{1:>10}  |[{2}: ][{3:.200}: ]{4}", "| {1} | {2} | {4} |\n",
-            rows[i].is_failure
-                ? "<tr><th scope=\"row\">[{3:n120}:]{1}</th><td>{2}</td><td><strong>{4:w}"
-                  "</strong></td>" IN_BYTES
-                : "<tr><th scope=\"row\">[{3:n120}:]{1}</th><td>{2}</td><td>{4:w}</td>" IN_BYTES,
-            rows[i].is_failure ? "!" : " ", line, mt_log_who(who, f),
-            logs->files.n > 1 ? rows[i].file->name : NULL, words,
-            MT_BYTES_OR(torch != MT_LOG_NONE, torch, ""),
-            torch != MT_LOG_NONE ? MT_COUNT(torch) : NULL,
-            MT_BYTES_OR(used != MT_LOG_NONE, used, ""),
-            used != MT_LOG_NONE ? MT_COUNT(used) : NULL);
+        MT_DATA(k, "{0:=}{1:>10}  |[{2}: ][{3:.200}: ]{4}", "| {1} | {2} | {4} |\n",
+                rows[i].is_failure
+                    ? "<tr><th scope=\"row\">[{3:n120}:]{1}</th><td>{2}</td><td><strong>{4:w}"
+                      "</strong></td>{5:t}{6:t}</tr>\n"
+                    : "<tr><th scope=\"row\">[{3:n120}:]{1}</th><td>{2}</td><td>{4:w}</td>{5:t}"
+                      "{6:t}</tr>\n",
+                mt_as_words(rows[i].is_failure ? "!" : " "), mt_as_words(line),
+                mt_as_words(mt_log_who(who, f)),
+                mt_as_words(logs->files.n > 1 ? rows[i].file->name : NULL), mt_as_words(words),
+                mt_known(torch != MT_LOG_NONE, mt_as_bytes(torch), NULL),
+                mt_known(used != MT_LOG_NONE, mt_as_bytes(used), NULL));
     }
     k->end(k);
     if (n < mt_logs_facts(logs))
-        MT_ROW(k, "  {0} of {1} lines (see --format json)", NULL, MT_COUNT(n),
-               MT_COUNT(mt_logs_facts(logs)));
+        MT_ROW3(k,
+                "  {0} of {1} lines: failures first, the others evenly spaced (see --format json)",
+                NULL,
+                "<p class=\"note\">{0} of {1} lines: failures first, the others evenly "
+                "spaced.</p>\n",
+                MT_COUNT(n), MT_COUNT(mt_logs_facts(logs)));
 }
 
 void mt_section_settings(struct mt_sink *k, const struct mt_report *r)
@@ -85,6 +88,7 @@ void mt_section_settings(struct mt_sink *k, const struct mt_report *r)
         return;
     mt_heading(k, "Settings of the run", NULL);
     MT_ROW0(k, NULL, "| setting | value | set as | where |\n|---|---|---|---|\n");
+    MT_TABLE(k, "Settings of the run", "Setting", "Value", "Set as", "Where");
     for (uint32_t i = 0; i < n; i++)
         MT_ROW3(k, "  >4|{0}: {1:.200}   ({2:.300}, {3:.200})",
                 "| {0} | {1:`200} | {2:`200} | {3} |\n",

@@ -8,9 +8,11 @@
  *   {2:...}   how the cell is shown: '.80' cut at 80 bytes, '=' as it is (the words are memtrace's
  *             own); in text '<8' and '>8' fill to 8 columns, the former also cuts to them;
  *             in Markdown '`' and '`80' are code; in HTML 'n80' is a name or key, 'w80' words of
- *             which long ones may break, both cut at 80 bytes
- * A line of which all cells are empty is not written (of a broken one: all behind the bar).
- * Of text, each line of the form is one of the report, with these marks:
+ *             which long ones may break, both cut at 80 bytes. Of a datum in HTML: 't' is a whole
+ *             cell of a table, 'c' its colour and words, 'a' its words as a link to its event,
+ * 'h...|...' where in the timeline that is, between these, 'v' its events as attributes A line of
+ * which all cells are empty is not written (of a broken one: all behind the bar). Of text, each
+ * line of the form is one of the report, with these marks:
  *
  *   "  - |{0}"    broken at spaces to the width; what follows stands below the bar
  *   "  >4|{0}"    the same, below column 4
@@ -36,22 +38,48 @@ struct mt_curve {
     bool by_time;
 };
 
+/* What a cell says, where the page shows more than its words: the exact number, a bar, a colour, a
+ * link to a moment. Text and Markdown have the words alone. */
+enum mt_datum_kind {
+    MT_D_WORDS,
+    MT_D_BYTES,
+    MT_D_SIGNED, /* n is an int64_t */
+    MT_D_COUNT,
+    MT_D_SHARE,  /* n of `of`; its bar has the colour of the row's last 'c' */
+    MT_D_PHASE,  /* n with `of` inside; words as in a cell */
+    MT_D_ROLE,   /* n */
+    MT_D_HOLDER, /* n */
+    MT_D_ROLES,  /* bytes of each role, in a bar of which `of` is the whole width */
+    MT_D_PEAKS   /* of phase n, time by time; `of` is the whole height */
+};
+struct mt_datum {
+    enum mt_datum_kind kind;
+    const char *words; /* instead of those that n has; NULL of MT_D_WORDS = empty */
+    uint64_t n, of;
+    int64_t since, event;  /* of the page's device; MT_NO_EVENT = none */
+    const uint64_t *bytes; /* of MT_D_ROLES */
+};
+
 /* Where the rows of a report go: the format's printer. */
 struct mt_sink {
     struct mt_out *o;
     unsigned format; /* MT_IN_... */
-    /* n cells in a form of the sink's format */
-    void (*row)(struct mt_sink *k, const char *form, const char *const *cell, unsigned n);
-    void (*heading)(struct mt_sink *k, const char *words);      /* not called for HTML */
+    /* n cells in a form of the sink's format; datum: what they say, NULL = their words alone */
+    void (*row)(struct mt_sink *k, const char *form, const char *const *cell,
+                const struct mt_datum *datum, unsigned n);
+    void (*heading)(struct mt_sink *k, const char *words); /* not called for HTML */
+    /* NULL = its forms have the table; "#" before a head: a column of numbers */
+    void (*table)(struct mt_sink *k, const char *label, const char *const *heads, unsigned n);
     void (*end)(struct mt_sink *k);                             /* of a list or a table */
     void (*curve)(struct mt_sink *k, const struct mt_curve *c); /* NULL = cannot draw */
+    /* NULL = the verdict's; else in short what is of this one */
+    const struct mt_device_analysis *dev;
 };
 /* All sections that the sink's format has, in their order. Errors are those of k->o. */
 void mt_sections(struct mt_sink *k, const struct mt_report *r);
-enum { MT_SHOWN_PROCESSES = 128, MT_SHOWN_LOG = 200 }; /* in a page */
 /* One of them: the page's panels stand in their own order. */
-#define MT_SECTION(name, formats)                                                                  \
-    void mt_section_##name(struct mt_sink *k, const struct mt_report *r);
+typedef void mt_section(struct mt_sink *k, const struct mt_report *r);
+#define MT_SECTION(name, formats) mt_section mt_section_##name;
 #include "render/sections/sections.def"
 #undef MT_SECTION
 
@@ -59,10 +87,11 @@ enum { MT_SHOWN_PROCESSES = 128, MT_SHOWN_LOG = 200 }; /* in a page */
 
 /* False where there are cells in the n bytes of a form and all of them are empty. */
 bool mt_form_says(const char *form, size_t n, const char *const *cell, unsigned n_cells);
-/* Writes n bytes of a form; put writes a cell as its spec, what stands behind the colon, says. */
+/* Writes n bytes of a form; put writes cell i as its spec, what stands behind the colon, says. */
+typedef void mt_put_cell(struct mt_out *o, const char *cell, const char *spec, unsigned i,
+                         void *ctx);
 void mt_form_put(struct mt_out *o, const char *form, size_t n, const char *const *cell,
-                 unsigned n_cells,
-                 void (*put)(struct mt_out *o, const char *cell, const char *spec));
+                 unsigned n_cells, mt_put_cell *put, void *ctx);
 /* Bytes of s up to the '.80' or '`80' of a spec, which begins behind its mark. */
 size_t mt_form_cut(const char *s, const char *spec);
 

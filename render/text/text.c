@@ -47,8 +47,10 @@ static void put_padded(struct mt_out *o, const char *cell, size_t width, bool is
     mt_out_done(&m);
 }
 
-static void put_cell(struct mt_out *o, const char *cell, const char *spec)
+static void put_cell(struct mt_out *o, const char *cell, const char *spec, unsigned i, void *ctx)
 {
+    (void)i;
+    (void)ctx;
     switch (*spec) {
     case '<':
     case '>': put_padded(o, cell, strtoul(spec + 1, NULL, 10), *spec == '<'); break;
@@ -62,7 +64,7 @@ static const char *expand(struct mt_out *m, struct text *x, const char *form, si
                           const char *const *cell, unsigned n_cells)
 {
     if (mt_out_mem(m))
-        mt_form_put(m, form, n, cell, n_cells, put_cell);
+        mt_form_put(m, form, n, cell, n_cells, put_cell, NULL);
     if (mt_out_finish(m) == 0)
         return (const char *)m->buf;
     x->sink.o->error = x->sink.o->error != 0 ? x->sink.o->error : m->error;
@@ -163,8 +165,10 @@ static void put_line(struct text *x, const char *form, size_t n, const char *con
 
 /* ---- the sink ---- */
 
-static void put_row(struct mt_sink *k, const char *form, const char *const *cell, unsigned n)
+static void put_row(struct mt_sink *k, const char *form, const char *const *cell,
+                    const struct mt_datum *datum, unsigned n)
 {
+    (void)datum;
     for (const char *line = form, *end; line != NULL; line = end != NULL ? end + 1 : NULL) {
         end = strchr(line, '\n');
         put_line((struct text *)k, line, end != NULL ? (size_t)(end - line) : strlen(line), cell,
@@ -172,7 +176,10 @@ static void put_row(struct mt_sink *k, const char *form, const char *const *cell
     }
 }
 
-static void put_heading(struct mt_sink *k, const char *words) { put_row(k, "\n*~{0}", &words, 1); }
+static void put_heading(struct mt_sink *k, const char *words)
+{
+    put_row(k, "\n*~{0}", &words, NULL, 1);
+}
 
 static void end_list(struct mt_sink *k) { (void)k; }
 
@@ -211,7 +218,12 @@ static void put_curve(struct mt_sink *k, const struct mt_curve *c)
 void mt_render_text(const struct mt_report *r, struct mt_out *o)
 {
     int columns = r->columns != 0 ? r->columns : 80;
-    struct text x = {.sink = {o, MT_IN_TEXT, put_row, put_heading, end_list, put_curve},
+    struct text x = {.sink = {.o = o,
+                              .format = MT_IN_TEXT,
+                              .row = put_row,
+                              .heading = put_heading,
+                              .end = end_list,
+                              .curve = put_curve},
                      .width = columns < 60    ? 60
                               : columns > 160 ? 160
                                               : (size_t)columns,

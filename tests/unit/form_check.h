@@ -12,9 +12,8 @@
 static unsigned form_rows;
 
 static inline void form_row(struct mt_sink *k, const char *form, const char *const *cell,
-                            unsigned n)
+                            const struct mt_datum *datum, unsigned n)
 {
-    (void)k;
     (void)cell;
     form_rows++;
     for (const char *p = form; *p != '\0'; p++) {
@@ -24,6 +23,9 @@ static inline void form_row(struct mt_sink *k, const char *form, const char *con
             unsigned long i = strtoul(p + 1, &behind, 10);
             if (end == NULL || behind == p + 1 || (*behind != '}' && *behind != ':') || i >= n)
                 MT_FAIL_AT("a cell is not there, or not whole: %s", form);
+            else if (k->format == MT_IN_HTML && datum == NULL && *behind == ':' &&
+                     strchr("tcahv", behind[1]) != NULL)
+                MT_FAIL_AT("no datum, which this spec shows: %s", form);
             p = end != NULL ? end : p;
         } else if (*p == '[' && p[1] == '[') {
             p++;
@@ -45,7 +47,8 @@ static inline void form_end(struct mt_sink *k) { (void)k; }
 static inline unsigned check_forms(const struct mt_report *r)
 {
     struct mt_out o = {.error = 0};
-    struct mt_sink k = {&o, MT_IN_TEXT, form_row, form_heading, form_end, NULL};
+    struct mt_sink k = {
+        .o = &o, .format = MT_IN_TEXT, .row = form_row, .heading = form_heading, .end = form_end};
     form_rows = 0;
     mt_sections(&k, r);
     k.format = MT_IN_MD;

@@ -75,10 +75,10 @@ MT_TEST(text)
         "+1.00 GiB per step  recipe/metrics.py:41 append_metrics",
         "fit 99 %, confidence good",
         "Looked at",
-        "FSDP gathers",
-        "  ! Weight sync",
+        "  ! Weight sync", /* what asks for something first */
         "Bytes 3.00 GiB, Times 1,234",
         "and 1 more rows",
+        "FSDP gathers",
         "What keeps segments from being given back",
         "72.0 MiB of 80.0 MiB free in 4 of them, held by 8.0 MiB",
         "18.0 MiB of 20.0 MiB free in 1 of them",
@@ -111,10 +111,10 @@ MT_TEST(markdown)
         "| step of 9 |",
         "| 1 | 0 B | 9.00 GiB | 1.00 GiB |",
         "| +1.00 GiB | `recipe/metrics.py:41 append_metrics` | weight-sync buffers |",
-        "**FSDP gathers.** Fine.",
         "**Weight sync, to act on.**",
         "| Who | Bytes | Times | Why |\n|---|---:|---:|---|\n",
         "| 3.00 GiB | 1,234 | - |",
+        "**FSDP gathers.** Fine.",
         "| 4 | 72.0 MiB | 8.0 MiB |"};
     static struct diag_fixture x;
     char *s;

@@ -8,8 +8,12 @@
 
 static const char *const slots[] = {
 #define MT_PANEL(n) #n,
+#define MT_ROWS(n, heading) #n,
+#define MT_DEVICE_ROWS(n, heading, words) #n,
 #include "render/html/panels.def"
 #undef MT_PANEL
+#undef MT_ROWS
+#undef MT_DEVICE_ROWS
 };
 
 /* The page as malloc'ed text; NULL when rendering reports an error. */

@@ -2,8 +2,9 @@
 #include "tests/unit/diag_fixture.h"
 #include "tests/unit/form_check.h"
 
-static void put_cell(struct mt_out *o, const char *cell, const char *spec)
+static void put_cell(struct mt_out *o, const char *cell, const char *spec, unsigned i, void *ctx)
 {
+    MT_CHECK(i < 4 && ctx == NULL);
     mt_put(o, cell, mt_form_cut(cell, *spec != '}' ? spec + 1 : spec));
     mt_putc(o, *spec == '}' ? '.' : *spec);
 }
@@ -32,7 +33,7 @@ MT_TEST(forms)
         if (all[i].text == NULL)
             continue;
         MT_ASSERT(mt_out_mem(&o));
-        mt_form_put(&o, all[i].form, n, cell, 4, put_cell);
+        mt_form_put(&o, all[i].form, n, cell, 4, put_cell, NULL);
         MT_CHECK_EQ(mt_out_finish(&o), 0);
         MT_CHECK_STR((const char *)o.buf, all[i].text);
         mt_out_done(&o);
