@@ -5,9 +5,9 @@
 
 /* What an overlay may have. Each of its lists is read by the loader that knows it. */
 static const struct mt_rule_list overlay_lists[] = {
-    {.name = "frameworks"},   {.name = "phases"},  {.name = "roles"}, {.name = "settings"},
-    {.name = "vocabularies"}, {.name = "metrics"}, {.name = "fixes"}, {.name = "order"},
-    {.name = "libraries"},    {.name = NULL}};
+    {.name = "frameworks"},   {.name = "phases"},  {.name = "roles"},        {.name = "settings"},
+    {.name = "vocabularies"}, {.name = "metrics"}, {.name = "fixes"},        {.name = "order"},
+    {.name = "libraries"},    {.name = "models"},  {.name = "unlike_parts"}, {.name = NULL}};
 
 /* ---- failures ---- */
 
@@ -46,7 +46,7 @@ static enum mt_rc check_root(const struct mt_rule_reader *r, const cJSON *root,
     cJSON_ArrayForEach(c, root)
     {
         uint32_t k = 0;
-        char known[160] = "", name[96];
+        char known[200] = "", name[96];
         if (c == v)
             continue;
         while (lists[k].name != NULL && !mt_rule_same(lists[k].name, c->string))

@@ -204,7 +204,7 @@ static void weights(struct mt_expect_work *k)
         return;
     }
     mt_expect_set(k, e, k->s.params * 2 / k->s.rollout_tp, false);
-    mt_expect_say(k, e, "%.0f parameters x 2 bytes%s", k->s.params,
+    mt_expect_say(k, e, "%.0f parameters%s x 2 bytes%s", k->s.params, k->s.model.named,
                   MT_OVER(k->s.rollout_tp, " (the engine's tensor parallel)"));
 }
 
@@ -222,16 +222,16 @@ static void cache(struct mt_expect_work *k)
         mt_expect_say(k, e, "set in bytes: %s", MT_BYTES((uint64_t)bytes));
     } else if (tokens > 0 && k->s.layers > 0 && k->s.model.latent > 0) {
         mt_expect_set(k, e, tokens * k->s.layers * k->s.model.latent * 2, false);
-        mt_expect_say(k, e, "%.0f tokens x %.0f layers x %.0f (latent attention) x 2 bytes", tokens,
-                      k->s.layers, k->s.model.latent);
+        mt_expect_say(k, e, "%.0f tokens x %.0f layers x %.0f (latent attention) x 2 bytes%s",
+                      tokens, k->s.layers, k->s.model.latent, k->s.model.named);
     } else if (tokens > 0 && k->s.layers > 0 && k->s.kv_width > 0 && k->s.rollout_tp > 0) {
         bytes = tokens * 2 * k->s.layers * k->s.kv_width / k->s.rollout_tp * 2;
         mt_expect_set(k, e, bytes, false);
         mt_expect_say(k, e,
                       "%.0f tokens x 2 x %.0f layers x %.0f (heads of keys and values x head "
-                      "size)%s x 2 bytes",
+                      "size)%s x 2 bytes%s",
                       tokens, k->s.layers, k->s.kv_width,
-                      MT_OVER(k->s.rollout_tp, " (tensor parallel)"));
+                      MT_OVER(k->s.rollout_tp, " (tensor parallel)"), k->s.model.named);
     } else if (share > 0 && share <= 1 && k->d->capacity != 0) {
         uint64_t held = k->high[phase][MT_ROLE_ENGINE_WEIGHTS].bytes;
         bytes = share * (double)k->d->capacity - (double)held;

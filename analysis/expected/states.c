@@ -76,13 +76,13 @@ void mt_expect_params(struct mt_expect_work *k, unsigned phase)
     if (adapters > 0)
         (void)snprintf(lora, sizeof lora, " + %s of LoRA's adapters", IN_BYTES(adapters));
     if (s->mine_experts > 0)
-        mt_expect_say(k, e, "(%.0f parameters%s%s + %.0f of experts%s%s) x %.0f bytes%s",
-                      s->mine * s->tp, stage, MT_OVER(s->tp, " (tensor parallel)"),
+        mt_expect_say(k, e, "(%.0f parameters%s%s%s + %.0f of experts%s%s) x %.0f bytes%s",
+                      s->mine * s->tp, s->model.named, stage, MT_OVER(s->tp, " (tensor parallel)"),
                       s->mine_experts * s->ep * s->etp, MT_OVER(s->ep, " (expert parallel)"),
                       MT_OVER(s->etp, ""), s->elem, lora);
     else
-        mt_expect_say(k, e, "%.0f parameters%s x %.0f bytes%s%s%s", s->mine * s->tp, stage, s->elem,
-                      MT_OVER(s->tp, " (tensor parallel)"),
+        mt_expect_say(k, e, "%.0f parameters%s%s x %.0f bytes%s%s%s", s->mine * s->tp,
+                      s->model.named, stage, s->elem, MT_OVER(s->tp, " (tensor parallel)"),
                       MT_OVER(s->sharded ? s->shards : 1, " (shards)"), lora);
 }
 
@@ -100,7 +100,10 @@ static struct basis base(struct mt_expect_work *k, unsigned phase)
              before = k->high[phase][MT_ROLE_BEFORE].bytes,
              grad = k->high[phase][MT_ROLE_GRAD].bytes;
     double adapters;
-    struct basis b = {.elem = k->s.elem, .from = "by the model's shape"};
+    struct basis b = {.elem = k->s.elem,
+                      .from = k->s.model.named[0] != '\0'
+                                  ? "by the shape that the model's name tells"
+                                  : "by the model's shape"};
     b.bytes = by_shape(k, &b.experts, &b.why);
     if (k->s.layout == MT_LAYOUT_UNKNOWN)
         return b;

@@ -47,8 +47,8 @@ struct mt_value mt_setting_number(const char *value)
     return v;
 }
 
-/* Set by the run, or the framework's default; defaults are less certain, for they move with
- * versions. */
+/* Set by the run, by the model's name, or the framework's default. The last two are less certain:
+ * defaults move with versions, and a checkpoint may be called like a model that it no longer is. */
 struct mt_value mt_metric_setting(const struct mt_runconf *conf, const char *name, size_t n)
 {
     struct mt_runconf_hit hit;
@@ -61,7 +61,7 @@ struct mt_value mt_metric_setting(const struct mt_runconf *conf, const char *nam
     if (!mt_runconf_find(conf, key, &hit))
         return (struct mt_value){0, false, MT_CONF_NONE};
     v = mt_setting_number(hit.value);
-    if (hit.is_default && v.conf > MT_CONF_CARRIED)
+    if ((hit.is_default || hit.model != NULL) && v.conf > MT_CONF_CARRIED)
         v.conf = MT_CONF_CARRIED;
     return v;
 }

@@ -251,10 +251,13 @@ void mt_model_make(struct mt_model *m, const struct mt_runconf *conf,
     double inner = mt_run_number(conf, "intermediate_size"), head = mt_run_number(conf, "head_dim"),
            heads = mt_run_number(conf, "heads"), kv = mt_run_number(conf, "kv_heads"), all;
     const char *type = mt_run_word(conf, "model_type"), *missing;
+    struct mt_runconf_hit hit;
     bool flags = mt_run_is_set(conf, "swiglu"),
          tied = flags ? !mt_run_is_set(conf, "untied_head")
                       : mt_runconf_is_true(mt_run_word(conf, "tie_word_embeddings"));
     memset(m, 0, sizeof *m);
+    if (conf != NULL && mt_runconf_find(conf, "layers", &hit) && hit.model != NULL)
+        (void)snprintf(m->named, sizeof m->named, ", of %.64s as the model is called", hit.model);
     m->layers = mt_run_number(conf, "layers");
     m->hidden = mt_run_number(conf, "hidden");
     m->vocab = mt_run_number(conf, "vocab");
@@ -271,6 +274,8 @@ void mt_model_make(struct mt_model *m, const struct mt_runconf *conf,
                                : attention(m, conf, heads, kv, head);
     if (missing == NULL)
         missing = inner <= 0 ? "width of the MLP" : m->vocab <= 0 ? "vocabulary" : NULL;
+    if (!flags && type != NULL && !is_usual(type))
+        m->kv_width = m->latent = 0;
     if (missing == NULL) {
         m->mlp = matrix(m, m->hidden, inner, 3);
         m->embed = m->vocab * m->hidden;

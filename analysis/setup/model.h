@@ -9,7 +9,10 @@
 struct mt_model {
     bool known;        /* all parameters could be counted */
     char missing[128]; /* else why not */
-    double layers, hidden, vocab, kv_width;
+    /* ", of NAME as the model is called" where the shape is known by that alone; else "" */
+    char named[96];
+    double layers, hidden, vocab;
+    double kv_width; /* 0 = not known, or layers of this model keep different amounts */
     /* values that latent attention (MLA) caches per token and layer; 0 = keys and values are cached
      */
     double latent;

@@ -1,6 +1,5 @@
 /* setup/settings.c -- settings by key and by name. */
 #include "analysis/setup/settings.h"
-#include "analysis/setup/framework_fields.h"
 #include "parser/model/driver.h"
 
 #include <stdio.h>
@@ -8,134 +7,6 @@
 #include <string.h>
 
 static enum mt_rc no_memory(struct mt_err *err) { return mt_fail(err, MT_ENOMEM, "out of memory"); }
-
-/* ---- the table ---- */
-
-/* The framework of a key; "model" is a model's config.json. */
-static MT_RULE_GET(get_owner)
-{
-    if (!cJSON_IsString(v) || strcmp(v->valuestring, "model") != 0)
-        return mt_get_framework(r, f, v, out);
-    *(mt_fw *)out = MT_FW_NONE;
-    return MT_OK;
-}
-
-#define AT(member) offsetof(struct mt_runconf_key, member)
-static const struct mt_rule_spec key_fields[] = {
-    {"framework", get_owner, AT(framework), .is_needed = true},
-    {"key", mt_get_text, AT(key), .is_needed = true},
-    {"part", mt_get_text, .at = AT(part)},
-    {"default", mt_get_any_text, .at = AT(fallback)},
-    {"source", mt_get_any_text, AT(source), .is_needed = true},
-    {"common", mt_get_flag, .at = AT(is_common)},
-    {.name = NULL}};
-
-static MT_RULE_GET(get_keys)
-{
-    struct mt_runconf *rc = r->of;
-    const cJSON *c;
-    uint32_t n;
-    enum mt_rc e = mt_rule_count(r, f->name, v, &n);
-    (void)out;
-    cJSON_ArrayForEach(c, v)
-    {
-        struct mt_runconf_key *key = e == MT_OK ? MT_VEC_PUSH(&rc->keys) : NULL;
-        if (e == MT_OK)
-            e = key != NULL ? mt_rule_fields(r, c, key_fields, key) : mt_rule_nomem(r);
-    }
-    return e;
-}
-
-static const struct mt_rule_spec setting_fields[] = {
-    {"logical", mt_get_text, offsetof(struct mt_runconf_setting, name), .is_needed = true},
-    {"words", mt_get_text, .at = offsetof(struct mt_runconf_setting, words)},
-    {"quiet", mt_get_flag, .at = offsetof(struct mt_runconf_setting, is_quiet)},
-    {"keys", get_keys, .at = 0},
-    {.name = NULL}};
-
-/* Each row is looked for in all others. */
-#define MAX_SETTINGS 4096
-
-/* A setting with its keys, and with those that the overlay adds to it. */
-static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
-{
-    struct mt_runconf *rc = rd->of;
-    struct mt_runconf_setting s = {.first = rc->keys.n}, added, *slot;
-    struct mt_rule_reader over = *rd;
-    const cJSON *more, *list = mt_framework_overlay(rc->rules, "settings", &over.file);
-    enum mt_rc r;
-    over.is_overlay = true;
-    for (uint32_t i = 0; rd->id != NULL && i < rc->settings.n; i++)
-        if (strcmp(rc->settings.p[i].name, rd->id) == 0)
-            return MT_OK; /* of the overlay: its keys are there already */
-    r = mt_rule_fields(rd, o, setting_fields, &s);
-    if (r == MT_OK && s.words == NULL)
-        r = mt_rule_bad(rd, "words", "is missing");
-    cJSON_ArrayForEach(more, list)
-    {
-        const char *name = mt_rule_text_of(more, "logical");
-        if (r == MT_OK && more != o && name != NULL && strcmp(name, s.name) == 0)
-            r = mt_rule_fields(&over, more, setting_fields, &added);
-    }
-    s.n = rc->keys.n - s.first;
-    for (uint32_t i = s.first; s.is_quiet && i < rc->keys.n; i++)
-        rc->keys.p[i].is_common = true;
-    if (r == MT_OK && s.n == 0)
-        r = mt_rule_bad(rd, "keys", "is missing or empty");
-    if (r != MT_OK)
-        return r;
-    if (rc->settings.n >= MAX_SETTINGS)
-        return mt_rule_bad(rd, NULL, "there are more than %d settings, built-in ones included",
-                           MAX_SETTINGS);
-    slot = MT_VEC_PUSH(&rc->settings);
-    if (slot == NULL)
-        return mt_rule_nomem(rd);
-    *slot = s;
-    return MT_OK;
-}
-
-static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
-{
-    static const struct mt_rule_list lists[] = {{"settings", "setting", "logical", read_setting},
-                                                {.name = NULL}};
-    struct mt_rule_reader rd = {.arena = &rc->arena, .err = err, .fw = rc->rules, .of = rc};
-    enum mt_rc r = mt_rule_builtin(&rd, "settings.json", lists);
-    const cJSON *list = mt_framework_overlay(rc->rules, "settings", &rd.file);
-    rd.is_overlay = true;
-    return r == MT_OK && list != NULL ? mt_rule_each(&rd, list, lists) : r;
-}
-
-enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rules *rules,
-                          struct mt_err *err)
-{
-    struct mt_runconf *rc = mt_calloc(1, sizeof *rc);
-    enum mt_rc r;
-    *out = NULL;
-    if (rc == NULL)
-        return no_memory(err);
-    rc->rules = rules;
-    rc->framework = rc->told = -1;
-    r = read_table(rc, err);
-    if (r != MT_OK) {
-        mt_runconf_free(rc);
-        return r;
-    }
-    *out = rc;
-    return MT_OK;
-}
-
-void mt_runconf_free(struct mt_runconf *rc)
-{
-    if (rc == NULL)
-        return;
-    mt_conf_done(&rc->conf);
-    mt_arena_done(&rc->arena);
-    MT_VEC_DONE(&rc->keys);
-    MT_VEC_DONE(&rc->settings);
-    MT_VEC_DONE(&rc->slots);
-    MT_VEC_DONE(&rc->from);
-    mt_free(rc);
-}
 
 /* ---- the index ---- */
 
@@ -273,6 +144,71 @@ int mt_runconf_run(const struct mt_runconf *rc)
                : -1;
 }
 
+/* ---- the model's name ---- */
+
+static const struct mt_runconf_setting *find_setting(const struct mt_runconf *rc, const char *name)
+{
+    for (uint32_t i = 0; i < rc->settings.n; i++)
+        if (mt_rule_same(rc->settings.p[i].name, name))
+            return &rc->settings.p[i];
+    return NULL;
+}
+
+static const char *last_part(const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    return dot != NULL ? dot + 1 : key;
+}
+
+/* last: only what follows the last dot of both. */
+static bool is_key_of(const struct mt_runconf *rc, const char *key, const char *setting, bool last)
+{
+    const struct mt_runconf_setting *s = find_setting(rc, setting);
+    bool is = s != NULL && same_key(key, setting);
+    for (uint32_t i = 0; s != NULL && !is && i < s->n; i++) {
+        const char *own = rc->keys.p[s->first + i].key;
+        is = same_key(key, last ? last_part(own) : own);
+    }
+    return is;
+}
+
+/* Looks at an entry once, when it is added: later its value may be shown with names taken out.
+ * false = out of memory. A shape counts wherever it is nested: "override_config.num_hidden_layers"
+ * makes another model of the one that is named. */
+static bool look_for_model(struct mt_runconf *rc, uint32_t entry)
+{
+    static const char *const shape[] = {"layers", "hidden", "heads", "kv_heads"};
+    const struct mt_conf_entry *e = &rc->conf.entries.p[entry];
+    struct mt_runconf_named n = {entry, -1}, *slot;
+    if (e->value == NULL)
+        return true;
+    for (size_t i = 0; !rc->has_shape && i < sizeof shape / sizeof *shape; i++)
+        rc->has_shape = is_key_of(rc, last_part(e->key), shape[i], true);
+    if (!e->is_variable && is_key_of(rc, e->key, "model_path", false))
+        n.name = mt_models_find(&rc->models, e->value);
+    if (n.name < 0)
+        return true;
+    slot = MT_VEC_PUSH(&rc->named);
+    if (slot != NULL)
+        *slot = n;
+    return slot != NULL;
+}
+
+/* The entry that names the run's model, and the index of that model; NULL = no such model, or its
+ * shape is set. */
+static const struct mt_conf_entry *named_model(const struct mt_runconf *rc, int *name)
+{
+    struct mt_runconf_hit hit;
+    if (rc->has_shape || rc->named.n == 0 || !mt_runconf_find(rc, "model_path", &hit))
+        return NULL;
+    for (uint32_t i = 0; i < rc->named.n; i++)
+        if (hit.entry == &rc->conf.entries.p[rc->named.p[i].entry]) {
+            *name = rc->named.p[i].name;
+            return hit.entry;
+        }
+    return NULL;
+}
+
 enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, struct mt_err *err)
 {
     while (rc->from.n < rc->conf.entries.n) {
@@ -287,6 +223,8 @@ enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, st
         }
         *f = (uint8_t)from;
         *s = (struct mt_runconf_slot){.key = key, .entry = rc->from.n - 1, .from = (uint8_t)from};
+        if (!look_for_model(rc, rc->from.n - 1))
+            return no_memory(err);
     }
     if (rc->slots.n > 1)
         qsort(rc->slots.p, rc->slots.n, sizeof *rc->slots.p, by_key);
@@ -391,17 +329,10 @@ static void fill(const struct mt_runconf *rc, struct mt_runconf_hit *hit,
     hit->entry = e;
     hit->key = k;
     hit->is_default = false;
+    hit->model = NULL;
     hit->value = e->is_variable ? NULL : e->value;
     if (hit->value != NULL && k != NULL && k->part != NULL)
         hit->value = part_of(rc, hit->value, k->part);
-}
-
-static const struct mt_runconf_setting *find_setting(const struct mt_runconf *rc, const char *name)
-{
-    for (uint32_t i = 0; i < rc->settings.n; i++)
-        if (mt_rule_same(rc->settings.p[i].name, name))
-            return &rc->settings.p[i];
-    return NULL;
 }
 
 static bool is_ours(const struct mt_runconf *rc, const struct mt_runconf_key *k)
@@ -423,6 +354,29 @@ static bool default_of_key(const struct mt_runconf *rc, const char *key, struct 
         const struct mt_runconf_key *k = &rc->keys.p[i];
         if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL && same_key(k->key, key))
             return take_default(k, hit);
+    }
+    return false;
+}
+
+/* A fact of the model that the run names. */
+static bool find_by_name(const struct mt_runconf *rc, const struct mt_runconf_setting *s,
+                         struct mt_runconf_hit *hit)
+{
+    const struct mt_conf_entry *e = NULL;
+    int name = -1;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
+        if (k->framework != MT_FW_NONE)
+            continue;
+        if (e == NULL && (e = named_model(rc, &name)) == NULL)
+            return false;
+        hit->value = mt_models_fact(&rc->models, name, k->key);
+        if (hit->value == NULL)
+            continue;
+        hit->entry = e;
+        hit->key = k;
+        hit->model = rc->models.names.p[name].name;
+        return true;
     }
     return false;
 }
@@ -456,6 +410,8 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
         fill(rc, hit, e, NULL);
         return true;
     }
+    if (find_by_name(rc, s, hit))
+        return true;
     for (uint32_t i = 0; i < s->n; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
         if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL)

@@ -5,11 +5,13 @@
  * analysis/rules/settings.json. A value that is not set is NULL: the framework's default is told
  * apart (struct mt_runconf_hit), and only where the framework is known. A value that hangs on a
  * variable is NULL too. Of several sources the one with the higher precedence holds, then the later
- * one. Thread-safety: const between two changes. */
+ * one. Where nothing says the model's shape, the model's name may (setup/models.h).
+ * Thread-safety: const between two changes. */
 #ifndef MT_SETUP_SETTINGS_H
 #define MT_SETUP_SETTINGS_H
 
 #include "analysis/setup/framework.h"
+#include "analysis/setup/models.h"
 #include "parser/conf/conf.h"
 #include "parser/model/trace.h"
 
@@ -43,6 +45,11 @@ struct mt_runconf_slot {
     uint32_t entry;
     uint8_t from;
 };
+/* An entry that names a well-known model. */
+struct mt_runconf_named {
+    uint32_t entry;
+    int name; /* in models */
+};
 struct mt_runconf {
     const struct mt_framework_rules *rules;
     /* add to it with mt_conf_*(), then say where from with mt_runconf_added() */
@@ -52,6 +59,9 @@ struct mt_runconf {
     MT_VEC(struct mt_runconf_setting) settings; /* in the order of the file */
     MT_VEC(struct mt_runconf_slot) slots;       /* sorted */
     MT_VEC(uint8_t) from;                       /* by entry */
+    struct mt_models models;
+    MT_VEC(struct mt_runconf_named) named;
+    bool has_shape; /* layers, heads or hidden size are set: the model's name tells nothing more */
     /* the framework whose keys are set; of the command line where one was named; -1 = none */
     int framework;
     bool forced;        /* named on the command line, or told from a trace */
@@ -72,6 +82,8 @@ struct mt_runconf_hit {
     const struct mt_runconf_key *key;  /* NULL when found by the exact key */
     const char *value;                 /* NULL = set, to what is not known */
     bool is_default;
+    /* the value is that of the well-known model that entry names; NULL = it is set, or a default */
+    const char *model;
 };
 
 /* rules: has to outlive it. */

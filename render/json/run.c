@@ -24,6 +24,7 @@ static void settings(struct mt_jsonw *w, const struct mt_report *r)
         mt_jw_ks(w, "key", rows[i].key);
         mt_jw_ks(w, "set_in", rows[i].hit.entry->source);
         mt_jw_known(w, "line", rows[i].hit.entry->line != 0, rows[i].hit.entry->line);
+        mt_jw_ks(w, "by_model_name", rows[i].hit.model);
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');

@@ -23,6 +23,11 @@ uint32_t mt_setting_rows(const struct mt_report *r, bool with_allocator, struct 
             row->value = "on";
         row->key = row->hit.key != NULL ? row->hit.key->key : row->hit.entry->key;
         mt_runconf_where(row->where, sizeof row->where, row->hit.entry);
+        if (row->hit.model != NULL) {
+            size_t at = strlen(row->where);
+            (void)snprintf(row->where + at, sizeof row->where - at, ", by the model's name %.64s",
+                           row->hit.model);
+        }
         n++;
     }
     return n;

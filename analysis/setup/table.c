@@ -1,0 +1,147 @@
+/* setup/table.c -- the rows of settings.json and of an overlay, and the models beside them. */
+#include "analysis/setup/framework_fields.h"
+#include "analysis/setup/settings.h"
+
+#include <string.h>
+
+/* The framework of a key; "model" is a model's config.json. */
+static MT_RULE_GET(get_owner)
+{
+    if (!cJSON_IsString(v) || strcmp(v->valuestring, "model") != 0)
+        return mt_get_framework(r, f, v, out);
+    *(mt_fw *)out = MT_FW_NONE;
+    return MT_OK;
+}
+
+#define AT(member) offsetof(struct mt_runconf_key, member)
+static const struct mt_rule_spec key_fields[] = {
+    {"framework", get_owner, AT(framework), .is_needed = true},
+    {"key", mt_get_text, AT(key), .is_needed = true},
+    {"part", mt_get_text, .at = AT(part)},
+    {"default", mt_get_any_text, .at = AT(fallback)},
+    {"source", mt_get_any_text, AT(source), .is_needed = true},
+    {"common", mt_get_flag, .at = AT(is_common)},
+    {.name = NULL}};
+
+static MT_RULE_GET(get_keys)
+{
+    struct mt_runconf *rc = r->of;
+    const cJSON *c;
+    uint32_t n;
+    enum mt_rc e = mt_rule_count(r, f->name, v, &n);
+    (void)out;
+    cJSON_ArrayForEach(c, v)
+    {
+        struct mt_runconf_key *key = e == MT_OK ? MT_VEC_PUSH(&rc->keys) : NULL;
+        if (e == MT_OK)
+            e = key != NULL ? mt_rule_fields(r, c, key_fields, key) : mt_rule_nomem(r);
+    }
+    return e;
+}
+
+static const struct mt_rule_spec setting_fields[] = {
+    {"logical", mt_get_text, offsetof(struct mt_runconf_setting, name), .is_needed = true},
+    {"words", mt_get_text, .at = offsetof(struct mt_runconf_setting, words)},
+    {"quiet", mt_get_flag, .at = offsetof(struct mt_runconf_setting, is_quiet)},
+    {"keys", get_keys, .at = 0},
+    {.name = NULL}};
+
+/* Each row is looked for in all others. */
+#define MAX_SETTINGS 4096
+
+/* A setting with its keys, and with those that the overlay adds to it. */
+static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
+{
+    struct mt_runconf *rc = rd->of;
+    struct mt_runconf_setting s = {.first = rc->keys.n}, added, *slot;
+    struct mt_rule_reader over = *rd;
+    const cJSON *more, *list = mt_framework_overlay(rc->rules, "settings", &over.file);
+    enum mt_rc r;
+    over.is_overlay = true;
+    for (uint32_t i = 0; rd->id != NULL && i < rc->settings.n; i++)
+        if (strcmp(rc->settings.p[i].name, rd->id) == 0)
+            return MT_OK; /* of the overlay: its keys are there already */
+    r = mt_rule_fields(rd, o, setting_fields, &s);
+    if (r == MT_OK && s.words == NULL)
+        r = mt_rule_bad(rd, "words", "is missing");
+    cJSON_ArrayForEach(more, list)
+    {
+        const char *name = mt_rule_text_of(more, "logical");
+        if (r == MT_OK && more != o && name != NULL && strcmp(name, s.name) == 0)
+            r = mt_rule_fields(&over, more, setting_fields, &added);
+    }
+    s.n = rc->keys.n - s.first;
+    for (uint32_t i = s.first; s.is_quiet && i < rc->keys.n; i++)
+        rc->keys.p[i].is_common = true;
+    if (r == MT_OK && s.n == 0)
+        r = mt_rule_bad(rd, "keys", "is missing or empty");
+    if (r != MT_OK)
+        return r;
+    if (rc->settings.n >= MAX_SETTINGS)
+        return mt_rule_bad(rd, NULL, "there are more than %d settings, built-in ones included",
+                           MAX_SETTINGS);
+    slot = MT_VEC_PUSH(&rc->settings);
+    if (slot == NULL)
+        return mt_rule_nomem(rd);
+    *slot = s;
+    return MT_OK;
+}
+
+static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
+{
+    static const struct mt_rule_list lists[] = {{"settings", "setting", "logical", read_setting},
+                                                {.name = NULL}};
+    struct mt_rule_reader rd = {.arena = &rc->arena, .err = err, .fw = rc->rules, .of = rc};
+    enum mt_rc r = mt_rule_builtin(&rd, "settings.json", lists);
+    const cJSON *list = mt_framework_overlay(rc->rules, "settings", &rd.file);
+    rd.is_overlay = true;
+    return r == MT_OK && list != NULL ? mt_rule_each(&rd, list, lists) : r;
+}
+
+/* A fact of a model may be whatever a setting looks up in a config.json. */
+static bool is_model_key(void *arg, const char *key)
+{
+    const struct mt_runconf *rc = arg;
+    for (uint32_t i = 0; i < rc->keys.n; i++)
+        if (rc->keys.p[i].framework == MT_FW_NONE && strcmp(rc->keys.p[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rules *rules,
+                          struct mt_err *err)
+{
+    struct mt_runconf *rc = mt_calloc(1, sizeof *rc);
+    struct mt_rule_reader models = {.err = err, .fw = rules};
+    enum mt_rc r;
+    *out = NULL;
+    if (rc == NULL)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    rc->rules = rules;
+    rc->framework = rc->told = -1;
+    r = read_table(rc, err);
+    models.arena = &rc->arena;
+    if (r == MT_OK)
+        r = mt_models_read(&rc->models, &models, is_model_key, rc);
+    if (r != MT_OK) {
+        mt_runconf_free(rc);
+        return r;
+    }
+    *out = rc;
+    return MT_OK;
+}
+
+void mt_runconf_free(struct mt_runconf *rc)
+{
+    if (rc == NULL)
+        return;
+    mt_conf_done(&rc->conf);
+    mt_arena_done(&rc->arena);
+    MT_VEC_DONE(&rc->keys);
+    MT_VEC_DONE(&rc->settings);
+    MT_VEC_DONE(&rc->slots);
+    MT_VEC_DONE(&rc->from);
+    MT_VEC_DONE(&rc->named);
+    mt_models_done(&rc->models);
+    mt_free(rc);
+}
