@@ -26,7 +26,10 @@ struct pick {
     uint32_t role;       /* enum mt_fix_role of the phase; 0 = not known */
     uint32_t classes;    /* those whose remedies may have evidence */
     struct mt_advice *out;
-    uint32_t n, n_top;
+    uint32_t n, n_top, most_top;
+    bool any_phase; /* the phase is not known: only what settings or bytes prove */
+    bool only_set;  /* and of these what the run sets itself */
+    bool is_tail;   /* what is offered now stands behind all else */
     bool nomem;
 };
 
@@ -263,6 +266,12 @@ static void settle(struct pick *p, struct mt_advice *a, enum mt_settled_why why)
     a->current = NULL; /* the slot owns it */
 }
 
+/* In any phase: by the bytes that the card asks for, or by what is set. */
+static bool is_proven(const struct pick *p, const struct mt_advice *a)
+{
+    return judges_itself(p, a->card) || (a->current != NULL && !(p->only_set && a->by_default));
+}
+
 static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card,
                   enum mt_fix_class class, bool may_be_top)
 {
@@ -273,6 +282,7 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
 
     if (was_given(p, r->id) || !applies(p, r))
         return;
+    may_be_top = may_be_top && !p->is_tail;
     if ((r->phases & 1u << MT_FIX_LEAK) !=
         0) /* to look for elsewhere, to change first only where it is the cause */
         may_be_top = may_be_top && p->q->cause == MT_CAUSE_LEAK;
@@ -286,11 +296,12 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
     p->nomem = p->nomem || weighed < 0;
     if (weighed == 0)
         settle(p, &p->out[p->n], why);
-    if (weighed <= 0 || typed_before(p)) {
+    p->out[p->n].any_phase = p->any_phase;
+    if (weighed <= 0 || typed_before(p) || (p->any_phase && !is_proven(p, &p->out[p->n]))) {
         mt_advice_done(&p->out[p->n]);
         return;
     }
-    if (may_be_top && r->kind == MT_FIX_SETTING && p->n_top < N_TOP) {
+    if (may_be_top && r->kind == MT_FIX_SETTING && p->n_top < p->most_top) {
         p->out[p->n].is_top = true;
         p->n_top++;
     }
@@ -356,11 +367,28 @@ static void offer_capture(struct pick *p)
     }
 }
 
+/* Where the phase is not known, what the settings prove in any phase: what the run sets before what
+ * it leaves at a default, of training first, and the engine's share of the card. */
+static void offer_any(struct pick *p)
+{
+    p->any_phase = true;
+    p->classes = TRAINING_CLASSES | ROLLOUT_CLASSES | 1u << MT_FIX_LOGP;
+    for (int pass = 0; pass < 2; pass++) {
+        p->only_set = pass == 0;
+        p->most_top = N_TOP - 1;
+        offer_row(p, MT_FIX_FORWARD_BACKWARD);
+        p->most_top = N_TOP;
+        offer_row(p, MT_FIX_ROLLOUT_RUN);
+        offer_row(p, MT_FIX_OPTIMIZER);
+    }
+    p->any_phase = p->only_set = false;
+}
+
 uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out)
 {
     enum mt_fix_class class = mt_advice_class(q);
     bool with_bytes = mt_metrics_have_roles(q->metrics);
-    struct pick p = {.q = q, .out = out};
+    struct pick p = {.q = q, .out = out, .most_top = N_TOP};
     uint32_t n_first;
 
     p.fw = mt_fix_rules_frameworks(q->rules);
@@ -376,27 +404,29 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
         offer_row(&p, MT_FIX_FRAGMENTATION);
     if (q->cause == MT_CAUSE_FOREIGN)
         offer_row(&p, MT_FIX_FOREIGN);
-    if (class == MT_FIX_CLASS_COUNT) {
-        /* Nothing is known of the phase: all that helps is a trace that says more. */
-        offer_row(&p, MT_FIX_CAPTURE);
-        return finish(&p);
-    }
-    /* With the bytes by role at hand, what holds memory decides rather than the place in the step.
-     */
-    p.classes = 1u << class;
-    if (with_bytes && (TRAINING_CLASSES & p.classes) != 0)
-        p.classes |= TRAINING_CLASSES;
-    if (with_bytes && class != MT_FIX_HOST_MEMORY)
-        p.classes |= 1u << MT_FIX_NCCL | 1u << MT_FIX_CAPTURE | 1u << MT_FIX_FRAGMENTATION;
     n_first = p.n;
-    offer_row(&p, class);
-    offer_rest(&p, class);
+    if (class == MT_FIX_CLASS_COUNT) {
+        offer_any(&p);
+    } else {
+        /* With the bytes by role at hand, what holds memory decides rather than the place in the
+         * step. */
+        p.classes = 1u << class;
+        if (with_bytes && (TRAINING_CLASSES & p.classes) != 0)
+            p.classes |= TRAINING_CLASSES;
+        if (with_bytes && class != MT_FIX_HOST_MEMORY)
+            p.classes |= 1u << MT_FIX_NCCL | 1u << MT_FIX_CAPTURE | 1u << MT_FIX_FRAGMENTATION;
+        offer_row(&p, class);
+        offer_rest(&p, class);
+    }
     if (with_bytes) {
         offer_capture(&p);
         mt_advice_rank(out, 0, n_first);
         mt_advice_rank(out, n_first, p.n);
         mt_advice_mark_top(out, p.n);
     }
+    p.is_tail = true; /* how to learn more, in the framework's own words */
+    if (class == MT_FIX_CLASS_COUNT || (class != MT_FIX_HOST_MEMORY && !is(q, MT_METRIC_recorded)))
+        offer_row(&p, MT_FIX_CAPTURE);
     return finish(&p);
 }
 
@@ -466,49 +496,80 @@ static enum mt_rc forget_roles(struct mt_metrics **made, const struct mt_advice_
     return rc;
 }
 
-enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
-                     const struct mt_runconf *conf, struct mt_err *err)
+/* What the advice on a is asked of. view: the settings as this framework reads them; its defaults
+ * only where settings are known at all. */
+static enum mt_rc prepare(struct mt_advice_query *q, const struct mt_analysis *a,
+                          struct mt_runconf *view)
 {
-    struct mt_advice_query q = {.rules = rules, .trace = a->trace, .fw = &a->fw, .conf = conf};
-    const struct mt_device_analysis *d;
-    struct mt_metrics *metrics = NULL;
-    /* the settings as this framework reads them; its defaults only where settings are known at all
-     */
-    struct mt_runconf view;
-    enum mt_rc rc = MT_ENOMEM;
-
-    if (conf != NULL && a->fw.main > MT_FW_NONE) {
-        view = *conf;
-        view.framework = conf->any || conf->forced ? (int)a->fw.main : -1;
-        q.conf = conf = &view;
+    const struct mt_device_analysis *d = &a->devices.p[a->verdict.device];
+    enum mt_rc rc;
+    if (q->conf != NULL && a->fw.main > MT_FW_NONE) {
+        *view = *q->conf;
+        view->framework = q->conf->any || q->conf->forced ? (int)a->fw.main : -1;
+        q->conf = view;
     }
-    if (a->verdict.kind == MT_V_EMPTY || a->verdict.device >= a->devices.n)
-        return MT_OK;
-    d = &a->devices.p[a->verdict.device];
-    q.phase = a->verdict.phase;
-    q.sub = a->verdict.sub;
+    q->phase = a->verdict.phase;
+    q->sub = a->verdict.sub;
     /* A larger share helps an engine that found no room for its cache in it, which only its log
      * says. Where the trace shows the cache being allocated, the share is what fills the card,
      * whether the allocation failed or not. */
-    if (conf != NULL && conf->kv_refused && d->ooms.n == 0)
-        q.phase = MT_PH_ROLLOUT_KV_ALLOC;
-    else if (q.phase == MT_PH_ROLLOUT_KV_ALLOC && d->ooms.n == 0)
-        q.phase = MT_PH_ROLLOUT_GENERATE;
-    q.cause = d->kind == MT_DEV_HOST ? MT_CAUSE_HOST : d->cause != NULL ? d->cause->kind : q.cause;
-    if (mt_metrics_make(&metrics, a, d, mt_fix_rules_metrics(rules), conf) != MT_OK ||
-        ((!mt_metrics_have_roles(metrics) || q.cause == MT_CAUSE_HOST) &&
-         forget_roles(&metrics, &q) != MT_OK))
-        goto out;
-    q.metrics = metrics;
-    if (!mt_advice_add(&q, &a->advice))
-        goto out;
-    if (mt_metrics_have_roles(metrics)) {
-        mt_advice_smallest(a, metrics);
-        if (!mt_advice_combine(a, metrics))
-            goto out;
+    if (q->conf != NULL && q->conf->kv_refused && d->ooms.n == 0)
+        q->phase = MT_PH_ROLLOUT_KV_ALLOC;
+    else if (q->phase == MT_PH_ROLLOUT_KV_ALLOC && d->ooms.n == 0)
+        q->phase = MT_PH_ROLLOUT_GENERATE;
+    q->cause = d->kind == MT_DEV_HOST ? MT_CAUSE_HOST
+               : d->cause != NULL     ? d->cause->kind
+                                      : q->cause;
+    rc = mt_metrics_make(&q->metrics, a, d, mt_fix_rules_metrics(q->rules), q->conf);
+    if (rc == MT_OK && (!mt_metrics_have_roles(q->metrics) || q->cause == MT_CAUSE_HOST))
+        rc = forget_roles(&q->metrics, q);
+    return rc;
+}
+
+static enum mt_rc advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
+                         const struct mt_runconf *conf, bool again, struct mt_err *err)
+{
+    struct mt_advice_query q = {.rules = rules, .trace = a->trace, .fw = &a->fw, .conf = conf};
+    struct mt_runconf view;
+    bool ok;
+    if (a->verdict.kind == MT_V_EMPTY || a->verdict.device >= a->devices.n)
+        return MT_OK;
+    ok = prepare(&q, a, &view) == MT_OK && (again || mt_advice_add(&q, &a->advice));
+    if (ok && mt_metrics_have_roles(q.metrics)) {
+        if (again)
+            mt_advice_mark_top(a->advice.p, a->advice.n);
+        mt_advice_smallest(a, q.metrics);
+        mt_free(a->combined.sentence);
+        ok = mt_advice_combine(a, q.metrics);
+    } else if (ok && again) {
+        mt_advice_fill_top(a->advice.p, a->advice.n);
     }
-    rc = MT_OK;
-out:
-    mt_metrics_free(metrics);
-    return rc == MT_OK ? rc : mt_fail(err, rc, "out of memory while choosing advice");
+    mt_metrics_free(q.metrics);
+    return ok ? MT_OK : mt_fail(err, MT_ENOMEM, "out of memory while choosing advice");
+}
+
+enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
+                     const struct mt_runconf *conf, struct mt_err *err)
+{
+    return advise(a, rules, conf, false, err);
+}
+
+enum mt_rc mt_advise_again(struct mt_analysis *a, const struct mt_fix_rules *rules,
+                           const struct mt_runconf *conf, struct mt_err *err)
+{
+    return advise(a, rules, conf, true, err);
+}
+
+bool mt_advice_refuse(struct mt_advice_list *list, uint32_t i, const char *says)
+{
+    struct mt_settled *slot = MT_VEC_PUSH(&list->settled);
+    struct mt_advice a = list->p[i];
+    if (slot == NULL)
+        return false;
+    *slot = (struct mt_settled){a.rule, a.card, MT_SETTLED_CLASH, mt_strndup(says, strlen(says))};
+    list->n--;
+    for (uint32_t k = i; k < list->n; k++)
+        list->p[k] = list->p[k + 1];
+    mt_advice_done(&a);
+    return slot->current != NULL;
 }

@@ -37,6 +37,13 @@ bool mt_advice_move(struct mt_advice_list *list, struct mt_advice_list *more);
 enum mt_rc mt_advise(struct mt_analysis *a, const struct mt_fix_rules *rules,
                      const struct mt_runconf *conf, struct mt_err *err);
 
+/* Takes list->p[i] out, which is not to be typed because of says; what is to be changed first has
+ * to be found again. false = out of memory. */
+bool mt_advice_refuse(struct mt_advice_list *list, uint32_t i, const char *says);
+/* What is to be changed first, and what that does together, after some were taken out. */
+enum mt_rc mt_advise_again(struct mt_analysis *a, const struct mt_fix_rules *rules,
+                           const struct mt_runconf *conf, struct mt_err *err);
+
 /* ---- advice/proposal.c ---- */
 
 /* Whether a line of a card is shown as far as its condition goes. */
@@ -57,6 +64,8 @@ bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout 
 void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n);
 /* Marks the three to change first. */
 void mt_advice_mark_top(struct mt_advice *list, uint32_t n);
+/* Marks more of those that stand first for the phase, where no savings are computed. */
+void mt_advice_fill_top(struct mt_advice *list, uint32_t n);
 /* Leaves among those the smallest set that is enough, where one of them is. */
 void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m);
 /* Fills a->combined. 1, or 0 = out of memory. */

@@ -82,6 +82,19 @@ static bool is_one_of(const struct mt_advice *list, const struct mt_advice *a, u
     return false;
 }
 
+void mt_advice_fill_top(struct mt_advice *list, uint32_t n)
+{
+    uint32_t n_top = 0;
+    for (uint32_t i = 0; i < n; i++)
+        n_top += list[i].is_top;
+    for (uint32_t i = 0; i < n && n_top < N_TOP; i++) {
+        if (list[i].is_top || !list[i].in_row || list[i].rule->kind != MT_FIX_SETTING)
+            continue;
+        list[i].is_top = true;
+        n_top++;
+    }
+}
+
 /* Of what has a formula but not the numbers for it one is named; the rest gives way to what was
  * computed. */
 void mt_advice_mark_top(struct mt_advice *list, uint32_t n)

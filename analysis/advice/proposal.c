@@ -127,6 +127,7 @@ static int describe_current(const struct mt_advice_query *q, struct mt_advice *a
     if (!find_current(q, a, &hit))
         return 1;
     *current = mt_setting_number(hit.value);
+    a->by_default = hit.is_default;
     if (hit.is_default && current->conf > MT_CONF_CARRIED)
         current->conf = MT_CONF_CARRIED;
     if (hit.is_default)

@@ -231,10 +231,12 @@ struct mt_advice {
     const struct mt_fix_saving *saving_of; /* what computed it; NULL = nothing */
     /* "actor.mb_spec.max_tokens_per_mb: 16384 (run.yaml:7)"; NULL = not known */
     char *current;
+    bool by_default; /* that is the framework's default, which the run does not set */
     /* a line with its computed number or its newer key, as it is typed; NULL = none */
     char *proposed;
     char *proposed_key, *proposed_value; /* of it, in the same memory */
     uint32_t proposed_line;              /* the line of card->set that it stands for */
+    bool any_phase;                      /* the phase is not known: it holds in any */
     bool made_it;     /* its setting is what made the request that failed as large as it is */
     bool fits_known;  /* below is known: a request failed and the saving has a figure */
     uint64_t lacking; /* what that request would lack with the low end of this alone; 0 = enough */

@@ -157,14 +157,6 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     say(m, MT_METRIC_no_expandable, mt_logs_have(logs, MT_LOG_NO_EXPANDABLE));
 }
 
-static bool has_top(const struct mt_advice_list *list)
-{
-    bool top = false;
-    for (uint32_t i = 0; i < list->n; i++)
-        top = top || list->p[i].is_top;
-    return top;
-}
-
 bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
                        const struct mt_logs *logs, const struct mt_logdiag_opts *o,
                        const struct mt_log_fact *f, const struct mt_log_place *place)
@@ -222,13 +214,6 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
     for (uint32_t i = 0; d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0 && i < list->n;
          i++)
         list->p[i].is_top = false;
-    /* what the phase has fits nothing that a log can tell: how to learn more */
-    if (ok && !has_top(list) && mt_cause_main(q.cause) != MT_CAUSE_HOST) {
-        q.phase = MT_PH_UNATTRIBUTED;
-        q.sub = MT_PH_NONE;
-        mt_metrics_place(q.metrics, q.phase, q.sub);
-        ok = mt_advice_add(&q, list);
-    }
     mt_metrics_free(q.metrics);
     return ok;
 }

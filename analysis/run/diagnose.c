@@ -3,6 +3,7 @@
 #include "analysis/advice/advice.h"
 #include "analysis/cause/verdict.h"
 #include "analysis/run/advise_driver.h"
+#include "analysis/run/refuse.h"
 #include "parser/input/input.h"
 #include "parser/model/driver.h"
 
@@ -233,6 +234,7 @@ static enum mt_rc diagnose_logs(struct mt_diagnosis *d, struct mt_err *err)
     return mt_logdiag_make(&d->logdiag, d->logs, &o, &d->log_advice, err);
 }
 
+/* Settings that contradict each other, and no advice that would. */
 static enum mt_rc lint(struct mt_diagnosis *d, const struct mt_analysis *const *analyses,
                        struct mt_err *err)
 {
@@ -243,7 +245,20 @@ static enum mt_rc lint(struct mt_diagnosis *d, const struct mt_analysis *const *
                             .n_analyses = d->ranks.n,
                             .driver = d->driver,
                             .fixes = d->opts.rules->fixes};
-    return mt_lint_make(&d->lint, &in, err);
+    struct mt_rank *k = d->primary < d->ranks.n ? &d->ranks.p[d->primary] : NULL;
+    struct mt_advice_list *const others[] = {&d->driver_advice, &d->log_advice};
+    uint32_t n = 0;
+    enum mt_rc rc = mt_lint_make(&d->lint, &in, err);
+    if (rc >= 0 && k != NULL)
+        rc = mt_refuse_advice(&k->analysis->advice, &in, d->lint, &n, err);
+    if (rc >= 0 && n != 0)
+        rc = mt_advise_again(k->analysis, in.fixes, d->conf, err);
+    for (size_t i = 0; i < sizeof others / sizeof *others && rc >= 0; i++) {
+        rc = mt_refuse_advice(others[i], &in, d->lint, &n, err);
+        if (rc >= 0 && n != 0)
+            mt_advice_fill_top(others[i]->p, others[i]->n);
+    }
+    return rc;
 }
 
 static enum mt_rc tell_jobs_apart(struct mt_diagnosis *d, const struct mt_trace *const *traces,

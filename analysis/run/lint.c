@@ -404,14 +404,16 @@ static bool wrong_key(struct mt_lint *l, const struct mt_lint_in *in, const stru
     return add(l, &m, r->status == MT_FIX_WRONG ? MT_LINT_ERROR : MT_LINT_WARNING, text);
 }
 
-static bool run_fixes(struct mt_lint *l, const struct mt_lint_in *in, const cJSON *existing)
+static bool run_fixes(struct mt_lint *l, const struct mt_lint_in *in, const cJSON *existing,
+                      bool errors_only)
 {
     bool ok = true;
     for (uint32_t i = 0;
          in->conf != NULL && in->fixes != NULL && i < mt_fix_rules_count(in->fixes) && ok; i++) {
         const struct mt_fix_rule *r = mt_fix_rule_at(in->fixes, i);
         if (r->offered || !may_be_of(in, r) ||
-            (r->status != MT_FIX_WRONG && r->status != MT_FIX_NOOP && r->status != MT_FIX_MOVED))
+            (r->status != MT_FIX_WRONG && r->status != MT_FIX_NOOP && r->status != MT_FIX_MOVED) ||
+            (errors_only && r->status != MT_FIX_WRONG))
             continue;
         for (uint32_t k = 0; k < r->card.n_set && ok; k++)
             if (is_typed(&r->card.set[k]) && !is_listed(existing, r->card.set[k].key))
@@ -432,27 +434,44 @@ static void sort(struct mt_lint *l)
     }
 }
 
-enum mt_rc mt_lint_make(struct mt_lint **out, const struct mt_lint_in *in, struct mt_err *err)
+static enum mt_rc run(struct mt_lint **out, const cJSON *rules, const struct mt_lint_in *in,
+                      bool errors_only, struct mt_err *err)
 {
     struct mt_lint *l = mt_calloc(1, sizeof *l);
     const cJSON *rule;
-    cJSON *root;
-    enum mt_rc rc;
-    bool ok = true;
-    *out = NULL;
-    if (l == NULL)
-        return mt_fail(err, MT_ENOMEM, "out of memory");
-    rc = mt_rule_json("lint.json", &root, err);
-    cJSON_ArrayForEach(rule, mt_rule_field(root, "lint")) { ok = ok && run_rule(l, in, rule); }
-    ok = ok && run_fixes(l, in, mt_rule_field(root, "existing"));
-    mt_free(root);
-    if (rc < 0 || !ok) {
+    bool ok = l != NULL;
+    cJSON_ArrayForEach(rule, mt_rule_field(rules, "lint"))
+    {
+        if (errors_only && level_of(mt_rule_text_of(rule, "level")) != MT_LINT_ERROR)
+            continue;
+        ok = ok && run_rule(l, in, rule);
+    }
+    ok = ok && run_fixes(l, in, mt_rule_field(rules, "existing"), errors_only);
+    *out = l;
+    if (!ok) {
         mt_lint_free(l);
-        return rc < 0 ? rc : mt_fail(err, MT_ENOMEM, "out of memory");
+        *out = NULL;
+        return mt_fail(err, MT_ENOMEM, "out of memory");
     }
     sort(l);
-    *out = l;
     return MT_OK;
+}
+
+enum mt_rc mt_lint_errors(struct mt_lint **out, const cJSON *rules, const struct mt_lint_in *in,
+                          struct mt_err *err)
+{
+    return run(out, rules, in, true, err);
+}
+
+enum mt_rc mt_lint_make(struct mt_lint **out, const struct mt_lint_in *in, struct mt_err *err)
+{
+    cJSON *rules;
+    enum mt_rc rc = mt_rule_json("lint.json", &rules, err);
+    *out = NULL;
+    if (rc >= 0)
+        rc = run(out, rules, in, false, err);
+    mt_free(rules);
+    return rc;
 }
 
 void mt_lint_free(struct mt_lint *l)

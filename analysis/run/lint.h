@@ -35,6 +35,10 @@ struct mt_lint_in {
     const struct mt_fix_rules *fixes;
 };
 enum mt_rc mt_lint_make(struct mt_lint **out, const struct mt_lint_in *in, struct mt_err *err);
+/* Only what is of level error; rules: lint.json, as mt_rule_json() reads it. For asking often. */
+struct cJSON;
+enum mt_rc mt_lint_errors(struct mt_lint **out, const struct cJSON *rules,
+                          const struct mt_lint_in *in, struct mt_err *err);
 void mt_lint_free(struct mt_lint *l); /* NULL is fine */
 
 /* Recorded processes, three or more of one size, that hold a context on a GPU and nothing else

@@ -137,7 +137,7 @@ static void saving(const struct mt_page *p, struct mt_out *o, const struct mt_ad
         mt_puts(o, "</p>\n");
     }
     if (!v->known) {
-        if (mt_saving_missing(a)[0] == '\0')
+        if (mt_saving_missing(a)[0] == '\0' || mt_report_no_figures(p->r) != NULL)
             return;
         mt_puts(o, "<p class=\"saves\"><small>What it frees is not computed: ");
         put_reason(o, mt_saving_missing(a));
@@ -249,6 +249,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     if (n > 0 && p->rank != NULL && p->dev != NULL &&
         mt_diagnosis_combined(p->r->diagnosis) != NULL)
         after(p, o);
+    paragraph(o, "", mt_report_no_figures(p->r));
     paragraph(o, "", mt_instead_words(settled, all));
     n = 0;
     for (uint32_t at = 0; (words = mt_settled_next(settled, all, &at)) != NULL;) {

@@ -75,7 +75,8 @@ static void settings(struct mt_sink *k, const struct mt_advice *a)
     }
 }
 
-static void card(struct mt_sink *k, const struct mt_advice *a, unsigned no, bool whole)
+static void card(struct mt_sink *k, const struct mt_report *r, const struct mt_advice *a,
+                 unsigned no, bool whole)
 {
     char words[MT_SAVING_WORDS], enough[MT_SAVING_WORDS];
     MT_ROW(k, "{1:>3}. |{0}", "{1}. {0}", a->card->title, MT_COUNT(no));
@@ -85,7 +86,7 @@ static void card(struct mt_sink *k, const struct mt_advice *a, unsigned no, bool
            a->saving.known ? mt_saving_words(words, &a->saving) : NULL,
            a->fits_known ? mt_enough_words(enough, a) : NULL);
     MT_ROW0(k, NULL, "\n");
-    if (!a->saving.known && !whole)
+    if (!a->saving.known && !whole && mt_report_no_figures(r) == NULL)
         MT_ROW(k, "     |Frees: not computed: {0}", NULL, mt_saving_missing(a));
     MT_ROW(k, "     |{0}", NULL, a->card->why);
     if (!whole)
@@ -111,12 +112,13 @@ void mt_section_first(struct mt_sink *k, const struct mt_report *r)
             continue;
         if (no == 0)
             mt_heading(k, mt_report_first(r), mt_report_first(r));
-        card(k, &list[i], ++no, false);
+        card(k, r, &list[i], ++no, false);
     }
     k->end(k);
     MT_ROW(k, "  |{0}", "{0}\n\n", mt_report_no_first(r));
     if (no != 0 && after != NULL)
         MT_ROW(k, "*  => |{0}", "**{0}**\n\n", after->sentence);
+    MT_ROW(k, "  |{0}", "{0}\n\n", mt_report_no_figures(r));
     MT_ROW(k, "  |{0}", "{0}\n\n", mt_instead_words(settled, all));
     for (uint32_t at = 0; (words = mt_settled_next(settled, all, &at)) != NULL;)
         MT_ROW(k, "  - |{0}", "- {0}\n", words);
@@ -133,7 +135,7 @@ void mt_section_advice(struct mt_sink *k, const struct mt_report *r)
     for (unsigned pass = 0; pass < 2; pass++) /* those to change first keep their numbers */
         for (uint32_t i = 0; i < n; i++)
             if (list[i].is_top == (pass == 0))
-                card(k, &list[i], ++no, true);
+                card(k, r, &list[i], ++no, true);
 }
 
 /* ---- cause ---- */

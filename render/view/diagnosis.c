@@ -90,6 +90,9 @@ const char *mt_settled_next(char buf[MT_SETTLED_WORDS], const struct mt_advice_l
                            "%.400s: and yet the trace shows what it should prevent. Look for what "
                            "switches it off.",
                            settled_name(s));
+        else if (s->why == MT_SETTLED_CLASH)
+            (void)snprintf(buf, MT_SETTLED_WORDS, "Not here: %s. It would mean: %.700s",
+                           s->card->title, settled_name(s));
         else if (s->why == MT_SETTLED_FLOOR)
             (void)snprintf(buf, MT_SETTLED_WORDS, "At its %s: %.400s%s%.700s", end, settled_name(s),
                            bound[0] != '\0' ? ". " : "", bound);

@@ -16,26 +16,61 @@ const char *mt_report_second(const struct mt_report *r)
 const char *mt_report_first(const struct mt_report *r)
 {
     const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
+    uint32_t n;
+    const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i].is_top && list[i].any_phase)
+            return "Change first: the phase is not known, and this holds in any";
     if (k == NULL || mt_diagnosis_failed(r->diagnosis))
         return "Change first";
     return k->analysis->verdict.kind == MT_V_END_STATE ? "To lower what is held"
                                                        : "To lower this peak";
 }
 
-const char *mt_report_no_first(const struct mt_report *r)
+const char *mt_report_no_figures(const struct mt_report *r)
 {
     uint32_t n;
     const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
-    for (uint32_t i = 0; i < n; i++)
+    bool any = false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i].saving.known)
+            return NULL;
+        any = any || (list[i].is_top && list[i].card->saving != NULL);
+    }
+    return any ? "What each of them frees, only a snapshot can say: how to record one stands "
+                 "under \"All advice\"."
+               : NULL;
+}
+
+/* Nothing may be said of settings that nobody showed, nor where something is advised after all. */
+const char *mt_report_no_first(const struct mt_report *r)
+{
+    uint32_t n, n_helps = 0;
+    const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
+    const struct mt_runconf *conf = r->diagnosis->conf;
+    for (uint32_t i = 0; i < n; i++) {
         if (list[i].is_top)
             return NULL;
+        n_helps += list[i].rule->kind <= MT_FIX_TIP;
+    }
     if (!mt_diagnosis_failed(r->diagnosis))
         return NULL;
-    return r->diagnosis->ranks.n != 0 || r->diagnosis->driver != NULL
-               ? "No setting that memtrace knows would surely have helped here. Begin with the "
-                 "largest holder: what allocated it stands below."
-               : "No setting that memtrace knows would surely have helped here. A snapshot of "
-                 "the failure names the holders.";
+    if (n_helps != 0)
+        return "Nothing is certain enough to be changed first; what may help stands under \"All "
+               "advice\".";
+    if (r->diagnosis->ranks.n != 0 || r->diagnosis->driver != NULL)
+        return conf != NULL && conf->any
+                   ? "No setting that memtrace knows would surely have helped here. Begin with "
+                     "the largest holder: what allocated it stands below."
+                   : "Begin with the largest holder: what allocated it stands below. With the "
+                     "launch script or config of the run (--config FILE) memtrace looks for "
+                     "settings too.";
+    return conf != NULL && conf->any
+               ? "No setting that memtrace knows would surely have helped here. A snapshot of "
+                 "the failure names the holders."
+               : "To say which setting helps, memtrace needs one of these: the traceback around "
+                 "that line, the launch script or config of the run (--config FILE), or a "
+                 "snapshot of the failure.";
 }
 
 const char *mt_report_log_second(const struct mt_report *r)

@@ -16,6 +16,8 @@
 const char *mt_report_first(const struct mt_report *r);
 /* What stands there instead after a failure without any; NULL = nothing. */
 const char *mt_report_no_first(const struct mt_report *r);
+/* Why none of what is advised has a figure; NULL where one has, or none could. */
+const char *mt_report_no_figures(const struct mt_report *r);
 
 const char *mt_verdict_words(enum mt_verdict_kind k); /* "Out of memory: the device is full" */
 
