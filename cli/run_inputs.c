@@ -1,71 +1,20 @@
 #include "cli/run_inputs.h"
+#include "analysis/run/read_log.h"
 #include "cli/load.h"
 #include "parser/input/input.h"
 
-#include <stdio.h>
 #include <string.h>
-
-static char *input_label(const char *input, const char *member)
-{
-    const char *name = strcmp(input, "-") == 0 ? "standard input" : input;
-    size_t n = strlen(name) + (member != NULL ? strlen(member) : 0) + 3;
-    char *s = mt_malloc(n);
-    if (s != NULL)
-        (void)snprintf(s, n, "%s%s%s", name, member != NULL ? ": " : "",
-                       member != NULL ? member : "");
-    return s;
-}
-
-/* Sets rank and pid of the facts of a log by its name, as "rank_5.log" or Ray's
- * "worker-<id>-<job>-<pid>.out". A fact that names its process itself keeps that. */
-static void set_rank_by_name(struct mt_log *log, const char *name)
-{
-    int32_t rank;
-    int64_t pid;
-    char *host;
-    mt_name_identity(name, &rank, &pid, &host);
-    mt_free(host);
-    for (uint32_t i = 0; i < log->facts.n; i++) {
-        struct mt_log_fact *f = &log->facts.p[i];
-        if (f->kind == MT_LOG_KERNEL_KILL ||
-            f->kind == MT_LOG_RAY_KILL) /* about a host, whichever process logs it */
-            continue;
-        if (f->rank < 0 && f->pid < 0 && f->kind != MT_LOG_OTHER_PROC)
-            f->pid = pid;
-        if (f->rank < 0)
-            f->rank = rank;
-    }
-}
 
 static int read_log(struct mt_run_inputs *r, const char *input, const char *member,
                     struct mt_source *src, bool keep_empty)
 {
-    struct mt_log_file *f;
-    struct mt_log log;
-    struct mt_err err;
-    enum mt_rc rc;
-    memset(&err, 0, sizeof err);
-    rc = mt_log_read(&log, src, mt_framework_log_packages(r->logs.rules), &err);
-    if (rc < 0 || (log.facts.n == 0 && !keep_empty)) {
-        mt_log_done(&log);
-        return rc < 0 ? -1 : 0;
-    }
-    f = MT_VEC_PUSH(&r->logs.files);
-    if (f == NULL) {
-        mt_log_done(&log);
-        return -1;
-    }
-    f->log = log;
-    set_rank_by_name(&f->log, member != NULL ? member : input);
-    f->name = input_label(input, member);
-    if (f->name == NULL)
-        return -1;
-    if (rc == MT_WARN) {
-        mt_say("warning: %s: %s; what comes before was used", f->name, err.msg);
-        f->problem = mt_strndup(err.msg, strlen(err.msg));
+    int added = mt_logs_add(&r->logs, input, member, src, keep_empty);
+    const struct mt_log_file *f = added == 1 ? &r->logs.files.p[r->logs.files.n - 1] : NULL;
+    if (f != NULL && f->problem != NULL) {
+        mt_say("warning: %s: %s; what comes before was used", f->name, f->problem);
         r->cut = true;
     }
-    return 1;
+    return added;
 }
 
 int mt_run_inputs_text(void *arg, const char *input, const char *member, struct mt_source *src)
@@ -148,10 +97,6 @@ int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c,
     if (mt_runconf_new(&r->conf, rules->rules.frameworks, &err) < 0) {
         mt_say_err(NULL, &err);
         return 0;
-    }
-    if (rules->framework >= 0) {
-        r->conf->framework = rules->framework;
-        r->conf->forced = true;
     }
     for (int i = 0; i < c->configs.n; i++)
         if (!load_config(r, c->configs.p[i]))

@@ -1,0 +1,64 @@
+#include "analysis/run/read_log.h"
+
+#include "parser/input/input.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static char *label_of(const char *input, const char *member)
+{
+    const char *name = strcmp(input, "-") == 0 ? "standard input" : input;
+    size_t n = strlen(name) + (member != NULL ? strlen(member) : 0) + 3;
+    char *s = mt_malloc(n);
+    if (s != NULL)
+        (void)snprintf(s, n, "%s%s%s", name, member != NULL ? ": " : "",
+                       member != NULL ? member : "");
+    return s;
+}
+
+/* Sets rank and pid of the facts of a log by its name, as "rank_5.log" or Ray's
+ * "worker-<id>-<job>-<pid>.out". A fact that names its process itself keeps that. */
+static void set_rank_by_name(struct mt_log *log, const char *name)
+{
+    int32_t rank;
+    int64_t pid;
+    char *host;
+    mt_name_identity(name, &rank, &pid, &host);
+    mt_free(host);
+    for (uint32_t i = 0; i < log->facts.n; i++) {
+        struct mt_log_fact *f = &log->facts.p[i];
+        if (f->kind == MT_LOG_KERNEL_KILL ||
+            f->kind == MT_LOG_RAY_KILL) /* about a host, whichever process logs it */
+            continue;
+        if (f->rank < 0 && f->pid < 0 && f->kind != MT_LOG_OTHER_PROC)
+            f->pid = pid;
+        if (f->rank < 0)
+            f->rank = rank;
+    }
+}
+
+int mt_logs_add(struct mt_logs *l, const char *input, const char *member, struct mt_source *src,
+                bool keep_empty)
+{
+    struct mt_log_file *f;
+    struct mt_log log;
+    struct mt_err err;
+    enum mt_rc rc;
+    memset(&err, 0, sizeof err);
+    rc = mt_log_read(&log, src, mt_framework_log_packages(l->rules), &err);
+    if (rc < 0 || (log.facts.n == 0 && !keep_empty)) {
+        mt_log_done(&log);
+        return rc < 0 ? -1 : 0;
+    }
+    f = MT_VEC_PUSH(&l->files);
+    if (f == NULL) {
+        mt_log_done(&log);
+        return -1;
+    }
+    f->log = log;
+    set_rank_by_name(&f->log, member != NULL ? member : input);
+    f->name = label_of(input, member);
+    if (rc == MT_WARN)
+        f->problem = mt_strndup(err.msg, strlen(err.msg));
+    return f->name != NULL && (rc != MT_WARN || f->problem != NULL) ? 1 : -1;
+}

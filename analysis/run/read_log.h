@@ -1,0 +1,16 @@
+/* run/read_log.h -- a log among the inputs of a run. */
+#ifndef MT_READ_LOG_H
+#define MT_READ_LOG_H
+
+#include "analysis/log/diagnose.h"
+
+struct mt_source; /* parser/base/source.h */
+
+/* Reads src to its end and adds what it says to l, named after the input and, in an archive or
+ * folder, its member (else NULL). What breaks off is kept, with problem set. Rank and pid of its
+ * facts are those of its name where the facts name none. 1 = added; 0 = it says nothing of memory
+ * (it is added all the same where keep_empty is set: 1); -1 = out of memory. */
+int mt_logs_add(struct mt_logs *l, const char *input, const char *member, struct mt_source *src,
+                bool keep_empty);
+
+#endif
