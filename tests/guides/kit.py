@@ -81,18 +81,16 @@ def read_config(path):
 class Run:
     """One call of the program: the settings that the run has, the report, and the exit status."""
 
-    def __init__(self, memtrace, inputs, configs=(), args="", more="", cwd=None):
+    def __init__(self, memtrace, inputs, configs=(), args="", more=None, cwd=None):
         command = [memtrace, "report", *inputs, "--format", "json", "-o", "-", "-q"]
         self.set = {}
         for config in configs:
             self.set.update(read_config(pathlib.Path(cwd or ".") / config))
             command += ["--config", str(config)]
-        for text in (args, more):
-            self.set.update(read_words(text))
-        if more:  # what holds before: --args names the later one first
-            command += ["--args", more + (" " + args if args else "")]
-        elif args:
-            command += ["--args", args]
+        over = {**read_words(args), **(more or {})}
+        self.set.update(read_words(as_args(over)))
+        if over:
+            command += ["--args", args if not more else as_args(over)]
         done = subprocess.run(command, cwd=cwd, capture_output=True, timeout=60, check=False)
         self.status, self.errors = done.returncode, done.stderr.decode("utf-8", "replace")
         try:
@@ -130,22 +128,31 @@ class Run:
 class Line:
     def __init__(self, row, proposed):
         self.text, self.key = row.get("text") or "", (row.get("key") or "").lstrip("+")
-        value = plain(row.get("value") or "")
+        self.raw = row.get("value") or ""
         if proposed and self.key and proposed.lstrip("+").startswith(self.key):
-            value = plain(re.sub(r"^[\s=:]+", "", proposed.lstrip("+")[len(self.key):]))
-        elif value == "" and re.match(r"^\S+ \S+$", self.text):
-            value = plain(self.text.split(" ", 1)[1])
-        self.value, self.syntax = value, row.get("syntax") or ""
+            self.raw = re.sub(r"^[\s=:]+", "", proposed.lstrip("+")[len(self.key):])
+        elif self.raw == "" and re.match(r"^\S+ \S+$", self.text):
+            self.raw = self.text.split(" ", 1)[1]
+        self.raw = self.raw.strip().strip("\"'")
+        self.value, self.syntax = plain(self.raw), row.get("syntax") or ""
+        self.typed = bool(self.key) and "<" not in self.value and self.syntax != "python"
 
 
 class Card:
     def __init__(self, row):
         self.id, self.top, self.title = row["id"], bool(row.get("top")), row.get("title") or ""
-        self.lines = [Line(s, row.get("proposed")) for s in row.get("set") or []]
+        self.lines = [ln for s in row.get("set") or [] for ln in self.lines_of(s, row.get("proposed"))]
         moves = row.get("moves")
         self.lowers = moves == "down" if moves else bool(LOWER.search(self.title))
         self.text = " ".join(str(row.get(k) or "") for k in ("title", "why", "constraints", "cost", "saving_note")) + " " \
             + " ".join(s.get("text", "") + " " + (s.get("note") or "") for s in row.get("set") or [])
+
+    @staticmethod
+    def lines_of(row, proposed):
+        """A row of `set`: one line, or one for each flag where the value holds more flags."""
+        if not (row.get("value") or "").startswith("--"):
+            return [Line(row, proposed)]
+        return [Line({**row, "text": f"{k} {v}".strip(), "key": k, "value": v}, None) for k, v in read_words(row["text"]).items()]
 
     def value(self, *endings):
         for line in self.lines:
@@ -207,7 +214,7 @@ def contradictions(run, everywhere=True):
                 for split in re.findall(r"c(\d+)", line.value.partition(":")[2]):
                     if heads % int(split):
                         out.append(("divides", card.id, f"{line.key}={line.value} for {heads:.0f} heads"))
-            if card.top and line.key and line is typed[0]:
+            if card.top and line.typed and line is typed[0]:
                 if line.key in seen and seen[line.key][0] != line.value and line.syntax != "env":
                     out.append(("two-values", card.id, f"{line.key}={line.value}, {seen[line.key][1]} says {seen[line.key][0]}"))
                 seen.setdefault(line.key, (line.value, card.id))
@@ -235,7 +242,7 @@ class Inputs:
             else:
                 self.files.append(str((SOURCE if word.startswith("samples/") else HERE / "in") / word))
 
-    def run(self, memtrace, more=""):
+    def run(self, memtrace, more=None):
         if not self.copies:
             return Run(memtrace, self.files, self.configs, self.args, more)
         with tempfile.TemporaryDirectory() as scratch:
@@ -255,6 +262,29 @@ def situations():
                 raise SystemExit(f"expected.tsv: {cells[0]} has {len(cells)} columns, not {len(names)}")
             rows.append(dict(zip(names, ("" if c == "-" else c for c in cells))))
     return rows
+
+
+def as_args(overrides):
+    """Settings {key: value} as they stand on a command line."""
+    return " ".join((f"{k} {v}".strip() if k.startswith("-") else shlex.quote(f"{k}={v}")) for k, v in overrides.items())
+
+
+def errors(run):
+    return {x["id"] for x in run.lints if x["level"] == "error"}
+
+
+def hold(missed, known, name):
+    """Prints what is missed and not listed, and what is listed and not missed; true when there is neither."""
+    good = True
+    for one, texts in missed.items():
+        for text in () if one in known else dict.fromkeys(texts):
+            print(f"{one}: {text}")
+            good = False
+    for one in known:
+        if not missed.get(one):
+            print(f"{one} holds now: take it out of {name}")
+            good = False
+    return good
 
 
 def open_list(name):
