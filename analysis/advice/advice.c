@@ -96,15 +96,15 @@ static bool same_word(const char *a, const char *b)
     return *a == *b;
 }
 
-/* What the run was set to, "*tcmalloc*" being anything with that in it. A snapshot says its
- * allocator's settings itself: those of the run count only where there is none. */
+/* What the run was set to, "*tcmalloc*" being anything with that in it, "*" anything. A snapshot
+ * says its allocator's settings itself: those of the run count only where there is none. */
 static bool was_set(const struct mt_advice_query *q, const struct mt_fix_pair *s)
 {
     const char *value = q->conf != NULL ? mt_runconf_get(q->conf, s->a) : NULL;
     char part[64];
     size_t n = strlen(s->b);
-    if (value == NULL)
-        return false;
+    if (value == NULL || strcmp(s->b, "*") == 0)
+        return value != NULL;
     if (n < 3 || s->b[0] != '*' || s->b[n - 1] != '*')
         return mt_metric_get(q->metrics, "recorded", 8).v <= 0 && mt_runconf_is_true(s->b) &&
                mt_runconf_is_true(value);
@@ -490,6 +490,8 @@ static enum mt_rc forget_roles(struct mt_metrics **made, const struct mt_advice_
     for (size_t i = 0; rc == MT_OK && i < sizeof kept / sizeof *kept; i++)
         if (is(&old, kept[i]))
             mt_metrics_set(*made, kept[i], 1, MT_CONF_MARKED);
+    if (rc == MT_OK && q->cause == MT_CAUSE_HOST) /* a snapshot has no other memory of the host */
+        mt_metrics_set(*made, MT_METRIC_host_pinned, 1, MT_CONF_MARKED);
     if (rc == MT_OK)
         mt_metrics_place(*made, q->phase, q->sub);
     mt_metrics_free(old.metrics);

@@ -6,17 +6,20 @@
 
 #include <string.h>
 
-/* Paths in the lines tell the machine. */
+/* Paths and words in the lines tell the machine. */
 static bool on_arm(const struct mt_logs *logs)
 {
+    uint64_t arm = 0, x86 = 0;
     for (uint32_t i = 0; i < logs->files.n; i++) {
         const struct mt_log *log = &logs->files.p[i].log;
+        arm += log->n_arm;
+        x86 += log->n_x86;
         for (uint32_t k = 0; k < log->paths.n; k++) {
             if (mt_metric_arm_path(log->paths.p[k].path))
                 return true;
         }
     }
-    return false;
+    return arm > x86; /* a list of wheels names both */
 }
 
 /* A long path is kept from its end: any frame may be the one with the drive's letter. */
@@ -126,6 +129,45 @@ static void of_share(struct mt_metrics *m, const struct mt_logdiag *d, const str
         say(m, MT_METRIC_foreign, (double)foreign);
 }
 
+/* Below the data loader of PyTorch. */
+static bool in_loader(const struct mt_log_fact *f, const struct mt_log_place *place)
+{
+    for (uint32_t i = 0; place != NULL && i < place->stack->frames.n; i++)
+        if (strstr(place->stack->frames.p[i].file, "torch/utils/data/") != NULL)
+            return true;
+    return f->kind == MT_LOG_KILLED && strcmp(f->text, "loader") == 0;
+}
+
+/* Which memory of the host it is. */
+static void of_host(struct mt_metrics *m, const struct mt_log_fact *f,
+                    const struct mt_log_place *place)
+{
+    bool fails = f->kind == MT_LOG_HOST_OOM;
+    say(m, MT_METRIC_host_shared, fails && f->text[0] == 's');
+    say(m, MT_METRIC_host_pinned, fails && f->text[0] == 'p');
+    say(m, MT_METRIC_in_loader, in_loader(f, place));
+}
+
+static uint64_t apart(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
+
+/* torch_memory_saver's margin: refused what would have fitted. */
+static int refused(const struct mt_logdiag *d, const struct mt_logs *logs)
+{
+    int most = 0;
+    for (uint32_t i = 0; i < logs->files.n; i++) {
+        const struct mt_log *log = &logs->files.p[i].log;
+        for (uint32_t k = 0; k < log->facts.n; k++) {
+            const struct mt_log_fact *f = &log->facts.p[k];
+            bool is_it = d->request != MT_LOG_NONE && f->value[1] != MT_LOG_NONE &&
+                         apart(d->request, f->value[1]) <= MT_LOG_ROUNDED;
+            if (f->kind == MT_LOG_RETRIED && f->value[4] != MT_LOG_NONE &&
+                f->value[1] <= f->value[2] && most < 1 + is_it)
+                most = 1 + is_it;
+        }
+    }
+    return most;
+}
+
 static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,
                  const struct mt_log_fact *f, const struct mt_log_place *place)
 {
@@ -153,6 +195,8 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
         say(m, MT_METRIC_fragmented, 0);
     }
     of_share(m, d, f);
+    of_host(m, f, place);
+    say(m, MT_METRIC_margin_refused, refused(d, logs));
     say(m, MT_METRIC_host_full, d->both || d->cause == MT_CAUSE_HOST);
     say(m, MT_METRIC_no_expandable, mt_logs_have(logs, MT_LOG_NO_EXPANDABLE));
 }
@@ -173,9 +217,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
     if (o->fixes == NULL || d->cause == MT_CAUSE_NONE || d->cause == MT_CAUSE_SETTING ||
         d->request == MT_LOG_EXA)
         return true; /* nothing to save; or no saving helps a size that was computed wrongly */
-    if ((f->kind == MT_LOG_HOST_OOM && f->text[0] == 's') ||
-        (f->kind == MT_LOG_KILLED && strcmp(f->text, "loader") == 0))
-        return true; /* what the sentence says of /dev/shm, or of workers, is all that helps */
+    if (f->kind == MT_LOG_HOST_OOM && strcmp(f->text, "shared by Ray") == 0)
+        return true; /* what the sentence says of its object store is all that helps */
     memset(&fw, 0, sizeof fw);
     if (place != NULL)
         fw = place->fw;

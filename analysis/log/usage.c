@@ -16,11 +16,13 @@ struct command {
 };
 
 /* "ray::WorkerDict.actor_rollout_generate_sequences" without the method: the processes of one kind
- * are at different ones. A command line counts up to its first option. */
+ * are at different ones. A command line counts up to its first option, but for Python's module. */
 static size_t kind_of(const char *s)
 {
     const char *method = strncmp(s, "ray::", 5) == 0 ? strpbrk(s + 5, ".(") : NULL,
                *option = strstr(s, " -");
+    while (option != NULL && strncmp(option, " -m ", 4) == 0)
+        option = strstr(option + 4, " -");
     return method != NULL   ? (size_t)(method - s)
            : option != NULL ? (size_t)(option - s)
                             : strlen(s);

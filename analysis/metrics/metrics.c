@@ -33,6 +33,10 @@ static void phase_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_pha
             yes(m, (enum mt_metric)i, is == 1);
     }
     yes(m, MT_METRIC_engine_failed, false);
+    yes(m, MT_METRIC_margin_refused, false);
+    yes(m, MT_METRIC_host_shared, false);
+    yes(m, MT_METRIC_host_pinned, false);
+    yes(m, MT_METRIC_in_loader, false);
 }
 
 static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)

@@ -7,8 +7,10 @@ enum mt_rc mt_metrics_told(struct mt_metrics **out, const struct mt_metric_rules
                            const struct mt_runconf *conf, const struct mt_trace *t, bool of_failure)
 {
     static const enum mt_metric no[] = {
-        MT_METRIC_windows,    MT_METRIC_npu,       MT_METRIC_hip,         MT_METRIC_xpu,
-        MT_METRIC_too_little, MT_METRIC_host_full, MT_METRIC_beyond_card, MT_METRIC_engine_failed};
+        MT_METRIC_windows,     MT_METRIC_npu,           MT_METRIC_hip,
+        MT_METRIC_xpu,         MT_METRIC_too_little,    MT_METRIC_host_full,
+        MT_METRIC_beyond_card, MT_METRIC_engine_failed, MT_METRIC_host_shared,
+        MT_METRIC_host_pinned, MT_METRIC_in_loader,     MT_METRIC_margin_refused};
     struct mt_metrics *m = mt_calloc(1, sizeof *m + mt_metric_rules_count(rules) * sizeof *m->row);
     *out = m;
     if (m == NULL)

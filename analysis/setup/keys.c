@@ -117,6 +117,8 @@ struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name
         return longest(conf);
     if (is_name(name, n, "older_flags"))
         v.v = mt_runconf_find(conf, "older_flags", &hit);
+    else if (is_name(name, n, "configured"))
+        v.v = conf != NULL && conf->any;
     else if (is_name(name, n, "no_expandable"))
         v.v = conf != NULL && conf->no_expandable;
     else if (is_name(name, n, "host_full"))

@@ -135,10 +135,10 @@ SCENARIOS = [
     log("record-verl", "a log alone has no history to keep more of", "[verl/workers/fsdp_workers.py] start\n" + OOM, "capacity",
         must=["P06", "B39"], must_not=["B37", "B38"]),
     # -- host memory: the other allocator, and that of another processor
-    log("host-tcmalloc-is-on", "verl's OOM guide, memory-efficient allocators", RAY % "", "host", must=["V38"], must_not=["V37", "V39"],
+    log("host-tcmalloc-is-on", "verl's OOM guide, memory-efficient allocators", RAY % "", "host", must=["V40"], must_not=["V37", "V38", "V39"],
         options=["--args", "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4"]),
     log("host-npu", "verl's OOM guide: ARM machines and NPUs", RAY % NPU, "host", must=["V39", "V40", "V42"], must_not=["V37", "V38"]),
-    log("host-x86", "the same elsewhere", RAY % "", "host", must=["V37", "V40", "V41", "V42"], must_not=["V39"]),
+    log("host-x86", "the same elsewhere", RAY % "", "host", must=["V37", "V38", "V40", "V41", "V42"], must_not=["V39"]),
     # -- the engine's share: no room inside it, or less on the card than it is
     log("engine-share-too-small", "Awesome-ML-SYS PR 259: raise the fraction", NO_BLOCKS, "capacity", must=["V01/up"],
         must_not=["V01/down"], sets={"V01": RL + "rollout.gpu_memory_utilization=0.6"}),

@@ -147,9 +147,9 @@ MT_TEST(selection)
          "*B01 V05 B04 V12 V06 !B02"},
         {FW(verl), MT_FW_NONE, 0, MT_PH_CKPT_SAVE, MT_PH_NONE, "*V01/down B04 B33 !B64 !B84"},
         {FW(verl), MT_FW_NONE, 0, MT_PH_UNATTRIBUTED, MT_PH_NONE, "P06 B39 !V01 !V06 !V43 !V44"},
-        /* the same allocator for another machine (V38, V39) is no second advice */
+        /* that of another machine (V39) is no advice; the second allocator is only a tip */
         {FW(verl), MT_FW_NONE, HOST, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
-         "*V40 V42 V41 V37 !V38 !V39 !V06 !V12"},
+         "*V37 *V40 *V42 V41 V38 !V39 !V06 !V12"},
         /* AReaL: what is Archon's (A14, A16) is no advice under FSDP */
         {FW(areal), MT_FW_NONE, FSDP, MT_PH_INIT, MT_PH_NONE, "*A06/down A21 A01 B33 !A14"},
         {FW(areal), FW(sglang), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE,
