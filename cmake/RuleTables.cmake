@@ -20,8 +20,8 @@ endfunction()
 
 # mt_check_rules(<target>): a program that loads every built-in rule of <target>, run right after it was linked.
 function(mt_check_rules target)
-  add_executable(mt_rules_checked cmake/check_rules.c)
-  target_link_libraries(mt_rules_checked PRIVATE ${target} mt_dep_cjson)
+  add_executable(mt_rules_checked cmake/check_rules.c cli/redact/words.c)
+  target_link_libraries(mt_rules_checked PRIVATE ${target} mt_dep_cjson mt_dep_nettle)
   if(NOT CMAKE_CROSSCOMPILING)
     add_custom_command(TARGET mt_rules_checked POST_BUILD COMMAND mt_rules_checked VERBATIM COMMENT "Rules")
   endif()

@@ -1,10 +1,10 @@
 /* check_rules.c -- runs while memtrace is built, right after analysis/ was linked: the real loaders
- * read every built-in rule, so that a wrong one ends the build and not each command. The words of
- * redaction.json are tested by unit.cli_redact. */
+ * read every built-in rule, so that a wrong one ends the build and not each command. */
 #include "analysis/base/rule_json.h"
 #include "analysis/ledger/driver.h"
 #include "analysis/run/lint.h"
 #include "analysis/run/rules.h"
+#include "cli/redact/impl.h"
 
 #include <stdio.h>
 
@@ -37,6 +37,7 @@ int main(void)
     struct mt_runconf *conf = NULL;
     struct mt_lint *lint = NULL;
     struct mt_lint_in in = {0};
+    struct mt_red_words words = {0};
     cJSON *root = NULL;
     enum mt_rc rc = mt_rules_load(&rules, NULL, 0, NULL, &err);
     if (rc == MT_OK)
@@ -48,12 +49,15 @@ int main(void)
     if (rc == MT_OK)
         rc = mt_lib_rules_check(NULL, 0, NULL, &err);
     if (rc == MT_OK)
+        rc = mt_redact_words_load(&words, &err);
+    if (rc == MT_OK)
         rc = mt_rule_json("lint.json", &root, &err);
     if (rc == MT_OK)
         rc = known_ids(root, rules.frameworks, &err);
     if (rc != MT_OK)
         fprintf(stderr, "analysis/rules: %s\n", err.msg);
     mt_free(root);
+    mt_free(words.slot);
     mt_lint_free(lint);
     mt_runconf_free(conf);
     mt_rules_done(&rules);

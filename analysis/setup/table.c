@@ -49,11 +49,12 @@ static const struct mt_rule_spec setting_fields[] = {
 /* Each row is looked for in all others. */
 #define MAX_SETTINGS 4096
 
-/* A setting with its keys, and with those that the overlay adds to it. */
+/* A setting with its keys, and with those that the overlay adds to it; words and "quiet" of the
+ * overlay replace its own. */
 static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
 {
     struct mt_runconf *rc = rd->of;
-    struct mt_runconf_setting s = {.first = rc->keys.n}, added, *slot;
+    struct mt_runconf_setting s = {.first = rc->keys.n}, *slot;
     struct mt_rule_reader over = *rd;
     const cJSON *more, *list = mt_framework_overlay(rc->rules, "settings", &over.file);
     enum mt_rc r;
@@ -68,7 +69,7 @@ static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
     {
         const char *name = mt_rule_text_of(more, "logical");
         if (r == MT_OK && more != o && name != NULL && strcmp(name, s.name) == 0)
-            r = mt_rule_fields(&over, more, setting_fields, &added);
+            r = mt_rule_fields(&over, more, setting_fields, &s);
     }
     s.n = rc->keys.n - s.first;
     for (uint32_t i = s.first; s.is_quiet && i < rc->keys.n; i++)

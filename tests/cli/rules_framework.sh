@@ -101,6 +101,14 @@ END
 jq -r '.settings' .out > found 2> /dev/null
 check grep -q dragon.tokens_in_flight found
 
+# The words of a built-in setting, and whether it is listed, may be the file's.
+jq '.settings[0].words = "tokens in flight"' dragon.json > named.json
+run 0 report --rules named.json train.json --args dragon.tokens_in_flight=32768 --format text -o -
+out_has 'tokens in flight: 32768'
+jq '.settings[0].quiet = true' dragon.json > quiet.json
+run 0 report --rules quiet.json train.json --args dragon.tokens_in_flight=32768 --format text -o -
+check eval '! grep -q "dragon.tokens_in_flight=32768" .out'
+
 # A log: the actor's name, and files of the package.
 oom='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.00 GiB is free. Of the allocated memory 70.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated.'
 printf '(DragonActor pid=7) %s\n' "$oom" > actor.log

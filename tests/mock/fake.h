@@ -119,8 +119,7 @@ void fake_gpu_uuid_text(unsigned i, char text[41]); /* "GPU-" ... */
 unsigned fake_gpu_bus(unsigned i);
 #define FAKE_GPU_NAME "Fake H100 80GB HBM3"
 
-/* ---- libcuda <-> libcupti, libcudart: exported by libcuda as `fake_cuda_hooks`
- * ------------------------------------------ */
+/* ---- libcuda <-> libcupti, libcudart: exported by libcuda as `fake_cuda_hooks` ---- */
 
 /* As CUpti_CallbackData. */
 struct fake_cbdata {

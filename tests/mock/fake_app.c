@@ -34,9 +34,7 @@ uint64_t app_number(const char **arg, uint64_t dflt)
     return v;
 }
 
-/* ---- output, time, ends
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- output, time, ends ---- */
 
 static void s_print(const char *arg)
 {
@@ -125,9 +123,7 @@ static void s_thread_exit(const char *arg)
         pthread_join(t, NULL);
 }
 
-/* ---- processes
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- processes ---- */
 
 static void s_exec(const char *arg)
 {
@@ -199,9 +195,7 @@ static void s_wait(const char *arg)
     }
 }
 
-/* ---- settings
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- settings ---- */
 
 static void s_threads(const char *arg) { threads = (unsigned)app_number(&arg, 2); }
 static void s_seed(const char *arg) { self.rng = app_number(&arg, 1); }
@@ -262,9 +256,7 @@ const struct scenario process_scenarios[] = {
     {"wait", "for all children", s_wait, false, false},
     {NULL, NULL, NULL, false, false}};
 
-/* ---- running
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- running ---- */
 
 struct job {
     const struct scenario *s;

@@ -6,8 +6,7 @@
 
 #include <stdbool.h>
 
-/* ---- fake_app_calls.c: the driver, each call with its line of truth
- * ----------------------------------------------------- */
+/* ---- fake_app_calls.c: the driver, each call with its line of truth ---- */
 
 /* Entry points: A(name, base name for cuGetProcAddress, first version that has it, callback id,
  * operation). */
@@ -191,9 +190,7 @@ int c_stream_synchronize(uint64_t s);
 int c_default_pool(uint64_t *pool, unsigned device);
 int c_future(uint64_t *p, uint64_t size);
 
-/* ---- scenarios
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- scenarios ---- */
 
 struct scenario {
     const char *name, *help;

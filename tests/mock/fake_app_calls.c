@@ -43,9 +43,7 @@ static _Atomic(owner_fn) owner_call[OWNER_N];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int driver_version;
 
-/* ---- truth
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- truth ---- */
 
 struct counts {
     _Atomic uint64_t calls, ranges;
@@ -223,9 +221,7 @@ void app_held(const char *phase, const uint64_t bytes[8])
     close(fd);
 }
 
-/* ---- the driver
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the driver ---- */
 
 static int load(void)
 {
@@ -352,8 +348,7 @@ int app_device(int ordinal)
     return r;
 }
 
-/* ---- one function per call
- * ---------------------------------------------------------------------------------------------- */
+/* ---- one function per call ---- */
 
 #define P(p) ((word)(uintptr_t)(p))
 #define A8(...) ((word[8]){__VA_ARGS__})
@@ -760,8 +755,7 @@ int c_meminfo(uint64_t *free_, uint64_t *total)
     return t.result;
 }
 
-/* ---- calls that are not recorded
- * ---------------------------------------------------------------------------------------- */
+/* ---- calls that are not recorded ---- */
 
 static int plain(enum fake_api api, const word a[8])
 {

@@ -17,8 +17,7 @@
     for (uint64_t left_ = app_number(&(arg), dflt), forever_ = left_ == 0; forever_ || left_;      \
          left_ -= !forever_)
 
-/* ---- the call loop and random calls
- * ------------------------------------------------------------------------------------- */
+/* ---- the call loop and random calls ---- */
 
 static void steady(const char *arg)
 {
@@ -190,9 +189,7 @@ static void random_calls(const char *arg)
     }
 }
 
-/* ---- one kind each
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- one kind each ---- */
 
 static void host(const char *arg)
 {
@@ -417,8 +414,7 @@ static void errors(const char *arg)
     c_exec_destroy(0x55);
 }
 
-/* ---- engines: sleep and wake, NCCL
- * -------------------------------------------------------------------------------------- */
+/* ---- engines: sleep and wake, NCCL ---- */
 
 #define REGIONS 12
 /* Weights and KV cache of an engine: reserved once; every wake maps new memory at the same
@@ -490,9 +486,7 @@ static void nccl(const char *arg)
     self.owner = before;
 }
 
-/* ---- out of memory
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- out of memory ---- */
 
 void app_die_oom(const char *who, uint64_t size)
 {
@@ -546,8 +540,7 @@ static void oom_once(const char *arg)
         c_async_free(p, 0, false);
 }
 
-/* ---- through the runtime library
- * ---------------------------------------------------------------------------------------- */
+/* ---- through the runtime library ---- */
 
 /* Its calls are not in the truth: what it hands to the driver depends on FAKE_CUDART. */
 static void runtime(const char *arg)
@@ -595,9 +588,7 @@ static void future(const char *arg)
         c_free(p);
 }
 
-/* ---- speed
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- speed ---- */
 
 static double seconds(void)
 {

@@ -89,9 +89,7 @@ void nvtx_end(uint64_t id)
     app_told_range("range_end", NULL, domain.name, 0, id);
 }
 
-/* ---- scenarios
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- scenarios ---- */
 
 static void s_push(const char *arg) { nvtx_push(arg); }
 static void s_pop(const char *arg) { (void)arg, nvtx_pop(); }

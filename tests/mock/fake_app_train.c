@@ -26,9 +26,7 @@ static void as(enum owner o)
         self.owner = o;
 }
 
-/* ---- the parts
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- the parts ---- */
 
 #define SEGMENTS 96
 static struct {
@@ -180,9 +178,7 @@ static void workspace(void)
     self.owner = OWNER_APP;
 }
 
-/* ---- the job
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the job ---- */
 
 static void pause_ms(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL); }
 static long tick = 20;

@@ -87,9 +87,7 @@ struct fake_ipc {
     unsigned char bytes[64];
 };
 
-/* ---- fake_cuda_core.c
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- fake_cuda_core.c ---- */
 
 struct fake_context {
     uint32_t uid, ordinal;
@@ -119,8 +117,7 @@ bool fake_charge(unsigned ordinal, uint64_t bytes);
 void fake_refund(unsigned ordinal, uint64_t bytes);
 uint64_t fake_free_bytes(unsigned ordinal);
 
-/* ---- fake_cuda_entry.c: the call in progress on this thread
- * ------------------------------------------------------------- */
+/* ---- fake_cuda_entry.c: the call in progress on this thread ---- */
 
 struct fake_call {
     struct fake_cbdata cb;
@@ -134,8 +131,7 @@ void fake_memory2(uint32_t op, uint32_t kind, uint64_t address, uint64_t bytes, 
                   uint32_t context);
 int fake_resolve(const char *symbol, int version, uint64_t flags, void **pfn);
 
-/* ---- fake_cuda_mem.c: objects by address or handle
- * ---------------------------------------------------------------------- */
+/* ---- fake_cuda_mem.c: objects by address or handle ---- */
 
 enum fake_kind {
     FAKE_K_DEVICE = 1 << 0,
@@ -170,9 +166,7 @@ uint64_t fake_va_take(uint64_t size); /* device addresses; reused by freed ones 
 void fake_va_give(uint64_t addr, uint64_t size);
 uint64_t fake_handle_new(void); /* values for handles that the driver would have as pointers */
 
-/* ---- fake_cuda_pool.c
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- fake_cuda_pool.c ---- */
 void fake_pools_trim(void); /* at a synchronisation: what is free beyond the threshold goes back */
 
 /* The implementations behind the entry points. */

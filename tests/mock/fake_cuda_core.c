@@ -192,9 +192,7 @@ static int error_words(int error, const char **out, int text)
 int fake_cuGetErrorString(int error, const char **pStr) { return error_words(error, pStr, 1); }
 int fake_cuGetErrorName(int error, const char **pStr) { return error_words(error, pStr, 0); }
 
-/* ---- accounting
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- accounting ---- */
 
 bool fake_ordinal_ok(int dev) { return dev >= 0 && (unsigned)dev < fake_m.n; }
 
@@ -231,9 +229,7 @@ uint64_t fake_free_bytes(unsigned ordinal)
     return used < fake_m.total ? fake_m.total - used : 0;
 }
 
-/* ---- devices
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- devices ---- */
 
 int fake_cuDeviceGet(int *device, int ordinal)
 {
@@ -316,9 +312,7 @@ int fake_cuDeviceGetPCIBusId(char *pciBusId, int len, int dev)
     return FAKE_OK;
 }
 
-/* ---- contexts
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- contexts ---- */
 
 struct fake_context *fake_current(int *error)
 {

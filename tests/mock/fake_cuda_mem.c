@@ -8,9 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* ---- the table
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 #define SHARDS 64u
 #define BUCKETS 1024u
@@ -105,9 +103,7 @@ void fake_free_of_context(uint32_t context)
     }
 }
 
-/* ---- device addresses
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- device addresses ---- */
 
 static _Atomic uint64_t va_next = 0x100000000000u; /* below what the kernel gives to programs */
 static struct va_class {
@@ -171,8 +167,7 @@ uint64_t fake_handle_new(void)
     return atomic_fetch_add(&next, 64);
 }
 
-/* ---- device and managed memory
- * ------------------------------------------------------------------------------------------ */
+/* ---- device and managed memory ---- */
 
 static uint64_t rounded(uint64_t n)
 {
@@ -269,9 +264,7 @@ int fake_cuPointerGetAttribute(void *data, int attribute, fake_ptr ptr)
     }
 }
 
-/* ---- host memory
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- host memory ---- */
 
 int fake_cuMemHostAlloc(void **pp, size_t bytesize, unsigned Flags)
 {
@@ -334,9 +327,7 @@ int fake_cuMemHostUnregister(void *p)
     return FAKE_OK;
 }
 
-/* ---- IPC
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- IPC ---- */
 
 struct ipc {
     uint32_t magic, pid;
@@ -387,9 +378,7 @@ int fake_cuIpcCloseMemHandle(fake_ptr dptr)
     return FAKE_OK;
 }
 
-/* ---- arrays
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- arrays ---- */
 
 static uint64_t texel(int format, unsigned channels)
 {
@@ -461,8 +450,7 @@ int fake_cuMipmappedArrayCreate(void **pHandle, const struct fake_array3d_desc *
 }
 int fake_cuMipmappedArrayDestroy(void *h) { return array_free(h, FAKE_K_MIPMAP); }
 
-/* ---- modules: their images never go through an allocation call
- * ---------------------------------------------------------- */
+/* ---- modules: their images never go through an allocation call ---- */
 
 static int module_load(void **out, const void *what, enum fake_kind kind)
 {
@@ -535,9 +523,7 @@ int fake_cuLibraryLoadFromFile(void **library, const char *fileName, int *jitOpt
 }
 int fake_cuLibraryUnload(void *library) { return module_unload(library, FAKE_K_LIBRARY); }
 
-/* ---- streams
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- streams ---- */
 
 int fake_cuStreamCreate(void **phStream, unsigned Flags)
 {

@@ -321,9 +321,7 @@ int fake_cuDeviceSetMemPool(int dev, void *pool)
     return ok ? FAKE_OK : FAKE_INVALID_VALUE;
 }
 
-/* ---- graphs
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- graphs ---- */
 
 /* Memory of alloc nodes is taken when the graph is uploaded or first launched, and stays in the
  * device's graph pool until trimmed. */

@@ -333,8 +333,7 @@ int fake_cuMemGetAllocationGranularity(size_t *granularity, const struct fake_al
     return FAKE_OK;
 }
 
-/* ---- sharing: a descriptor of a memory file that names the handle
- * ------------------------------------------------------- */
+/* ---- sharing: a descriptor of a memory file that names the handle ---- */
 
 struct shared {
     uint32_t magic, pid;
@@ -393,8 +392,7 @@ int fake_cuMemImportFromShareableHandle(fake_handle *handle, void *osHandle, int
     return r;
 }
 
-/* ---- multicast objects: bound memory is somebody else's, the object itself takes none
- * ----------------------------------- */
+/* ---- multicast objects: bound memory is somebody else's, the object itself takes none ---- */
 
 int fake_cuMulticastCreate(fake_handle *mcHandle, const struct fake_multicast_prop *prop)
 {

@@ -34,9 +34,7 @@ static void use(void)
     cuCtxSetCurrent(context);
 }
 
-/* ---- devices
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- devices ---- */
 
 int cudaGetDeviceCount(int *count)
 {
@@ -159,9 +157,7 @@ int cudaDeviceCanAccessPeer(int *can, int device, int peer)
     return 0;
 }
 
-/* ---- errors
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- errors ---- */
 
 int cudaGetLastError(void)
 {
@@ -182,9 +178,7 @@ const char *cudaGetErrorName(int error)
     return error == 2 ? "cudaErrorMemoryAllocation" : error ? "cudaErrorUnknown" : "cudaSuccess";
 }
 
-/* ---- memory
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 int cudaMalloc(void **at, size_t size)
 {
@@ -312,9 +306,7 @@ int cudaMemsetAsync(void *at, int value, size_t size, void *stream)
     return cudaMemset(at, value, size);
 }
 
-/* ---- streams, events, capture
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- streams, events, capture ---- */
 
 int cudaStreamCreateWithPriority(void **stream, unsigned flags, int priority)
 {
@@ -423,9 +415,7 @@ int cudaGraphGetNodes(void *graph, void **nodes, size_t *count)
     return 0;
 }
 
-/* ---- kernels
- * -----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- kernels ---- */
 
 struct function {
     size_t shared, constant, local;

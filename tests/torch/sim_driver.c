@@ -126,9 +126,7 @@ static int room(int device, uint64_t size)
 
 static uint64_t up(uint64_t size) { return (size + GRAIN - 1) / GRAIN * GRAIN; }
 
-/* ---- devices and contexts
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- devices and contexts ---- */
 
 int cuInit(unsigned flags)
 {
@@ -217,9 +215,7 @@ int cuGetErrorName(int error, const char **text)
     return 0;
 }
 
-/* ---- memory
- * ------------------------------------------------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {

@@ -297,9 +297,7 @@ MT_TEST(order_and_place)
     done();
 }
 
-/* ---- the diagnosis of a log
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- the diagnosis of a log ---- */
 
 static void cause(const char *log, enum mt_cause_kind want, const char *confidence)
 {
@@ -448,9 +446,7 @@ MT_TEST(host_advice)
     done();
 }
 
-/* ---- by the driver's calls
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- by the driver's calls ---- */
 
 static bool job_has(const struct mt_driverdiag *j, const char *id, const char *words)
 {
