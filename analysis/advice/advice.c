@@ -3,7 +3,7 @@
 #include "analysis/advice/advice.h"
 
 #include "analysis/metrics/metrics.h"
-#include "analysis/setup/settings.h"
+#include "analysis/setup/keys.h"
 #include "analysis/base/frames.h"
 
 #include <string.h>
@@ -21,6 +21,7 @@ struct pick {
     const struct mt_framework_rules *fw;
     uint64_t engines;    /* of those that occur */
     uint64_t main, seen; /* bits of the framework and of everything that occurs */
+    uint64_t told;       /* by settings: of rows that exclude each other these are there */
     mt_fw column;        /* of order.json */
     bool is_plain;       /* the column is that of jobs without a framework */
     uint32_t role;       /* enum mt_fix_role of the phase; 0 = not known */
@@ -206,7 +207,8 @@ static bool applies(const struct pick *p, const struct mt_fix_rule *r)
     if ((r->frameworks & (p->main | p->engines | mt_framework_kind(p->fw, MT_FWK_LIBRARY))) == 0)
         return false;
     for (const uint64_t *family = mt_framework_families(p->fw); *family != 0; family++) {
-        uint64_t want = r->backends & *family, seen = p->seen & *family;
+        uint64_t want = r->backends & *family, told = p->told & *family;
+        uint64_t seen = told != 0 ? told : p->seen & *family;
         if (want != 0 && seen != 0 && (want & seen) == 0)
             return false;
     }
@@ -394,6 +396,7 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     p.fw = mt_fix_rules_frameworks(q->rules);
     p.main = q->fw->main != MT_FW_NONE ? MT_FW_BIT(q->fw->main) : 0;
     p.seen = mt_frameworks_seen(q->fw);
+    p.told = mt_run_names(q->conf);
     p.engines = p.seen & mt_framework_kind(p.fw, MT_FWK_ENGINE);
     p.column = mt_fix_column(q->rules, q->fw->main);
     p.is_plain = p.column == mt_framework_plain(p.fw);

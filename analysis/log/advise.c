@@ -40,8 +40,8 @@ static bool names_file(const struct mt_log *log, const char *word)
     return false;
 }
 
-/* The trainer's backend, where the names of its files say it and only one of them is named:
- * "verl/workers/fsdp_workers.py". */
+/* The trainer's backend, where no frame tells it: the names of its files, where only one backend is
+ * named: "verl/workers/fsdp_workers.py". */
 static void of_paths(struct mt_frameworks *fw, const struct mt_logs *logs)
 {
     uint64_t named = 0;
@@ -51,6 +51,9 @@ static void of_paths(struct mt_frameworks *fw, const struct mt_logs *logs)
             if (names_file(&logs->files.p[i].log, word))
                 named |= MT_FW_BIT(f);
     }
+    for (const uint64_t *family = mt_framework_families(fw->rules); *family != 0; family++)
+        if ((mt_frameworks_seen(fw) & *family) != 0)
+            named &= ~*family;
     for (int f = 1; named != 0 && (named & (named - 1)) == 0 && f < mt_framework_count(fw->rules);
          f++)
         if ((named & ~fw->seen) >> f & 1) {

@@ -94,6 +94,16 @@ static mt_fw package_at(const struct mt_framework_rules *r, const char *word, si
     return MT_FW_NONE;
 }
 
+/* The program whose file this is, of a package that several programs lie in. */
+static mt_fw program_of(const struct mt_framework_rules *r, mt_fw package, const char *path,
+                        size_t n)
+{
+    for (int i = 1; package != MT_FW_NONE && i < mt_framework_count(r); i++)
+        if (mt_framework_at(r, i)->program_in == package && mt_framework_runs_in(r, i, path, n))
+            return (mt_fw)i;
+    return package;
+}
+
 /* The package below site-packages; without one, the innermost place that looks like the inside of a
  * package. */
 mt_fw mt_framework_of_path(const struct mt_framework_rules *r, const char *path, size_t n)
@@ -112,7 +122,7 @@ mt_fw mt_framework_of_path(const struct mt_framework_rules *r, const char *path,
         if (len == 0)
             continue;
         if (is_below_packages)
-            return package_at(r, start, len, NULL, 0);
+            return program_of(r, package_at(r, start, len, NULL, 0), path, n);
         is_below_packages = in_list(roots, start, len);
         if (word != NULL) {
             mt_fw here = package_at(r, word, word_n, start, len);
@@ -121,7 +131,7 @@ mt_fw mt_framework_of_path(const struct mt_framework_rules *r, const char *path,
         word = start;
         word_n = len;
     }
-    return found;
+    return program_of(r, found, path, n);
 }
 
 mt_fw mt_framework_of_process(const struct mt_framework_rules *r, const char *name)

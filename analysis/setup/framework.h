@@ -59,12 +59,19 @@ struct mt_fw_frame {
     const char *file;             /* in the path, '/' only */
     const char *const *functions; /* one of these; none = any */
 };
+/* What of the run's settings says that this row is there. */
+struct mt_fw_naming {
+    const char *setting;    /* name of settings.json; "" where keys say it */
+    const char *const *is;  /* one of these is its value, in small letters */
+    const char *keys_below; /* no such value is known, and a key that begins so is set */
+};
 /* Lists end with NULL; texts that are absent are "". */
 struct mt_framework {
     const char *id, *words;
     enum mt_fw_kind kind;
     const struct mt_fw_package *packages; /* the last one has no name */
     const struct mt_fw_frame *frames;     /* the last one has no file; the first that fits counts */
+    const struct mt_fw_naming *named_by;  /* the last one has no setting: NULL */
     /* Of the files of its packages those with one of runs_in (none = all) and none of not_in in
      * their path show that it runs the job. */
     const char *const *runs_in, *const *not_in;
@@ -77,6 +84,7 @@ struct mt_framework {
     const char *host_params;       /* the setting that keeps parameters on the host */
     const char *lora_targets, *lora_targets_core; /* default of LoRA; with MT_PART_CORE */
     uint64_t drives;                              /* wins over these */
+    mt_fw program_in;  /* its files of runs_in lie in the packages of this one */
     mt_fw order_as;    /* whose column of order.json it has; MT_FW_NONE = its own */
     mt_fw same_as;     /* nothing in settings and logs tells it from this one */
     mt_fw settings_of; /* has the settings of this one and more */

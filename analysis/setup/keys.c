@@ -129,3 +129,44 @@ struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name
         v.known = false;
     return v;
 }
+
+/* A key below this place is set, however it is written: "+a.b=1" adds it. */
+static bool any_below(const struct mt_runconf *conf, const char *place)
+{
+    for (uint32_t i = 0; place[0] != '\0' && i < conf->conf.entries.n; i++) {
+        const struct mt_conf_entry *e = &conf->conf.entries.p[i];
+        if (e->value != NULL && strncmp(e->key, place, strlen(place)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Defaults name nothing: they hold for whoever sets nothing, whatever runs. */
+static bool is_named(const struct mt_runconf *conf, const struct mt_fw_naming *by)
+{
+    const char *value = by->setting[0] != '\0' ? mt_runconf_get(conf, by->setting) : NULL;
+    for (const char *const *is = by->is; value != NULL && *is != NULL; is++)
+        if (mt_metric_same_word(value, *is))
+            return true;
+    return false;
+}
+
+uint64_t mt_run_names(const struct mt_runconf *conf)
+{
+    uint64_t named = 0, below = 0;
+    if (conf == NULL)
+        return 0;
+    for (int f = 1; f < mt_framework_count(conf->rules); f++)
+        for (const struct mt_fw_naming *by = mt_framework_at(conf->rules, f)->named_by;
+             by->setting != NULL; by++) {
+            named |= is_named(conf, by) ? MT_FW_BIT(f) : 0;
+            below |= any_below(conf, by->keys_below) ? MT_FW_BIT(f) : 0;
+        }
+    /* places name one of a family, or none */
+    for (const uint64_t *family = mt_framework_families(conf->rules); *family != 0; family++) {
+        uint64_t here = below & *family;
+        if ((named & *family) == 0 && (here & (here - 1)) == 0)
+            named |= here;
+    }
+    return named;
+}

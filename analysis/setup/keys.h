@@ -24,5 +24,8 @@ double mt_run_number(const struct mt_runconf *conf, const char *name);
  * false or its default. */
 const char *mt_run_word(const struct mt_runconf *conf, const char *name);
 bool mt_run_is_set(const struct mt_runconf *conf, const char *key);
+/* The rows of frameworks.json that the run's settings name: its backend, its engine. conf may be
+ * NULL. */
+uint64_t mt_run_names(const struct mt_runconf *conf);
 
 #endif

@@ -89,6 +89,26 @@ static const struct mt_fw_frame blank_frame = {0, NULL, no_texts};
 static const struct mt_rule_rows frame_rows = {frame_fields, sizeof blank_frame, &blank_frame,
                                                NULL};
 
+static const struct mt_rule_spec naming_fields[] = {
+    {"setting", mt_get_text, .at = offsetof(struct mt_fw_naming, setting)},
+    {"is", mt_get_texts, .at = offsetof(struct mt_fw_naming, is)},
+    {"keys_below", mt_get_text, .at = offsetof(struct mt_fw_naming, keys_below)},
+    {.name = NULL}};
+static const struct mt_fw_naming blank_naming = {"", no_texts, ""};
+
+/* A value of a setting, or where keys lie: one of the two. */
+static enum mt_rc check_naming(const struct mt_rule_reader *r, const char *field, void *row)
+{
+    const struct mt_fw_naming *n = row;
+    bool by_value = n->setting[0] != '\0' && n->is[0] != NULL;
+    return by_value != (n->keys_below[0] != '\0') &&
+                   by_value == (n->setting[0] != '\0' || n->is[0] != NULL)
+               ? MT_OK
+               : mt_rule_bad(r, field, "has to be \"setting\" and \"is\", or \"keys_below\"");
+}
+static const struct mt_rule_rows naming_rows = {naming_fields, sizeof blank_naming, &blank_naming,
+                                                check_naming};
+
 #define AT(member) offsetof(struct mt_framework, member)
 static const struct mt_rule_spec row_fields[] = {
     {"id", NULL, .at = 0},
@@ -97,6 +117,7 @@ static const struct mt_rule_spec row_fields[] = {
     {"kind", mt_get_word, AT(kind), .is_needed = true, .more = kinds},
     {"packages", mt_get_rows, .at = AT(packages), .more = &package_rows},
     {"frames", mt_get_rows, .at = AT(frames), .more = &frame_rows},
+    {"named_by", mt_get_rows, .at = AT(named_by), .more = &naming_rows},
     {"runs_in", mt_get_texts, .at = AT(runs_in)},
     {"not_in", mt_get_texts, .at = AT(not_in)},
     {"processes", mt_get_texts, .at = AT(processes)},
@@ -109,6 +130,7 @@ static const struct mt_rule_spec row_fields[] = {
     {"lora_targets", mt_get_text, .at = AT(lora_targets)},
     {"lora_targets_core", mt_get_text, .at = AT(lora_targets_core)},
     {"drives", mt_get_frameworks, .at = AT(drives)},
+    {"program_in", mt_get_framework, .at = AT(program_in)},
     {"order_as", mt_get_framework, .at = AT(order_as)},
     {"same_as", mt_get_framework, .at = AT(same_as)},
     {"settings_of", mt_get_framework, .at = AT(settings_of)},
@@ -121,11 +143,13 @@ static const struct mt_rule_spec row_fields[] = {
 
 static const struct mt_fw_package no_packages[] = {{NULL, NULL}};
 static const struct mt_fw_frame no_frames[] = {{0, NULL, NULL}};
+static const struct mt_fw_naming no_namings[] = {{NULL, NULL, NULL}};
 static const struct mt_framework blank_row = {.id = "none",
                                               .words = "plain PyTorch",
                                               .kind = MT_FWK_COUNT,
                                               .packages = no_packages,
                                               .frames = no_frames,
+                                              .named_by = no_namings,
                                               .runs_in = no_texts,
                                               .not_in = no_texts,
                                               .processes = no_texts,
@@ -195,6 +219,10 @@ static enum mt_rc check_links(struct mt_rule_reader *rd)
         rd->index = (unsigned)i;
         if ((reach[i] & MT_FW_BIT(i)) != 0)
             return mt_rule_bad(rd, "drives", "leads back to the row itself");
+        if (row->program_in != MT_FW_NONE && (row->program_in == i || row->runs_in[0] == NULL ||
+                                              (row->drives >> row->program_in & 1) == 0))
+            return mt_rule_bad(rd, "program_in",
+                               "has to be another row, one of \"drives\", and needs \"runs_in\"");
         if (row->same_as == i || row->settings_of == i)
             return mt_rule_bad(rd, row->same_as == i ? "same_as" : "settings_of",
                                "is the row itself");

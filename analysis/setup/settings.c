@@ -126,6 +126,13 @@ static void guess_framework(struct mt_runconf *rc)
         return;
     for (int f = 1; f < mt_framework_count(rc->rules); f++)
         ties += best != 0 && hits[f] == best && !shares_settings(rc, f, first);
+    /* lines name the package; which program of it runs, the settings may know */
+    if (rc->told > MT_FW_NONE && first > MT_FW_NONE &&
+        mt_framework_at(rc->rules, first)->program_in == rc->told) {
+        rc->framework = first;
+        rc->sure = true;
+        return;
+    }
     rc->framework = rc->told >= 0 ? rc->told : first;
     rc->sure = rc->told >= 0 || ties == 1;
 }

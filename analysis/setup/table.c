@@ -88,6 +88,27 @@ static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
     return MT_OK;
 }
 
+/* Frameworks are named by settings that there are. */
+static enum mt_rc check_names(struct mt_rule_reader *rd, const struct mt_runconf *rc)
+{
+    rd->kind = "framework";
+    if (rd->file[0] == '\0')
+        rd->file = "frameworks.json";
+    for (int f = 1; f < mt_framework_count(rc->rules); f++) {
+        const struct mt_framework *row = mt_framework_at(rc->rules, f);
+        rd->id = row->id;
+        rd->index = (unsigned)f;
+        for (const struct mt_fw_naming *by = row->named_by; by->setting != NULL; by++) {
+            bool known = by->setting[0] == '\0';
+            for (uint32_t i = 0; !known && i < rc->settings.n; i++)
+                known = mt_rule_same(rc->settings.p[i].name, by->setting);
+            if (!known)
+                return mt_rule_bad(rd, "named_by", "\"%s\" is no setting", by->setting);
+        }
+    }
+    return MT_OK;
+}
+
 static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
 {
     static const struct mt_rule_list lists[] = {{"settings", "setting", "logical", read_setting},
@@ -96,7 +117,8 @@ static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
     enum mt_rc r = mt_rule_builtin(&rd, "settings.json", lists);
     const cJSON *list = mt_framework_overlay(rc->rules, "settings", &rd.file);
     rd.is_overlay = true;
-    return r == MT_OK && list != NULL ? mt_rule_each(&rd, list, lists) : r;
+    r = r == MT_OK && list != NULL ? mt_rule_each(&rd, list, lists) : r;
+    return r == MT_OK ? check_names(&rd, rc) : r;
 }
 
 /* A fact of a model may be whatever a setting looks up in a config.json. */

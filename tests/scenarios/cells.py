@@ -109,7 +109,7 @@ SCENARIOS = [
          cause=("capacity", "giant_tensor"),
          must=["V06", "V25", "B23"]),
     cell("logp-megatron", "verl", dict(VERL_MEGATRON, **dict(LONG, layers=1)), "logp_old", phase="logp_old",
-         cause=("capacity", "giant_tensor"), must=["V06"], must_not=["V29", "V14"]),
+         cause=("capacity", "giant_tensor"), must=["V06", "B100"], must_not=["V29", "V14"]),
     cell("values", "verl", dict(LONG, step=("values",), layers=2, logp=(131072,)), "values", phase="values",
          must_not=["V25", "V12"]),
     cell("logp", "areal", dict(AREAL, **LONG), "logp_old", phase="logp_old", top="logits", cause=("capacity", "giant_tensor"),

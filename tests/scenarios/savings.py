@@ -174,6 +174,10 @@ SCENARIOS = [
     # the same levers in other words
     saves("V04", dict(micro=(16384,), steps=2), "train_actor", fewer_of(8), "train_actor",
           options=["--args", "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=8"]),
+    saves("V09", dict(LONG, layers=2), "logp_old", fewer_of(8), "logp_old",
+          options=["--args", "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=8"]),
+    saves("B100", dict(VERL_MEGATRON, **dict(MANY, tp=4, micro=(16384,))), "train_actor", parallel, "train_actor",
+          options=["--args", "actor_rollout_ref.actor.megatron.context_parallel_size=1"]),
     saves("V05", dict(micro=(4096, 16384), steps=2), "train_actor", tokens, "train_actor"),
     saves("V07", dict(MANY, step=("train_critic",), checkpointing=True, micro=(65536,), layers=4), "train_critic", fewer_of(8), "train_critic",
           options=["--args", "critic.ppo_micro_batch_size_per_gpu=8"]),

@@ -105,17 +105,18 @@ MT_TEST(selection)
         {FW(verl), FW(vllm), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "*V01/up V34 B14 B15 !B48"},
         {FW(verl), FW(sglang), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "*V01/up V34 B34 !B14 !B15"},
         {FW(verl), FW(sglang), 0, MT_PH_ROLLOUT_DECODE, MT_PH_NONE,
-         "*V01/down V36 V35 B17 !B14 !B41 !B51"},
+         "*V01/down *V02 V36 V35 B17 !V03 !B14 !B41 !B51"},
+        {FW(verl), FW(vllm), 0, MT_PH_ROLLOUT_DECODE, MT_PH_NONE, "*V01/down *V02 V36 V35 V03"},
         {FW(verl), FW(vllm), 0, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "*V02 V03 V01/down !B19"},
         {FW(verl), FW(sglang), 0, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "*V02 B19 V01/down !V03"},
-        /* what stands in the row before what merely fits (V05); the reference has no entropy to
-         * compute (V25), the critic neither that nor a head over the vocabulary (B23) */
+        /* each pass by keys of its own, before what merely fits (V05); the reference has no entropy
+         * to compute (V25), the critic neither that nor a head over the vocabulary (B23) */
         {FW(verl), MT_FW_NONE, FSDP, MT_PH_LOGP_OLD, MT_PH_LOGITS,
-         "*V06/logp V09 V25 B23 V29 V05 !V17 !V20"},
+         "*V06/logp V09 V25 B23 V29 V05 !V17 !V20 !B100"},
         {FW(verl), MT_FW_NONE, MCORE, MT_PH_LOGP_REF, MT_PH_FORWARD,
-         "*V06/logp V09 B23 V20 V05 !V22 !V23 !V25 !V29"},
+         "*V06/ref V09/ref B23 B100 V20 V05 !V22 !V23 !V25 !V29"},
         {FW(verl), MT_FW_NONE, 0, MT_PH_VALUES, MT_PH_FORWARD,
-         "*V06/logp V09 V30 V20 !V25 !V29 !B23"},
+         "*V06/values V09/values V30 V20 !V25 !V29 !B23"},
         /* training: the actor's keys for the actor, the critic's for the critic; expandable
          * segments (B01) and what explains (B12) after all that makes less */
         {FW(verl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_LOGITS,
@@ -123,9 +124,14 @@ MT_TEST(selection)
         {FW(verl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
          "*V12 V06 V04 V15 B01 B12 !V07 !V08 !V13 !V14 !V16 !V30"},
         {FW(verl), MT_FW_NONE, MCORE, MT_PH_TRAIN_ACTOR, MT_PH_BACKWARD,
-         "*V06 V04 B25 V14 B01 !V12 !V15 !V29 !V32"},
+         "*V14 V06 V04 B100 B01 !V12 !V15 !V29 !V32 !B25"},
+        {FW(verl), MT_FW_NONE, MCORE, MT_PH_TRAIN_CRITIC, MT_PH_FORWARD,
+         "*V14/critic V08 V07 !V13 !V16 !V30 !B100"},
         {FW(verl), MT_FW_NONE, FSDP, MT_PH_TRAIN_CRITIC, MT_PH_FORWARD,
          "*V13 V08 V07 V16 V30 B01 !V04 !V06 !V12 !V15 !V29 !B23"},
+        /* the SFT trainers have none of the actor's keys, nor its engine */
+        {FW(verl_sft), MT_FW_NONE, FSDP, MT_PH_TRAIN, MT_PH_FORWARD,
+         "*V12 V06 V04 V15 V29 !V05 !V07 !V25 !B34"},
         /* the tip that says why gradients are whole (B24) before what is to be set */
         {FW(verl), MT_FW_NONE, FSDP | GRADS, MT_PH_TRAIN_ACTOR, MT_PH_BACKWARD,
          "B24 *V33 B21 V12 !V14 !V24"},

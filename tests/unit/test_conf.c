@@ -1,5 +1,5 @@
 /* Settings: YAML, JSON, TOML, scripts, command lines; asked for by key and by name. */
-#include "analysis/setup/settings.h"
+#include "analysis/setup/keys.h"
 #include "mt_test.h"
 #include "frameworks.h"
 
@@ -391,6 +391,45 @@ MT_TEST(framework_of_the_run)
 
 /* What memtrace merely computes with is found by its name, and tells no framework: the flags are
  * Megatron's, the path is verl's. */
+/* Which backend and engine settings name: a value, else the place of keys; no default. */
+MT_TEST(backend_of_the_run)
+{
+    static const struct {
+        const char *text;
+        const char *names[3];
+    } cases[] = {
+        {"actor_rollout_ref.actor.strategy=fsdp2 actor_rollout_ref.rollout.name=sglang",
+         {"fsdp", "sglang"}},
+        {"actor_rollout_ref.actor.strategy=megatron actor_rollout_ref.actor.fsdp_config.x=1",
+         {"megatron"}},
+        {"actor_rollout_ref.actor.megatron.param_offload=True", {"megatron"}},
+        {"--config-name=ppo_megatron_trainer.yaml actor_rollout_ref.model.path=x", {"megatron"}},
+        {"actor_rollout_ref.actor.megatron.a=1 actor_rollout_ref.actor.fsdp_config.b=1", {NULL}},
+        {"actor.backend=archon:d4", {"archon"}},
+        {"rollout.backend=vllm:d2 actor.backend=fsdp:d4", {"vllm", "fsdp"}},
+        {"trainer.placement.colocate_all=true trainer.policy_mini_batch_size=8", {NULL}},
+        {"x=1", {NULL}}};
+    MT_CHECK_EQ(mt_run_names(NULL), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t want = 0;
+        open_conf();
+        args(cases[i].text);
+        for (const char *const *n = cases[i].names; *n != NULL; n++)
+            want |= MT_FW_BIT(mt_test_framework(*n));
+        if (mt_run_names(rc) != want)
+            MT_FAIL_AT("%s of %s", cases[i].text, "mt_run_names");
+        mt_runconf_free(rc);
+    }
+    /* the lines of a log name the package, the settings the program in it */
+    open_conf();
+    mt_runconf_tell(rc, FW(verl));
+    args("data.micro_batch_size_per_gpu=4 model.partial_pretrain=x");
+    MT_CHECK_EQ(rc->framework, FW(verl_sft));
+    mt_runconf_tell(rc, FW(areal));
+    MT_CHECK_EQ(rc->framework, FW(areal));
+    mt_runconf_free(rc);
+}
+
 MT_TEST(quiet)
 {
     const char *text = "--swiglu trainer.nnodes=4";
@@ -531,5 +570,6 @@ MT_TEST(words)
 
 MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(toml) MT_RUN(toml_of_others) MT_RUN(toml_is_wrong)
             MT_RUN(bad_files) MT_RUN(script) MT_RUN(precedence) MT_RUN(defaults) MT_RUN(frameworks)
-                MT_RUN(framework_of_the_run) MT_RUN(quiet) MT_RUN(every_key) MT_RUN(ray_environment)
-                    MT_RUN(hostile) MT_RUN(out_of_memory) MT_RUN(words))
+                MT_RUN(framework_of_the_run) MT_RUN(backend_of_the_run) MT_RUN(quiet)
+                    MT_RUN(every_key) MT_RUN(ray_environment) MT_RUN(hostile) MT_RUN(out_of_memory)
+                        MT_RUN(words))

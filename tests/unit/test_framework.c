@@ -188,6 +188,13 @@ MT_TEST(a_directory_name_proves_nothing)
     MT_CHECK_STR(main_of("/w/verl/verl/workers/rollout/megatron/x.py:f"), "verl");
     MT_CHECK_STR(main_of("/home/x/myverl/workers/a.py:f"), "none");
     MT_CHECK_STR(engine_of("/w/verl/verl/workers/rollout/vllm_rollout/vllm_rollout.py:f"), "none");
+    /* a program of its own in another's package, whose library it uses */
+    MT_CHECK_STR(main_of("/w/verl/verl/workers/engine/fsdp/a.py:f|/w/verl/verl/workers/b.py:g|"
+                         "/w/verl/verl/trainer/sft_trainer.py:fit"),
+                 "verl_sft");
+    MT_CHECK_STR(main_of("/v/site-packages/verl/trainer/fsdp_sft_trainer.py:training_step"),
+                 "verl_sft");
+    MT_CHECK_STR(main_of("/w/verl/verl/trainer/ppo/sft_trainer.py:f"), "verl");
     /* models of Transformers in a script of one's own: not its Trainer */
     MT_CHECK_STR(main_of("/v/site-packages/transformers/models/qwen2/modeling_qwen2.py:forward"),
                  "none");

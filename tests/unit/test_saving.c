@@ -559,7 +559,6 @@ MT_TEST(layouts)
         {"actor.backend=$BACKEND", "A12", NULL},
         {"actor.lr=1", "A12", NULL},
         {"actor.backend=fsdp:d4", "A13", "actor.backend: \"fsdp:d2t2\""},
-        {"actor.backend=megatron:d4", "A13", NULL}, /* tensor parallelism of FSDP */
     };
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         struct bench b;
@@ -576,6 +575,14 @@ MT_TEST(layouts)
             MT_CHECK_STR(v->proposed, want[i].proposed);
         else
             MT_CHECK_HAS(mt_advice_line(v, 0), "<");
+        teardown(&b);
+    }
+    {
+        struct bench b; /* tensor parallelism of FSDP: the settings name another backend */
+        setup(&b, "actor.backend=megatron:d4", NULL);
+        b.a.fw.main = FW(areal);
+        role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+        MT_CHECK(advise(&b, "A13") == NULL);
         teardown(&b);
     }
 }
