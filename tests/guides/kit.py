@@ -23,7 +23,10 @@ def load_settings():
 
 SETTINGS = load_settings()
 DEFAULTS = {k["key"]: k["default"] for s in SETTINGS for k in s["keys"] if "default" in k and not k.get("common")}
-LOGICAL = {k["key"].lstrip("-"): s["logical"] for s in SETTINGS for k in s["keys"]}
+LOGICAL = {"cluster.n_gpus_per_node": "node_gpus", "cluster.n_nodes": "job_nodes"}
+for _row in SETTINGS:
+    for _key in _row["keys"] if _row["logical"] != "older_flags" else ():
+        LOGICAL.setdefault(_key["key"].lstrip("-"), _row["logical"])
 
 
 def plain(value):
@@ -104,25 +107,28 @@ class Run:
         """The value that the run has, set or by default; None = not known."""
         return self.set.get(key, DEFAULTS.get(key))
 
-    def find(self, *keys):
-        for key in keys:
-            if number(self.now(key)) is not None:
-                return number(self.now(key))
+    def named(self, *logical):
+        """What the run sets by a name that all frameworks share."""
+        for key, value in self.set.items():
+            if LOGICAL.get(key.lstrip("-")) in logical and number(value) is not None:
+                return number(value)
         return None
 
     def longest(self):
-        pairs = (("data.max_prompt_length", "data.max_response_length"), ("train_dataset.max_length", "gconfig.max_new_tokens"),
-                 ("--rollout-max-prompt-len", "--rollout-max-response-len"))
-        for prompt, response in pairs:
-            if prompt in self.set and response in self.set:
-                return number(self.set[prompt]) + number(self.set[response])
-        return None
+        prompt, response = self.named("max_prompt_len"), self.named("max_response_len")
+        return prompt + response if prompt and response else None
 
     def gpus(self):
-        each = self.find("trainer.n_gpus_per_node", "cluster.n_gpus_per_node", "--actor-num-gpus-per-node") if self.set else None
-        nodes = self.find("trainer.nnodes", "cluster.n_nodes", "--actor-num-nodes") or 1
-        known = {"trainer.n_gpus_per_node", "cluster.n_gpus_per_node", "--actor-num-gpus-per-node"} & set(self.set)
-        return each * nodes if each and known else None
+        each = self.named("node_gpus")
+        return each * (self.named("job_nodes") or 1) if each else None
+
+    def heads(self):
+        for key, value in self.set.items():
+            if LOGICAL.get(key.lstrip("-")) == "model_path":
+                for name, heads in HEADS.items():
+                    if name in value:
+                        return heads
+        return self.named("heads")
 
 
 class Line:
@@ -142,6 +148,7 @@ class Card:
     def __init__(self, row):
         self.id, self.top, self.title = row["id"], bool(row.get("top")), row.get("title") or ""
         self.lines = [ln for s in row.get("set") or [] for ln in self.lines_of(s, row.get("proposed"))]
+        self.enough = row.get("lacking_bytes") == 0
         moves = row.get("moves")
         self.lowers = moves == "down" if moves else bool(LOWER.search(self.title))
         self.text = " ".join(str(row.get(k) or "") for k in ("title", "why", "constraints", "cost", "saving_note")) + " " \
@@ -162,27 +169,36 @@ class Card:
 
 
 HEADS = {"Qwen2.5-7B": 28, "Qwen2.5-14B": 40, "Qwen2.5-32B": 40, "Qwen3-4B": 32, "Qwen3-8B": 32, "Qwen3-14B": 40}
-BUDGETS = ("ppo_max_token_len_per_gpu", "log_prob_max_token_len_per_gpu", "max_tokens_per_mb", "max-tokens-per-gpu", "max-response-length")
+SPLITS = ("tp", "rollout_tp", "cp")  # degrees that the GPUs of the job are divided by
+BUDGETS = ("tokens_per_gpu", "logp_tokens_per_gpu", "critic_tokens_per_gpu")
 
 
-def heads_of(run):
-    if number(run.set.get("__heads")) is not None:
-        return number(run.set["__heads"])
-    for key in ("actor_rollout_ref.model.path", "actor.path", "--hf-checkpoint", "model.partial_pretrain", "policy.model_name"):
-        for name, heads in HEADS.items():
-            if name in run.set.get(key, ""):
-                return heads
-    return None
+def split_faults(run, line):
+    """Why the degree that a line types cannot be: (what)."""
+    logical, degree, out = LOGICAL.get(line.key.lstrip("-")), number(line.value), []
+    gpus, heads = run.gpus(), run.heads()
+    if logical in SPLITS and degree:
+        if gpus and gpus % degree:
+            out.append(f"{line.key}={line.value} on {gpus:.0f} GPUs")
+        elif gpus and logical in ("tp", "cp") and (line.key.startswith("--") or ".megatron." in line.key):
+            others = 1
+            for other in ("tp", "pp", "cp"):
+                if other != logical:
+                    others *= run.named(other) or 1
+            if gpus % (degree * others):
+                out.append(f"{line.key}={line.value} times {others:.0f} on {gpus:.0f} GPUs")
+        if heads and heads % degree and (logical != "cp" or "ulysses" in line.key):
+            out.append(f"{line.key}={line.value} for {heads:.0f} heads")
+    if line.key.endswith(".backend") and heads:
+        out += [f"{line.key}={line.value} for {heads:.0f} heads" for c in re.findall(r"[ct](\d+)", line.value.partition(":")[2]) if heads % int(c)]
+    return out
 
 
-def contradictions(run, everywhere=True):
+def contradictions(run):
     """(kind, id of the card, what) for every card that says what the run has already, or what cannot be. Kinds: repeats, raises, divides, floor,
     two-values."""
-    out, seen = [], {}
-    longest, gpus, heads = run.longest(), run.gpus(), heads_of(run)
+    out, seen, longest = [], {}, run.longest()
     for card in run.cards:
-        if not everywhere and not card.top:
-            continue
         typed = [ln for ln in card.lines if ln.key]
         same = 0
         for line in typed:
@@ -192,28 +208,14 @@ def contradictions(run, everywhere=True):
                 same += 1
                 if line.key in run.set:
                     out.append(("repeats", card.id, f"{line.key} is {now!r} already"))
-            a, b = number(line.value), number(now)
-            if card.lowers and a is not None and b is not None and a > b >= 0 and line is typed[0]:
+            new, old = number(line.value), number(now)
+            if card.lowers and line is typed[0] and LOGICAL.get(line.key.lstrip("-")) not in SPLITS and new is not None and old is not None and new > old >= 0:
                 out.append(("raises", card.id, f"'{card.title}': {line.key} from {now} to {line.value}"))
-            if line.key.endswith(("max_token_len_per_gpu", "max_tokens_per_mb", "-max-tokens-per-gpu")) and a is not None and longest:
-                split = card.value("ulysses_sequence_parallel_size", "context-parallel-size", "context_parallel_size") or \
-                    run.find("actor_rollout_ref.actor.ulysses_sequence_parallel_size", "--context-parallel-size") or 1
-                if a * split < longest and (b is None or a <= b):
+            if LOGICAL.get(line.key.lstrip("-")) in BUDGETS and new is not None and longest:
+                split = card.value("ulysses_sequence_parallel_size", "context-parallel-size", "context_parallel_size") or run.named("cp") or 1
+                if new * split < longest and (old is None or new <= old):
                     out.append(("floor", card.id, f"{line.key}={line.value}, the longest sequence has {longest:.0f}"))
-            if line.key.endswith("ulysses_sequence_parallel_size") and a and a > 1:
-                if gpus and gpus % a:
-                    out.append(("divides", card.id, f"{line.key}={line.value} on {gpus:.0f} GPUs"))
-                if heads and heads % a:
-                    out.append(("divides", card.id, f"{line.key}={line.value} for {heads:.0f} heads"))
-            if line.key.endswith(("tensor_model_parallel_size", "tensor-model-parallel-size")) and a:
-                if gpus and gpus % a:
-                    out.append(("divides", card.id, f"{line.key}={line.value} on {gpus:.0f} GPUs"))
-                if heads and heads % a:
-                    out.append(("divides", card.id, f"{line.key}={line.value} for {heads:.0f} heads"))
-            if line.key.endswith(".backend") and heads and "<" not in line.value:
-                for split in re.findall(r"c(\d+)", line.value.partition(":")[2]):
-                    if heads % int(split):
-                        out.append(("divides", card.id, f"{line.key}={line.value} for {heads:.0f} heads"))
+            out += [("divides", card.id, what) for what in split_faults(run, line)]
             if card.top and line.typed and line is typed[0]:
                 if line.key in seen and seen[line.key][0] != line.value and line.syntax != "env":
                     out.append(("two-values", card.id, f"{line.key}={line.value}, {seen[line.key][1]} says {seen[line.key][0]}"))

@@ -72,7 +72,7 @@ def check(row, run):
     """What is missed: (kind, text)."""
     if run.report is None or run.status not in (0, 3):
         return [("no report", f"exit status {run.status}: {run.errors.strip().splitlines()[-1] if run.errors.strip() else 'no output'}")]
-    out, top = [], [c for c in run.cards if c.top]
+    out, top = [], [c for c in run.cards if c.top or c.enough]
     verdict = run.report["verdict"]
     cause = (run.report.get("cause") or {}).get("id")
     if row["phase"] and not phase_fits(row["phase"], verdict):

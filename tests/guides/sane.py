@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""sane.py MEMTRACE [FRAMEWORK...]: what no card may do, over settings that nobody chose.
+
+For every framework that analysis/rules/settings.json has keys of, 20 sets of settings are made, the same ones each time (set, at a floor, at the default, off,
+40 heads, tensor parallelism over all GPUs ...), and logs that fail in its phases, with the functions that analysis/rules/phases.json knows. Of all cards, not
+only the first: none types what is set, raises what it lowers, splits what cannot be split, goes below the longest sequence, types a key of another program
+or of the other backend. With its lines added no new finding of level error appears. The same over the snapshots of samples/.
+open_sane.txt lists what is not so yet: framework, kind, card."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import kit  # noqa: E402
+
+LIST = "open_sane.txt"
+SETS, LOGS_EACH = 20, 2
+SENTENCE = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.16 GiB. GPU 0 has a total capacity of 79.11 GiB of which 412.00 MiB is free. "
+            "Process 12345 has 78.69 GiB memory in use. Of the allocated memory 75.12 GiB is allocated by PyTorch, and 310.20 MiB is reserved by PyTorch but "
+            "unallocated.")
+SITE = "/usr/local/lib/python3.12/dist-packages/"
+# Innermost frames: what is done inside a phase.
+INNER = {
+    "forward": [("transformers/models/qwen2/modeling_qwen2.py", "forward")],
+    "backward": [("torch/_tensor.py", "backward"), ("torch/autograd/graph.py", "_engine_run_backward")],
+    "optimizer": [("torch/optim/optimizer.py", "wrapper"), ("torch/optim/adamw.py", "step"), ("torch/optim/adamw.py", "_init_group")],
+    "sampler": [("vllm/v1/worker/gpu_model_runner.py", "execute_model"), ("vllm/v1/sample/sampler.py", "forward")],
+    "": [],
+}
+INSIDE = {"train": ("forward", "backward", "optimizer"), "forward": ("forward",), "backward": ("backward",), "optimizer": ("optimizer",), "logp": ("forward",),
+          "rollout": ("sampler",), "init": ("",), "weight_sync": ("",), "ckpt_save": ("",)}
+OTHER_LOGS = {
+    "host": "(raylet) node_manager.cc:3000: 2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons\n"
+            "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n",
+    "cache": "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n",
+}
+# Values by the name that all frameworks share: usual ones, floors and odd ones.
+VALUES = {
+    "tokens_per_gpu": (2048, 4096, 8192, 16384, 34816), "logp_tokens_per_gpu": (4096, 8192, 16384), "critic_tokens_per_gpu": (4096, 8192, 32768),
+    "micro_batch": (1, 2, 8), "critic_micro_batch": (1, 8), "logp_micro_batch": (1, 2, 16), "mini_batch": (64, 256), "max_prompt_len": (512, 1024, 2048),
+    "max_response_len": (1024, 3072, 32768), "max_seq_len": (512, 2048, 8192), "gpu_memory_utilization": (0.1, 0.3, 0.5, 0.85, 0.95),
+    "rollout_tp": (1, 2, 4, 8), "tp": (1, 2, 8), "pp": (1, 2), "cp": (1, 2, 4, 8), "max_num_seqs": (1, 64, 256), "max_num_batched_tokens": (1024, 2048, 8192),
+    "node_gpus": (1, 4, 8), "job_nodes": (1, 2), "heads": (28, 40, 32), "logp_chunk": (-1, 4, 1024), "weight_bucket": (64, 256, 2048),
+    "train_memory_margin": (536870912, 1073741824, 4294967296), "zero_stage": (2, 3), "lora_rank": (0, 32), "adapter_rank": (8, 64),
+    "model_path": ("Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-14B-Instruct", "Qwen/Qwen3-4B"),
+}
+SWITCHES = ("enforce_eager", "free_cache_engine", "grad_ckpt", "activation_offload", "param_offload", "optimizer_offload", "offload_policy", "dynamic_batch",
+            "reshard", "fused_head", "remove_padding", "entropy_chunking", "entropy_checkpointing", "ref_param_offload", "optimizer_cpu_offload",
+            "precision_aware_optimizer", "loss_recompute", "packing")
+WORDS = {"actor_rollout_ref.actor.strategy": ("fsdp", "fsdp2", "megatron"), "actor_rollout_ref.rollout.name": ("vllm", "sglang"),
+         "actor.backend": ("fsdp:d4", "fsdp:d2c2", "megatron:d4", "archon:d2p2", "fsdp:d2t4"), "rollout.backend": ("sglang:d4", "vllm:d4", "sglang:d2t2"),
+         "--recompute-granularity": ("full",)}
+BACKENDS = (("actor_rollout_ref.actor.strategy", "fsdp", r"actor_rollout_ref\.actor\.megatron\."),
+            ("actor_rollout_ref.actor.strategy", "megatron", r"actor_rollout_ref\.(actor|ref)\.fsdp_config\.|.*\.tiled_mlp"),
+            ("actor.backend", "fsdp", r"actor\.(megatron|archon)\."), ("actor.backend", "megatron", r"actor\.(fsdp|archon)\."),
+            ("actor.backend", "archon", r"actor\.(fsdp|megatron)\."), ("rollout.backend", "vllm", r"sglang\."), ("rollout.backend", "sglang", r"vllm\."))
+ROWS = {r["id"]: r for r in json.loads((kit.RULES / "frameworks.json").read_text(encoding="utf-8"))["frameworks"]}
+
+LIBRARIES = {i for i, r in ROWS.items() if r["kind"] in ("engine", "library", "backend")}
+
+
+def keys_of(framework):
+    """{logical: keys} that a job of the framework can set."""
+    same, out = {framework, ROWS[framework].get("same_as")}, {}
+    for row in kit.SETTINGS:
+        for key in row["keys"]:
+            if key["framework"] in same and row["logical"] != "older_flags" and not key.get("common"):
+                out.setdefault(row["logical"], []).append(key["key"])
+    return out
+
+
+def make_settings(framework, number):
+    pick, out = random.Random(f"{framework} {number}"), {}
+    for logical, keys in sorted(keys_of(framework).items()):
+        key = keys[number % len(keys)]
+        how = pick.random()
+        if key in WORDS:
+            out[key] = pick.choice(WORDS[key])
+        elif how < 0.3:
+            continue  # left to its default
+        elif logical in VALUES:
+            out[key] = str(pick.choice(VALUES[logical]))
+        elif logical in SWITCHES:
+            on = pick.random() < 0.6
+            if not key.startswith("-"):
+                out[key] = str(on)
+            elif on:
+                out[key] = ""
+    return out
+
+
+def traceback(frames):
+    return "Traceback (most recent call last):\n" + "".join(f'  File "{SITE}{f}", line {100 + n}, in {name}\n    x()\n' for n, (f, name) in enumerate(frames)) + SENTENCE + "\n"
+
+
+def logs_of(framework):
+    """[(name, text)] one failure for each phase that is known of the framework."""
+    out, seen = [], set()
+    for rule in json.loads((kit.RULES / "phases.json").read_text(encoding="utf-8"))["phases"]:
+        phase = (rule.get("sub_phase") if rule["phase"] == "train" else None) or rule["phase"]
+        name, path = rule.get("function") or "", rule.get("file") or ""
+        if rule["framework"] != framework or phase in seen or not re.fullmatch(r"\w+", name) or not path.endswith(".py"):
+            continue
+        insides = next((v for k, v in INSIDE.items() if phase.startswith(k)), None)
+        if insides:
+            seen.add(phase)
+            out += [(f"{phase} {inside}".strip(), traceback([(path, name)] + INNER[inside])) for inside in insides]
+    package = (ROWS[framework].get("packages") or [{"name": framework}])[0]["name"]
+    started = f'  File "{SITE}{package}/trainer/main.py", line 10, in main\n'
+    return out + [(name, started + text) for name, text in OTHER_LOGS.items()]
+
+
+# Programs whose own settings these take as well; those that share a flag (Megatron's, in slime) are found.
+MADE_FROM = {"trl": "transformers", "swift": "transformers", "llamafactory": "transformers", "axolotl": "transformers", "unsloth": "transformers"}
+OWNERS = {}
+for _row in kit.SETTINGS:
+    for _key in _row["keys"]:
+        OWNERS.setdefault(_key["key"], set()).add(_key["framework"])
+
+
+def strangers(framework, run):
+    """Keys of other programs and of the other backend."""
+    row, out = ROWS.get(framework, {}), []
+    mine = {framework, row.get("same_as"), MADE_FROM.get(framework), "pytorch", "all", "model", *row.get("drives", [])}
+    mine |= {o for owners in OWNERS.values() if framework in owners for o in owners}
+    for card in run.cards:
+        for line in card.lines:
+            owners = OWNERS.get(line.key)
+            if framework in ROWS and line.syntax != "env" and owners and not owners & mine and not owners & LIBRARIES:
+                out.append(("stranger", card.id, f"{line.key} is a key of {', '.join(sorted(owners))}"))
+            for key, value, pattern in BACKENDS:
+                if run.set.get(key, "").startswith(value) and re.match(pattern, line.key):
+                    out.append(("stranger", card.id, f"{line.key} with {key}={run.set[key]}"))
+    return out
+
+
+def added(run, again, turn):
+    """New findings of level error with the lines of the cards to change first together, and of one other card."""
+    groups = [[c for c in run.cards if c.top]]
+    others = [c for c in run.cards if not c.top and any(ln.typed for ln in c.lines)]
+    if others:
+        groups.append([others[turn % len(others)]])
+    out, before = [], kit.errors(run)
+    for cards in groups:
+        lines = {}
+        for card in cards:
+            lines.update({ln.key: ln.raw for ln in card.lines if ln.typed})
+        if lines:
+            for new in sorted(kit.errors(again(lines)) - before):
+                out.append(("error", "+".join(c.id for c in cards) if len(cards) == 1 else "first", f"{new} with {kit.as_args(lines)}"))
+    return out
+
+
+def check_job(memtrace, scratch, framework, number, log, turn):
+    settings = make_settings(framework, number)
+    run = kit.Run(memtrace, [log], more=settings, cwd=scratch)
+    if run.report is None:
+        return [(framework, "no report", "-", run.errors.strip()[-120:], settings, log)]
+    found = kit.contradictions(run) + strangers(framework, run) + added(run, lambda more: kit.Run(memtrace, [log], more={**settings, **more}, cwd=scratch), turn)
+    return [(framework, kind, card, what, settings, log) for kind, card, what in found]
+
+
+def check_sample(memtrace, path, turn):
+    run = kit.Run(memtrace, [str(path)])
+    if run.report is None or run.status not in (0, 3):
+        return []
+    found = kit.contradictions(run) + strangers(run.report["verdict"].get("framework"), run) + added(run, lambda more: kit.Run(memtrace, [str(path)], more=more), turn)
+    return [("samples", kind, card, what, {}, path.name) for kind, card, what in found]
+
+
+def main():
+    words = sys.argv[1:] or [os.environ.get("MEMTRACE", "")]
+    flags = {w for w in words if w.startswith("--")}
+    words = [w for w in words if not w.startswith("--")]
+    memtrace = os.path.abspath(words[0])
+    frameworks = words[1:] or [f for f, r in ROWS.items() if r["kind"] in ("rl", "trainer", "tuner", "engine") and len(keys_of(f)) > 3]
+    jobs, found = [], []
+    with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for framework in frameworks:
+            logs = logs_of(framework)
+            for n, (name, text) in enumerate(logs):
+                (pathlib.Path(scratch) / f"{framework}-{n}.log").write_text(f"step 3 {name}\n{text}", encoding="utf-8")
+            for number in range(SETS):
+                jobs += [pool.submit(check_job, memtrace, scratch, framework, number, f"{framework}-{(number * LOGS_EACH + i) % len(logs)}.log", number)
+                         for i in range(min(LOGS_EACH, len(logs)))]
+        samples = [] if words[1:] else sorted(p for p in (kit.SOURCE / "samples").rglob("*") if re.search(r"[.](pickle([.]gz)?|log)$", p.name))
+        jobs += [pool.submit(check_sample, memtrace, path, n) for n, path in enumerate(samples)]
+        for job in jobs:
+            found += job.result()
+    missed, listed = {}, kit.open_list(LIST)
+    for framework, kind, card, what, settings, log in found:
+        missed.setdefault(f"{framework} {kind} {card}", []).append(what if "--settings" not in flags else f"{what}   [{log}: {kit.as_args(settings)}]")
+    if "--all" in flags or words[1:]:
+        for one in sorted(missed):
+            print(f"{one}: {len(missed[one])}: {min(missed[one], key=len)}")
+    if "--write" in flags:
+        with open(kit.HERE / LIST, "w", encoding="utf-8") as f:
+            f.write("# What cards do that no card may do: framework, kind, card. sane.py fails when one of them is gone: take it out.\n")
+            f.writelines(f"{one}\n" for one in sorted(missed))
+    good = bool(words[1:]) or "--write" in flags or kit.hold({k: [min(v, key=len)] for k, v in missed.items()}, listed, LIST)
+    print(f"{len(jobs)} jobs of {len(frameworks)} frameworks, {len(samples)} of them samples: {len(missed)} ways to be wrong, {len(found)} times")
+    if len(jobs) < 50 * bool(not words[1:]):
+        sys.exit("too few jobs were made: this test no longer works")
+    sys.exit(not good)
+
+
+if __name__ == "__main__":
+    main()
