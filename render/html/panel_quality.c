@@ -117,21 +117,13 @@ static void left_out(const struct mt_page *p, struct mt_out *o)
 
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
-    const struct mt_quality *q = &p->r->diagnosis->quality;
     mt_h_of_device(p, o);
-    if (q->caveats.n > 0)
-        mt_puts(o, "<ul class=\"caveats\">\n");
-    for (uint32_t i = 0; i < q->caveats.n; i++) {
-        mt_puts(o, "<li>");
-        mt_h_words(o, q->caveats.p[i], SIZE_MAX);
-        mt_puts(o, "</li>\n");
-    }
-    mt_puts(o,
-            q->caveats.n > 0 ? "</ul>\n"
-            : q->damaged
-                ? "<p class=\"note\">What is <a href=\"#damage\">incomplete</a> stands at the top; "
-                  "nothing else is known to be missing.</p>\n"
-                : "<p class=\"note\">Nothing is known to be missing.</p>\n");
+    mt_h_rows(o, p, mt_section_caveats, p->dev);
+    if (p->r->diagnosis->quality.caveats.n == 0)
+        mt_puts(o, p->r->diagnosis->quality.damaged
+                       ? "<p class=\"note\">What is <a href=\"#damage\">incomplete</a> stands at "
+                         "the top; nothing else is known to be missing.</p>\n"
+                       : "<p class=\"note\">Nothing is known to be missing.</p>\n");
     left_out(p, o);
     if (p->dev != NULL) {
         facts(p, o);

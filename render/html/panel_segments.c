@@ -3,7 +3,6 @@
 #include "render/html/kit.h"
 #include "render/svg/stack.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 static bool has(const struct mt_page *p)
@@ -77,36 +76,6 @@ static void sizes(struct mt_out *o, const struct mt_device_analysis *d)
                "apart do not add up.</p>\n");
 }
 
-static void pool(struct mt_out *o, const struct mt_pool_row *r)
-{
-    mt_puts(o, "<tr><th scope=\"row\">");
-    if (r->pool[0] != 0 || r->pool[1] != 0)
-        mt_putf(o, "private pool (%" PRIu64 ", %" PRIu64 ")", r->pool[0], r->pool[1]);
-    else
-        mt_puts(o, r->pool_known ? "default pool" : "default pool <small>(not recorded)</small>");
-    if (r->label != NULL && r->label[0] != '\0') {
-        mt_puts(o, " <small>mostly ");
-        mt_h_name(o, r->label, 160);
-        mt_puts(o, "</small>");
-    }
-    mt_puts(o, "</th><td>");
-    if (r->stream == 0)
-        mt_puts(o, "default");
-    else
-        mt_putf(o, "%#" PRIx64, (uint64_t)r->stream);
-    mt_putf(o, "</td><td>%s%s</td>", r->is_large ? "large" : "small",
-            r->is_expandable ? ", expandable" : "");
-    mt_h_td_count(o, r->n_segments);
-    mt_h_td_bytes(o, r->reserved);
-    mt_h_td_bytes(o, r->active);
-    mt_h_td_bytes(o, r->active > r->active_requested ? r->active - r->active_requested : 0);
-    mt_h_td_bytes(o, r->free);
-    mt_h_td_share(o, r->free, r->reserved, MT_COLOR_UNATTRIBUTED);
-    mt_h_td_count(o, r->n_free_blocks);
-    mt_h_td_bytes(o, r->largest_free);
-    mt_puts(o, "</tr>\n");
-}
-
 /* The map of the script, empty. */
 static void map(const struct mt_page *p, struct mt_out *o)
 {
@@ -124,28 +93,11 @@ static void map(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</div></template>\n");
 }
 
-static void pools(const struct mt_page *p, struct mt_out *o)
-{
-    static const char *const heads[] = {"Pool",        "Stream",       "Blocks",       "#Segments",
-                                        "#Reserved",   "#In use",      "#Rounding",    "#Free",
-                                        "#Free of it", "#Free blocks", "#Largest free"};
-    mt_putf(o,
-            "<p class=\"note\">The table is of the dump%s. A request is served only from segments "
-            "of its own pool, stream and size "
-            "class: free memory in another row does not help it.</p>\n",
-            p->dev->focus_is_oom ? ", not of the failure" : "");
-    mt_h_table(o, "Segments by pool and stream", heads, sizeof heads / sizeof *heads);
-    for (uint32_t i = 0; i < p->dev->pools.n; i++)
-        pool(o, &p->dev->pools.p[i]);
-    mt_h_table_end(o);
-}
-
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     focus(o, p->dev);
     sizes(o, p->dev);
-    if (p->dev->pools.n != 0)
-        pools(p, o);
+    mt_h_rows(o, p, mt_section_pools, p->dev);
     if (mt_page_has_timeline(p))
         map(p, o);
 }

@@ -18,16 +18,25 @@ struct rows {
     const struct mt_page *p;
     const struct mt_datum *datum; /* of the row that is written; NULL = words alone */
     struct mt_role_palette roles;
-    unsigned color; /* of the row */
-    bool in_table;  /* of mt_h_has_rows(): a row was put */
+    unsigned n_datum;
+    bool in_table; /* of mt_h_has_rows(): a row was put */
 };
 
+static bool has_color(const struct mt_datum *d)
+{
+    return d->kind == MT_D_PHASE || d->kind == MT_D_HOLDER || d->kind == MT_D_ROLE;
+}
+
+/* Of the row, where it is not a datum that has one. */
 static unsigned color_of(const struct rows *x, const struct mt_datum *d)
 {
+    for (unsigned i = 0; i < x->n_datum && !has_color(d); i++)
+        if (has_color(&x->datum[i]))
+            d = &x->datum[i];
     return d->kind == MT_D_PHASE    ? x->p->pal.of[d->n][d->of]
            : d->kind == MT_D_HOLDER ? mt_holder_color((enum mt_holder)d->n)
            : d->kind == MT_D_ROLE   ? x->roles.of[d->n]
-                                    : MT_COLOR_FIRST;
+                                    : MT_COLOR_UNATTRIBUTED;
 }
 
 static void put_roles(struct rows *x, struct mt_out *o, const struct mt_datum *d)
@@ -80,13 +89,14 @@ static void put_td(struct rows *x, struct mt_out *o, const char *cell, const str
         mt_putf(o, "<td class=\"n\" title=\"%s%s bytes\">%s</td>", (int64_t)d->n < 0 ? "-" : "",
                 mt_fmt_count(exact, (int64_t)d->n < 0 ? 0 - d->n : d->n), cell);
         break;
-    case MT_D_SHARE: mt_h_td_share(o, d->n, d->of, x->color); break;
+    case MT_D_SHARE: mt_h_td_share(o, d->n, d->of, color_of(x, d)); break;
     case MT_D_ROLES: put_roles(x, o, d); break;
     case MT_D_PEAKS: put_peaks(x, o, d); break;
     case MT_D_WORDS:
     case MT_D_COUNT:
     case MT_D_PHASE:
     case MT_D_ROLE:
+    case MT_D_OWNER:
     case MT_D_HOLDER: mt_h_td_text(o, cell); break;
     }
 }
@@ -95,16 +105,26 @@ static void put_datum(struct rows *x, struct mt_out *o, const char *cell, const 
                       const struct mt_datum *d)
 {
     bool is_here = is_at(x, d);
+    char exact[32];
     size_t n;
     switch (*spec) {
     case 't': put_td(x, o, cell, d); break;
     case 'c':
-        x->color = color_of(x, d);
-        mt_h_swatch(o, x->color);
-        if (d->words != NULL)
-            mt_h_name(o, cell, mt_form_cut(cell, spec + 1));
+        mt_h_swatch(o, color_of(x, d));
+        if (spec[1] == 'n')
+            mt_h_name(o, cell, mt_form_cut(cell, spec + 2));
         else
             mt_html_s(o, cell);
+        break;
+    case 'o': mt_h_owner(o, x->p, (uint32_t)d->n, d->of != 0); break;
+    case 'b':
+        if (is_here && d->kind == MT_D_BYTES) {
+            mt_putf(o, "<td class=\"n\" title=\"%s bytes\">", mt_fmt_count(exact, d->n));
+            mt_h_event(o, x->p, d->event, cell);
+            mt_puts(o, "</td>");
+        } else {
+            put_td(x, o, cell, d);
+        }
         break;
     case 'a':
         if (is_here)
@@ -148,7 +168,7 @@ static void put_row(struct mt_sink *k, const char *form, const char *const *cell
     struct rows *x = (struct rows *)k;
     size_t len = strlen(form);
     x->datum = datum;
-    x->color = MT_COLOR_FIRST;
+    x->n_datum = datum != NULL ? n : 0;
     if (mt_form_says(form, len, cell, n))
         mt_form_put(k->o, form, len, cell, n, put_cell, x);
 }

@@ -34,7 +34,8 @@ static const char *words_of(char buf[MT_WORDS], const struct mt_datum *d)
     case MT_D_ROLE: return mt_role_words((enum mt_role)d->n);
     case MT_D_HOLDER: return mt_holder_words((enum mt_holder)d->n);
     case MT_D_ROLES:
-    case MT_D_PEAKS: break;
+    case MT_D_PEAKS:
+    case MT_D_OWNER: break;
     }
     return "";
 }

@@ -101,9 +101,12 @@ void mt_section_settings(struct mt_sink *k, const struct mt_report *r)
 void mt_section_caveats(struct mt_sink *k, const struct mt_report *r)
 {
     const struct mt_quality *q = &r->diagnosis->quality;
-    if (q->caveats.n != 0)
-        mt_heading(k, "Data quality", NULL);
+    if (q->caveats.n == 0)
+        return;
+    mt_heading(k, "Data quality", NULL);
+    MT_NOTE(k, "<ul class=\"caveats\">\n");
     for (uint32_t i = 0; i < q->caveats.n && i < mt_most(k, MT_MAX_CAVEATS, 64); i++)
-        MT_ROW(k, "  - |{0}", "- {0}\n", q->caveats.p[i]);
+        MT_ROW3(k, "  - |{0}", "- {0}\n", "<li>{0:w}</li>\n", q->caveats.p[i]);
+    MT_NOTE(k, "</ul>\n");
     k->end(k);
 }

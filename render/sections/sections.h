@@ -9,7 +9,8 @@
  *             own); in text '<8' and '>8' fill to 8 columns, the former also cuts to them;
  *             in Markdown '`' and '`80' are code; in HTML 'n80' is a name or key, 'w80' words of
  *             which long ones may break, both cut at 80 bytes. Of a datum in HTML: 't' is a whole
- *             cell of a table, 'c' its colour and words, 'a' its words as a link to its event,
+ *             cell of a table, 'b' that with a link to its event, 'c' its colour and words, 'cn80'
+ *             that with a name, 'o' an owner, 'a' its words as a link to its event,
  * 'h...|...' where in the timeline that is, between these, 'v' its events as attributes A line of
  * which all cells are empty is not written (of a broken one: all behind the bar). Of text, each
  * line of the form is one of the report, with these marks:
@@ -45,12 +46,13 @@ enum mt_datum_kind {
     MT_D_BYTES,
     MT_D_SIGNED, /* n is an int64_t */
     MT_D_COUNT,
-    MT_D_SHARE,  /* n of `of`; its bar has the colour of the row's last 'c' */
+    MT_D_SHARE,  /* n of `of`; its bar has the colour of the row's phase, role or holder */
     MT_D_PHASE,  /* n with `of` inside; words as in a cell */
     MT_D_ROLE,   /* n */
     MT_D_HOLDER, /* n */
     MT_D_ROLES,  /* bytes of each role, in a bar of which `of` is the whole width */
-    MT_D_PEAKS   /* of phase n, time by time; `of` is the whole height */
+    MT_D_PEAKS,  /* of phase n, time by time; `of` is the whole height */
+    MT_D_OWNER   /* the verdict's device's n-th; of != 0: with its stack */
 };
 struct mt_datum {
     enum mt_datum_kind kind;

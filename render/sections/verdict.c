@@ -140,28 +140,80 @@ void mt_section_advice(struct mt_sink *k, const struct mt_report *r)
 
 /* ---- cause ---- */
 
+static bool is_of_cause(const struct mt_cause *c, const struct mt_evidence *e)
+{
+    return e->since == c->event && e->event == c->event;
+}
+
+/* What it is, and once for all lines of which moment they tell. */
+static void kind(struct mt_sink *k, const struct mt_cause *c)
+{
+    bool all = true;
+    char form[256];
+    for (uint32_t i = 0; i < c->evidence.n; i++)
+        all = all && is_of_cause(c, &c->evidence.p[i]);
+    (void)snprintf(form, sizeof form,
+                   c->kind != MT_CAUSE_NONE
+                       ? "<p class=\"note\">Cause: {0}; confidence: {1}.{2:h What follows is about "
+                         "|%s}</p>\n"
+                       : "{2:h<p class=\"note\">What follows is about |%s</p>\n}",
+                   all ? "." : ", unless it names another.");
+    MT_DATA(k, NULL, NULL, form, mt_as_words(mt_cause_words(c->kind)),
+            mt_as_words(mt_conf_phrase(c->conf)), mt_at(mt_as_words(NULL), c->event));
+}
+
+static void what_ifs(struct mt_sink *k, const struct mt_cause *c)
+{
+    char words[1024];
+    bool lacks = false;
+    if (c->what_ifs.n == 0)
+        return;
+    for (uint32_t i = 0; i < c->what_ifs.n; i++)
+        lacks = lacks || !c->what_ifs.p[i].fits;
+    mt_heading(k, "Would the request have fitted?", NULL);
+    MT_ROW0(k, NULL, "| would the request have fitted | | would lack |\n|---|---|---:|\n");
+    MT_NOTE(k, "<h3>Would the request have fitted?</h3>\n");
+    if (lacks)
+        MT_TABLE(k, "Would the request have fitted?", "If", "#It frees", "Answer", "#Would lack");
+    else
+        MT_TABLE(k, "Would the request have fitted?", "If", "#It frees", "Answer");
+    for (uint32_t i = 0; i < c->what_ifs.n; i++) {
+        const struct mt_what_if *w = &c->what_ifs.p[i];
+        MT_DATA(k, "  {0:<3}  |{1}", "| {2} | {0} | {3} |\n",
+                !w->fits ? "<tr><th scope=\"row\">{2:w1000}</th>{4:t}<td>No</td>{3:t}</tr>\n"
+                : lacks  ? "<tr><th scope=\"row\">{2:w1000}</th>{4:t}<td><strong class=\"yes\">Yes"
+                           "</strong></td><td></td></tr>\n"
+                         : "<tr><th scope=\"row\">{2:w1000}</th>{4:t}<td><strong class=\"yes\">Yes"
+                           "</strong></td></tr>\n",
+                mt_as_words(w->fits ? "yes" : "no"), mt_as_words(w->text),
+                mt_as_words(mt_what_if_condition(words, sizeof words, w)),
+                mt_known(!w->fits, mt_as_bytes(w->short_by), NULL), mt_as_bytes(w->freed));
+    }
+    k->end(k);
+}
+
 void mt_section_cause(struct mt_sink *k, const struct mt_report *r)
 {
     const struct mt_cause *c = mt_report_cause(r);
-    char words[1024];
-    if (c == NULL)
+    if (c == NULL || (c->evidence.n == 0 && c->what_ifs.n == 0))
         return;
-    if (c->evidence.n != 0)
+    kind(k, c);
+    if (c->evidence.n != 0) {
         mt_heading(k, "Why", "Why");
-    for (uint32_t i = 0; i < c->evidence.n && i < mt_most(k, 12, 8); i++)
-        MT_ROW(k, "  - |{0}", "- {0}\n", c->evidence.p[i].text);
-    k->end(k);
-    if (c->what_ifs.n != 0) {
-        mt_heading(k, "Would the request have fitted?", NULL);
-        MT_ROW0(k, NULL, "| would the request have fitted | | would lack |\n|---|---|---:|\n");
+        MT_NOTE(k, "<ul class=\"evidence\">\n");
     }
-    for (uint32_t i = 0; i < c->what_ifs.n; i++) {
-        const struct mt_what_if *w = &c->what_ifs.p[i];
-        MT_ROW(k, "  {0:<3}  |{1}", "| {2} | {0} | {3} |\n", w->fits ? "yes" : "no", w->text,
-               mt_what_if_condition(words, sizeof words, w),
-               MT_BYTES_OR(!w->fits, w->short_by, ""));
+    for (uint32_t i = 0; i < c->evidence.n && i < mt_most3(k, 12, 8, UINT32_MAX); i++) {
+        const struct mt_evidence *e = &c->evidence.p[i];
+        struct mt_datum moment = mt_at(mt_as_words(NULL), e->event);
+        moment.since = e->since;
+        MT_DATA(k, "  - |{0}", "- {0}\n",
+                is_of_cause(c, e) ? "<li>{0:w1000}</li>\n" : "<li>{0:w1000}{1:h See |.}</li>\n",
+                mt_as_words(e->text), moment);
     }
+    if (c->evidence.n != 0)
+        MT_NOTE(k, "</ul>\n");
     k->end(k);
+    what_ifs(k, c);
 }
 
 /* ---- the ends ---- */

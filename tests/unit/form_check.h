@@ -24,7 +24,7 @@ static inline void form_row(struct mt_sink *k, const char *form, const char *con
             if (end == NULL || behind == p + 1 || (*behind != '}' && *behind != ':') || i >= n)
                 MT_FAIL_AT("a cell is not there, or not whole: %s", form);
             else if (k->format == MT_IN_HTML && datum == NULL && *behind == ':' &&
-                     strchr("tcahv", behind[1]) != NULL)
+                     strchr("tbcoahv", behind[1]) != NULL)
                 MT_FAIL_AT("no datum, which this spec shows: %s", form);
             p = end != NULL ? end : p;
         } else if (*p == '[' && p[1] == '[') {

@@ -226,7 +226,7 @@ MT_TEST(order_and_content)
     MT_CHECK_HAS(page, "22.50 GiB");
     MT_CHECK_HAS(page, "\xe2\x80\xa6 2 torch frames");
     MT_CHECK_HAS(page, "\xe2\x80\xa6 2 C++ frames");
-    MT_CHECK_HAS(page, "1,830 more owners hold 700.0 MiB together");
+    MT_CHECK_HAS(page, "1,830 other places hold 700.0 MiB together");
     MT_CHECK_HAS(page, "memtrace report snapshots.tar.gz --capacity 80GiB");
     MT_CHECK_HAS(page, "OOM: asked for 2.32 GiB");
     MT_CHECK_HAS(page, "capacity 80.00 GiB");
