@@ -42,7 +42,7 @@ struct mt_cli {
     int32_t device;
     uint64_t capacity;
     uint64_t max_size; /* of the report; 0 = MT_MAX_SIZE_DEFAULT */
-    bool gzip, any_size;
+    bool gzip, any_size, no_auto;
     bool force, sha256, verify, quiet, json, all, meta;
     bool redact, open;
     const char *redact_key;

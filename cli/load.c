@@ -120,7 +120,6 @@ static int load_one(struct mt_load *l, const char *path, const struct mt_input_o
             goto out;
         }
     }
-    l->skipped.n_ignored += mt_input_ignored(in);
     mt_progress_erase(p);
     if (mt_input_links(in) != 0 && !l->quiet)
         mt_say("%s: %llu link%s passed over: a file is read once, under its own name", path,
@@ -142,6 +141,44 @@ out:
     return go_on;
 }
 
+char *mt_load_name(const char *input, const char *member)
+{
+    size_t k = strlen(input), n = k + strlen(member) + 2;
+    char *s = mt_malloc(n);
+    if (s != NULL)
+        (void)snprintf(s, n, "%s%s%s", input, k > 0 && input[k - 1] == '/' ? "" : "/", member);
+    return s;
+}
+
+static int keep(struct mt_load *l, const char *name, const char *why)
+{
+    struct mt_unread u = {mt_strndup(name, strlen(name)), mt_strndup(why, strlen(why))}, *slot;
+    slot = u.name != NULL && u.message != NULL ? MT_VEC_PUSH(&l->skipped.ignored) : NULL;
+    if (slot != NULL) {
+        *slot = u;
+        return 1;
+    }
+    mt_free(u.name);
+    mt_free(u.message);
+    return 0;
+}
+
+/* A file in a folder or archive that is no snapshot. Names are a convenience: without memory for
+ * one it is counted. */
+static void ignored(void *arg, const char *input, const char *member)
+{
+    struct mt_load *l = arg;
+    char *name = mt_load_name(input, member);
+    const struct mt_found_file *f =
+        name != NULL && l->found != NULL ? mt_found_find(l->found, name) : NULL;
+    if (f == NULL || !f->is_used) {
+        l->skipped.n_ignored++;
+        if (name != NULL && l->skipped.ignored.n < MT_IGNORED_NAMED)
+            (void)keep(l, name, f != NULL ? f->why : "no snapshot, no log that tells of memory");
+    }
+    mt_free(name);
+}
+
 static int take_text(void *arg, const char *input, const char *member, struct mt_source *src)
 {
     struct mt_load *l = arg;
@@ -160,6 +197,8 @@ void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit vis
     memset(&opts, 0, sizeof opts);
     opts.limits = c->limits;
     opts.sha256_always = c->sha256;
+    opts.ignored = ignored;
+    opts.ignored_arg = l;
     if (l->text != NULL) {
         opts.text = take_text;
         opts.text_arg = l;
@@ -182,6 +221,11 @@ void mt_load_done(struct mt_load *l)
         mt_free(l->skipped.unread.p[i].message);
     }
     MT_VEC_DONE(&l->skipped.unread);
+    for (uint32_t i = 0; i < l->skipped.ignored.n; i++) {
+        mt_free(l->skipped.ignored.p[i].name);
+        mt_free(l->skipped.ignored.p[i].message);
+    }
+    MT_VEC_DONE(&l->skipped.ignored);
 }
 
 enum mt_exit mt_load_status(const struct mt_load *l)

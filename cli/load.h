@@ -3,6 +3,7 @@
 #define MT_LOAD_H
 
 #include "analysis/run/quality.h"
+#include "analysis/setup/found.h"
 #include "cli/cli.h"
 #include "cli/term.h"
 #include "parser/base/mem.h"
@@ -17,6 +18,7 @@ struct mt_load {
     /* For mt_input_opts.text; NULL = logs are refused as inputs. */
     int (*text)(void *arg, const char *input, const char *member, struct mt_source *src);
     void *text_arg;
+    const struct mt_found *found; /* files whose settings were taken or refused; NULL = none */
     /* what every trace passes before the visitor sees it; NULL = nothing */
     struct mt_redact *redact;
     /* of reading; whoever goes on with what was read may go on with it */
@@ -39,6 +41,9 @@ enum mt_exit mt_load_status(const struct mt_load *l);
 
 /* "runs.tar.gz: rank0.pickle" into buf; returns buf. */
 char *mt_trace_label(const struct mt_trace *t, char *buf, size_t cap);
+
+/* "run42/job.toml": how messages name a file inside an input; NULL = out of memory. */
+char *mt_load_name(const char *input, const char *member);
 
 /* A whole small file (rules). NUL-terminated; NULL with a message printed. */
 char *mt_load_file(const char *path, size_t max, size_t *n);

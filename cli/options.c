@@ -71,6 +71,11 @@ const struct mt_option mt_options[] = {
      "Take settings from TEXT: Hydra overrides, flags and environment assignments as on the "
      "command line of the run. They hold before those of --config. May be given several times.",
      NULL, false},
+    {"no-auto", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(no_auto), NULL,
+     "Take no settings from files that lie in a folder or archive given as INPUT. Without it they "
+     "are used and named, and hold where --config and --args say nothing: what Hydra composed, "
+     "launch scripts, YAML, TOML, JSON, the model's config.json.",
+     NULL, false},
     {"rules", 0, MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_RULES | MT_CMD_EXPORT, AT(rules_file), "FILE",
      "Read more phase and fix rules from the JSON file FILE; a rule with a known id replaces the "
      "built-in one.",

@@ -77,5 +77,22 @@ int mt_redact_skipped(struct mt_redact *r, struct mt_skipped *s)
     int ok = 1;
     for (uint32_t i = 0; i < s->unread.n && ok; i++)
         ok = mt_redact_complaint(r, &s->unread.p[i].name, &s->unread.p[i].message);
+    for (uint32_t i = 0; i < s->ignored.n && ok; i++)
+        ok = mt_redact_complaint(r, &s->ignored.p[i].name, &s->ignored.p[i].message);
+    return ok;
+}
+
+int mt_redact_found(struct mt_redact *r, struct mt_found *f)
+{
+    int ok = 1;
+    for (uint32_t i = 0; mt_redact_hides_names(r) && i < f->files.n && ok; i++) {
+        const char *now = mt_redact_file_name(r, f->files.p[i].name);
+        char *own = now != NULL ? mt_strndup(now, strlen(now)) : NULL;
+        ok = own != NULL;
+        if (ok) {
+            mt_free(f->files.p[i].name);
+            f->files.p[i].name = own;
+        }
+    }
     return ok;
 }

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/redact/redact.h"
 #include "analysis/run/quality.h"
+#include "analysis/setup/found.h"
 
 /* For --redact and --redact-key of c: knows the names of its files and of this machine. 1 on
  * success; 0 with a message printed. */
@@ -14,5 +15,6 @@ int mt_redact_open(struct mt_redact **out, const struct mt_cli *c,
  * success, 0 = out of memory; the same below. */
 int mt_redact_cli(struct mt_redact *r, struct mt_cli *c);
 int mt_redact_skipped(struct mt_redact *r, struct mt_skipped *s);
+int mt_redact_found(struct mt_redact *r, struct mt_found *f);
 
 #endif

@@ -19,6 +19,7 @@ static int begin(struct mt_reading *r)
                                  .conf = r->run.conf,
                                  .logs = &r->run.logs,
                                  .skipped = &r->load.skipped,
+                                 .found = &r->run.found,
                                  .framework = r->rules.framework,
                                  .only_device = r->c->device,
                                  .capacity = r->c->capacity,
@@ -71,7 +72,8 @@ static int diagnose(struct mt_reading *r, struct mt_cli *shown)
     struct mt_err err;
     enum mt_rc rc;
     if (!mt_redact_logs(r->redact, &r->run.logs) ||
-        !mt_redact_skipped(r->redact, &r->load.skipped) || !mt_redact_cli(r->redact, shown)) {
+        !mt_redact_skipped(r->redact, &r->load.skipped) ||
+        !mt_redact_found(r->redact, &r->run.found) || !mt_redact_cli(r->redact, shown)) {
         mt_say("out of memory");
         return 0;
     }
@@ -115,6 +117,7 @@ enum mt_exit mt_report_read(struct mt_reading *r, const struct mt_cli *c, struct
     r->load.redact = r->redact;
     r->load.text = mt_run_inputs_text;
     r->load.text_arg = &r->run;
+    r->load.found = &r->run.found;
     mt_load_inputs(&r->load, c, visit, r);
     if (r->load.failed)
         return MT_EXIT_FAILED;

@@ -4,6 +4,7 @@
 #include "parser/input/input.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static int read_log(struct mt_run_inputs *r, const char *input, const char *member,
                     struct mt_source *src, bool keep_empty)
@@ -87,6 +88,71 @@ static int load_args(struct mt_run_inputs *r, const char *text)
     return 0;
 }
 
+/* ---- settings that lie there ---- */
+
+static bool is_settings_file(void *arg, const char *member)
+{
+    const struct mt_run_inputs *r = arg;
+    return mt_found_kind_of(&r->found, member) != NULL;
+}
+
+static int take_settings(void *arg, const char *input, const char *member, struct mt_source *src)
+{
+    struct mt_run_inputs *r = arg;
+    size_t n = mt_source_need(src, (size_t)MT_FOUND_BYTES + 1);
+    char *name = mt_load_name(input, member);
+    struct mt_err err;
+    enum mt_rc rc = MT_ENOMEM;
+    if (name != NULL)
+        rc = mt_found_add(&r->found, mt_found_kind_of(&r->found, member), name,
+                          (const char *)src->cur, n, &err);
+    mt_free(name);
+    return rc == MT_OK ? 1 : -1;
+}
+
+/* Looks only at files that may be settings; what cannot be read is said when the input is read. 0 =
+ * out of memory. */
+static int look_into(struct mt_run_inputs *r, const char *path, const struct mt_cli *c)
+{
+    struct mt_input_opts opts = {.limits = c->limits,
+                                 .text = take_settings,
+                                 .text_arg = r,
+                                 .text_only = true,
+                                 .wanted = is_settings_file};
+    struct mt_input *in = NULL;
+    struct mt_trace *t = NULL;
+    struct mt_err err;
+    struct stat st;
+    enum mt_rc rc = MT_OK;
+    memset(&err, 0, sizeof err);
+    /* a pipe can be read once only */
+    if (stat(path, &st) != 0 || !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) ||
+        mt_input_open(&in, path, &opts, &err) < 0)
+        return 1;
+    for (unsigned n = 0; n < c->limits.max_members; n++) {
+        rc = mt_input_next(in, &t, &err);
+        if (rc == MT_ENOMEM || (rc >= 0 && t == NULL))
+            break;
+        mt_trace_free(t);
+        t = NULL;
+    }
+    mt_input_close(in);
+    return rc != MT_ENOMEM;
+}
+
+static int load_found(struct mt_run_inputs *r, const struct mt_cli *c)
+{
+    struct mt_err err;
+    int ok = 1;
+    memset(&err, 0, sizeof err);
+    for (int i = 0; i < c->n_inputs && ok && !c->no_auto; i++)
+        ok = look_into(r, c->inputs[i], c);
+    if (ok && mt_found_use(&r->found, r->conf, &err) == MT_OK)
+        return 1;
+    mt_say("out of memory; raise --max-memory");
+    return 0;
+}
+
 int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c,
                        const struct mt_cli_rules *rules)
 {
@@ -94,7 +160,8 @@ int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c,
     memset(&err, 0, sizeof err);
     mt_mem_limit(c->limits.max_memory);
     r->logs.rules = rules->rules.frameworks;
-    if (mt_runconf_new(&r->conf, rules->rules.frameworks, &err) < 0) {
+    if (mt_found_init(&r->found, rules->rules.frameworks, &err) < 0 ||
+        mt_runconf_new(&r->conf, rules->rules.frameworks, &err) < 0) {
         mt_say_err(NULL, &err);
         return 0;
     }
@@ -107,12 +174,13 @@ int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c,
     for (int i = 0; i < c->logs.n; i++)
         if (!load_log(r, c->logs.p[i], c))
             return 0;
-    return 1;
+    return load_found(r, c);
 }
 
 void mt_run_inputs_done(struct mt_run_inputs *r)
 {
     mt_logs_done(&r->logs);
     mt_runconf_free(r->conf);
+    mt_found_done(&r->found);
     memset(r, 0, sizeof *r);
 }

@@ -4,6 +4,7 @@
 #define MT_RUN_INPUTS_H
 
 #include "analysis/log/diagnose.h"
+#include "analysis/setup/found.h"
 #include "analysis/setup/settings.h"
 #include "cli/cli.h"
 #include "cli/rules_load.h"
@@ -11,14 +12,15 @@
 struct mt_run_inputs {
     struct mt_logs logs;
     struct mt_runconf *conf;
-    bool cut; /* a log broke off */
+    struct mt_found found; /* files of settings in the folders and archives among the inputs */
+    bool cut;              /* a log broke off */
 };
-/* Reads the files of the options. rules have to outlive r. 1 on success; 0 with a message printed.
+/* Reads the files of the options, and those of settings that lie in a folder or archive. rules have
+ * to outlive r. 1 on success; 0 with a message printed.
  */
 int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c,
                        const struct mt_cli_rules *rules);
 void mt_run_inputs_done(struct mt_run_inputs *r);
-
 /* For mt_input_opts.text: arg is a struct mt_run_inputs. Keeps the log when it says something about
  * memory. */
 int mt_run_inputs_text(void *arg, const char *input, const char *member, struct mt_source *src);

@@ -4,6 +4,7 @@
 #include "analysis/ledger/driver.h"
 #include "analysis/run/lint.h"
 #include "analysis/run/rules.h"
+#include "analysis/setup/found.h"
 #include "cli/redact/impl.h"
 
 #include <stdio.h>
@@ -35,6 +36,7 @@ int main(void)
     struct mt_err err = {.rc = MT_OK};
     struct mt_rules rules;
     struct mt_runconf *conf = NULL;
+    struct mt_found found = {.rules = NULL};
     struct mt_lint *lint = NULL;
     struct mt_lint_in in = {0};
     struct mt_red_words words = {0};
@@ -42,6 +44,8 @@ int main(void)
     enum mt_rc rc = mt_rules_load(&rules, NULL, 0, NULL, &err);
     if (rc == MT_OK)
         rc = mt_runconf_new(&conf, rules.frameworks, &err);
+    if (rc == MT_OK)
+        rc = mt_found_init(&found, rules.frameworks, &err);
     in.conf = conf;
     in.fixes = rules.fixes;
     if (rc == MT_OK)
@@ -59,6 +63,7 @@ int main(void)
     mt_free(root);
     mt_free(words.slot);
     mt_lint_free(lint);
+    mt_found_done(&found);
     mt_runconf_free(conf);
     mt_rules_done(&rules);
     return rc == MT_OK ? 0 : 1;

@@ -29,6 +29,7 @@ enum mt_rc mt_diagnosis_new(struct mt_diagnosis **out, const struct mt_diagnose_
     d->opts = *o;
     d->conf = o->conf;
     d->skipped = o->skipped;
+    d->found = o->found;
     d->framework = -1;
     if (o->conf != NULL && o->framework >= 0) {
         o->conf->framework = o->framework;

@@ -35,6 +35,7 @@
 #include "analysis/run/quality.h"
 #include "analysis/run/rules.h"
 #include "analysis/run/same_job.h"
+#include "analysis/setup/found.h"
 #include "analysis/setup/settings.h"
 
 /* Where the size of the card is from. */
@@ -78,6 +79,8 @@ struct mt_diagnose_opts {
     const struct mt_logs *logs;
     /* What could not be read; may grow until finish. NULL = nothing. Borrowed. */
     const struct mt_skipped *skipped;
+    /* Files of settings that were found in a folder. NULL = none was looked for. Borrowed. */
+    const struct mt_found *found;
     int framework;       /* forced, -1 = detect */
     int32_t only_device; /* ordinal of a GPU, -1 = all */
     uint64_t capacity;   /* bytes, 0 = not given */
@@ -102,6 +105,7 @@ struct mt_diagnosis {
     struct mt_lint *lint;
     struct mt_same_job *same_job;
     const struct mt_skipped *skipped; /* NULL = everything was read */
+    const struct mt_found *found;     /* NULL = none was looked for */
     struct mt_quality quality;
 };
 

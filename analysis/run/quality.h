@@ -7,10 +7,12 @@
 struct mt_unread { /* a member or input that could not be read at all */
     char *name, *message;
 };
+enum { MT_IGNORED_NAMED = 64 };
 /* What stood among the inputs and is not in the diagnosis. */
 struct mt_skipped {
     MT_VEC(struct mt_unread) unread;
-    uint64_t n_ignored; /* files beside the snapshots that are none */
+    uint64_t n_ignored;               /* files beside the snapshots that nothing was taken from */
+    MT_VEC(struct mt_unread) ignored; /* the first of them, and why */
 };
 
 struct mt_quality {

@@ -17,6 +17,7 @@
 
 /* Precedence, low to high. */
 enum mt_runconf_from {
+    MT_FROM_FOUND, /* in the run's folder (setup/found.h) */
     MT_FROM_CONFIG,
     MT_FROM_COMMAND,
     MT_FROM_ARGS,

@@ -315,7 +315,11 @@ static const char *kept(struct mt_redact *r, struct mt_arena *a, enum mt_redact_
 /* "command of rank 0", "--args" and the like are our own words; the rest are names of files. */
 static bool is_own_source(const char *s)
 {
-    return strncmp(s, "--", 2) == 0 || strchr(s, ' ') != NULL;
+    static const char *const own[] = {"--", "command of ", "environment of ", "the snapshot"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strncmp(s, own[i], strlen(own[i])) == 0)
+            return true;
+    return false;
 }
 
 int mt_redact_conf(struct mt_redact *r, struct mt_runconf *conf)

@@ -59,6 +59,7 @@ enum mt_rc mt_input_open(struct mt_input **out, const char *path, const struct m
     if (in == NULL)
         return no_memory(err);
     in->opts = *opts;
+    in->told_none = opts->wanted != NULL;
     in->path = mt_strndup(path, strlen(path));
     if (in->path == NULL) {
         rc = no_memory(err);
@@ -103,6 +104,18 @@ void mt_input_close(struct mt_input *in)
 }
 
 uint64_t mt_input_ignored(const struct mt_input *in) { return in->n_ignored; }
+
+void mt_input_ignore(struct mt_input *in, const char *member)
+{
+    in->n_ignored++;
+    if (in->opts.ignored != NULL)
+        in->opts.ignored(in->opts.ignored_arg, in->path, member != NULL ? member : "");
+}
+
+static bool is_wanted(const struct mt_input *in, const char *member)
+{
+    return in->opts.wanted == NULL || in->opts.wanted(in->opts.text_arg, member);
+}
 uint64_t mt_input_links(const struct mt_input *in)
 {
     return in->n_links + (in->dir != NULL ? mt_dir_links(in->dir) : 0);
@@ -131,7 +144,7 @@ static enum mt_rc open_raw(struct mt_input *in, const char *path, struct mt_item
     return MT_OK;
 }
 
-/* 1 = *it is set, 0 = no more, < 0 = error, named. */
+/* 1 = *it is set, 2 = passed over, 0 = no more, < 0 = error, named. */
 static int next_file(struct mt_input *in, struct mt_item *it, struct mt_err *err)
 {
     enum mt_rc rc;
@@ -149,6 +162,8 @@ static int next_file(struct mt_input *in, struct mt_item *it, struct mt_err *err
     mt_free(in->file_path);
     in->file_path = NULL;
     r = mt_dir_next(in->dir, &it->member, &in->file_path, err);
+    if (r == 1 && !is_wanted(in, it->member))
+        return 2;
     if (r == 1) {
         rc = open_raw(in, in->file_path, it, err);
         r = rc == MT_OK ? 1 : (int)rc;
@@ -156,7 +171,7 @@ static int next_file(struct mt_input *in, struct mt_item *it, struct mt_err *err
     return r < 0 ? (int)name_it(in, it->member, (enum mt_rc)r, err) : r;
 }
 
-/* The same, and 2 = passed over. */
+/* The same. */
 static int next_member(struct mt_input *in, struct mt_item *it, struct mt_err *err)
 {
     struct mt_open_box *x = &in->box[in->n_box - 1];
@@ -183,14 +198,16 @@ static int next_member(struct mt_input *in, struct mt_item *it, struct mt_err *e
     }
     if (r == 1) {
         it->src->max_bytes = in->opts.limits.max_bytes;
+        if (in->opts.wanted != NULL)
+            return !x->b->torch_save && it->member != NULL && is_wanted(in, it->member) ? 1 : 2;
         if (!x->b->torch_save || mt_is_data_pkl(it->member))
             return 1;
-        in->n_ignored++;
+        mt_input_ignore(in, it->member);
         return 2;
     }
     if (r == MT_EINPUT && x->b->kind == MT_PACK_HTML && !x->b->has_data &&
         (in->dir != NULL || in->n_box > 1)) {
-        in->n_ignored++;
+        mt_input_ignore(in, it->member);
         return 2;
     }
     return name_it(in, it->member, (enum mt_rc)r, err);

@@ -22,6 +22,13 @@ struct mt_input_opts {
     int (*text)(void *arg, const char *input, const char *member, struct mt_source *src);
     void *text_arg;
     bool text_only; /* the user said so: everything is text, and snapshots are not looked for */
+    /* With text_only: of a folder or archive only what it wants is opened, by its path inside; what
+     * is neither, a trace or a page, holds nothing then, and nothing is complained about. NULL =
+     * everything is wanted. Gets text_arg. */
+    bool (*wanted)(void *arg, const char *member);
+    /* Told of every file that is counted by mt_input_ignored(); NULL = nobody. member: its path. */
+    void (*ignored)(void *arg, const char *input, const char *member);
+    void *ignored_arg;
 };
 
 /* Opens path ("-" = standard input). MT_EIO with a message naming the path and the reason, else

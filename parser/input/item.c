@@ -188,9 +188,9 @@ static enum mt_rc finish(struct mt_input *in, struct mt_item *it, struct mt_trac
 
 static bool is_alone(const struct mt_input *in) { return in->dir == NULL && in->n_box == 0; }
 
-static enum mt_rc ignore(struct mt_input *in)
+static enum mt_rc ignore(struct mt_input *in, const struct mt_item *it)
 {
-    in->n_ignored++;
+    mt_input_ignore(in, it->member);
     return MT_OK;
 }
 
@@ -216,7 +216,7 @@ static enum mt_rc not_taken(struct mt_input *in, struct mt_item *it, struct mt_e
         return err->rc;
     }
     if (!promises_snapshot(it->member))
-        return ignore(in);
+        return ignore(in, it);
     mt_detect_head(s->cur, n < HEAD ? n : HEAD, n < HEAD, err);
     return MT_EINPUT;
 }
@@ -258,7 +258,7 @@ static enum mt_rc read_snapshot(struct mt_input *in, struct mt_item *it,
     if (in_torch_save(in)) {
         char msg[MT_ERR_MSG];
         if (in->dir != NULL || in->n_box > 1)
-            return ignore(in);
+            return ignore(in, it);
         memcpy(msg, err->msg, sizeof msg);
         return mt_fail(err, MT_EINPUT,
                        "this is a torch.save file (a checkpoint?), and its data.pkl is no memory "
@@ -271,7 +271,7 @@ static enum mt_rc read_snapshot(struct mt_input *in, struct mt_item *it,
         *err = what;
         rc = what.rc;
     }
-    return is_alone(in) || promises_snapshot(it->member) ? rc : ignore(in);
+    return is_alone(in) || promises_snapshot(it->member) ? rc : ignore(in, it);
 }
 
 /* A trace whose first member is damaged still is one. */
@@ -294,6 +294,8 @@ enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace
     if (it->chunks)
         return read_snapshot(in, it, &mt_reader_native, out, err);
     while ((p = sniff(it->src)) != MT_PACK_NONE) {
+        if (in->opts.wanted != NULL && (p == MT_PACK_TRACE || p == MT_PACK_HTML))
+            return MT_OK;
         int r = unwrap(in, it, p, err);
         if (r < 0 || it->src == NULL) /* a container holds the source now */
             return (enum mt_rc)r;

@@ -107,6 +107,10 @@ enum mt_rc mt_text_read(struct mt_input *in, struct mt_item *it, bool *done, str
     if (s->status == MT_EIO || s->status == MT_ENOMEM)
         return MT_OK; /* the usual way says so */
     memcpy(head, s->cur, n);
+    if (in->opts.wanted != NULL && it->member == NULL) {
+        *done = true; /* a file alone: not a folder, not an archive */
+        return MT_OK;
+    }
     if (!in->opts.text_only &&
         (n == 0 || !mt_detect_is_text(head, n) || !may_be_log(mt_reader_choose(s), head, n) ||
          (it->member != NULL && !is_named_like_log(it->member))))
@@ -120,7 +124,7 @@ enum mt_rc mt_text_read(struct mt_input *in, struct mt_item *it, bool *done, str
         return MT_OK;
     }
     if (it->member != NULL || in->opts.text_only) {
-        in->n_ignored++;
+        mt_input_ignore(in, it->member);
         return MT_OK;
     }
     mt_detect_head(head, n, n < HEAD, err);

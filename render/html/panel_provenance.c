@@ -54,8 +54,6 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     static const char *const heads[] = {"Input",     "#Size",         "Format",
                                         "#Snapshot", "From its name", "SHA-256 of the input"};
     const struct mt_report *r = p->r;
-    const struct mt_skipped *s = r->diagnosis->skipped;
-    char b[32];
     if (r->diagnosis->ranks.n > 0 || r->diagnosis->driver != NULL) {
         mt_h_table(o, "Inputs", heads, sizeof heads / sizeof *heads);
         for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->drivers.n;
@@ -65,6 +63,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
             input(o, &r->diagnosis->ranks.p[i].trace->meta);
         mt_h_table_end(o);
     }
+    mt_h_rows(o, p, mt_section_files, NULL);
     mt_puts(o, "<dl class=\"fields\">\n<dt>Made by</dt><dd>memtrace ");
     mt_html_s(o, r->version);
     mt_puts(o, "</dd>\n");
@@ -73,9 +72,6 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_h_words(o, r->command, 4000);
         mt_puts(o, "</code></dd>\n");
     }
-    if (s != NULL && s->n_ignored != 0)
-        mt_putf(o, "<dt>Passed over</dt><dd>%s files that are no snapshots</dd>\n",
-                mt_fmt_count(b, s->n_ignored));
     mt_puts(o, "<dt>Units</dt><dd>KiB, MiB, GiB: powers of 1024. \xe2\x80\x9cLive\xe2\x80\x9d is "
                "what callers asked for, from "
                "allocation to "

@@ -416,12 +416,30 @@ static uint32_t n_drivers(const struct mt_report *r)
     return r->diagnosis->driver != NULL ? r->diagnosis->driver->drivers.n : 0;
 }
 
+static void settings_files(struct mt_jsonw *w, const struct mt_found *f)
+{
+    mt_jw_key(w, "settings_files");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; f != NULL && i < f->files.n; i++) {
+        if (!f->files.p[i].is_used)
+            continue;
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "file", f->files.p[i].name);
+        mt_jw_ks(w, "says", f->files.p[i].kind->says);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+}
+
 static void provenance(struct mt_jsonw *w, const struct mt_report *r)
 {
     mt_jw_key(w, "provenance");
     mt_jw_open(w, '{');
     mt_jw_ks(w, "memtrace_version", r->version);
     mt_jw_ks(w, "command", r->command[0] ? r->command : NULL);
+    settings_files(w, r->diagnosis->found);
+    mt_jw_ku(w, "settings_files_left_out",
+             r->diagnosis->found != NULL ? r->diagnosis->found->n_more : 0);
     mt_jw_key(w, "inputs");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; i < n_drivers(r) + r->diagnosis->ranks.n; i++) {

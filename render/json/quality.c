@@ -131,6 +131,15 @@ void mt_json_quality(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_open(w, '{');
     mt_jw_kb(w, "damaged", d->quality.damaged);
     mt_jw_ku(w, "ignored_files", d->skipped != NULL ? d->skipped->n_ignored : 0);
+    mt_jw_key(w, "ignored");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; d->skipped != NULL && i < d->skipped->ignored.n; i++) {
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "name", d->skipped->ignored.p[i].name);
+        mt_jw_ks(w, "why", d->skipped->ignored.p[i].message);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
     mt_jw_key(w, "unreadable");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; d->skipped != NULL && i < d->skipped->unread.n; i++) {

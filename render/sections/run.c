@@ -98,6 +98,43 @@ void mt_section_settings(struct mt_sink *k, const struct mt_report *r)
     k->end(k);
 }
 
+/* What was taken from the files of a folder, and which were passed over. */
+void mt_section_files(struct mt_sink *k, const struct mt_report *r)
+{
+    const struct mt_found *f = r->diagnosis->found;
+    const struct mt_skipped *s = r->diagnosis->skipped;
+    uint32_t most = mt_most3(k, 16, 8, MT_IGNORED_NAMED), n = s != NULL ? s->ignored.n : 0,
+             used = 0;
+    uint64_t all = s != NULL ? s->n_ignored : 0;
+    for (uint32_t i = 0; f != NULL && i < f->files.n; i++)
+        used += f->files.p[i].is_used;
+    if (used == 0 && all == 0)
+        return;
+    n = n < most ? n : most;
+    mt_heading(k, "Files beside the snapshots", NULL);
+    MT_TABLE(k, "Files beside the snapshots", "File", "Used for");
+    for (uint32_t i = 0; f != NULL && i < f->files.n; i++)
+        if (f->files.p[i].is_used)
+            MT_ROW3(k, "  - |{0:.300}: {1}", "- {0:`300}: {1}\n",
+                    "<tr><th scope=\"row\">{0:n300}</th><td>{1}</td></tr>\n", f->files.p[i].name,
+                    f->files.p[i].kind->says);
+    for (uint32_t i = 0; i < n; i++)
+        MT_ROW3(k, "  - |{0:.300}: not used ({1:.400})", "- {0:`300}: not used ({1})\n",
+                "<tr><th scope=\"row\">{0:n300}</th><td>not used ({1:w400})</td></tr>\n",
+                s->ignored.p[i].name, s->ignored.p[i].message);
+    if (f != NULL && f->n_more != 0)
+        MT_ROW3(k, "  - |{0} more that may hold settings were not looked at",
+                "- {0} more that may hold settings were not looked at\n",
+                "<tr><th scope=\"row\">{0} more that may hold settings</th><td>not looked "
+                "at</td></tr>\n",
+                MT_COUNT(f->n_more));
+    if (all > n)
+        MT_ROW3(k, "  - |and {0} more, not used", "- and {0} more, not used\n",
+                "<tr><th scope=\"row\">and {0} more</th><td>not used</td></tr>\n",
+                MT_COUNT(all - n));
+    k->end(k);
+}
+
 void mt_section_caveats(struct mt_sink *k, const struct mt_report *r)
 {
     const struct mt_quality *q = &r->diagnosis->quality;
