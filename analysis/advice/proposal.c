@@ -63,7 +63,7 @@ static bool is_set(const struct mt_advice_query *q, const struct mt_fix_line *l,
     struct mt_runconf_hit hit;
     if (q->conf == NULL || !is_typed(l) || l->propose.e != NULL || l->layout != NULL ||
         !mt_runconf_find(q->conf, l->key, &hit) || hit.value == NULL ||
-        (hit.is_default && !q->conf->any) || !same_value(hit.value, l->value))
+        !same_value(hit.value, l->value))
         return false;
     *by_default = hit.is_default;
     return true;
@@ -89,8 +89,6 @@ static bool take_set_off(const struct mt_advice_query *q, struct mt_advice *a, b
         if (is_set(q, l, &one)) {
             set |= 1ull << i;
             *by_default = *by_default && one;
-            if (one && l->when.e != NULL && l->saving != NULL && mt_weigh_computes(q))
-                a->contradicted |= 1ull << i;
         }
     }
     own = own != 0 ? own : main;
@@ -117,8 +115,7 @@ static bool find_current(const struct mt_advice_query *q, const struct mt_advice
             mt_setting_number(hit->value).known)
             return true;
     }
-    return mt_runconf_find(q->conf, a->card->current, hit) &&
-           (!hit->is_default || q->conf->any); /* nobody showed what the run sets */
+    return mt_runconf_find(q->conf, a->card->current, hit);
 }
 
 /* "key=16384 (run.yaml:7)", "16384 (default)". 0 = out of memory. */

@@ -236,7 +236,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
     of_paths(&fw, logs);
     if (fw.engine != MT_FW_NONE && fw.frames[fw.engine] == 0)
         fw.frames[fw.engine] = 1;
-    if (mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
+    if (mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), o->conf, q.trace, true) !=
+        MT_OK)
         return false;
     fill(q.metrics, d, logs, f, place);
     if (d->cause == MT_CAUSE_FOREIGN &&

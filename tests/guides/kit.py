@@ -151,6 +151,7 @@ class Card:
         self.enough = row.get("lacking_bytes") == 0
         moves = row.get("moves")
         self.lowers = moves == "down" if moves else bool(LOWER.search(self.title))
+        self.raises = moves == "up"
         self.text = " ".join(str(row.get(k) or "") for k in ("title", "why", "constraints", "cost", "saving_note")) + " " \
             + " ".join(s.get("text", "") + " " + (s.get("note") or "") for s in row.get("set") or [])
 
@@ -195,8 +196,8 @@ def split_faults(run, line):
 
 
 def contradictions(run):
-    """(kind, id of the card, what) for every card that says what the run has already, or what cannot be. Kinds: repeats, raises, divides, floor,
-    two-values."""
+    """(kind, id of the card, what) for every card that says what the run has already, or what cannot be. Kinds: repeats, raises, lowers, divides,
+    floor, two-values."""
     out, seen, longest = [], {}, run.longest()
     for card in run.cards:
         typed = [ln for ln in card.lines if ln.key]
@@ -211,6 +212,8 @@ def contradictions(run):
             new, old = number(line.value), number(now)
             if card.lowers and line is typed[0] and LOGICAL.get(line.key.lstrip("-")) not in SPLITS and new is not None and old is not None and new > old >= 0:
                 out.append(("raises", card.id, f"'{card.title}': {line.key} from {now} to {line.value}"))
+            if card.raises and line is typed[0] and new is not None and old is not None and 0 <= new < old:
+                out.append(("lowers", card.id, f"'{card.title}': {line.key} from {now} to {line.value}"))
             if LOGICAL.get(line.key.lstrip("-")) in BUDGETS and new is not None and longest:
                 split = card.value("ulysses_sequence_parallel_size", "context-parallel-size", "context_parallel_size") or run.named("cp") or 1
                 if new * split < longest and (old is None or new <= old):
