@@ -369,8 +369,10 @@ static void advice(struct mt_jsonw *w, const struct mt_report *r)
     char note[MT_ADVICE_NOTE];
     uint32_t n;
     const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct mt_advice *d = &list[i];
+    for (uint32_t i = 0; i < 2 * n; i++) { /* in the order to try: what is on top goes first */
+        const struct mt_advice *d = &list[i % n];
+        if (d->is_top != (i < n))
+            continue;
         mt_jw_open(w, '{');
         mt_jw_ks(w, "id", d->rule->id);
         mt_jw_kb(w, "top", d->is_top);
@@ -465,16 +467,19 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_close(w, '}');
 }
 
-/* Calls body for every device of every rank, the rank of the verdict first. */
+/* Calls body for every device of every rank: that of the verdict first, then the others of its
+ * rank.
+ */
 #define EACH_DEVICE(r, w, call)                                                                    \
-    for (uint32_t pass = 0; pass < 2; pass++)                                                      \
+    for (uint32_t pass = 0; pass < 3; pass++)                                                      \
         for (uint32_t i = 0; i < (r)->diagnosis->ranks.n; i++) {                                   \
             const struct mt_rank *k = &(r)->diagnosis->ranks.p[i];                                 \
-            if ((i == (r)->diagnosis->primary) != (pass == 0))                                     \
-                continue;                                                                          \
             for (uint32_t j = 0; j < k->analysis->devices.n; j++) {                                \
                 const struct mt_device_analysis *d = &k->analysis->devices.p[j];                   \
-                call;                                                                              \
+                if (pass == (d == mt_diagnosis_device((r)->diagnosis) ? 0u                         \
+                             : i == (r)->diagnosis->primary           ? 1u                         \
+                                                                      : 2u))                                 \
+                    call;                                                                          \
             }                                                                                      \
         }
 
