@@ -1,6 +1,6 @@
 /* advice.c -- from a verdict to the settings worth trying. What may be advised, and why not, is
  * data in the rules; here is only how that data is read. */
-#include "analysis/advice/advice.h"
+#include "analysis/advice/fit.h"
 
 #include "analysis/metrics/metrics.h"
 #include "analysis/setup/keys.h"
@@ -17,15 +17,9 @@
     (1u << MT_FIX_ROLLOUT_KV_ALLOC | 1u << MT_FIX_ROLLOUT_RUN | 1u << MT_FIX_ROLLOUT_GRAPH)
 
 struct pick {
+    struct mt_fit fit;
     const struct mt_advice_query *q;
-    const struct mt_framework_rules *fw;
-    uint64_t engines;    /* of those that occur */
-    uint64_t main, seen; /* bits of the framework and of everything that occurs */
-    uint64_t told;       /* by settings: of rows that exclude each other these are there */
-    mt_fw column;        /* of order.json */
-    bool is_plain;       /* the column is that of jobs without a framework */
-    uint32_t role;       /* enum mt_fix_role of the phase; 0 = not known */
-    uint32_t classes;    /* those whose remedies may have evidence */
+    uint32_t classes; /* those whose remedies may have evidence */
     struct mt_advice *out;
     uint32_t n, n_top, most_top;
     bool any_phase; /* the phase is not known: only what settings or bytes prove */
@@ -34,115 +28,20 @@ struct pick {
     bool nomem;
 };
 
-/* Class of a phase or of what happens inside one, + 1; 0 = says nothing. */
-enum { MT_FIX_NONE = -1 };
-#define IS(class) (uint8_t)(MT_FIX_##class + 1)
-static const uint8_t class_of[MT_PH_COUNT] = {
-#define MT_PHASE(N, id, words, remedies, model, kinds) [MT_PH_##N] = IS(remedies),
-#include "analysis/base/phases.def"
-#undef MT_PHASE
-};
-
-/* Whose pass a phase is: bits of enum mt_fix_role, 0 = not known. */
-enum { MT_FIX_ANY = 0 };
-static const uint8_t model_of[MT_PH_COUNT] = {
-#define MT_PHASE(N, id, words, remedies, model, kinds) [MT_PH_##N] = MT_FIX_##model,
-#include "analysis/base/phases.def"
-#undef MT_PHASE
-};
-
-static bool is(const struct mt_advice_query *q, enum mt_metric which)
-{
-    const char *name = mt_metric_name(which);
-    return q->metrics != NULL && mt_metric_get(q->metrics, name, strlen(name)).v > 0;
-}
-
-enum mt_fix_class mt_advice_class(const struct mt_advice_query *q)
-{
-    uint8_t coarse = class_of[q->phase], sub = class_of[q->sub];
-
-    if (mt_cause_main(q->cause) == MT_CAUSE_HOST)
-        return MT_FIX_HOST_MEMORY;
-    if (q->sub == MT_PH_BACKWARD && is(q, MT_METRIC_gradients_dominate))
-        sub = IS(BACKWARD);
-    if (coarse == 0 && is(q, MT_METRIC_inference_only) &&
-        (sub == IS(FORWARD_BACKWARD) || sub == IS(LOSS)))
-        sub = IS(LOGP);
-    /* Inside training the sub-phase decides. Forward-only passes have one set of remedies, whatever
-     * happens inside, but loading the model for one is a switch and a collective is a collective.
-     */
-    if (coarse == 0 || (mt_phase_is(q->phase, MT_TRAINS) && sub != 0) ||
-        (coarse == IS(LOGP) && (sub == IS(SWITCH) || sub == IS(NCCL))))
-        coarse = sub;
-    return coarse != 0 ? (enum mt_fix_class)(coarse - 1) : MT_FIX_CLASS_COUNT;
-}
-
-static bool has_any_frame(const struct mt_trace *t, const struct mt_fix_pair *frames, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (mt_trace_has_frame(t, frames[i].a, frames[i].b))
-            return true;
-    }
-    return false;
-}
-
-static bool same_word(const char *a, const char *b)
-{
-    for (; *a != 0 && *b != 0; a++, b++) {
-        char x = *a >= 'A' && *a <= 'Z' ? (char)(*a + 32) : *a;
-        char y = *b >= 'A' && *b <= 'Z' ? (char)(*b + 32) : *b;
-        if (x != y)
-            return false;
-    }
-    return *a == *b;
-}
-
-/* What the run was set to, "*tcmalloc*" being anything with that in it, "*" anything. A snapshot
- * says its allocator's settings itself: those of the run count only where there is none. */
-static bool was_set(const struct mt_advice_query *q, const struct mt_fix_pair *s)
-{
-    const char *value = q->conf != NULL ? mt_runconf_get(q->conf, s->a) : NULL;
-    char part[64];
-    size_t n = strlen(s->b);
-    if (value == NULL || strcmp(s->b, "*") == 0)
-        return value != NULL;
-    if (n < 3 || s->b[0] != '*' || s->b[n - 1] != '*')
-        return mt_metric_get(q->metrics, "recorded", 8).v <= 0 && mt_runconf_is_true(s->b) &&
-               mt_runconf_is_true(value);
-    if (n - 2 >= sizeof part)
-        return false;
-    memcpy(part, s->b + 1, n - 2);
-    part[n - 2] = 0;
-    return strstr(value, part) != NULL;
-}
-
-/* What the allocator says of itself. Segments that can expand prove the setting where an old
- * snapshot does not record it. */
-static bool has_setting(const struct mt_trace *t, const struct mt_fix_pair *s)
-{
-    if (t == NULL)
-        return false;
-    for (uint32_t i = 0; i < t->settings.n; i++) {
-        const char *key = mt_str(t, t->settings.p[i].key), *dot = strrchr(key, '.');
-        if ((strcmp(key, s->a) == 0 || (dot != NULL && strcmp(dot + 1, s->a) == 0)) &&
-            same_word(mt_str(t, t->settings.p[i].value), s->b))
-            return true;
-    }
-    if (strcmp(s->a, "expandable_segments") != 0 || !same_word(s->b, "True"))
-        return false;
-    for (uint32_t i = 0; i < t->segments.n; i++) {
-        if (t->segments.p[i].is_expandable && !t->segments.p[i].is_host)
-            return true;
-    }
-    return false;
-}
-
 static bool was_given(const struct pick *p, const char *id)
 {
     for (uint32_t i = 0; i < p->n; i++) {
         if (strcmp(p->out[i].rule->id, id) == 0)
             return true;
     }
+    return false;
+}
+
+static bool is_instead(const struct pick *p, const struct mt_fix_rule *r)
+{
+    for (uint32_t i = 0; i < r->n_instead_of; i++)
+        if (was_given(p, r->instead_of[i]))
+            return true;
     return false;
 }
 
@@ -166,70 +65,6 @@ static bool line_was_given(const struct pick *p, const char *text)
             return true;
     }
     return false;
-}
-
-/* The lines of a card in the words of this framework: its own where there are some, PyTorch's and
- * the engine's only for jobs without a framework of their own, since a framework hides those calls.
- */
-static uint64_t lines_for(const struct pick *p, const struct mt_fix_card *card, uint32_t classes)
-{
-    uint64_t fits = 0, named[3] = {0, 0, 0}, free_for_all = 0;
-    uint64_t who[3] = {p->main, p->engines, MT_FW_BIT(mt_framework_plain(p->fw))};
-    int n_who = p->is_plain && !mt_framework_is_program(p->fw, p->q->fw->main) ? 3 : 1;
-
-    for (uint32_t i = 0; i < card->n_set; i++) {
-        const struct mt_fix_line *l = &card->set[i];
-        if ((l->phases != 0 && (l->phases & classes) == 0) || !mt_advice_line_holds(p->q, l))
-            continue;
-        /* Where the phase does not tell the role, lines for the actor are the better guess than
-         * lines for a critic. */
-        if (l->roles != 0 && (p->role != 0 ? (l->roles & p->role) == 0 : l->roles == MT_FIX_CRITIC))
-            continue;
-        fits |= 1ull << i;
-        if (l->frameworks == 0)
-            free_for_all |= 1ull << i;
-        for (int k = 0; k < n_who; k++) {
-            if ((l->frameworks & who[k]) != 0)
-                named[k] |= 1ull << i;
-        }
-    }
-    for (int k = 0; k < n_who; k++) {
-        if (named[k] != 0)
-            return fits & (named[k] | free_for_all);
-    }
-    return fits & free_for_all;
-}
-
-static bool applies(const struct pick *p, const struct mt_fix_rule *r)
-{
-    if (!r->offered || (r->unless_components & p->seen) != 0)
-        return false;
-    if ((r->frameworks & (p->main | p->engines | mt_framework_kind(p->fw, MT_FWK_LIBRARY))) == 0)
-        return false;
-    for (const uint64_t *family = mt_framework_families(p->fw); *family != 0; family++) {
-        uint64_t want = r->backends & *family, told = p->told & *family;
-        uint64_t seen = told != 0 ? told : p->seen & *family;
-        if (want != 0 && seen != 0 && (want & seen) == 0)
-            return false;
-    }
-    for (uint32_t i = 0; i < r->n_unless_settings; i++) {
-        if (has_setting(p->q->trace, &r->unless_settings[i]) ||
-            was_set(p->q, &r->unless_settings[i]))
-            return false;
-    }
-    for (uint32_t i = 0; i < r->n_instead_of; i++) {
-        if (was_given(p, r->instead_of[i]))
-            return false;
-    }
-    return !has_any_frame(p->q->trace, r->unless_frames, r->n_unless_frames) &&
-           (r->n_needs_frames == 0 ||
-            has_any_frame(p->q->trace, r->needs_frames, r->n_needs_frames));
-}
-
-/* Its own conditions say whether it fits, line by line. */
-static bool judges_itself(const struct pick *p, const struct mt_fix_card *card)
-{
-    return mt_metrics_have_roles(p->q->metrics) && card->when.e != NULL;
 }
 
 static bool is_first(const struct mt_advice *a)
@@ -271,7 +106,8 @@ static void settle(struct pick *p, struct mt_advice *a, enum mt_settled_why why)
 /* In any phase: by the bytes that the card asks for, or by what is set. */
 static bool is_proven(const struct pick *p, const struct mt_advice *a)
 {
-    return judges_itself(p, a->card) || (a->current != NULL && !(p->only_set && a->by_default));
+    return mt_fit_judges(&p->fit, a->card) ||
+           (a->current != NULL && !(p->only_set && a->by_default));
 }
 
 static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card,
@@ -282,13 +118,13 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
     enum mt_settled_why why;
     int weighed;
 
-    if (was_given(p, r->id) || !applies(p, r))
+    if (was_given(p, r->id) || !mt_fit_rule(&p->fit, r) || is_instead(p, r))
         return;
     may_be_top = may_be_top && !p->is_tail;
     if ((r->phases & 1u << MT_FIX_LEAK) !=
         0) /* to look for elsewhere, to change first only where it is the cause */
         may_be_top = may_be_top && p->q->cause == MT_CAUSE_LEAK;
-    lines = lines_for(p, card, judges_itself(p, card) ? p->classes : 1u << class);
+    lines = mt_fit_lines(&p->fit, card, mt_fit_judges(&p->fit, card) ? p->classes : 1u << class);
     first = first_line(card, lines);
     if (card->n_set > 0 && (first == NULL || line_was_given(p, first)))
         return;
@@ -321,14 +157,14 @@ static void offer_column(struct pick *p, enum mt_fix_class class, mt_fw col)
 static void offer_row(struct pick *p, enum mt_fix_class class)
 {
     /* no trainer that would have settings for it */
-    bool engine_first = p->is_plain && mt_metric_get(p->q->metrics, "engine_failed", 13).v > 0;
+    bool engine_first = p->fit.is_plain && mt_metric_get(p->q->metrics, "engine_failed", 13).v > 0;
     if (!engine_first)
-        offer_column(p, class, p->column);
-    for (int f = 1; f < mt_framework_count(p->fw); f++)
-        if ((p->engines >> f & 1) != 0)
+        offer_column(p, class, p->fit.column);
+    for (int f = 1; f < mt_framework_count(p->fit.fw); f++)
+        if ((p->fit.engines >> f & 1) != 0)
             offer_column(p, class, (mt_fw)f);
     if (engine_first)
-        offer_column(p, class, p->column);
+        offer_column(p, class, p->fit.column);
     offer_column(p, class, MT_FW_NONE);
 }
 
@@ -339,13 +175,14 @@ static void offer_rest(struct pick *p, enum mt_fix_class class)
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < n; i++) {
             const struct mt_fix_rule *r = mt_fix_rule_at(p->q->rules, i);
-            bool own = (r->frameworks & p->main) != 0;
+            bool own = (r->frameworks & p->fit.main) != 0;
             bool engine_only =
-                !own && (r->frameworks & mt_framework_kind(p->fw, MT_FWK_LIBRARY)) == 0;
-            uint32_t classes = judges_itself(p, &r->card) ? p->classes : 1u << class;
+                !own && (r->frameworks & mt_framework_kind(p->fit.fw, MT_FWK_LIBRARY)) == 0;
+            uint32_t classes = mt_fit_judges(&p->fit, &r->card) ? p->classes : 1u << class;
             if ((r->phases & classes) == 0 || r->kind > MT_FIX_TIP || own != (pass == 0))
                 continue;
-            if (!engine_only || (ROLLOUT_CLASSES >> class & 1) != 0 || judges_itself(p, &r->card))
+            if (!engine_only || (ROLLOUT_CLASSES >> class & 1) != 0 ||
+                mt_fit_judges(&p->fit, &r->card))
                 offer(p, r, &r->card, class, false);
         }
     }
@@ -364,7 +201,7 @@ static void offer_capture(struct pick *p)
     uint32_t n = mt_fix_rules_count(p->q->rules);
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_fix_rule *r = mt_fix_rule_at(p->q->rules, i);
-        if (r->kind == MT_FIX_RECORD && judges_itself(p, &r->card))
+        if (r->kind == MT_FIX_RECORD && mt_fit_judges(&p->fit, &r->card))
             offer(p, r, &r->card, MT_FIX_CAPTURE, false);
     }
 }
@@ -393,17 +230,10 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     struct pick p = {.q = q, .out = out, .most_top = N_TOP};
     uint32_t n_first;
 
-    p.fw = mt_fix_rules_frameworks(q->rules);
-    p.main = q->fw->main != MT_FW_NONE ? MT_FW_BIT(q->fw->main) : 0;
-    p.seen = mt_frameworks_seen(q->fw);
-    p.told = mt_run_names(q->conf);
-    p.engines = p.seen & mt_framework_kind(p.fw, MT_FWK_ENGINE);
-    p.column = mt_fix_column(q->rules, q->fw->main);
-    p.is_plain = p.column == mt_framework_plain(p.fw);
-    p.role = model_of[q->phase];
+    mt_fit_make(&p.fit, q);
     if (q->cause == MT_CAUSE_LEAK)
         offer_row(&p, MT_FIX_LEAK);
-    if (is(q, MT_METRIC_fragmented))
+    if (mt_fit_is(q, MT_METRIC_fragmented))
         offer_row(&p, MT_FIX_FRAGMENTATION);
     if (q->cause == MT_CAUSE_FOREIGN)
         offer_row(&p, MT_FIX_FOREIGN);
@@ -428,7 +258,8 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
         mt_advice_mark_top(out, p.n);
     }
     p.is_tail = true; /* how to learn more, in the framework's own words */
-    if (class == MT_FIX_CLASS_COUNT || (class != MT_FIX_HOST_MEMORY && !is(q, MT_METRIC_recorded)))
+    if (class == MT_FIX_CLASS_COUNT ||
+        (class != MT_FIX_HOST_MEMORY && !mt_fit_is(q, MT_METRIC_recorded)))
         offer_row(&p, MT_FIX_CAPTURE);
     return finish(&p);
 }
@@ -491,7 +322,7 @@ static enum mt_rc forget_roles(struct mt_metrics **made, const struct mt_advice_
     struct mt_advice_query old = {.metrics = *made};
     enum mt_rc rc = mt_metrics_told(made, mt_fix_rules_metrics(q->rules), q->conf, q->trace, false);
     for (size_t i = 0; rc == MT_OK && i < sizeof kept / sizeof *kept; i++)
-        if (is(&old, kept[i]))
+        if (mt_fit_is(&old, kept[i]))
             mt_metrics_set(*made, kept[i], 1, MT_CONF_MARKED);
     if (rc == MT_OK && q->cause == MT_CAUSE_HOST) /* a snapshot has no other memory of the host */
         mt_metrics_set(*made, MT_METRIC_host_pinned, 1, MT_CONF_MARKED);
