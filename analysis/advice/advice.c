@@ -287,6 +287,8 @@ bool mt_advice_move(struct mt_advice_list *list, struct mt_advice_list *more)
         if (ok) {
             *slot = more->p[i];
             more->p[i].current = more->p[i].proposed_key = NULL; /* the slot owns them */
+            more->p[i].typed = NULL;
+            more->p[i].n_typed = 0;
         }
     }
     for (uint32_t i = 0; ok && i < more->settled.n; i++) {

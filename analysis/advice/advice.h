@@ -53,10 +53,13 @@ bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_l
  * memory. */
 int mt_advice_weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_settled_why *why);
 /* advice/allocation.c: AReaL's allocation string with one degree moved, into buf: "fsdp:d4" with d
- * halved and c doubled is "fsdp:d2c2". false = it cannot be computed: the string is not known, not
- * of that form, or the degree cannot be halved. *key is what to type it under. */
-bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout *layout, char *buf,
-                      size_t cap, const char **key);
+ * halved and c doubled is "fsdp:d2c2". AT_END: the string is known, and the degree cannot be
+ * halved, or heads cannot be divided so far, or its backend is none of those that can. *key is what
+ * to type it under. */
+enum mt_layout_found { MT_LAYOUT_NOT_KNOWN, MT_LAYOUT_AT_END, MT_LAYOUT_MADE };
+enum mt_layout_found mt_advice_layout(const struct mt_runconf *conf,
+                                      const struct mt_fix_layout *layout, char *buf, size_t cap,
+                                      const char **key);
 
 /* ---- advice/order.c, saving.c ---- */
 

@@ -101,13 +101,20 @@ static bool may(const struct part *p, const char *names)
     return names[0] == 0;
 }
 
-/* Tensor and context parallelism divide the attention heads; where their number is known a degree
- * that does not is none. */
-static bool heads_allow(const struct mt_runconf *conf, char give, unsigned to)
+static bool divides(const struct mt_runconf *conf, const char *what, unsigned to, bool or_back)
 {
-    uint64_t heads = 0;
-    return (give != 't' && give != 'c') ||
-           !mt_runconf_number(mt_runconf_get(conf, "heads"), &heads) || heads % to == 0;
+    uint64_t n = 0;
+    return !mt_runconf_number(mt_runconf_get(conf, what), &n) || n == 0 || n % to == 0 ||
+           (or_back && to % n == 0);
+}
+
+/* Tensor and context parallelism divide the attention heads; where their number is known a degree
+ * that does not is none. Those of keys and values are copied where there are fewer, but by FSDP and
+ * Megatron's tensor parallelism not (areal/engine/fsdp_utils/parallel.py). */
+static bool heads_allow(const struct mt_runconf *conf, char give, unsigned to, bool engine)
+{
+    return (give != 't' && give != 'c') || (divides(conf, "heads", to, false) &&
+                                            divides(conf, "kv_heads", to, engine || give == 'c'));
 }
 
 static bool is_set(const struct mt_runconf *conf, const char *key, const char **value)
@@ -120,8 +127,26 @@ static bool is_set(const struct mt_runconf *conf, const char *key, const char **
     return true;
 }
 
-bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout *layout, char *buf,
-                      size_t cap, const char **key)
+/* Where the layout of a part stands: by its own key, of the reference in the actor's, which it
+ * follows, of versions that have one string for all in that. */
+static bool find_layout(const struct mt_runconf *conf, const struct mt_fix_layout *layout,
+                        const char **key, const char **text, struct part *p)
+{
+    const char *keys[] = {layout->setting, "actor.backend", "allocation_mode"};
+    bool engine = strcmp(layout->setting, "rollout.backend") == 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if ((i == 1 && engine) || !is_set(conf, keys[i], text) ||
+            !find_part(conf->rules, *text, engine, p))
+            continue;
+        *key = keys[i];
+        return true;
+    }
+    return false;
+}
+
+enum mt_layout_found mt_advice_layout(const struct mt_runconf *conf,
+                                      const struct mt_fix_layout *layout, char *buf, size_t cap,
+                                      const char **key)
 {
     const char *text = NULL, *s;
     struct part p;
@@ -129,22 +154,14 @@ bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout 
     size_t n;
     bool written = false;
 
-    *key = layout->setting;
-    if (!is_set(conf, *key, &text)) {
-        *key = "allocation_mode"; /* of versions that have one string for both */
-        if (!is_set(conf, *key, &text))
-            return false;
-    }
-    n = strlen(text);
-    if (n + 24 > cap ||
-        !find_part(conf->rules, text, strcmp(layout->setting, "rollout.backend") == 0, &p) ||
-        !may(&p, layout->names))
-        return false;
+    if (!find_layout(conf, layout, key, &text, &p) || (n = strlen(text)) + 24 > cap)
+        return MT_LAYOUT_NOT_KNOWN;
     take = degree(&p, layout->take);
     give = degree(&p, layout->give);
-    if (take < 2 || take % 2 != 0 || give == 0 || give > MAX_DEGREE / 2 ||
-        !heads_allow(conf, layout->give, give * 2))
-        return false;
+    if (!may(&p, layout->names) || take < 2 || take % 2 != 0 || give == 0 ||
+        give > MAX_DEGREE / 2 ||
+        !heads_allow(conf, layout->give, give * 2, strcmp(layout->setting, "rollout.backend") == 0))
+        return MT_LAYOUT_AT_END;
     n = (size_t)snprintf(buf, cap, "\"%.*s", (int)(p.degrees - text), text);
     for (s = p.degrees; s < p.end && n < cap;) {
         char letter = *s;
@@ -160,5 +177,5 @@ bool mt_advice_layout(const struct mt_runconf *conf, const struct mt_fix_layout 
         n += (size_t)snprintf(buf + n, cap - n, "%c%u", layout->give, give * 2);
     if (n < cap)
         n += (size_t)snprintf(buf + n, cap - n, "%s\"", p.end);
-    return n < cap;
+    return n < cap ? MT_LAYOUT_MADE : MT_LAYOUT_NOT_KNOWN;
 }

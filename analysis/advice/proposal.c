@@ -61,6 +61,8 @@ static bool is_typed(const struct mt_fix_line *l)
 static bool is_set(const struct mt_advice_query *q, const struct mt_fix_line *l, bool *by_default)
 {
     struct mt_runconf_hit hit;
+    if (l->moves != MT_FIX_EITHER)
+        return false; /* its number is compared when it is computed */
     if (q->conf == NULL || !is_typed(l) || l->propose.e != NULL || l->layout != NULL ||
         !mt_runconf_find(q->conf, l->key, &hit) || hit.value == NULL ||
         !same_value(hit.value, l->value))
@@ -167,21 +169,27 @@ static void number_text(char *buf, size_t cap, double v)
     }
 }
 
-/* The line, its key and its value in one piece of memory. */
-static int write_line(struct mt_advice *a, uint32_t i, const char *key, const char *value)
+/* The line, its key and its value in one piece of memory, which *out_key begins. */
+static char *make_line(const struct mt_fix_line *l, const char *key, const char *value,
+                       char **out_key, char **out_value)
 {
-    const struct mt_fix_line *l = &a->card->set[i];
     const char *sep = l->syntax == MT_FIX_YAML ? ": " : l->syntax == MT_FIX_FLAG ? " " : "=";
     size_t nk = strlen(key) + 1, nv = strlen(value) + 1;
-    char *p = mt_malloc(2 * (nk + nv) + 2);
+    char *p = mt_malloc(2 * (nk + nv) + 2), *text;
     if (p == NULL)
-        return 0;
-    a->proposed_key = memcpy(p, key, nk);
-    a->proposed_value = memcpy(p + nk, value, nv);
-    a->proposed = p + nk + nv;
-    (void)snprintf(a->proposed, nk + nv + 2, "%s%s%s", key, nv > 1 && nk > 1 ? sep : "", value);
+        return NULL;
+    *out_key = memcpy(p, key, nk);
+    *out_value = memcpy(p + nk, value, nv);
+    text = p + nk + nv;
+    (void)snprintf(text, nk + nv + 2, "%s%s%s", key, nv > 1 && nk > 1 ? sep : "", value);
+    return text;
+}
+
+static int write_line(struct mt_advice *a, uint32_t i, const char *key, const char *value)
+{
+    a->proposed = make_line(&a->card->set[i], key, value, &a->proposed_key, &a->proposed_value);
     a->proposed_line = i;
-    return 1;
+    return a->proposed != NULL;
 }
 
 static bool has_moved(const struct mt_advice_query *q, const struct mt_fix_line *l)
@@ -202,8 +210,30 @@ static bool goes_its_way(enum mt_fix_way way, double from, double to)
     return way == MT_FIX_EITHER || (way == MT_FIX_DOWN ? to < from : to > from);
 }
 
-/* Where no formula gives a number: half of what is set, or twice that. What is set and not known is
- * put into words: a number of the rule's own could be what the run has, or worse. */
+/* Where no formula gives a number: half of what is set, or twice that; what cannot be halved goes
+ * to the rule's own, if that is the right way. */
+static struct mt_value step(const struct mt_fix_line *l, enum mt_fix_way way,
+                            struct mt_value current, bool *at_end)
+{
+    struct mt_value to = mt_setting_number(l->value);
+    if (is_whole(l->value) && current.v >= 1 && current.v <= (double)(uint64_t)current.v + 0.0005) {
+        to.v = way == MT_FIX_DOWN ? (double)((uint64_t)current.v / 2) : 2 * current.v;
+        to.conf = current.conf;
+        *at_end = to.v < 1;
+    } else
+        *at_end = !goes_its_way(way, current.v, to.v);
+    return to;
+}
+
+/* What is set and not known is put into words: a number of the rule's own could be what the run
+ * has, or worse. */
+static const char *in_words(const struct mt_fix_line *l, enum mt_fix_way way)
+{
+    if (!is_whole(l->value))
+        return way == MT_FIX_DOWN ? "<lower than it is>" : "<higher than it is>";
+    return way == MT_FIX_DOWN ? "<half of its value>" : "<twice its value>";
+}
+
 static int propose_step(struct mt_advice *a, struct mt_value current, struct mt_value *proposed,
                         bool *at_end)
 {
@@ -211,28 +241,88 @@ static int propose_step(struct mt_advice *a, struct mt_value current, struct mt_
     for (uint32_t i = 0; i < a->card->n_set && way != MT_FIX_EITHER; i++) {
         const struct mt_fix_line *l = &a->card->set[i];
         char number[40];
-        double to;
-        if (!is_shown(a, i) || l->goes_with || !is_typed(l) || !is_number(l->value))
+        if (!is_shown(a, i) || l->goes_with || l->moves != MT_FIX_EITHER || !is_typed(l) ||
+            !is_number(l->value))
             continue;
         if (!current.known)
-            return write_line(a, i, l->key,
-                              !is_whole(l->value)  ? way == MT_FIX_DOWN ? "<lower than it is>"
-                                                                        : "<higher than it is>"
-                              : way == MT_FIX_DOWN ? "<half of its value>"
-                                                   : "<twice its value>");
-        if (!is_whole(l->value) || current.v < 1 ||
-            current.v > (double)(uint64_t)current.v + 0.0005) { /* the rule's, if it goes there */
-            *at_end = !goes_its_way(way, current.v, mt_setting_number(l->value).v);
-            *proposed = mt_setting_number(l->value);
-            return 1;
-        }
-        to = way == MT_FIX_DOWN ? (double)((uint64_t)current.v / 2) : 2 * current.v;
-        *at_end = to < 1;
-        *proposed = (struct mt_value){to, true, current.conf};
-        number_text(number, sizeof number, to);
+            return write_line(a, i, l->key, in_words(l, way));
+        *proposed = step(l, way, current, at_end);
+        number_text(number, sizeof number, proposed->v);
         return *at_end ? 1 : write_line(a, i, l->key, number);
     }
     return 1;
+}
+
+/* The number of a line that moves by itself, as the run has it. Code names a flag without dashes.
+ */
+static struct mt_value number_of(const struct mt_advice_query *q, const struct mt_fix_line *l)
+{
+    struct mt_value v = {0, false, MT_CONF_NONE};
+    struct mt_runconf_hit hit;
+    char flag[128];
+    bool found = q->conf != NULL && mt_runconf_find(q->conf, l->key, &hit);
+    if (q->conf != NULL && (!found || hit.is_default) && l->syntax == MT_FIX_PYTHON) {
+        (void)snprintf(flag, sizeof flag, "--%.120s", l->key);
+        found = mt_runconf_find(q->conf, flag, &hit);
+    }
+    if (found)
+        v = mt_setting_number(hit.value);
+    if (found && hit.is_default && v.conf > MT_CONF_CARRIED)
+        v.conf = MT_CONF_CARRIED;
+    return v;
+}
+
+/* One such line: off the card where its number cannot go that way any more. */
+static int move_line(const struct mt_advice_query *q, struct mt_advice *a, uint32_t i)
+{
+    const struct mt_fix_line *l = &a->card->set[i];
+    struct mt_value none = {0, false, MT_CONF_NONE}, from = number_of(q, l), to;
+    struct mt_typed *t = &a->typed[a->n_typed];
+    char number[40];
+    const char *value = number;
+    bool at_end = false;
+    mt_metrics_rule(q->metrics, from, none);
+    to = mt_weigh_ask(q, &l->propose);
+    if (to.known && from.known) {
+        number_text(number, sizeof number, to.v);
+        at_end = !goes_its_way(l->moves, from.v, mt_setting_number(number).v);
+    } else if (from.known && is_number(l->value))
+        to = step(l, l->moves, from, &at_end);
+    else if (!to.known)
+        value = is_number(l->value) ? in_words(l, l->moves) : l->value;
+    if (at_end) {
+        a->lines &= ~(1ull << i);
+        return 1;
+    }
+    if (value == number)
+        number_text(number, sizeof number, to.v);
+    *t = (struct mt_typed){i, NULL, NULL, NULL, from.v, to.v, from.known, to.known};
+    t->text = make_line(l, l->key, value, &t->key, &t->value);
+    a->n_typed += t->text != NULL;
+    return t->text != NULL;
+}
+
+/* *at_end: nothing is left of what the card is about. */
+static int move_lines(const struct mt_advice_query *q, struct mt_advice *a, bool *at_end)
+{
+    uint64_t had = a->lines, main = 0;
+    uint32_t n = 0;
+    int ok = 1;
+    for (uint32_t i = 0; i < a->card->n_set; i++) {
+        n += is_shown(a, i) && a->card->set[i].moves != MT_FIX_EITHER;
+        main |= (uint64_t)!a->card->set[i].goes_with << i;
+    }
+    if (n == 0)
+        return 1;
+    a->typed = mt_calloc(n, sizeof *a->typed);
+    if (a->typed == NULL)
+        return 0;
+    for (uint32_t i = 0; ok && i < a->card->n_set; i++)
+        if (is_shown(a, i) && a->card->set[i].moves != MT_FIX_EITHER)
+            ok = move_line(q, a, i);
+    *at_end = (a->lines & main) == 0;
+    a->lines = *at_end ? had : a->lines;
+    return ok;
 }
 
 /* The first shown line with something to compute. *at_end: the number cannot go that way any more,
@@ -246,10 +336,13 @@ static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct 
         struct mt_value v = {0, false, MT_CONF_NONE};
         char number[40], layout[MT_FIX_LAYOUT];
         const char *key;
-        if (is_shown(a, i) && l->layout != NULL &&
-            mt_advice_layout(q->conf, l->layout, layout, sizeof layout, &key))
-            return write_line(a, i, key, layout);
-        if (!is_shown(a, i) || (l->propose.e == NULL && !moved))
+        if (is_shown(a, i) && l->layout != NULL) {
+            enum mt_layout_found found =
+                mt_advice_layout(q->conf, l->layout, layout, sizeof layout, &key);
+            *at_end = found == MT_LAYOUT_AT_END;
+            return found == MT_LAYOUT_MADE ? write_line(a, i, key, layout) : 1;
+        }
+        if (!is_shown(a, i) || l->moves != MT_FIX_EITHER || (l->propose.e == NULL && !moved))
             continue;
         if (l->propose.e != NULL) {
             v = mt_weigh_ask(q, &l->propose);
@@ -297,8 +390,10 @@ static int weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_s
 
     if (!describe_current(q, a, &current))
         return -1;
+    if (!is_on && !move_lines(q, a, &at_end))
+        return -1;
     mt_metrics_rule(q->metrics, current, none);
-    if (!is_on && !propose(q, a, current, &proposed, &at_end))
+    if (!is_on && !at_end && !propose(q, a, current, &proposed, &at_end))
         return -1;
     if (is_on || at_end) {
         *why = is_on ? settle(q, a, by_default)

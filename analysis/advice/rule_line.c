@@ -7,7 +7,7 @@
 /* "layout": the value is made of the present allocation string. */
 static MT_RULE_GET(get_layout)
 {
-    static const char *const settings[] = {"actor.backend", "rollout.backend", NULL};
+    static const char *const settings[] = {"actor.backend", "rollout.backend", "ref.backend", NULL};
     static const char *const letters[] = {"d", "t", "p", "c", "e", NULL};
     struct row {
         int setting, take, give;
@@ -61,6 +61,7 @@ static const struct mt_rule_spec fields[] = {
     {"layout", get_layout, .at = AT(layout)},
     {"caution", mt_get_object, .at = 0, .more = caution_fields},
     {"goes_with", mt_get_flag, .at = AT(goes_with)},
+    {"moves", mt_get_word, .at = AT(moves), .more = mt_fix_ways},
     {.name = NULL}};
 
 static enum mt_rc add_text(const struct mt_rule_reader *r, struct mt_fix_line *l)
@@ -90,6 +91,8 @@ static enum mt_rc finish(const struct mt_rule_reader *r, const char *field, void
                            syntaxes[l->syntax]);
     if (l->syntax == MT_FIX_FLAG && strncmp(l->key, "--", 2) != 0)
         return mt_rule_bad(r, "key", "a flag begins with --");
+    if (l->moves != MT_FIX_EITHER && l->key[0] == '\0')
+        return mt_rule_bad(r, "moves", "needs a key whose number it is");
     if (l->syntax != MT_FIX_FLAG && l->value[0] == '\0')
         return mt_rule_bad(r, "value", "is empty");
     return add_text(r, l);

@@ -31,8 +31,8 @@ static const struct mt_fix_pair no_pair = {"", ""};
 static const struct mt_rule_rows set_rows = {set_fields, sizeof no_pair, &no_pair, NULL};
 static const struct mt_rule_rows doubt_rows = {doubt_fields, sizeof no_pair, &no_pair, NULL};
 
-static const char *const ways[] = {"", "down", "up", NULL}; /* enum mt_fix_way */
-const char *mt_fix_way_name(enum mt_fix_way w) { return ways[w]; }
+const char *const mt_fix_ways[] = {"", "down", "up", NULL};
+const char *mt_fix_way_name(enum mt_fix_way w) { return mt_fix_ways[w]; }
 
 /* What a card has; a variant inherits from its rule what it leaves out. m: where the card is. */
 #define CARD(S, m, need)                                                                           \
@@ -44,7 +44,7 @@ const char *mt_fix_way_name(enum mt_fix_way w) { return ways[w]; }
         {"when", mt_fix_get_expr, .at = offsetof(S, m when)},                                      \
         {"unless", mt_fix_get_expr, .at = offsetof(S, m unless)},                                  \
         {"current", get_setting, .at = offsetof(S, m current)},                                    \
-        {"moves", mt_get_word, .at = offsetof(S, m moves), .more = ways},                          \
+        {"moves", mt_get_word, .at = offsetof(S, m moves), .more = mt_fix_ways},                   \
         {"made", mt_fix_get_expr, .at = offsetof(S, m made)},                                      \
         {"finding", mt_get_text, .at = offsetof(S, m finding)},                                    \
     {                                                                                              \

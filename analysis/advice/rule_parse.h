@@ -20,6 +20,7 @@ struct mt_fix_parse {
 enum mt_rc mt_fix_parse_rule(const struct mt_rule_reader *r, const cJSON *obj,
                              struct mt_fix_rule *out);
 
+extern const char *const mt_fix_ways[];             /* enum mt_fix_way; NULL ends it */
 MT_RULE_GET(mt_fix_get_classes);                    /* uint32_t: a list of phase classes as bits */
 MT_RULE_GET(mt_fix_get_expr);                       /* struct mt_fix_expr; "" = none */
 MT_RULE_GET(mt_fix_get_saving);                     /* const struct mt_fix_saving *; null = none */

@@ -88,11 +88,16 @@ struct mt_fix_saving {
 
 /* A degree of AReaL's allocation strings that is halved in favour of another one. */
 struct mt_fix_layout {
-    const char *setting; /* "actor.backend", "rollout.backend" */
+    const char *setting; /* "actor.backend", "rollout.backend", "ref.backend" */
     char take, give;     /* letters: data, tensor, pipeline, context, expert */
     const char *names;   /* backends that can, "archon megatron"; "" = any */
 };
 #define MT_FIX_LAYOUT 256 /* bytes of such a string */
+
+/* Which way a card moves the number that it changes. A number that does not go that way from the
+ * one that is set is never typed. */
+enum mt_fix_way { MT_FIX_EITHER, MT_FIX_DOWN, MT_FIX_UP };
+const char *mt_fix_way_name(enum mt_fix_way w); /* "down", "up"; "" for either */
 
 /* One line to type. */
 struct mt_fix_line {
@@ -118,13 +123,9 @@ struct mt_fix_line {
     const struct mt_fix_saving *saving; /* of this line alone; NULL = the card's */
     /* makes another line of the card take effect: alone it is no reason for the card */
     bool goes_with;
+    enum mt_fix_way moves; /* of a card with several numbers: the way this key's own number goes */
 };
 #define MT_FIX_MAX_LINES 64
-
-/* Which way a card moves the number that it changes. A number that does not go that way from the
- * one that is set is never typed. */
-enum mt_fix_way { MT_FIX_EITHER, MT_FIX_DOWN, MT_FIX_UP };
-const char *mt_fix_way_name(enum mt_fix_way w); /* "down", "up"; "" for either */
 
 /* What a reader sees of a rule. A rule has a card of its own and may have variants of it ("up",
  * "down") for some phases. */

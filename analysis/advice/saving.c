@@ -152,6 +152,11 @@ static struct mt_saving compute(const struct mt_advice_query *q, const struct mt
     return out;
 }
 
+static struct mt_value told(double v, bool known)
+{
+    return (struct mt_value){v, known, known ? MT_CONF_MARKED : MT_CONF_NONE};
+}
+
 static void find_saving(const struct mt_advice_query *q, struct mt_advice *a)
 {
     a->saving_of = a->card->saving;
@@ -162,6 +167,10 @@ static void find_saving(const struct mt_advice_query *q, struct mt_advice *a)
         struct mt_saving one;
         if ((a->lines >> i & 1) == 0 || s == NULL)
             continue;
+        for (uint32_t k = 0; k < a->n_typed; k++)
+            if (a->typed[k].line == i)
+                mt_metrics_rule(q->metrics, told(a->typed[k].from, a->typed[k].from_known),
+                                told(a->typed[k].to, a->typed[k].to_known));
         one = compute(q, s);
         if (one.known && one.bytes > 0 && (!a->saving.known || one.bytes > a->saving.bytes)) {
             a->saving = one;

@@ -10,6 +10,11 @@ void mt_advice_done(struct mt_advice *a)
 {
     mt_free(a->current);
     mt_free(a->proposed_key); /* begins the memory of all three */
+    for (uint32_t i = 0; i < a->n_typed; i++)
+        mt_free(a->typed[i].key);
+    mt_free(a->typed);
+    a->typed = NULL;
+    a->n_typed = 0;
     a->current = a->proposed = a->proposed_key = a->proposed_value = NULL;
 }
 

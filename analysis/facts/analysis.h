@@ -218,6 +218,13 @@ struct mt_fix_rule;
 struct mt_fix_card;
 struct mt_fix_saving;
 
+/* A line of a card that has several numbers, with its own as it is to be typed. */
+struct mt_typed {
+    uint32_t line;
+    char *key, *value, *text; /* key begins the memory of all three */
+    double from, to;
+    bool from_known, to_known;
+};
 struct mt_advice {
     const struct mt_fix_rule *rule;
     /* the rule's own card or the variant for this phase: title, why, lines to type, cost */
@@ -237,6 +244,8 @@ struct mt_advice {
     char *proposed_key, *proposed_value; /* of it, in the same memory */
     uint32_t proposed_line;              /* the line of card->set that it stands for */
     bool any_phase;                      /* the phase is not known: it holds in any */
+    struct mt_typed *typed;              /* of other lines */
+    uint32_t n_typed;
     bool made_it;     /* its setting is what made the request that failed as large as it is */
     bool fits_known;  /* below is known: a request failed and the saving has a figure */
     uint64_t lacking; /* what that request would lack with the low end of this alone; 0 = enough */

@@ -70,6 +70,21 @@ static enum mt_phase of_writer(enum mt_phase p, const char *who)
     return p;
 }
 
+/* The same by the object whose method the lines of code call: "self.ref.compute_logp(batch)". */
+static enum mt_phase of_object(enum mt_phase p, const char *objects)
+{
+    static const char *const of_ref[] = {" ref", " ref_model", " ref_policy", " reference"};
+    if (p != MT_PH_LOGP && p != MT_PH_LOGP_OLD)
+        return p;
+    for (size_t i = 0; i < sizeof of_ref / sizeof *of_ref; i++) {
+        size_t n = strlen(of_ref[i]);
+        for (const char *at = objects; (at = strstr(at, of_ref[i])) != NULL; at += n)
+            if (at[n] == ' ' || at[n] == '\0')
+                return MT_PH_LOGP_REF;
+    }
+    return p;
+}
+
 /* The innermost code that is not PyTorch's own computes log-probabilities or the entropy, and no
  * layer is called further in: then what it asks for is as wide as the vocabulary. A gather or a
  * backward is not. */
@@ -122,7 +137,7 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
         makes_logits(place->stack))
         d->sub = MT_PH_LOGITS;
     if (place != NULL && place->at.phase != MT_PH_UNATTRIBUTED) {
-        d->phase = of_writer(place->at.phase, f->who);
+        d->phase = of_object(of_writer(place->at.phase, f->who), place->stack->objects);
         return;
     }
     if (mark == NULL || strstr(mark->text, "efore ") == NULL)

@@ -347,6 +347,28 @@ static bool is_ours(const struct mt_runconf *rc, const struct mt_runconf_key *k)
     return rc->framework > MT_FW_NONE && k->framework == rc->framework;
 }
 
+/* The engine or the trainer's backend that the settings name; MT_FW_NONE = neither does. */
+static mt_fw named(const struct mt_runconf *rc, const char *setting)
+{
+    struct mt_runconf_hit hit;
+    bool found = mt_runconf_find(rc, setting, &hit) && hit.value != NULL;
+    for (int f = 1; found && f < mt_framework_count(rc->rules); f++)
+        if (strcmp(mt_framework_at(rc->rules, f)->id, hit.value) == 0)
+            return (mt_fw)f;
+    return MT_FW_NONE;
+}
+
+/* The key of an engine or a backend that is not the run's is read by nobody. */
+static bool is_read(const struct mt_runconf *rc, const struct mt_runconf_key *k)
+{
+    mt_fw other;
+    if (k->of == MT_FW_NONE)
+        return true;
+    other =
+        named(rc, mt_framework_at(rc->rules, k->of)->kind == MT_FWK_ENGINE ? "engine" : "strategy");
+    return other == MT_FW_NONE || other == k->of;
+}
+
 static bool take_default(const struct mt_runconf_key *k, struct mt_runconf_hit *hit)
 {
     hit->key = k;
@@ -406,7 +428,8 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < s->n; i++) {
             const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
-            if (is_ours(rc, k) != (pass == 0) || (e = look_up_any(rc, k->key)) == NULL)
+            if (is_ours(rc, k) != (pass == 0) || (e = look_up_any(rc, k->key)) == NULL ||
+                !is_read(rc, k))
                 continue;
             fill(rc, hit, e, k);
             return true;
@@ -421,7 +444,7 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
         return true;
     for (uint32_t i = 0; i < s->n; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
-        if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL)
+        if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL && is_read(rc, k))
             return take_default(k, hit);
     }
     return false;

@@ -32,6 +32,8 @@ struct mt_runconf_key {
     /* letter inside "sglang:d2t2", or "name" of it; NULL = the whole value */
     const char *part;
     const char *fallback; /* default of the framework; NULL = not known or none */
+    /* engine or backend that reads it, where the framework has several; MT_FW_NONE = all do */
+    mt_fw of;
     const char *source;
     bool is_common; /* other programs have a setting of that name: it does not tell the framework */
 };

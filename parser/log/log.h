@@ -151,6 +151,9 @@ struct mt_log_stack {
     uint64_t first;                     /* line of its first frame */
     bool headed;                        /* a line says that it begins here */
     bool pins;                          /* the innermost line of code asks for pinned host memory */
+    /* whose methods its lines of code call, each behind a blank, of those that may be the
+     * reference's: " ref" of self.ref.compute_logp(...), " reward" of self.reward.score(...) */
+    char objects[64];
 };
 
 /* A Python file of a framework of reinforcement learning that lines name:

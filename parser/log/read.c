@@ -26,6 +26,7 @@ static const char *const anchors[] = {
     "oom-", "LM e", "M AP",         /* "LLM engine", "vLLM API server": which version */
     "aarc", "x86_", "MEM(", "OOM:", /* the machine, Ray's table, an observer's stack */
     "sqrt", "sort", "duct", "Alig", /* lines of code that say where they are, FlashInfer */
+    "f.re",                         /* and whose pass it is: "self.ref.compute_logp(" */
 };
 #define HASH_BITS                                                                                  \
     16u /* 8 KiB; the anchors are few enough that other text hardly ever has a bit of theirs */

@@ -42,6 +42,7 @@ static void begin(struct mt_log_stack *s, uint64_t number, struct mt_log_writer 
     s->who[0] = '\0';
     s->headed = headed;
     s->pins = false;
+    s->objects[0] = '\0';
 }
 
 /* What a frame's line says. */
@@ -209,6 +210,33 @@ static void code_line(struct mt_log *l, uint64_t number, const char *s, const ch
     }
 }
 
+static size_t word_at(const char *s)
+{
+    return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+}
+
+/* "self.ref.compute_logp(batch)" right below its frame: frames that several models share do not
+ * tell whose pass it is, the object does. */
+static void object_line(struct mt_log *l, uint64_t number, const char *s)
+{
+    const char *self = strstr(s, "self."), *name = self != NULL ? self + 5 : s;
+    size_t n = self != NULL ? word_at(name) : 0, at;
+    struct mt_log_writer who;
+    if (n == 0 || name[n] != '.' || name[n + 1 + word_at(name + n + 1)] != '(')
+        return;
+    who = mt_log_writer(s, self);
+    for (int i = 0; i < MT_LOG_OPEN; i++) {
+        struct mt_log_stack *o = &l->open[i];
+        at = strlen(o->objects);
+        if (o->line == 0 || o->frames.n == 0 || number - o->line != 1 || o->writer.pid != who.pid ||
+            o->writer.rank != who.rank || at + n + 2 > sizeof o->objects)
+            continue;
+        o->objects[at] = ' ';
+        memcpy(o->objects + at + 1, name, n);
+        o->objects[at + 1 + n] = '\0';
+    }
+}
+
 /* Keeps a stack for a failure, and empties it. */
 static void keep(struct mt_log *l, struct mt_log_stack *s, struct mt_log_fact *f)
 {
@@ -331,6 +359,7 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
         code_line(l, number, s, p);
         return false;
     }
+    object_line(l, number, s);
     ray = strstr(s, "ray::");
     if (ray != NULL && mt_log_find(ray, "() (pid=%n,", &g) != NULL && g.v[0] <= INT32_MAX) {
         uint64_t rank = mt_log_value(ray, "[rank=%n]");

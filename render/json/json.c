@@ -386,12 +386,8 @@ static void advice(struct mt_jsonw *w, const struct mt_report *r)
                 continue;
             mt_jw_open(w, '{');
             mt_jw_ks(w, "text", mt_advice_line(d, l));
-            mt_jw_ks(w, "key",
-                     d->proposed != NULL && l == d->proposed_line ? d->proposed_key
-                                                                  : d->card->set[l].key);
-            mt_jw_ks(w, "value",
-                     d->proposed != NULL && l == d->proposed_line ? d->proposed_value
-                                                                  : d->card->set[l].value);
+            mt_jw_ks(w, "key", mt_advice_key(d, l));
+            mt_jw_ks(w, "value", mt_advice_value(d, l));
             mt_jw_ks(w, "syntax", mt_fix_syntax_name(d->card->set[l].syntax));
             mt_jw_ks(w, "note", mt_advice_note(d, l, note)[0] ? note : NULL);
             mt_jw_close(w, '}');

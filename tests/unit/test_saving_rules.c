@@ -86,12 +86,19 @@ MT_TEST(no_budget_below_the_longest_sequence)
         {NULL, 0, "1536", true},
         {NULL, 2000, "2000", true},
         {NULL, 3072, NULL, false},
-        {"--rollout-max-response-len 2048 --max-tokens-per-gpu 4096", 0, "2048", true},
-        {"--rollout-max-response-len 2048 --max-tokens-per-gpu 4096", 2500, "2500", true},
-        {"--rollout-max-response-len 2048 --rollout-max-prompt-len 512", 1000, "2560", false},
-        {"--rollout-max-response-len 2048 --rollout-max-prompt-len 2048", 1000, NULL, false},
-        {"--rollout-max-response-len 2048 --rollout-max-prompt-len 2048 --context-parallel-size 2",
+        {"--use-dynamic-batch-size --rollout-max-response-len 2048 --max-tokens-per-gpu 4096", 0,
+         "2048", true},
+        {"--use-dynamic-batch-size --rollout-max-response-len 2048 --max-tokens-per-gpu 4096", 2500,
+         "2500", true},
+        {"--use-dynamic-batch-size --rollout-max-response-len 2048 --rollout-max-prompt-len 512",
+         1000, "2560", false},
+        {"--use-dynamic-batch-size --rollout-max-response-len 2048 --rollout-max-prompt-len 2048",
+         1000, NULL, false},
+        {("--use-dynamic-batch-size --rollout-max-response-len 2048 --rollout-max-prompt-len 2048 "
+          "--context-parallel-size 2"),
          1000, "2048", false},
+        /* a budget that nobody reads */
+        {"--max-tokens-per-gpu 4096", 0, NULL, false},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct bench b;
@@ -103,7 +110,7 @@ MT_TEST(no_budget_below_the_longest_sequence)
         if (v != NULL && of[i].proposed != NULL) {
             MT_CHECK_STR(v->proposed_value, of[i].proposed);
             MT_CHECK_HAS(mt_advice_note(v, v->proposed_line, note),
-                         of[i].caution ? "; not below the longest sequence" : "lower");
+                         of[i].caution ? "; not below the longest sequence" : "takes effect");
             MT_CHECK((strstr(note, "longest") != NULL) == of[i].caution);
         }
         teardown(&b);
