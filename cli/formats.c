@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 const struct mt_report_format mt_report_formats[MT_FORMAT_COUNT + 1] = {
-#define MT_FORMAT(id, name, words, render, traits) {name, mt_render_##render, traits},
+#define MT_FORMAT(id, name, ending, words, render, traits) {name, mt_render_##render, traits},
 #include "cli/formats.def"
 #undef MT_FORMAT
     {NULL, NULL, 0},

@@ -5,7 +5,7 @@
 #include "render/view/report.h"
 
 enum mt_format_choice {
-#define MT_FORMAT(id, name, words, render, traits) MT_FORMAT_##id,
+#define MT_FORMAT(id, name, ending, words, render, traits) MT_FORMAT_##id,
 #include "cli/formats.def"
 #undef MT_FORMAT
     MT_FORMAT_COUNT

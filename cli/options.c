@@ -5,15 +5,21 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define AT(field) offsetof(struct mt_cli, field)
 
 static const char *const formats[] = {
-#define MT_FORMAT(id, name, words, render, traits) name,
+#define MT_FORMAT(id, name, ending, words, render, traits) name,
 #include "cli/formats.def"
 #undef MT_FORMAT
     NULL};
-#define MT_FORMAT(id, name, words, render, traits) name " " words " "
+#define MT_FORMAT(id, name, ending, words, render, traits) ending,
+static const char *const endings[] = {
+#include "cli/formats.def"
+    NULL};
+#undef MT_FORMAT
+#define MT_FORMAT(id, name, ending, words, render, traits) name " " words " "
 static const char format_help[] =
 #include "cli/formats.def"
     ;
@@ -23,9 +29,11 @@ static const char *const targets[] = {"perfetto", "speedscope", "folded", NULL};
 
 const struct mt_option mt_options[] = {
     {"output", 'o', MT_OPT_FILE, MT_CMD_REPORT, AT(output), "FILE",
-     "Write to FILE; '-' is standard output. Without it, HTML goes to the name of the first INPUT "
-     "with .html added "
-     "(memtrace-report.html for standard input), everything else to standard output.",
+     "Write to FILE; '-' is standard output. How FILE ends (.html, .txt, .md, .json, each with .gz "
+     "or "
+     "without) says the format where --format does not. Without it, HTML goes to the name of the "
+     "first INPUT with .html added (memtrace-report.html for standard input), everything else to "
+     "standard output.",
      NULL, true},
     {"output", 'o', MT_OPT_FILE, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(output), "FILE",
      "Write the trace to FILE (default trace.gz).", NULL, true},
@@ -55,8 +63,9 @@ const struct mt_option mt_options[] = {
      "(train_actor, rollout.kv_alloc, ...).",
      NULL, false},
     {"capacity", 0, MT_OPT_BYTES, MT_CMD_REPORT, AT(capacity), "SIZE",
-     "Memory of the card, as in 80GiB. A snapshot does not say it; without this option the report "
-     "says 'capacity unknown'.",
+     "Memory of the card, as in 80GiB; at least 1GiB. A snapshot does not say it; without this "
+     "option "
+     "the report says 'capacity unknown'.",
      NULL, false},
     {"log", 0, MT_OPT_FILES, MT_CMD_REPORT, AT(logs), "FILE",
      "Read what the log FILE of the run says about memory: out-of-memory messages, memory lines of "
@@ -393,11 +402,61 @@ static int parse_one(struct mt_cli *c, int argc, char **argv, int *i, struct mt_
     return set_value(c, o, value, err);
 }
 
+/* How a name ends, without .gz: 1 where it is one of the endings of a format, which is set. */
+static int format_of(const char *path, bool *gzip, int *format)
+{
+    const char *base = strrchr(path, '/');
+    size_t n;
+    base = base != NULL ? base + 1 : path;
+    n = strlen(base);
+    *gzip = n > 3 && strcasecmp(base + n - 3, ".gz") == 0;
+    n -= *gzip ? 3 : 0;
+    for (int i = 0; endings[i] != NULL; i++) {
+        size_t k = strlen(endings[i]);
+        if (n > k + 1 && base[n - k - 1] == '.' && strncasecmp(base + n - k, endings[i], k) == 0) {
+            *format = i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* What is asked for has to agree, and to be possible. */
+static int check(struct mt_cli *c, struct mt_err *err)
+{
+    enum { LEAST_SHIFT = 30, FORGOTTEN = 4096 };
+    bool given = c->format >= 0, gzip = false;
+    int by_name = 0;
+    if (c->capacity != 0 && c->capacity >> LEAST_SHIFT == 0) {
+        if (c->capacity < FORGOTTEN)
+            mt_fail(err, MT_EINPUT, "--capacity: %llu is %llu bytes: did you mean %lluGiB?",
+                    (unsigned long long)c->capacity, (unsigned long long)c->capacity,
+                    (unsigned long long)c->capacity);
+        else
+            mt_fail(err, MT_EINPUT, "--capacity: a card has at least 1GiB");
+        return 0;
+    }
+    if (c->output != NULL && format_of(c->output, &gzip, &by_name) && given &&
+        c->format != by_name) {
+        mt_fail(err, MT_EINPUT,
+                "--format %s and -o %s contradict each other: leave out --format, or let the name "
+                "end in .%s",
+                formats[c->format], c->output, endings[c->format]);
+        return 0;
+    }
+    if (!given)
+        c->format = by_name;
+    c->gzip |= gzip;
+    return 1;
+}
+
 int mt_options_parse(struct mt_cli *c, int argc, char **argv, int first, struct mt_err *err)
 {
     int i = first;
-    bool only_operands = false;
+    bool only_operands = false, is_report = command_bit(c) == MT_CMD_REPORT;
 
+    if (is_report)
+        c->format = -1; /* not given */
     c->inputs = mt_calloc((size_t)argc + 1, sizeof *c->inputs);
     if (c->inputs == NULL) {
         mt_fail(err, MT_ENOMEM, "out of memory");
@@ -415,5 +474,5 @@ int mt_options_parse(struct mt_cli *c, int argc, char **argv, int first, struct 
             return 0;
         }
     }
-    return 1;
+    return !is_report || check(c, err);
 }

@@ -46,8 +46,8 @@ err_has "other.html already exists; give another name with -o, or --force"
 same other.html before
 run 1 report sub/snap.pickle
 err_has "--force"
-run 0 report --format text sub/snap.pickle -o other.html --force
-check [ "$(head -c 5 other.html)" != "$(head -c 5 before)" ]
+run 0 report --title other sub/snap.pickle -o other.html --force
+check [ "$(cksum < other.html)" != "$(cksum < before)" ]
 run 1 report sub/snap.pickle -o sub/snap.pickle --force
 err_has "is the input itself"
 same sub/snap.pickle "$SAMPLES/tiny.pickle"
@@ -78,6 +78,20 @@ run 0 dump sub/snap.pickle
 same .out dump.txt
 run 1 dump sub/snap.pickle -o dump.txt
 err_has "--force"
+
+# the name says the format, and whether it is compressed
+for ending in json md txt html JSON; do
+    run 0 report sub/snap.pickle -o "ends.$ending"
+    run 0 report sub/snap.pickle -o "ends2.$ending.gz"
+    gzip -dc "ends2.$ending.gz" > unpacked || fail "ends2.$ending.gz is not compressed"
+    same "ends.$ending" unpacked
+done
+check [ "$(jq -r .schema_version ends.json)" = 1 ]
+check grep -q '^### memtrace' ends.md
+check grep -q '^<!doctype html>' ends.html
+check grep -q '^OUT OF MEMORY' ends.txt
+run 0 report sub/snap.pickle --format json -o ends.other
+check [ "$(jq -r .schema_version ends.other)" = 1 ]
 
 # devices, full disks, readers that go away
 run 0 report sub/snap.pickle -o /dev/null
