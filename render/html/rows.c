@@ -186,19 +186,27 @@ static void end(struct mt_sink *k)
     ((struct rows *)k)->in_table = false;
 }
 
+static struct mt_sink sink_of(struct mt_out *o)
+{
+    return (struct mt_sink){
+        .o = o, .format = MT_IN_HTML, .row = put_row, .table = put_table, .end = end};
+}
+
 void mt_h_rows(struct mt_out *o, const struct mt_page *p, mt_section *section,
                const struct mt_device_analysis *dev)
 {
-    struct rows x = {.sink = {.o = o,
-                              .format = MT_IN_HTML,
-                              .row = put_row,
-                              .table = put_table,
-                              .end = end,
-                              .dev = dev != p->dev ? dev : NULL},
-                     .p = p};
+    struct rows x = {.sink = sink_of(o), .p = p};
+    x.sink.dev = dev != p->dev ? dev : NULL;
     if (dev != NULL)
         mt_role_palette_build(&x.roles, &dev->roles);
     section(&x.sink, p->r);
+}
+
+void mt_h_ledger_rows(struct mt_out *o, const struct mt_page *p, const struct mt_ledger *l)
+{
+    struct rows x = {.sink = sink_of(o), .p = p};
+    x.sink.ledger = l;
+    mt_section_ledger(&x.sink, p->r);
 }
 
 static void note_row(struct mt_sink *k, const char *form, const char *const *cell,

@@ -22,62 +22,114 @@ static void curve(struct mt_sink *k, const struct mt_ledger *l)
              &(struct mt_curve){l->used, l->named, l->n_columns, top, l->t1_ns - l->t0_ns, true});
 }
 
+/* Of whom the rows are, and how they add up. */
+static void ledger_note(struct mt_sink *k, const struct mt_driverdiag *j, const struct mt_ledger *l)
+{
+    char at[40], over[64] = "", left[64];
+    if (l->checks.n != 0)
+        (void)snprintf(over, sizeof over, "%s sample%s", MT_COUNT(l->checks.n),
+                       mt_plural(l->checks.n));
+    (void)snprintf(left, sizeof left, "%s %s", MT_BYTES(l->max_unexplained),
+                   l->max_unexplained == 0 ? "was" : "were");
+    MT_ROW3(k, NULL, NULL,
+            "<p class=\"note\">Held {0}, {1} after the beginning. {2:=} [Over {3} at most {4} "
+            "unexplained. ][Beside this there were {5} of managed memory. ]</p>\n",
+            mt_ledger_focus_words(l), mt_driver_moment(at, j, l->focus_ns),
+            l->focus_used != 0
+                ? "The device\xe2\x80\x99s own figure is that of the last sample before, moved by "
+                  "what was recorded since; \xe2\x80\x9cunexplained\xe2\x80\x9d is what it has "
+                  "beyond recorded calls and other processes, less than zero where these say more "
+                  "than the device does."
+                : "The device\xe2\x80\x99s own figure was not sampled by then.",
+            over, left, MT_BYTES_OR(l->managed_focus != 0, l->managed_focus, ""));
+}
+
+static void ledger_row(struct mt_sink *k, const struct mt_driverdiag *j, const struct mt_ledger *l,
+                       const struct mt_ledger_row *r)
+{
+    bool is_process = r->process != MT_NONE32;
+    char who[MT_WHO], holder[MT_WHO];
+    MT_DATA(k,
+            "~  {0:>12}  {1}[ ({2})]\n~                {4}\n"
+            "                {5} more of address space is reserved and not mapped",
+            "| {0:=} | {3:=} | {1} | {2} |\n",
+            is_process
+                ? "<tr><th scope=\"row\">{1:cn200}[ <small>{4:n200}</small>][ <small>{5} more of "
+                  "address space is reserved and not mapped</small>]</th><td>{2:n200}</td>{0:t}"
+                  "{6:t}{3:t}{7:t}</tr>\n"
+                : "<tr><th scope=\"row\">{1:cn200}[ <small>{4:n200}</small>]</th><td>{8}</td>{0:t}"
+                  "{6:t}{3:t}{7:t}</tr>\n",
+            mt_as_signed(r->bytes),
+            mt_as_holder(r->holder, mt_driver_holder(holder, r->holder, r->library)),
+            mt_as_words(is_process ? mt_driver_who(who, j, r->driver, r->process) : NULL),
+            mt_known(is_process, mt_as_bytes(r->peak), NULL), mt_as_words(r->label),
+            /* an expandable segment reserves a whole GPU: that says nothing */
+            mt_known(r->reserved_va != 0 && r->holder != MT_HOLD_TORCH, mt_as_bytes(r->reserved_va),
+                     NULL),
+            mt_as_share(r->bytes > 0 ? (uint64_t)r->bytes : 0,
+                        l->focus_used != 0 ? l->focus_used : l->focus_named),
+            mt_known(is_process, mt_as_count(r->n_live), NULL),
+            mt_as_words(r->holder == MT_HOLD_OTHER ? "not recorded, by NVML"
+                        : l->focus_unexplained < 0 ? "counted beyond it"
+                                                   : "the rest"));
+}
+
+static void ledger_sum(struct mt_sink *k, const struct mt_ledger *l)
+{
+    uint64_t sum = l->focus_used != 0 ? l->focus_used : l->focus_named;
+    MT_DATA(k, "  {0:>12}  {1}: the sum[; {2}]", "| **{0}** | | **{1}[; {2}]** | |\n",
+            "<tr class=\"sum\"><th scope=\"row\">{1}</th><td>the sum</td>{0:t}<td class=\"n\">"
+            "[{3} of capacity]</td><td></td><td></td></tr>\n",
+            mt_as_bytes(sum),
+            mt_as_words(l->focus_used != 0 ? "used on the device" : "by recorded calls"),
+            mt_as_words(l->focus_used != 0 ? NULL : "the device's own figure was not sampled"),
+            mt_known(l->capacity != 0, mt_as_share(sum, l->capacity), NULL));
+    MT_ROW(k, "  {0:>12}  capacity", NULL, MT_BYTES_OR(l->capacity != 0, l->capacity, ""));
+}
+
 static void ledger(struct mt_sink *k, const struct mt_driverdiag *j, const struct mt_ledger *l)
 {
-    static const char few[] = "  {0:>12}  {1} smaller owners";
-    static const char few_md[] = "| {0:=} | | {1} smaller owners | |\n";
-    char a[40], who[MT_WHO], holder[MT_WHO];
+    uint32_t shown = mt_most3(k, 14, 12, 20), more = 0;
     int64_t rest = 0;
-    uint32_t more = 0;
     mt_heading(k, l->name, NULL);
     curve(k, l);
     MT_ROW(k, "  Held {1}, by owner:",
            "**{0}**, {1}\n\n| bytes | peak | owner | process |\n|---:|---:|---|---|\n", l->name,
            mt_ledger_focus_words(l));
-    for (uint32_t i = 0; i < l->rows.n; i++) {
-        const struct mt_ledger_row *r = &l->rows.p[i];
-        bool is_process = r->process != MT_NONE32;
-        if (i >= mt_most(k, 14, 12) && r->holder != MT_HOLD_UNEXPLAINED) {
+    MT_TABLE(k, "Owners of the memory of a GPU", "Owner", "Process", "#Bytes", "#Share",
+             "#Its peak", "#Live");
+    for (uint32_t i = 0; i <= l->rows.n; i++) {
+        const struct mt_ledger_row *r = i < l->rows.n ? &l->rows.p[i] : NULL;
+        bool is_last = r == NULL || r->holder == MT_HOLD_UNEXPLAINED;
+        if (i >= shown && !is_last) {
             rest += r->bytes;
             more++;
             continue;
         }
-        if (more != 0 && r->holder == MT_HOLD_UNEXPLAINED) {
-            MT_ROW(k, few, few_md, mt_fmt_signed(a, rest), MT_COUNT(more));
+        if (more != 0 && is_last) { /* the rest comes before what is unexplained, which is last */
+            MT_DATA(k, "  {0:>12}  {1} smaller owner{2}", "| {0:=} | | {1} smaller owner{2} | |\n",
+                    "<tr><th scope=\"row\">{1} smaller owner{2}</th><td></td>{0:t}<td></td><td>"
+                    "</td><td></td></tr>\n",
+                    mt_as_signed(rest), mt_as_count(more), mt_as_words(mt_plural(more)));
             more = 0;
         }
-        MT_ROW(k,
-               "~  {0:>12}  {1}[ ({2})]\n~                {4}\n"
-               "                {5} more of address space is reserved and not mapped",
-               "| {0:=} | {3:=} | {1} | {2} |\n", mt_fmt_signed(a, r->bytes),
-               mt_driver_holder(holder, r->holder, r->library),
-               is_process ? mt_driver_who(who, j, r->driver, r->process) : NULL,
-               MT_BYTES_OR(is_process, r->peak, ""), r->label,
-               MT_BYTES_OR(r->reserved_va != 0 && r->holder != MT_HOLD_TORCH, r->reserved_va, ""));
+        if (r != NULL)
+            ledger_row(k, j, l, r);
     }
-    if (more != 0)
-        MT_ROW(k, few, few_md, mt_fmt_signed(a, rest), MT_COUNT(more));
-    MT_ROW(k,
-           l->focus_used != 0
-               ? "  {0:>12}  used on the device: the sum"
-               : "  {0:>12}  by recorded calls: the sum; the device's own figure was "
-                 "not sampled",
-           "| **{0}** | | **{1}** | |\n",
-           MT_BYTES(l->focus_used != 0 ? l->focus_used : l->focus_named),
-           l->focus_used != 0 ? "used on the device"
-                              : "by recorded calls; the device was not sampled");
-    MT_ROW(k, "  {0:>12}  capacity", NULL, MT_BYTES_OR(l->capacity != 0, l->capacity, ""));
+    ledger_sum(k, l);
     k->end(k);
+    ledger_note(k, j, l);
 }
 
 void mt_section_ledger(struct mt_sink *k, const struct mt_report *r)
 {
     const struct mt_driverdiag *j = r->diagnosis->driver;
-    uint32_t whole = mt_most(k, 8, 4);
+    uint32_t whole = mt_most3(k, 8, 4, UINT32_MAX);
     if (j == NULL)
         return;
     for (uint32_t i = 0; i < j->ledgers.n && i < whole; i++)
-        ledger(k, j, &j->ledgers.p[i]);
+        if (k->ledger == NULL || k->ledger == &j->ledgers.p[i])
+            ledger(k, j, &j->ledgers.p[i]);
     for (uint32_t i = whole; i < j->ledgers.n; i++)
         MT_ROW(k,
                i == whole ? "\n  {0:<50} peak {1} by recorded calls"

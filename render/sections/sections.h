@@ -76,6 +76,7 @@ struct mt_sink {
     void (*curve)(struct mt_sink *k, const struct mt_curve *c); /* NULL = cannot draw */
     /* NULL = the verdict's; else in short what is of this one */
     const struct mt_device_analysis *dev;
+    const struct mt_ledger *ledger; /* NULL = of all GPUs; else of this one */
 };
 /* All sections that the sink's format has, in their order. Errors are those of k->o. */
 void mt_sections(struct mt_sink *k, const struct mt_report *r);

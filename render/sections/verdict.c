@@ -218,30 +218,6 @@ void mt_section_cause(struct mt_sink *k, const struct mt_report *r)
 
 /* ---- the ends ---- */
 
-void mt_section_numbers(struct mt_sink *k, const struct mt_report *r)
-{
-    enum { MAX_FACTS = 16 };
-    const struct mt_rank *rank = mt_diagnosis_rank(r->diagnosis);
-    const struct mt_device_analysis *d = mt_rank_device(rank);
-    const struct mt_timeline *t;
-    struct mt_fact f[MAX_FACTS];
-    uint64_t top;
-    if (d == NULL)
-        return;
-    mt_heading(k, "Numbers", NULL);
-    MT_ROW0(k, NULL, "| | |\n|---|---|\n");
-    for (unsigned i = 0, n = mt_facts(rank, d, f, MAX_FACTS); i < n; i++)
-        MT_ROW(k, "  {0:<22} {1}", "| {0} | {1} |\n", f[i].name, f[i].value);
-    k->end(k);
-    t = d->by_event.n_columns != 0 ? &d->by_event : &d->timeline; /* no room for waiting */
-    top = d->reserved_peak > d->live_peak ? d->reserved_peak : d->live_peak;
-    if (k->curve == NULL || t->n_columns < 2 || top == 0)
-        return;
-    mt_heading(k, t->has_time ? "Live memory over time" : "Live memory over events", NULL);
-    k->curve(k, &(struct mt_curve){t->total, NULL, t->n_columns, top,
-                                   t->has_time ? t->x1 - t->x0 : t->x1, t->has_time});
-}
-
 /* A ticket shows the answer; GitHub and GitLab open the rest. */
 static bool is_folded(const struct mt_report *r)
 {

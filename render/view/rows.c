@@ -4,7 +4,6 @@
 #include "render/base/escape.h"
 #include "render/view/view.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -147,84 +146,4 @@ char *mt_row_place(const struct mt_report *r, const struct mt_rank *k,
     else
         (void)snprintf(buf, cap, "%s", dev);
     return buf;
-}
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 4, 5)))
-#endif
-static void
-fact(struct mt_fact *out, unsigned *n, const char *name, const char *fmt, ...);
-
-static void fact(struct mt_fact *out, unsigned *n, const char *name, const char *fmt, ...)
-{
-    va_list ap;
-    out[*n].name = name;
-    va_start(ap, fmt);
-    (void)vsnprintf(out[*n].value, sizeof out[*n].value, fmt, ap);
-    va_end(ap);
-    (*n)++;
-}
-
-unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_fact *out,
-                  unsigned max)
-{
-    char a[40], b[40], c[40], e[40];
-    unsigned n = 0;
-    const struct mt_device_analysis *pinned = mt_row_pinned(k, d);
-    if (max < 15)
-        return 0;
-    if (d->ooms.n != 0) {
-        const struct mt_oom *o = &d->ooms.p[0];
-        fact(out, &n, "request that failed", "%s at event %s of %s", mt_row_request(a, o),
-             mt_fmt_count(b, o->event), mt_fmt_count(c, d->n_events));
-        fact(out, &n, "free on the device", "%s", mt_fmt_bytes(a, o->device_free));
-        if (d->withheld == NULL) {
-            fact(out, &n, "reserved / live then", "%s / %s", mt_fmt_bytes(a, o->at.reserved),
-                 mt_fmt_bytes(b, o->at.live));
-            fact(out, &n, "reserved but free then", "%s", mt_fmt_bytes(a, o->at.reserved_free));
-        }
-        if (o->at.holes_known && o->at.n_holes == 0)
-            fact(out, &n, "largest usable hole", "none");
-        else if (o->at.holes_known)
-            fact(out, &n, "largest usable hole", "%s of %s in %s hole%s",
-                 mt_fmt_bytes(a, o->at.largest_usable), mt_fmt_bytes(b, o->at.free_usable),
-                 mt_fmt_count(c, o->at.n_holes), o->at.n_holes == 1 ? "" : "s");
-        if (d->ooms.n > 1)
-            fact(out, &n, "out-of-memory events", "%u; this report is about the first", d->ooms.n);
-    }
-    if (d->withheld == NULL && !d->end_state_only) {
-        if (d->peak_event < 0)
-            fact(out, &n, "peak live", "%s before the first event", mt_fmt_bytes(a, d->live_peak));
-        else
-            fact(out, &n, "peak live", "%s at event %s of %s", mt_fmt_bytes(a, d->live_peak),
-                 mt_fmt_count(b, (uint64_t)d->peak_event), mt_fmt_count(c, d->n_events));
-        fact(out, &n, "peak reserved", "%s", mt_fmt_bytes(a, d->reserved_peak));
-        fact(out, &n, "live at start / end", "%s / %s", mt_fmt_bytes(a, d->live_start),
-             mt_fmt_bytes(b, d->live_end));
-        if (d->pending_peak != 0)
-            fact(out, &n, "waiting to be freed", "%s at most, %s at the end",
-                 mt_fmt_bytes(a, d->pending_peak), mt_fmt_bytes(b, d->pending_end));
-    } else if (mt_state_unknown(d)) {
-        fact(out, &n, "live, reserved", "not known: the snapshot lists no segments of this device");
-    } else {
-        fact(out, &n, "live", "%s", mt_fmt_bytes(a, d->live_end));
-        if (d->pending_end != 0)
-            fact(out, &n, "waiting to be freed", "%s", mt_fmt_bytes(a, d->pending_end));
-    }
-    if (!mt_state_unknown(d))
-        fact(out, &n, "reserved at the end", "%s", mt_fmt_bytes(a, d->reserved_end));
-    if (d->rounding_loss != 0)
-        fact(out, &n, "rounding at the end", "%s", mt_fmt_bytes(a, d->rounding_loss));
-    if (pinned != NULL)
-        fact(out, &n, "pinned host memory", "%s live, %s reserved%s", mt_row_live(a, pinned),
-             mt_row_reserved(b, pinned),
-             mt_row_has_peak(pinned) ? " at its highest" : " at the dump");
-    if (d->capacity != 0)
-        fact(out, &n, "capacity", "%s", mt_fmt_bytes(a, d->capacity));
-    else if (d->kind == MT_DEV_CUDA)
-        fact(out, &n, "capacity", "unknown (name it with --capacity 80GiB)");
-    if (d->first_ns != 0 && d->last_ns > d->first_ns)
-        fact(out, &n, "time", "%s from %s", mt_fmt_seconds(e, d->last_ns - d->first_ns),
-             mt_fmt_utc(a, d->first_ns));
-    return n;
 }

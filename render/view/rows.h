@@ -4,16 +4,6 @@
 
 #include "render/view/report.h"
 
-enum { MT_ROW_TEXT = 256 };
-
-struct mt_fact {
-    const char *name;        /* "peak live" */
-    char value[MT_ROW_TEXT]; /* "23.19 GiB at event 3,737 of 22,331" */
-};
-/* The numbers of a device; returns how many (at most max). */
-unsigned mt_facts(const struct mt_rank *k, const struct mt_device_analysis *d, struct mt_fact *out,
-                  unsigned max);
-
 /* Rows of the table of ranks and devices, and what stands in one: the peak, or without a curve the
  * state at the dump. */
 uint32_t mt_row_count(const struct mt_report *r);

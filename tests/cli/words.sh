@@ -26,7 +26,7 @@ out_has '40.0 MiB reserved was live'
 check grep -qF 'all of' "$TMP/.out"
 out_has '  device 0 '
 out_has '> device 1 '
-out_has 'largest usable hole    none'
+out_has 'Largest usable hole    none'
 if grep -F '(no stack recorded)' "$TMP/.out" | grep -q ' $'; then fail 'a line ends in blanks'; else ok; fi
 run 0 report two.json --format md -o -
 out_has '| device 0 | 20.0 MiB (at the dump) |'
