@@ -4,7 +4,8 @@
 For every framework that analysis/rules/settings.json has keys of, 20 sets of settings are made, the same ones each time (set, at a floor, at the default, off,
 40 heads, tensor parallelism over all GPUs ...), and logs that fail in its phases, with the functions that analysis/rules/phases.json knows. Of all cards, not
 only the first: none types what is set, raises what it lowers, splits what cannot be split, goes below the longest sequence, types a key of another program
-or of the other backend. With its lines added no new finding of level error appears. The same over the snapshots of samples/.
+or of the other backend. With its lines added no new finding of level error appears.
+The same over the snapshots and logs of samples/, the situations of the guides and the logs of tests/scenarios.
 open_sane.txt lists what is not so yet: framework, kind, card."""
 
 import concurrent.futures
@@ -94,6 +95,12 @@ def make_settings(framework, number):
                 out[key] = str(on)
             elif on:
                 out[key] = ""
+    named = {kit.LOGICAL.get(key.lstrip("-")): key for key in out}
+    if number % 4 == 1 and {"tokens_per_gpu", "max_prompt_len", "max_response_len"} <= set(named):  # at the floor
+        out[named["tokens_per_gpu"]] = str(int(out[named["max_prompt_len"]]) + int(out[named["max_response_len"]]))
+    if number % 5 == 2 and "node_gpus" in named:  # one degree takes every GPU
+        degree = pick.choice([d for d in ("rollout_tp", "tp", "cp") if d in named] or ["node_gpus"])
+        out[named[degree]] = str(int(out[named["node_gpus"]]) * int(out.get(named.get("job_nodes"), 1)))
     return out
 
 
@@ -168,12 +175,31 @@ def check_job(memtrace, scratch, framework, number, log, turn):
     return [(framework, kind, card, what, settings, log) for kind, card, what in found]
 
 
-def check_sample(memtrace, path, turn):
-    run = kit.Run(memtrace, [str(path)])
+def check_file(memtrace, where, name, again, turn):
+    """A file of the project: `again(settings)` makes its report with those settings more."""
+    run = again(None)
     if run.report is None or run.status not in (0, 3):
         return []
-    found = kit.contradictions(run) + strangers(run.report["verdict"].get("framework"), run) + added(run, lambda more: kit.Run(memtrace, [str(path)], more=more), turn)
-    return [("samples", kind, card, what, {}, path.name) for kind, card, what in found]
+    found = kit.contradictions(run) + strangers(run.report["verdict"].get("framework"), run) + added(run, again, turn)
+    return [(where, kind, card, what, {}, name) for kind, card, what in found]
+
+
+def own_files(memtrace, scratch):
+    """[(where, name, function of more settings)]: snapshots and logs of samples/, the situations of the guides, the logs of tests/scenarios."""
+    out = []
+    for path in sorted(p for p in (kit.SOURCE / "samples").rglob("*") if re.search(r"[.](pickle([.]gz)?|log)$", p.name)):
+        out.append(("samples", path.name, lambda more, p=path: kit.Run(memtrace, [str(p)], more=more)))
+    for row in kit.situations():
+        if row["when"] == "now" and row["id"] != "rules":
+            inputs = kit.Inputs(row["inputs"].split(" ++ ")[0])
+            out.append(("guides", row["id"], lambda more, i=inputs: i.run(memtrace, more)))
+    sys.path.insert(0, str(kit.HERE.parent / "scenarios"))
+    import logs  # pylint: disable=import-outside-toplevel
+    for n, scenario in enumerate(s for s in logs.SCENARIOS if not s.snapshot):
+        path = pathlib.Path(scratch) / f"scenario-{n}.log"
+        path.write_text(next(iter(scenario.files.values())), encoding="utf-8")
+        out.append(("scenarios", scenario.name, lambda more, p=path: kit.Run(memtrace, [str(p)], more=more)))
+    return out
 
 
 def main():
@@ -191,8 +217,8 @@ def main():
             for number in range(SETS):
                 jobs += [pool.submit(check_job, memtrace, scratch, framework, number, f"{framework}-{(number * LOGS_EACH + i) % len(logs)}.log", number)
                          for i in range(min(LOGS_EACH, len(logs)))]
-        samples = [] if words[1:] else sorted(p for p in (kit.SOURCE / "samples").rglob("*") if re.search(r"[.](pickle([.]gz)?|log)$", p.name))
-        jobs += [pool.submit(check_sample, memtrace, path, n) for n, path in enumerate(samples)]
+        own = [] if words[1:] else own_files(memtrace, scratch)
+        jobs += [pool.submit(check_file, memtrace, where, name, again, n) for n, (where, name, again) in enumerate(own)]
         for job in jobs:
             found += job.result()
     missed, listed = {}, kit.open_list(LIST)
@@ -206,7 +232,7 @@ def main():
             f.write("# What cards do that no card may do: framework, kind, card. sane.py fails when one of them is gone: take it out.\n")
             f.writelines(f"{one}\n" for one in sorted(missed))
     good = bool(words[1:]) or "--write" in flags or kit.hold({k: [min(v, key=len)] for k, v in missed.items()}, listed, LIST)
-    print(f"{len(jobs)} jobs of {len(frameworks)} frameworks, {len(samples)} of them samples: {len(missed)} ways to be wrong, {len(found)} times")
+    print(f"{len(jobs)} jobs of {len(frameworks)} frameworks, {len(own)} of them files of the project: {len(missed)} ways to be wrong, {len(found)} times")
     if len(jobs) < 50 * bool(not words[1:]):
         sys.exit("too few jobs were made: this test no longer works")
     sys.exit(not good)
