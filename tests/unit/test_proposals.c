@@ -10,7 +10,8 @@ struct want {
     const char *file, *function;
     enum mt_phase phase, sub;
     const char *rule;
-    const char *line; /* as it is typed; NULL = the rule is not offered */
+    /* as it is typed; "!key": no line of that key; NULL = the rule is not offered */
+    const char *line;
 };
 
 #define NO_FRAME NULL, NULL
@@ -123,6 +124,61 @@ static const struct want wants[] = {
     {"relax", NULL, DYNAMIC "--train-memory-margin-bytes 4294967296", NO_FRAME, FWD, "X19",
      "--train-memory-margin-bytes 2147483648"},
     {"relax", NULL, DYNAMIC, NO_FRAME, FWD, "X19", NULL},
+    /* cards with several numbers: each key from its own value, and none at its end */
+    {"nemorl", NULL, "policy.train_micro_batch_size=4", NO_FRAME, FWD, "B29",
+     "policy.train_micro_batch_size=2"},
+    {"nemorl", NULL, "policy.train_micro_batch_size=1", NO_FRAME, FWD, "B29",
+     "!policy.train_micro_batch_size"},
+    {"nemorl", NULL,
+     "policy.dynamic_batching.enabled=true policy.dynamic_batching.train_mb_tokens=16384", NO_FRAME,
+     FWD, "B29", "policy.dynamic_batching.train_mb_tokens=8192"},
+    {"nemorl", NULL, "policy.train_micro_batch_size=4", NO_FRAME, FWD, "B29",
+     "!policy.dynamic_batching.train_mb_tokens"},
+    {"nemorl", "vllm", "policy.generation.vllm_cfg.gpu_memory_utilization=0.5", NO_FRAME, DECODE,
+     "B29", "policy.generation.vllm_cfg.gpu_memory_utilization=0.45"},
+    {"openrlhf", NULL, "--train.micro_batch_size 4", NO_FRAME, FWD, "B30",
+     "--train.micro_batch_size 2"},
+    {"openrlhf", NULL, "--train.batch_size 128", NO_FRAME, FWD, "B30", "!--train.micro_batch_size"},
+    {"openrlhf", NULL, "--micro_train_batch_size 8 --zero_stage 2", NO_FRAME, FWD, "B30",
+     "--micro_train_batch_size 4"},
+    {"openrlhf", NULL, "--ds.ring_attn_size 2", NO_FRAME, FWD, "B30", "--ds.ring_attn_size 4"},
+    {"openrlhf", "vllm", "--vllm.gpu_memory_utilization 0.6", NO_FRAME, DECODE, "B30",
+     "--vllm.gpu_memory_utilization 0.55"},
+    {"trl", NULL, "--per_device_train_batch_size 8", NO_FRAME, FWD, "B31",
+     "per_device_train_batch_size=4"},
+    {"trl", NULL, "--per_device_train_batch_size 1", NO_FRAME, FWD, "B31",
+     "!per_device_train_batch_size"},
+    {"trl", "vllm", "--vllm_gpu_memory_utilization 0.3", NO_FRAME, DECODE, "B31",
+     "vllm_gpu_memory_utilization=0.25"},
+    {"skyrl", NULL, "trainer.micro_train_batch_size_per_gpu=4", NO_FRAME, FWD, "B52",
+     "trainer.micro_train_batch_size_per_gpu=2"},
+    {"skyrl", NULL, "trainer.max_tokens_per_microbatch=8192", NO_FRAME, FWD, "B52",
+     "trainer.max_tokens_per_microbatch=4096"},
+    {"skyrl", NULL, "trainer.max_tokens_per_microbatch=1536", NO_FRAME, FWD, "B52",
+     "!trainer.max_tokens_per_microbatch"},
+    {"skyrl", NULL, "trainer.strategy=fsdp", NO_FRAME, FWD, "B52",
+     "trainer.max_tokens_per_microbatch=1536"},
+    {"skyrl", "vllm", "trainer.strategy=fsdp", NO_FRAME, DECODE, "B52",
+     "generator.inference_engine.max_num_batched_tokens=4096"},
+    {"roll", NULL, "actor_train.model_args.dtype=bf16", NO_FRAME, FWD, "B53",
+     "actor_train.training_args.per_device_train_batch_size: 4"},
+    {"roll", NULL, "reference.infer_batch_size=4", NO_FRAME, LOGP(REF), "B53",
+     "reference.infer_batch_size: 2"},
+    {"prime_rl", NULL, "--trainer.model.seq-len 8192", NO_FRAME, FWD, "B54",
+     "--trainer.model.seq-len 4096"},
+    {"prime_rl", NULL, "--trainer.model.fused-lm-head-token-chunk-size 512", NO_FRAME,
+     MT_PH_TRAIN_ACTOR, MT_PH_LOGITS, "B54", "--trainer.model.fused-lm-head-token-chunk-size 256"},
+    {"swift", NULL, "--per_device_train_batch_size 4", NO_FRAME, FWD, "B55",
+     "--per_device_train_batch_size 2"},
+    {"swift", NULL, "--move_model_batches 32", NO_FRAME, SYNC, "B55", "--move_model_batches 64"},
+    {NULL, "vllm", "--max-num-seqs 64", NO_FRAME, MT_PH_ROLLOUT_GENERATE, MT_PH_ROLLOUT_SAMPLE,
+     "B41", "--max-num-seqs 32"},
+    {NULL, "vllm", "--max-num-seqs 1", NO_FRAME, MT_PH_ROLLOUT_GENERATE, MT_PH_ROLLOUT_SAMPLE,
+     "B41", NULL},
+    {NULL, "sglang", "--cuda-graph-max-bs 160", NO_FRAME, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "B19",
+     "--cuda-graph-max-bs 32"},
+    {NULL, "sglang", "--cuda-graph-max-bs 16", NO_FRAME, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "B19",
+     "--cuda-graph-max-bs 8"},
 };
 
 static struct mt_trace *one_frame(const char *file, const char *name)
@@ -150,9 +206,11 @@ static const struct mt_advice *find(const struct mt_advice *list, uint32_t n, co
 static bool types(const struct mt_advice *a, const char *line)
 {
     for (uint32_t i = 0; i < a->card->n_set; i++)
-        if ((a->lines >> i & 1) != 0 && strcmp(mt_advice_line(a, i), line) == 0)
-            return true;
-    return false;
+        if ((a->lines >> i & 1) != 0 &&
+            strcmp(line[0] == '!' ? a->card->set[i].key : mt_advice_line(a, i),
+                   line + (line[0] == '!')) == 0)
+            return line[0] != '!';
+    return line[0] == '!';
 }
 
 MT_TEST(from_the_settings_alone)
@@ -167,11 +225,13 @@ MT_TEST(from_the_settings_alone)
         uint32_t n;
         struct mt_advice_query q;
         setup(&b, w->args, NULL);
-        b.a.fw.main = mt_test_framework(w->main);
+        b.a.fw.main = w->main != NULL ? mt_test_framework(w->main) : MT_FW_NONE;
         mt_test_part(&b.a.fw, false, false);
         if (w->engine != NULL)
             b.a.fw.frames[mt_test_framework(w->engine)] = 1;
-        b.conf->framework = w->args != NULL ? (int)b.a.fw.main : -1;
+        b.conf->framework = w->args == NULL   ? -1
+                            : w->main != NULL ? (int)b.a.fw.main
+                                              : (int)mt_test_framework(w->engine);
         q = (struct mt_advice_query){.rules = b.rules,
                                      .fw = &b.a.fw,
                                      .phase = w->phase,
@@ -185,8 +245,9 @@ MT_TEST(from_the_settings_alone)
         MT_ASSERT(n != UINT32_MAX);
         a = find(out, n, w->rule);
         if ((a != NULL) != (w->line != NULL) || (a != NULL && !types(a, w->line))) {
-            MT_FAIL_AT("%s of %s with %s: want %s, got %s", w->rule, w->main,
-                       w->args != NULL ? w->args : "nothing", w->line != NULL ? w->line : "nothing",
+            MT_FAIL_AT("%s of %s with %s: want %s, got %s", w->rule,
+                       w->main != NULL ? w->main : w->engine, w->args != NULL ? w->args : "nothing",
+                       w->line != NULL ? w->line : "nothing",
                        a != NULL ? mt_advice_line(a, a->proposed != NULL ? a->proposed_line : 0)
                                  : "nothing");
         }
