@@ -1,11 +1,13 @@
 /* advice.c -- from a verdict to the settings worth trying. What may be advised, and why not, is
  * data in the rules; here is only how that data is read. */
 #include "analysis/advice/fit.h"
+#include "analysis/advice/weigh.h"
 
 #include "analysis/metrics/metrics.h"
 #include "analysis/setup/keys.h"
 #include "analysis/base/frames.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define N_TOP 3
@@ -85,22 +87,42 @@ static bool typed_before(const struct pick *p)
     return false;
 }
 
+/* Takes current. */
+static void add_settled(struct pick *p, const struct mt_advice *a, enum mt_settled_why why,
+                        char *current)
+{
+    struct mt_settled *slot = p->q->settled != NULL ? MT_VEC_PUSH(p->q->settled) : NULL;
+    p->nomem = p->nomem || (p->q->settled != NULL && slot == NULL);
+    if (slot != NULL)
+        *slot = (struct mt_settled){a->rule, a->card, why, current};
+    else
+        mt_free(current);
+}
+
 /* Keeps what is worth to be said of a card that is nothing to type: of those that stand first for
  * the phase, and what the trace contradicts. */
 static void settle(struct pick *p, struct mt_advice *a, enum mt_settled_why why)
 {
-    struct mt_settled *slot;
     if (why == MT_SETTLED_NOT || p->q->settled == NULL || (!a->in_row && why != MT_SETTLED_FINDING))
         return;
     for (uint32_t i = 0; i < p->q->settled->n; i++)
         if (p->q->settled->p[i].rule == a->rule)
             return;
-    slot = MT_VEC_PUSH(p->q->settled);
-    p->nomem = p->nomem || slot == NULL;
-    if (slot == NULL)
-        return;
-    *slot = (struct mt_settled){a->rule, a->card, why, a->current};
-    a->current = NULL; /* the slot owns it */
+    add_settled(p, a, why, a->current);
+    a->current = NULL;
+}
+
+/* Lines of a card that list a way each, and of which the default already goes one. */
+static void settle_lines(struct pick *p, const struct mt_advice *a)
+{
+    for (uint32_t i = 0; i < a->card->n_set; i++) {
+        const struct mt_fix_line *l = &a->card->set[i];
+        char text[600];
+        if ((a->contradicted >> i & 1) == 0)
+            continue;
+        (void)snprintf(text, sizeof text, "%.560s (default)", l->text);
+        add_settled(p, a, MT_SETTLED_FINDING, mt_strndup(text, strlen(text)));
+    }
 }
 
 /* In any phase: by the bytes that the card asks for, or by what is set. */
@@ -134,6 +156,10 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
     p->nomem = p->nomem || weighed < 0;
     if (weighed == 0)
         settle(p, &p->out[p->n], why);
+    else if (weighed > 0)
+        settle_lines(p, &p->out[p->n]);
+    if (p->q->cause == MT_CAUSE_STALE_ENGINE && strcmp(r->group, "sleep") == 0)
+        p->out[p->n].made_it = true; /* what holds the memory, not the request */
     p->out[p->n].any_phase = p->any_phase;
     if (weighed <= 0 || typed_before(p) || (p->any_phase && !is_proven(p, &p->out[p->n]))) {
         mt_advice_done(&p->out[p->n]);
@@ -336,8 +362,8 @@ static enum mt_rc forget_roles(struct mt_metrics **made, const struct mt_advice_
 
 /* What the advice on a is asked of. view: the settings as this framework reads them; its defaults
  * only where settings are known at all. */
-static enum mt_rc prepare(struct mt_advice_query *q, const struct mt_analysis *a,
-                          struct mt_runconf *view)
+enum mt_rc mt_weigh_prepare(struct mt_advice_query *q, const struct mt_analysis *a,
+                            struct mt_runconf *view)
 {
     const struct mt_device_analysis *d = &a->devices.p[a->verdict.device];
     enum mt_rc rc;
@@ -372,7 +398,7 @@ static enum mt_rc advise(struct mt_analysis *a, const struct mt_fix_rules *rules
     bool ok;
     if (a->verdict.kind == MT_V_EMPTY || a->verdict.device >= a->devices.n)
         return MT_OK;
-    ok = prepare(&q, a, &view) == MT_OK && (again || mt_advice_add(&q, &a->advice));
+    ok = mt_weigh_prepare(&q, a, &view) == MT_OK && (again || mt_advice_add(&q, &a->advice));
     if (ok && mt_metrics_have_roles(q.metrics)) {
         if (again)
             mt_advice_mark_top(a->advice.p, a->advice.n);

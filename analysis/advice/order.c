@@ -15,15 +15,16 @@ static bool has_saving(const struct mt_advice *a)
 /* Free of cost: a card says "none" of it. */
 static bool is_free(const struct mt_advice *a) { return strcmp(a->card->cost, "none") == 0; }
 
-/* What made the request comes first, then what is enough alone: there the gentler and the surer
- * one, and of those what the order of the phase names. What is not enough goes by its bytes. */
+/* What made the request, or is the cause, comes first, then what is enough alone: there the gentler
+ * and the surer one, and of those what the order of the phase names. What is not enough goes by its
+ * bytes. */
 static int before(const struct mt_advice *a, const struct mt_advice *b)
 {
     bool enough_a = a->fits_known && a->lacking == 0, enough_b = b->fits_known && b->lacking == 0;
-    if (enough_a != enough_b)
-        return enough_a ? -1 : 1;
     if (a->made_it != b->made_it)
         return a->made_it ? -1 : 1;
+    if (enough_a != enough_b)
+        return enough_a ? -1 : 1;
     if (!enough_a)
         return 0;
     if (is_free(a) != is_free(b))

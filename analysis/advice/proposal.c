@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A condition: mt_metrics_have_roles() says when one that is not known counts as held. */
-static bool may_hold(const struct mt_advice_query *q, const struct mt_fix_expr *e)
+bool mt_weigh_may_hold(const struct mt_advice_query *q, const struct mt_fix_expr *e)
 {
     struct mt_value v = mt_weigh_ask(q, e);
     return e->e == NULL || (v.known ? v.v != 0 : !mt_weigh_computes(q));
@@ -19,7 +19,7 @@ static bool holds(struct mt_value v) { return v.known && v.v != 0; }
 
 bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l)
 {
-    return may_hold(q, &l->when);
+    return mt_weigh_may_hold(q, &l->when);
 }
 
 /* ---- what is set already ---- */
@@ -40,7 +40,7 @@ static bool same_text(const char *a, size_t n_a, const char *b, size_t n_b)
     return n_a == n_b;
 }
 
-static bool same_value(const char *set, const char *want)
+bool mt_weigh_same_value(const char *set, const char *want)
 {
     struct mt_value a = mt_setting_number(set), b = mt_setting_number(want);
     if (want[0] == 0 || mt_runconf_is_true(want))
@@ -65,7 +65,7 @@ static bool is_set(const struct mt_advice_query *q, const struct mt_fix_line *l,
         return false; /* its number is compared when it is computed */
     if (q->conf == NULL || !is_typed(l) || l->propose.e != NULL || l->layout != NULL ||
         !mt_runconf_find(q->conf, l->key, &hit) || hit.value == NULL ||
-        !same_value(hit.value, l->value))
+        (hit.is_default && !q->conf->any) || !mt_weigh_same_value(hit.value, l->value))
         return false;
     *by_default = hit.is_default;
     return true;
@@ -91,6 +91,8 @@ static bool take_set_off(const struct mt_advice_query *q, struct mt_advice *a, b
         if (is_set(q, l, &one)) {
             set |= 1ull << i;
             *by_default = *by_default && one;
+            if (one && l->when.e != NULL && l->saving != NULL && mt_weigh_computes(q))
+                a->contradicted |= 1ull << i;
         }
     }
     own = own != 0 ? own : main;
@@ -117,12 +119,12 @@ static bool find_current(const struct mt_advice_query *q, const struct mt_advice
             mt_setting_number(hit->value).known)
             return true;
     }
-    return mt_runconf_find(q->conf, a->card->current, hit);
+    return mt_runconf_find(q->conf, a->card->current, hit) &&
+           (!hit->is_default || q->conf->any); /* nobody showed what the run sets */
 }
 
 /* "key=16384 (run.yaml:7)", "16384 (default)". 0 = out of memory. */
-static int describe_current(const struct mt_advice_query *q, struct mt_advice *a,
-                            struct mt_value *current)
+int mt_weigh_current(const struct mt_advice_query *q, struct mt_advice *a, struct mt_value *current)
 {
     struct mt_runconf_hit hit;
     char where[160], text[1024];
@@ -205,7 +207,7 @@ static bool is_number(const char *s) { return *s >= '0' && *s <= '9'; }
 
 static bool is_whole(const char *s) { return is_number(s) && strspn(s, "0123456789") == strlen(s); }
 
-static bool goes_its_way(enum mt_fix_way way, double from, double to)
+bool mt_weigh_goes(enum mt_fix_way way, double from, double to)
 {
     return way == MT_FIX_EITHER || (way == MT_FIX_DOWN ? to < from : to > from);
 }
@@ -221,7 +223,7 @@ static struct mt_value step(const struct mt_fix_line *l, enum mt_fix_way way,
         to.conf = current.conf;
         *at_end = to.v < 1;
     } else
-        *at_end = !goes_its_way(way, current.v, to.v);
+        *at_end = !mt_weigh_goes(way, current.v, to.v);
     return to;
 }
 
@@ -285,7 +287,7 @@ static int move_line(const struct mt_advice_query *q, struct mt_advice *a, uint3
     to = mt_weigh_ask(q, &l->propose);
     if (to.known && from.known) {
         number_text(number, sizeof number, to.v);
-        at_end = !goes_its_way(l->moves, from.v, mt_setting_number(number).v);
+        at_end = !mt_weigh_goes(l->moves, from.v, mt_setting_number(number).v);
     } else if (from.known && is_number(l->value))
         to = step(l, l->moves, from, &at_end);
     else if (!to.known)
@@ -354,7 +356,7 @@ static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct 
         *proposed = v;
         if (current.known && v.known && !l->goes_with) { /* as it is typed */
             double typed = mt_setting_number(number).v;
-            *at_end = !goes_its_way(a->card->moves, current.v, typed) ||
+            *at_end = !mt_weigh_goes(a->card->moves, current.v, typed) ||
                       (typed >= current.v && typed <= current.v);
         }
         return write_line(a, i, moved ? l->key_since : l->key, v.known ? number : l->value);
@@ -376,7 +378,7 @@ static void be_cautious(const struct mt_advice_query *q, struct mt_advice *a)
 static enum mt_settled_why settle(const struct mt_advice_query *q, struct mt_advice *a,
                                   bool by_default)
 {
-    if (!may_hold(q, &a->card->when))
+    if (!mt_weigh_may_hold(q, &a->card->when))
         return MT_SETTLED_NOT;
     if (!mt_weigh_computes(q) || (!by_default && a->card->finding[0] == 0))
         return MT_SETTLED_SET;
@@ -388,7 +390,7 @@ static int weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_s
     struct mt_value none = {0, false, MT_CONF_NONE}, current = none, proposed = none, off;
     bool by_default = false, at_end = false, is_on = take_set_off(q, a, &by_default);
 
-    if (!describe_current(q, a, &current))
+    if (!mt_weigh_current(q, a, &current))
         return -1;
     if (!is_on && !move_lines(q, a, &at_end))
         return -1;
@@ -397,7 +399,7 @@ static int weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_s
         return -1;
     if (is_on || at_end) {
         *why = is_on ? settle(q, a, by_default)
-               : may_hold(q, &a->card->when) && !holds(mt_weigh_ask(q, &a->card->unless))
+               : mt_weigh_may_hold(q, &a->card->when) && !holds(mt_weigh_ask(q, &a->card->unless))
                    ? MT_SETTLED_FLOOR
                    : MT_SETTLED_NOT;
         return 0;
@@ -409,7 +411,7 @@ static int weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_s
         *why = a->card->finding[0] != 0 ? settle(q, a, false) : MT_SETTLED_NOT;
         return 0;
     }
-    if (!may_hold(q, &a->card->when))
+    if (!mt_weigh_may_hold(q, &a->card->when))
         return 0;
     be_cautious(q, a);
     a->made_it = holds(mt_weigh_ask(q, &a->card->made));

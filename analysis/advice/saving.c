@@ -225,8 +225,9 @@ static double room(struct mt_metrics *m, double saved, double cache)
 }
 
 /* What is to be changed first, and no more than that: the first one, two or three with which the
- * failed request would have fitted even if each frees the least that it may. Where no three do, or
- * nothing failed, they stay. */
+ * failed request would have fitted even if each frees the least that it may; what is the cause
+ * itself needs to be enough by its estimate only. Where no three do, or nothing failed, they stay.
+ */
 void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m)
 {
     struct mt_value request = mt_metric_get(m, "request", 7);
@@ -237,14 +238,16 @@ void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m)
             top[n++] = i;
     for (uint32_t size = 1; request.known && size < n; size++) {
         for (uint32_t mask = 1; mask < 1u << n; mask++) {
-            uint32_t members = 0, figures = 0;
+            uint32_t members = 0, figures = 0, least = 0;
             double cache = 0, saved;
             for (uint32_t k = 0; k < n; k++) {
                 p[top[k]].is_top = (mask >> k & 1) != 0;
                 members += p[top[k]].is_top;
                 figures += p[top[k]].is_top && p[top[k]].saving.known;
+                least += p[top[k]].is_top && !p[top[k]].made_it;
             }
-            saved = members == size && figures == size ? together(a, m, -1, &cache) : 0;
+            saved = members == size && figures == size ? together(a, m, least == 0 ? 0 : -1, &cache)
+                                                       : 0;
             if (members == size && figures == size && room(m, saved, cache) >= request.v)
                 return;
         }

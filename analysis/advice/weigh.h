@@ -12,6 +12,18 @@ bool mt_weigh_computes(const struct mt_advice_query *q);
 /* Not known where the card has no such expression. */
 struct mt_value mt_weigh_ask(const struct mt_advice_query *q, const struct mt_fix_expr *e);
 
+/* A condition: mt_metrics_have_roles() says when one that is not known counts as held. */
+bool mt_weigh_may_hold(const struct mt_advice_query *q, const struct mt_fix_expr *e);
+/* Two values that a program reads as the same: "True" and "1", 8192 and "8192". */
+bool mt_weigh_same_value(const char *set, const char *want);
+/* Whether a number goes the way of the card. */
+bool mt_weigh_goes(enum mt_fix_way way, double from, double to);
+/* Fills current and by_default of a card, and the number of it. 0 = out of memory. */
+int mt_weigh_current(const struct mt_advice_query *q, struct mt_advice *a,
+                     struct mt_value *current);
+/* What the advice on a is asked of, with metrics that the caller frees; view keeps the settings. */
+enum mt_rc mt_weigh_prepare(struct mt_advice_query *q, const struct mt_analysis *a,
+                            struct mt_runconf *view);
 /* Fills saving, saving_of, fits_known and lacking of a card whose current and proposed numbers
  * are told to the metrics. false = a saving is known and too small to change a setting for. */
 bool mt_weigh_saving(const struct mt_advice_query *q, struct mt_advice *a);

@@ -232,6 +232,8 @@ struct mt_advice {
     /* bit i: card->set[i] applies to this framework, phase and role */
     uint64_t lines;
     uint64_t cautions; /* bit i: card->set[i].caution is said */
+    /* bit i: card->set[i] has evidence of its own and is on by default, so that it is no advice */
+    uint64_t contradicted;
     bool is_top;       /* one of the three settings to change first */
     bool in_row;       /* stands in order.json for this class */
     struct mt_saving saving;

@@ -6,7 +6,8 @@
 #include "analysis/run/lint.h"
 
 /* Runs the lints over the settings with each card's lines added and takes those cards out of list
- * that bring an error which known does not have. *n: how many. */
+ * that bring an error which known does not have; of a card that lists several ways, those ways. *n:
+ * how many cards. */
 enum mt_rc mt_refuse_advice(struct mt_advice_list *list, const struct mt_lint_in *in,
                             const struct mt_lint *known, uint32_t *n, struct mt_err *err);
 

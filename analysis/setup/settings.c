@@ -75,8 +75,7 @@ static const struct mt_conf_entry *look_up_flag(const struct mt_runconf *rc, con
     return e != NULL ? e : look_up(rc, name + 2);
 }
 
-/* However a key is written: "+a.b" adds it, "--a-b" is what files call a_b. */
-static bool same_key(const char *a, const char *b)
+bool mt_runconf_same_key(const char *a, const char *b)
 {
     bool flag = strncmp(a, "--", 2) == 0 || strncmp(b, "--", 2) == 0;
     a += *a == '+' ? 1 : strncmp(a, "--", 2) == 0 ? 2 : 0;
@@ -89,7 +88,7 @@ static bool same_key(const char *a, const char *b)
 static const struct mt_conf_entry *look_up_any(const struct mt_runconf *rc, const char *key)
 {
     for (uint32_t i = rc->n_tried; i-- > 0;)
-        if (same_key(rc->tried[i].key, key))
+        if (mt_runconf_same_key(rc->tried[i].key, key))
             return &rc->tried[i];
     key += *key == '+';
     return strncmp(key, "--", 2) == 0 ? look_up_flag(rc, key) : look_up(rc, key);
@@ -171,10 +170,10 @@ static const char *last_part(const char *key)
 static bool is_key_of(const struct mt_runconf *rc, const char *key, const char *setting, bool last)
 {
     const struct mt_runconf_setting *s = find_setting(rc, setting);
-    bool is = s != NULL && same_key(key, setting);
+    bool is = s != NULL && mt_runconf_same_key(key, setting);
     for (uint32_t i = 0; s != NULL && !is && i < s->n; i++) {
         const char *own = rc->keys.p[s->first + i].key;
-        is = same_key(key, last ? last_part(own) : own);
+        is = mt_runconf_same_key(key, last ? last_part(own) : own);
     }
     return is;
 }
@@ -381,7 +380,8 @@ static bool default_of_key(const struct mt_runconf *rc, const char *key, struct 
 {
     for (uint32_t i = 0; i < rc->keys.n; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[i];
-        if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL && same_key(k->key, key))
+        if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL &&
+            mt_runconf_same_key(k->key, key))
             return take_default(k, hit);
     }
     return false;
@@ -454,9 +454,24 @@ bool mt_runconf_has_key(const struct mt_runconf *rc, const char *name, const cha
 {
     const struct mt_runconf_setting *s = find_setting(rc, name);
     for (uint32_t i = 0; s != NULL && i < s->n; i++)
-        if (same_key(rc->keys.p[s->first + i].key, key))
+        if (mt_runconf_same_key(rc->keys.p[s->first + i].key, key))
             return true;
     return false;
+}
+
+bool mt_runconf_knows(const struct mt_runconf *rc, const char *key, bool *ours)
+{
+    bool known = false;
+    *ours = false;
+    for (uint32_t i = 0; i < rc->keys.n; i++) {
+        const struct mt_runconf_key *k = &rc->keys.p[i];
+        if (!mt_runconf_same_key(k->key, key))
+            continue;
+        known = true;
+        *ours = *ours || rc->framework <= MT_FW_NONE || is_ours(rc, k) || k->is_common ||
+                !mt_framework_is_main(rc->rules, k->framework);
+    }
+    return known;
 }
 
 const char *mt_runconf_get(const struct mt_runconf *rc, const char *key)

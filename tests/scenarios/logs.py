@@ -362,7 +362,7 @@ SCENARIOS = [
     alone("dataloader-worker-killed", "a killed process that loads data", WORKER_KILLED, "host"),
     alone("asleep-and-full", "a trainer that fills the card beside an engine that sleeps", ASLEEP, "capacity", must_not=["B35"]),
     alone("traceback-names-the-phase", "verl 2828, EasyR1 9: the phase from the frames, the process from Ray's line", TRACEBACK, "capacity",
-          phase="logp_old", sub=("logits",), must=["V06", "V25"], must_not=["V12", "P06", "V17"]),
+          phase="logp_old", sub=("logits",), must=["V06", "V25", "P06"], must_not=["V12", "V17"]),
     alone("card-full-in-a-container", "verl 647: lower the engine's share", CONTAINER, "foreign", phase="train_actor", sub=("optimizer",),
           must=["B34", "V01/down"], must_not=["B01", "V24"]),
     alone("graph-capture-vllm", "vLLM 19186, 15598: a smaller share, fewer sequences", GRAPHS_VLLM, ("none", "capacity"), phase="rollout.graph",

@@ -74,7 +74,7 @@ SWIFT_V3 = "/opt/ms-swift/swift/trainers/rlhf_trainer/grpo_trainer.py"
 
 SCENARIOS = [
     # -- SkyRL
-    case("skyrl", "activations", dict(SKYRL, **MANY), "train_actor/", ["trainer.gradient_checkpointing=true", "trainer.micro_train_batch_size_per_gpu=1"], late=True,
+    case("skyrl", "activations", dict(SKYRL, **MANY), "train_actor/", ["trainer.micro_train_batch_size_per_gpu=1"], late=True,
          phase="train", sub=ACT, top="activation", not_sets=["trainer.policy.megatron_config.context_parallel_size=2", "trainer.micro_forward_batch_size_per_gpu=1"]),
     case("skyrl", "loss", dict(SKYRL, steps=1), "train_actor/loss", ["trainer.micro_train_batch_size_per_gpu=1", "trainer.policy.sequence_parallel_size=2"], phase="train", sub=LOSS,
          top="logits", cause=LOGITS, not_sets=["trainer.fused_lm_head_logprob=true"]),

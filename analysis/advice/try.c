@@ -1,0 +1,241 @@
+#include "analysis/advice/try.h"
+
+#include "analysis/advice/fit.h"
+#include "analysis/advice/weigh.h"
+#include "analysis/setup/keys.h"
+
+#include <string.h>
+
+const char *mt_tried_id(enum mt_tried_why w)
+{
+    static const char *const id[] = {"counted",   "no_figure", "not_here", "same",   "other_way",
+                                     "no_number", "uncounted", "foreign",  "unknown"};
+    return id[w];
+}
+
+struct trial {
+    const struct mt_advice_query *q;
+    struct mt_fit fit;
+    const struct mt_conf_entry *e;
+    uint32_t classes; /* of the verdict */
+    struct mt_tried *best;
+    bool found;
+};
+
+/* The line of the card that sets the key, or, where the key is another name of the card's setting,
+ * the first one; n_set = none. */
+static uint32_t line_of(const struct trial *t, const struct mt_fix_card *card, uint64_t lines)
+{
+    uint32_t first = card->n_set;
+    for (uint32_t i = 0; i < card->n_set; i++) {
+        const struct mt_fix_line *l = &card->set[i];
+        if ((lines >> i & 1) == 0 || l->key[0] == 0)
+            continue;
+        if (mt_runconf_same_key(l->key, t->e->key))
+            return i;
+        if (first == card->n_set && !l->goes_with)
+            first = i;
+    }
+    return card->current[0] != 0 && t->q->conf != NULL &&
+                   mt_runconf_has_key(t->q->conf, card->current, t->e->key)
+               ? first
+               : card->n_set;
+}
+
+/* Whether the rule's formula is for this value: a number that goes its way, or what it types. */
+static enum mt_tried_why fits(const struct trial *t, const struct mt_fix_card *card,
+                              const struct mt_fix_line *l, struct mt_value current,
+                              struct mt_value v)
+{
+    bool number = l->propose.e != NULL || card->moves != MT_FIX_EITHER;
+    if (number && (!v.known || strchr("0123456789.", t->e->value[0]) == NULL))
+        return MT_TRIED_NO_NUMBER;
+    if (number && current.known && !mt_weigh_goes(card->moves, current.v, v.v))
+        return MT_TRIED_OTHER_WAY;
+    if (!number && !mt_weigh_same_value(t->e->value, l->value))
+        return MT_TRIED_OTHER_WAY;
+    return MT_TRIED_COUNTED;
+}
+
+/* Bytes by one card. false = out of memory. */
+static bool by_card(struct trial *t, const struct mt_fix_rule *r, const struct mt_fix_card *card)
+{
+    struct mt_value none = {0, false, MT_CONF_NONE}, current = none,
+                    v = mt_setting_number(t->e->value);
+    uint32_t classes = mt_fit_judges(&t->fit, card) ? UINT32_MAX : t->classes;
+    uint32_t i = line_of(t, card, mt_fit_lines(&t->fit, card, classes));
+    struct mt_advice a = {.rule = r, .card = card};
+    enum mt_tried_why why;
+    if (i == card->n_set)
+        return true;
+    a.lines = 1ull << i;
+    if (!mt_weigh_current(t->q, &a, &current))
+        return false;
+    why = fits(t, card, &card->set[i], current, v);
+    mt_metrics_rule(t->q->metrics, current, v);
+    if (why == MT_TRIED_COUNTED &&
+        (!mt_weigh_may_hold(t->q, &card->when) ||
+         (mt_weigh_ask(t->q, &card->unless).known && mt_weigh_ask(t->q, &card->unless).v != 0)))
+        why = MT_TRIED_NOT_HERE;
+    if (why == MT_TRIED_COUNTED && mt_weigh_computes(t->q))
+        (void)mt_weigh_saving(t->q, &a);
+    if (why == MT_TRIED_COUNTED && !a.saving.known)
+        why = MT_TRIED_NO_FIGURE;
+    mt_metrics_rule(t->q->metrics, none, none);
+    /* the surest answer, and of equals the first: rows of the phase come before the rest */
+    if (t->found && t->best->why <= why) {
+        mt_advice_done(&a);
+        return true;
+    }
+    if (t->found)
+        mt_advice_done(&t->best->advice);
+    t->found = true;
+    t->best->why = why;
+    t->best->advice = a;
+    return true;
+}
+
+static bool by_row(struct trial *t, enum mt_fix_class class, mt_fw column)
+{
+    uint32_t n;
+    const struct mt_fix_step *step = mt_fix_order(t->q->rules, class, column, &n);
+    bool ok = true;
+    for (uint32_t i = 0; i < n && ok; i++) {
+        const struct mt_fix_rule *r = mt_fix_rule_at(t->q->rules, step[i].rule);
+        ok = !mt_fit_rule(&t->fit, r) || by_card(t, r, step[i].card);
+    }
+    return ok;
+}
+
+static bool by_rules(struct trial *t)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < mt_fix_rules_count(t->q->rules) && ok; i++) {
+        const struct mt_fix_rule *r = mt_fix_rule_at(t->q->rules, i);
+        if (!mt_fit_rule(&t->fit, r))
+            continue;
+        ok = by_card(t, r, &r->card);
+        for (uint32_t k = 0; k < r->n_variants && ok; k++)
+            ok = by_card(t, r, &r->variants[k]);
+    }
+    return ok;
+}
+
+static bool is_same(const struct mt_runconf *conf, const struct mt_conf_entry *e)
+{
+    struct mt_runconf_hit hit;
+    return conf != NULL && mt_runconf_find(conf, e->key, &hit) && hit.value != NULL &&
+           (!hit.is_default || conf->any) && mt_weigh_same_value(hit.value, e->value);
+}
+
+static enum mt_rc try_one(struct mt_tried *out, struct mt_advice_query *q,
+                          const struct mt_conf_entry *e)
+{
+    struct trial t = {.q = q, .e = e, .best = out};
+    enum mt_fix_class class = mt_advice_class(q);
+    bool ours = true, ok = true;
+    *out = (struct mt_tried){.key = e->key, .value = e->value, .why = MT_TRIED_UNKNOWN};
+    mt_fit_make(&t.fit, q);
+    t.classes = class != MT_FIX_CLASS_COUNT ? 1u << class : UINT32_MAX;
+    if (class != MT_FIX_CLASS_COUNT)
+        ok = by_row(&t, class, t.fit.column) && by_row(&t, class, MT_FW_NONE);
+    ok = ok && by_rules(&t);
+    if (is_same(q->conf, e))
+        out->why = MT_TRIED_SAME;
+    else if (!t.found && q->conf != NULL && mt_runconf_knows(q->conf, e->key, &ours))
+        out->why = ours ? MT_TRIED_UNCOUNTED : MT_TRIED_FOREIGN;
+    return ok ? MT_OK : MT_ENOMEM;
+}
+
+/* All that were counted, each finding what the one before it left. */
+static enum mt_rc combine(struct mt_tried_list *out, const struct mt_try_in *in,
+                          struct mt_metrics *m)
+{
+    struct mt_analysis all = *in->a;
+    struct mt_value live = mt_metric_get(m, "live", 4), request = mt_metric_get(m, "request", 7);
+    bool ok;
+    out->needed = (uint64_t)live.v + (request.known ? (uint64_t)request.v : 0);
+    memset(&all.advice, 0, sizeof all.advice);
+    memset(&all.combined, 0, sizeof all.combined);
+    all.advice.p = mt_calloc(out->n, sizeof *all.advice.p);
+    if (all.advice.p == NULL)
+        return MT_ENOMEM;
+    for (uint32_t i = 0; i < out->n; i++)
+        if (out->p[i].why == MT_TRIED_COUNTED) {
+            all.advice.p[all.advice.n] = out->p[i].advice;
+            all.advice.p[all.advice.n++].is_top = true;
+        }
+    ok = all.advice.n == 0 || mt_advice_combine(&all, m);
+    out->together = all.combined;
+    mt_free(all.advice.p);
+    return ok ? MT_OK : MT_ENOMEM;
+}
+
+static enum mt_rc make(struct mt_advice_query *q, const struct mt_try_in *in,
+                       struct mt_runconf *view)
+{
+    enum mt_rc rc;
+    if (in->a != NULL)
+        return mt_weigh_prepare(q, in->a, view);
+    rc = mt_metrics_told(&q->metrics, mt_fix_rules_metrics(in->rules), q->conf, NULL, true);
+    if (rc == MT_OK)
+        mt_metrics_place(q->metrics, in->phase, in->sub);
+    return rc;
+}
+
+/* Entry i with the others in force. */
+static enum mt_rc try_nth(struct mt_tried_list *out, const struct mt_try_in *in,
+                          const struct mt_conf_entry *tries, uint32_t n, uint32_t i,
+                          struct mt_conf_entry *others)
+{
+    struct mt_advice_query q = {.rules = in->rules,
+                                .trace = in->a != NULL ? in->a->trace : NULL,
+                                .fw = in->fw,
+                                .phase = in->phase,
+                                .sub = in->sub,
+                                .conf = in->conf};
+    struct mt_runconf with, view;
+    uint32_t n_others = 0;
+    enum mt_rc rc;
+    for (uint32_t k = 0; k < n; k++)
+        if (k != i)
+            others[n_others++] = tries[k];
+    if (in->conf != NULL) {
+        with = *in->conf;
+        with.tried = others;
+        with.n_tried = n_others;
+        q.conf = &with;
+    }
+    rc = make(&q, in, &view);
+    if (rc == MT_OK)
+        rc = try_one(&out->p[i], &q, &tries[i]);
+    out->n = i + 1;
+    if (rc == MT_OK && i + 1 == n && in->a != NULL && mt_weigh_computes(&q))
+        rc = combine(out, in, q.metrics);
+    mt_metrics_free(q.metrics);
+    return rc;
+}
+
+enum mt_rc mt_advice_try(struct mt_tried_list *out, const struct mt_try_in *in,
+                         const struct mt_conf_entry *tries, uint32_t n, struct mt_err *err)
+{
+    struct mt_conf_entry *others = mt_calloc((size_t)n + 1, sizeof *others);
+    enum mt_rc rc = MT_OK;
+    memset(out, 0, sizeof *out);
+    out->p = mt_calloc((size_t)n + 1, sizeof *out->p);
+    if (out->p == NULL || others == NULL)
+        rc = MT_ENOMEM;
+    for (uint32_t i = 0; i < n && rc == MT_OK; i++)
+        rc = try_nth(out, in, tries, n, i, others);
+    mt_free(others);
+    return rc == MT_OK ? rc : mt_fail(err, rc, "out of memory while trying settings");
+}
+
+void mt_tried_done(struct mt_tried_list *l)
+{
+    for (uint32_t i = 0; i < l->n; i++)
+        mt_advice_done(&l->p[i].advice);
+    mt_free(l->p);
+    mt_free(l->together.sentence);
+    memset(l, 0, sizeof *l);
+}
