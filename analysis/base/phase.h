@@ -13,6 +13,12 @@ enum mt_phase {
 const char *mt_phase_id(enum mt_phase p);    /* "rollout.kv_alloc" */
 const char *mt_phase_words(enum mt_phase p); /* "KV-cache allocation" */
 int mt_phase_find(const char *id, size_t n); /* enum mt_phase, or -1 */
+/* What a place goes by where one word has to do: the phase, or where that is not told what happens
+ * inside. Both words: MT_PHASE_WORDS() of base/words.h. */
+static inline enum mt_phase mt_phase_outer(enum mt_phase phase, enum mt_phase sub)
+{
+    return phase == MT_PH_UNATTRIBUTED && sub != MT_PH_NONE ? sub : phase;
+}
 
 /* What can be asked of a phase. One word has one meaning here: who asks something else takes
  * another bit. */

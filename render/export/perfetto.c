@@ -129,9 +129,7 @@ static void ooms(struct mt_chrome *c, const struct mt_export_track *t,
             mt_jw_ku(c->w, "live_bytes", m->at.live);
             mt_jw_ku(c->w, "reserved_bytes", m->at.reserved);
         }
-        mt_jw_ks(c->w, "phase",
-                 mt_phase_words(m->attr.sub != MT_PH_NONE ? (enum mt_phase)m->attr.sub
-                                                          : (enum mt_phase)m->attr.phase));
+        mt_jw_ks(c->w, "phase", MT_PHASE_CELL(m->attr.phase, m->attr.sub));
         mt_jw_ks(c->w, "site", m->label);
         mt_jw_close(c->w, '}');
         mt_chrome_close(c);

@@ -94,13 +94,13 @@ static void row(const struct mt_page *p, struct mt_out *o, const struct place *a
                                      : "</td></tr>\n");
 }
 
-/* The highest bytes of a device while that coarse phase held; 0 = it never did. */
+/* The highest bytes of a device while that phase held (mt_phase_outer()); 0 = it never did. */
 static uint64_t highest(const struct mt_device_analysis *d, enum mt_phase phase)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; has_curve(d) && i < d->phases.n; i++)
-        if (d->phases.p[i].phase == phase && d->phases.p[i].peak_inside_event != MT_NO_EVENT &&
-            d->phases.p[i].peak_inside > most)
+        if (mt_phase_outer(d->phases.p[i].phase, d->phases.p[i].sub) == phase &&
+            d->phases.p[i].peak_inside_event != MT_NO_EVENT && d->phases.p[i].peak_inside > most)
             most = d->phases.p[i].peak_inside;
     return most;
 }

@@ -113,6 +113,7 @@ static void draw_band(struct mt_out *o, const struct mt_plot *p)
         return;
     for (uint32_t i = 0, end; i < p->n; i = end) {
         const struct mt_phase_row *row;
+        struct mt_phase_in_words both;
         const char *words;
         uint32_t width;
         for (end = i + 1; end < p->n && p->phase[end] == p->phase[i]; end++)
@@ -121,7 +122,10 @@ static void draw_band(struct mt_out *o, const struct mt_plot *p)
         if (p->phase[i] >= p->d->phases.n || width < 5 * CHAR_WIDTH)
             continue;
         row = &p->d->phases.p[p->phase[i]];
-        words = mt_phase_words(row->sub != MT_PH_NONE ? row->sub : row->phase);
+        both = mt_phase_in_words(row->phase, row->sub, false);
+        words = both.s;
+        if (strlen(words) * CHAR_WIDTH > width) /* where it happens stands in the legend */
+            words = mt_phase_words(row->sub != MT_PH_NONE ? row->sub : row->phase);
         if (strlen(words) * CHAR_WIDTH > width)
             continue;
         mt_putf(o,

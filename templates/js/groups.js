@@ -37,11 +37,14 @@ export const groupsOf = (track, by) => {
 /** Index of the stretch of a phase that holds at an event, -1 before the first. @param {Track} track @param {number} event */
 export const stretchAt = (track, event) => track.phases ? lowerBound(track.phases.stretches.event, event + 0.5) - 1 : -1;
 
-/** "forward in actor update". @param {Index} index @param {number} phase @param {number} sub + 1, 0 = none @returns {string} */
+/** What a place goes by where one word has to do: what happens inside, where the phase around it is not told.
+ *  @param {number} phase 0 = not told @param {number} sub + 1, 0 = none */
+export const outerOf = (phase, sub) => !phase && sub ? sub - 1 : phase;
+
+/** "actor update (forward)", as the report's own sentences. @param {Index} index @param {number} phase @param {number} sub + 1, 0 = none */
 export const pairWords = (index, phase, sub) => {
-  const { id, name } = index.phases[phase];
-  if (sub === 0) return name;
-  return id === "unattributed" ? index.phases[sub - 1].name : `${index.phases[sub - 1].name} in ${name}`;
+  const { phases } = index, outer = outerOf(phase, sub);
+  return phases[outer].name + (sub && sub - 1 !== outer ? ` (${phases[sub - 1].name})` : "");
 };
 
 /** @param {Track} track @param {number} event @returns {string} "" where not known */

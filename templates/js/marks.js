@@ -1,6 +1,6 @@
 // What lies around the picture: axes, lines, the bands of phases and ranges, flags of findings, the peak and errors.
 import { rgbOf } from "./draw.js";
-import { stretchAt } from "./groups.js";
+import { outerOf, stretchAt } from "./groups.js";
 import { byteAxis, eventOfX, spanTicks } from "./layout.js";
 import { clamp, floor, lowerBound, max, min, round } from "./math.js";
 
@@ -121,7 +121,7 @@ export const drawPhases = ({ g, box, view }) => {
   for (const fine of [false, true]) {
     const y = fine ? box.band + 15 : box.band;
     for (let from = 0, was = -1, x = 0; x <= w; x++) {
-      const i = x < w ? at[x] : -1, now = i < 0 ? -1 : fine ? s.sub[i] - 1 : s.phase[i];
+      const i = x < w ? at[x] : -1, now = i < 0 ? -1 : fine ? s.sub[i] - 1 : outerOf(s.phase[i], s.sub[i]);
       if (now === was) continue;
       if (was >= 0) {
         const { color, name } = track.index.phases[was];
