@@ -310,7 +310,7 @@ static void names_text(const struct mt_cli *c, const struct mt_rules *r, struct 
             continue;
         if (first)
             mt_puts(o, "\nNames (role.X: bytes of that role at the moment that matters; setting.X: "
-                       "as the run was set)\n");
+                       "as the run was set; named.X: its settings name that backend or engine)\n");
         first = false;
         mt_putf(o, "    %s\n", name);
         mt_rules_field(o, "", row != NULL ? row->says : mt_metric_words((enum mt_metric)m), width);

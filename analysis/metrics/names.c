@@ -37,11 +37,23 @@ static bool is_setting(const struct mt_runconf *conf, const char *name, size_t n
     return false;
 }
 
+static bool is_framework(const struct mt_runconf *conf, const char *id, size_t n)
+{
+    char name[48];
+    if (conf == NULL || n >= sizeof name)
+        return false;
+    memcpy(name, id, n);
+    name[n] = 0;
+    return mt_framework_find(conf->rules, name) > MT_FW_NONE;
+}
+
 bool mt_metric_exists(void *names, const char *name, size_t n)
 {
     const struct mt_metric_names *k = names;
     if (mt_metric_begins(name, n, "setting."))
         return is_setting(k->settings, name + 8, n - 8);
+    if (mt_metric_begins(name, n, "named."))
+        return is_framework(k->settings, name + 6, n - 6);
     if (mt_metric_begins(name, n, "role.") || mt_metric_begins(name, n, "peak."))
         return mt_role_find(name + 5, n - 5) >= 0;
     if (mt_metric_begins(name, n, "life."))

@@ -107,29 +107,6 @@ static bool is_name(const char *name, size_t n, const char *want)
     return strlen(want) == n && memcmp(name, want, n) == 0;
 }
 
-struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n)
-{
-    struct mt_value v = {0, true, MT_CONF_MARKED};
-    struct mt_runconf_hit hit;
-    if (n > 8 && memcmp(name, "setting.", 8) == 0)
-        return mt_metric_setting(conf, name + 8, n - 8);
-    if (is_name(name, n, "longest"))
-        return longest(conf);
-    if (is_name(name, n, "older_flags"))
-        v.v = mt_runconf_find(conf, "older_flags", &hit);
-    else if (is_name(name, n, "configured"))
-        v.v = conf != NULL && conf->any;
-    else if (is_name(name, n, "no_expandable"))
-        v.v = conf != NULL && conf->no_expandable;
-    else if (is_name(name, n, "host_full"))
-        v.v = conf != NULL && conf->host_full;
-    else if (is_name(name, n, "kv_refused"))
-        v.v = conf != NULL && conf->kv_refused;
-    else
-        v.known = false;
-    return v;
-}
-
 /* A key below this place is set, however it is written: "+a.b=1" adds it. */
 static bool any_below(const struct mt_runconf *conf, const char *place)
 {
@@ -169,4 +146,39 @@ uint64_t mt_run_names(const struct mt_runconf *conf)
             named |= here;
     }
     return named;
+}
+
+/* Whether the settings name that backend or engine: 0 too where none are known. */
+static struct mt_value is_named_row(const struct mt_runconf *conf, const char *id, size_t n)
+{
+    struct mt_value v = {0, true, MT_CONF_MARKED};
+    for (int f = 1; conf != NULL && f < mt_framework_count(conf->rules); f++)
+        if (is_name(id, n, mt_framework_at(conf->rules, f)->id))
+            v.v = (mt_run_names(conf) >> f & 1) != 0;
+    return v;
+}
+
+struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n)
+{
+    struct mt_value v = {0, true, MT_CONF_MARKED};
+    struct mt_runconf_hit hit;
+    if (n > 8 && memcmp(name, "setting.", 8) == 0)
+        return mt_metric_setting(conf, name + 8, n - 8);
+    if (n > 6 && memcmp(name, "named.", 6) == 0)
+        return is_named_row(conf, name + 6, n - 6);
+    if (is_name(name, n, "longest"))
+        return longest(conf);
+    if (is_name(name, n, "older_flags"))
+        v.v = mt_runconf_find(conf, "older_flags", &hit);
+    else if (is_name(name, n, "configured"))
+        v.v = conf != NULL && conf->any;
+    else if (is_name(name, n, "no_expandable"))
+        v.v = conf != NULL && conf->no_expandable;
+    else if (is_name(name, n, "host_full"))
+        v.v = conf != NULL && conf->host_full;
+    else if (is_name(name, n, "kv_refused"))
+        v.v = conf != NULL && conf->kv_refused;
+    else
+        v.known = false;
+    return v;
 }

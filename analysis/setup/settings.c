@@ -78,8 +78,8 @@ static const struct mt_conf_entry *look_up_flag(const struct mt_runconf *rc, con
 bool mt_runconf_same_key(const char *a, const char *b)
 {
     bool flag = strncmp(a, "--", 2) == 0 || strncmp(b, "--", 2) == 0;
-    a += *a == '+' ? 1 : strncmp(a, "--", 2) == 0 ? 2 : 0;
-    b += *b == '+' ? 1 : strncmp(b, "--", 2) == 0 ? 2 : 0;
+    a += strncmp(a, "--", 2) == 0 ? 2 : strspn(a, "+");
+    b += strncmp(b, "--", 2) == 0 ? 2 : strspn(b, "+");
     while (*a != '\0' && (*a == *b || (flag && (*a == '-' ? '_' : *a) == (*b == '-' ? '_' : *b))))
         a++, b++;
     return *a == *b;
@@ -90,7 +90,7 @@ static const struct mt_conf_entry *look_up_any(const struct mt_runconf *rc, cons
     for (uint32_t i = rc->n_tried; i-- > 0;)
         if (mt_runconf_same_key(rc->tried[i].key, key))
             return &rc->tried[i];
-    key += *key == '+';
+    key += strspn(key, "+");
     return strncmp(key, "--", 2) == 0 ? look_up_flag(rc, key) : look_up(rc, key);
 }
 

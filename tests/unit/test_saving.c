@@ -215,6 +215,39 @@ MT_TEST(settings_suppress)
     teardown(&b);
 }
 
+/* verl's engine is kept awake by a setting: its sleep, or a smaller share (B101); not where it has
+ * GPUs of its own. SGLang and vLLM mean different things by that share. */
+MT_TEST(engine_kept_awake)
+{
+#define AWAKE                                                                                      \
+    "actor_rollout_ref.rollout.free_cache_engine=False "                                           \
+    "actor_rollout_ref.rollout.gpu_memory_utilization=0.85 "
+    static const struct {
+        const char *args, *proposed, *says;
+    } want[] = {
+        {AWAKE, "actor_rollout_ref.rollout.gpu_memory_utilization=0.8", "vLLM: a share of the"},
+        {AWAKE "actor_rollout_ref.rollout.name=sglang",
+         "actor_rollout_ref.rollout.gpu_memory_utilization=0.8", "SGLang: a share of what is free"},
+        {AWAKE "rollout.nnodes=1", NULL, NULL},
+        {"actor_rollout_ref.rollout.gpu_memory_utilization=0.85", NULL, NULL},
+        {NULL, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        struct bench b;
+        const struct mt_advice *v;
+        setup(&b, want[i].args, NULL);
+        role(&b, MT_ROLE_ACTIVATION, 16 * GIB);
+        v = advise(&b, "B101");
+        MT_CHECK_EQ(v != NULL, want[i].proposed != NULL);
+        if (v != NULL && want[i].proposed != NULL) {
+            MT_CHECK_STR(v->proposed, want[i].proposed);
+            MT_CHECK_HAS(v->card->set[v->proposed_line].note, want[i].says);
+        }
+        teardown(&b);
+    }
+#undef AWAKE
+}
+
 /* Offloading between phases does nothing inside one. */
 MT_TEST(between_phases_and_inside)
 {
@@ -862,10 +895,10 @@ MT_TEST(no_memory)
 }
 
 MT_MAIN(MT_RUN(metrics) MT_RUN(fit_over_micro_batches) MT_RUN(numbers_of_settings)
-            MT_RUN(token_budget) MT_RUN(settings_suppress) MT_RUN(between_phases_and_inside)
-                MT_RUN(together) MT_RUN(next_peak_is_the_bound) MT_RUN(order)
-                    MT_RUN(entropy_in_training) MT_RUN(settings_of_this_framework) MT_RUN(moved_key)
-                        MT_RUN(layouts) MT_RUN(without_numbers) MT_RUN(direction_of_the_share)
-                            MT_RUN(mistakes_in_rules) MT_RUN(hostile_numbers)
-                                MT_RUN(an_engine_that_may_sleep) MT_RUN(a_leak_is_mended_first)
-                                    MT_RUN(no_memory))
+            MT_RUN(token_budget) MT_RUN(settings_suppress) MT_RUN(engine_kept_awake)
+                MT_RUN(between_phases_and_inside) MT_RUN(together) MT_RUN(next_peak_is_the_bound)
+                    MT_RUN(order) MT_RUN(entropy_in_training) MT_RUN(settings_of_this_framework)
+                        MT_RUN(moved_key) MT_RUN(layouts) MT_RUN(without_numbers)
+                            MT_RUN(direction_of_the_share) MT_RUN(mistakes_in_rules)
+                                MT_RUN(hostile_numbers) MT_RUN(an_engine_that_may_sleep)
+                                    MT_RUN(a_leak_is_mended_first) MT_RUN(no_memory))
