@@ -29,12 +29,7 @@ struct mt_panel {
 };
 
 #define MT_PANEL(n) extern const struct mt_panel mt_panel_##n;
-#define MT_ROWS(n, heading)
-#define MT_DEVICE_ROWS(n, heading, words)
-#include "render/html/panels.def"
-#undef MT_PANEL
-#undef MT_ROWS
-#undef MT_DEVICE_ROWS
+#include "render/sections/sections.def"
 
 /* Whether the page's device has a curve, so that words can link to its timeline. */
 bool mt_page_has_timeline(const struct mt_page *p);

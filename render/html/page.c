@@ -1,4 +1,5 @@
-/* The page: its template, in which each panel fills the mark of its name, and what it may carry. */
+/* The page: its template, in which the parts of the report stand in their order, and what it may
+ * carry. */
 #include "render/html/html.h"
 
 #include "render/base/escape.h"
@@ -22,12 +23,9 @@ struct part {
 };
 static const struct part parts[] = {
 #define MT_PANEL(n) {&mt_panel_##n, #n, NULL, NULL, NULL},
-#define MT_ROWS(n, heading) {NULL, #n, (heading), mt_section_##n, NULL},
-#define MT_DEVICE_ROWS(n, heading, words) {NULL, #n, (heading), mt_section_##n, (words)},
-#include "render/html/panels.def"
-#undef MT_PANEL
-#undef MT_ROWS
-#undef MT_DEVICE_ROWS
+#define MT_ROWS(n, formats, heading) {NULL, #n, (heading), mt_section_##n, NULL},
+#define MT_DEVICE_ROWS(n, formats, heading, words) {NULL, #n, (heading), mt_section_##n, (words)},
+#include "render/sections/sections.def"
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
@@ -82,6 +80,14 @@ static void put_contents(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</ul>");
 }
 
+/* Those with a heading, which the contents name, or those before them. */
+static void put_parts(const struct mt_page *p, struct mt_out *o, bool with_heading)
+{
+    for (size_t i = 0; i < N_PARTS; i++)
+        if ((heading_of(&parts[i]) != NULL) == with_heading)
+            draw_part(p, o, &parts[i]);
+}
+
 static bool is(const char *word, size_t n, const char *name)
 {
     return strlen(name) == n && memcmp(word, name, n) == 0;
@@ -113,13 +119,11 @@ static bool put_csp(struct mt_out *o)
 /* What stands for {{word}}; false when no such mark is known. */
 static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word, size_t n)
 {
-    for (size_t i = 0; i < N_PARTS; i++) {
-        if (is(word, n, parts[i].slot)) {
-            draw_part(p, o, &parts[i]);
-            return true;
-        }
-    }
-    if (is(word, n, "title")) {
+    if (is(word, n, "banners")) {
+        put_parts(p, o, false);
+    } else if (is(word, n, "sections")) {
+        put_parts(p, o, true);
+    } else if (is(word, n, "title")) {
         put_title(p, o);
     } else if (is(word, n, "contents")) {
         put_contents(p, o);

@@ -10,7 +10,6 @@ void mt_sections(struct mt_sink *k, const struct mt_report *r)
     } sections[] = {
 #define MT_SECTION(name, formats) {mt_section_##name, formats},
 #include "render/sections/sections.def"
-#undef MT_SECTION
     };
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         if ((sections[i].formats & k->format) != 0)

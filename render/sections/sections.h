@@ -84,7 +84,6 @@ void mt_sections(struct mt_sink *k, const struct mt_report *r);
 typedef void mt_section(struct mt_sink *k, const struct mt_report *r);
 #define MT_SECTION(name, formats) mt_section mt_section_##name;
 #include "render/sections/sections.def"
-#undef MT_SECTION
 
 /* ---- for those who print forms ---- */
 

@@ -8,12 +8,8 @@
 
 static const char *const slots[] = {
 #define MT_PANEL(n) #n,
-#define MT_ROWS(n, heading) #n,
-#define MT_DEVICE_ROWS(n, heading, words) #n,
-#include "render/html/panels.def"
-#undef MT_PANEL
-#undef MT_ROWS
-#undef MT_DEVICE_ROWS
+#define MT_ROWS(n, formats, heading) #n,
+#include "render/sections/sections.def"
 };
 
 /* The page as malloc'ed text; NULL when rendering reports an error. */
@@ -168,15 +164,36 @@ static void check_page(const char *whole)
 
 MT_TEST(template_marks)
 {
+    static const char *const marks[] = {"{{banners}}", "{{contents}}", "{{sections}}", "{{data}}",
+                                        "{{csp}}"};
     const struct mt_asset *a = mt_template_assets;
     while (a->name != NULL && strcmp(a->name, "report.html") != 0)
         a++;
     MT_ASSERT(a->name != NULL);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        MT_CHECK_HAS((const char *)a->data, marks[i]);
+}
+
+/* The parts that there are stand in their order, in the contents as well. */
+static unsigned check_parts(const char *page)
+{
+    const char *at = page, *named = page;
+    unsigned n = 0;
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
-        char mark[64];
-        (void)snprintf(mark, sizeof mark, "{{%s}}", slots[i]);
-        MT_CHECK_HAS((const char *)a->data, mark);
+        char mark[64], link[64];
+        (void)snprintf(mark, sizeof mark, "<section id=\"%s\"", slots[i]);
+        (void)snprintf(link, sizeof link, "<li><a href=\"#%s\">", slots[i]);
+        if (strstr(page, mark) == NULL)
+            continue;
+        n++;
+        at = strstr(at, mark);
+        named = strstr(named, link);
+        if (at == NULL || named == NULL) {
+            MT_FAIL_AT("%s is not in its place", slots[i]);
+            break;
+        }
     }
+    return n;
 }
 
 static void check_order(const char *at, const char *const *order, size_t n)
@@ -219,6 +236,7 @@ MT_TEST(order_and_content)
     check_page(page);
     check_order(page, order, sizeof order / sizeof *order);
     MT_ASSERT(page != NULL);
+    MT_CHECK(check_parts(page) > 8);
     MT_CHECK(strstr(page, "id=\"ranks\"") == NULL);
     MT_CHECK(strstr(page, "id=\"damage\"") == NULL);
     MT_CHECK(strstr(page, "id=\"state\"") == NULL);
@@ -286,21 +304,21 @@ MT_TEST(diagnosis)
         "With the engine asleep <span class=\"q\">(37.00 GiB</span>)</th>",
         "id=\"advice\"",
         "frees about 6.00 GiB",
+        "id=\"roles\"",
+        "Waiting to be freed",
+        "Expected beside measured",
+        "8.00 GiB more",
         "id=\"occurrences\"",
         "Peak, time by time",
         "<svg class=\"spark\" width=\"",
         "The first 9 of all 2,009, in order",
         "<th scope=\"row\" data-event=\"",
-        "id=\"roles\"",
-        "Waiting to be freed",
-        "Expected beside measured",
-        "8.00 GiB more",
         "id=\"steps\"",
         "+1.00 GiB",
-        "id=\"pins\"",
         "id=\"audits\"",
         "To act on",
-        "FSDP gathers"};
+        "FSDP gathers",
+        "id=\"pins\""};
     static struct diag_fixture x;
     char *page;
     fxd_make(&x, false);
