@@ -208,10 +208,10 @@ struct mt_input {
 enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace **out,
                         struct mt_err *err);
 
+/* ---- input/text.c: logs, and what is neither a log nor a snapshot ---- */
+
 /* Counts a member that is passed over. */
 void mt_input_ignore(struct mt_input *in, const char *member);
-
-/* ---- input/text.c: logs ---- */
 
 /* Offers the stream to opts.text where it may be a log. *done: nothing else is to be made of it (rc
  * says how it ended). */

@@ -105,13 +105,6 @@ void mt_input_close(struct mt_input *in)
 
 uint64_t mt_input_ignored(const struct mt_input *in) { return in->n_ignored; }
 
-void mt_input_ignore(struct mt_input *in, const char *member)
-{
-    in->n_ignored++;
-    if (in->opts.ignored != NULL)
-        in->opts.ignored(in->opts.ignored_arg, in->path, member != NULL ? member : "");
-}
-
 static bool is_wanted(const struct mt_input *in, const char *member)
 {
     return in->opts.wanted == NULL || in->opts.wanted(in->opts.text_arg, member);

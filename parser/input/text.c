@@ -1,8 +1,16 @@
-/* input/text.c -- which streams are offered as logs: text that cannot be JSON. */
+/* input/text.c -- which streams are offered as logs: text that cannot be JSON; and what is passed
+ * over. */
 #include "parser/input/impl.h"
 #include "parser/input/readers.h"
 
 #include <string.h>
+
+void mt_input_ignore(struct mt_input *in, const char *member)
+{
+    in->n_ignored++;
+    if (in->opts.ignored != NULL)
+        in->opts.ignored(in->opts.ignored_arg, in->path, member != NULL ? member : "");
+}
 
 enum { HEAD = 4096 };
 
