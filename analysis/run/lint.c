@@ -286,7 +286,8 @@ static const char *fill_in(struct mt_lint *l, const struct match *m, const char 
             buf[n++] = *p;
             continue;
         }
-        for (size_t i = 0; i < 200 && s[i] != '\0' && n + 1 < sizeof buf; i++)
+        for (size_t i = 0, most = s == m->fact.text ? sizeof m->fact.text : 200;
+             i < most && s[i] != '\0' && n + 1 < sizeof buf; i++)
             buf[n++] = s[i];
         p++;
     }

@@ -498,6 +498,7 @@ bool mt_lint_fact(const struct mt_lint_in *in, const char *name, struct mt_lint_
         {"ipc_frames", ipc_frames},
         {"memory_saver", memory_saver},
         {"out_of_memory_in_training", out_of_memory_in_training},
+        {"near_key", mt_lint_near},
     };
     memset(out, 0, sizeof *out);
     *known = true;

@@ -5,7 +5,7 @@
 #include "analysis/run/lint.h"
 
 struct mt_lint_fact {
-    char text[256];  /* numbers, put in for %f */
+    char text[448];  /* numbers, put in for %f */
     char where[200]; /* "run.log:12"; "" */
 };
 /* Whether a fact of lint.json holds. known: false for a name that does not exist. */
@@ -16,5 +16,8 @@ bool mt_lint_fact(const struct mt_lint_in *in, const char *name, struct mt_lint_
  * of a file with this end. */
 bool mt_lint_failed_in(const struct mt_lint_in *in, const char *file, const char *function,
                        struct mt_lint_fact *out);
+
+/* lint_near.c: keys that are nearly those of the run's framework. */
+bool mt_lint_near(const struct mt_lint_in *in, struct mt_lint_fact *out);
 
 #endif

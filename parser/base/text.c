@@ -32,3 +32,21 @@ void mt_text_done(struct mt_text *t)
     t->p = NULL;
     t->n = t->cap = 0;
 }
+
+unsigned mt_edits(const char *a, const char *b, unsigned most)
+{
+    unsigned best = most + 1, d[4];
+    while (*a != '\0' && *a == *b)
+        a++, b++;
+    if (*a == *b)
+        return 0;
+    if (most == 0)
+        return 1;
+    d[0] = *a != '\0' && *b != '\0' ? mt_edits(a + 1, b + 1, most - 1) : most;
+    d[1] = *a != '\0' ? mt_edits(a + 1, b, most - 1) : most;
+    d[2] = *b != '\0' ? mt_edits(a, b + 1, most - 1) : most;
+    d[3] = *a != '\0' && a[0] == b[1] && a[1] == b[0] ? mt_edits(a + 2, b + 2, most - 1) : most;
+    for (unsigned i = 0; i < 4; i++)
+        best = d[i] + 1 < best ? d[i] + 1 : best;
+    return best;
+}

@@ -16,6 +16,11 @@ struct mt_text {
 void mt_text_add(struct mt_text *t, const char *s, size_t n);
 void mt_text_done(struct mt_text *t);
 
+/* How many letters have to be typed, left out, changed or swapped with their neighbour to make b of
+ * a; more than `most` are not counted, and most + 1 is returned. most is small: the time grows with
+ * 4 to its power. */
+unsigned mt_edits(const char *a, const char *b, unsigned most);
+
 /* "1 record lacks", "2 records lack". */
 static inline const char *mt_plural(unsigned long long n, const char *one, const char *many)
 {

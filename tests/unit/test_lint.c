@@ -228,6 +228,10 @@ static const struct {
      "--disable-weights-backuper", NULL},
     {"preload-overwritten", "LD_PRELOAD=/x/libtcmalloc.so.4 --offload-train", NULL,
      "LD_PRELOAD=/x/libtcmalloc.so.4:/y/torch_memory_saver.so --offload-train", NULL},
+    {"near-key", AR "rollout.gpu_memory_utilisation=0.5 " AR "actor.strategy=fsdp", NULL,
+     AR "rollout.gpu_memory_utilization=0.5 " AR "actor.strategy=fsdp", NULL},
+    {"near-key", "--max-token-per-gpu 8192 --update-weight-buffer-size 1 --use-kl-loss", NULL,
+     "--max-tokens-per-g 8192 --update-weight-buffer-size 1 --use-kl-loss", NULL},
     /* what fix rules know of keys in guides */
     {"V18", AR "actor.megatron.grad_offload=True", NULL, AR "actor.megatron.grad_offload=False",
      NULL},
