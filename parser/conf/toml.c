@@ -2,6 +2,7 @@
  * component, as lists have it in YAML. A table without keys is a key with an empty value, as a flag
  * alone is: it switches on what it names. */
 #include "parser/conf/impl.h"
+#include "parser/conf/toml_check.h"
 
 #include <string.h>
 
@@ -24,6 +25,7 @@ struct toml {
     /* the table whose header was read last, as long as nothing was in it */
     char empty[MT_CONF_KEY + 1];
     size_t n_empty;
+    struct mt_toml_names names;
     bool no_memory;
 };
 
@@ -32,6 +34,15 @@ static bool fail(struct toml *t, const char *wrong)
     if (t->wrong == NULL)
         t->wrong = wrong;
     return false;
+}
+
+/* What mt_toml_set() and mt_toml_open() say. */
+static bool is_fine(struct toml *t, const char *wrong)
+{
+    if (wrong == NULL)
+        return true;
+    t->no_memory = wrong == mt_toml_no_memory;
+    return fail(t, wrong);
 }
 
 static int peek(const struct toml *t) { return t->p < t->end ? (unsigned char)*t->p : -1; }
@@ -90,19 +101,23 @@ static bool emit(struct toml *t, const char *value, size_t n, uint32_t line)
 
 /* ---- strings and keys ---- */
 
-static void add_escape(struct toml *t, struct mt_text *out)
+/* is_long: a line may go on. */
+static bool add_escape(struct toml *t, struct mt_text *out, bool is_long)
 {
     static const char from[] = "btnfre\"\\", to[] = "\b\t\n\f\r\033\"\\";
     const char *at = strchr(from, *t->p);
     if (at != NULL && *t->p != '\0') {
         mt_text_add(out, to + (at - from), 1);
         t->p++;
-    } else if (*t->p == '\n' || *t->p == '\r') { /* a line that goes on */
+    } else if (is_long && strchr(" \t\r\n", *t->p) != NULL && *t->p != '\0') {
         for (; t->p < t->end && strchr(" \t\r\n", *t->p) != NULL; t->p++)
             t->line += *t->p == '\n';
-    } else { /* \u: kept as it is written */
+    } else if (mt_toml_is_code(t->p, (size_t)(t->end - t->p))) { /* kept as it is written */
         mt_text_add(out, "\\", 1);
+    } else {
+        return fail(t, "a string has a backslash that begins no escape");
     }
+    return true;
 }
 
 /* The string at p, in any of its four forms. */
@@ -133,7 +148,8 @@ static bool string(struct toml *t, struct mt_text *out)
         }
         if (*t->p == '\\' && quote == '"' && t->end - t->p >= 2) {
             t->p++;
-            add_escape(t, out);
+            if (!add_escape(t, out, is_long))
+                return false;
             continue;
         }
         mt_text_add(out, t->p++, 1);
@@ -153,7 +169,12 @@ static bool component(struct toml *t)
     const char *start = t->p;
     if (peek(t) == '"' || peek(t) == '\'') {
         struct mt_text name = {.max = MT_CONF_KEY};
-        bool ok = string(t, &name) && !(t->no_memory = name.failed);
+        bool ok;
+        if (t->end - t->p >= 3 && t->p[1] == *t->p && t->p[2] == *t->p)
+            return fail(t, "a key has three quotes");
+        ok = string(t, &name) && !(t->no_memory = name.failed);
+        t->names.is_off |= ok && (name.n == 0 || memchr(name.p, '.', name.n) != NULL ||
+                                  memchr(name.p, '\\', name.n) != NULL);
         if (ok)
             push_path(t, name.p != NULL ? name.p : "", name.cut ? MT_CONF_KEY + 1 : name.n);
         mt_text_done(&name);
@@ -204,6 +225,8 @@ static bool pair(struct toml *t, unsigned depth)
     bool ok = key(t, false);
     if (ok && peek(t) != '=')
         ok = fail(t, "'=' is expected");
+    if (ok && t->n_path <= MT_CONF_KEY)
+        ok = is_fine(t, mt_toml_set(&t->names, t->path, path, t->n_path));
     if (ok) {
         t->p++;
         ok = value(t, depth);
@@ -243,6 +266,8 @@ static bool word(struct toml *t, struct mt_text *out)
         t->p--;
     if (t->p == start)
         return fail(t, "a value is expected");
+    if (!mt_toml_is_value(start, (size_t)(t->p - start)))
+        return fail(t, "what is no number, date, true or false stands in quotes");
     is_number = (*start >= '0' && *start <= '9') || *start == '+' || *start == '-' || *start == '.';
     for (const char *p = start; p < t->p; p++)
         if (!is_number || *p != '_')
@@ -367,6 +392,9 @@ static bool header(struct toml *t)
     if (peek(t) != ']' || (is_array && (t->end - t->p < 2 || t->p[1] != ']')))
         return fail(t, "']' is expected");
     t->p += is_array ? 2 : 1;
+    if (t->n_path <= MT_CONF_KEY &&
+        !is_fine(t, mt_toml_open(&t->names, t->path, t->n_path, is_array)))
+        return false;
     if (!enter_array(t, is_array) || !end_table(t))
         return false;
     if (!is_array && t->n_path <= MT_CONF_KEY) {
@@ -405,6 +433,8 @@ enum mt_rc mt_conf_toml(struct mt_config *c, const char *text, size_t n, const c
     t->end = text + n;
     t->source = source;
     t->line = 1;
+    ok = mt_toml_names_init(&t->names);
+    t->no_memory = !ok;
     while (ok) {
         skip_lines(t);
         if (t->p == t->end)
@@ -418,6 +448,7 @@ enum mt_rc mt_conf_toml(struct mt_config *c, const char *text, size_t n, const c
     else if (!ok)
         rc = mt_fail(err, MT_EINPUT, "line %lu: this is no TOML: %s", (unsigned long)t->line,
                      t->wrong != NULL ? t->wrong : "?");
+    mt_toml_names_done(&t->names);
     mt_free(t);
     return rc;
 }

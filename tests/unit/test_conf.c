@@ -178,6 +178,29 @@ MT_TEST(toml_is_wrong)
         {"a = \n", "a value is expected"},
         {"a = \"b\" c\n", "the end of the line is expected"},
         {"= 1", "a key is expected"},
+        {"a = = 3", "line 1: this is no TOML: what is no number, date, true or false"},
+        {"a = tru", "what is no number"},
+        {"a = 01", "what is no number"},
+        {"a = 1__0", "what is no number"},
+        {"a = 1 b = 2", "what is no number"},
+        {"a = [1, 0xg]", "what is no number"},
+        {"a = 1.", "what is no number"},
+        {"a = 2026-1-1", "what is no number"},
+        {"a = \"\\z\"", "a string has a backslash"},
+        {"a = \"\\\n\"", "a string has a backslash"},
+        {"a = \"\\u00g9\"", "a string has a backslash"},
+        {"\"\"\"a\"\"\" = 1", "a key has three quotes"},
+        {"a = 1\nb = 2\na = 3", "line 3: this is no TOML: a key is set twice"},
+        {"a = {b = 1, b = 2}", "a key is set twice"},
+        {"a.b = 1\na = 2", "a key is set twice"},
+        {"a = 1\na.b = 2", "a value is set that has no keys"},
+        {"a = 1\n[a.b]", "a value is set that has no keys"},
+        {"a = 1\n[a]", "a value is set that has no keys"},
+        {"[a]\nb = 1\n[a]", "line 3: this is no TOML: a table stands twice"},
+        {"[[a]]\n[a]", "a table stands twice"},
+        {"[a]\n[[a]]", "a table stands twice"},
+        {"a = []\n[[a]]", "a value is set that has no keys"},
+        {"[a.b]\nc = 1\n[a]\nb.d = 2", "a table is added to"},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         open_conf();
@@ -189,6 +212,28 @@ MT_TEST(toml_is_wrong)
     MT_CHECK_EQ(file("a = 1\n[b\n", "x.toml"), MT_EINPUT);
     MT_CHECK_STR(get("a"), "1"); /* what was read before stays */
     mt_runconf_free(rc);
+}
+
+/* What looks like a mistake and is none. */
+MT_TEST(toml_is_right)
+{
+    static const char *const all[] = {
+        "a = 1979-05-27T07:32:00Z\nb = 1979-05-27 07:32:00.5-07:00\nc = 07:32:00\nd = 1979-05-27",
+        "a = 0xDEAD_beef\nb = 0o755\nc = 0b1101\nd = +1_000\ne = -0\nf = 6.02e+23\ng = -0.0",
+        "a = inf\nb = -nan\nc = 1e5\nd = 1_0.0_1\ne = [ 1, 2, ]\nf = {}\ng = 0",
+        "[a.b]\nc = 1\n[a]\nd = 2\n[a.b.e]\nf = 1",
+        "[[a]]\nb = 1\n[[a]]\nb = 2\n[a.c]\nd = 1\n[[a]]\n[a.c]\nd = 2",
+        "a.b = 1\na.c = 2\n[d]\na.b = 1\na.c = 2",
+        "\"a.b\" = 1\na.b = 2\n\"\" = 3",
+        "a = [{b = 1}, {b = 2}]\n[c]\na = {b.c = 1, b.d = 2}",
+        "a = \"\\u00e9\\e\\x41\\t\"\nb = \"\"\"x\\  \n  y\"\"\"\nc = 'C:\\z'",
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        open_conf();
+        if (file(all[i], "x.toml") != MT_OK)
+            MT_FAIL_AT("%s: %s", all[i], err.msg);
+        mt_runconf_free(rc);
+    }
 }
 
 MT_TEST(bad_files)
@@ -569,7 +614,7 @@ MT_TEST(words)
 }
 
 MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(toml) MT_RUN(toml_of_others) MT_RUN(toml_is_wrong)
-            MT_RUN(bad_files) MT_RUN(script) MT_RUN(precedence) MT_RUN(defaults) MT_RUN(frameworks)
-                MT_RUN(framework_of_the_run) MT_RUN(backend_of_the_run) MT_RUN(quiet)
-                    MT_RUN(every_key) MT_RUN(ray_environment) MT_RUN(hostile) MT_RUN(out_of_memory)
-                        MT_RUN(words))
+            MT_RUN(toml_is_right) MT_RUN(bad_files) MT_RUN(script) MT_RUN(precedence)
+                MT_RUN(defaults) MT_RUN(frameworks) MT_RUN(framework_of_the_run)
+                    MT_RUN(backend_of_the_run) MT_RUN(quiet) MT_RUN(every_key)
+                        MT_RUN(ray_environment) MT_RUN(hostile) MT_RUN(out_of_memory) MT_RUN(words))
