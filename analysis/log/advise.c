@@ -62,10 +62,13 @@ static void of_paths(struct mt_frameworks *fw, const struct mt_logs *logs)
         }
 }
 
-/* The engine that a line of this kind comes from. */
-static mt_fw engine_of(const struct mt_framework_rules *r, enum mt_log_kind k)
+/* The engine that such a line comes from, by its kind or by the process that wrote it. */
+static mt_fw engine_of(const struct mt_framework_rules *r, const struct mt_log_fact *f)
 {
-    return mt_framework_of_log_line(r, mt_log_kind_name(k));
+    mt_fw fw = mt_framework_of_log_line(r, mt_log_kind_name(f->kind));
+    if (fw == MT_FW_NONE)
+        fw = mt_framework_of_process(r, f->who);
+    return fw != MT_FW_NONE && mt_framework_at(r, fw)->kind == MT_FWK_ENGINE ? fw : MT_FW_NONE;
 }
 
 /* The engine of the job: the failed line's, else its traceback's, else the one that other lines
@@ -73,13 +76,13 @@ static mt_fw engine_of(const struct mt_framework_rules *r, enum mt_log_kind k)
 static mt_fw job_engine(const struct mt_framework_rules *r, const struct mt_logs *logs,
                         const struct mt_log_fact *f, const struct mt_log_place *place)
 {
-    mt_fw one = engine_of(r, f->kind);
+    mt_fw one = engine_of(r, f);
     if (one == MT_FW_NONE && place != NULL) /* one that calls another's helpers, not that one */
         one = mt_framework_top(r, place->fw.frames, mt_framework_kind(r, MT_FWK_ENGINE));
     for (uint32_t i = 0; one == MT_FW_NONE && i < logs->files.n; i++) {
         const struct mt_log *log = &logs->files.p[i].log;
         for (uint32_t k = 0; k < log->facts.n; k++) {
-            mt_fw e = engine_of(r, log->facts.p[k].kind);
+            mt_fw e = engine_of(r, &log->facts.p[k]);
             if (e != MT_FW_NONE && one != MT_FW_NONE && e != one)
                 return MT_FW_NONE;
             one = e != MT_FW_NONE ? e : one;
@@ -93,7 +96,7 @@ static mt_fw job_engine(const struct mt_framework_rules *r, const struct mt_logs
 static bool is_engines(const struct mt_framework_rules *r, const struct mt_log_fact *f,
                        const struct mt_log_place *place)
 {
-    if (engine_of(r, f->kind) != MT_FW_NONE)
+    if (engine_of(r, f) != MT_FW_NONE)
         return true;
     for (uint32_t i = place != NULL ? place->stack->frames.n : 0; i-- > 0;) {
         const char *file = place->stack->frames.p[i].file;
@@ -220,8 +223,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
     if (o->fixes == NULL || d->cause == MT_CAUSE_NONE || d->cause == MT_CAUSE_SETTING ||
         d->request == MT_LOG_EXA)
         return true; /* nothing to save; or no saving helps a size that was computed wrongly */
-    if (f->kind == MT_LOG_HOST_OOM && strcmp(f->text, "shared by Ray") == 0)
-        return true; /* what the sentence says of its object store is all that helps */
+    if ((f->kind == MT_LOG_HOST_OOM && strcmp(f->text, "shared by Ray") == 0) || f->platform == 'T')
+        return true; /* what the sentence says of an object store, of a TPU, is all that helps */
     memset(&fw, 0, sizeof fw);
     if (place != NULL)
         fw = place->fw;

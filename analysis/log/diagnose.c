@@ -223,7 +223,7 @@ static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs,
         at = ok ? &place : NULL;
     }
     if (ok) {
-        mt_logdiag_phase(d, log, f, at);
+        mt_logdiag_phase(d, log, f, at, o->phases);
         find_cause(d, log, f);
         ok = mt_logdiag_advise(list, d, logs, o, f, at);
     }

@@ -55,6 +55,7 @@ struct mt_logdiag {
     bool has_other, both; /* both: and it did run out, no mere kill */
     char *sentence, *because;
     enum mt_phase phase, sub; /* of the failure, where its traceback or the lines before it tell */
+    bool cut; /* the phase is read from the inner end of a traceback, or from what stands for one */
     /* lines that say memory ran out, the same sentence printed again included */
     uint64_t n_failures;
     uint64_t n_distinct; /* of them, not repeated */
@@ -96,10 +97,11 @@ static inline uint64_t mt_log_minus(uint64_t a, uint64_t b)
 const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before);
 /* Sets the line that d is about, and the other; n_failures stays 0 where there is none. */
 void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs);
-/* log/phase.c: d->phase and d->sub of the failure f; place: of its traceback, NULL = none. */
+/* log/phase.c: d->phase and d->sub of the failure f; place: of its traceback, NULL = none; rules
+ * for one that is cut, NULL = it tells nothing. */
 struct mt_log_place;
 void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
-                      const struct mt_log_place *place);
+                      const struct mt_log_place *place, const struct mt_phase_rules *rules);
 /* log/reason.c: why, as a sentence or two. */
 struct mt_sentence;
 void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,

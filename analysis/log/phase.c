@@ -1,6 +1,7 @@
 /* log/phase.c -- in which phase of the job a failure of a log was: by its kind, its traceback, the
  * memory lines before it, who wrote it. */
 #include "analysis/log/diagnose.h"
+#include "analysis/phases/phases.h"
 
 #include <string.h>
 
@@ -90,7 +91,8 @@ static enum mt_phase of_object(enum mt_phase p, const char *objects)
  * backward is not. */
 static bool makes_logits(const struct mt_log_stack *s)
 {
-    static const char *const words[] = {"logp", "log_prob", "log_softmax", "logits", "entropy"};
+    static const char *const words[] = {"logp",   "log_prob", "log_softmax",
+                                        "logits", "entropy",  "vocab_parallel"};
     for (uint32_t i = s->frames.n; i-- > 0;) {
         const struct mt_log_frame *f = &s->frames.p[i];
         if (strstr(f->file, "/torch/") != NULL) {
@@ -107,8 +109,35 @@ static bool makes_logits(const struct mt_log_stack *s)
     return false;
 }
 
+/* What the inner end of a cut traceback tells, else the method that Ray names, else a line of code:
+ * from the innermost outward, what is not known yet. */
+static void of_cut(struct mt_logdiag *d, const struct mt_log_stack *s,
+                   const struct mt_phase_rules *rules)
+{
+    struct mt_cut_phase cut;
+    for (uint32_t i = s->frames.n + 2; i-- > 0;) {
+        bool in_frames = i >= 2;
+        const char *name = in_frames ? s->frames.p[i - 2].function : i == 1 ? s->method : s->code;
+        if (name[0] == '\0' ||
+            !mt_phase_of_cut(rules,
+                             in_frames ? MT_CUT_FRAME
+                             : i == 1  ? MT_CUT_METHOD
+                                       : MT_CUT_CODE,
+                             in_frames ? s->frames.p[i - 2].file : "", name, &cut))
+            continue;
+        if (d->phase == MT_PH_UNATTRIBUTED && cut.phase != MT_PH_NONE) {
+            d->phase = cut.phase;
+            d->cut = true;
+        }
+        if (d->sub == MT_PH_NONE && cut.sub != MT_PH_NONE)
+            d->sub = cut.sub;
+        if (d->phase != MT_PH_UNATTRIBUTED)
+            return;
+    }
+}
+
 void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
-                      const struct mt_log_place *place)
+                      const struct mt_log_place *place, const struct mt_phase_rules *rules)
 {
     const struct mt_log_fact *mark = mt_logdiag_mark(log, d->fact);
     d->phase = MT_PH_UNATTRIBUTED;
@@ -139,6 +168,12 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
     if (place != NULL && place->at.phase != MT_PH_UNATTRIBUTED) {
         d->phase = of_object(of_writer(place->at.phase, f->who), place->stack->objects);
         return;
+    }
+    if (place != NULL && rules != NULL) {
+        of_cut(d, place->stack, rules);
+        d->phase = of_writer(d->phase, f->who);
+        if (d->phase != MT_PH_UNATTRIBUTED)
+            return;
     }
     if (mark == NULL || strstr(mark->text, "efore ") == NULL)
         return;

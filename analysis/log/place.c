@@ -9,7 +9,7 @@
 /* The traceback's frames as a stack, innermost first. 1, or 0 = out of memory. */
 static int build(struct mt_builder *b, const struct mt_log_stack *s, mt_stack_id *id)
 {
-    mt_frame_id *ids = mt_calloc(s->frames.n, sizeof *ids);
+    mt_frame_id *ids = mt_calloc(s->frames.n + 1, sizeof *ids);
     int ok = ids != NULL && mt_build_trace_begin(b, 0, false);
     for (uint32_t i = 0; ok && i < s->frames.n; i++) {
         const struct mt_log_frame *f = &s->frames.p[i];

@@ -285,6 +285,9 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
     if (mark != NULL)
         mt_words_add(t, "%sThe last memory line before it, line %llu, says \"%s\".",
                      t->n != 0 ? " " : "", (unsigned long long)mark->line, mark->text);
+    if (d->cut)
+        mt_words_add(t, "%sThe traceback is cut: the phase is read from what is left of it.",
+                     t->n != 0 ? " " : "");
     say_set_up(t, d);
     say_unmapped(t, d);
     say_gather(t, log, f);
@@ -360,11 +363,12 @@ static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const s
     if (mt_logs_have(logs, MT_LOG_ILLEGAL)) {
         mt_words_add(t, "; a kernel read or wrote where it may not (illegal memory access), which "
                         "is a mistake in a program and no want of memory");
-        mt_words_add(b,
-                     "%sAn engine whose version does not fit is the usual reason: check that X, "
-                     "CUDA and the framework are versions that belong "
-                     "together. CUDA_LAUNCH_BLOCKING=1 makes the traceback name the call.",
-                     b->n != 0 ? " " : "");
+        mt_words_add(
+            b,
+            "%sAn engine whose version does not fit is the usual reason: check the version of "
+            "vLLM or whichever runs here, and that PyTorch, CUDA and the framework belong "
+            "to it. CUDA_LAUNCH_BLOCKING=1 makes the traceback name the call.",
+            b->n != 0 ? " " : "");
     }
     mt_logdiag_say_usage(b, logs);
     mt_words_add(t, ".");

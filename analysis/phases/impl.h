@@ -1,6 +1,7 @@
 /* phases/impl.h -- what the files of the phase engine share; nobody else includes it.
  *
  *   rules.c     JSON -> rules, and their compiled form
+ *   cut.c       the inner end of a traceback -> a phase
  *   mark.c      frames -> marks
  *   match.c     marks -> one verdict for every stack, without neighbours
  *   ranges.c    recorded annotations -> which rule holds at a time
@@ -9,6 +10,7 @@
 #define MT_PHASES_IMPL_H
 
 #include "analysis/phases/phases.h"
+#include "analysis/base/rule_json.h"
 
 #define MT_MAX_PHASE_RULES 4095 /* 12 bits in struct mt_attr */
 
@@ -45,12 +47,25 @@ enum mt_rule_flag {
     MT_RF_LAST_CALL = 32 /* only from one line of it: struct mt_phase_rule.last_call */
 };
 
+/* A row "cut": one of file, code and method is there; phase and sub may be MT_PH_NONE. */
+struct mt_cut_rule {
+    const char *id, *framework, *phase_id, *sub_id;
+    const char *file, *code, *method;
+    const char *const *functions; /* NULL = any of the file */
+    const char *source;
+    enum mt_phase phase, sub;
+};
 struct mt_phase_rules {
     struct mt_arena arena;
+    MT_VEC(struct mt_cut_rule) cut; /* in the order of the file: the first that fits holds */
     const struct mt_framework_rules *fw;
     MT_VEC(struct mt_phase_rule) rule; /* [0] is no rule */
     MT_VEC(struct mt_rule_code) code;
 };
+
+/* phases/cut.c: one row "cut". */
+struct mt_rule_reader;
+enum mt_rc mt_cut_read(struct mt_phase_rules *r, const struct mt_rule_reader *rd, const cJSON *obj);
 
 static inline enum mt_phase mt_rule_phase(const struct mt_phase_rules *r, uint32_t i)
 {

@@ -44,6 +44,16 @@ const struct mt_phase_rule *mt_phase_rule_at(const struct mt_phase_rules *r, uin
  * knows it. */
 enum mt_phase mt_annotation_phase(const struct mt_phase_rules *r, const char *s, size_t n);
 
+/* What the inner end of a traceback tells, where the functions that would tell the phase were cut
+ * off: a frame (file and name), a method of a worker (name), a line of code (name). The first row
+ * that fits; false = none. */
+enum mt_cut_kind { MT_CUT_FRAME, MT_CUT_METHOD, MT_CUT_CODE };
+struct mt_cut_phase {
+    enum mt_phase phase, sub; /* MT_PH_NONE = it does not tell that */
+};
+bool mt_phase_of_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, const char *file,
+                     const char *name, struct mt_cut_phase *out);
+
 /* Attribution of a trace. The cache per stack lives here; create one per trace. */
 struct mt_phaser;
 enum mt_rc mt_phaser_new(struct mt_phaser **out, const struct mt_phase_rules *r,

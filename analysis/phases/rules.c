@@ -177,6 +177,11 @@ static enum mt_rc place(const struct mt_rule_reader *rd, const char *id, uint32_
                                                                           : mt_rule_nomem(rd);
 }
 
+static enum mt_rc read_cut(struct mt_rule_reader *rd, const cJSON *obj)
+{
+    return mt_cut_read(((struct file *)rd->of)->r, rd, obj);
+}
+
 static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
 {
     struct mt_phase_rules *r = ((struct file *)rd->of)->r;
@@ -215,6 +220,7 @@ enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const struct mt_fram
                                struct mt_err *err)
 {
     static const struct mt_rule_list lists[] = {{"phases", "phase rule", "id", read_row},
+                                                {"cut", "cut rule", "id", read_cut},
                                                 {.name = NULL}};
     struct mt_phase_rules *r = mt_calloc(1, sizeof *r);
     struct file f = {.r = r, .slots = mt_calloc(SLOTS, sizeof *f.slots)};
@@ -250,6 +256,7 @@ void mt_phase_rules_free(struct mt_phase_rules *r)
     mt_arena_done(&r->arena);
     MT_VEC_DONE(&r->rule);
     MT_VEC_DONE(&r->code);
+    MT_VEC_DONE(&r->cut);
     mt_free(r);
 }
 

@@ -140,8 +140,9 @@ mt_fw mt_framework_of_process(const struct mt_framework_rules *r, const char *na
         for (const char *const *p = mt_framework_at(r, i)->processes; *p != NULL; p++) {
             const char *rest = name + strlen(*p);
             if (strncmp(name, *p, strlen(*p)) == 0 &&
-                (*rest == '\0' || strcmp(rest, "V2") == 0 || strcmp(rest, "Async") == 0))
-                return (mt_fw)i; /* with "Base" behind it, it is another's */
+                (*rest == '\0' || *rest == '_' || (*rest >= '0' && *rest <= '9') ||
+                 strcmp(rest, "V2") == 0 || strcmp(rest, "Async") == 0))
+                return (mt_fw)i; /* with "Base" behind it, it is another's; "EngineCore_DP0" */
         }
     return MT_FW_NONE;
 }

@@ -438,8 +438,10 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
                 sglang_full(l, number, joined) || vllm_graphs(l, number, line) ||
                 vllm_startup(l, number, joined) || vllm_refuses(l, number, joined, glued) ||
                 mt_log_kill(l, number, line);
-    if (!found)
+    if (!found) {
         mt_log_stack_close(l, line);
+        mt_log_code_line(l, number, line);
+    }
     note_paths(l, line);
     note_machine(l, line);
     mt_log_version_line(l, number, line);

@@ -147,6 +147,9 @@ struct mt_log_stack {
     struct mt_log_writer writer;        /* of the lines */
     struct mt_log_writer of;            /* whose traceback it is, where Ray says so */
     char who[32];                       /* name of the process whose it is, where Ray says so */
+    char method[64];                    /* and the method that it was in; else "" */
+    char code[96];                      /* the line of code right above the failure, where nothing
+                                           else was pasted: frames.n is 0 then */
     uint64_t line;                      /* of its last frame; 0 = not in use */
     uint64_t first;                     /* line of its first frame */
     bool headed;                        /* a line says that it begins here */
@@ -182,6 +185,10 @@ struct mt_log {
     MT_VEC(struct mt_log_path) paths; /* the first MT_LOG_MAX_PATHS different ones */
     MT_VEC(struct mt_log_stack) stacks;
     struct mt_log_stack open[MT_LOG_OPEN]; /* while it is read */
+    /* while it is read: the last line that looks like code, by whom, and where */
+    char code[96];
+    struct mt_log_writer code_of;
+    uint64_t code_line;
     /* while it is read: what the next lines of see_memory_usage are of */
     char label[96];
     uint64_t label_line;

@@ -79,6 +79,9 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
 /* The line led to no failure of memory: where it names another error, the writer's traceback led to
  * that one. */
 void mt_log_stack_close(struct mt_log *l, const char *s);
+/* A line that states nothing: kept where it looks like one of code, which people paste without its
+ * frame. */
+void mt_log_code_line(struct mt_log *l, uint64_t number, const char *s);
 /* At the end of the log. */
 void mt_log_stacks_end(struct mt_log *l);
 /* The fact is what the writer's last traceback led to. */

@@ -15,6 +15,7 @@ enum {
     NEAR = 64, /* lines between a frame and what follows it: other workers write in between */
     /* lines between a failure and the first frame of a traceback that is upside down */
     BELOW = 8,
+    CODE_ABOVE = 3,  /* lines from one of code to the failure that it led to */
     CODE = 8,        /* lines of code that IPython prints around the one of a frame */
     MAX_FRAMES = 256 /* of a deeper traceback the outer frames stay, and the innermost */
 };
@@ -39,7 +40,7 @@ static void begin(struct mt_log_stack *s, uint64_t number, struct mt_log_writer 
     s->frames.n = 0;
     s->line = s->first = number;
     s->of = of;
-    s->who[0] = '\0';
+    s->who[0] = s->method[0] = '\0';
     s->headed = headed;
     s->pins = false;
     s->objects[0] = '\0';
@@ -288,7 +289,8 @@ static void named_by_ray(struct mt_log *l, uint64_t number, const struct mt_log_
 /* A traceback that broke off is that of the error which Ray named above it. */
 static void of_named(struct mt_log *l, struct mt_log_stack *s)
 {
-    for (uint32_t i = l->facts.n; s->line != 0 && s->frames.n != 0 && i-- > 0;) {
+    for (uint32_t i = l->facts.n;
+         s->line != 0 && (s->frames.n != 0 || s->method[0] != '\0') && i-- > 0;) {
         struct mt_log_fact *f = &l->facts.p[i];
         if (f->kind == MT_LOG_TORCH_OOM && f->line == s->first && strcmp(f->text, "ray") == 0 &&
             f->stack == 0) {
@@ -368,6 +370,9 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
               (struct mt_log_writer){(int64_t)g.v[0], rank <= INT32_MAX ? (int32_t)rank : -1},
               true);
         mt_printable(o->who, sizeof o->who, ray + 5, strcspn(ray + 5, ".("));
+        ray += 5 + strcspn(ray + 5, ".(");
+        if (*ray == '.')
+            mt_printable(o->method, sizeof o->method, ray + 1, strcspn(ray + 1, "("));
         if (strstr(s, "RayTaskError(OutOfMemoryError)") != NULL)
             named_by_ray(l, number, o);
         return true;
@@ -435,11 +440,37 @@ void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
             f->rank = s->of.rank;
         if (s->who[0] != '\0')
             memcpy(f->who, s->who, sizeof f->who);
-        if (s->frames.n != 0)
+        if (s->frames.n != 0 || s->method[0] != '\0')
             keep(l, s, f);
         s->line = 0;
         return;
     }
+    if (l->code_line != 0 && number - l->code_line <= CODE_ABOVE && l->code_of.pid == who.pid &&
+        l->code_of.rank == who.rank) {
+        struct mt_log_stack one = {.writer = who, .of = {-1, -1}, .line = number, .first = number};
+        memcpy(one.code, l->code, sizeof one.code);
+        keep(l, &one, f);
+    }
+}
+
+void mt_log_code_line(struct mt_log *l, uint64_t number, const char *s)
+{
+    static const char indent[] = "    ";
+    struct mt_log_writer who;
+    const char *p = NULL;
+    for (const char *q = s; (q = strstr(q, indent)) != NULL; q += sizeof indent - 1)
+        p = q + strspn(q, " "); /* behind whatever a logger puts before it */
+    if (p == NULL || strchr(p, '(') == NULL || *p == '^' || *p == '~')
+        return;
+    who = mt_log_writer(s, p);
+    for (int i = 0; i < MT_LOG_OPEN; i++) /* of a frame that was pasted with it */
+        if (l->open[i].line != 0 && number - l->open[i].line <= 2 &&
+            l->open[i].writer.pid == who.pid && l->open[i].writer.rank == who.rank &&
+            l->open[i].frames.n != 0)
+            return;
+    mt_printable(l->code, sizeof l->code, p, strlen(p));
+    l->code_of = who;
+    l->code_line = number;
 }
 
 void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *f, const char *s)

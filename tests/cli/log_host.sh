@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Host memory: the allocator first, by the machine; workers of data loaders; offloading only where it is on; Ray's table of processes. Logs that
 # tell of memory without a want of it.
+# shellcheck disable=SC2016 # what is to be typed has a $ in it
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -94,7 +95,7 @@ says_not ray.log --disable-weights-backuper
 # Its margin refused the very request that failed: the margin first; another one: among the rest.
 for asked in 1073741824 536870912; do
     { echo "[torch_memory_saver.cpp] return OOM since memory_margin_bytes=2147483648 (alloc)size=$asked free_bytes=1400000000"
-      printf '  File "/root/Megatron-LM/megatron/core/transformer/mlp.py", line 130, in forward\n'
+      printf '  File "/root/Relax/relax/backends/megatron/model.py", line 350, in forward_step\n  File "/root/Megatron-LM/megatron/core/transformer/mlp.py", line 130, in forward\n'
       echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 79.11 GiB of which 412.00 MiB is free. Of the allocated memory 75.12 GiB is allocated by PyTorch, and 310.20 MiB is reserved by PyTorch but unallocated.'
     } > margin.log
     sed 's|$| --train-memory-margin-bytes 2147483648|' relax.sh > margin.sh
@@ -116,5 +117,6 @@ DEBUG:After sync, memory allocated (GB): 61.00, memory reserved (GB): 74.50, dev
 END
 says usage.log 'The most was in use in line 2' 'between "Before update_actor" and "After update_actor", lines 1 and 2: by 40.00 GiB, from 20.00 GiB'
 echo 'RuntimeError: CUDA error: an illegal memory access was encountered' > illegal.log
-says illegal.log 'no want of memory' 'check that vLLM'
+says illegal.log 'no want of memory' 'check the version of vLLM'
 check [ "$(jq -r .log_diagnosis.cause illegal.log.json)" = none ]
+finish
