@@ -154,7 +154,11 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
     case MT_LOG_WORKSPACE:
         d->phase = MT_PH_ROLLOUT_GENERATE; /* unless frames say that graphs are captured */
         break;
-    case MT_LOG_VLLM_WARMUP: d->phase = MT_PH_ROLLOUT_PROFILE; return;
+    case MT_LOG_VLLM_WARMUP:
+        d->phase = MT_PH_ROLLOUT_PROFILE;
+        if (f->value[0] != MT_LOG_NONE) /* of the sampler; a pooler has no such number */
+            d->sub = MT_PH_ROLLOUT_SAMPLE;
+        return;
     case MT_LOG_VLLM_STARTUP:
     case MT_LOG_VLLM_MEASURE:
     case MT_LOG_POOL_REFUSED: d->phase = MT_PH_ROLLOUT_INIT; return;

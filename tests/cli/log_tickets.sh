@@ -49,8 +49,13 @@ p='> ERROR 03-13 09:00:43 [core.py:330] '
 p='(VllmWorker rank=1 pid=572) ERROR 03-20 02:29:07 [multiproc_executor.py:375] '
 { echo "$p    logits_sort, logits_idx = logits.sort(dim=-1, descending=False)"; torch_says "$p" '1.74 GiB' '23.69 GiB' '1.07 GiB' '22.61 GiB' '20.10 GiB' '400.00 MiB'; } > sort.log
 for log in sampler sort; do
-    ticket $log.log capacity 'B41 P08' 'in rollout generation (sampling), asked for' --max-num-seqs
+    ticket $log.log capacity B41 'in rollout generation (sampling), asked for' --max-num-seqs
+    check [ "$(jq -r '.advice[0].id' $log.log.json)" = B41 ]
 done
+# What the line itself names comes first.
+echo '(EngineCore_DP0 pid=17) RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering `max_num_seqs` or `gpu_memory_utilization` when initializing the engine.' > warmup.log
+ticket warmup.log engine_share B41 'try itself out with 1024 requests'
+check [ "$(jq -r '.advice[0].id' warmup.log.json)" = B41 ]
 
 # verl 3124, TRL 2776: optimizers without the step that calls them.
 p='(TaskRunner pid=4022070) '
