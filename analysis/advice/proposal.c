@@ -26,6 +26,8 @@ bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_l
 
 static bool is_shown(const struct mt_advice *a, uint32_t i) { return (a->lines >> i & 1) != 0; }
 
+static bool is_number(const char *s) { return *s >= '0' && *s <= '9'; }
+
 /* "sglang:d2t2" in quotes is sglang:d2t2. */
 static bool same_text(const char *a, size_t n_a, const char *b, size_t n_b)
 {
@@ -88,6 +90,9 @@ static bool take_set_off(const struct mt_advice_query *q, struct mt_advice *a, b
         if (!l->goes_with && is_typed(l) && a->card->current[0] != 0 && q->conf != NULL &&
             mt_runconf_has_key(q->conf, a->card->current, l->key))
             own |= 1ull << i;
+        /* of a number that moves the rule's own is no target: what is computed decides */
+        if (a->card->moves != MT_FIX_EITHER && !l->goes_with && is_number(l->value))
+            continue;
         if (is_set(q, l, &one)) {
             set |= 1ull << i;
             *by_default = *by_default && one;
@@ -202,8 +207,6 @@ static bool has_moved(const struct mt_advice_query *q, const struct mt_fix_line 
     }
     return false;
 }
-
-static bool is_number(const char *s) { return *s >= '0' && *s <= '9'; }
 
 static bool is_whole(const char *s) { return is_number(s) && strspn(s, "0123456789") == strlen(s); }
 

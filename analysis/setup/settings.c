@@ -341,6 +341,10 @@ static void fill(const struct mt_runconf *rc, struct mt_runconf_hit *hit,
         hit->value = part_of(rc, hit->value, k->part);
 }
 
+/* What is not set has its default where something of the framework is set at all: of a log alone
+ * nobody knows what the run was set to. */
+static bool has_defaults(const struct mt_runconf *rc) { return rc->any || rc->forced; }
+
 static bool is_ours(const struct mt_runconf *rc, const struct mt_runconf_key *k)
 {
     return rc->framework > MT_FW_NONE && k->framework == rc->framework;
@@ -378,7 +382,7 @@ static bool take_default(const struct mt_runconf_key *k, struct mt_runconf_hit *
 
 static bool default_of_key(const struct mt_runconf *rc, const char *key, struct mt_runconf_hit *hit)
 {
-    for (uint32_t i = 0; i < rc->keys.n; i++) {
+    for (uint32_t i = 0; has_defaults(rc) && i < rc->keys.n; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[i];
         if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL &&
             mt_runconf_same_key(k->key, key))
@@ -442,7 +446,7 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
     }
     if (find_by_name(rc, s, hit))
         return true;
-    for (uint32_t i = 0; i < s->n; i++) {
+    for (uint32_t i = 0; has_defaults(rc) && i < s->n; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
         if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL && is_read(rc, k))
             return take_default(k, hit);

@@ -128,7 +128,10 @@ SCENARIOS = [
     # -- the optimizer on the host already: its copies can be hidden
     job("optimizer-on-host-relax", "Relax, Solution 5", dict(RELAX, steps=1, layers=12, dp=1, micro=(512,), optimizer="fused"),
         fail="train_actor/optimizer", kind="oom_capacity", cause="capacity", must=["X14"],
-        options=["--args", "--optimizer-cpu-offload --use-precision-aware-optimizer"]),
+        options=["--args", "--optimizer-cpu-offload --use-precision-aware-optimizer --train-memory-margin-bytes 4294967296"]),
+    job("prefetch-areal", "AReaL, Training 4: what the step by layers fetches ahead", dict(AREAL, **dict(SMALL, layers=24, optimizer="fused")),
+        must=["A19"], must_not=["A18"], sets={"A19": "actor.fsdp.optim_step_prefetch_layers: 0"},
+        options=["--args", "actor.fsdp.per_layer_optim_step=true actor.backend=fsdp:d4"]),
     # -- a log that does not say where: what the next run should record
     log("record-relax", "Relax, Steps 2 to 4", "[relax/backends/megatron/actor.py] start\n" + OOM, "capacity",
         must=["X02", "X03", "X04", "X07", "P06"], must_not=["B37", "B38"]),
@@ -152,16 +155,16 @@ SCENARIOS = [
         options=["--log", "{folder}/job.log"], files={"job.log": NO_BLOCKS}),
     # -- supervised fine-tuning and GRPO have settings of their own
     job("sft-trl", "TRL: SFTConfig", dict(TRL, framework="trl_sft", micro=(16384,)), must=["B31", "B09"],
-        sets={"B31": ["padding_free=True", "packing=True", "max_length=<tokens>", "per_device_train_batch_size=1"]},
-        not_sets={"B31": ["per_device_train_batch_size=<half>", "vllm_gpu_memory_utilization=0.3"]}),
-    job("grpo-trl", "TRL: GRPOConfig", dict(TRL, micro=(16384,)), must=["B31"], sets={"B31": "per_device_train_batch_size=1"},
+        sets={"B31": ["padding_free=True", "packing=True", "max_length=<tokens>", "per_device_train_batch_size=<half of its value>"]},
+        not_sets={"B31": ["vllm_gpu_memory_utilization=<lower than it is>"]}),
+    job("grpo-trl", "TRL: GRPOConfig", dict(TRL, micro=(16384,)), must=["B31"], sets={"B31": "per_device_train_batch_size=<half of its value>"},
         not_sets={"B31": ["padding_free=True", "packing=True", "max_length=<tokens>", "activation_offloading=True"]}),
     # -- flags of OpenRLHF before and after they got sections
     job("older-openrlhf", "OpenRLHF before 0.9: one name without sections", dict(OPENRLHF, micro=(12288,), steps=1), must=["B30"],
-        sets={"B30": "--micro_train_batch_size 1"}, not_sets={"B30": ["--train.micro_batch_size 1", "--zero_stage 3"]},
+        sets={"B30": "--micro_train_batch_size 2"}, not_sets={"B30": ["--train.micro_batch_size 2", "--zero_stage 3"]},
         options=["--args", "--micro_train_batch_size 4 --train_batch_size 128 --zero_stage 3"]),
     job("newer-openrlhf", "OpenRLHF with sections", dict(OPENRLHF, micro=(12288,), steps=1), must=["B30"],
-        sets={"B30": "--train.micro_batch_size 1"}, not_sets={"B30": ["--micro_train_batch_size 1", "--ds.zero_stage 3"]},
+        sets={"B30": "--train.micro_batch_size 2"}, not_sets={"B30": ["--micro_train_batch_size 2", "--ds.zero_stage 3"]},
         options=["--args", "--train.micro_batch_size 4"]),
     # what the run is set to already is not typed once more
     job("openrlhf-is-on", "OpenRLHF, with two of the lines set", dict(OPENRLHF, micro=(12288,), steps=1), must=["B30"],

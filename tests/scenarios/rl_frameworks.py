@@ -21,7 +21,7 @@ GENERATES = ("rollout.generate", "rollout.prefill", "rollout.decode", "rollout.s
 
 SKYRL_ARGS = ("python -m skyrl.train.entrypoints.main_base trainer.strategy=fsdp trainer.placement.colocate_all=true trainer.micro_train_batch_size_per_gpu=8 "
               "trainer.micro_forward_batch_size_per_gpu=16 trainer.max_prompt_length=512 generator.sampling_params.max_generate_length=1024 "
-              "generator.inference_engine.gpu_memory_utilization=0.8 generator.inference_engine.max_num_seqs=512 generator.inference_engine.weight_transfer_threshold_cuda_ipc_GB=4")
+              "trainer.gradient_checkpointing=false generator.inference_engine.gpu_memory_utilization=0.8 generator.inference_engine.max_num_seqs=512 generator.inference_engine.weight_transfer_threshold_cuda_ipc_GB=4")
 ROLL_YAML = """\
 rollout_batch_size: 64
 prompt_length: 2048
@@ -74,37 +74,37 @@ SWIFT_V3 = "/opt/ms-swift/swift/trainers/rlhf_trainer/grpo_trainer.py"
 
 SCENARIOS = [
     # -- SkyRL
-    case("skyrl", "activations", dict(SKYRL, **MANY), "train_actor/", ["trainer.micro_train_batch_size_per_gpu=1"], late=True,
-         phase="train", sub=ACT, top="activation", not_sets=["trainer.policy.megatron_config.context_parallel_size=2", "trainer.micro_forward_batch_size_per_gpu=1"]),
-    case("skyrl", "loss", dict(SKYRL, steps=1), "train_actor/loss", ["trainer.micro_train_batch_size_per_gpu=1", "trainer.policy.sequence_parallel_size=2"], phase="train", sub=LOSS,
+    case("skyrl", "activations", dict(SKYRL, **MANY), "train_actor/", ["trainer.gradient_checkpointing=true", "trainer.micro_train_batch_size_per_gpu=4"], late=True,
+         phase="train", sub=ACT, top="activation", not_sets=["trainer.policy.megatron_config.context_parallel_size=2", "trainer.micro_forward_batch_size_per_gpu=8"]),
+    case("skyrl", "loss", dict(SKYRL, steps=1), "train_actor/loss", ["trainer.micro_train_batch_size_per_gpu=4", "trainer.policy.sequence_parallel_size=2"], phase="train", sub=LOSS,
          top="logits", cause=LOGITS, not_sets=["trainer.fused_lm_head_logprob=true"]),
     case("skyrl", "loss-megatron", dict(SKYRL_MEGATRON, steps=1, micro=(32768,), layers=1), "train_actor/loss", ["trainer.fused_lm_head_logprob=true"], phase="train",
          top="logits", cause=LOGITS, set_up=False, not_sets=["trainer.policy.sequence_parallel_size=2"]),
     Scenario("rl-skyrl-init-megatron", "SkyRL on Megatron: the model and its buffer of gradients do not fit", dict(SKYRL_MEGATRON, layers=16), "init", late=True, cause="capacity",
              phase="init", must=["B50"], sets={"B50": "trainer.policy.megatron_config.tensor_model_parallel_size=<2 x tensor>"}, not_sets={"B50": ["--tensor-model-parallel-size <2 x tensor>"]}),
-    case("skyrl", "logp", dict(SKYRL, **LONG), "logp_old", ["trainer.micro_forward_batch_size_per_gpu=1"], phase="infer", top="logits", cause=LOGITS,
-         not_sets=["trainer.micro_train_batch_size_per_gpu=1"]),
+    case("skyrl", "logp", dict(SKYRL, **LONG), "logp_old", ["trainer.micro_forward_batch_size_per_gpu=8"], phase="infer", top="logits", cause=LOGITS,
+         not_sets=["trainer.micro_train_batch_size_per_gpu=4"]),
     case("skyrl", "optimizer", dict(SKYRL, dp=2, **HALF), "train_actor/optimizer", ["trainer.policy.fsdp_config.cpu_offload=true"], phase="train", sub=("optimizer", "optim_state_init")),
     case("skyrl", "sync", dict(SKYRL, **CHUNKS), "weight_sync", [IE + "weight_transfer_threshold_cuda_ipc_GB=2"],
          late=True, phase="weight_sync", not_sets=[IE + "offload_kv_for_weight_sync=true"]),
-    case("skyrl", "run", RUN, "rollout.generate", [IE + "gpu_memory_utilization=0.6"], phase=GENERATES, top="kv_cache"),
+    case("skyrl", "run", RUN, "rollout.generate", [IE + "gpu_memory_utilization=0.75"], phase=GENERATES, top="kv_cache"),
     # parameters and optimizer state come back for training, and are known for what they are
     Scenario("rl-skyrl-comes-back", "SkyRL's offload between phases", dict(SKYRL, optim_offload=True, param_offload=True, dp=1, layers=8, micro=(512,), steps=2), "train_actor/",
              cause="capacity", phase="train", must=["B52"]),
     # the budget in tokens is set: the micro batch sizes are ignored then
     Scenario("rl-skyrl-by-tokens", "SkyRL with max_tokens_per_microbatch", dict(SKYRL, steps=1), "train_actor/loss", cause=LOGITS, phase="train", top="logits", must=["B52"],
-             not_sets={"B52": ["trainer.micro_train_batch_size_per_gpu=1"]}, options=["--args", "trainer.max_tokens_per_microbatch=32768 trainer.micro_train_batch_size_per_gpu=8"]),
+             not_sets={"B52": ["trainer.micro_train_batch_size_per_gpu=4"]}, options=["--args", "trainer.max_tokens_per_microbatch=32768 trainer.micro_train_batch_size_per_gpu=8"]),
     # -- ROLL
     case("roll", "activations", dict(ROLL, **MANY), "train_actor/", ["actor_train.model_args.disable_gradient_checkpointing: false",
-         "actor_train.training_args.per_device_train_batch_size: 1"], late=True, phase="train", sub=ACT, top="activation",
+         "actor_train.training_args.per_device_train_batch_size: 2"], late=True, phase="train", sub=ACT, top="activation",
          not_sets=["actor_train" + SC + "recompute_granularity: full", "actor_train" + SC + "context_parallel_size: 2"]),
-    case("roll", "loss", dict(ROLL, steps=1), "train_actor/loss", ["actor_train.training_args.per_device_train_batch_size: 1", "actor_train.model_args.ulysses_size: 2"], phase="train",
+    case("roll", "loss", dict(ROLL, steps=1), "train_actor/loss", ["actor_train.training_args.per_device_train_batch_size: 2", "actor_train.model_args.ulysses_size: 2"], phase="train",
          sub=LOSS, top="logits", cause=LOGITS),
-    case("roll", "logp", dict(ROLL, **LONG), "logp_old", ["actor_train.infer_batch_size: 1"], phase="logp", top="logits", cause=LOGITS),
+    case("roll", "logp", dict(ROLL, **LONG), "logp_old", ["actor_train.infer_batch_size: 2"], phase="logp", top="logits", cause=LOGITS),
     case("roll", "optimizer", dict(ROLL, dp=2, **HALF), "train_actor/optimizer", ["actor_train" + SC + "offload_policy: true"], phase="train", sub=("optimizer", "optim_state_init")),
     case("roll", "sync", dict(ROLL, **CHUNKS), "weight_sync", ["model_update_buffer_size_mb: 2048"], late=True,
          phase="weight_sync"),
-    case("roll", "run", RUN, "rollout.generate", ["actor_infer" + SC + "gpu_memory_utilization: 0.6"], phase=GENERATES, top="kv_cache",
+    case("roll", "run", RUN, "rollout.generate", ["actor_infer" + SC + "gpu_memory_utilization: 0.75"], phase=GENERATES, top="kv_cache",
          not_sets=["actor_infer" + SC + "mem_fraction_static: 0.6"]),
     # -- prime-rl
     case("prime_rl", "activations", dict(PRIME, **MANY), "train_actor/", ["--trainer.model.ac", "--trainer.model.ac-offloading"], late=True, phase="train_actor", sub=ACT, top="activation"),
@@ -113,13 +113,13 @@ SCENARIOS = [
     case("prime_rl", "optimizer", dict(PRIME, dp=2, **HALF), "train_actor/optimizer", ["--trainer.model.optim-cpu-offload"], phase="train_actor", sub=("optimizer", "optim_state_init")),
     case("prime_rl", "sync", dict(PRIME, step=("train_actor", "weight_sync"), sync="full", layers=8, micro=(2048,), steps=1), "weight_sync",
          ["--trainer.model.optim-cpu-offload"], late=True, phase="weight_sync", not_sets=["--inference.vllm.gpu-memory-utilization 0.8"]),
-    case("prime_rl", "run", RUN, "rollout.generate", ["--inference.vllm.gpu-memory-utilization 0.8"], phase=GENERATES, top="kv_cache"),
+    case("prime_rl", "run", RUN, "rollout.generate", ["--inference.vllm.gpu-memory-utilization 0.85"], phase=GENERATES, top="kv_cache"),
     # -- ms-swift
-    case("swift", "loss", dict(SWIFT, micro=(16384,), steps=1), "train_actor/loss", ["--per_device_train_batch_size 1", "--use_liger_kernel true", "--sequence_parallel_size 2"],
+    case("swift", "loss", dict(SWIFT, micro=(16384,), steps=1), "train_actor/loss", ["--per_device_train_batch_size 2", "--use_liger_kernel true", "--sequence_parallel_size 2"],
          phase="train_actor", top="logits", cause=LOGITS, not_sets=["--context_parallel_size 2", "--micro_batch_size 1"]),
-    case("swift", "logp", dict(SWIFT, **LONG), "logp_old", ["--per_device_train_batch_size 1"], phase="logp", top="logits", cause=LOGITS, not_sets=["--use_liger_kernel true"]),
+    case("swift", "logp", dict(SWIFT, **LONG), "logp_old", ["--per_device_train_batch_size 2"], phase="logp", top="logits", cause=LOGITS, not_sets=["--use_liger_kernel true"]),
     case("swift", "generate", dict(SWIFT, engine="vllm", engine_layers=6, kv=20 * GIB, begin=("init", "rollout_init"), step=("generate",), steps=1), "rollout.generate",
-         ["--vllm_gpu_memory_utilization 0.4", "--offload_model true"], phase=GENERATES, top="kv_cache"),
+         ["--vllm_gpu_memory_utilization 0.5", "--offload_model true"], phase=GENERATES, top="kv_cache"),
     case("swift", "sync", dict(SWIFT, step=("weight_sync",), sync="full", steps=1), "weight_sync", ["--move_model_batches 16"], late=True, phase="weight_sync"),
     Scenario("rl-skyrl-engine-never-sleeps", "SkyRL's engines can sleep with colocate_all only", dict(SKYRL, engine="vllm", sleep=False, engine_layers=6, kv=20 * GIB, micro=(512,),
              begin=("init", "rollout_init"), step=("generate", "train_actor"), steps=2, optimizer="fused", fused_head=True), "train_actor/", cause="stale_engine", phase="train", top="kv_cache",

@@ -80,6 +80,7 @@ SCENARIOS = [
     saves("V06", dict(micro=(16384,), steps=2), "train_actor", tokens, "train_actor", must_not=["V12"]),
     saves("A04", dict(AREAL, micro=(16384,), steps=2), "train_actor", tokens, "train_actor"),
     saves("X09", dict(MEGATRON, micro=(24576,), steps=2), "train_actor", tokens, "train_actor"),
+    saves("B94", dict(MEGATRON, micro=(24576,), steps=2), "train_actor", parallel, "train_actor"),
     saves("X10", dict(MEGATRON, layers=1, **dict(LONG, step=("logp_step",), logp=(32768,))), "logp", tokens,
           ("logp", "logp_old")),
     saves("V08", dict(MANY, step=("train_critic",), checkpointing=True, micro=(65536,), layers=4), "train_critic", tokens,
