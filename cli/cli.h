@@ -36,7 +36,7 @@ struct mt_cli {
     char **argv;
     bool help, version;
     const char *output, *title, *rules_file, *phase;
-    struct mt_strings logs, configs, args;
+    struct mt_strings logs, configs, args, tries;
     int format;            /* index in mt_report_formats */
     const char *framework; /* NULL = detect; known is what the rules know */
     int32_t device;

@@ -80,6 +80,11 @@ const struct mt_option mt_options[] = {
      "Take settings from TEXT: Hydra overrides, flags and environment assignments as on the "
      "command line of the run. They hold before those of --config. May be given several times.",
      NULL, false},
+    {"try", 0, MT_OPT_TEXTS, MT_CMD_REPORT, AT(tries), "KEY=VALUE",
+     "Say what this setting would have changed: the bytes it frees, whether the failed request "
+     "would have fitted, what it would trip. The same numbers as those of the advice. May be given "
+     "several times: each then counts with the others in force.",
+     NULL, false},
     {"no-auto", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(no_auto), NULL,
      "Take no settings from files that lie in a folder or archive given as INPUT. Without it they "
      "are used and named, and hold where --config and --args say nothing: what Hydra composed, "

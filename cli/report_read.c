@@ -23,6 +23,8 @@ static int begin(struct mt_reading *r)
                                  .framework = r->rules.framework,
                                  .only_device = r->c->device,
                                  .capacity = r->c->capacity,
+                                 .tries = r->run.tries.entries.p,
+                                 .n_tries = r->run.tries.entries.n,
                                  .verify = r->c->verify,
                                  .progress = {analysing, r}};
     struct mt_err err;

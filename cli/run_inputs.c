@@ -28,6 +28,38 @@ static int any_text(void *arg, const char *input, const char *member, struct mt_
     return read_log(arg, input, member, src, true);
 }
 
+/* "KEY=VALUE", "--flag VALUE", "--flag", "ENV=VALUE". 0 after a message. */
+static int add_try(struct mt_run_inputs *r, const char *text)
+{
+    size_t n = strcspn(text, "= ");
+    const char *value = text[n] != '\0' ? text + n + 1 : "";
+    bool is_env = n != 0 && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == n;
+    uint32_t before = r->tries.entries.n;
+    struct mt_conf_entry *e;
+    struct mt_err err;
+    char *key;
+    memset(&err, 0, sizeof err);
+    if (n == 0 || (text[n] != '=' && strncmp(text, "--", 2) != 0)) {
+        mt_say("--try %s: KEY=VALUE is expected, as in --try actor.mb_spec.max_tokens_per_mb=4096",
+               text);
+        return 0;
+    }
+    key = mt_arena_strndup(&r->tries.strings, text, n);
+    if (key != NULL && is_env && mt_conf_env(&r->tries, key, value, "--try", &err) >= 0) {
+        /* of a variable that is split, its parts */
+        if (r->tries.entries.n > before + 1 && strcmp(r->tries.entries.p[before].key, key) == 0)
+            r->tries.entries.p[before] = r->tries.entries.p[--r->tries.entries.n];
+        return 1;
+    }
+    e = key != NULL && !is_env ? MT_VEC_PUSH(&r->tries.entries) : NULL;
+    if (e == NULL) {
+        mt_say("out of memory");
+        return 0;
+    }
+    *e = (struct mt_conf_entry){.key = key, .value = value, .source = "--try"};
+    return 1;
+}
+
 /* A file, a pipe, a compressed one, or everything in an archive or folder. */
 static int load_log(struct mt_run_inputs *r, const char *path, const struct mt_cli *c)
 {
@@ -171,6 +203,9 @@ int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c,
     for (int i = 0; i < c->args.n; i++)
         if (!load_args(r, c->args.p[i]))
             return 0;
+    for (int i = 0; i < c->tries.n; i++)
+        if (!add_try(r, c->tries.p[i]))
+            return 0;
     for (int i = 0; i < c->logs.n; i++)
         if (!load_log(r, c->logs.p[i], c))
             return 0;
@@ -181,6 +216,7 @@ void mt_run_inputs_done(struct mt_run_inputs *r)
 {
     mt_logs_done(&r->logs);
     mt_runconf_free(r->conf);
+    mt_conf_done(&r->tries);
     mt_found_done(&r->found);
     memset(r, 0, sizeof *r);
 }

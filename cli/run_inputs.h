@@ -12,8 +12,9 @@
 struct mt_run_inputs {
     struct mt_logs logs;
     struct mt_runconf *conf;
-    struct mt_found found; /* files of settings in the folders and archives among the inputs */
-    bool cut;              /* a log broke off */
+    struct mt_config tries; /* of --try */
+    struct mt_found found;  /* files of settings in the folders and archives among the inputs */
+    bool cut;               /* a log broke off */
 };
 /* Reads the files of the options, and those of settings that lie in a folder or archive. rules have
  * to outlive r. 1 on success; 0 with a message printed.

@@ -105,9 +105,12 @@ static void settle(struct pick *p, struct mt_advice *a, enum mt_settled_why why)
 {
     if (why == MT_SETTLED_NOT || p->q->settled == NULL || (!a->in_row && why != MT_SETTLED_FINDING))
         return;
-    for (uint32_t i = 0; i < p->q->settled->n; i++)
-        if (p->q->settled->p[i].rule == a->rule)
+    for (uint32_t i = 0; i < p->q->settled->n; i++) {
+        const struct mt_settled *s = &p->q->settled->p[i];
+        if (s->rule == a->rule || (s->current != NULL && a->current != NULL && s->why == why &&
+                                   strcmp(s->current, a->current) == 0))
             return;
+    }
     add_settled(p, a, why, a->current);
     a->current = NULL;
 }

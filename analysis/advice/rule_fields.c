@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+const char *const mt_fix_ways[] = {"", "down", "up", NULL};
+const char *mt_fix_way_name(enum mt_fix_way w) { return mt_fix_ways[w]; }
+
 MT_RULE_GET(mt_fix_get_classes)
 {
     /* "all" is every place on the GPU: host memory and the quality of the trace have remedies of

@@ -31,9 +31,6 @@ static const struct mt_fix_pair no_pair = {"", ""};
 static const struct mt_rule_rows set_rows = {set_fields, sizeof no_pair, &no_pair, NULL};
 static const struct mt_rule_rows doubt_rows = {doubt_fields, sizeof no_pair, &no_pair, NULL};
 
-const char *const mt_fix_ways[] = {"", "down", "up", NULL};
-const char *mt_fix_way_name(enum mt_fix_way w) { return mt_fix_ways[w]; }
-
 /* What a card has; a variant inherits from its rule what it leaves out. m: where the card is. */
 #define CARD(S, m, need)                                                                           \
     {"title", mt_get_text, offsetof(S, m title), .is_needed = need},                               \

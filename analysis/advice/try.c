@@ -20,7 +20,21 @@ struct trial {
     uint32_t classes; /* of the verdict */
     struct mt_tried *best;
     bool found;
+    unsigned rank; /* of best */
+    bool is_ours;  /* the key is of the run's framework, or of any program */
 };
+
+/* Of "PYTORCH_CUDA_ALLOC_CONF.expandable_segments" what stands behind the dot, where the line sets
+ * that variable and that part of it; NULL = it does not. */
+static const char *part_of(const struct mt_fix_line *l, const char *key)
+{
+    size_t n = strlen(l->key);
+    const char *part = key + n + 1;
+    if (l->syntax != MT_FIX_ENV || strncmp(key, l->key, n) != 0 || key[n] != '.')
+        return NULL;
+    return strncmp(l->value, part, strlen(part)) == 0 && l->value[strlen(part)] == ':' ? part
+                                                                                       : NULL;
+}
 
 /* The line of the card that sets the key, or, where the key is another name of the card's setting,
  * the first one; n_set = none. */
@@ -31,15 +45,29 @@ static uint32_t line_of(const struct trial *t, const struct mt_fix_card *card, u
         const struct mt_fix_line *l = &card->set[i];
         if ((lines >> i & 1) == 0 || l->key[0] == 0)
             continue;
-        if (mt_runconf_same_key(l->key, t->e->key))
+        if (mt_runconf_same_key(l->key, t->e->key) || part_of(l, t->e->key) != NULL)
             return i;
         if (first == card->n_set && !l->goes_with)
             first = i;
     }
-    return card->current[0] != 0 && t->q->conf != NULL &&
+    return card->current[0] != 0 && t->is_ours &&
                    mt_runconf_has_key(t->q->conf, card->current, t->e->key)
                ? first
                : card->n_set;
+}
+
+/* Which of two rules' answers is the better one: the lower. That a rule types the opposite word
+ * says less than that another one has no part here. */
+static unsigned rank(enum mt_tried_why why, bool is_number)
+{
+    return why == MT_TRIED_NOT_HERE                  ? 2 * MT_TRIED_OTHER_WAY + 1
+           : why == MT_TRIED_OTHER_WAY && !is_number ? 2 * MT_TRIED_OTHER_WAY + 2
+                                                     : 2 * (unsigned)why;
+}
+
+static bool is_number(const char *value)
+{
+    return value[0] != 0 && strchr("0123456789.", value[0]) != NULL;
 }
 
 /* Whether the rule's formula is for this value: a number that goes its way, or what it types. */
@@ -48,11 +76,13 @@ static enum mt_tried_why fits(const struct trial *t, const struct mt_fix_card *c
                               struct mt_value v)
 {
     bool number = l->propose.e != NULL || card->moves != MT_FIX_EITHER;
-    if (number && (!v.known || strchr("0123456789.", t->e->value[0]) == NULL))
+    const char *part = part_of(l, t->e->key);
+    if (number && !is_number(t->e->value))
         return MT_TRIED_NO_NUMBER;
     if (number && current.known && !mt_weigh_goes(card->moves, current.v, v.v))
         return MT_TRIED_OTHER_WAY;
-    if (!number && !mt_weigh_same_value(t->e->value, l->value))
+    if (!number &&
+        !mt_weigh_same_value(t->e->value, part != NULL ? l->value + strlen(part) + 1 : l->value))
         return MT_TRIED_OTHER_WAY;
     return MT_TRIED_COUNTED;
 }
@@ -81,15 +111,18 @@ static bool by_card(struct trial *t, const struct mt_fix_rule *r, const struct m
         (void)mt_weigh_saving(t->q, &a);
     if (why == MT_TRIED_COUNTED && !a.saving.known)
         why = MT_TRIED_NO_FIGURE;
+    if (why == MT_TRIED_COUNTED && a.saving.bytes == 0)
+        why = is_number(t->e->value) ? MT_TRIED_OTHER_WAY : MT_TRIED_NOT_HERE;
     mt_metrics_rule(t->q->metrics, none, none);
     /* the surest answer, and of equals the first: rows of the phase come before the rest */
-    if (t->found && t->best->why <= why) {
+    if (t->found && t->rank <= rank(why, is_number(t->e->value))) {
         mt_advice_done(&a);
         return true;
     }
     if (t->found)
         mt_advice_done(&t->best->advice);
     t->found = true;
+    t->rank = rank(why, is_number(t->e->value));
     t->best->why = why;
     t->best->advice = a;
     return true;
@@ -133,17 +166,18 @@ static enum mt_rc try_one(struct mt_tried *out, struct mt_advice_query *q,
 {
     struct trial t = {.q = q, .e = e, .best = out};
     enum mt_fix_class class = mt_advice_class(q);
-    bool ours = true, ok = true;
+    bool known, ok = true;
     *out = (struct mt_tried){.key = e->key, .value = e->value, .why = MT_TRIED_UNKNOWN};
     mt_fit_make(&t.fit, q);
+    known = q->conf != NULL && mt_runconf_knows(q->conf, e->key, &t.is_ours);
     t.classes = class != MT_FIX_CLASS_COUNT ? 1u << class : UINT32_MAX;
     if (class != MT_FIX_CLASS_COUNT)
         ok = by_row(&t, class, t.fit.column) && by_row(&t, class, MT_FW_NONE);
     ok = ok && by_rules(&t);
     if (is_same(q->conf, e))
         out->why = MT_TRIED_SAME;
-    else if (!t.found && q->conf != NULL && mt_runconf_knows(q->conf, e->key, &ours))
-        out->why = ours ? MT_TRIED_UNCOUNTED : MT_TRIED_FOREIGN;
+    else if (!t.found && known)
+        out->why = t.is_ours ? MT_TRIED_UNCOUNTED : MT_TRIED_FOREIGN;
     return ok ? MT_OK : MT_ENOMEM;
 }
 

@@ -4,10 +4,9 @@
 #define MT_ADVICE_TRY_H
 
 #include "analysis/facts/analysis.h"
-#include "parser/conf/conf.h"
+#include "analysis/setup/settings.h"
 
 struct mt_fix_rules;
-struct mt_runconf;
 
 enum mt_tried_why {
     MT_TRIED_COUNTED,   /* card, current and saving say what it would do */

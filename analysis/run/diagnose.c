@@ -235,7 +235,32 @@ static enum mt_rc diagnose_logs(struct mt_diagnosis *d, struct mt_err *err)
     return mt_logdiag_make(&d->logdiag, d->logs, &o, &d->log_advice, err);
 }
 
-/* Settings that contradict each other, and no advice that would. */
+/* The lints see the settings that are tried as well as those of the run. */
+static enum mt_rc try_settings(struct mt_diagnosis *d, const struct mt_lint_in *as_is,
+                               struct mt_err *err)
+{
+    const struct mt_rank *k = mt_diagnosis_rank(d);
+    struct mt_frameworks fw = {.rules = mt_fix_rules_frameworks(d->opts.rules->fixes),
+                               .main = d->framework > 0 ? (mt_fw)d->framework : MT_FW_NONE};
+    struct mt_try_in in = {.a = k != NULL ? k->analysis : NULL,
+                           .fw = k != NULL ? &k->analysis->fw : &fw,
+                           .phase = d->logdiag != NULL ? d->logdiag->phase : MT_PH_UNATTRIBUTED,
+                           .sub = d->logdiag != NULL ? d->logdiag->sub : MT_PH_NONE,
+                           .rules = d->opts.rules->fixes,
+                           .conf = d->conf};
+    struct mt_lint_in with = *as_is;
+    struct mt_runconf conf;
+    enum mt_rc rc = mt_advice_try(&d->tried, &in, d->opts.tries, d->opts.n_tries, err);
+    if (rc < 0 || d->conf == NULL)
+        return rc;
+    conf = *d->conf;
+    conf.tried = d->opts.tries;
+    conf.n_tried = d->opts.n_tries;
+    with.conf = &conf;
+    return mt_lint_make(&d->tried_lint, &with, err);
+}
+
+/* Settings that contradict each other, no advice that would, and what is tried. */
 static enum mt_rc lint(struct mt_diagnosis *d, const struct mt_analysis *const *analyses,
                        struct mt_err *err)
 {
@@ -259,7 +284,7 @@ static enum mt_rc lint(struct mt_diagnosis *d, const struct mt_analysis *const *
         if (rc >= 0 && n != 0)
             mt_advice_fill_top(others[i]->p, others[i]->n);
     }
-    return rc;
+    return rc >= 0 && d->opts.n_tries != 0 ? try_settings(d, &in, err) : rc;
 }
 
 static enum mt_rc tell_jobs_apart(struct mt_diagnosis *d, const struct mt_trace *const *traces,
@@ -319,6 +344,8 @@ void mt_diagnosis_free(struct mt_diagnosis *d)
     mt_advice_list_done(&d->driver_advice);
     mt_advice_list_done(&d->log_advice);
     mt_lint_free(d->lint);
+    mt_lint_free(d->tried_lint);
+    mt_tried_done(&d->tried);
     mt_same_job_free(d->same_job);
     mt_quality_done(&d->quality);
     for (uint32_t i = 0; i < d->ranks.n; i++) {

@@ -19,6 +19,7 @@
  *                          9. The diagnosis of the logs, and advice on it.
  *                         10. Advice on the driver's failure.
  *                         11. Lint of the settings against all of that.
+ *                             Advice that would trip it is taken out; settings to try are asked.
  *                         12. Whether the inputs are of one job.
  *                         13. What limits the trust in all of that.
  *
@@ -27,6 +28,7 @@
 #ifndef MT_DIAGNOSE_H
 #define MT_DIAGNOSE_H
 
+#include "analysis/advice/try.h"
 #include "analysis/ledger/driver.h"
 #include "analysis/log/diagnose.h"
 #include "analysis/run/cause.h"
@@ -84,7 +86,10 @@ struct mt_diagnose_opts {
     int framework;       /* forced, -1 = detect */
     int32_t only_device; /* ordinal of a GPU, -1 = all */
     uint64_t capacity;   /* bytes, 0 = not given */
-    bool verify;         /* check the sums of the roles after every event */
+    /* Settings to try, not owned; asked of the rank that speaks. */
+    const struct mt_conf_entry *tries;
+    uint32_t n_tries;
+    bool verify; /* check the sums of the roles after every event */
     struct mt_progress_hook progress;
 };
 
@@ -103,6 +108,8 @@ struct mt_diagnosis {
     /* On the driver's failure and on the log's; a snapshot's is in its analysis. */
     struct mt_advice_list driver_advice, log_advice;
     struct mt_lint *lint;
+    struct mt_tried_list tried; /* by --try; n = 0: nothing was asked */
+    struct mt_lint *tried_lint; /* with them in force; NULL = nothing was asked */
     struct mt_same_job *same_job;
     const struct mt_skipped *skipped; /* NULL = everything was read */
     const struct mt_found *found;     /* NULL = none was looked for */
@@ -146,6 +153,8 @@ const struct mt_cause *mt_diagnosis_cause(const struct mt_diagnosis *d, struct m
 bool mt_diagnosis_failed(const struct mt_diagnosis *d);
 /* The advice of the report, in the order to try: on the driver's failure where that leads and there
  * is some, else the speaking rank's, else the log's where it leads. *n = how many. */
+/* A finding that is there only with the settings that are tried. */
+bool mt_diagnosis_trips(const struct mt_diagnosis *d, const struct mt_lint_finding *f);
 const struct mt_advice_list *mt_diagnosis_advice_list(const struct mt_diagnosis *d);
 const struct mt_advice *mt_diagnosis_advice(const struct mt_diagnosis *d, uint32_t *n);
 /* That advice is on the failure that the driver saw. */

@@ -2,6 +2,8 @@
  * with it. */
 #include "analysis/run/diagnose.h"
 
+#include <string.h>
+
 /* A snapshot's failure and the driver's are one within that time. */
 #define SAME_MOMENT UINT64_C(10000000000)
 
@@ -117,6 +119,15 @@ bool mt_diagnosis_driver_advises(const struct mt_diagnosis *d)
 {
     return mt_diagnosis_lead(d) == MT_LEAD_DRIVER && d->driver->kind == MT_V_OOM &&
            d->driver_advice.n != 0;
+}
+
+bool mt_diagnosis_trips(const struct mt_diagnosis *d, const struct mt_lint_finding *f)
+{
+    for (uint32_t i = 0; d->lint != NULL && i < d->lint->findings.n; i++)
+        if (strcmp(d->lint->findings.p[i].id, f->id) == 0 &&
+            strcmp(d->lint->findings.p[i].sentence, f->sentence) == 0)
+            return false;
+    return true;
 }
 
 const struct mt_advice_list *mt_diagnosis_advice_list(const struct mt_diagnosis *d)

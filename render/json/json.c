@@ -5,6 +5,7 @@
 #include "render/json/impl.h"
 #include "render/view/driver.h"
 #include "render/view/run.h"
+#include "render/view/diagnosis.h"
 #include "render/view/view.h"
 
 #include <string.h>
@@ -364,6 +365,47 @@ static void settled(struct mt_jsonw *w, const struct mt_advice_list *list)
     }
 }
 
+static void tried(struct mt_jsonw *w, const struct mt_diagnosis *d)
+{
+    const struct mt_lint *l = d->tried_lint;
+    mt_jw_open(w, '{');
+    mt_jw_key(w, "settings");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < d->tried.n; i++) {
+        const struct mt_tried *t = &d->tried.p[i];
+        char words[MT_SETTLED_WORDS];
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "key", t->key);
+        mt_jw_ks(w, "value", t->value);
+        mt_jw_ks(w, "answer", mt_tried_id(t->why));
+        mt_jw_ks(w, "sentence", mt_tried_words(words, t));
+        mt_jw_ks(w, "rule", t->advice.rule != NULL ? t->advice.rule->id : NULL);
+        mt_jw_ks(w, "current", t->advice.current);
+        saving(w, &t->advice.saving, "saving_bytes", "saving_low_bytes", "saving_high_bytes");
+        mt_jw_ks(w, "saving_confidence",
+                 t->advice.saving.known ? mt_fix_conf_name(t->advice.saving.conf) : NULL);
+        mt_jw_known(w, "lacking_bytes", t->advice.fits_known, t->advice.lacking);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    mt_jw_known(w, "needed_bytes", d->tried.needed != 0, d->tried.needed);
+    after(w, &d->tried.together);
+    mt_jw_key(w, "trips");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; l != NULL && i < l->findings.n; i++) {
+        const struct mt_lint_finding *f = &l->findings.p[i];
+        if (!mt_diagnosis_trips(d, f))
+            continue;
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "id", f->id);
+        mt_jw_ks(w, "level", mt_lint_level_name(f->level));
+        mt_jw_ks(w, "sentence", f->sentence);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    mt_jw_close(w, '}');
+}
+
 static void advice(struct mt_jsonw *w, const struct mt_report *r)
 {
     char note[MT_ADVICE_NOTE];
@@ -509,6 +551,10 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     mt_jw_close(w, ']');
     if (mt_diagnosis_rank(r->diagnosis) != NULL)
         after(w, mt_diagnosis_combined(r->diagnosis));
+    if (r->diagnosis->tried.n != 0) {
+        mt_jw_key(w, "tried");
+        tried(w, r->diagnosis);
+    }
     if (r->diagnosis->driver != NULL)
         mt_json_driver(w, r->diagnosis->driver);
     mt_json_run(w, r);

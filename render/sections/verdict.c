@@ -125,6 +125,32 @@ void mt_section_first(struct mt_sink *k, const struct mt_report *r)
     k->end(k);
 }
 
+void mt_section_tried(struct mt_sink *k, const struct mt_report *r)
+{
+    const struct mt_diagnosis *d = r->diagnosis;
+    const struct mt_lint *l = d->tried_lint;
+    char words[MT_SETTLED_WORDS];
+    if (d->tried.n != 0)
+        mt_heading(k, "What was tried", "What was tried");
+    for (uint32_t i = 0; i < d->tried.n; i++) {
+        const struct mt_tried *t = &d->tried.p[i];
+        MT_ROW3(k, "  - |{0}={1}: {2}\n    |Set now: {3}",
+                "- {0:`}={1:`}: {2}[; set now: {3:`160}]\n",
+                "<p><code>{0}={1}</code>: {2:w2000}[; set now: <code>{3}</code>]</p>\n", t->key,
+                t->value, mt_tried_words(words, t), t->advice.current);
+    }
+    MT_ROW3(k, "*  => |{0}", "\n**{0}**\n", "<p><strong>{0:w1000}</strong></p>\n",
+            d->tried.together.sentence);
+    for (uint32_t i = 0; l != NULL && i < l->findings.n; i++) {
+        const struct mt_lint_finding *f = &l->findings.p[i];
+        if (mt_diagnosis_trips(d, f))
+            MT_ROW3(k, "!  - |{0}: {1}\n    |Instead: {2}", "- {0}: {1} {2}\n",
+                    "<p class=\"note\">{0}: {1:w1000} {2:w1000}</p>\n",
+                    mt_lint_level_name(f->level), f->sentence, f->remedy);
+    }
+    k->end(k);
+}
+
 void mt_section_advice(struct mt_sink *k, const struct mt_report *r)
 {
     unsigned no = 0;

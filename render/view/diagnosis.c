@@ -1,5 +1,7 @@
 #include "render/view/diagnosis.h"
 
+#include "analysis/advice/try.h"
+
 #include "analysis/base/words.h"
 #include "render/base/escape.h"
 #include "render/view/driver.h"
@@ -56,6 +58,33 @@ const char *mt_instead_words(char buf[MT_SETTLED_WORDS], const struct mt_advice_
                       mt_advice_line(a, l), mt_fmt_bytes(size, a->saving.bytes));
     }
     return shown != 0 && first_is_enough ? buf : NULL;
+}
+
+const char *mt_tried_words(char buf[MT_SETTLED_WORDS], const struct mt_tried *t)
+{
+    char saving[MT_SAVING_WORDS], enough[MT_SAVING_WORDS];
+    const char *title = t->advice.card != NULL ? t->advice.card->title : "";
+    switch (t->why) {
+    case MT_TRIED_COUNTED:
+        (void)mt_saving_words(saving, &t->advice.saving);
+        (void)mt_enough_words(enough, &t->advice);
+        (void)snprintf(buf, MT_SETTLED_WORDS, "frees %s%s%s", saving, enough[0] != '\0' ? "; " : "",
+                       enough);
+        return buf;
+    case MT_TRIED_NO_FIGURE:
+        (void)snprintf(buf, MT_SETTLED_WORDS,
+                       "helps here (%s); what it frees, only a snapshot can say", title);
+        return buf;
+    case MT_TRIED_NOT_HERE: return "frees nothing at this moment";
+    case MT_TRIED_SAME: return "is what the run has already";
+    case MT_TRIED_OTHER_WAY:
+        return "frees nothing: that way it takes more, and how much more is not counted";
+    case MT_TRIED_NO_NUMBER: return "is no number, and this setting is one";
+    case MT_TRIED_UNCOUNTED: return "is known, but memtrace does not count what it changes";
+    case MT_TRIED_FOREIGN: return "does nothing here: the key is another program's";
+    case MT_TRIED_UNKNOWN: break;
+    }
+    return "does nothing that memtrace knows of: is the key written right?";
 }
 
 static const char *settled_name(const struct mt_settled *s)

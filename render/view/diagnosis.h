@@ -27,6 +27,9 @@ const char *mt_instead_words(char buf[MT_SETTLED_WORDS], const struct mt_advice_
  * is at its end, what is set. *at begins at 0; NULL = no more. */
 const char *mt_settled_next(char buf[MT_SETTLED_WORDS], const struct mt_advice_list *list,
                             uint32_t *at);
+struct mt_tried;
+/* What a setting that was tried would do, as the end of "KEY=VALUE: ...". */
+const char *mt_tried_words(char buf[MT_SETTLED_WORDS], const struct mt_tried *t);
 /* What was needed at the moment that matters: all that was reserved or live, and the request that
  * failed. */
 uint64_t mt_needed(const struct mt_device_analysis *d);
