@@ -153,10 +153,16 @@ static int look_into(struct mt_run_inputs *r, const char *path, const struct mt_
                                  .wanted = is_settings_file};
     struct mt_input *in = NULL;
     struct mt_trace *t = NULL;
+    struct mt_progress progress;
     struct mt_err err;
     struct stat st;
     enum mt_rc rc = MT_OK;
     memset(&err, 0, sizeof err);
+    mt_progress_init(&progress, c->quiet);
+    if (progress.on) {
+        opts.progress = mt_progress_update;
+        opts.progress_arg = &progress;
+    }
     /* a pipe can be read once only */
     if (stat(path, &st) != 0 || !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) ||
         mt_input_open(&in, path, &opts, &err) < 0)
@@ -169,6 +175,7 @@ static int look_into(struct mt_run_inputs *r, const char *path, const struct mt_
         t = NULL;
     }
     mt_input_close(in);
+    mt_progress_erase(&progress);
     return rc != MT_ENOMEM;
 }
 

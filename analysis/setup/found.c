@@ -206,9 +206,9 @@ static const struct mt_runconf_setting *contradiction(const struct mt_runconf *a
 static bool of_two_programs(const struct mt_runconf *a, const struct mt_runconf *b)
 {
     int x = mt_runconf_run(a), y = mt_runconf_run(b);
-    return x >= 0 && y >= 0 && x != y && mt_framework_at(a->rules, x)->settings_of != y &&
-           mt_framework_at(a->rules, y)->settings_of != x &&
-           mt_framework_at(a->rules, x)->same_as != y && mt_framework_at(a->rules, y)->same_as != x;
+    return x >= 0 && y >= 0 && !mt_framework_alike(a->rules, x, y) &&
+           mt_framework_at(a->rules, x)->settings_of != y &&
+           mt_framework_at(a->rules, y)->settings_of != x;
 }
 
 static bool is_open(const struct mt_found_file *file) { return file->why[0] == '\0'; }
@@ -284,9 +284,30 @@ static struct mt_found_file *first_open(struct mt_found *f, int as)
     return NULL;
 }
 
+static bool is_for_engine(const struct mt_found_file *file)
+{
+    return file->rc->framework > MT_FW_NONE &&
+           mt_framework_at(file->rc->rules, file->rc->framework)->kind == MT_FWK_ENGINE;
+}
+
+/* Beside a trainer, an engine that was started by itself may be a judge or a server of something
+ * else: its share of the card is not the trainer's. */
+static void without_engines(struct mt_found *f)
+{
+    const struct mt_found_file *main = NULL;
+    for (uint32_t i = 0; i < f->files.n && main == NULL; i++)
+        if (is_open(&f->files.p[i]) && f->files.p[i].rc->framework > MT_FW_NONE &&
+            !is_for_engine(&f->files.p[i]))
+            main = &f->files.p[i];
+    for (uint32_t i = 0; i < f->files.n && main != NULL; i++)
+        if (is_open(&f->files.p[i]) && is_for_engine(&f->files.p[i]))
+            refuse(&f->files.p[i], "is for an engine alone, and %.80s for what trains", main->name);
+}
+
 static void decide(struct mt_found *f, const struct mt_runconf *rc)
 {
     const struct mt_found_file *ran, *script;
+    without_engines(f);
     compare(f, MT_FOUND_COMPOSED);
     ran = first_open(f, MT_FOUND_COMPOSED);
     if (ran != NULL)

@@ -161,6 +161,21 @@ MT_TEST(contradictions)
     MT_CHECK_HAS(why("b.yaml"), "is for another framework than a.yaml");
     end();
 
+    begin(); /* an engine that was started by itself, beside a trainer and alone */
+    add("train.yaml", "actor_rollout_ref: {actor: {ppo_mini_batch_size: 64}}\n");
+    add("judge.sh", "vllm serve x --gpu-memory-utilization 0.9 --max-num-seqs 8\n");
+    use();
+    MT_CHECK_STR(why("train.yaml"), "");
+    MT_CHECK_STR(why("judge.sh"), "is for an engine alone, and train.yaml for what trains");
+    MT_CHECK_STR(get("max_num_seqs"), "(null)");
+    end();
+    begin();
+    add("serve.sh", "vllm serve x --gpu-memory-utilization 0.9 --max-num-seqs 8\n");
+    use();
+    MT_CHECK_STR(why("serve.sh"), "");
+    MT_CHECK_STR(get("max_num_seqs"), "8");
+    end();
+
     begin(); /* one flag may be anybody's */
     add("get.sh", "huggingface-cli download --model x\n");
     add("empty.sh", "");
