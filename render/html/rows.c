@@ -221,8 +221,10 @@ static void note_end(struct mt_sink *k) { (void)k; }
 bool mt_h_has_rows(const struct mt_page *p, mt_section *section,
                    const struct mt_device_analysis *dev)
 {
-    struct rows x = {.sink = {.format = MT_IN_HTML, .row = note_row, .end = note_end, .dev = dev},
+    struct mt_out none = {.error = 0};
+    struct rows x = {.sink = {.o = &none, .format = MT_IN_HTML, .row = note_row, .end = note_end},
                      .p = p};
+    x.sink.dev = dev;
     section(&x.sink, p->r);
     return x.in_table;
 }

@@ -1,4 +1,4 @@
-/* Who holds memory: ranks, phases, owners, segments. */
+/* Who holds memory: phases, owners, segments. */
 #include "render/sections/impl.h"
 
 #include "render/view/diagnosis.h"
@@ -7,49 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-/* Names of files are longer than numbers of ranks. */
-static int width_of_places(const struct mt_report *r)
-{
-    char place[256];
-    size_t width = 16;
-    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
-        for (uint32_t j = 0; j < r->diagnosis->ranks.p[i].analysis->devices.n; j++) {
-            size_t n = strlen(mt_row_place(r, &r->diagnosis->ranks.p[i],
-                                           &r->diagnosis->ranks.p[i].analysis->devices.p[j], place,
-                                           sizeof place));
-            width = n > width ? n : width;
-        }
-    return width > 72 ? 72 : (int)width;
-}
-
-void mt_section_ranks(struct mt_sink *k, const struct mt_report *r)
-{
-    char live[40], reserved[40], place[256], form[96];
-    if (mt_row_count(r) < 2)
-        return;
-    (void)snprintf(form, sizeof form, "{5}{0:<%d} {6} {1:>11}  reserved {2:>11}[  {3}][  {4}]",
-                   width_of_places(r));
-    mt_heading(k, r->diagnosis->ranks.n > 1 ? "Ranks and devices" : "Devices", NULL);
-    MT_ROW0(k, NULL,
-            "| rank and device | peak live | peak reserved | OOM |\n|---|---:|---:|---|\n");
-    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
-        for (uint32_t j = 0; j < r->diagnosis->ranks.p[i].analysis->devices.n; j++) {
-            const struct mt_device_analysis *d = &r->diagnosis->ranks.p[i].analysis->devices.p[j];
-            bool own = i == r->diagnosis->primary && d == mt_rank_device(&r->diagnosis->ranks.p[i]);
-            bool oom = d->ooms.n != 0;
-            MT_ROW(k, form, "| {0} | {1}{7:=} | {2} | {8} |\n",
-                   mt_row_place(r, &r->diagnosis->ranks.p[i], d, place, sizeof place),
-                   mt_row_live(live, d), mt_row_reserved(reserved, d), oom ? "OOM" : NULL,
-                   r->diagnosis->ranks.p[i].trace->damaged ? "damaged" : NULL, own ? "> " : "  ",
-                   mt_row_has_peak(d) ? "peak" : "live",
-                   mt_row_has_peak(d) || mt_state_unknown(d) ? NULL : " (at the dump)",
-                   oom && own ? "yes, this report"
-                   : oom      ? "yes"
-                              : NULL);
-        }
-    k->end(k);
-}
 
 /* ---- phases ---- */
 

@@ -85,6 +85,17 @@ typedef void mt_section(struct mt_sink *k, const struct mt_report *r);
 #define MT_SECTION(name, formats) mt_section mt_section_##name;
 #include "render/sections/sections.def"
 
+/* A device of a rank, and its bytes at the peak or, without a curve, at the dump. */
+struct mt_place {
+    const struct mt_rank *rank;
+    const struct mt_device_analysis *dev;
+    uint64_t live;
+    uint32_t order; /* in the input */
+};
+/* All of them in the order of their table: what failed, then what held the most. The caller frees
+ * it with mt_free(); NULL = out of memory. */
+struct mt_place *mt_places(const struct mt_report *r, uint32_t *n);
+
 /* ---- for those who print forms ---- */
 
 /* False where there are cells in the n bytes of a form and all of them are empty. */
