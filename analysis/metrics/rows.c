@@ -112,7 +112,7 @@ struct mt_value mt_metric_of_stack(const struct mt_metric_rules *r, const struct
     if (at < 0 || t == NULL)
         return none;
     row = mt_metric_row_at(r, (uint32_t)at);
-    if (row->how != MT_METRIC_SEEN)
+    if (row->how != MT_METRIC_SEEN && row->how != MT_METRIC_ASKED) /* the stack is the request's */
         return none;
     if (is_seen(row, t))
         return (struct mt_value){1, true, MT_CONF_MARKED};

@@ -50,8 +50,13 @@ p='(VllmWorker rank=1 pid=572) ERROR 03-20 02:29:07 [multiproc_executor.py:375] 
 { echo "$p    logits_sort, logits_idx = logits.sort(dim=-1, descending=False)"; torch_says "$p" '1.74 GiB' '23.69 GiB' '1.07 GiB' '22.61 GiB' '20.10 GiB' '400.00 MiB'; } > sort.log
 for log in sampler sort; do
     ticket $log.log capacity B41 'in rollout generation (sampling), asked for' --max-num-seqs
-    check [ "$(jq -r '.advice[0].id' $log.log.json)" = B41 ]
+    check [ "$(jq -r '[.advice[].id] | .[0] == "B41" and (index("B51") | not)' $log.log.json)" = true ]
 done
+# Log-probabilities of prompts are made in the sampler too: there tokens count.
+{ frames "$p" vllm/v1/worker/gpu_model_runner.py 9 _get_prompt_logprobs_dict 'logprobs = self.sampler.compute_logprobs(logits)'
+  torch_says "$p" '594.00 MiB' '23.64 GiB' '130.44 MiB' '23.50 GiB' '22.80 GiB' '60.00 MiB'; } > prompt.log
+ticket prompt.log capacity B51 'in sampling, asked for'
+check [ "$(jq -r '.advice[0].id' prompt.log.json)" = B51 ]
 # What the line itself names comes first.
 echo '(EngineCore_DP0 pid=17) RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please try lowering `max_num_seqs` or `gpu_memory_utilization` when initializing the engine.' > warmup.log
 ticket warmup.log engine_share B41 'try itself out with 1024 requests'
