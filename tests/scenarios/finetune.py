@@ -134,7 +134,7 @@ SCENARIOS = [
        must=["B67"], must_not=["P16"], sets={"B67": "gpu_memory_utilization=0.3"}),
     # -- torchtune
     ft("loss-torchtune", "a recipe for one card", dict(TUNE, micro=(16384,)), "train_actor/loss", TUNE_YAML, phase="train", top="logits",
-       must=["P02", "B62", "B09"], must_not=["P01"], sets={"P02": "batch_size=<half>", "B09": "loss._component_=torchtune.modules.loss.LinearCrossEntropyLoss"},
+       must=["P02", "B62", "B09"], must_not=["P01"], sets={"P02": "batch_size=1", "B09": "loss._component_=torchtune.modules.loss.LinearCrossEntropyLoss"},
        not_sets={"P02": ["halve the batch of one forward and call backward() twice per optimizer step"]}),
     ft("activations-torchtune", "checkpointing is off in the recipes for adapters", dict(TUNE, layers=24, checkpointing=False, micro=(4096,)), "train_actor/", phase="train",
        must=["P01", "P04"], sets={"P01": "enable_activation_checkpointing=True", "P04": ["enable_activation_checkpointing=True", "enable_activation_offloading=True"]},
