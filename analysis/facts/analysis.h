@@ -234,8 +234,8 @@ struct mt_advice {
     uint64_t cautions; /* bit i: card->set[i].caution is said */
     /* bit i: card->set[i] has evidence of its own and is on by default, so that it is no advice */
     uint64_t contradicted;
-    bool is_top;       /* one of the three settings to change first */
-    bool in_row;       /* stands in order.json for this class */
+    bool is_top; /* one of the three settings to change first */
+    bool in_row; /* stands in order.json for this class */
     struct mt_saving saving;
     const struct mt_fix_saving *saving_of; /* what computed it; NULL = nothing */
     /* "actor.mb_spec.max_tokens_per_mb: 16384 (run.yaml:7)"; NULL = not known */

@@ -11,8 +11,8 @@ bool mt_metric_same_word(const char *a, const char *b);
 /* A setting of the run, or the framework's default; conf may be NULL. Not known: neither is, or it
  * is no number. */
 struct mt_value mt_metric_setting(const struct mt_runconf *conf, const char *name, size_t n);
-/* Of setting.<name>, named.<framework> and of what else the run's settings alone tell: for logs, where no trace is at
- * hand. */
+/* Of setting.<name>, named.<framework> and of what else the run's settings alone tell: for logs,
+ * where no trace is at hand. */
 struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n);
 /* A setting as a number: whole and decimal numbers, true and false in the usual spellings, a flag
  * alone. Words are unknown. */

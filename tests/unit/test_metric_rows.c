@@ -6,6 +6,20 @@
 #include "analysis/metrics/rows.h"
 #include "parser/model/intern.h"
 
+/* The settings that rows may ask for, made once. */
+static struct mt_runconf *names;
+static void free_names(void) { mt_runconf_free(names); }
+static const struct mt_runconf *settings(void)
+{
+    struct mt_err err;
+    if (names == NULL) {
+        if (mt_runconf_new(&names, mt_test_frameworks(), &err) < 0)
+            abort();
+        atexit(free_names);
+    }
+    return names;
+}
+
 #define POOL "/v/site-packages/dragon/engine/pool.py"
 #define MINE                                                                                       \
     "{\"schema_version\": 1, \"metrics\": ["                                                       \
@@ -88,7 +102,7 @@ MT_TEST(rows_of_a_traceback)
     struct made m;
     struct mt_value v;
     start(&m);
-    MT_ASSERT(mt_metric_rules_load(&r, NULL, MINE, strlen(MINE), "mine.json", NULL) == MT_OK);
+    MT_ASSERT(mt_metric_rules_load(&r, settings(), MINE, strlen(MINE), "mine.json", NULL) == MT_OK);
     (void)stack(&m, POOL ":keep|" MAIN);
     MT_ASSERT(mt_intern_functions(m.t));
     v = mt_metric_of_stack(r, m.t, "walks", 5);
@@ -148,9 +162,9 @@ MT_TEST(wrong_rows_are_refused)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct mt_metric_rules *r = NULL;
         struct mt_err err = {0};
-        MT_CHECK_EQ(
-            mt_metric_rules_load(&r, NULL, bad[i].text, strlen(bad[i].text), "mine.json", &err),
-            MT_EINPUT);
+        MT_CHECK_EQ(mt_metric_rules_load(&r, settings(), bad[i].text, strlen(bad[i].text),
+                                         "mine.json", &err),
+                    MT_EINPUT);
         MT_CHECK(r == NULL);
         MT_CHECK_HAS(err.msg, "mine.json");
         MT_CHECK_HAS(err.msg, bad[i].says);
@@ -165,8 +179,9 @@ MT_TEST(a_known_name_is_replaced)
                                ", \"is\": \"2 * live\"}]}";
     struct mt_metric_rules *all = NULL, *r = NULL;
     int at;
-    MT_ASSERT(mt_metric_rules_load(&all, NULL, NULL, 0, NULL, NULL) == MT_OK);
-    MT_ASSERT(mt_metric_rules_load(&r, NULL, mine, sizeof mine - 1, "mine.json", NULL) == MT_OK);
+    MT_ASSERT(mt_metric_rules_load(&all, settings(), NULL, 0, NULL, NULL) == MT_OK);
+    MT_ASSERT(mt_metric_rules_load(&r, settings(), mine, sizeof mine - 1, "mine.json", NULL) ==
+              MT_OK);
     MT_CHECK_EQ(mt_metric_rules_count(r), mt_metric_rules_count(all));
     at = mt_metric_row_find(r, "draft", 5);
     MT_CHECK_EQ(at, mt_metric_row_find(all, "draft", 5));
@@ -177,12 +192,13 @@ MT_TEST(a_known_name_is_replaced)
 
 MT_TEST(every_allocation_may_fail)
 {
+    const struct mt_runconf *conf = settings();
     size_t held = mt_mem_used();
     bool whole = false;
     for (uint64_t n = 1; !whole && n < 2000; n++) {
         struct mt_metric_rules *r = NULL;
         mt_mem_fail_after(n);
-        whole = mt_metric_rules_load(&r, NULL, MINE, strlen(MINE), "mine.json", NULL) == MT_OK;
+        whole = mt_metric_rules_load(&r, conf, MINE, strlen(MINE), "mine.json", NULL) == MT_OK;
         mt_mem_fail_after(0);
         mt_metric_rules_free(r);
         MT_CHECK_EQ(mt_mem_used(), held);
