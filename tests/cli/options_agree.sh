@@ -27,6 +27,7 @@ for c in report info dump export rules capture collect doctor; do
             --framework) value=(verl) ;;
             --phase) value=(weight_sync) ;;
             --device) value=(0) ;;
+            --try) value=(PYTORCH_CUDA_ALLOC_CONF.expandable_segments=True) ;;
             --to) value=(folded) ;;
             --at) value=(peak --to folded) ;;
             --rank) value=(0) ;;
@@ -74,7 +75,7 @@ check [ "$(complete_as memtrace capture --no-t)" = --no-torch ]
 check [ "$(complete_as memtrace collect -o tiny.p)" = tiny.pickle ]
 check [ "$(complete_as memtrace report --for)" = "$(printf -- '--format\n--force')" ]
 check [ "$(complete_as memtrace report --format m)" = md ]
-check [ "$(complete_as memtrace report --framework ver)" = verl ]
+check [ "$(complete_as memtrace report --framework sli)" = slime ]
 check [ "$(complete_as memtrace info tiny.p)" = tiny.pickle ]
 check [ "$(complete_as memtrace help du)" = dump ]
 finish
