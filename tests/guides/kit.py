@@ -186,7 +186,8 @@ def split_faults(run, line):
             for other in ("tp", "pp", "cp"):
                 if other != logical:
                     others *= run.named(other) or 1
-            if gpus % (degree * others):
+            before = (number(run.now(line.key)) or 1) * others
+            if gpus % (degree * others) and gpus % before == 0:
                 out.append(f"{line.key}={line.value} times {others:.0f} on {gpus:.0f} GPUs")
         if heads and heads % degree and (logical != "cp" or "ulysses" in line.key):
             out.append(f"{line.key}={line.value} for {heads:.0f} heads")

@@ -120,6 +120,9 @@ def logs_of(framework):
         if insides:
             seen.add(phase)
             out += [(f"{phase} {inside}".strip(), traceback([(path, name)] + INNER[inside])) for inside in insides]
+    if not out:  # a program that runs in another's files
+        path = next((p for p in ROWS[framework].get("runs_in", []) if p.endswith(".py")), None)
+        out = [(inside, traceback([(path, "training_step")] + INNER[inside])) for inside in INSIDE["train"] if path]
     package = (ROWS[framework].get("packages") or [{"name": framework}])[0]["name"]
     started = f'  File "{SITE}{package}/trainer/main.py", line 10, in main\n'
     return out + [(name, started + text) for name, text in OTHER_LOGS.items()]
