@@ -11,7 +11,7 @@ static const char *const at_event = "<div><dt>{0}</dt><dd>{1} <small>{2:a}[, {3}
 static void put(struct mt_sink *k, const char *name, struct mt_datum value, struct mt_datum moment,
                 const char *note)
 {
-    MT_DATA(k, "  {0:<22} {1}[, {2}][ ({3})]", "| {0} | {1}[, {2}][ ({3})] |\n",
+    MT_DATA(k, "  {0:<22} |{1}[, {2}][ ({3})]", "| {0} | {1}[, {2}][ ({3})] |\n",
             moment.words != NULL ? at_event
                                  : "<div><dt>{0}</dt><dd>{1}[ <small>{3:w}</small>]</dd></div>\n",
             mt_as_words(name), value, moment, mt_as_words(note));

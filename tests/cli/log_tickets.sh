@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Public tickets as they were pasted: tracebacks that are cut, frames without their callers, a line of code alone, cards that are no GPUs. What each
 # has to say was written down before the report was made.
+# shellcheck disable=SC2016 # what a log says in backquotes is not run
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
