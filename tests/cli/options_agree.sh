@@ -36,7 +36,6 @@ for c in report info dump export rules capture collect doctor; do
             --output) value=("out.$c") ;;
             --log | --config) printf 'a: 1\n' > some.yaml && value=(some.yaml) ;;
             --max-size) value=(20MB) ;;
-            --try) value=(a.b=1) ;;
             --max-memory | --max-string | --max-bytes | --capacity) value=(1GiB) ;;
         esac
         input=(tiny.pickle)

@@ -79,6 +79,9 @@ def main():
         for process in (1, 2):  # one rank, two processes: two jobs
             (pathlib.Path(folder) / f"x_rank0_pid{process}.pickle").write_bytes((SAMPLES / "verl_grpo_oom_logprob.pickle").read_bytes())
         keys_of(json.loads(output_of(pathlib.Path(folder), "report", "--format", "json", "-o", "-")), in_reports)
+    keys_of(json.loads(output_of(SAMPLES / "verl_grpo_oom_logprob.pickle", "report", "--format", "json", "-o", "-", "--try",
+                                 "actor_rollout_ref.model.use_fused_kernels=True", "--try", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "--args",
+                                 "actor_rollout_ref.actor.use_dynamic_bsz=True")), in_reports)
     print(f"{len(samples)} samples")
     failed = compare("report --format json", in_reports, words_of(report), values)
     # A value may be the name of a key as well: `memtrace` is not, `status` is not, `host` is.
