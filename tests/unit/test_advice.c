@@ -168,7 +168,7 @@ MT_TEST(selection)
         {FW(areal), MT_FW_NONE, FSDP, MT_PH_LOGP, MT_PH_FORWARD, "*A04 A12 A02 !A11"},
         {FW(areal), MT_FW_NONE, FSDP | GRADS, MT_PH_TRAIN, MT_PH_BACKWARD,
          "*B28/reshard A17 A01 !A14"},
-        {FW(areal), MT_FW_NONE, FSDP, MT_PH_TRAIN, MT_PH_OPTIMIZER, "*A18 A17 A20 B07 !B06 !A14"},
+        {FW(areal), MT_FW_NONE, FSDP, MT_PH_TRAIN, MT_PH_OPTIMIZER, "*A18 A17 B07 A20 !B06 !A14"},
         {FW(areal), MT_FW_NONE, 0, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*A22 A23 A24 B36 !A30 !B28"},
         {FW(areal), MT_FW_NONE, FRAG, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*B28/pad B01 B04 A22 !B02"},
         /* Relax, slime and bare Megatron share a column, but not every flag: X19 is Relax's alone,
