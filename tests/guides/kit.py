@@ -179,7 +179,7 @@ def split_faults(run, line):
     logical, degree, out = LOGICAL.get(line.key.lstrip("-")), number(line.value), []
     gpus, heads = run.gpus(), run.heads()
     if logical in SPLITS and degree:
-        if gpus and gpus % degree:
+        if gpus and gpus % degree and gpus % (number(run.now(line.key)) or 1) == 0:
             out.append(f"{line.key}={line.value} on {gpus:.0f} GPUs")
         elif gpus and logical in ("tp", "cp") and (line.key.startswith("--") or ".megatron." in line.key):
             others = 1
@@ -271,8 +271,9 @@ def situations():
 
 
 def as_args(overrides):
-    """Settings {key: value} as they stand on a command line."""
-    return " ".join((f"{k} {v}".strip() if k.startswith("-") else shlex.quote(f"{k}={v}")) for k, v in overrides.items())
+    """Settings {key: value} as they stand on a command line: flags last, so that one without a value takes no other word for it."""
+    ordered = sorted(overrides.items(), key=lambda kv: kv[0].startswith("-"))
+    return " ".join((f"{k} {v}".strip() if k.startswith("-") else shlex.quote(f"{k}={v}")) for k, v in ordered)
 
 
 def errors(run):
