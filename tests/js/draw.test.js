@@ -152,6 +152,6 @@ test("colours and phases", async () => {
   const { track, index } = await openTrack(spec);
   assert.deepEqual([0, 99, 100, 5000].map((ev) => stretchAt(track, ev)), [0, 0, 1, 2]);
   assert.equal(stretchAt(track, -1), -1);
-  assert.equal(phaseWords(track, 100), "forward phase in update phase");
+  assert.equal(phaseWords(track, 100), "update phase (forward phase)");
   assert.equal(phaseWords(track, 5), "rollout phase");
 });

@@ -22,7 +22,7 @@ test("an allocation: born, freed, or why that is not known", () => {
   assert.equal(facts[0].Born, "before the recording began");
   assert.equal(facts[0].Freed, "not by the end of the recording");
   assert.match(facts[0].Lives, /^at least 8\.2 ms$/);
-  assert.deepEqual([facts[1].Size, facts[1].Role, facts[1]["Phase of birth"]], ["3.0 MiB", "kv cache", "rollout phase in update phase"]);
+  assert.deepEqual([facts[1].Size, facts[1].Role, facts[1]["Phase of birth"]], ["3.0 MiB", "kv cache", "update phase (rollout phase)"]);
   assert.equal(facts[1].Born, "event 0 at 1.0 ms");
   assert.equal(facts[1].Freed, "event 3 at 4.1 ms", "completed");
   assert.equal(facts[1].Lives, "3.1 ms");
