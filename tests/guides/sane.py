@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """sane.py MEMTRACE [FRAMEWORK...]: what no card may do, over settings that nobody chose.
 
-For every framework that analysis/rules/settings.json has keys of, 20 sets of settings are made, the same ones each time (set, at a floor, at the default, off,
+For every framework that analysis/rules/settings.json has keys of, 30 sets of settings are made, the same ones each time (set, at a floor, at the default, off,
 40 heads, tensor parallelism over all GPUs ...), and logs that fail in its phases, with the functions that analysis/rules/phases.json knows. Of all cards, not
 only the first: none types what is set, raises what it lowers, splits what cannot be split, goes below the longest sequence, types a key of another program
 or of the other backend. With its lines added no new finding of level error appears.
@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kit  # noqa: E402
 
 LIST = "open_sane.txt"
-SETS, LOGS_EACH = 20, 2
+SETS, LOGS_EACH = 30, 2
 SENTENCE = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.16 GiB. GPU 0 has a total capacity of 79.11 GiB of which 412.00 MiB is free. "
             "Process 12345 has 78.69 GiB memory in use. Of the allocated memory 75.12 GiB is allocated by PyTorch, and 310.20 MiB is reserved by PyTorch but "
             "unallocated.")
