@@ -15,56 +15,26 @@ static bool has(const struct mt_page *p)
     return p->rank != NULL || p->r->diagnosis->driver != NULL || p->r->diagnosis->logdiag != NULL;
 }
 
-static void paragraph(struct mt_out *o, const char *lead, const char *text)
+static bool is_failure(const struct mt_diagnosis *d)
 {
-    if (text == NULL || text[0] == '\0')
-        return;
-    mt_putf(o, "<p class=\"because\">%s", lead);
-    mt_h_words(o, text, 3000);
-    mt_puts(o, "</p>\n");
+    switch (mt_diagnosis_lead(d)) {
+    case MT_LEAD_LOG:
+        return d->logdiag->cause != MT_CAUSE_NONE && d->logdiag->cause != MT_CAUSE_SETTING;
+    case MT_LEAD_DRIVER: return d->driver->kind == MT_V_OOM;
+    case MT_LEAD_SNAPSHOT: return mt_verdict_is_oom(mt_diagnosis_rank(d)->analysis->verdict.kind);
+    case MT_LEAD_NOTHING: break;
+    }
+    return false;
 }
 
-/* What the driver saw is the headline, and what the snapshot says comes second; or the other way
- * round. */
 static void sentences(const struct mt_page *p, struct mt_out *o)
 {
-    const struct mt_driverdiag *j = p->r->diagnosis->driver;
-    const struct mt_verdict *v = p->rank != NULL ? &p->rank->analysis->verdict : NULL;
-    bool driver_leads = mt_diagnosis_lead(p->r->diagnosis) == MT_LEAD_DRIVER,
-         oom = driver_leads ? j->kind == MT_V_OOM : v != NULL && mt_verdict_is_oom(v->kind);
-    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>",
-            oom ? " oom" : "",
-            driver_leads ? mt_driver_kind_words(j)
-            : v != NULL  ? mt_verdict_words(v->kind)
-                         : "");
-    mt_h_words(o, driver_leads ? j->sentence : v != NULL ? v->sentence : "", 3000);
-    mt_puts(o, "</h1>\n");
-    paragraph(o, "", driver_leads ? j->because : v != NULL ? v->because : NULL);
-    if (driver_leads && v != NULL)
-        paragraph(o, "<b>The snapshot:</b> ", v->sentence);
-    else
-        paragraph(o, "", mt_report_cause_sentence(p->r));
-    if (!driver_leads)
-        paragraph(o, "<b>The driver:</b> ", mt_report_second(p->r));
-    paragraph(o, "<b>The log:</b> ", mt_report_log_second(p->r));
-}
-
-static void log_sentences(const struct mt_report *r, struct mt_out *o)
-{
-    const struct mt_logdiag *d = r->diagnosis->logdiag;
-    const char *driver = mt_report_second(r);
-    bool oom = d->cause != MT_CAUSE_NONE && d->cause != MT_CAUSE_SETTING;
-    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n<p class=\"kind\">%s</p>\n<h1>",
-            oom ? " oom" : "", mt_cause_log_words(d->cause));
-    mt_h_words(o, d->sentence, 3000);
-    mt_puts(o, "</h1>\n");
-    paragraph(o, "", d->because);
-    if (driver != NULL) {
-        paragraph(o, "<b>The driver:</b> ", driver);
-        paragraph(o, "", r->diagnosis->driver->because);
-    }
-    mt_putf(o, "<p class=\"where\">From the log%s; confidence %s</p>\n",
-            driver == NULL ? " alone" : "", d->confidence);
+    const struct mt_diagnosis *d = p->r->diagnosis;
+    mt_putf(o, "<header class=\"hero%s\" id=\"verdict\">\n", is_failure(d) ? " oom" : "");
+    mt_h_rows(o, p, mt_section_headline, NULL);
+    if (mt_diagnosis_lead(d) == MT_LEAD_LOG)
+        mt_putf(o, "<p class=\"where\">From the log%s; confidence %s</p>\n",
+                mt_report_second(p->r) == NULL ? " alone" : "", d->logdiag->confidence);
 }
 
 static bool trains(const struct mt_analysis *a)
@@ -202,7 +172,8 @@ static void after(const struct mt_page *p, struct mt_out *o)
     }
     mt_puts(o, "<dl class=\"bars\">\n");
     bar_row(o, request != 0 ? "Needed then" : "Held then", need - request, request, need, limit);
-    bar_row(o, "With these settings", left, 0, need, limit); /* some shrink the request too */
+    bar_row(o, c->n == 1 ? "With this setting" : "With these settings", left, 0, need,
+            limit); /* some shrink the request too */
     mt_puts(o, "</dl>\n");
     if (limit != 0)
         mt_putf(
@@ -216,14 +187,8 @@ static void after(const struct mt_page *p, struct mt_out *o)
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_advice *list;
-    const struct mt_advice_list *all = mt_diagnosis_advice_list(p->r->diagnosis);
-    char settled[MT_SETTLED_WORDS];
-    const char *words;
     uint32_t n = 0, n_list;
-    if (mt_diagnosis_lead(p->r->diagnosis) == MT_LEAD_LOG)
-        log_sentences(p->r, o);
-    else
-        sentences(p, o);
+    sentences(p, o);
     if (p->rank != NULL)
         where(p, o);
     list = mt_diagnosis_advice(p->r->diagnosis, &n_list);
@@ -245,19 +210,11 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     if (n > 0)
         mt_puts(o, "</ol>\n");
-    paragraph(o, "", mt_report_no_first(p->r));
     if (n > 0 && p->rank != NULL && p->dev != NULL &&
         mt_diagnosis_combined(p->r->diagnosis) != NULL)
         after(p, o);
-    paragraph(o, "", mt_report_no_figures(p->r));
-    paragraph(o, "", mt_instead_words(settled, all));
-    n = 0;
-    for (uint32_t at = 0; (words = mt_settled_next(settled, all, &at)) != NULL;) {
-        mt_puts(o, n++ == 0 ? "<ul class=\"settled\">\n<li>" : "<li>");
-        mt_h_words(o, words, SIZE_MAX);
-        mt_puts(o, "</li>\n");
-    }
-    mt_puts(o, n != 0 ? "</ul>\n</header>\n" : "</header>\n");
+    mt_h_rows(o, p, mt_section_beside, NULL);
+    mt_puts(o, "</header>\n");
 }
 
 const struct mt_panel mt_panel_verdict = {"verdict", NULL, has, draw};

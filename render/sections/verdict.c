@@ -14,6 +14,8 @@ void mt_section_title(struct mt_sink *k, const struct mt_report *r)
     MT_ROW(k, "%memtrace  {0}", "### memtrace: {0}\n\n", mt_report_title(r, title, sizeof title));
 }
 
+#define BECAUSE "<p class=\"because\">{0:w3000}</p>\n"
+
 /* Who leads has the headline: its sentence and why it is so; what the others say comes second. */
 void mt_section_headline(struct mt_sink *k, const struct mt_report *r)
 {
@@ -28,27 +30,32 @@ void mt_section_headline(struct mt_sink *k, const struct mt_report *r)
                           : driver    ? g->driver->because
                           : v != NULL ? v->because
                                       : NULL;
+    const char *kind;
     if (driver && v != NULL)
         second = v->sentence;
-    mt_heading(k,
-               log   ? mt_cause_log_words(g->logdiag->cause)
-               : oom ? "OUT OF MEMORY"
-                     : "Verdict",
-               NULL);
-    MT_ROW(k, "  |{0}", "**{0}**\n\n",
-           log         ? g->logdiag->sentence
-           : driver    ? g->driver->sentence
-           : v != NULL ? v->sentence
-                       : "Nothing could be read.");
+    kind = log         ? mt_cause_log_words(g->logdiag->cause)
+           : driver    ? mt_driver_kind_words(g->driver)
+           : v != NULL ? mt_verdict_words(v->kind)
+                       : NULL;
+    mt_heading(k, log ? kind : oom ? "OUT OF MEMORY" : "Verdict", NULL);
+    MT_ROW3(k, "  |{0}", "**{0}**\n\n", "[<p class=\"kind\">{1}</p>\n]<h1>{0:w3000}</h1>\n",
+            log         ? g->logdiag->sentence
+            : driver    ? g->driver->sentence
+            : v != NULL ? v->sentence
+                        : "Nothing could be read.",
+            kind);
     MT_ROW(k, NULL, "> {0}\n\n", mt_report_same_job(r));
-    MT_ROW(k, "  |{0}", "{0}\n\n", because);
-    MT_ROW(k, driver ? NULL : "  |{0}", "{0}\n\n", cause);
+    MT_ROW3(k, "  |{0}", "{0}\n\n", BECAUSE, because);
+    MT_ROW3(k, driver ? NULL : "  |{0}", "{0}\n\n", driver ? NULL : BECAUSE, cause);
     if (second != NULL) {
-        MT_ROW(k, "  |{1}: {0}", "{1}: {0}\n\n", second, driver ? "The snapshot" : "The driver");
-        MT_ROW(k, "  |{0}", "{0}\n\n", log ? g->driver->because : NULL);
+        MT_ROW3(k, "  |{1}: {0}", "{1}: {0}\n\n",
+                "<p class=\"because\"><b>{1}:</b> {0:w3000}</p>\n", second,
+                driver ? "The snapshot" : "The driver");
+        MT_ROW3(k, "  |{0}", "{0}\n\n", BECAUSE, log ? g->driver->because : NULL);
     }
     if (mt_report_log_second(r) != NULL)
-        MT_ROW(k, "  |The log: {0}", "The log: {0}\n\n", mt_report_log_second(r));
+        MT_ROW3(k, "  |The log: {0}", "The log: {0}\n\n",
+                "<p class=\"because\"><b>The log:</b> {0:w3000}</p>\n", mt_report_log_second(r));
     MT_ROW(k, "!  |{0}", NULL, mt_report_same_job(r));
     if (r->diagnosis->quality.damaged)
         MT_ROW0(k, "!  The input is damaged or incomplete: see \"Data quality\" below.", NULL);
@@ -103,9 +110,6 @@ void mt_section_first(struct mt_sink *k, const struct mt_report *r)
     unsigned no = 0;
     uint32_t n;
     const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
-    const struct mt_advice_list *all = mt_diagnosis_advice_list(r->diagnosis);
-    char settled[MT_SETTLED_WORDS];
-    const char *words;
     const struct mt_combined *after = mt_diagnosis_combined(r->diagnosis);
     for (uint32_t i = 0; i < n; i++) {
         if (!list[i].is_top)
@@ -115,13 +119,22 @@ void mt_section_first(struct mt_sink *k, const struct mt_report *r)
         card(k, r, &list[i], ++no, false);
     }
     k->end(k);
-    MT_ROW(k, "  |{0}", "{0}\n\n", mt_report_no_first(r));
     if (no != 0 && after != NULL)
         MT_ROW(k, "*  => |{0}", "**{0}**\n\n", after->sentence);
-    MT_ROW(k, "  |{0}", "{0}\n\n", mt_report_no_figures(r));
-    MT_ROW(k, "  |{0}", "{0}\n\n", mt_instead_words(settled, all));
-    for (uint32_t at = 0; (words = mt_settled_next(settled, all, &at)) != NULL;)
-        MT_ROW(k, "  - |{0}", "- {0}\n", words);
+}
+
+/* What is to be said beside the settings to change first. */
+void mt_section_beside(struct mt_sink *k, const struct mt_report *r)
+{
+    const struct mt_advice_list *all = mt_diagnosis_advice_list(r->diagnosis);
+    char text[MT_SETTLED_WORDS];
+    const char *const notes[] = {mt_report_no_first(r), mt_report_no_figures(r),
+                                 mt_instead_words(text, all)};
+    const char *words;
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        MT_ROW3(k, "  |{0}", "{0}\n\n", BECAUSE, notes[i]);
+    for (uint32_t at = 0; (words = mt_settled_next(text, all, &at)) != NULL;)
+        MT_ROW3(k, "  - |{0}", "- {0}\n", "<p class=\"settled\">{0:w3000}</p>\n", words);
     k->end(k);
 }
 

@@ -113,7 +113,8 @@ const char *mt_settled_next(char buf[MT_SETTLED_WORDS], const struct mt_advice_l
         const char *bound = strcmp(s->card->constraints, "none") != 0 ? s->card->constraints : "";
         const char *end = s->card->moves == MT_FIX_UP ? "ceiling" : "floor";
         if (s->why == MT_SETTLED_FINDING && s->card->finding[0] != '\0')
-            (void)snprintf(buf, MT_SETTLED_WORDS, "%s (%.400s)", s->card->finding, settled_name(s));
+            (void)snprintf(buf, MT_SETTLED_WORDS, "%s Set now: %.400s.", s->card->finding,
+                           settled_name(s));
         else if (s->why == MT_SETTLED_FINDING)
             (void)snprintf(buf, MT_SETTLED_WORDS,
                            "%.400s: and yet the trace shows what it should prevent. Look for what "
