@@ -372,7 +372,8 @@ enum mt_rc mt_weigh_prepare(struct mt_advice_query *q, const struct mt_analysis 
     enum mt_rc rc;
     if (q->conf != NULL && a->fw.main > MT_FW_NONE) {
         *view = *q->conf;
-        view->framework = q->conf->any || q->conf->forced ? (int)a->fw.main : -1;
+        view->forced = q->conf->forced && !q->conf->by_trace;
+        view->framework = q->conf->any || view->forced ? (int)a->fw.main : -1;
         q->conf = view;
     }
     q->phase = a->verdict.phase;

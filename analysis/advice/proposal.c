@@ -17,6 +17,12 @@ bool mt_weigh_may_hold(const struct mt_advice_query *q, const struct mt_fix_expr
 
 static bool holds(struct mt_value v) { return v.known && v.v != 0; }
 
+bool mt_weigh_is_off(const struct mt_advice_query *q, const struct mt_fix_card *card)
+{
+    struct mt_value off = mt_weigh_ask(q, &card->unless);
+    return holds(off) && off.conf > MT_CONF_CARRIED;
+}
+
 bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l)
 {
     return mt_weigh_may_hold(q, &l->when);
@@ -258,9 +264,8 @@ static int propose_step(struct mt_advice *a, struct mt_value current, struct mt_
     return 1;
 }
 
-/* The number of a line that moves by itself, as the run has it. Code names a flag without dashes.
- */
-static struct mt_value number_of(const struct mt_advice_query *q, const struct mt_fix_line *l)
+/* Code names a flag without dashes. */
+struct mt_value mt_weigh_line_number(const struct mt_advice_query *q, const struct mt_fix_line *l)
 {
     struct mt_value v = {0, false, MT_CONF_NONE};
     struct mt_runconf_hit hit;
@@ -281,7 +286,7 @@ static struct mt_value number_of(const struct mt_advice_query *q, const struct m
 static int move_line(const struct mt_advice_query *q, struct mt_advice *a, uint32_t i)
 {
     const struct mt_fix_line *l = &a->card->set[i];
-    struct mt_value none = {0, false, MT_CONF_NONE}, from = number_of(q, l), to;
+    struct mt_value none = {0, false, MT_CONF_NONE}, from = mt_weigh_line_number(q, l), to;
     struct mt_typed *t = &a->typed[a->n_typed];
     char number[40];
     const char *value = number;
@@ -390,7 +395,7 @@ static enum mt_settled_why settle(const struct mt_advice_query *q, struct mt_adv
 
 static int weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_settled_why *why)
 {
-    struct mt_value none = {0, false, MT_CONF_NONE}, current = none, proposed = none, off;
+    struct mt_value none = {0, false, MT_CONF_NONE}, current = none, proposed = none;
     bool by_default = false, at_end = false, is_on = take_set_off(q, a, &by_default);
 
     if (!mt_weigh_current(q, a, &current))
@@ -408,9 +413,7 @@ static int weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_s
         return 0;
     }
     mt_metrics_rule(q->metrics, current, proposed);
-    off = mt_weigh_ask(q, &a->card->unless);
-    /* A default is no evidence against what the trace shows. */
-    if (holds(off) && off.conf > MT_CONF_CARRIED) {
+    if (mt_weigh_is_off(q, a->card)) {
         *why = a->card->finding[0] != 0 ? settle(q, a, false) : MT_SETTLED_NOT;
         return 0;
     }

@@ -157,9 +157,16 @@ static struct mt_value told(double v, bool known)
     return (struct mt_value){v, known, known ? MT_CONF_MARKED : MT_CONF_NONE};
 }
 
+static void tell_typed(const struct mt_advice_query *q, const struct mt_typed *t)
+{
+    mt_metrics_rule(q->metrics, told(t->from, t->from_known), told(t->to, t->to_known));
+}
+
 static void find_saving(const struct mt_advice_query *q, struct mt_advice *a)
 {
     a->saving_of = a->card->saving;
+    if (a->saving_of != NULL && a->n_typed != 0) /* its number is that of the line */
+        tell_typed(q, &a->typed[0]);
     if (a->saving_of != NULL)
         a->saving = compute(q, a->saving_of);
     for (uint32_t i = 0; i < a->card->n_set; i++) {
@@ -169,8 +176,7 @@ static void find_saving(const struct mt_advice_query *q, struct mt_advice *a)
             continue;
         for (uint32_t k = 0; k < a->n_typed; k++)
             if (a->typed[k].line == i)
-                mt_metrics_rule(q->metrics, told(a->typed[k].from, a->typed[k].from_known),
-                                told(a->typed[k].to, a->typed[k].to_known));
+                tell_typed(q, &a->typed[k]);
         one = compute(q, s);
         if (one.known && one.bytes > 0 && (!a->saving.known || one.bytes > a->saving.bytes)) {
             a->saving = one;

@@ -20,8 +20,9 @@ struct trial {
     uint32_t classes; /* of the verdict */
     struct mt_tried *best;
     bool found;
-    unsigned rank; /* of best */
-    bool is_ours;  /* the key is of the run's framework, or of any program */
+    unsigned rank;  /* of best */
+    bool goes_with; /* a line that belongs to another one has this key */
+    bool is_ours;   /* the key is of the run's framework, or of any program */
 };
 
 /* Of "PYTORCH_CUDA_ALLOC_CONF.expandable_segments" what stands behind the dot, where the line sets
@@ -37,14 +38,19 @@ static const char *part_of(const struct mt_fix_line *l, const char *key)
 }
 
 /* The line of the card that sets the key, or, where the key is another name of the card's setting,
- * the first one; n_set = none. */
-static uint32_t line_of(const struct trial *t, const struct mt_fix_card *card, uint64_t lines)
+ * the first one; n_set = none. What merely goes with another line frees nothing by itself, unless
+ * it is the number that the bytes follow. */
+static uint32_t line_of(struct trial *t, const struct mt_fix_card *card, uint64_t lines)
 {
     uint32_t first = card->n_set;
     for (uint32_t i = 0; i < card->n_set; i++) {
         const struct mt_fix_line *l = &card->set[i];
         if ((lines >> i & 1) == 0 || l->key[0] == 0)
             continue;
+        if (l->goes_with && l->propose.e == NULL) {
+            t->goes_with = t->goes_with || mt_runconf_same_key(l->key, t->e->key);
+            continue;
+        }
         if (mt_runconf_same_key(l->key, t->e->key) || part_of(l, t->e->key) != NULL)
             return i;
         if (first == card->n_set && !l->goes_with)
@@ -70,21 +76,43 @@ static bool is_number(const char *value)
     return value[0] != 0 && strchr("0123456789.", value[0]) != NULL;
 }
 
+/* On or off, of which a rule types one; of other words it knows only its own. */
+static bool is_switch(const char *value)
+{
+    return value[0] == 0 || mt_runconf_is_true(value) || mt_runconf_is_false(value);
+}
+
+/* The value of the line is a number. */
+static bool takes_number(const struct mt_fix_card *card, const struct mt_fix_line *l)
+{
+    return l->propose.e != NULL || l->moves != MT_FIX_EITHER || card->moves != MT_FIX_EITHER;
+}
+
 /* Whether the rule's formula is for this value: a number that goes its way, or what it types. */
 static enum mt_tried_why fits(const struct trial *t, const struct mt_fix_card *card,
                               const struct mt_fix_line *l, struct mt_value current,
                               struct mt_value v)
 {
-    bool number = l->propose.e != NULL || card->moves != MT_FIX_EITHER;
+    bool number = takes_number(card, l);
     const char *part = part_of(l, t->e->key);
+    enum mt_fix_way way = l->moves != MT_FIX_EITHER ? l->moves : card->moves;
     if (number && !is_number(t->e->value))
         return MT_TRIED_NO_NUMBER;
-    if (number && current.known && !mt_weigh_goes(card->moves, current.v, v.v))
+    if (number && current.known && !mt_weigh_goes(way, current.v, v.v))
         return MT_TRIED_OTHER_WAY;
     if (!number &&
         !mt_weigh_same_value(t->e->value, part != NULL ? l->value + strlen(part) + 1 : l->value))
-        return MT_TRIED_OTHER_WAY;
+        return is_switch(t->e->value) ? MT_TRIED_OTHER_WAY : MT_TRIED_UNCOUNTED;
     return MT_TRIED_COUNTED;
+}
+
+/* The line's own formula comes to nothing for this value. */
+static bool frees_nothing(const struct trial *t, const struct mt_fix_line *l)
+{
+    struct mt_value v = {0, false, MT_CONF_NONE};
+    if (l->saving != NULL && mt_weigh_computes(t->q))
+        v = mt_weigh_ask(t->q, &l->saving->bytes);
+    return v.known && v.v <= 0;
 }
 
 /* Bytes by one card. false = out of memory. */
@@ -101,16 +129,19 @@ static bool by_card(struct trial *t, const struct mt_fix_rule *r, const struct m
     a.lines = 1ull << i;
     if (!mt_weigh_current(t->q, &a, &current))
         return false;
+    if (card->set[i].moves != MT_FIX_EITHER)
+        current = mt_weigh_line_number(t->q, &card->set[i]);
+    if (!takes_number(card, &card->set[i]))
+        v = none; /* "True" is no proposal: what follows a number is not known without it */
     why = fits(t, card, &card->set[i], current, v);
     mt_metrics_rule(t->q->metrics, current, v);
     if (why == MT_TRIED_COUNTED &&
-        (!mt_weigh_may_hold(t->q, &card->when) ||
-         (mt_weigh_ask(t->q, &card->unless).known && mt_weigh_ask(t->q, &card->unless).v != 0)))
+        (!mt_weigh_may_hold(t->q, &card->when) || mt_weigh_is_off(t->q, card)))
         why = MT_TRIED_NOT_HERE;
     if (why == MT_TRIED_COUNTED && mt_weigh_computes(t->q))
         (void)mt_weigh_saving(t->q, &a);
     if (why == MT_TRIED_COUNTED && !a.saving.known)
-        why = MT_TRIED_NO_FIGURE;
+        why = frees_nothing(t, &card->set[i]) ? MT_TRIED_OTHER_WAY : MT_TRIED_NO_FIGURE;
     if (why == MT_TRIED_COUNTED && a.saving.bytes == 0)
         why = is_number(t->e->value) ? MT_TRIED_OTHER_WAY : MT_TRIED_NOT_HERE;
     mt_metrics_rule(t->q->metrics, none, none);
@@ -176,8 +207,8 @@ static enum mt_rc try_one(struct mt_tried *out, struct mt_advice_query *q,
     ok = ok && by_rules(&t);
     if (is_same(q->conf, e))
         out->why = MT_TRIED_SAME;
-    else if (!t.found && known)
-        out->why = t.is_ours ? MT_TRIED_UNCOUNTED : MT_TRIED_FOREIGN;
+    else if (!t.found && (known || t.goes_with))
+        out->why = t.is_ours || t.goes_with ? MT_TRIED_UNCOUNTED : MT_TRIED_FOREIGN;
     return ok ? MT_OK : MT_ENOMEM;
 }
 

@@ -18,6 +18,10 @@ bool mt_weigh_may_hold(const struct mt_advice_query *q, const struct mt_fix_expr
 bool mt_weigh_same_value(const char *set, const char *want);
 /* Whether a number goes the way of the card. */
 bool mt_weigh_goes(enum mt_fix_way way, double from, double to);
+/* What the card's `unless` says against it. A default is no evidence against what a trace shows. */
+bool mt_weigh_is_off(const struct mt_advice_query *q, const struct mt_fix_card *card);
+/* The number of a line that moves by itself, as the run has it. */
+struct mt_value mt_weigh_line_number(const struct mt_advice_query *q, const struct mt_fix_line *l);
 /* Fills current and by_default of a card, and the number of it. 0 = out of memory. */
 int mt_weigh_current(const struct mt_advice_query *q, struct mt_advice *a,
                      struct mt_value *current);

@@ -215,6 +215,7 @@ static void settle_framework(struct mt_diagnosis *d)
     if (conf != NULL && !conf->forced && by_snapshot >= 0) {
         conf->framework = by_snapshot;
         conf->forced = true;
+        conf->by_trace = d->opts.framework < 0;
     }
     d->framework = conf != NULL ? conf->framework : by_snapshot;
     d->framework_from = d->opts.framework >= 0 ? MT_FW_FROM_OPTION

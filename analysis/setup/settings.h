@@ -68,6 +68,7 @@ struct mt_runconf {
     /* the framework whose keys are set; of the command line where one was named; -1 = none */
     int framework;
     bool forced;        /* named on the command line, or told from a trace */
+    bool by_trace;      /* told from a trace: that says nothing of what is not set */
     bool any;           /* a key of some framework is set: what is not set has its default */
     bool sure;          /* its keys are set, and as often only those of one that shares them */
     int told;           /* by the lines of a log; -1 = by none */

@@ -73,7 +73,7 @@ const char *mt_tried_words(char buf[MT_SETTLED_WORDS], const struct mt_tried *t)
         return buf;
     case MT_TRIED_NO_FIGURE:
         (void)snprintf(buf, MT_SETTLED_WORDS,
-                       "helps here (%s); what it frees, only a snapshot can say", title);
+                       "helps here (%s); what it frees cannot be told from what was given", title);
         return buf;
     case MT_TRIED_NOT_HERE: return "frees nothing at this moment";
     case MT_TRIED_SAME: return "is what the run has already";

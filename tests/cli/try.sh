@@ -42,6 +42,19 @@ check [ "$(answer 3)" = foreign ]
 check [ "$(answer 4)" = unknown ]
 check [ "$(jq '.tried.after' .out)" = null ]
 
+# What merely goes with another setting frees nothing by itself.
+try --try actor_rollout_ref.actor.strategy=fsdp2 --try $R.gpu_memory_utilization=true
+check [ "$(answer 0)" = uncounted ]
+check [ "$(answer 1)" = no_number ]
+
+# What a snapshot alone was asked is answered as its advice is: no default speaks against it.
+run 0 report "$oom" --format json -o -
+key=$(jq -r '[.advice[].set[]|select(.key == "actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu")][0]|"\(.key)=\(.value)"' .out)
+said=$(jq '[.advice[]|select([.set[].key]|index("actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu"))][0].saving_bytes' .out)
+check [ "${said:-null}" != null ]
+run 0 report "$oom" --format json -o - --try "$key"
+check [ "$(jq '.tried.settings[0].saving_bytes' .out)" = "$said" ]
+
 # What it would trip is said, and only that.
 try --try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 check [ "$(jq -r '[.tried.trips[]|select(.level == "error")|.id]|join(" ")' .out)" = expandable-sleep ]

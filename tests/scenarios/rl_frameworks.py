@@ -5,7 +5,7 @@ from cells import ACT, HALF, LONG, LOSS, MANY
 from generator.record import GIB, MIB
 from generator.scenario import Scenario
 from logs import SITE, WORKER, frames, torch_says
-from savings import PACKED, STATES
+from savings import PACKED, STATES, sequences_of
 from tickets import MEGATRON, VLLM
 
 SKYRL = {"framework": "skyrl"}
@@ -130,6 +130,8 @@ SCENARIOS = [
     # -- played again with a line applied
     Scenario("saving-b52", "played again with B52 applied", dict(SKYRL, **dict(STATES, optimizer="fused")), "train_actor", late=True, cause="capacity", phase="train", must=["B52"],
              saves={"B52": {"offload_policy": True}}, where="train_actor"),
+    Scenario("saving-b52-set", "played again with half of the sequences that are set", dict(SKYRL, micro=(16384,), steps=2), "train_actor", late=True, cause=LOGITS, phase="train", must=["B52"],
+             saves={"B52": sequences_of(8)}, where="train_actor", options=["--args", "trainer.micro_train_batch_size_per_gpu=8"]),
     Scenario("saving-b53", "played again with B53 applied", dict(ROLL, **dict(STATES, optimizer="fused")), "train_actor", late=True, cause="capacity", phase="train", must=["B53"],
              saves={"B53": {"offload_policy": True}}, where="train_actor"),
     Scenario("saving-b54", "played again with B54 applied", dict(PRIME, **dict(STATES, optimizer="fused")), "train_actor", late=True, cause="capacity", phase="train_actor", must=["B54"],

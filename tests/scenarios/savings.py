@@ -60,12 +60,22 @@ def parallel(values):
     return {"skew": 1.0 / number(values)}
 
 
+def first(name):
+    """Where another line with a number follows."""
+    return lambda values: {name: int(values[0])}
+
+
 def switch(name):
     return lambda values: {name: number(values)}
 
 
-def saves(fix, job, where, change, phase, **more):
-    return Scenario("saving-%s" % fix.lower(), "played again with %s applied" % fix, job, phase=phase, must=[fix],
+def sequences_of(present):
+    """The same where lines with other numbers follow."""
+    return lambda values: {"skew": int(values[0]) / present}
+
+
+def saves(fix, job, where, change, phase, name="", **more):
+    return Scenario("saving-%s%s" % (fix.lower(), "-" + name if name else ""), "played again with %s applied" % fix, job, phase=phase, must=[fix],
     saves={fix: change},
                     where=where, cause=more.pop("cause", ("none", "capacity", "giant_tensor")), kind="peak", **more)
 
@@ -123,7 +133,8 @@ SCENARIOS = [
     saves("B08", dict(STATES, optimizer="fused"), "train_actor", {"optimizer": "8bit"}, "train_actor"),
     saves("B24", dict(framework="verl_new", defer_sync=True, layers=20, micro=(256, 256, 256), steps=2, dp=64,
           shape="llama3_8b"),
-          "train_actor", {"defer_sync": False}, "train_actor"),
+          "train_actor", {"defer_sync": False}, "train_actor",
+          loose={"B24": "while a module's gradients are reduced they are whole once more; the largest are those of embedding and head"}),
     saves("V22", dict(ROLLOUT, layers=16, dp=2), "rollout.generate", {"param_offload": True, "optim_offload": True},
           "rollout.generate",
           cause=("none", "stale_engine", "capacity")),
@@ -149,7 +160,8 @@ SCENARIOS = [
     saves("B78", dict(AREAL, step=("train_actor", "ckpt_save"), layers=16, micro=(512,), dp=64, steps=1, param_bytes=4), "ckpt_save", {"ckpt": "host"}, "ckpt_save"),
     saves("B79", dict(step=("train_actor", "ckpt_save"), layers=12, micro=(512,), dp=64, steps=1), "ckpt_save", {"ckpt": "shards"}, "ckpt_save"),
     saves("B80", dict(PLAIN, begin=("init", "ckpt_read"), step=(), steps=0, shape="gpt2_medium", layers=24), "ckpt_load", {"ckpt": "host"}, "ckpt_load"),
-    saves("B82", dict(PLAIN, script=scripts.last_stage), "train_actor", {"outputs": False}, "train"),
+    saves("B82", dict(PLAIN, script=scripts.last_stage), "train_actor", {"outputs": False}, "train",
+          loose={"B82": "an earlier moment of the step, before the outputs are joined, is then the highest"}),
     # the engine
     saves("V34", dict(ROLLOUT, engine_layers=28, step=("generate",), prefill=512, running=64), "rollout", switch("weights_tp"), "rollout.generate",
           options=["--args", "actor_rollout_ref.rollout.tensor_model_parallel_size=1"]),
@@ -162,9 +174,9 @@ SCENARIOS = [
     saves("B18", dict(SGLANG, prefill=64, running=8192, batched=64, kv=4 * GIB, steps=2), "rollout.generate",
           switch("running"),
           ("rollout.decode", "rollout.generate")),
-    saves("B49", dict(SGLANG, prompt_logprobs=32768, running=8, batched=64, kv=4 * GIB, steps=2), "rollout.generate", {"prompt_logprobs": 512},
+    saves("B49", dict(SGLANG, prompt_logprobs=32768, running=8, batched=64, kv=4 * GIB, steps=2), "rollout.generate", first("prompt_logprobs"),
           ("rollout.prefill", "rollout.generate"), cause=("none", "giant_tensor")),
-    saves("B48", dict(SGLANG, requests=4096, prefill=16384, running=8, batched=64, kv=4 * GIB, steps=2), "rollout", {"requests": 256},
+    saves("B48", dict(SGLANG, requests=4096, prefill=16384, running=8, batched=64, kv=4 * GIB, steps=2), "rollout", switch("requests"),
           ("rollout.prefill", "rollout.generate", "rollout.kv_alloc")),
     saves("B41", dict(VLLM, prefill=64, running=8192, kv=4 * GIB, steps=2), "rollout.generate", switch("running"), "rollout.generate"),
     saves("B51", dict(VLLM, prefill=131072, running=8, kv=4 * GIB, steps=2), "rollout.generate", switch("prefill"), "rollout.generate",
@@ -207,7 +219,7 @@ SCENARIOS = [
              cause="stale_engine", phase="rollout.kv_alloc", must=["P08/down"], saves={"P08": share}, where="rollout.kv_alloc",
              options=CARD + ["--args", "--gpu-memory-utilization 0.9"]),
     # weights that travel packed: smaller buffers, and one buffer fewer
-    saves("B72", dict(PACKED, buckets=2), "weight_sync", {"bucket": 256 * MIB}, "weight_sync", sets={"B72": "packed_buffer_size_bytes=268435456"}),
+    saves("B72", dict(PACKED, buckets=2), "weight_sync", first("bucket"), "weight_sync", sets={"B72": "packed_buffer_size_bytes=268435456"}),
     Scenario("saving-b72-fewer", "played again with one buffer", dict(PACKED, bucket=256 * MIB), kind="peak", phase="weight_sync", must=["B72"],
              saves={"B72": {"buckets": 1}}, where="weight_sync", sets={"B72": "packed_num_buffers=1"}, not_sets={"B72": "packed_buffer_size_bytes=268435456"}),
     Scenario("saving-b76", "played again with B76 applied", dict(VLLM, kv=8 * GIB, draft=2 * GIB), kind="peak", cause=("none", "capacity", "giant_tensor"),
@@ -215,7 +227,7 @@ SCENARIOS = [
     # nano-vllm and mini-sglang
     Scenario("saving-b73", "played again with B73 applied", dict(NANO, share=0.9, card=64 * GIB, prefill=262144), fail="rollout.generate", capacity=64 * GIB,
              cause=("capacity", "giant_tensor"), phase=("rollout.generate", "rollout.prefill"), must=["B73"], saves={"B73": share}, where="rollout", options=CARD),
-    saves("B74", dict(NANO, batched=131072, kv=GIB, step=()), "rollout.profile", {"batched": 65536}, "rollout.profile"),
+    saves("B74", dict(NANO, batched=131072, kv=GIB, step=()), "rollout.profile", switch("batched"), "rollout.profile", options=["--args", "max_num_batched_tokens=131072"]),
     saves("B75", dict(NANO, engine="minisgl", step=(), steps=0, begin=("rollout_load", "rollout_kv", "rollout_graph"), kv=4 * GIB,
                       graph_sizes=(8192, 4096, 512)), "rollout", {"graph_sizes": ()}, "rollout.graph"),
     Scenario("saving-p16", "played again with P16 applied", dict(COLOCATED, framework="plain"), fail="rollout.kv_alloc", late=True, cause="stale_engine",
@@ -260,9 +272,14 @@ SCENARIOS = [
              fail="eval", late=True, cause="leak", phase="eval", top="logits", must=["P07"], must_not=["B33"], saves={"P07": {"eval_keep": False}},
              where="eval"),
     # a framework's own list of settings: the line that saves most
-    saves("B30", dict(OPENRLHF, micro=(12288,), steps=2), "train_actor", {"skew": 0.5}, "train_actor"),
+    saves("B30", dict(OPENRLHF, micro=(12288,), steps=2), "train_actor", first("cap"), "train_actor",
+          loose={"B30/try": "with several micro-batches the gradients of the first are there while the next ones run"}),
     saves("B44", dict(OPENRLHF, micro=(512,), steps=2, bucket_elements=500000000), "train_actor", {"bucket_elements": 50000000}, "train_actor"),
     saves("B31", dict(TRL, micro=(16384,), steps=2), "train_actor", {"skew": 0.5}, "train_actor"),
+    # the number that is set is known: half of it, and a quarter
+    saves("B31", dict(TRL, micro=(16384,), steps=2), "train_actor", sequences_of(8), "train_actor", name="set", options=["--args", "--per_device_train_batch_size 8"]),
+    saves("B30", dict(OPENRLHF, micro=(12288,), steps=2), "train_actor", sequences_of(8), "train_actor", name="set", options=["--args", "--train.micro_batch_size 8"]),
+    saves("P02", dict(framework="torchtune", micro=(16384,), steps=2), "train_actor", sequences_of(8), "train", name="set", options=["--args", "batch_size=8"]),
     saves("B29", dict(NEMO, **dict(STATES, optimizer="fused")), "train_actor", {"offload_policy": True}, "train_actor"),
     saves("B26", dict(MEGATRON, layers=8, dp=1, micro=(512,), steps=2, optimizer="fused"), "train_actor", {"state_bytes": 2}, "train_actor"),
     saves("B46", dict(MEGATRON, layers=8, dp=64, micro=(256,), steps=1, optimizer="fused"), "train_actor", {"grad_bytes": 2}, "train_actor"),

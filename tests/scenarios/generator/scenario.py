@@ -23,7 +23,8 @@ class Scenario:
     must_not (fix ids); kind (of the verdict; follows from cause when not given);
     saves: {fix id: switches with that fix applied,
     or a function of the proposed value that returns them}; where: the place whose
-    peak is compared before and after; "holes": what is reserved and not live at the end, on the same card; request: bytes of the failed request; pieces: the free bytes would have held it, and that is not the cause; grows: (function, bytes a
+    peak is compared before and after; loose: {fix id, or "ID/try" of the other value: why what is promised is more than a tenth off, and inside its
+    range}; "holes": what is reserved and not live at the end, on the same card; request: bytes of the failed request; pieces: the free bytes would have held it, and that is not the cause; grows: (function, bytes a
     step) where something does,
     else nothing may be said to; lint, no_lint: ids of findings about the run's settings;
     sets, not_sets: {fix id: line or lines that its card has to, must not tell to type}; options: of `memtrace report`; files: {name: text, or a function of what
@@ -32,7 +33,7 @@ class Scenario:
     def __init__(self, name, ticket, job, fail="", room=0.5, cause="none", phase=(), sub=(), top="", must=(), must_not=(),
     kind="",
                  saves=None, where="", options=(), files=None, capacity=0, step=None, snapshot=True, ranks=None,
-                 request=0, late=False, grows=None, lint=(), no_lint=(), sets=None, not_sets=None, pieces=False):
+                 request=0, late=False, grows=None, lint=(), no_lint=(), sets=None, not_sets=None, pieces=False, loose=None):
         self.name, self.ticket, self.job, self.fail, self.room = name, ticket, job, fail, room
         self.cause = (cause,) if isinstance(cause, str) else tuple(cause)
         self.phase = (phase,) if isinstance(phase, str) else tuple(phase)
@@ -44,7 +45,7 @@ class Scenario:
         self.saves, self.where, self.options, self.files = saves or {}, where, tuple(options), files or {}
         self.capacity, self.step, self.snapshot, self.ranks, self.late = capacity, step, snapshot, ranks, late
         self.grows, self.lint, self.no_lint = grows, tuple(lint), tuple(no_lint)
-        self.sets, self.not_sets, self.pieces = sets or {}, not_sets or {}, pieces
+        self.sets, self.not_sets, self.pieces, self.loose = sets or {}, not_sets or {}, pieces, loose or {}
 
     def dry(self, **changes):
         job = Whole(dict(self.job, **changes), dry=True)
