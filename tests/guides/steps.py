@@ -32,7 +32,9 @@ def walk(memtrace, row):
     """What goes wrong on the way, and the steps."""
     inputs, set_now, out, way = kit.Inputs(row["inputs"].split(" ++ ")[0]), {}, [], []
     run = inputs.run(memtrace)
-    if run.report is None or not run.set:
+    if run.report is None:
+        return [f"no report: {run.errors.strip()[-160:]}"], []
+    if not run.set:
         return [], []
     before, was, steps = kit.errors(run), {k: [v] for k, v in run.set.items()}, set()
     for _ in range(ROUNDS):
@@ -87,6 +89,8 @@ def main():
     good = bool(ids) or "--write" in flags or kit.hold(missed, kit.open_list(LIST), LIST)
     walks = [w for _, w in walked.values() if w]
     print(f"{len(rows) - len(bad)} of {len(rows)} situations move on to their floor; {sum(map(len, walks))} steps in {len(walks)} of them")
+    if not ids and len(walks) < 100:
+        sys.exit("too few walks have a step: this test no longer works")
     sys.exit(not good or (bool(ids) and bool(bad)))
 
 
