@@ -257,12 +257,16 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     enum mt_fix_class class = mt_advice_class(q);
     bool with_bytes = mt_metrics_have_roles(q->metrics);
     struct pick p = {.q = q, .out = out, .most_top = N_TOP};
+    bool fragmented = mt_fit_is(q, MT_METRIC_fragmented);
+    /* the bytes joined would just have been enough: what surely frees some comes before that */
+    bool just =
+        fragmented && !with_bytes && q->cause == MT_CAUSE_CAPACITY && class != MT_FIX_CLASS_COUNT;
     uint32_t n_first;
 
     mt_fit_make(&p.fit, q);
     if (q->cause == MT_CAUSE_LEAK)
         offer_row(&p, MT_FIX_LEAK);
-    if (mt_fit_is(q, MT_METRIC_fragmented))
+    if (fragmented && !just)
         offer_row(&p, MT_FIX_FRAGMENTATION);
     if (q->cause == MT_CAUSE_FOREIGN)
         offer_row(&p, MT_FIX_FOREIGN);
@@ -277,6 +281,12 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
             p.classes |= TRAINING_CLASSES;
         if (with_bytes && class != MT_FIX_HOST_MEMORY)
             p.classes |= 1u << MT_FIX_NCCL | 1u << MT_FIX_CAPTURE | 1u << MT_FIX_FRAGMENTATION;
+        p.most_top = N_TOP - 1;
+        if (just)
+            offer_column(&p, class, p.fit.column);
+        p.most_top = N_TOP;
+        if (just)
+            offer_row(&p, MT_FIX_FRAGMENTATION);
         offer_row(&p, class);
         offer_rest(&p, class);
     }

@@ -4,6 +4,7 @@
 #include "analysis/log/diagnose.h"
 #include "analysis/metrics/metrics.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Paths and words in the lines tell the machine. */
@@ -112,6 +113,51 @@ static void say(struct mt_metrics *m, enum mt_metric which, double v)
     mt_metrics_set(m, which, v, MT_CONF_MARKED);
 }
 
+/* Whether settings name that row: "named.ID" among the numbers. */
+static bool is_named(struct mt_metrics *m, const char *id)
+{
+    char name[64];
+    int n = snprintf(name, sizeof name, "named.%s", id);
+    return n > 0 && (size_t)n < sizeof name && mt_metric_get(m, name, (size_t)n).v > 0;
+}
+
+/* "uses_ID" of a row, or "uses_ID2" of one of its versions: which of them is there is not known. */
+static void say_uses(struct mt_metrics *m, const char *id, bool is_in)
+{
+    static const char uses[] = "uses_";
+    size_t n = strlen(id);
+    for (int i = 0; i < MT_METRIC_COUNT; i++) {
+        const char *name = mt_metric_name((enum mt_metric)i);
+        if (strncmp(name, uses, sizeof uses - 1) == 0 &&
+            strncmp(name + sizeof uses - 1, id, n) == 0 &&
+            (!is_in || name[sizeof uses - 1 + n] == '\0'))
+            say(m, (enum mt_metric)i, is_in);
+    }
+}
+
+/* Backend and engine, where settings or else the traceback tell one of a family: the others of it
+ * are not there then. Nor is what drives a program that the traceback shows: it would stand above
+ * that one. */
+static void of_families(struct mt_metrics *m, const struct mt_frameworks *fw)
+{
+    uint64_t seen = mt_frameworks_seen(fw), told = 0;
+    for (int f = 1; f < mt_framework_count(fw->rules); f++)
+        if (is_named(m, mt_framework_at(fw->rules, f)->id))
+            told |= MT_FW_BIT(f);
+    if ((fw->parts & MT_PART_ZERO) != 0) { /* ZeRO shards: nothing else does */
+        say(m, MT_METRIC_uses_fsdp1, 0);
+        say(m, MT_METRIC_uses_fsdp2, 0);
+    }
+    for (const uint64_t *family = mt_framework_families(fw->rules); *family != 0; family++) {
+        uint64_t in = (told & *family) != 0 ? told & *family : seen & *family;
+        for (int f = 1; f < mt_framework_count(fw->rules); f++) {
+            const struct mt_framework *row = mt_framework_at(fw->rules, f);
+            if ((*family >> f & 1) != 0 && (in != 0 || (row->drives & seen) != 0))
+                say_uses(m, row->id, (in >> f & 1) != 0);
+        }
+    }
+}
+
 /* What the line says of an engine's share. */
 static void of_share(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
@@ -207,6 +253,16 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     say(m, MT_METRIC_no_expandable, mt_logs_have(logs, MT_LOG_NO_EXPANDABLE));
 }
 
+/* Whose job it is: what the settings say goes before the traceback, unless they fit several, and
+ * then only where it drives what the traceback shows. */
+static bool settings_say(const struct mt_framework_rules *r, const struct mt_logdiag_opts *o,
+                         const struct mt_frameworks *fw)
+{
+    return o->framework >= 0 &&
+           (!o->is_guess || fw->main == MT_FW_NONE ||
+            (mt_framework_at(r, o->framework)->drives & MT_FW_BIT(fw->main)) != 0);
+}
+
 bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
                        const struct mt_logs *logs, const struct mt_logdiag_opts *o,
                        const struct mt_log_fact *f, const struct mt_log_place *place)
@@ -230,8 +286,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
         fw = place->fw;
     fw.rules = r;
     q.trace = place != NULL ? place->trace : NULL;
-    if (o->framework >= 0 || place == NULL)
-        fw.main = o->framework >= 0 ? (mt_fw)o->framework : MT_FW_NONE;
+    if (settings_say(r, o, &fw))
+        fw.main = (mt_fw)o->framework;
     fw.engine = job_engine(r, logs, f, place);
     for (int i = 1; i < mt_framework_count(r); i++) /* helpers of another engine */
         if (mt_framework_at(r, fw.engine)->drives >> i & 1)
@@ -242,6 +298,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
     if (mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
         return false;
     fill(q.metrics, d, logs, f, place);
+    of_families(q.metrics, &fw);
     if (d->cause == MT_CAUSE_FOREIGN &&
         (f->kind != MT_LOG_TORCH_OOM ||
          (is_engines(r, f, place) &&

@@ -73,7 +73,8 @@ struct mt_logdiag_opts {
     const struct mt_fix_rules *fixes;
     const struct mt_phase_rules *phases; /* for tracebacks; NULL = they are not looked at */
     int framework;                       /* that is known, -1 = not */
-    const struct mt_runconf *conf;       /* for conditions about settings; NULL = not known */
+    bool is_guess;                 /* settings fit several frameworks, of which that is the first */
+    const struct mt_runconf *conf; /* for conditions about settings; NULL = not known */
 };
 /* logs must stay alive. advice: gets what may be advised on the failure. MT_OK or MT_ENOMEM. */
 enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs,

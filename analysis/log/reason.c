@@ -84,7 +84,7 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
             mt_words_add(t,
                          "The %s that PyTorch had reserved and did not use would have sufficed "
                          "together with what was free, but not in "
-                         "pieces: expandable segments may be just enough.",
+                         "pieces: what keeps the pieces together may be just enough.",
                          mt_words_bytes(a, d->unallocated));
         else if (d->unallocated != MT_LOG_NONE)
             mt_words_add(t,

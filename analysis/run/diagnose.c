@@ -229,6 +229,7 @@ static enum mt_rc diagnose_logs(struct mt_diagnosis *d, struct mt_err *err)
     struct mt_logdiag_opts o = {.fixes = d->opts.rules->fixes,
                                 .phases = d->opts.rules->phases,
                                 .framework = d->framework,
+                                .is_guess = d->conf != NULL && !d->conf->forced && !d->conf->sure,
                                 .conf = d->conf};
     if (d->opts.logs == NULL || d->opts.logs->files.n == 0)
         return MT_OK;

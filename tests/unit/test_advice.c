@@ -170,7 +170,7 @@ MT_TEST(selection)
          "*B28/reshard A17 A01 !A14"},
         {FW(areal), MT_FW_NONE, FSDP, MT_PH_TRAIN, MT_PH_OPTIMIZER, "*A18 A17 B07 A20 !B06 !A14"},
         {FW(areal), MT_FW_NONE, 0, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*A22 A23 A24 B36 !A30 !B28"},
-        {FW(areal), MT_FW_NONE, FRAG, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*B28/pad B01 B04 A22 !B02"},
+        {FW(areal), MT_FW_NONE, FRAG, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*B01 *B28/pad B04 A22 !B02"},
         /* Relax, slime and bare Megatron share a column, but not every flag: X19 is Relax's alone,
          * bare Megatron has neither the budget (X09) nor the packing (X11) of both */
         {FW(relax), MT_FW_NONE, MCORE, MT_PH_INIT, MT_PH_NONE, "*X20/down B46 B50 X01 B27"},
@@ -190,13 +190,13 @@ MT_TEST(selection)
         {FW(relax), MT_FW_NONE, FRAG, MT_PH_TRAIN, MT_PH_COMM, "*B02 B04 X06 X19/up !B01 !B45"},
         /* the others: their own keys before PyTorch's, and no keys of one another or of the engine
          * that they start */
-        {FW(openrlhf), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*B44 B30 B01 !B31 !P01"},
+        {FW(openrlhf), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*B30 *B44 B01 !B31 !P01"},
         {FW(trl), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "*B31 B09 B01 B44 !B30 !P02"},
         {FW(nemorl), FW(vllm), 0, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "*B29 B33 !B41 !P08"},
         {FW(skyrl), FW(vllm), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "*B52 B34 B33 !B14 !P08"},
         {FW(roll), FW(sglang), 0, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*B53 B33 !B48 !P08"},
         {FW(prime_rl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_LOSS, "*B54 B01 B33 !P02"},
-        {FW(swift), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*B44 B55 B01 !B31 !P01"},
+        {FW(swift), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*B55 *B44 B01 !B31 !P01"},
         /* no framework: plain PyTorch only */
         {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*P01 P02 P04 B01 !B44 !P05 !P09"},
         {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_UNATTRIBUTED, MT_PH_BACKWARD,
@@ -214,7 +214,7 @@ MT_TEST(selection)
         {MT_FW_NONE, FW(vllm), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE,
          "*P08/down P16 B14 B15 !B48 !V01"},
         {MT_FW_NONE, FW(sglang), 0, MT_PH_ROLLOUT_DECODE, MT_PH_NONE,
-         "*P05 B49 P08/down B17 !B14 !B41 !B51"},
+         "*P05 *P08/down *B17 B49 !B14 !B41 !B51"},
     };
     struct mt_fix_rules *r = load();
     struct mt_advice *out = calloc(400, sizeof *out);
