@@ -287,11 +287,27 @@ static bool is_number(const char *s, size_t n)
     return any;
 }
 
+/* "${ARGS[@]}", "$@": words of their own, as launch scripts put them behind a flag without a value
+ * ("--colocate ${MODEL_ARGS[@]}"). */
+static bool is_list(const struct word *w)
+{
+    const char *s = w->text.p;
+    size_t n = w->text.n;
+    if (!w->is_variable || n < 2 || s[0] != '$')
+        return false;
+    if (n == 2)
+        return s[1] == '@' || s[1] == '*';
+    return n > 5 && s[1] == '{' && memchr(s, '}', n) == s + n - 1 && s[n - 4] == '[' &&
+           (s[n - 3] == '@' || s[n - 3] == '*') && s[n - 2] == ']';
+}
+
 /* True when w cannot be the value of a flag. */
 static bool is_argument_of_its_own(const struct word *w)
 {
     size_t skip;
     const char *dot;
+    if (is_list(w))
+        return true;
     if (w->is_quoted)
         return false;
     if (w->text.n > 1 && w->text.p[0] == '-')

@@ -265,6 +265,8 @@ MT_TEST(script)
              "    data.max_prompt_length=\"${max_len}\" \\\n"
              "    +actor_rollout_ref.x.y='a b' ~trainer.logger trainer.n=${N} \\\n"
              "    --max-tokens-per-gpu 8192 --offload --cuda_graph_bs 1 2 4 --lr=-1e-5 $@\n"
+             "python3 train.py --colocate ${MODEL_ARGS[@]} --offload-train \"${CKPT_ARGS[@]}\" \\\n"
+             "    --debug-train-only $@ --seed ${SEEDS[0]}\n"
              "echo done; other k.v=1\n",
              "run.sh"),
         MT_OK);
@@ -285,6 +287,10 @@ MT_TEST(script)
     MT_CHECK(mt_runconf_is_true(mt_runconf_get(rc, "--offload")));
     MT_CHECK_STR(get("--cuda-graph-bs"), "1");
     MT_CHECK_STR(get("--lr"), "-1e-5");
+    MT_CHECK_STR(get("--colocate"), "");
+    MT_CHECK_STR(get("--offload-train"), "");
+    MT_CHECK_STR(get("--debug-train-only"), "");
+    MT_CHECK_STR(get("--seed"), "(null)");
     MT_CHECK_STR(get("k.v"), "1");
     MT_CHECK_STR(get("max_len"), "(null)");
     mt_runconf_free(rc);
