@@ -36,10 +36,10 @@ static const char *checked_words(enum mt_fix_status s)
     return "";
 }
 
-static void card(struct mt_out *o, const struct mt_advice *a)
+static void card(const struct mt_page *p, struct mt_out *o, const struct mt_advice *a)
 {
     const struct mt_fix_rule *rule = a->rule;
-    char saving[MT_SAVING_WORDS], size[32];
+    char size[32];
     bool code = false;
     mt_puts(o, "<details class=\"advice\"><summary>");
     mt_h_words(o, a->card->title, SIZE_MAX);
@@ -53,17 +53,10 @@ static void card(struct mt_out *o, const struct mt_advice *a)
     if (a->saving.known)
         mt_putf(o, " <span class=\"frees\">frees about %s</span>",
                 mt_fmt_bytes(size, a->saving.bytes));
-    mt_puts(o, "</summary>\n<p>");
-    mt_h_words(o, a->card->why, SIZE_MAX);
-    mt_puts(o, "</p>\n");
+    mt_puts(o, "</summary>\n");
     mt_h_settings(o, a);
     mt_puts(o, "<dl class=\"fields\">\n");
-    field(o, "Set now", a->current);
-    field(o, "Frees", a->saving.known ? mt_saving_words(saving, &a->saving) : NULL);
-    field(o, "Of the saving", a->saving.known && a->saving_of != NULL ? a->saving_of->note : NULL);
-    field(o, "Not computed", mt_saving_missing(a));
-    field(o, "Only if", a->card->constraints);
-    field(o, "Costs", a->card->cost);
+    mt_h_advice_rows(o, p, a);
     field(o, "Applies to", rule->for_words);
     mt_puts(o, "<dt>Checked</dt><dd>");
     mt_html_s(o, checked_words(rule->status));
@@ -74,11 +67,7 @@ static void card(struct mt_out *o, const struct mt_advice *a)
     mt_puts(o, "</dd>\n");
     for (uint32_t i = 0; i < rule->n_contradictions; i++)
         field(o, "Guides disagree", rule->contradictions[i].b);
-    mt_puts(o, "<dt>Source</dt><dd>");
-    mt_h_words(o, rule->source, SIZE_MAX);
-    mt_puts(o, " <small>(rule ");
-    mt_html_s(o, rule->id);
-    mt_puts(o, ")</small></dd>\n</dl>\n</details>\n");
+    mt_puts(o, "</dl>\n</details>\n");
 }
 
 /* Of the job, as far as readers look for settings by it. The last takes what belongs to several. */
@@ -121,8 +110,8 @@ static unsigned stage_of(const struct mt_advice *a)
     return s;
 }
 
-static void group(struct mt_out *o, const struct mt_advice *list, uint32_t n, unsigned stage,
-                  const char *heading, bool open)
+static void group(const struct mt_page *p, struct mt_out *o, const struct mt_advice *list,
+                  uint32_t n, unsigned stage, const char *heading, bool open)
 {
     uint32_t members = 0;
     uint64_t most = 0;
@@ -143,7 +132,7 @@ static void group(struct mt_out *o, const struct mt_advice *list, uint32_t n, un
     mt_puts(o, "</summary>\n");
     for (uint32_t i = 0; i < n; i++)
         if (stage_of(&list[i]) == stage)
-            card(o, &list[i]);
+            card(p, o, &list[i]);
     mt_puts(o, "</details>\n");
 }
 
@@ -158,9 +147,9 @@ static void draw(const struct mt_page *p, struct mt_out *o)
                "evidence in the trace, by the phase "
                "in which it takes effect, in the order to try. A saving is what it takes off the "
                "moment that matters.</p>\n");
-    group(o, list, n, TOP, "Those to change first, in full", false);
+    group(p, o, list, n, TOP, "Those to change first, in full", false);
     for (unsigned s = 0; s < N_STAGES; s++)
-        group(o, list, n, s, stages[s].words,
+        group(p, o, list, n, s, stages[s].words,
               n <= FEW && !top); /* nothing but this says what to do */
 }
 

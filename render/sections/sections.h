@@ -77,6 +77,7 @@ struct mt_sink {
     /* NULL = the verdict's; else in short what is of this one */
     const struct mt_device_analysis *dev;
     const struct mt_ledger *ledger; /* NULL = of all GPUs; else of this one */
+    const struct mt_advice *advice; /* what mt_section_card() is about */
 };
 /* All sections that the sink's format has, in their order. Errors are those of k->o. */
 void mt_sections(struct mt_sink *k, const struct mt_report *r);
@@ -84,6 +85,9 @@ void mt_sections(struct mt_sink *k, const struct mt_report *r);
 typedef void mt_section(struct mt_sink *k, const struct mt_report *r);
 #define MT_SECTION(name, formats) mt_section mt_section_##name;
 #include "render/sections/sections.def"
+
+/* What there is to be said of k->advice; the page draws its title and its lines to type itself. */
+mt_section mt_section_card;
 
 /* A device of a rank, and its bytes at the peak or, without a curve, at the dump. */
 struct mt_place {

@@ -82,27 +82,52 @@ static void settings(struct mt_sink *k, const struct mt_advice *a)
     }
 }
 
+#define FIELD(name) "<dt>" name "</dt><dd>{0:w3000}</dd>\n"
+
+static void in_short(struct mt_sink *k, const struct mt_report *r, const struct mt_advice *a,
+                     bool whole)
+{
+    char words[MT_SAVING_WORDS], enough[MT_SAVING_WORDS];
+    bool first = a->is_top && k->format != MT_IN_HTML && mt_report_no_figures(r) != NULL;
+    MT_ROW3(k, "     |Set now: {0}", "; set now: {1:`160}", FIELD("Set now"), said(a->current),
+            a->current);
+    MT_ROW3(k, "     |Frees: {0}[; {1}]", "; frees {0}[; {1}]",
+            "<dt>Frees</dt><dd>{0:w3000}[; {1}]</dd>\n",
+            a->saving.known ? mt_saving_words(words, &a->saving) : NULL,
+            a->fits_known ? mt_enough_words(enough, a) : NULL);
+    MT_ROW0(k, NULL, "\n");
+    MT_ROW3(k, whole ? NULL : "     |Frees: not computed: {0}", NULL, FIELD("Not computed"),
+            a->saving.known || first ? NULL : said(mt_saving_missing(a)));
+    MT_ROW3(k, "     |{0}", NULL, FIELD("Why"), a->card->why);
+}
+
+/* What is to be known before one types it. */
+static void in_full(struct mt_sink *k, const struct mt_advice *a)
+{
+    MT_ROW3(k, "     |Of the saving: {0}", NULL, FIELD("Of the saving"),
+            a->saving_of != NULL && a->saving.known ? said(a->saving_of->note) : NULL);
+    MT_ROW3(k, "     |Constraints: {0}", NULL, FIELD("Constraints"), said(a->card->constraints));
+    MT_ROW3(k, "     |Cost: {0}", NULL, FIELD("Cost"), said(a->card->cost));
+    if (said(a->rule->source) != NULL)
+        MT_ROW3(k, "     |[[{0:.12}]: {1}", NULL,
+                "<dt>Source</dt><dd>{1:w3000} <small>(rule {0})</small></dd>\n", a->rule->id,
+                a->rule->source);
+}
+
 static void card(struct mt_sink *k, const struct mt_report *r, const struct mt_advice *a,
                  unsigned no, bool whole)
 {
-    char words[MT_SAVING_WORDS], enough[MT_SAVING_WORDS];
     MT_ROW(k, "{1:>3}. |{0}", "{1}. {0}", a->card->title, MT_COUNT(no));
     settings(k, a);
-    MT_ROW(k, "     |Set now: {0}", "; set now: {1:`160}", said(a->current), a->current);
-    MT_ROW(k, "     |Frees: {0}[; {1}]", "; frees {0}[; {1}]",
-           a->saving.known ? mt_saving_words(words, &a->saving) : NULL,
-           a->fits_known ? mt_enough_words(enough, a) : NULL);
-    MT_ROW0(k, NULL, "\n");
-    if (!a->saving.known && !whole && mt_report_no_figures(r) == NULL)
-        MT_ROW(k, "     |Frees: not computed: {0}", NULL, mt_saving_missing(a));
-    MT_ROW(k, "     |{0}", NULL, a->card->why);
-    if (!whole)
-        return;
-    MT_ROW(k, "     |Of the saving: {0}\n     |Constraints: {1}\n     |Cost: {2}", NULL,
-           a->saving_of != NULL && a->saving.known ? said(a->saving_of->note) : NULL,
-           said(a->card->constraints), said(a->card->cost));
-    if (said(a->rule->source) != NULL)
-        MT_ROW(k, "     |[[{0:.12}]: {1}", NULL, a->rule->id, a->rule->source);
+    in_short(k, r, a, whole);
+    if (whole)
+        in_full(k, a);
+}
+
+void mt_section_card(struct mt_sink *k, const struct mt_report *r)
+{
+    in_short(k, r, k->advice, true);
+    in_full(k, k->advice);
 }
 
 void mt_section_first(struct mt_sink *k, const struct mt_report *r)
