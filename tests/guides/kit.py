@@ -260,13 +260,14 @@ class Inputs:
 
 def situations():
     rows = []
-    with open(HERE / "expected.tsv", encoding="utf-8") as f:
-        names = f.readline().rstrip("\n").split("\t")
-        for text in f:
-            cells = text.rstrip("\n").split("\t")
-            if len(cells) != len(names):
-                raise SystemExit(f"expected.tsv: {cells[0]} has {len(cells)} columns, not {len(names)}")
-            rows.append(dict(zip(names, ("" if c == "-" else c for c in cells))))
+    for table in ("expected.tsv", "fresh.tsv"):
+        with open(HERE / table, encoding="utf-8") as f:
+            names = f.readline().rstrip("\n").split("\t")
+            for text in f:
+                cells = text.rstrip("\n").split("\t")
+                if len(cells) != len(names):
+                    raise SystemExit(f"{table}: {cells[0]} has {len(cells)} columns, not {len(names)}")
+                rows.append(dict(zip(names, ("" if c == "-" else c for c in cells))))
     return rows
 
 
