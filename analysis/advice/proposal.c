@@ -335,6 +335,17 @@ static int move_lines(const struct mt_advice_query *q, struct mt_advice *a, bool
     return ok;
 }
 
+/* A line beside the card's own setting, whose number the run has already. */
+static bool stands_beside(const struct mt_advice_query *q, const struct mt_advice *a,
+                          const struct mt_fix_line *l, const char *number)
+{
+    struct mt_runconf_hit hit;
+    return q->conf != NULL && a->card->current[0] != 0 &&
+           !mt_runconf_has_key(q->conf, a->card->current, l->key) &&
+           mt_runconf_find(q->conf, l->key, &hit) && !hit.is_default && hit.value != NULL &&
+           mt_weigh_same_value(hit.value, number);
+}
+
 /* The first shown line with something to compute. *at_end: the number cannot go that way any more,
  * or is what it is already. */
 static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct mt_value current,
@@ -361,6 +372,10 @@ static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct 
         if (!v.known && !moved)
             continue;
         number_text(number, sizeof number, v.v);
+        if (v.known && stands_beside(q, a, l, number)) {
+            a->lines &= ~(1ull << i);
+            continue;
+        }
         *proposed = v;
         if (current.known && v.known && !l->goes_with) { /* as it is typed */
             double typed = mt_setting_number(number).v;
