@@ -8,8 +8,8 @@
 
 const char *mt_tried_id(enum mt_tried_why w)
 {
-    static const char *const id[] = {"counted",   "no_figure", "not_here", "same",   "other_way",
-                                     "no_number", "uncounted", "foreign",  "unknown"};
+    static const char *const id[] = {"counted", "no_figure", "not_here",  "same",    "other_way",
+                                     "beyond",  "no_number", "uncounted", "foreign", "unknown"};
     return id[w];
 }
 
@@ -66,7 +66,8 @@ static uint32_t line_of(struct trial *t, const struct mt_fix_card *card, uint64_
  * says less than that another one has no part here. */
 static unsigned rank(enum mt_tried_why why, bool is_number)
 {
-    return why == MT_TRIED_NOT_HERE                  ? 2 * MT_TRIED_OTHER_WAY + 1
+    return why == MT_TRIED_BEYOND                    ? 0
+           : why == MT_TRIED_NOT_HERE                ? 2 * MT_TRIED_OTHER_WAY + 1
            : why == MT_TRIED_OTHER_WAY && !is_number ? 2 * MT_TRIED_OTHER_WAY + 2
                                                      : 2 * (unsigned)why;
 }
@@ -88,10 +89,27 @@ static bool takes_number(const struct mt_fix_card *card, const struct mt_fix_lin
     return l->propose.e != NULL || l->moves != MT_FIX_EITHER || card->moves != MT_FIX_EITHER;
 }
 
+/* What the rule would type if the run had this value: the rule's bound, where the value is beyond
+ * it. */
+static bool is_beyond(const struct trial *t, const struct mt_fix_card *card,
+                      const struct mt_fix_line *l, struct mt_value v, double *bound)
+{
+    enum mt_fix_way way = l->moves != MT_FIX_EITHER ? l->moves : card->moves;
+    struct mt_value none = {0, false, MT_CONF_NONE}, next = {1, v.v < 1, MT_CONF_MARKED};
+    if (way == MT_FIX_EITHER)
+        return false;
+    if (l->propose.e != NULL) {
+        mt_metrics_rule(t->q->metrics, v, none);
+        next = mt_weigh_ask(t->q, &l->propose);
+    }
+    *bound = next.v;
+    return next.known && next.v > 0 && (way == MT_FIX_DOWN ? next.v > v.v : next.v < v.v);
+}
+
 /* Whether the rule's formula is for this value: a number that goes its way, or what it types. */
 static enum mt_tried_why fits(const struct trial *t, const struct mt_fix_card *card,
                               const struct mt_fix_line *l, struct mt_value current,
-                              struct mt_value v)
+                              struct mt_value v, double *bound)
 {
     bool number = takes_number(card, l);
     const char *part = part_of(l, t->e->key);
@@ -100,6 +118,8 @@ static enum mt_tried_why fits(const struct trial *t, const struct mt_fix_card *c
         return MT_TRIED_NO_NUMBER;
     if (number && current.known && !mt_weigh_goes(way, current.v, v.v))
         return MT_TRIED_OTHER_WAY;
+    if (number && is_beyond(t, card, l, v, bound))
+        return MT_TRIED_BEYOND;
     if (!number &&
         !mt_weigh_same_value(t->e->value, part != NULL ? l->value + strlen(part) + 1 : l->value))
         return is_switch(t->e->value) ? MT_TRIED_OTHER_WAY : MT_TRIED_UNCOUNTED;
@@ -124,6 +144,7 @@ static bool by_card(struct trial *t, const struct mt_fix_rule *r, const struct m
     uint32_t i = line_of(t, card, mt_fit_lines(&t->fit, card, classes));
     struct mt_advice a = {.rule = r, .card = card};
     enum mt_tried_why why;
+    double bound = 0;
     if (i == card->n_set)
         return true;
     a.lines = 1ull << i;
@@ -133,7 +154,7 @@ static bool by_card(struct trial *t, const struct mt_fix_rule *r, const struct m
         current = mt_weigh_line_number(t->q, &card->set[i]);
     if (!takes_number(card, &card->set[i]))
         v = none; /* "True" is no proposal: what follows a number is not known without it */
-    why = fits(t, card, &card->set[i], current, v);
+    why = fits(t, card, &card->set[i], current, v, &bound);
     mt_metrics_rule(t->q->metrics, current, v);
     if (why == MT_TRIED_COUNTED &&
         (!mt_weigh_may_hold(t->q, &card->when) || mt_weigh_is_off(t->q, card)))
@@ -155,6 +176,7 @@ static bool by_card(struct trial *t, const struct mt_fix_rule *r, const struct m
     t->found = true;
     t->rank = rank(why, is_number(t->e->value));
     t->best->why = why;
+    t->best->bound = bound;
     t->best->advice = a;
     return true;
 }

@@ -14,6 +14,7 @@ enum mt_tried_why {
     MT_TRIED_NOT_HERE,  /* it has no part in the moment that matters */
     MT_TRIED_SAME,      /* the run has that value already */
     MT_TRIED_OTHER_WAY, /* it would need more; how much more is not counted */
+    MT_TRIED_BEYOND,    /* the run would fail with it: bound is as far as one may go */
     MT_TRIED_NO_NUMBER, /* the setting is a number and the value is none */
     MT_TRIED_UNCOUNTED, /* a setting that no rule computes with */
     MT_TRIED_FOREIGN,   /* a key of another program only */
@@ -24,6 +25,7 @@ const char *mt_tried_id(enum mt_tried_why w); /* "counted" ... */
 struct mt_tried {
     const char *key, *value; /* borrowed */
     enum mt_tried_why why;
+    double bound;
     /* card, lines, current, saving, lacking of the rule that counted it; card NULL where there is
      * none */
     struct mt_advice advice;

@@ -8,6 +8,7 @@
 #include "render/view/rows.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 char *mt_saving_words(char buf[MT_SAVING_WORDS], const struct mt_saving *s)
@@ -79,6 +80,11 @@ const char *mt_tried_words(char buf[MT_SETTLED_WORDS], const struct mt_tried *t)
     case MT_TRIED_SAME: return "is what the run has already";
     case MT_TRIED_OTHER_WAY:
         return "frees nothing: that way it takes more, and how much more is not counted";
+    case MT_TRIED_BEYOND:
+        (void)snprintf(buf, MT_SETTLED_WORDS,
+                       "is %s than this run can do with: %.10g is as far as it goes (%s)",
+                       t->bound > strtod(t->value, NULL) ? "less" : "more", t->bound, title);
+        return buf;
     case MT_TRIED_NO_NUMBER: return "is no number, and this setting is one";
     case MT_TRIED_UNCOUNTED: return "is known, but memtrace does not count what it changes";
     case MT_TRIED_FOREIGN: return "does nothing here: the key is another program's";

@@ -55,6 +55,13 @@ check [ "${said:-null}" != null ]
 run 0 report "$oom" --format json -o - --try "$key"
 check [ "$(jq '.tried.settings[0].saving_bytes' .out)" = "$said" ]
 
+# A value with which the run would fail is refused with its bound: the longest sequence is 4096 tokens.
+try --try $R.log_prob_max_token_len_per_gpu=2048 --args $R.log_prob_use_dynamic_bsz=True --args actor_rollout_ref.actor.use_dynamic_bsz=True
+check [ "$(answer 0)" = beyond ]
+check jq -e '.tried.settings[0].sentence | test("less than this run can do with: 4096")' .out
+try --try $R.log_prob_micro_batch_size_per_gpu=0
+check [ "$(answer 0)" = beyond ]
+
 # What it would trip is said, and only that.
 try --try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 check [ "$(jq -r '[.tried.trips[]|select(.level == "error")|.id]|join(" ")' .out)" = expandable-sleep ]
