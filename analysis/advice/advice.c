@@ -161,7 +161,8 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
         settle(p, &p->out[p->n], why);
     else if (weighed > 0)
         settle_lines(p, &p->out[p->n]);
-    if (p->q->cause == MT_CAUSE_STALE_ENGINE && strcmp(r->group, "sleep") == 0)
+    if ((p->q->cause == MT_CAUSE_STALE_ENGINE && strcmp(r->group, "sleep") == 0) ||
+        (p->q->cause == MT_CAUSE_FRAGMENTATION && class == MT_FIX_FRAGMENTATION))
         p->out[p->n].made_it = true; /* what holds the memory, not the request */
     p->out[p->n].any_phase = p->any_phase;
     if (weighed <= 0 || typed_before(p) || (p->any_phase && !is_proven(p, &p->out[p->n]))) {

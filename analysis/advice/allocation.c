@@ -154,7 +154,7 @@ enum mt_layout_found mt_advice_layout(const struct mt_runconf *conf,
     size_t n;
     bool written = false;
 
-    if (!find_layout(conf, layout, key, &text, &p) || (n = strlen(text)) + 24 > cap)
+    if (!find_layout(conf, layout, key, &text, &p) || strlen(text) + 24 > cap)
         return MT_LAYOUT_NOT_KNOWN;
     take = degree(&p, layout->take);
     give = degree(&p, layout->give);

@@ -228,7 +228,8 @@ static struct mt_value step(const struct mt_fix_line *l, enum mt_fix_way way,
 {
     struct mt_value to = mt_setting_number(l->value);
     if (is_whole(l->value) && current.v >= 1 && current.v <= (double)(uint64_t)current.v + 0.0005) {
-        to.v = way == MT_FIX_DOWN ? (double)((uint64_t)current.v / 2) : 2 * current.v;
+        uint64_t half = (uint64_t)current.v / 2;
+        to.v = way == MT_FIX_DOWN ? (double)half : 2 * current.v;
         to.conf = current.conf;
         *at_end = to.v < 1;
     } else

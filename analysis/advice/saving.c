@@ -227,6 +227,8 @@ static double together(const struct mt_analysis *a, struct mt_metrics *m, int wh
 static double room(struct mt_metrics *m, double saved, double cache)
 {
     double holes = number(m, number(m, "fragmented") > 0 ? "largest_free" : "free_usable");
+    if (number(m, "free") + holes >= number(m, "request"))
+        holes = 0; /* it failed in spite of them: they are in pieces, or elsewhere */
     return number(m, "free") + (cache > holes ? cache : holes) + saved - cache;
 }
 
@@ -267,11 +269,11 @@ bool mt_weigh_saving(const struct mt_advice_query *q, struct mt_advice *a)
     struct mt_value request = mt_metric_get(q->metrics, "request", 7);
     find_saving(q, a);
     if (a->saving.known && request.known) {
-        double low = a->saving.alone[0], has;
+        double low = a->saving.alone[0], mid = a->saving.alone[1];
         bool is_cache = a->saving_of->from == MT_FIX_FROM_CACHE;
-        has = room(q->metrics, low, is_cache ? low : 0);
         a->fits_known = true;
-        a->lacking = bytes_of(request.v - has);
+        a->lacking = bytes_of(request.v - room(q->metrics, low, is_cache ? low : 0));
+        a->is_probable = room(q->metrics, mid, is_cache ? mid : 0) >= request.v;
     }
     return !a->saving.known ||
            a->saving.bytes > bytes_of(mt_metric_get(q->metrics, "live", 4).v) / WORTH;

@@ -177,6 +177,7 @@ static bool by_card(struct trial *t, const struct mt_fix_rule *r, const struct m
     t->rank = rank(why, is_number(t->e->value));
     t->best->why = why;
     t->best->bound = bound;
+    t->best->is_below = v.v < bound;
     t->best->advice = a;
     return true;
 }

@@ -25,7 +25,8 @@ const char *mt_tried_id(enum mt_tried_why w); /* "counted" ... */
 struct mt_tried {
     const char *key, *value; /* borrowed */
     enum mt_tried_why why;
-    double bound;
+    double bound;  /* of MT_TRIED_BEYOND */
+    bool is_below; /* it: the value is less than the bound */
     /* card, lines, current, saving, lacking of the rule that counted it; card NULL where there is
      * none */
     struct mt_advice advice;

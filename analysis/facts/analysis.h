@@ -251,6 +251,7 @@ struct mt_advice {
     bool made_it;     /* its setting is what made the request that failed as large as it is */
     bool fits_known;  /* below is known: a request failed and the saving has a figure */
     uint64_t lacking; /* what that request would lack with the low end of this alone; 0 = enough */
+    bool is_probable; /* with its estimate it would not lack anything */
 };
 
 /* What would fit a failure or peak and is nothing to type: why. */

@@ -131,6 +131,7 @@ enum mt_rc mt_models_read(struct mt_models *m, struct mt_rule_reader *r,
         if (list != NULL)
             rc = mt_rule_each(r, list, of);
     }
+    r->of = NULL; /* it was of this call */
     return rc;
 }
 

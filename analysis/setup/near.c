@@ -59,6 +59,8 @@ static bool is_misspelt(const char *key, const char *known)
     for (tail = 0; tail < n - from && tail < k - from && key[n - 1 - tail] == known[k - 1 - tail];
          tail++) {
     }
+    /* tail characters are the end of both, so that key[n - tail] is one of key */
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     while (tail > 0 && key[n - tail] != '.')
         tail--;
     end = n - tail;

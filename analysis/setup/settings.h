@@ -118,8 +118,6 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
 bool mt_runconf_same_key(const char *a, const char *b);
 /* Whether key is one of the keys of a name of settings.json, however it is written. */
 bool mt_runconf_has_key(const struct mt_runconf *rc, const char *name, const char *key);
-/* Two spellings of one key: "+a.b" adds it, "--a-b" is what files call a_b. */
-bool mt_runconf_same_key(const char *a, const char *b);
 /* Whether some program has a setting of that key; *ours: the run's framework, or any program. */
 bool mt_runconf_knows(const struct mt_runconf *rc, const char *key, bool *ours);
 /* Values of the usual spellings: true/false/1/0/yes/no/on/off and a flag alone; whole numbers in

@@ -412,7 +412,7 @@ static void advice(struct mt_jsonw *w, const struct mt_report *r)
     uint32_t n;
     const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
     for (uint32_t i = 0; i < 2 * n; i++) { /* in the order to try: what is on top goes first */
-        const struct mt_advice *d = &list[i % n];
+        const struct mt_advice *d = &list[i < n ? i : i - n];
         if (d->is_top != (i < n))
             continue;
         mt_jw_open(w, '{');

@@ -8,7 +8,6 @@
 #include "render/view/rows.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 char *mt_saving_words(char buf[MT_SAVING_WORDS], const struct mt_saving *s)
@@ -33,6 +32,8 @@ char *mt_enough_words(char buf[MT_SAVING_WORDS], const struct mt_advice *a)
     buf[0] = '\0';
     if (a->fits_known && a->lacking == 0)
         (void)snprintf(buf, MT_SAVING_WORDS, "enough alone");
+    else if (a->fits_known && a->is_probable)
+        (void)snprintf(buf, MT_SAVING_WORDS, "probably enough alone");
     else if (a->fits_known)
         (void)snprintf(buf, MT_SAVING_WORDS, "alone %s short", mt_fmt_bytes(size, a->lacking));
     return buf;
@@ -83,7 +84,7 @@ const char *mt_tried_words(char buf[MT_SETTLED_WORDS], const struct mt_tried *t)
     case MT_TRIED_BEYOND:
         (void)snprintf(buf, MT_SETTLED_WORDS,
                        "is %s than this run can do with: %.10g is as far as it goes (%s)",
-                       t->bound > strtod(t->value, NULL) ? "less" : "more", t->bound, title);
+                       t->is_below ? "less" : "more", t->bound, title);
         return buf;
     case MT_TRIED_NO_NUMBER: return "is no number, and this setting is one";
     case MT_TRIED_UNCOUNTED: return "is known, but memtrace does not count what it changes";

@@ -180,7 +180,7 @@ def check_other_number(s, fix, card, own, played, checks, ask):
     number, factor = float(own["value"]), 2 if card["moves"] == "up" else 0.5
     other = "%g" % (number * factor) if "." in own["value"] else "%d" % (number * factor)
     tried = ask("%s=%s" % (own["key"], other))
-    checks.say("counted:" + fix, tried["answer"] == "counted", "%s=%s: %s" % (own["key"], other, tried["sentence"]))
+    checks.say("counted:" + fix, tried["answer"] in ("counted", "beyond"), "%s=%s: %s" % (own["key"], other, tried["sentence"]))
     if tried["answer"] == "counted":
         freed = freed_by(s, s.saves[fix]([other]), played, checks, fix + "/try")
         compare(s, fix + "/try", Promise(fix, checks.framework(), "`--try %s=%s`" % (own["key"], other), tried, freed, s.loose.get(fix + "/try", "")), checks)

@@ -10,7 +10,7 @@ from test_truth import SAMPLES, same
 def judged(name, truth, device, report):
     same(name, "phase", report["verdict"]["phase"], "eval")
     cards = {a["id"]: a for a in report["advice"]}
-    same(name, f"B64 is among {list(cards)}", "B64" in cards and cards["B64"]["top"], True)
+    same(name, f"B64 is among {list(cards)}", "B64" in cards and (cards["B64"]["top"] or cards["B64"]["lacking_bytes"] == 0), True)
     if "B64" not in cards:
         return
     same(name, "what is typed", cards["B64"]["set"][0]["text"], "eval_accumulation_steps=1")

@@ -65,7 +65,7 @@ def judged(name, report, device):
         same(name, "phases", sorted(phases), ["init", "logp", "reward", "rollout.generate", "train_actor"])
     if name == "trl_oom_generate":
         same(name, "phase", report["verdict"]["phase"], "rollout.generate")
-        same(name, "settings", said, {"per_device_train_batch_size=<half>"})
+        same(name, "settings", said, {"per_device_train_batch_size=<half of its value>"})
     if name == "trl_dpo":  # chosen and rejected of two pairs, 512 tokens each
         same(name, "vocabulary and tokens", (device["logits"]["vocabulary"], device["logits"]["tokens"]), (151936, 2048))
         same(name, f"the head's settings in {said}", "use_liger_kernel=True" in said, True)
