@@ -406,7 +406,9 @@ static enum mt_settled_why settle(const struct mt_advice_query *q, struct mt_adv
         return MT_SETTLED_NOT;
     if (!mt_weigh_computes(q) || (!by_default && a->card->finding[0] == 0))
         return MT_SETTLED_SET;
-    return mt_weigh_saving(q, a) ? MT_SETTLED_FINDING : MT_SETTLED_SET;
+    return mt_weigh_saving(q, a) && (a->saving.known || a->card->finding[0] != 0)
+               ? MT_SETTLED_FINDING
+               : MT_SETTLED_SET;
 }
 
 static int weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_settled_why *why)
