@@ -63,8 +63,9 @@ void mt_h_when(struct mt_out *o, const struct mt_page *p, const char *before, in
 /* The rows of a section, all but its heading; of the verdict's device or of another one. */
 void mt_h_rows(struct mt_out *o, const struct mt_page *p, mt_section *section,
                const struct mt_device_analysis *dev);
-/* The rows of one piece of advice, in full. */
-void mt_h_advice_rows(struct mt_out *o, const struct mt_page *p, const struct mt_advice *a);
+/* Those of one piece of advice: mt_section_card(), mt_section_first_card(). */
+void mt_h_advice_rows(struct mt_out *o, const struct mt_page *p, mt_section *section,
+                      const struct mt_advice *a);
 /* Those of the section of one GPU's owners. */
 void mt_h_ledger_rows(struct mt_out *o, const struct mt_page *p, const struct mt_ledger *l);
 /* Whether there are any. dev: NULL = of the verdict's device */

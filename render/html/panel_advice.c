@@ -56,7 +56,7 @@ static void card(const struct mt_page *p, struct mt_out *o, const struct mt_advi
     mt_puts(o, "</summary>\n");
     mt_h_settings(o, a);
     mt_puts(o, "<dl class=\"fields\">\n");
-    mt_h_advice_rows(o, p, a);
+    mt_h_advice_rows(o, p, mt_section_card, a);
     field(o, "Applies to", rule->for_words);
     mt_puts(o, "<dt>Checked</dt><dd>");
     mt_html_s(o, checked_words(rule->status));

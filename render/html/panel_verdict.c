@@ -81,50 +81,12 @@ static void where(const struct mt_page *p, struct mt_out *o)
                                                           : "</p>\n");
 }
 
-/* A sentence of its own, as the end of another. */
-static void put_reason(struct mt_out *o, const char *why)
-{
-    char text[512];
-    size_t n = (size_t)snprintf(text, sizeof text, "%s", why);
-    n = n < sizeof text ? n : sizeof text - 1;
-    if (n > 0 && text[n - 1] == '.')
-        text[n - 1] = '\0';
-    if (n > 1 && text[0] >= 'A' && text[0] <= 'Z' &&
-        (text[1] == ' ' || (text[1] >= 'a' && text[1] <= 'z')))
-        text[0] = (char)(text[0] - 'A' + 'a');
-    mt_h_words(o, text, SIZE_MAX);
-}
-
 /* What it takes off, as a part of what was needed. */
-static void saving(const struct mt_page *p, struct mt_out *o, const struct mt_advice *a)
+static void bar(const struct mt_page *p, struct mt_out *o, const struct mt_saving *v)
 {
-    const struct mt_saving *v = &a->saving;
     struct mt_stack_bar b;
-    char words[MT_SAVING_WORDS], size[32];
-    if (a->current != NULL) {
-        mt_puts(o, "<p class=\"now\">Set now: ");
-        mt_h_code(o, a->current);
-        mt_puts(o, "</p>\n");
-    }
-    if (!v->known) {
-        if (mt_saving_missing(a)[0] == '\0' || mt_report_no_figures(p->r) != NULL)
-            return;
-        mt_puts(o, "<p class=\"saves\"><small>What it frees is not computed: ");
-        put_reason(o, mt_saving_missing(a));
-        mt_puts(o, ".</small></p>\n");
-        return;
-    }
-    mt_putf(o, "<p class=\"saves\">Frees about <b>%s</b>%s%s", mt_fmt_bytes(size, v->bytes),
-            a->fits_known ? ", " : "", mt_enough_words(words, a));
-    if (v->low != v->bytes || v->high != v->bytes) {
-        mt_putf(o, " <small><span class=\"q\">%s</span> to ", mt_fmt_bytes(size, v->low));
-        mt_putf(o, "<span class=\"q\">%s</span>; confidence: %s</small>",
-                mt_fmt_bytes(size, v->high), mt_fix_conf_name(v->conf));
-    } else {
-        mt_putf(o, " <small>confidence: %s</small>", mt_fix_conf_name(v->conf));
-    }
-    mt_puts(o, "</p>\n");
-    if (p->dev == NULL || mt_needed(p->dev) == 0)
+    char words[MT_SAVING_WORDS];
+    if (!v->known || p->dev == NULL || mt_needed(p->dev) == 0)
         return;
     mt_stack_open(&b, o, mt_needed(p->dev), SAVING_HEIGHT, mt_saving_words(words, v));
     mt_stack_part(&b, v->bytes, mt_color_hex(SAVED), "freed");
@@ -203,10 +165,9 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_h_words(o, d->card->title, SIZE_MAX);
         mt_puts(o, "</h3>\n");
         mt_h_settings(o, d);
-        saving(p, o, d);
-        mt_puts(o, "<p>");
-        mt_h_words(o, d->card->why, SIZE_MAX);
-        mt_puts(o, "</p></li>\n");
+        mt_h_advice_rows(o, p, mt_section_first_card, d);
+        bar(p, o, &d->saving);
+        mt_puts(o, "</li>\n");
     }
     if (n > 0)
         mt_puts(o, "</ol>\n");

@@ -202,11 +202,12 @@ void mt_h_rows(struct mt_out *o, const struct mt_page *p, mt_section *section,
     section(&x.sink, p->r);
 }
 
-void mt_h_advice_rows(struct mt_out *o, const struct mt_page *p, const struct mt_advice *a)
+void mt_h_advice_rows(struct mt_out *o, const struct mt_page *p, mt_section *section,
+                      const struct mt_advice *a)
 {
     struct rows x = {.sink = sink_of(o), .p = p};
     x.sink.advice = a;
-    mt_section_card(&x.sink, p->r);
+    section(&x.sink, p->r);
 }
 
 void mt_h_ledger_rows(struct mt_out *o, const struct mt_page *p, const struct mt_ledger *l)

@@ -87,7 +87,7 @@ typedef void mt_section(struct mt_sink *k, const struct mt_report *r);
 #include "render/sections/sections.def"
 
 /* What there is to be said of k->advice; the page draws its title and its lines to type itself. */
-mt_section mt_section_card;
+mt_section mt_section_card, mt_section_first_card;
 
 /* A device of a rank, and its bytes at the peak or, without a curve, at the dump. */
 struct mt_place {

@@ -84,21 +84,33 @@ static void settings(struct mt_sink *k, const struct mt_advice *a)
 
 #define FIELD(name) "<dt>" name "</dt><dd>{0:w3000}</dd>\n"
 
+/* How the page shows them: in a list of fields, or under the title of a setting to change first. */
+struct card_html {
+    const char *now, *frees, *missing, *why;
+};
+static const struct card_html as_fields = {FIELD("Set now"),
+                                           "<dt>Frees</dt><dd>{0:w3000}[; {1}]</dd>\n",
+                                           FIELD("Not computed"), FIELD("Why")};
+static const struct card_html as_lines = {
+    "<p class=\"now\">Set now: <code>{0:w3000}</code></p>\n",
+    "<p class=\"saves\">Frees {0:w3000}[; {1}]</p>\n",
+    "<p class=\"saves\"><small>Frees: not computed: {0:w3000}</small></p>\n", "<p>{0:w3000}</p>\n"};
+
 static void in_short(struct mt_sink *k, const struct mt_report *r, const struct mt_advice *a,
                      bool whole)
 {
+    const struct card_html *html = whole ? &as_fields : &as_lines;
     char words[MT_SAVING_WORDS], enough[MT_SAVING_WORDS];
-    bool first = a->is_top && k->format != MT_IN_HTML && mt_report_no_figures(r) != NULL;
-    MT_ROW3(k, "     |Set now: {0}", "; set now: {1:`160}", FIELD("Set now"), said(a->current),
+    bool first = !whole && mt_report_no_figures(r) != NULL;
+    MT_ROW3(k, "     |Set now: {0}", "; set now: {1:`160}", html->now, said(a->current),
             a->current);
-    MT_ROW3(k, "     |Frees: {0}[; {1}]", "; frees {0}[; {1}]",
-            "<dt>Frees</dt><dd>{0:w3000}[; {1}]</dd>\n",
+    MT_ROW3(k, "     |Frees: {0}[; {1}]", "; frees {0}[; {1}]", html->frees,
             a->saving.known ? mt_saving_words(words, &a->saving) : NULL,
             a->fits_known ? mt_enough_words(enough, a) : NULL);
     MT_ROW0(k, NULL, "\n");
-    MT_ROW3(k, whole ? NULL : "     |Frees: not computed: {0}", NULL, FIELD("Not computed"),
+    MT_ROW3(k, whole ? NULL : "     |Frees: not computed: {0}", NULL, html->missing,
             a->saving.known || first ? NULL : said(mt_saving_missing(a)));
-    MT_ROW3(k, "     |{0}", NULL, FIELD("Why"), a->card->why);
+    MT_ROW3(k, "     |{0}", NULL, html->why, a->card->why);
 }
 
 /* What is to be known before one types it. */
@@ -128,6 +140,11 @@ void mt_section_card(struct mt_sink *k, const struct mt_report *r)
 {
     in_short(k, r, k->advice, true);
     in_full(k, k->advice);
+}
+
+void mt_section_first_card(struct mt_sink *k, const struct mt_report *r)
+{
+    in_short(k, r, k->advice, false);
 }
 
 void mt_section_first(struct mt_sink *k, const struct mt_report *r)

@@ -296,8 +296,8 @@ MT_TEST(diagnosis)
     static const char *const order[] = {
         "id=\"verdict\"",
         "One giant tensor: the request is logits",
-        "Frees about <b>6.00 GiB</b>",
-        "What it frees is not computed: host memory",
+        "Frees about <span class=\"q\">6.00 GiB</span>",
+        "Frees: not computed: ",
         "<strong>With this setting: about <span class=\"q\">6.00 GiB</span> less",
         "Needed then",
         "id=\"cause\"",
