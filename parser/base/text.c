@@ -45,7 +45,9 @@ unsigned mt_edits(const char *a, const char *b, unsigned most)
     d[0] = *a != '\0' && *b != '\0' ? mt_edits(a + 1, b + 1, most - 1) : most;
     d[1] = *a != '\0' ? mt_edits(a + 1, b, most - 1) : most;
     d[2] = *b != '\0' ? mt_edits(a, b + 1, most - 1) : most;
-    d[3] = *a != '\0' && a[0] == b[1] && a[1] == b[0] ? mt_edits(a + 2, b + 2, most - 1) : most;
+    d[3] = *a != '\0' && *b != '\0' && a[0] == b[1] && a[1] == b[0]
+               ? mt_edits(a + 2, b + 2, most - 1)
+               : most;
     for (unsigned i = 0; i < 4; i++)
         best = d[i] + 1 < best ? d[i] + 1 : best;
     return best;
