@@ -12,7 +12,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
-from imitate import encode, training, verl  # noqa: E402
+from imitate import encode, tools, training, verl  # noqa: E402
 
 LARGEST, TINY = 400 * 1024, 16 * 1024
 
@@ -52,6 +52,8 @@ def make():
     files["tiny.torch_jit_pickler.pickle"] = encode.pickle2_jit(as_jit(tiny))
     files["tiny.json"] = encode.json_text(tiny)
     files["tiny.indent4.json"] = encode.json_text(tiny, indent=4)
+    files["cards.log"] = tools.cards_log()
+    files["cards_npu.log"] = tools.npu_log()
     for name, data in files.items():
         assert len(data) <= (TINY if name.startswith("tiny") and "indent" not in name else LARGEST), (
             name,

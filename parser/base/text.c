@@ -33,6 +33,16 @@ void mt_text_done(struct mt_text *t)
     t->n = t->cap = 0;
 }
 
+bool mt_same_text(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    for (size_t i = 0; i < n_a && n_a == n_b; i++)
+        if (mt_lower(a[i]) != mt_lower(b[i]))
+            return false;
+    return n_a == n_b;
+}
+
+bool mt_same_word(const char *a, const char *b) { return mt_same_text(a, strlen(a), b, strlen(b)); }
+
 unsigned mt_edits(const char *a, const char *b, unsigned most)
 {
     unsigned best = most + 1, d[4];

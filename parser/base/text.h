@@ -21,6 +21,11 @@ void mt_text_done(struct mt_text *t);
  * 4 to its power. */
 unsigned mt_edits(const char *a, const char *b, unsigned most);
 
+/* Letters of ASCII, whatever the locale says. Equal however they are written, TRUE and true. */
+static inline char mt_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
+bool mt_same_text(const char *a, size_t n_a, const char *b, size_t n_b);
+bool mt_same_word(const char *a, const char *b);
+
 /* "1 record lacks", "2 records lack". */
 static inline const char *mt_plural(unsigned long long n, const char *one, const char *many)
 {

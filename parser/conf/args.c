@@ -28,7 +28,9 @@ struct args {
     bool begun;    /* a command word was seen: what follows are its arguments */
     bool exported; /* "export" or "env" leads: assignments are of the environment */
     struct word flag;
-    bool has_flag; /* a flag waits for its value */
+    bool has_flag;         /* a flag waits for its value */
+    bool module;           /* "-m" came last: the next word is a module */
+    struct mt_text before; /* the bare word before this one; empty = none */
     unsigned n_values;
     MT_VEC(struct var) vars;
     bool failed;
@@ -223,6 +225,45 @@ static void add(struct args *a, enum mt_conf_form form, const char *key, size_t 
     a->failed |= mt_conf_add(a->c, key, n_key, value, n_value, &at) != MT_OK;
 }
 
+static bool is_script_file(const char *s, size_t n)
+{
+    return n > 3 && memcmp(s + n - 3, ".py", 3) == 0;
+}
+
+static void starts(struct args *a, const char *name, size_t n)
+{
+    a->failed |= mt_conf_start(a->c, name, n) != MT_OK;
+}
+
+/* A word that is no setting: what a command starts is among them. */
+static void bare_word(struct args *a, const struct word *w)
+{
+    const char *s = w->text.p, *base = s;
+    size_t n = w->text.n;
+    if (w->is_variable || w->is_quoted) {
+        a->module = false;
+        a->before.n = 0;
+        return;
+    }
+    if (a->module || is_script_file(s, n))
+        starts(a, s, n);
+    a->module = n == 2 && s[0] == '-' && s[1] == 'm';
+    if (a->before.n != 0) { /* "swift sft" */
+        mt_text_add(&a->before, " ", 1);
+        mt_text_add(&a->before, s, n);
+        if (!a->before.cut && !a->before.failed)
+            starts(a, a->before.p, a->before.n);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (s[i] == '/')
+            base = s + i + 1;
+    a->before.n = 0;
+    a->before.max = 64;
+    a->before.cut = false;
+    mt_text_add(&a->before, base, n - (size_t)(base - s));
+    a->failed |= a->before.failed;
+}
+
 /* A flag whose value is known now; n_value SIZE_MAX = it has none. */
 static void finish_flag(struct args *a, const char *value, size_t n_value, const struct word *w)
 {
@@ -235,6 +276,10 @@ static void finish_flag(struct args *a, const char *value, size_t n_value, const
         return;
     }
     add(a, MT_CONF_FLAG, key, n, value, n_value, w);
+    /* "launcher --module program.cli.train_sft", and "torchrun --standalone train.py" */
+    if (!w->is_variable && n_value != 0 &&
+        ((n == 6 && memcmp(key, "module", n) == 0) || is_script_file(value, n_value)))
+        starts(a, value, n_value);
     if (n == sizeof runtime_env - 1 && memcmp(key, runtime_env, n) == 0 && n_value != 0 &&
         value[0] == '{') {
         struct mt_conf_at at = {.source = a->source,
@@ -316,10 +361,22 @@ static bool is_argument_of_its_own(const struct word *w)
     return dot != NULL && override_key(w->text.p, w->text.n, &skip) > (size_t)(dot - w->text.p);
 }
 
-static void flag(struct args *a, const struct word *w)
+/* "-tp", as engines have it beside --tensor-parallel-size; no -m and no -c, which are others'. */
+static bool is_short_flag(const char *s, size_t n)
 {
-    const char *s = w->text.p + 2, *eq = memchr(s, '=', w->text.n - 2);
-    size_t n = w->text.n - 2;
+    if (n < 3 || n > 4 || s[0] != '-')
+        return false;
+    for (size_t i = 1; i < n; i++)
+        if (s[i] < 'a' || s[i] > 'z')
+            return false;
+    return s[n - 1] == 'p';
+}
+
+/* Behind `dashes` of them. */
+static void flag(struct args *a, const struct word *w, size_t dashes)
+{
+    const char *s = w->text.p + dashes, *eq = memchr(s, '=', w->text.n - dashes);
+    size_t n = w->text.n - dashes;
     a->flag.text.n = 0;
     a->flag.text.max = MT_CONF_KEY + 1;
     a->flag.text.cut = false;
@@ -365,7 +422,11 @@ static void take(struct args *a, const struct word *w)
         finish_flag(a, NULL, 0, w);
     if (n > 2 && s[0] == '-' && s[1] == '-') {
         a->begun = true;
-        flag(a, w);
+        flag(a, w, 2);
+        return;
+    }
+    if (a->begun && is_short_flag(s, n)) {
+        flag(a, w, 1);
         return;
     }
     if (assignment(a, w))
@@ -382,6 +443,8 @@ static void take(struct args *a, const struct word *w)
             !a->begun && (is_word(w, "export") || is_word(w, "env") || is_word(w, "declare"));
         a->exported |= leads;
         a->begun |= !leads;
+        if (!leads)
+            bare_word(a, w);
         if (a->exported && !leads)
             a->exported = false;
     }
@@ -391,7 +454,8 @@ static void end_command(struct args *a)
 {
     if (a->has_flag)
         finish_flag(a, NULL, 0, &a->flag);
-    a->begun = a->exported = false;
+    a->begun = a->exported = a->module = false;
+    a->before.n = 0;
 }
 
 enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const char *source,
@@ -414,6 +478,7 @@ enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const c
         end_command(&a);
     mt_text_done(&w.text);
     mt_text_done(&a.flag.text);
+    mt_text_done(&a.before);
     MT_VEC_DONE(&a.vars);
     return a.failed ? mt_fail(err, MT_ENOMEM, "out of memory") : MT_OK;
 }

@@ -15,6 +15,8 @@ static bool is_script(const char *text, size_t n, const char *name)
            ends_in(name, ".bash") || ends_in(name, ".slurm") || ends_in(name, ".sbatch");
 }
 
+bool mt_conf_is_python(const char *name) { return ends_in(name, ".py"); }
+
 enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name,
                         struct mt_err *err)
 {
@@ -29,13 +31,17 @@ enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const c
         text += 3;
         n -= 3;
     }
+    if (ends_in(name, ".toml")) /* "#!" is a comment there */
+        return mt_conf_toml(c, text, n, at.source, err);
+    if (mt_conf_is_python(name)) /* "#!/usr/bin/env python3" */
+        return mt_conf_python(c, text, n, at.source, err);
     if (is_script(text, n, name))
         return mt_conf_args(c, text, n, name, true, err);
-    if (ends_in(name, ".toml"))
-        return mt_conf_toml(c, text, n, at.source, err);
     while (i < n && (text[i] == ' ' || (text[i] >= 9 && text[i] <= 13)))
         i++;
-    if (i < n && text[i] == '{')
+    if (i < n && text[i] == '{') {
+        at.form = MT_CONF_JSON;
         return mt_conf_json(c, text, n, NULL, &at, err);
+    }
     return mt_conf_yaml(c, text, n, at.source, err);
 }

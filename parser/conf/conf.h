@@ -1,5 +1,5 @@
 /* conf.h -- what a run was set to, as a flat list of dotted keys: from YAML, JSON and TOML files,
- * launch scripts, Hydra overrides, flags and environment assignments.
+ * launch scripts, Python scripts, Hydra overrides, flags and environment assignments.
  *
  * Nothing is interpreted here beyond the spelling: "--max-tokens-per-gpu 8192" is the key
  * "max-tokens-per-gpu", a YAML mapping is its path joined with dots, a list of scalars is "[a, b]",
@@ -16,11 +16,14 @@
 #define MT_CONF_KEY 512u    /* bytes of a key, longer ones are dropped */
 #define MT_CONF_VALUE 4096u /* bytes of a value, longer ones are cut */
 #define MT_CONF_DEPTH 64u
+#define MT_CONF_STARTED 256u /* programs that were started, all together */
 #define MT_CONF_FILE ((size_t)16 << 20)
 #define MT_CONF_BYTES (UINT64_C(64) << 20) /* of keys and values, all together */
 
 enum mt_conf_form {
-    MT_CONF_PATH,     /* a path of a YAML, JSON or TOML file */
+    MT_CONF_PATH,     /* a path of a YAML file */
+    MT_CONF_JSON,     /* of a JSON file */
+    MT_CONF_TOML,     /* of a TOML file */
     MT_CONF_OVERRIDE, /* key=value on a command line */
     MT_CONF_FLAG,     /* --key value; the key is without its leading dashes */
     /* NAME=value of the environment; of PYTORCH_*ALLOC_CONF also each part as "NAME.part" */
@@ -43,12 +46,18 @@ struct mt_config {
     struct mt_arena strings;
     /* in the order in which they were read: a later one with the same key holds */
     MT_VEC(struct mt_conf_entry) entries;
+    /* What command lines start, as they write it: the module behind -m ("program.trainer.main"), a
+     * script ("examples/run_sft.py"), a program and its first word ("swift sft"), which are not
+     * told from other pairs of words. */
+    MT_VEC(const char *) started;
     uint64_t n_bytes, n_dropped, n_cut;
 };
 
-/* A whole file: a script when it begins with "#!" or is named like one, TOML when it is named so,
- * JSON when it begins with a brace, else YAML. MT_EINPUT names the line and what is wrong with it;
- * what was read before stays. */
+/* A Python script, by its name. */
+bool mt_conf_is_python(const char *name);
+/* A whole file: Python when it is named so, a script of the shell when it begins with "#!" or is
+ * named like one, TOML when it is named so, JSON when it begins with a brace, else YAML. MT_EINPUT
+ * names the line and what is wrong with it; what was read before stays. */
 enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name,
                         struct mt_err *err);
 /* Words of a command line, quoted as for a shell. is_script: "name=value" where a command may begin
@@ -61,6 +70,8 @@ enum mt_rc mt_conf_env(struct mt_config *c, const char *name, const char *value,
 /* One setting that PyTorch recorded; key without "allocator.". */
 enum mt_rc mt_conf_allocator(struct mt_config *c, const char *key, const char *value,
                              const char *source, struct mt_err *err);
+/* One more of `started`. MT_OK, also where there are too many, or MT_ENOMEM. */
+enum mt_rc mt_conf_start(struct mt_config *c, const char *name, size_t n);
 void mt_conf_done(struct mt_config *c); /* zeroed is fine */
 
 #endif

@@ -136,9 +136,24 @@ enum mt_rc mt_conf_allocator(struct mt_config *c, const char *key, const char *v
     return rc == MT_OK ? MT_OK : no_memory(err);
 }
 
+enum mt_rc mt_conf_start(struct mt_config *c, const char *name, size_t n)
+{
+    const char **slot, *copy;
+    if (c->started.n >= MT_CONF_STARTED || n == 0 || n > MT_CONF_KEY || c->n_bytes > MT_CONF_BYTES)
+        return MT_OK;
+    c->n_bytes += n;
+    copy = mt_arena_strndup(&c->strings, name, n);
+    slot = copy != NULL ? MT_VEC_PUSH(&c->started) : NULL;
+    if (slot == NULL)
+        return MT_ENOMEM;
+    *slot = copy;
+    return MT_OK;
+}
+
 void mt_conf_done(struct mt_config *c)
 {
     mt_arena_done(&c->strings);
+    MT_VEC_DONE(&c->started);
     MT_VEC_DONE(&c->entries);
     memset(c, 0, sizeof *c);
 }

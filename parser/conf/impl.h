@@ -18,6 +18,8 @@ const char *mt_conf_source(struct mt_config *c, const char *name); /* NULL when 
 
 enum mt_rc mt_conf_toml(struct mt_config *c, const char *text, size_t n, const char *source,
                         struct mt_err *err);
+enum mt_rc mt_conf_python(struct mt_config *c, const char *text, size_t n, const char *source,
+                          struct mt_err *err);
 enum mt_rc mt_conf_yaml(struct mt_config *c, const char *text, size_t n, const char *source,
                         struct mt_err *err);
 /* prefix: put before every key with a dot, NULL = none. */

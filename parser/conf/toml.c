@@ -7,6 +7,10 @@
 #include <string.h>
 
 #define MAX_ARRAYS 256u
+/* A dot in a quoted name, and a name of no letters, as a path has them: bytes that UTF-8 has not.
+ */
+#define DOT ((char)0xFF)
+#define NOTHING ((char)0xFE)
 
 struct array {
     const char *path; /* of "[[a.b]]", with the numbers of the arrays around it */
@@ -90,30 +94,47 @@ static void push_index(struct toml *t, uint64_t v)
 
 static bool emit(struct toml *t, const char *value, size_t n, uint32_t line)
 {
-    struct mt_conf_at at = {.source = t->source, .line = line, .form = MT_CONF_PATH};
+    struct mt_conf_at at = {.source = t->source, .line = line, .form = MT_CONF_TOML};
+    char key[MT_CONF_KEY];
+    size_t n_key = 0;
     if (t->n_path == 0 || t->n_path > MT_CONF_KEY) {
         t->c->n_dropped += t->n_path != 0;
         return true;
     }
-    t->no_memory = mt_conf_add(t->c, t->path, t->n_path, value, n, &at) != MT_OK;
+    for (size_t i = 0; i < t->n_path; i++)
+        if (t->path[i] != NOTHING)
+            key[n_key++] = t->path[i] == DOT ? '.' : t->path[i];
+    t->no_memory = mt_conf_add(t->c, key, n_key, value, n, &at) != MT_OK;
     return !t->no_memory;
 }
 
 /* ---- strings and keys ---- */
+
+/* Nothing but blanks stands before the end of the line. */
+static bool ends_line(const struct toml *t)
+{
+    const char *s = t->p;
+    while (s < t->end && (*s == ' ' || *s == '\t' || *s == '\r'))
+        s++;
+    return s < t->end && *s == '\n';
+}
 
 /* is_long: a line may go on. */
 static bool add_escape(struct toml *t, struct mt_text *out, bool is_long)
 {
     static const char from[] = "btnfre\"\\", to[] = "\b\t\n\f\r\033\"\\";
     const char *at = strchr(from, *t->p);
+    char bytes[4];
+    size_t n;
     if (at != NULL && *t->p != '\0') {
         mt_text_add(out, to + (at - from), 1);
         t->p++;
-    } else if (is_long && strchr(" \t\r\n", *t->p) != NULL && *t->p != '\0') {
+    } else if (is_long && ends_line(t)) {
         for (; t->p < t->end && strchr(" \t\r\n", *t->p) != NULL; t->p++)
             t->line += *t->p == '\n';
-    } else if (mt_toml_is_code(t->p, (size_t)(t->end - t->p))) { /* kept as it is written */
-        mt_text_add(out, "\\", 1);
+    } else if ((n = mt_toml_code(t->p, (size_t)(t->end - t->p), bytes)) != 0) {
+        mt_text_add(out, bytes, n);
+        t->p += *t->p == 'x' ? 3 : *t->p == 'u' ? 5 : 9;
     } else {
         return fail(t, "a string has a backslash that begins no escape");
     }
@@ -135,8 +156,8 @@ static bool string(struct toml *t, struct mt_text *out)
     while (t->p < t->end) {
         if (*t->p == quote &&
             (!is_long || (t->end - t->p >= 3 && t->p[1] == quote && t->p[2] == quote))) {
-            while (is_long && t->end - t->p > 3 &&
-                   t->p[3] == quote) /* up to two more belong to the string */
+            /* up to two more belong to the string */
+            for (int i = 0; is_long && i < 2 && t->end - t->p > 3 && t->p[3] == quote; i++)
                 mt_text_add(out, t->p++, 1);
             t->p += is_long ? 3 : 1;
             return true;
@@ -173,10 +194,12 @@ static bool component(struct toml *t)
         if (t->end - t->p >= 3 && t->p[1] == *t->p && t->p[2] == *t->p)
             return fail(t, "a key has three quotes");
         ok = string(t, &name) && !(t->no_memory = name.failed);
-        t->names.is_off |= ok && (name.n == 0 || memchr(name.p, '.', name.n) != NULL ||
-                                  memchr(name.p, '\\', name.n) != NULL);
-        if (ok)
-            push_path(t, name.p != NULL ? name.p : "", name.cut ? MT_CONF_KEY + 1 : name.n);
+        for (size_t i = 0; i < name.n; i++)
+            name.p[i] = name.p[i] == '.' ? DOT : name.p[i];
+        if (ok && name.n == 0)
+            push_path(t, (const char[]){NOTHING}, 1);
+        else if (ok)
+            push_path(t, name.p, name.cut ? MT_CONF_KEY + 1 : name.n);
         mt_text_done(&name);
         return ok;
     }
@@ -426,6 +449,8 @@ enum mt_rc mt_conf_toml(struct mt_config *c, const char *text, size_t n, const c
     struct toml *t = mt_calloc(1, sizeof *t);
     enum mt_rc rc = MT_OK;
     bool ok = true;
+    size_t bad = 0;
+    const char *wrong = mt_toml_bad_byte(text, n, &bad);
     if (t == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     t->c = c;
@@ -435,11 +460,17 @@ enum mt_rc mt_conf_toml(struct mt_config *c, const char *text, size_t n, const c
     t->line = 1;
     ok = mt_toml_names_init(&t->names);
     t->no_memory = !ok;
+    if (wrong != NULL) /* what stands before it is read, as before any mistake */
+        t->end = text + bad;
     while (ok) {
         skip_lines(t);
         if (t->p == t->end)
             break;
         ok = statement(t);
+    }
+    if (wrong != NULL && (ok || t->p == t->end)) {
+        t->wrong = wrong;
+        ok = false;
     }
     t->n_path = 0;
     ok = ok && end_table(t);

@@ -68,18 +68,40 @@ static bool looks_like(const char *s, size_t n, const char *form)
     return true;
 }
 
+/* Two digits that are at most `most`. */
+static bool is_at_most(const char *s, unsigned most)
+{
+    return (unsigned)(s[0] - '0') * 10 + (unsigned)(s[1] - '0') <= most;
+}
+
 /* "07:32", "07:32:00.999"; how many bytes, 0 = none. */
 static size_t time_of_day(const char *s, size_t n)
 {
     size_t i = 5, k;
-    if (!looks_like(s, n, "dd:dd"))
+    if (!looks_like(s, n, "dd:dd") || !is_at_most(s, 23) || !is_at_most(s + 3, 59))
         return 0;
     if (!looks_like(s + i, n - i, ":dd"))
         return i;
+    if (!is_at_most(s + i + 1, 60)) /* 60: a leap second */
+        return 0;
     i += 3;
     if (i < n && s[i] == '.' && (k = digits(s + i + 1, n - i - 1, 10)) != 0)
         i += 1 + k;
     return i;
+}
+
+/* The day of a date that looks like one is in the calendar. */
+static bool is_day(const char *s)
+{
+    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    unsigned year = 0, month = (unsigned)(s[5] - '0') * 10 + (unsigned)(s[6] - '0'), last;
+    for (int i = 0; i < 4; i++)
+        year = year * 10 + (unsigned)(s[i] - '0');
+    if (month < 1 || month > 12)
+        return false;
+    last = days[month - 1] +
+           (month == 2 && year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 1u : 0u);
+    return is_at_most(s + 8, last) && !(s[8] == '0' && s[9] == '0');
 }
 
 static bool is_date(const char *s, size_t n)
@@ -87,6 +109,8 @@ static bool is_date(const char *s, size_t n)
     size_t i = 10, k;
     if (!looks_like(s, n, "dddd-dd-dd"))
         return n != 0 && time_of_day(s, n) == n;
+    if (!is_day(s))
+        return false;
     if (i == n)
         return true;
     if (strchr("Tt ", s[i]) == NULL || (k = time_of_day(s + i + 1, n - i - 1)) == 0)
@@ -94,7 +118,8 @@ static bool is_date(const char *s, size_t n)
     i += 1 + k;
     if (i == n || (i + 1 == n && (s[i] == 'Z' || s[i] == 'z')))
         return true;
-    return (s[i] == '+' || s[i] == '-') && n - i == 6 && looks_like(s + i + 1, 5, "dd:dd");
+    return (s[i] == '+' || s[i] == '-') && n - i == 6 && looks_like(s + i + 1, 5, "dd:dd") &&
+           is_at_most(s + i + 1, 23) && is_at_most(s + i + 4, 59);
 }
 
 bool mt_toml_is_value(const char *s, size_t n)
@@ -103,13 +128,52 @@ bool mt_toml_is_value(const char *s, size_t n)
            is_number(s, n) || is_date(s, n);
 }
 
-bool mt_toml_is_code(const char *s, size_t n)
+size_t mt_toml_code(const char *s, size_t n, char utf8[4])
 {
     size_t k = n == 0 ? 0 : *s == 'x' ? 2 : *s == 'u' ? 4 : *s == 'U' ? 8 : 0;
-    for (size_t i = 1; i <= k; i++)
+    size_t bytes;
+    unsigned long code = 0;
+    for (size_t i = 1; i <= k; i++) {
         if (i >= n || !is_digit(s[i], 16))
-            return false;
-    return k != 0;
+            return 0;
+        code = code << 4 | (unsigned long)(s[i] <= '9' ? s[i] - '0' : (s[i] | 0x20) - 'a' + 10);
+    }
+    if (k == 0 || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
+        return 0;
+    bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = bytes; i-- > 1; code >>= 6)
+        utf8[i] = (char)(0x80 | (code & 0x3F));
+    utf8[0] = (char)(bytes == 1 ? code : (0xF00UL >> bytes & 0xFF) | code);
+    return bytes;
+}
+
+/* How long the character of UTF-8 is that s begins with; 0: it is none. */
+static size_t utf8(const unsigned char *s, size_t n)
+{
+    size_t k = s[0] < 0x80 ? 1 : s[0] >= 0xF0 ? 4 : s[0] >= 0xE0 ? 3 : 2;
+    if (s[0] >= 0x80 && (s[0] < 0xC2 || s[0] > 0xF4 || k > n))
+        return 0;
+    for (size_t i = 1; i < k; i++)
+        if ((s[i] & 0xC0) != 0x80)
+            return 0;
+    if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) ||
+        (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
+        return 0;
+    return k;
+}
+
+const char *mt_toml_bad_byte(const char *text, size_t n, size_t *at)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    for (size_t i = 0, k; i < n; i += k) {
+        bool is_end = s[i] == '\n' || (s[i] == '\r' && i + 1 < n && s[i + 1] == '\n');
+        *at = i;
+        if ((s[i] < 0x20 && s[i] != '\t' && !is_end) || s[i] == 0x7F)
+            return "a control character stands in it as it is";
+        if ((k = utf8(s + i, n - i)) == 0)
+            return "it is not UTF-8";
+    }
+    return NULL;
 }
 
 /* ---- names ---- */
@@ -149,10 +213,7 @@ static uint8_t *kind_of(struct mt_toml_names *t, const char *path, size_t n)
 }
 
 /* No more than what can be kept of the settings themselves. */
-static bool is_full(const struct mt_toml_names *t)
-{
-    return t->is_off || t->kind.n >= MT_CONF_ENTRIES;
-}
+static bool is_full(const struct mt_toml_names *t) { return t->kind.n >= MT_CONF_ENTRIES; }
 
 /* What stands in a path, from byte `from` to its last dot. */
 static const char *above(struct mt_toml_names *t, const char *path, size_t from, size_t n,

@@ -9,14 +9,17 @@
 /* Whether an unquoted value is one: true, false, a number, a date or a time. */
 bool mt_toml_is_value(const char *s, size_t n);
 
-/* Whether "u00e9", "U0001f600" or "x41" begins there, as behind a backslash. */
-bool mt_toml_is_code(const char *s, size_t n);
+/* What is wrong with the first byte, at *at, that no document may have; NULL = there is none. */
+const char *mt_toml_bad_byte(const char *text, size_t n, size_t *at);
 
-/* The paths that were set or opened so far. */
+/* The character that "u00e9", "U0001f600" or "x41" stands for, as behind a backslash, in UTF-8. How
+ * many bytes; 0: none begins there. */
+size_t mt_toml_code(const char *s, size_t n, char utf8[4]);
+
+/* The paths that were set or opened so far. A dot in a name is no byte '.' here. */
 struct mt_toml_names {
     struct mt_strpool paths;
     MT_VEC(uint8_t) kind;
-    bool is_off; /* a name has a dot in it, so that paths no longer tell what stands twice */
 };
 bool mt_toml_names_init(struct mt_toml_names *t); /* false = out of memory; done() all the same */
 void mt_toml_names_done(struct mt_toml_names *t);

@@ -4,24 +4,19 @@
 #include <string.h>
 
 #define SNAPSHOT_HOWTO MT_SNAPSHOT_HOWTO
+#define OWN_REPORT                                                                                 \
+    ", which is not read back: name its page or its JSON, which are, or the inputs that its last " \
+    "line names"
 
 /* Formats that their first bytes tell. */
 static const struct {
     uint8_t at, n;
     const char *magic, *text;
 } magics[] = {
-    {0, 7, "memray\0",
-     "a memray capture: memray records the memory of the host (`memray flamegraph` reads it), "
-     "memtrace that of the GPU; where the trainer has --memory-recorder, torch instead of memray "
-     "writes a "
-     "snapshot; elsewhere " SNAPSHOT_HOWTO},
     {0, 8, "MTSPOOL\001",
      "what memtrace capture keeps while a process runs: run `memtrace collect` on its folder, and "
      "name the trace that it "
      "writes"},
-    {0, 16, "SQLite format 3\0",
-     "an SQLite database, as Nsight Systems exports: memtrace reads PyTorch memory "
-     "snapshots; " SNAPSHOT_HOWTO},
     {0, 4,
      "\x7f"
      "ELF",
@@ -39,8 +34,9 @@ static const struct {
      "model weights (GGUF), not a memory snapshot: name the file that "
      "torch.cuda.memory._dump_snapshot() wrote"},
     {0, 4, "PAR1",
-     "a Parquet table, not a memory snapshot: name the file that "
-     "torch.cuda.memory._dump_snapshot() wrote"},
+     "a Parquet table, as Nsight Systems exports too: of its recordings memtrace reads what `nsys "
+     "export --type sqlite` writes; else name the file that torch.cuda.memory._dump_snapshot() "
+     "wrote"},
     {0, 4, "Rar!", "a RAR archive, which memtrace does not read: unpack it first"},
     {0, 4, "MSCF", "a cabinet archive, which memtrace does not read: unpack it first"},
     {0, 5, "%PDF-",
@@ -55,6 +51,9 @@ static const struct {
     {0, 2, "\xfe\xff",
      "a text in UTF-16, as Windows tools write it: if it is a snapshot as JSON, save it again as "
      "UTF-8"},
+    {0, 14, "### memtrace: ", "a report of memtrace as Markdown" OWN_REPORT},
+    {0, 10, "memtrace  ", "a report of memtrace as text" OWN_REPORT},
+    {0, 14, "\033[2mmemtrace  ", "a report of memtrace as text" OWN_REPORT},
     {0, 2, "#!", "a script, not a memory snapshot: run it, and name the snapshot that it writes"},
     {0, 36, "version https://git-lfs.github.com/s",
      "a git-lfs pointer, not the file itself: run `git lfs pull` in its repository, then try "
@@ -70,28 +69,6 @@ static bool is_safetensors(const unsigned char *p, size_t n)
     for (int i = 7; i >= 0; i--)
         len = len << 8 | p[i];
     return p[8] == '{' && (p[9] == '"' || p[9] == '}') && len >= 2 && len < UINT64_C(100) << 20;
-}
-
-/* torch.profiler's export_memory_timeline: "raw" is a list of [time, action, bytes, category],
- * ".json" two lists, of times and of bytes by category. */
-static bool is_memory_timeline(const unsigned char *p, size_t n)
-{
-    uint32_t numbers = 0;
-    size_t i = 2;
-    if (n < 3 || p[0] != '[' || p[1] != '[')
-        return false;
-    for (bool in = false; i < n && p[i] != ']'; i++) {
-        bool digit = p[i] >= '0' && p[i] <= '9';
-        if (!digit && p[i] != '-' && p[i] != ',' && p[i] != ' ' && p[i] != '.')
-            return false;
-        numbers += digit && !in;
-        in = digit || (in && p[i] == '.');
-    }
-    if (i == n) /* times of a whole run */
-        return numbers > 16;
-    for (i++; i < n && (p[i] == ',' || p[i] == ' '); i++)
-        ;
-    return i < n && p[i] == '[' && (numbers == 4 || (i + 1 < n && p[i + 1] == '['));
 }
 
 static bool all_zero(const unsigned char *p, size_t n)
@@ -151,6 +128,26 @@ static bool say_log(enum log_kind k, struct mt_err *err)
     return k != LOG_NONE;
 }
 
+/* What `nsys export --type jsonlines` writes, --type json before it: an event a line under its
+ * number, then strings and threads, together or each on a line. */
+static bool is_nsight_lines(const unsigned char *p, size_t n)
+{
+    static const char event[] = "{\"Type\":";
+    static const char *const others[] = {
+        "{\"type\":\"String\",\"id\":", "{\"type\":\"ThreadName\",\"globalTid\":",
+        "{\"data\":[\"[Unknown]\",\"[Unknown kernel module]\""};
+    size_t i = sizeof event - 1;
+    if (n > i && memcmp(p, event, i) == 0) {
+        while (i < n && p[i] >= '0' && p[i] <= '9')
+            i++;
+        return i > sizeof event - 1 && has(p + i, n - i < 64 ? n - i : 64, "Event\":{");
+    }
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (n >= strlen(others[k]) && memcmp(p, others[k], strlen(others[k])) == 0)
+            return true;
+    return false;
+}
+
 static bool known(const unsigned char *p, size_t n, bool whole, struct mt_err *err)
 {
     const char *text = NULL;
@@ -164,8 +161,9 @@ static bool known(const unsigned char *p, size_t n, bool whole, struct mt_err *e
     if (text == NULL && is_safetensors(p, n))
         text = "model weights (safetensors), not a memory snapshot: name the file that "
                "torch.cuda.memory._dump_snapshot() wrote";
-    if (text == NULL && is_memory_timeline(p, n))
-        text = MT_TIMELINE_WORDS;
+    if (text == NULL && is_nsight_lines(p, n))
+        text = "an export of Nsight Systems as JSON lines, of which memtrace reads nothing: `nsys "
+               "export --type sqlite report.nsys-rep` writes what it reads";
     if (text == NULL && n >= 16 && all_zero(p, n))
         text = whole ? "nothing but zero bytes: the disk was full or a copy failed"
                      : "zero bytes at its start: the disk was full or a copy failed";

@@ -1,5 +1,6 @@
-/* input/html.c -- the snapshots inside a page of PyTorch's torch/cuda/_memory_viz.py (trace_plot,
- * segment_plot): const local_files = [{"name": "snapshot.pickle", "base64": "gASV..."}] Each base64
+/* input/html.c -- what is inside a page: the snapshots in one of PyTorch's
+ * torch/cuda/_memory_viz.py (trace_plot, segment_plot), const local_files = [{"name":
+ * "snapshot.pickle", "base64": "gASV..."}], and the report in one of memtrace's own. Each base64
  * text is decoded as it is read; the page is never held as a whole. */
 #include "parser/input/impl.h"
 
@@ -16,6 +17,7 @@ struct html {
     uint32_t max_members;
     uint32_t acc;           /* bits not yet handed out */
     int n_acc;              /* base64 digits in acc: 0..3 */
+    char end;               /* of the base64 text */
     unsigned char carry[3]; /* decoded, but there was no room for them */
     size_t n_carry;
     unsigned char digit_of[256]; /* 0..63, or 0x80 for everything that is no digit */
@@ -178,13 +180,12 @@ static bool is_timeline(struct mt_source *s)
     return false;
 }
 
-/* Just after `local_files = [`. */
-static bool find_data(struct mt_source *s)
+/* Just after the next such word. */
+static bool find_word(struct mt_source *s, const char *word)
 {
-    static const char word[] = "local_files";
-    const size_t len = sizeof word - 1;
+    const size_t len = strlen(word);
     while (mt_source_need(s, len) >= len) {
-        const unsigned char *at = memchr(s->cur, 'l', (size_t)(s->end - s->cur) - (len - 1));
+        const unsigned char *at = memchr(s->cur, word[0], (size_t)(s->end - s->cur) - (len - 1));
         if (at == NULL) {
             s->cur = s->end - (len - 1);
             continue;
@@ -193,6 +194,27 @@ static bool find_data(struct mt_source *s)
         if (memcmp(at, word, len) != 0)
             continue;
         s->cur = at + len;
+        return true;
+    }
+    s->cur = s->end;
+    return false;
+}
+
+/* A page of memtrace's own says so at its head. */
+static bool is_ours(struct mt_source *s)
+{
+    static const char name[] = "<meta name=\"generator\" content=\"memtrace ";
+    size_t n = mt_source_need(s, 4096), len = sizeof name - 1;
+    for (size_t i = 0; i + len <= n && i < 4096; i++)
+        if (memcmp(s->cur + i, name, len) == 0)
+            return true;
+    return false;
+}
+
+/* Just after `local_files = [`. */
+static bool find_data(struct mt_source *s)
+{
+    while (find_word(s, "local_files")) {
         if (skip_space(s) != '=')
             continue;
         s->cur++;
@@ -201,7 +223,6 @@ static bool find_data(struct mt_source *s)
         s->cur++;
         return true;
     }
-    s->cur = s->end;
     return false;
 }
 
@@ -255,8 +276,8 @@ static size_t b64_char(struct html *h, unsigned char *dst, enum mt_rc *rc, struc
         *rc = cut(h, err);
         return 0;
     }
-    if (c == '"') {
-        h->state = OBJECT;
+    if (c == h->end) {
+        h->state = h->end == '"' ? OBJECT : OVER;
         return b64_end(h, dst, rc, err);
     }
     if (c == '\\')
@@ -310,9 +331,9 @@ static void leave_text(struct html *h)
             h->state = OVER;
             return;
         }
-        q = memchr(s->cur, '"', (size_t)(s->end - s->cur));
+        q = memchr(s->cur, h->end, (size_t)(s->end - s->cur));
         if (q != NULL)
-            h->state = OBJECT;
+            h->state = h->end == '"' ? OBJECT : OVER;
         s->cur = q != NULL ? q + 1 : s->end;
     }
 }
@@ -350,6 +371,38 @@ static int in_object(struct html *h, struct mt_err *err)
     }
 }
 
+static int begin_text(struct html *h, struct mt_source **src, char **name, struct mt_err *err)
+{
+    h->state = BASE64;
+    h->acc = 0;
+    h->n_acc = 0;
+    h->n_carry = 0;
+    *name = h->n_name > 0 ? mt_strndup(h->name, h->n_name) : mt_strndup("snapshot", 8);
+    if (*name == NULL || mt_source_new(src, b64_read, NULL, h) != MT_OK)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    return 1;
+}
+
+/* The one text of a page of ours. */
+static int our_report(struct html *h, struct mt_source **src, char **name, struct mt_err *err)
+{
+    static const char member[] = MT_PAGE_REPORT;
+    h->state = OVER;
+    if (!find_word(h->up, "id=\"mt-report\">"))
+        return h->up->status != MT_OK
+                   ? (int)cut(h, err)
+                   : (int)mt_fail(
+                         err, MT_EINPUT,
+                         "this is a page of memtrace without its report in it, cut short or "
+                         "made by a version that kept none: copy it again, or name the "
+                         "snapshot that it was made from");
+    h->box.has_data = true;
+    h->end = '<';
+    memcpy(h->name, member, sizeof member);
+    h->n_name = sizeof member - 1;
+    return begin_text(h, src, name, err);
+}
+
 static int html_next(struct mt_box *b, struct mt_source **src, char **name, struct mt_err *err)
 {
     struct html *h = (struct html *)b;
@@ -357,6 +410,8 @@ static int html_next(struct mt_box *b, struct mt_source **src, char **name, stru
     int r;
     *name = NULL;
     leave_text(h);
+    if (h->state == SEARCH && is_ours(s))
+        return our_report(h, src, name, err);
     if (h->state == SEARCH) {
         bool timeline = is_timeline(s);
         h->state = OVER;
@@ -403,13 +458,7 @@ static int html_next(struct mt_box *b, struct mt_source **src, char **name, stru
             "more than %u files in the HTML page; the rest was not read (raise --max-members)",
             h->max_members);
     }
-    h->acc = 0;
-    h->n_acc = 0;
-    h->n_carry = 0;
-    *name = h->n_name > 0 ? mt_strndup(h->name, h->n_name) : mt_strndup("snapshot", 8);
-    if (*name == NULL || mt_source_new(src, b64_read, NULL, h) != MT_OK)
-        return mt_fail(err, MT_ENOMEM, "out of memory");
-    return 1;
+    return begin_text(h, src, name, err);
 }
 
 static void html_close(struct mt_box *b)
@@ -431,6 +480,7 @@ enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, const struct 
     h->box.next = html_next;
     h->box.close = html_close;
     h->box.kind = MT_PACK_HTML;
+    h->end = '"';
     h->up = up;
     h->max_members = lim->max_members;
     *out = &h->box;

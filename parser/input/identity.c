@@ -6,7 +6,8 @@
  * - verl: {tag}_rank{R}_pid{P}.pickle (verl/utils/memory_utils.py)
  * - AReaL: snapshot_rank{R:02d}_p{pp}d{dp}c{cp}t{tp}.pickle (areal/engine/megatron_engine.py)
  * - slime: memory_snapshot_time{T}_rank{R}_{name} (slime/observability/profile_utils.py)
- * - Megatron-LM: {base}_{rank}{ext}, {base}_oom_rank_{rank}{ext} (megatron/training/utils/utils.py)
+ * - Megatron-LM: {base}_oom_rank_{rank}{ext} (megatron/training/utils/utils.py); of its
+ *   {base}_{rank}{ext} the name alone is no proof: mt_name_number()
  * - torchtitan: {rank:06d}_step_{step}.pickle, rank{r}_memory_snapshot.pickle
  *   (torchtitan/tools/profiler.py)
  * - lmms-engine: oom_rank{N}.pickle
@@ -142,10 +143,10 @@ static int64_t torchtitan(struct span s)
     return number(s, n + 6, &m) >= 0 && n + 6 + m == s.n ? v : -1;
 }
 
-/* <base>_<rank>: the weakest form. The base has to speak of a memory snapshot, the word before the
- * number must not be what else is counted in names, and the number must be written as a rank is:
- * short, no leading zero, no year. */
-static int64_t megatron(struct span s)
+/* <base>_<rank>: the base has to speak of a memory snapshot, the word before the number must not be
+ * what else is counted in names, and the number must be written as a rank is: short, no leading
+ * zero, no year. */
+static int32_t ending(struct span s)
 {
     static const char *const counted[] = {
         "step", "steps", "epoch",   "iter",   "iters", "iteration", "time",
@@ -154,7 +155,6 @@ static int64_t megatron(struct span s)
         "exp",  "try",   "round",   "device", "node",  "job",       "attempt"};
     struct span base;
     size_t i = s.n, word;
-    int64_t v;
     while (i > 0 && digit(s.p[i - 1]))
         i--;
     if (i < 2 || i == s.n || s.n - i > 3 || s.p[i - 1] != '_' || (s.p[i] == '0' && s.n - i > 1))
@@ -171,8 +171,18 @@ static int64_t megatron(struct span s)
     for (size_t k = 0; k < sizeof counted / sizeof *counted; k++)
         if (base.n - word == strlen(counted[k]) && same(base.p + word, counted[k], base.n - word))
             return -1;
-    v = number(s, i, &word);
-    return v;
+    return (int32_t)number(s, i, &word);
+}
+
+int32_t mt_name_number(const char *name)
+{
+    size_t end = strlen(name), at = end;
+    struct span s;
+    bool snapshot_like;
+    while (at > 0 && name[at - 1] != '/' && name[at - 1] != '\\')
+        at--;
+    s = strip_extensions((struct span){name + at, end - at}, &snapshot_like);
+    return snapshot_like ? ending(s) : -1;
 }
 
 /* worker-<id, hex>-<job, hex>-<pid>: Ray's log of one worker process */
@@ -286,8 +296,6 @@ static void from_file(struct span name, struct identity *id)
         id->rank = sglang(s);
     if (id->rank < 0)
         id->rank = torchtitan(s);
-    if (id->rank < 0 && snapshot_like)
-        id->rank = megatron(s);
     id->pid = tagged(s, "pid", INT64_MAX);
     if (id->pid < 0)
         id->pid = ray_worker(s);

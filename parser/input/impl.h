@@ -155,9 +155,8 @@ bool mt_detect_stream(struct mt_source *s, struct mt_err *err);
     "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") "                                       \
     "when it fails, and name that file"
 #define MT_TIMELINE_WORDS                                                                          \
-    "a memory timeline of torch.profiler (export_memory_timeline): bytes by category over time, "  \
-    "without addresses and "                                                                       \
-    "stacks; " MT_SNAPSHOT_HOWTO
+    "a memory timeline of torch.profiler (export_memory_timeline), which holds no number: export " \
+    "it as \"timeline.json\" or \"timeline.raw.json.gz\" instead; or " MT_SNAPSHOT_HOWTO
 bool mt_detect_head(const unsigned char *p, size_t n, bool whole, struct mt_err *err);
 
 bool mt_detect_is_text(const unsigned char *p, size_t n);
@@ -201,6 +200,8 @@ struct mt_input {
     const char *note;          /* about the stream being read */
     struct mt_losses losses;   /* of the trace being read */
     uint64_t n_ignored, n_found, n_links;
+    uint64_t n_no_line; /* of those, read as logs and without a line about memory */
+    char no_line[96];   /* the first of them; printable */
 };
 
 /* Unwraps and reads one stream. MT_OK without *out: nothing to tell (a container was opened, or it

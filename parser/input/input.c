@@ -211,23 +211,34 @@ static enum mt_rc at_end(struct mt_input *in, struct mt_err *err)
 {
     unsigned long long n = (unsigned long long)in->n_ignored;
     unsigned long long links = (unsigned long long)mt_input_links(in);
+    char logs[256] = "";
     if (in->n_found > 0 || in->told_none)
         return MT_OK;
     in->told_none = true;
+    if (in->no_line[0] != '\0' && in->n_no_line == 1)
+        (void)snprintf(logs, sizeof logs,
+                       "; %s was read as a log, and has no line about memory that memtrace knows",
+                       in->no_line);
+    else if (in->no_line[0] != '\0')
+        (void)snprintf(logs, sizeof logs,
+                       "; %s and %llu more were read as logs, and have no line about memory that "
+                       "memtrace knows",
+                       in->no_line, (unsigned long long)in->n_no_line - 1);
     if (in->dir == NULL)
-        mt_fail(err, MT_EINPUT, "no memory snapshot in this %s file (%llu other file%s in it%s)",
+        mt_fail(err, MT_EINPUT, "no memory snapshot in this %s file (%llu other file%s in it%s)%s",
                 mt_pack_name(in->kind), n, n == 1 ? "" : "s",
                 links == 0   ? ""
                 : links == 1 ? ", and 1 link, which is not followed"
-                             : ", and links, which are not followed");
+                             : ", and links, which are not followed",
+                logs);
     else if (n == 0 && links == 0)
         mt_fail(err, MT_EINPUT, "no memory snapshot in this directory: it is empty");
     else
         mt_fail(err, MT_EINPUT,
                 "no memory snapshot in this directory (%llu other file%s; symbolic links, of which "
                 "it has %llu, are "
-                "not followed)",
-                n, n == 1 ? "" : "s", links);
+                "not followed)%s",
+                n, n == 1 ? "" : "s", links, logs);
     return name_it(in, NULL, MT_EINPUT, err);
 }
 

@@ -8,7 +8,11 @@
 #include "parser/base/source.h"
 #include "parser/model/trace.h"
 
+struct mt_saved; /* parser/saved/saved.h */
 struct mt_input; /* opaque: one INPUT argument being walked */
+
+/* The member of a page that is its report. */
+#define MT_PAGE_REPORT "report.json"
 
 struct mt_input_opts {
     struct mt_limits limits;
@@ -26,6 +30,12 @@ struct mt_input_opts {
      * is neither, a trace or a page, holds nothing then, and nothing is complained about. NULL =
      * everything is wanted. Gets text_arg. */
     bool (*wanted)(void *arg, const char *member);
+    /* Given every report of memtrace, which it may keep (1: it is its own then), leave (0) or have
+     * no memory for (< 0). is_named: the user named it; else it lies in a folder or archive. NULL:
+     * one that is named is refused. */
+    int (*report)(void *arg, const char *input, const char *member, bool is_named,
+                  struct mt_saved *report);
+    void *report_arg;
     /* Told of every file that is counted by mt_input_ignored(); NULL = nobody. member: its path. */
     void (*ignored)(void *arg, const char *input, const char *member);
     void *ignored_arg;
@@ -57,5 +67,9 @@ const char *mt_input_shown(char out[MT_INPUT_SHOWN], const char *path);
 /* Rank, pid, host from a file name (last path component first, then its directories): the patterns
  * of docs/inputs.md. */
 void mt_name_identity(const char *name, int32_t *rank, int64_t *pid, char **host);
+/* The number that ends the name of a snapshot and counts nothing that the name says: "snapshot_3".
+ * Others have it for sequence lengths or steps, so it is a rank only where more says so; -1 =
+ * none. */
+int32_t mt_name_number(const char *name);
 
 #endif

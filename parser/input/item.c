@@ -3,6 +3,7 @@
 #include "parser/model/driver.h"
 #include "parser/input/impl.h"
 #include "parser/input/readers.h"
+#include "parser/saved/saved.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -106,6 +107,8 @@ static void set_identity(const struct mt_input *in, struct mt_meta *m)
         else
             mt_free(host);
     }
+    if (m->rank < 0)
+        m->name_number = mt_name_number(m->member != NULL ? m->member : in->path);
 }
 
 /* Reads the rest of a stream behind the snapshot, so that its checksum is verified and its end is
@@ -274,6 +277,36 @@ static enum mt_rc read_snapshot(struct mt_input *in, struct mt_item *it,
     return is_alone(in) || promises_snapshot(it->member) ? rc : ignore(in, it);
 }
 
+/* A report of memtrace's own, for who wants it; beside snapshots it is another file. */
+static enum mt_rc read_report(struct mt_input *in, struct mt_item *it, struct mt_err *err)
+{
+    bool is_named =
+        in->dir == NULL && (in->n_box == 0 || (in->n_box == 1 && in->kind == MT_PACK_HTML));
+    struct mt_saved *report = NULL;
+    enum mt_rc rc;
+    int kept;
+    if (in->opts.report == NULL)
+        return is_named ? mt_fail(err, MT_EINPUT,
+                                  "this is a report of memtrace, not a memory snapshot: 'memtrace "
+                                  "report --format text' reads it; else name the snapshot that it "
+                                  "was made from")
+                        : ignore(in, it);
+    rc = mt_saved_read(&report, it->src, err);
+    if (rc != MT_OK)
+        return is_named || rc == MT_ENOMEM ? rc : ignore(in, it);
+    kept = in->opts.report(in->opts.report_arg, in->path, it->member, is_named, report);
+    if (kept != 1)
+        mt_saved_free(report);
+    in->n_found += kept == 1;
+    return kept < 0 ? no_memory(err) : kept == 0 ? ignore(in, it) : MT_OK;
+}
+
+static bool is_report(struct mt_source *s)
+{
+    size_t n = mt_source_need(s, HEAD);
+    return mt_saved_bid(s->cur, n < HEAD ? n : HEAD);
+}
+
 /* A trace whose first member is damaged still is one. */
 static enum mt_pack sniff(struct mt_source *s)
 {
@@ -300,6 +333,8 @@ enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace
         if (r < 0 || it->src == NULL) /* a container holds the source now */
             return (enum mt_rc)r;
     }
+    if (!in->opts.text_only && is_report(it->src))
+        return read_report(in, it, err);
     rc = mt_text_read(in, it, &done, err);
     if (done)
         return rc;

@@ -41,11 +41,18 @@ static bool ends_in(const char *s, const char *end)
 static bool is_named_like_log(const char *name)
 {
     static const char *const ends[] = {".log", ".out", ".err", ".stdout", ".stderr"};
+    /* what nvidia-smi and its like print, and torch_npu's list beside a snapshot */
+    static const char *const words[] = {"smi", "memUsageInfo", "memory_summary", "memory_stats"};
     const char *base = strrchr(name, '/');
     base = base != NULL ? base + 1 : name;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (ends_in(base, ends[i]))
             return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(base, words[i]) != NULL && (ends_in(base, ".txt") || ends_in(base, ".csv")))
+            return true;
+    if (ends_in(base, ".json") && strstr(base, "memray") != NULL && strstr(base, "stats") != NULL)
+        return true;
     return ends_in(base, ".txt") && strstr(base, "log") != NULL;
 }
 
@@ -71,12 +78,16 @@ static bool is_logged(const unsigned char *head, size_t n)
  * snapshot holds either. */
 static bool is_json_log(const unsigned char *head, size_t n)
 {
-    static const char lines[] = "}\n{\"", asked[] = "ried to allocate ";
+    static const char lines[] = "}\n{\"", asked[] = "ried to allocate ",
+                      counters[] = "_bytes.all.", /* of torch.cuda.memory_stats() */
+        heap[] = "\"total_num_allocations\"";     /* of memray stats --json */
     if (head[0] == '{' && is_logged(head, n))
         return true;
     for (size_t i = 0; head[0] == '{' && i + sizeof asked <= n; i++)
         if (memcmp(head + i, lines, sizeof lines - 1) == 0 ||
-            memcmp(head + i, asked, sizeof asked - 1) == 0)
+            memcmp(head + i, asked, sizeof asked - 1) == 0 ||
+            memcmp(head + i, counters, sizeof counters - 1) == 0 ||
+            (i + sizeof heap <= n && memcmp(head + i, heap, sizeof heap - 1) == 0))
             return true;
     return false;
 }
@@ -133,6 +144,8 @@ enum mt_rc mt_text_read(struct mt_input *in, struct mt_item *it, bool *done, str
     }
     if (it->member != NULL || in->opts.text_only) {
         mt_input_ignore(in, it->member);
+        if (in->n_no_line++ == 0 && it->member != NULL)
+            mt_printable(in->no_line, sizeof in->no_line, it->member, strlen(it->member));
         return MT_OK;
     }
     mt_detect_head(head, n, n < HEAD, err);

@@ -90,6 +90,7 @@ static void where(const struct mt_json_walk *w, char *buf, size_t cap)
         case MT_R_ANNOTATION:
         case MT_R_POOL:
         case MT_R_HOST_SEGMENT:
+        case MT_R_TEXT:
         case MT_R_RING: break;
         }
     }
@@ -144,11 +145,11 @@ static enum mt_rc say_what_it_is(const struct mt_json_walk *w, struct mt_err *er
     const struct mt_source *src = j->src;
     char keys[256] = "an object without keys";
     if (w->is_chrome_trace)
-        return mt_fail(err, MT_EINPUT,
-                       "a Chrome trace (\"traceEvents\", as torch.profiler exports it), not a "
-                       "memory snapshot. Make one with "
-                       "torch.cuda.memory._record_memory_history() and "
-                       "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")");
+        return mt_fail(
+            err, MT_EINPUT,
+            "a Chrome trace (\"traceEvents\") that does not begin as torch.profiler's do, "
+            "so it was not read as one: export it again with export_chrome_trace(), or "
+            "put \"traceEvents\" into the first 4 KiB");
     if (j->fail == MT_JF_END && src->status != MT_OK)
         return mt_fail_at(err, src->status, mt_json_offset(j),
                           "%s; nothing of a memory snapshot came before", src->err.msg);

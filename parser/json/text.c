@@ -7,10 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <emmintrin.h>
-#endif
-
 void mt_json_init(struct mt_json *j, struct mt_source *src, const struct mt_limits *lim)
 {
     memset(j, 0, sizeof *j);
@@ -90,29 +86,6 @@ int mt_json_space_slow(struct mt_json *j)
 
 /* ---- strings ---- */
 
-/* The first quote or backslash in [p, end), or end. The window has a margin behind its end, so
- * whole vectors may be loaded. */
-static inline const unsigned char *find_quote(const unsigned char *p, const unsigned char *end)
-{
-#if defined(__x86_64__) && defined(__GNUC__)
-    const __m128i q = _mm_set1_epi8('"'), bs = _mm_set1_epi8('\\');
-    for (; p < end; p += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-        unsigned m =
-            (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(v, q), _mm_cmpeq_epi8(v, bs)));
-        if (m != 0) {
-            p += __builtin_ctz(m);
-            return p < end ? p : end;
-        }
-    }
-    return end;
-#else
-    while (p < end && *p != '"' && *p != '\\')
-        p++;
-    return p;
-#endif
-}
-
 static int hex4(const unsigned char *s, size_t n, unsigned *out)
 {
     unsigned v = 0;
@@ -167,7 +140,7 @@ static int unescape(struct mt_json *j, const unsigned char *s, size_t n, size_t 
     }
     o = j->scratch;
     while (s < end) {
-        const unsigned char *e = find_quote(s, end);
+        const unsigned char *e = mt_json_quote(s, end);
         const char *at;
         unsigned c, low;
         memcpy(o, s, (size_t)(e - s));
@@ -208,7 +181,7 @@ int mt_json_string(struct mt_json *j, const unsigned char **s, size_t *n)
     for (;;) {
         size_t have = (size_t)(j->end - j->p);
         if (at < have) {
-            const unsigned char *e = find_quote(j->p + at, j->end);
+            const unsigned char *e = mt_json_quote(j->p + at, j->end);
             at = (size_t)(e - j->p);
             if (e < j->end && *e == '"')
                 break;
@@ -386,7 +359,7 @@ static int skip_string(struct mt_json *j)
             escaped = false;
         }
         if (!escaped) {
-            j->p = find_quote(j->p, j->end);
+            j->p = mt_json_quote(j->p, j->end);
             if (j->p < j->end) {
                 escaped = *j->p == '\\';
                 j->p++;

@@ -11,6 +11,10 @@
 #include "parser/json/scan.h"
 #include "parser/base/source.h"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <emmintrin.h>
+#endif
+
 enum mt_json_fail {
     MT_JF_NONE,
     MT_JF_END, /* the stream ended inside the document */
@@ -57,6 +61,29 @@ static inline int mt_json_space(struct mt_json *j)
     if (j->p<j->end && * j->p> ' ')
         return *j->p;
     return mt_json_space_slow(j);
+}
+
+/* The first quote or backslash in [p, end), or end. The window has a margin behind its end, so
+ * whole vectors may be loaded. */
+static inline const unsigned char *mt_json_quote(const unsigned char *p, const unsigned char *end)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    const __m128i q = _mm_set1_epi8('"'), bs = _mm_set1_epi8('\\');
+    for (; p < end; p += 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+        unsigned m =
+            (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(v, q), _mm_cmpeq_epi8(v, bs)));
+        if (m != 0) {
+            p += __builtin_ctz(m);
+            return p < end ? p : end;
+        }
+    }
+    return end;
+#else
+    while (p < end && *p != '"' && *p != '\\')
+        p++;
+    return p;
+#endif
 }
 
 /* p at the opening quote. The text is in the window or in scratch and lives until the next call. */

@@ -25,6 +25,7 @@ void mt_json_walk_done(struct mt_json_walk *w)
     mt_json_frames_done(&w->texts);
     MT_VEC_DONE(&w->lv);
     MT_VEC_DONE(&w->frames);
+    MT_VEC_DONE(&w->text);
 }
 
 /* The builder refused: its reason is ours. */
@@ -74,18 +75,19 @@ static bool is_list_role(enum mt_schema_role r)
 {
     return r == MT_R_SEGMENTS || r == MT_R_BLOCKS || r == MT_R_HISTORY || r == MT_R_TRACES ||
            r == MT_R_TRACE || r == MT_R_FRAMES || r == MT_R_ANNOTATIONS || r == MT_R_POOL ||
-           r == MT_R_HOST_SEGMENTS || r == MT_R_HOST_TRACES || r == MT_R_RING || r == MT_R_SETTINGS;
+           r == MT_R_HOST_SEGMENTS || r == MT_R_HOST_TRACES || r == MT_R_RING ||
+           r == MT_R_SETTINGS || r == MT_R_TEXT;
 }
 
 static bool is_dict_role(enum mt_schema_role r)
 {
-    return !is_list_role(r) ? r != MT_R_SKIP : r == MT_R_SETTINGS;
+    return !is_list_role(r) ? r != MT_R_SKIP : r == MT_R_SETTINGS || r == MT_R_TEXT;
 }
 
 static bool is_stream_role(enum mt_schema_role r)
 {
     return is_list_role(r) && r != MT_R_FRAMES && r != MT_R_POOL && r != MT_R_RING &&
-           r != MT_R_TRACE;
+           r != MT_R_TRACE && r != MT_R_TEXT;
 }
 
 /* p is behind the bracket. `index`: position of the container in its list. */
@@ -113,12 +115,16 @@ static int open_level(struct mt_json_walk *w, enum mt_schema_role role, bool lis
         mt_json_frames_begin(&w->texts);
     } else if (role == MT_R_POOL) {
         w->pool_ok = true;
+    } else if (role == MT_R_TEXT) {
+        w->text.n = 0;
     } else if (role == MT_R_SEGMENT) {
         return mt_build_segment_begin(w->b) || refused(w);
     } else if (role == MT_R_TRACE || role == MT_R_HOST_TRACES) {
         w->ordinal = role == MT_R_TRACE && index <= UINT32_MAX ? (uint32_t)index : 0;
         return mt_build_trace_begin(w->b, w->ordinal,
-                                    role == MT_R_HOST_TRACES || parent == MT_R_HOST_TRACES) ||
+                                    role == MT_R_HOST_TRACES || parent == MT_R_HOST_TRACES
+                                        ? MT_DEV_HOST
+                                        : MT_DEV_CUDA) ||
                refused(w);
     }
     return 1;
@@ -159,6 +165,7 @@ static int close_dict(struct mt_json_walk *w, enum mt_schema_role role)
     case MT_R_POOL:
     case MT_R_HOST_SEGMENTS:
     case MT_R_HOST_TRACES:
+    case MT_R_TEXT:
     case MT_R_RING: break;
     }
     return 1;
@@ -187,6 +194,10 @@ static int close_level(struct mt_json_walk *w)
             mt_json_seen_put(&w->stacks, w->stack_hash, v.id);
         else if (w->looked_ahead)
             w->stack_end_lies = true;
+    } else if (l.role == MT_R_TEXT) {
+        v.type = MT_T_STR;
+        if (!mt_build_text(w->b, w->text.p, w->text.n, !l.list, &v.id))
+            return refused(w);
     } else if (l.role == MT_R_POOL && w->pool_ok && l.n == 2) {
         v.type = MT_T_PAIR;
         if (!mt_build_pair(w->b, w->pool[0], w->pool[1], &v.id))
@@ -203,6 +214,20 @@ static int skip_member(struct mt_json_walk *w)
     if (!mt_json_skip(&w->j, w->lv.n))
         return 0;
     mt_json_top(w)->n++;
+    return 1;
+}
+
+/* Parts of a text, as far as there is room for more of them: what is longer is cut anyway. */
+static int text_part(struct mt_json_walk *w, const struct mt_json_level *l, mt_str_id name,
+                     struct mt_val v)
+{
+    enum { MOST = 1024 };
+    struct mt_val key = {.type = MT_T_STR, .id = name}, *part;
+    for (int i = l->list ? 1 : 0; i < 2 && w->text.n < MOST; i++) {
+        if ((part = MT_VEC_PUSH(&w->text)) == NULL)
+            return mt_json_nomem(w);
+        *part = i == 0 ? key : v;
+    }
     return 1;
 }
 
@@ -223,6 +248,9 @@ static int scalar(struct mt_json_walk *w, struct mt_json_level *l, enum mt_key k
     if (l->role == MT_R_SETTINGS) {
         if (!mt_build_setting(w->b, l->path, name, v))
             return refused(w);
+    } else if (l->role == MT_R_TEXT) {
+        if (!text_part(w, l, name, v))
+            return 0;
     } else if (l->role == MT_R_POOL) {
         w->pool_ok &= l->n < 2 && (v.type == MT_T_INT || v.type == MT_T_UINT);
         if (w->pool_ok)
@@ -242,9 +270,22 @@ static int scalar(struct mt_json_walk *w, struct mt_json_level *l, enum mt_key k
     return 1;
 }
 
+/* Whether the list at p begins with an object, as far as the window tells. */
+static bool holds_objects(const struct mt_json *j)
+{
+    const unsigned char *p = j->p + 1;
+    while (p < j->end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    return p < j->end && *p == '{';
+}
+
 /* The value at p of the innermost level. */
 static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
 {
+    const uint64_t of_frame = UINT64_C(1) << MT_K_NAME | UINT64_C(1) << MT_K_FILENAME |
+                              UINT64_C(1) << MT_K_FX_NODE_OP | UINT64_C(1) << MT_K_FX_NODE_NAME |
+                              UINT64_C(1) << MT_K_FX_NODE_TARGET |
+                              UINT64_C(1) << MT_K_FX_ORIGINAL_TRACE;
     struct mt_json_level *l = mt_json_top(w);
     int c = mt_json_space(&w->j);
     enum mt_schema_role role;
@@ -252,8 +293,8 @@ static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
     if (c != '[' && c != '{') {
         /* Strings nobody asks for may be long and all different: walk over them. */
         if (c == '"' && (key == MT_K_UNKNOWN || l->role == MT_R_FRAME) &&
-            l->role != MT_R_SETTINGS && l->role != MT_R_POOL && key != MT_K_NAME &&
-            key != MT_K_FILENAME)
+            l->role != MT_R_SETTINGS && l->role != MT_R_POOL && l->role != MT_R_TEXT &&
+            (of_frame >> key & 1) == 0)
             return skip_member(w);
         return scalar(w, l, key, name, c);
     }
@@ -261,6 +302,10 @@ static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
                    : mt_role_value((enum mt_schema_role)l->role, key);
     if (c == '[' && l->role == MT_R_HOST_TRACES)
         role = MT_R_TRACE;
+    if (c == '[' && role == MT_R_TEXT && holds_objects(&w->j))
+        role = MT_R_FRAMES;
+    if (c == '{' && role == MT_R_TEXT && key == MT_K_FORWARD_FRAMES)
+        role = MT_R_SKIP;
     if (l->role == MT_R_FRAME || (l->list && l->role == MT_R_RING) ||
         !(c == '[' ? is_list_role(role) : is_dict_role(role)))
         role = MT_R_SKIP; /* also a list where a dict belongs, and the other way round */
@@ -283,6 +328,8 @@ static int value(struct mt_json_walk *w, enum mt_key key, mt_str_id name)
     }
     if (role == MT_R_SKIP) {
         struct mt_val v = {.type = MT_T_OTHER};
+        if (l->role == MT_R_TEXT && !l->list && !text_part(w, l, name, v))
+            return 0;
         w->pool_ok &= l->role != MT_R_POOL;
         if (key != MT_K_UNKNOWN)
             mt_rec_set(&w->rec[l->role], key, v);
@@ -344,7 +391,9 @@ static int key_slow(struct mt_json_walk *w, enum mt_key *key, mt_str_id *name, b
     if (!mt_json_string(j, &s, &n))
         return 0;
     *key = key_of(w, s, n);
-    if (l->role == MT_R_SETTINGS) {
+    if (l->role == MT_R_TEXT)
+        *key = MT_K_UNKNOWN; /* the job's own */
+    if (l->role == MT_R_SETTINGS || l->role == MT_R_TEXT) {
         if (!intern(w, s, n, name))
             return 0;
     } else if (*key == MT_K_UNKNOWN) {

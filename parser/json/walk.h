@@ -27,7 +27,7 @@ struct mt_json_gap {
 };
 
 enum {
-    MT_JSON_ROLES = MT_R_RING + 1,
+    MT_JSON_ROLES = MT_R_TEXT + 1,
     MT_JSON_STACK_SLOTS = 1 << 18 /* 6 MiB: stacks known by their bytes */
 };
 
@@ -41,6 +41,7 @@ struct mt_json_walk {
     struct mt_rec rec[MT_JSON_ROLES];
     struct mt_json_gap gap[MT_JSON_ROLES][MT_JSON_GAPS];
     MT_VEC(mt_frame_id) frames; /* of the stack being read */
+    MT_VEC(struct mt_val) text; /* parts of the MT_R_TEXT being read */
     struct mt_json_seen stacks;
     struct mt_json_frames texts;
     struct mt_json_hash stack_hash, frame_hash;

@@ -165,3 +165,15 @@ int mt_log_first_try(struct mt_log *l, uint64_t number, const char *s)
     f->value[2] = g.v[2];
     return 1;
 }
+
+int mt_log_pool_error(struct mt_log *l, uint64_t number, const char *s)
+{
+    const char *p = strstr(s, "CUDA Error: "), *e = p != NULL ? strstr(p, " at ") : NULL;
+    struct mt_log_fact *f;
+    if (e == NULL || strstr(e, "cumem_allocator") == NULL || strncmp(p + 12, "out of", 6) == 0)
+        return 0;
+    f = mt_log_add(l, MT_LOG_POOL_ERROR, number, s);
+    if (f != NULL)
+        mt_log_keep_text(f, p + 12, (size_t)(e - p) - 12);
+    return 1;
+}

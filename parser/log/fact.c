@@ -5,10 +5,18 @@
 
 int32_t mt_log_small(uint64_t v) { return v <= INT32_MAX ? (int32_t)v : -1; }
 
+/* Lines that are printed again and again: a failure has to find room behind them. */
+static bool is_repeated(enum mt_log_kind k)
+{
+    return k == MT_LOG_TORCH_USAGE || k == MT_LOG_HOST_USAGE || k == MT_LOG_COUNTERS ||
+           k == MT_LOG_CARD || k == MT_LOG_CARD_PROC || k == MT_LOG_RETRIED ||
+           k == MT_LOG_VLLM_BEGUN || k == MT_LOG_SGLANG_BEGUN || k == MT_LOG_SAVE_BEGUN;
+}
+
 struct mt_log_fact *mt_log_blank(struct mt_log *l, enum mt_log_kind kind, uint64_t number)
 {
     struct mt_log_fact *f;
-    if (l->facts.n >= MT_LOG_MAX_FACTS) {
+    if (l->facts.n >= (is_repeated(kind) ? MT_LOG_MAX_FACTS / 4 * 3 : MT_LOG_MAX_FACTS)) {
         l->n_dropped++;
         return NULL;
     }

@@ -78,6 +78,8 @@ static int whole_line(struct mt_log *l, uint64_t number, const char *s)
     n = strlen(p);
     while (n > 0 && strchr(" \"}", p[n - 1]) != NULL)
         n--;
+    if (n >= 9 && memcmp(p + n - 9, "Killed: 9", 9) == 0) /* macOS */
+        n -= 3;
     if (n < LONGEST && n >= sizeof killed - 1 &&
         memcmp(p + n - (sizeof killed - 1), killed, sizeof killed - 1) == 0) {
         size_t k = collector(p, n);
@@ -99,5 +101,6 @@ static int whole_line(struct mt_log *l, uint64_t number, const char *s)
 
 int mt_log_kill(struct mt_log *l, uint64_t number, const char *s)
 {
-    return by_kernel(l, number, s) || mt_log_row(l, number, s) || whole_line(l, number, s);
+    return by_kernel(l, number, s) || mt_log_stopped(l, number, s) || mt_log_row(l, number, s) ||
+           whole_line(l, number, s);
 }

@@ -28,6 +28,16 @@ static void other_processes(struct mt_log *l, uint64_t number, const char *s)
     }
 }
 
+/* From 1.10 on the sentence goes on: "If reserved memory is >> allocated memory try setting
+ * max_split_size_mb". A class of its own for the error is newer still: then somebody cut it. */
+static bool ends_before_advice(const char *s)
+{
+    static const char end[] = "reserved in total by PyTorch)";
+    const char *p = strstr(s, end);
+    return p != NULL && p[sizeof end - 1 + strspn(p + sizeof end - 1, " \t\r\"'")] == '\0' &&
+           strstr(s, "RuntimeError: CUDA out of memory") != NULL;
+}
+
 /* To PyTorch 2.0: everything in one pair of brackets. */
 static bool old_sentence(struct mt_log_fact *f, const char *s)
 {
@@ -40,12 +50,18 @@ static bool old_sentence(struct mt_log_fact *f, const char *s)
     f->value[MT_LO_CAPACITY] = g.v[1];
     f->value[MT_LO_ALLOCATED] = mt_log_value(s, "capacity; %b already allocated");
     f->value[MT_LO_FREE] = mt_log_value(s, "already allocated; %b free");
+    if (f->value[MT_LO_FREE] == MT_LOG_NONE) /* torch_npu's workspace */
+        f->value[MT_LO_FREE] = mt_log_value(s, "total capacity; %b free");
     if (f->value[MT_LO_FREE] == MT_LOG_NONE)
         f->value[MT_LO_FREE] =
             mt_log_value(s, "current active; %b free"); /* torch_npu has one more number */
     f->value[MT_LO_RESERVED] = mt_log_value(s, "; %b reserved in total by PyTorch");
     f->value[MT_LO_ALLOWED] = mt_log_value(s, "; %b allowed");
     f->value[MT_LO_UNALLOCATED] = mt_log_value(s, "free; %b cached"); /* to 1.3 */
+    if (strstr(s, "(GPU ") != NULL)
+        f->torch_at_most = f->value[MT_LO_UNALLOCATED] != MT_LOG_NONE ? 103
+                           : ends_before_advice(s)                    ? 109
+                                                                      : 200;
     if (f->value[MT_LO_ALLOCATED] == MT_LOG_NONE)
         return true;
     if (f->value[MT_LO_RESERVED] == MT_LOG_NONE && f->value[MT_LO_UNALLOCATED] != MT_LOG_NONE)
@@ -82,10 +98,11 @@ static int torch_sentence(struct mt_log_fact *f, const char *s)
     f->gpu = -1;
     if (!old_sentence(f, s) && !of_apple(f, s)) {
         /* 2.1 misspelt it; without a number where the device has none */
-        if (mt_log_find(s, "PU %n has a total capacity of %b", &g) != NULL ||
-            mt_log_find(s, "PU %n has a total capacty of %b", &g) != NULL) {
+        bool since_22 = mt_log_find(s, "PU %n has a total capacity of %b", &g) != NULL;
+        if (since_22 || mt_log_find(s, "PU %n has a total capacty of %b", &g) != NULL) {
             f->gpu = mt_log_small(g.v[0]);
             f->value[MT_LO_CAPACITY] = g.v[1];
+            f->torch_at_least = since_22 ? 202 : 201;
         } else {
             f->value[MT_LO_CAPACITY] = mt_log_value(s, "PU has a total capacity of %b");
         }
@@ -107,14 +124,24 @@ static int torch_sentence(struct mt_log_fact *f, const char *s)
             mt_log_value(s, "and %b is reserved by PyTorch but unallocated");
         if (f->value[MT_LO_ALLOCATED] != MT_LOG_NONE && f->value[MT_LO_UNALLOCATED] != MT_LOG_NONE)
             f->value[MT_LO_RESERVED] = f->value[MT_LO_ALLOCATED] + f->value[MT_LO_UNALLOCATED];
-        /* in a container the driver does not find the process and says 0 */
+        /* in a container the driver does not find the process and says 0; a process that has less
+         * than PyTorch counts, but much, has an engine that sleeps */
         if (f->value[MT_LO_THIS] != MT_LOG_NONE && f->value[MT_LO_ALLOCATED] != MT_LOG_NONE &&
-            f->value[MT_LO_THIS] < f->value[MT_LO_ALLOCATED])
+            f->value[MT_LO_THIS] < f->value[MT_LO_ALLOCATED] / 8)
             f->value[MT_LO_THIS] = MT_LOG_NONE;
     }
     for (int i = 0; i < MT_LOG_VALUES; i++)
         n += f->value[i] != MT_LOG_NONE;
     return n;
+}
+
+const char *mt_log_async(const char *s)
+{
+    const char *p = strstr(s, "Allocation on device");
+    return p != NULL && ((p - s >= 18 && strncmp(p - 18, "OutOfMemoryError: ", 18) == 0) ||
+                         strstr(p, "would exceed allowed memory") != NULL)
+               ? p
+               : NULL;
 }
 
 /* PyTorch on cudaMallocAsync: "Allocation on device 0 would exceed allowed memory. (out of
@@ -130,7 +157,7 @@ static int torch_async(struct mt_log *l, uint64_t number, const char *s)
                  {"Device limit : %b", MT_LO_CAPACITY},
                  {"Free (according to CUDA): %b", MT_LO_FREE},
                  {"memory fraction) : %b", MT_LO_ALLOWED}};
-    const char *p = strstr(s, "OutOfMemoryError: Allocation on device");
+    const char *p = mt_log_async(s);
     struct mt_log_fact *f;
     got g;
     if (p == NULL)
@@ -177,8 +204,12 @@ static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const cha
     /* Intel's GPUs */
     uint64_t block = mt_log_value(s, "allocate memory block with size larger than %b");
     int n;
-    if (!absurd && mt_log_find(s, "ried to allocate %b", &g) == NULL)
-        return 0;
+    if (!absurd && mt_log_find(s, "ried to allocate %b", &g) == NULL) {
+        /* a terminal cut the number itself */
+        if (glued == s || mt_log_find(glued, "ried to allocate %b", &g) == NULL)
+            return 0;
+        s = glued;
+    }
     if (strstr(s, "out of memory") == NULL && strstr(s, "OutOfMemoryError") == NULL &&
         block == MT_LOG_NONE) {
         /* its second half: alone, or after a first half that has read it already */
@@ -291,7 +322,8 @@ static bool sglang_values(const char *s, enum mt_log_kind *kind, uint64_t *a, ui
         *kind = MT_LOG_SGLANG_WEIGHTS;
         *a = mt_log_value(s, "avail mem=%b");
         *b = mt_log_value(s, "mem usage=%b");
-    } else if (strstr(s, "KV Cache is allocated") != NULL) {
+    } else if (strstr(s, "KV Cache is allocated") != NULL ||
+               strstr(s, "KV Cache allocated") != NULL) {
         *kind = MT_LOG_SGLANG_KV;
         *a = mt_log_value(s, "#tokens: %n");
         *b = mt_log_value(s, "KV size: %b");
@@ -395,11 +427,45 @@ static bool has_package(const struct mt_log *l, const char *p, size_t n)
     return false;
 }
 
-/* The machine's architecture: of `uname -a`, of a library's path, of a wheel's name. */
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/* Nothing of a path stands before it: a blank, a quote, a bracket. */
+static bool begins_path(const char *line, const char *p)
+{
+    return p == line || strchr(" \t\"'(=[", p[-1]) != NULL;
+}
+
+/* C:\Users, in a string also C:\\Users; "a:\b" is no path. */
+static bool names_drive(const char *s)
+{
+    for (const char *p = s; (p = strstr(p, ":\\")) != NULL; p++)
+        if (p > s && is_letter(p[-1]) && begins_path(s, p - 1) &&
+            strspn(p + 2, "\\abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") >
+                1)
+            return true;
+    return false;
+}
+
+/* A path from the root on, of two folders or more. */
+static bool names_root(const char *s)
+{
+    for (const char *p = s; (p = strchr(p, '/')) != NULL; p++) {
+        size_t n = strspn(p + 1, "abcdefghijklmnopqrstuvwxyz0123456789_-.");
+        if (begins_path(s, p) && is_letter(p[1]) && p[1 + n] == '/')
+            return true;
+    }
+    return false;
+}
+
+/* The machine's architecture: of `uname -a`, of a library's path, of a wheel's name. And how its
+ * paths begin. */
 static void note_machine(struct mt_log *l, const char *s)
 {
     l->n_arm += strstr(s, "aarch64") != NULL;
     l->n_x86 += strstr(s, "x86_64") != NULL;
+    l->n_windows += names_drive(s);
+    l->n_unix += names_root(s);
+    l->n_async += strstr(s, "kernel errors might be asynchronously reported") != NULL;
 }
 
 /* The framework's files that a line names: of tracebacks, or before what it logs. */
@@ -417,6 +483,38 @@ static void note_paths(struct mt_log *l, const char *s)
     }
 }
 
+bool mt_log_breaks_off(const char *s)
+{
+    static const char words[] = "CUDA out of memory. Tried to allocate ";
+    const char *p = strstr(s, "rror: ");
+    size_t n = p != NULL ? strlen(p + 6) : 0;
+    return n >= 5 && n < sizeof words && strncmp(p + 6, words, n) == 0;
+}
+
+/* Two processes wrote at once: two sentences in one line. */
+static int torch_ooms(struct mt_log *l, uint64_t number, const char *s, const char *glued)
+{
+    static const char words[] = "out of memory. Tried to allocate";
+    const char *first = strstr(s, words), *second = first != NULL ? strstr(first + 1, words) : NULL;
+    char *one;
+    if (second == NULL)
+        return torch_oom(l, number, s, glued);
+    one = mt_strndup(s, (size_t)(second - s));
+    if (one == NULL) {
+        l->no_memory = true;
+        return 1;
+    }
+    torch_oom(l, number, one, one);
+    mt_free(one);
+    torch_ooms(l, number, second, second);
+    return 1;
+}
+
+static bool is_kill(enum mt_log_kind k)
+{
+    return k == MT_LOG_RAY_KILL || k == MT_LOG_KERNEL_KILL || k == MT_LOG_KILLED;
+}
+
 int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char *joined,
                 const char *glued)
 {
@@ -424,26 +522,37 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     bool is_whole =
         strstr(line, "unallocated") != NULL || strstr(line, "reserved in total") != NULL;
     bool is_part = !is_whole && (strstr(line, "ried to allocate") != NULL ||
-                                 strstr(line, "out of memory.") != NULL);
+                                 strstr(line, "out of memory.") != NULL || mt_log_breaks_off(line));
     const char *file = strstr(line, "File \"");
     /* a traceback and what it led to on one line: a collector took the newlines out */
     bool flat =
         file != NULL && (strstr(file, "rror:") != NULL || strstr(file, "out of memory") != NULL);
     bool frames = flat && mt_log_stack_line(l, number, line, line);
-    int found = torch_oom(l, number, is_part ? joined : line, is_part ? glued : line) ||
-                torch_async(l, number, joined) || mt_log_observer(l, number, line) ||
-                mt_log_ray(l, number, line, glued) ||
-                (!flat && mt_log_stack_line(l, number, line, glued)) ||
-                mt_log_usage(l, number, line) || sglang(l, number, line) ||
-                sglang_full(l, number, joined) || vllm_graphs(l, number, line) ||
-                vllm_startup(l, number, joined) || vllm_refuses(l, number, joined, glued) ||
-                mt_log_kill(l, number, line);
-    if (!found) {
+    uint32_t before = l->facts.n;
+    int found;
+    mt_log_step_line(l, number, line);
+    found = torch_ooms(l, number, is_part ? joined : line, is_part ? glued : line) ||
+            torch_async(l, number, joined) || mt_log_observer(l, number, line) ||
+            mt_log_ray(l, number, line, glued) ||
+            (!flat && mt_log_stack_line(l, number, line, glued)) || mt_log_usage(l, number, line) ||
+            mt_log_counters(l, number, line) || mt_log_cards(l, number, line) ||
+            mt_log_memray(l, number, line) || mt_log_begun(l, number, line) ||
+            mt_log_ggml(l, number, line) || mt_log_tensorflow(l, number, line) ||
+            sglang(l, number, line) || sglang_full(l, number, joined) ||
+            vllm_graphs(l, number, line) || vllm_startup(l, number, joined) ||
+            vllm_refuses(l, number, joined, glued) || mt_log_kill(l, number, line) ||
+            mt_log_bare(l, number, line);
+    if (!found && !mt_log_settings_line(l, number, line)) {
         mt_log_stack_close(l, line);
         mt_log_code_line(l, number, line);
     }
+    for (uint32_t i = before; i < l->facts.n; i++)
+        if (mt_log_has_stack(l->facts.p[i].kind) || is_kill(l->facts.p[i].kind))
+            mt_log_step_take(l, &l->facts.p[i]);
     note_paths(l, line);
     note_machine(l, line);
+    mt_log_program_line(l, line);
     mt_log_version_line(l, number, line);
+    mt_log_hint_line(l, number, line);
     return l->no_memory ? -1 : found || frames;
 }

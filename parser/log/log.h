@@ -33,18 +33,22 @@ enum mt_log_kind {
     MT_LOG_NCCL_OOM,  /* bytes asked or NONE */
     MT_LOG_CUMEM_OOM, /* - : vLLM's cumem allocator could not create memory */
     MT_LOG_SAVER_OOM, /* - : torch_memory_saver could not create memory */
-    /* bytes asked or NONE: another "CUDA error: out of memory"; text: whose call, "" = CUDA's */
+    /* bytes asked or NONE: another "CUDA error: out of memory"; text: whose call, "" = CUDA's. Of
+       "llama.cpp" the second is enum mt_log_buffer, where it says so */
     MT_LOG_CUDA_OOM,
     /* bytes asked or NONE: CANN, the runtime of Ascend NPUs, or HCCL in it */
     MT_LOG_NPU_OOM,
     MT_LOG_CUBLAS_OOM,   /* - : CUBLAS_STATUS_ALLOC_FAILED */
     MT_LOG_VLLM_WEIGHTS, /* bytes */
     MT_LOG_VLLM_BUDGET,  /* total of the GPU, utilization in 1/10000, budget */
-    MT_LOG_VLLM_PROFILE, /* weights, non-torch, activation peak, KV cache */
-    MT_LOG_VLLM_KV,      /* bytes available for the KV cache */
-    MT_LOG_VLLM_TOKENS,  /* tokens of the KV cache */
-    MT_LOG_VLLM_BLOCKS,  /* GPU blocks, CPU blocks */
-    MT_LOG_VLLM_GRAPHS,  /* bytes */
+    /* weights, non-torch, activation peak, KV cache; after the start also graphs, and what its
+       share allows */
+    MT_LOG_VLLM_PROFILE,
+    /* bytes available for the KV cache; 0 and how many are lacking, where it is a negative size */
+    MT_LOG_VLLM_KV,
+    MT_LOG_VLLM_TOKENS, /* tokens of the KV cache */
+    MT_LOG_VLLM_BLOCKS, /* GPU blocks, CPU blocks */
+    MT_LOG_VLLM_GRAPHS, /* bytes */
     /* free at start, total of the GPU, utilization in 1/10000, wanted: the engine refused to start
      */
     MT_LOG_VLLM_STARTUP,
@@ -54,6 +58,13 @@ enum mt_log_kind {
     MT_LOG_VLLM_WARMUP,
     /* free before, free after: others gave memory back while the engine measured its own */
     MT_LOG_VLLM_MEASURE,
+    /* free when it began, free and batch of the last step that it tells of, 1 where it ended; text:
+       "load", "capture" */
+    MT_LOG_VLLM_BEGUN,
+    MT_LOG_SGLANG_BEGUN,
+    MT_LOG_SAVE_BEGUN, /* -, -, -, 1 where it ended: a trainer writes a checkpoint */
+    /* - : another error of vLLM's cumem allocator than a lack of memory; text: its words */
+    MT_LOG_POOL_ERROR,
     MT_LOG_SLEEP,          /* freed, still in use */
     MT_LOG_SGLANG_WEIGHTS, /* available after, used */
     MT_LOG_SGLANG_KV,      /* tokens, bytes */
@@ -67,6 +78,21 @@ enum mt_log_kind {
     MT_LOG_POOL_REFUSED,
     /* allocated, reserved, device used, device total; text: where ("Before update_actor") */
     MT_LOG_TORCH_USAGE,
+    /* enum mt_log_counter, of PyTorch's allocator; text: which function printed them,
+       "memory_summary" or "memory_stats" */
+    MT_LOG_COUNTERS,
+    /* used, total; text: the tool that says so, "nvidia-smi", "npu-smi", "rocm-smi" */
+    MT_LOG_CARD,
+    /* pid, bytes; text: name of the process. A row of such a tool; gpu -1 where it does not say */
+    MT_LOG_CARD_PROC,
+    /* now, most; text: the part of CANN that holds it, of the list that torch_npu writes when it
+       runs out of memory */
+    MT_LOG_NPU_PART,
+    /* peak, allocated in all, allocations: of one process's host memory, by `memray stats --json`;
+       pid; text: its command */
+    MT_LOG_HEAP,
+    /* bytes that a line allocated in all; text: the line. Belongs to the HEAP before it */
+    MT_LOG_HEAP_PLACE,
     MT_LOG_HOST_USAGE, /* used, share in 1/10000: DeepSpeed's see_memory_usage, of the host */
     /* requests put off; of PyTorch's: -, asked, free, total, margin to be left free or NONE; no
        failure, it was tried again; text: by whom */
@@ -88,6 +114,7 @@ enum mt_log_kind {
     MT_LOG_HOST_OOM,
     /* - : "Killed", exit code -9 or 137, a worker of Ray gone: not said to be for memory */
     MT_LOG_KILLED,
+    MT_LOG_STOPPED, /* enum mt_log_stop: a scheduler stopped the job */
     /* - : "an illegal memory access was encountered": a kernel's mistake, no want of memory */
     MT_LOG_ILLEGAL,
     /* needed, there: FlashInfer's workspace, a buffer of a fixed size, is too small; the card need
@@ -110,10 +137,36 @@ enum mt_log_oom_value {
     MT_LO_ALLOWED /* limit set by set_per_process_memory_fraction; text "block": of one block, by
                      the platform */
 };
+/* What llama.cpp asked for. */
+enum mt_log_buffer { MT_LB_NONE, MT_LB_WEIGHTS, MT_LB_CACHE, MT_LB_COMPUTE };
+/* Why a scheduler stopped the job. STEP: no reason is said, and where a task of it failed before,
+ * that is the reason. */
+enum mt_log_stop {
+    MT_LS_NONE,
+    MT_LS_TIME,
+    MT_LS_PREEMPTED,
+    MT_LS_NODE,
+    MT_LS_REQUEUED,
+    MT_LS_CANCELLED,
+    MT_LS_STEP
+};
+enum mt_log_counter {
+    MT_LC_ALLOCATED, /* bytes of blocks in use, rounded up as the allocator does */
+    MT_LC_ALLOCATED_PEAK,
+    MT_LC_RESERVED, /* bytes of segments */
+    MT_LC_RESERVED_PEAK,
+    MT_LC_REQUESTED, /* what the program asked for: allocated without the rounding; since 2.0 */
+    MT_LC_SPLIT,     /* free bytes of segments that are partly in use: never given back */
+    MT_LC_RETRIES,   /* times that the cache was emptied because the driver had no more */
+    MT_LC_OOMS,      /* failures that were raised */
+    MT_LC_ACTIVE     /* allocated, and freed but in use by another stream */
+};
 /* TORCH_OOM without a request: the error is only named. text: "ray" = by Ray, of one of its tasks;
- * "nvml" = PyTorch failed over its message. text "observer": what a program's observer of failed
- * allocations wrote, exact to the byte; where PyTorch's own sentence follows, that line becomes a
- * TORCH_USAGE and the sentence has its exact numbers. */
+ * "nvml" = PyTorch failed over its message; "bare" = its words alone, "talk" = in other words,
+ * "head" = by the first line of a notebook's traceback, whose last was not pasted. text
+ * "observer": what a program's observer of failed allocations wrote, exact to the byte; where
+ * PyTorch's own sentence follows, that line becomes a TORCH_USAGE and the sentence has its exact
+ * numbers. */
 
 struct mt_log_fact {
     enum mt_log_kind kind;
@@ -125,11 +178,18 @@ struct mt_log_fact {
     int32_t gpu, rank;     /* -1 = not said */
     int64_t pid;           /* of the process that wrote the line, -1 = not said */
     bool hints_expandable; /* TORCH_OOM: the sentence advises to set expandable_segments */
+    /* TORCH_OOM: the newest PyTorch that writes this form of the sentence, as 100 x major + minor;
+     * 0 = today's, or that of plugins for NPU and MLU, which keep an old one */
+    uint16_t torch_at_most;
+    uint16_t torch_at_least; /* the oldest that writes it; 0 = not told */
     /* 'H' = ROCm, 'N' = Ascend NPU, 'X' = Intel XPU, 'M' = Apple, 'T' = TPU; 0 = CUDA, or not said
      */
     char platform;
     /* index + 1 in mt_log.stacks of the traceback that led to it; 0 = none */
     uint32_t stack;
+    /* failures and kills: index + 1 in mt_log.kept_steps of what the job last said that it is at;
+     * 0 = nothing */
+    uint32_t step;
 };
 
 /* Who wrote a line, by its prefix; -1 = not said. */
@@ -148,15 +208,27 @@ struct mt_log_stack {
     struct mt_log_writer of;            /* whose traceback it is, where Ray says so */
     char who[32];                       /* name of the process whose it is, where Ray says so */
     char method[64];                    /* and the method that it was in; else "" */
-    char code[96];                      /* the line of code right above the failure, where nothing
-                                           else was pasted: frames.n is 0 then */
-    uint64_t line;                      /* of its last frame; 0 = not in use */
-    uint64_t first;                     /* line of its first frame */
-    bool headed;                        /* a line says that it begins here */
-    bool pins;                          /* the innermost line of code asks for pinned host memory */
+    char code[96];   /* the innermost frame's line of code, or the one right above
+                        the failure where nothing else was pasted */
+    uint64_t line;   /* of its last frame; 0 = not in use */
+    uint64_t first;  /* line of its first frame */
+    bool headed;     /* a line says that it begins here */
+    bool pins;       /* the innermost line of code asks for pinned host memory */
+    char called[64]; /* the last method of an object of its own that a line of code calls */
+    uint64_t named;  /* a notebook's head has the error's name: its line; else 0 */
+    /* lines of code that call what the next frame is in, and what the one before it is in */
+    uint32_t n_inward, n_outward;
+    bool is_deeper; /* a line of code that its last frame does not lead to stands below them */
     /* whose methods its lines of code call, each behind a blank, of those that may be the
      * reference's: " ref" of self.ref.compute_logp(...), " reward" of self.reward.score(...) */
     char objects[64];
+};
+
+/* A line in which a job says what it is at: a bar of progress, a step that it logs. */
+struct mt_log_step {
+    char pattern[64]; /* the one of those handed in that it has */
+    struct mt_log_writer writer;
+    uint64_t line; /* 0 = not in use */
 };
 
 /* A Python file of a framework of reinforcement learning that lines name:
@@ -178,13 +250,40 @@ struct mt_log_version {
 /* What stands at s; false where that is no version. */
 bool mt_log_version_number(const char *s, uint64_t *number);
 
+/* What the run was set to, as the log says: the words of a command line. */
+struct mt_log_settings {
+    char *text; /* NULL = nothing came of it */
+    size_t n;
+    uint64_t line;   /* the first */
+    bool is_cut;     /* a list of all arguments, of which a part is missing */
+    uint64_t dotted; /* while it is read: the last row of a list of arguments; 0 = of none */
+};
+
+/* What a line shows that may hold the host's memory. */
+enum mt_log_hint {
+    MT_LH_LOAD,    /* weights are being loaded */
+    MT_LH_RESUME,  /* a checkpoint is being read */
+    MT_LH_DATA,    /* data are being prepared */
+    MT_LH_OFFLOAD, /* an optimizer works on the CPU */
+    MT_LH_SPILL,   /* Ray's object store is full */
+    MT_LH_IMAGES,  /* images are among the data */
+    MT_LH_COUNT
+};
+
 struct mt_log {
+    uint64_t hint[MT_LH_COUNT]; /* the last such line; 0 = none, or what it began has ended */
+    char program[48]; /* the script that a line says was started: "train.py"; "" = none does */
     /* different ones, by the lines in which programs say what they are */
     MT_VEC(struct mt_log_version) versions;
     MT_VEC(struct mt_log_fact) facts; /* in order of lines; at most MT_LOG_MAX_FACTS */
     MT_VEC(struct mt_log_path) paths; /* the first MT_LOG_MAX_PATHS different ones */
     MT_VEC(struct mt_log_stack) stacks;
     struct mt_log_stack open[MT_LOG_OPEN]; /* while it is read */
+    MT_VEC(struct mt_log_step) kept_steps; /* those of the first failures */
+    struct mt_log_step at[MT_LOG_OPEN];    /* while it is read: the last one of each writer */
+    MT_VEC(struct mt_log_settings) settings;
+    uint64_t command_line; /* while it is read: the last one, whose command goes on; 0 = none */
+    uint64_t frame_line;   /* while it is read: of the last frame; its code follows */
     /* while it is read: the last line that looks like code, by whom, and where */
     char code[96];
     struct mt_log_writer code_of;
@@ -192,21 +291,39 @@ struct mt_log {
     /* while it is read: what the next lines of see_memory_usage are of */
     char label[96];
     uint64_t label_line;
-    uint64_t table; /* while it is read: the last line of Ray's table of processes; 0 = in none */
-    const char *const *packages; /* while it is read */
+    uint64_t table;   /* while it is read: the last line of Ray's table of processes; 0 = in none */
+    uint32_t n_begun; /* while it is read: beginnings that no line has ended */
+    /* while it is read: the card that the next row is of, its line, and its size */
+    uint64_t card_line, card_total;
+    int32_t card;
+    struct mt_log_columns { /* while it is read: of the table whose head came last */
+        uint64_t line;      /* its last row */
+        uint8_t form;       /* 0 = none */
+        int n, gpu, pid, name, used, total, free;
+    } columns;
+    const char *const *packages, *const *steps; /* while it is read */
     uint64_t n_lines, n_bytes, n_long, n_dropped;
     uint64_t n_arm, n_x86; /* lines that name the machine's architecture, in paths or words */
+    /* lines with a path behind a drive's letter (C:\\), and with one from the root on */
+    uint64_t n_windows, n_unix;
+    uint64_t n_async; /* lines that PyTorch adds to CUDA's errors from 1.8 on */
     bool no_memory;
     bool truncated; /* the source ended with an error; err of the reader says why */
 };
 #define MT_LOG_MAX_FACTS 65536u
 
 #define MT_LOG_MAX_PACKAGES 48u
+/* The file's name "train.py" that ends at `end`, and its length; 0 = it is none to be shown. */
+size_t mt_log_script_name(const char *s, const char *end, const char **name);
+#define MT_LOG_MAX_STEPS 96u
 /* Reads all of src. packages: folders, ended by NULL, whose files are kept in `paths` when a line
- * names one; NULL = none, of more than MT_LOG_MAX_PACKAGES the first. They have to outlive the call
- * alone. MT_OK, MT_WARN (the source broke off: what was read stays), MT_ENOMEM. */
+ * names one; NULL = none, of more than MT_LOG_MAX_PACKAGES the first. steps: patterns, ended by
+ * NULL, of lines in which jobs say what they are at, with the holes of parser/log/match.h and at
+ * least four plain bytes in a row; NULL = none, of more than MT_LOG_MAX_STEPS the first. Both have
+ * to outlive the call alone. MT_OK, MT_WARN (the source broke off: what was read stays), MT_ENOMEM.
+ */
 enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, const char *const *packages,
-                       struct mt_err *err);
+                       const char *const *steps, struct mt_err *err);
 void mt_log_done(struct mt_log *l);
 
 /* One line, with its number. 0 = nothing in it. joined: the line with those that follow it, parted

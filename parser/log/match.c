@@ -42,21 +42,24 @@ static uint64_t scaled(uint64_t micro, uint64_t unit)
     return whole * unit + (rest * (unit / 64) / 1000000) * 64 + rest * (unit % 64) / 1000000;
 }
 
-/* A size with its unit. The tools that print "GB" here divide by 2^30. */
-static const char *size(const char *p, uint64_t *out)
+/* A size with its unit, or the letter of it. The tools that print "GB" here divide by 2^30. */
+static const char *size(const char *p, bool letter, uint64_t *out)
 {
     static const struct {
         const char *name;
         unsigned shift;
     } units[] = {{"TiB", 40}, {"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"TB", 40},
-                 {"GB", 30},  {"MB", 20},  {"KB", 10},  {"kB", 10},  {"bytes", 0}};
+                 {"GB", 30},  {"MB", 20},  {"KB", 10},  {"kB", 10},  {"bytes", 0},
+                 {"T", 40},   {"G", 30},   {"M", 20},   {"K", 10},   {"B", 0}};
+    size_t from = letter ? sizeof units / sizeof *units - 5 : 0,
+           to = letter ? sizeof units / sizeof *units : sizeof units / sizeof *units - 5;
     uint64_t micro;
     p = number(p, &micro);
     if (p == NULL)
         return NULL;
     while (*p == ' ')
         p++;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+    for (size_t i = from; i < to; i++) {
         size_t n = strlen(units[i].name);
         if (strncmp(p, units[i].name, n) == 0) {
             *out = scaled(micro, UINT64_C(1) << units[i].shift);
@@ -73,7 +76,7 @@ static const char *match_at(const char *p, const char *pat, struct mt_log_got *g
     for (; *pat != '\0'; pat++) {
         uint64_t v = 0;
         if (*pat == ' ') {
-            if (*p != ' ' && pat[1] != '%')
+            if (*p != ' ' && (pat[1] != '%' || pat[2] == '%'))
                 return NULL;
             while (*p == ' ')
                 p++;
@@ -85,6 +88,11 @@ static const char *match_at(const char *p, const char *pat, struct mt_log_got *g
             continue;
         }
         pat++;
+        if (*pat == '%') {
+            if (*p++ != '%')
+                return NULL;
+            continue;
+        }
         if (*pat == 't') {
             const char *e = pat[1] != '\0' ? memchr(p, pat[1], strnlen(p, MAX_TEXT + 1)) : NULL;
             if (e == NULL)
@@ -94,7 +102,7 @@ static const char *match_at(const char *p, const char *pat, struct mt_log_got *g
             p = e;
             continue;
         }
-        p = *pat == 'b' ? size(p, &v) : number(p, &v);
+        p = *pat == 'b' || *pat == 's' ? size(p, *pat == 's', &v) : number(p, &v);
         if (p == NULL || g->n == MT_LOG_VALUES)
             return NULL;
         if (*pat == 'G')
@@ -125,4 +133,10 @@ uint64_t mt_log_value(const char *s, const char *pattern)
 {
     struct mt_log_got g;
     return mt_log_find(s, pattern, &g) != NULL && g.n > 0 ? g.v[0] : MT_LOG_NONE;
+}
+
+uint64_t mt_log_value_at(const char *p, const char *pattern)
+{
+    struct mt_log_got g;
+    return match_at(p, pattern, &g) != NULL && g.n > 0 ? g.v[0] : MT_LOG_NONE;
 }

@@ -1,9 +1,9 @@
 /* log/match.h -- patterns of log lines: text with holes. For this room alone.
  *
- * Holes: %b size with unit, %G a number that means GiB, %n whole number, %r fraction in 1/10000, %t
- * text up to the next character of the pattern (at most 95 bytes). A blank matches any run of
- * blanks, also none before a hole. A pattern may occur anywhere in a line. Matching is linear in
- * the line. */
+ * Holes: %b size with unit, %s size with the letter of one ("1.5G"), %G a number that means GiB, %n
+ * whole number, %r fraction in 1/10000, %% a percent sign, %t text up to the next character of the
+ * pattern (at most 95 bytes). A blank matches any run of blanks, also none before a hole. A pattern
+ * may occur anywhere in a line. Matching is linear in the line. */
 #ifndef MT_LOG_MATCH_H
 #define MT_LOG_MATCH_H
 
@@ -45,14 +45,54 @@ int mt_log_usage(struct mt_log *l, uint64_t number, const char *s);
 /* ---- log/kills.c, log/errors.c: the same ---- */
 
 int mt_log_kill(struct mt_log *l, uint64_t number, const char *s); /* mt_log_row()'s lines too */
+/* log/cards.c, log/counters.c: what tools and PyTorch's allocator print about whole cards. */
+int mt_log_cards(struct mt_log *l, uint64_t line, const char *s);
+int mt_log_counters(struct mt_log *l, uint64_t number, const char *s);
+/* log/memray.c: what `memray stats --json` writes. */
+int mt_log_memray(struct mt_log *l, uint64_t number, const char *s);
 /* log/ray.c: glued as for mt_log_line(). */
 int mt_log_ray(struct mt_log *l, uint64_t number, const char *s, const char *glued);
+int mt_log_stopped(struct mt_log *l, uint64_t number, const char *s);    /* log/stopped.c */
+int mt_log_tensorflow(struct mt_log *l, uint64_t number, const char *s); /* log/tensorflow.c */
+int mt_log_ggml(struct mt_log *l, uint64_t number, const char *s);       /* log/ggml.c */
+int mt_log_begun(struct mt_log *l, uint64_t number, const char *s);      /* log/begun.c */
+/* log/bare.c: the failure's name alone, in any case; in the end what was only talk is dropped where
+ * the log has facts. */
+int mt_log_bare(struct mt_log *l, uint64_t number, const char *line);
+void mt_log_bare_end(struct mt_log *l);
 int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s);
+/* log/log.c: where the words of PyTorch on cudaMallocAsync begin; NULL = they are not in it. */
+const char *mt_log_async(const char *s);
+/* log/log.c: the line ends within PyTorch's sentence, before the size that was asked for. */
+bool mt_log_breaks_off(const char *s);
+/* "CUDA Error: invalid argument at .../cumem_allocator.cpp:119". */
+int mt_log_pool_error(struct mt_log *l, uint64_t number, const char *s);
 /* An allocation that is tried once more. */
 int mt_log_first_try(struct mt_log *l, uint64_t number, const char *s);
 /* The name at s[at, at + n) stands in code or in a text about it: "if (e == hipErrorOutOfMemory)".
  */
 bool mt_log_is_code(const char *s, const char *at, size_t n);
+
+/* ---- log/settings.c: 1 when the line says what the run was set to ---- */
+int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s);
+void mt_log_settings_done(struct mt_log *l);
+/* Where the command begins that the line is; NULL = it is none. */
+const char *mt_log_command_at(const char *s);
+
+/* ---- log/program.c ---- */
+
+/* Notes in l->program which script the line starts, where it is the first that does. */
+void mt_log_program_line(struct mt_log *l, const char *s);
+
+/* ---- log/hints.c: sets l->hint ---- */
+void mt_log_hint_line(struct mt_log *l, uint64_t number, const char *s);
+
+/* ---- log/steps.c ---- */
+
+/* Notes what the line says that the job is at. */
+void mt_log_step_line(struct mt_log *l, uint64_t number, const char *s);
+/* Gives the failure f the last such line of its writer. */
+void mt_log_step_take(struct mt_log *l, struct mt_log_fact *f);
 
 /* ---- log/version.c: versions of programs; a line with one may state another fact too ---- */
 void mt_log_version_line(struct mt_log *l, uint64_t line, const char *s);
@@ -71,6 +111,32 @@ void mt_log_observed(struct mt_log *l, struct mt_log_fact *f);
  * *before: bytes in front of the object. What has no object stays. */
 size_t mt_log_unescape(char *s, size_t n, size_t *before);
 
+/* ---- log/frames.c: lines that are frames ---- */
+
+struct mt_log_at { /* in the line, or what stands for it */
+    const char *path, *end, *name;
+    size_t n_name;
+    uint64_t line; /* 0 = not said */
+};
+bool mt_log_frame_quoted(struct mt_log_at *a, const char *s); /* Python's own */
+bool mt_log_frame_of_ipython(struct mt_log_at *a, const char *s);
+bool mt_log_frame_of_page(struct mt_log_at *a, const char *s); /* older notebooks; cells */
+/* What is left of a frame: `line 9, in step`, `File actor.py, line 9, in step`, `actor.py:9 in
+ * step`, `at step (actor.py:9)`. */
+bool mt_log_frame_cut(struct mt_log_at *a, const char *s);
+/* pytest's and rich's. glued: with the lines that follow */
+bool mt_log_frame_boxed(struct mt_log_at *a, const char *s, const char *glued);
+
+/* ---- log/code.c ---- */
+
+/* The text of a line of code, in s; NULL = it looks like none. */
+const char *mt_log_code_in(const char *s);
+/* The line of code calls that function. */
+bool mt_log_calls(const char *code, const char *function);
+/* A line that states nothing: kept where it looks like one of code, which people paste without its
+ * frame. */
+void mt_log_code_line(struct mt_log *l, uint64_t number, const char *s);
+
 /* ---- log/stack.c ---- */
 
 /* Whether the line is part of a traceback. glued: with the lines that follow, for a frame that a
@@ -79,14 +145,14 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
 /* The line led to no failure of memory: where it names another error, the writer's traceback led to
  * that one. */
 void mt_log_stack_close(struct mt_log *l, const char *s);
-/* A line that states nothing: kept where it looks like one of code, which people paste without its
- * frame. */
-void mt_log_code_line(struct mt_log *l, uint64_t number, const char *s);
 /* At the end of the log. */
 void mt_log_stacks_end(struct mt_log *l);
 /* The fact is what the writer's last traceback led to. */
 void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
                        struct mt_log_writer who);
+/* A worker died, and the writer's last traceback is that of who waited for it: f gets the method
+ * that it had called. */
+void mt_log_stack_called(struct mt_log *l, struct mt_log_fact *f, struct mt_log_writer who);
 /* Lines that say in words what was going on - vLLM's "while processing method load_model: ..." and
  * "Failed to load model", a warning of FSDP that gathers a state dict -: a frame, where there is
  * none. */
@@ -97,5 +163,7 @@ void mt_log_stacks_done(struct mt_log *l);
 
 /* First hole of the first match, or MT_LOG_NONE. */
 uint64_t mt_log_value(const char *s, const char *pattern);
+/* The same where the pattern begins at p. */
+uint64_t mt_log_value_at(const char *p, const char *pattern);
 
 #endif

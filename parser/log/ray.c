@@ -15,13 +15,13 @@ enum { HEAD = 40, ROW = 4 };
  * the sentence anywhere, in the middle of a number too: glued has its lines without the cuts. */
 static int sentence(struct mt_log *l, uint64_t number, const char *s, const char *glued)
 {
-    const char *p = strstr(s, "emory on the node (IP");
+    const char *p = strstr(s, "emory on the node");
     struct mt_log_fact *f;
     got g, name;
     if (p == NULL)
         return 0;
     if (mt_log_find(p, " was %b / %b", &g) == NULL &&
-        (glued == s || (p = strstr(glued, "emory on the node (IP")) == NULL ||
+        (glued == s || (p = strstr(glued, "emory on the node")) == NULL ||
          mt_log_find(p, "was %b / %b", &g) == NULL))
         return 0;
     f = mt_log_add(l, MT_LOG_RAY_KILL, number, s);

@@ -5,28 +5,60 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { AHEAD = 10 }; /* lines in the window: the current one and those that may continue it */
+enum { AFTER_FRAME = 4 }; /* lines behind a frame that may be code of it, or of one that is cut */
+enum { AHEAD = 10 };      /* lines in the window: the current one and those that may continue it */
 
 /* Every line that states a fact holds one of these four-byte pieces; few other lines do. */
 static const char *const anchors[] = {
-    "ried", "iled", "ror:", "Cuda",
-    "CUDA", "CUBL", "emor", "Mode",
-    "mode", "KV c", "KV C", "KV s",
-    "bloc", "Slee", "raph", "xpan",
-    "kill", "Kill", "std:", "Cann",
-    "exit", "SIGK", "can'", "Load",
-    "was ", "File", "Trac", "ray:",
-    "CUre", "daEr", "hipE", "q le",
-    "GB /", "CUDN", "LAS_", "pagi",
-    "to w", "py i", "#) i", "RESU",
-    "EL00", "OOMK", "pin_", "\xe5\xb7\xb2\xe6", /* "killed" of a Chinese shell */
-    "rtMa", "NVML", "_NO_", "\xe2\x94\x82 ",    /* the side of a box */
-    "reso", ": in",                             /* of pytest's frames */
-    "xit ", " RAM", "/shm", "WinE",
-    "oom-", "LM e", "M AP",         /* "LLM engine", "vLLM API server": which version */
-    "aarc", "x86_", "MEM(", "OOM:", /* the machine, Ray's table, an observer's stack */
-    "sqrt", "sort", "duct", "Alig", /* lines of code that say where they are, FlashInfer */
-    "f.re",                         /* and whose pass it is: "self.ref.compute_logp(" */
+    "ried",  "iled",  "ror:",  "Cuda",
+    "CUDA",  "CUBL",  "emor",  "Mode",
+    "mode",  "KV c",  "KV C",  "KV s",
+    "bloc",  "Slee",  "raph",  "xpan",
+    "kill",  "Kill",  "std:",  "Cann",
+    "exit",  "SIGK",  "can'",  "Load",
+    "was ",  "File",  "Trac",  "ray:",
+    "CUre",  "daEr",  "hipE",  "q le",
+    "GB /",  "CUDN",  "LAS_",  "pagi",
+    "to w",  "py i",  "#) i",  "RESU",
+    "EL00",  "OOMK",  "pin_",  "\xe5\xb7\xb2\xe6", /* "killed" of a Chinese shell */
+    "rtMa",  "NVML",  "_NO_",  "\xe2\x94\x82 ",    /* the side of a box */
+    "reso",  ": in",                               /* of pytest's frames */
+    "xit ",  " RAM",  "/shm",  "WinE",
+    "oom-",  "LM e",  "M AP",          /* "LLM engine", "vLLM API server": which version */
+    "aarc",  "x86_",  "MEM(",  "OOM:", /* the machine, Ray's table, an observer's stack */
+    "sqrt",  "sort",  "duct",  "Alig", /* lines of code that say where they are, FlashInfer */
+    "iB |",  "iB /",  ".0 O",  "MemS", /* the tables of nvidia-smi and npu-smi */
+    "VRAM",  "s.al",  "_oom",  "_ret", /* rocm-smi's, keys of memory_stats() */
+    "hon ",  "hon3",  "chru",  "m se", /* commands, overrides, arguments that programs print */
+    "laun",  "-cli",  "rlhf",  " sft",
+    "srun",  "bash",  "ohup",  "rrid",
+    "olot",  "tune",  "n-de",  "mesp",
+    "rArg",  "....",  " `--",  "  --",
+    "- --",  "(bs=",  "ckwa",  "zer.",
+    "s_en",  "ate(",  "oftm",  "om_p",
+    "h.lo",  "t_di",                   /* more of them */
+    "--> ",  "-> 1",  "-> 2",  "-> 3", /* a notebook's arrows */
+    "-> 4",  "-> 5",  "-> 6",  "-> 7",
+    "-> 8",  "-> 9",  "ll I",  "ut I", /* and its cells */
+    "<ipy",  ".py ",  "d = /",         /* scripts that are started */
+    "h ve",  "rch:",  "rch-",  "rch=", /* "PyTorch version", "PyTorch: ", "torch-", "torch==" ... */
+    "ch  ",  "m_al",  "s_al",  "k_me", /* keys of memray's statistics */
+    "nd_l",  "\"loc", "\"siz", "\"cou",
+    "\"pid", "MEMO",  " oom",  " OOM",
+    "vram",                            /* of no other word */
+    "((==",                            /* Unsloth's banner */
+    "tup ",  "fire",  "POST",  "corn", /* an engine that serves */
+    "avin",  "aved",  "erm_",  "TERM", /* checkpoints, kills by schedulers */
+    " job",  "sign",  "_pro",  "Map:",
+    "nizi",  "_ada", /* what holds the host's memory: log/hints.c */
+    "ZeRO",  "resu",  "esum",  "PUAd",
+    "er #",  "pill",  "ut()",  "lloc", /* llama.cpp: log/ggml.c */
+    "ELLE",  "neEx",                   /* jobs that a scheduler stops */
+    "slow",  "wen_",  "wen-",  "_mod", /* images among the data */
+    "ixel",  "g tr",  "'los",  "m lo", /* that steps are taken */
+    ".py:",  ", in",                   /* what is left of frames: log/frames.c */
+    "p_sq",  "_dot",  "F.co",  "F.li", /* code without its frame */
+    "n.ma",  "h.ca",  "h.bm",  "_nn.",
 };
 #define HASH_BITS                                                                                  \
     16u /* 8 KiB; the anchors are few enough that other text hardly ever has a bit of theirs */
@@ -43,7 +75,8 @@ struct window {
     bool ends_in_cr;  /* the last line did: a newline right behind it belongs to it */
     bool next_is_new; /* the last one ended in a newline: the next has a number of its own */
     uint64_t filter[(1u << HASH_BITS) / 64];
-    uint32_t anchor[sizeof anchors / sizeof *anchors + MT_LOG_MAX_PACKAGES], n_anchors;
+    uint32_t anchor[sizeof anchors / sizeof *anchors + MT_LOG_MAX_PACKAGES + MT_LOG_MAX_STEPS],
+        n_anchors;
 };
 
 static uint32_t word4(const char *p)
@@ -75,7 +108,27 @@ static void add_package(struct window *w, const char *name)
                line != NULL && line - path >= 2 && line < path + n - 4 ? line - 2 : path + n - 4);
 }
 
-static int window_init(struct window *w, const char *const *packages)
+/* The last four bytes of the longest part of the pattern without a hole or a blank. */
+static void add_step(struct window *w, const char *pattern)
+{
+    const char *best = NULL;
+    size_t most = 3, n;
+    for (const char *p = pattern; *p != '\0'; p += n) {
+        if (*p == '%' && p[1] != '\0') {
+            n = 2;
+            continue;
+        }
+        n = *p == ' ' || *p == '%' ? 1 : strcspn(p, " %");
+        if (n > most) {
+            best = p + n - 4;
+            most = n;
+        }
+    }
+    if (best != NULL)
+        add_anchor(w, best);
+}
+
+static int window_init(struct window *w, const char *const *packages, const char *const *steps)
 {
     memset(w, 0, sizeof *w);
     w->next_is_new = true;
@@ -91,6 +144,8 @@ static int window_init(struct window *w, const char *const *packages)
         add_anchor(w, anchors[i]);
     for (uint32_t i = 0; packages != NULL && packages[i] != NULL && i < MT_LOG_MAX_PACKAGES; i++)
         add_package(w, packages[i]);
+    for (uint32_t i = 0; steps != NULL && steps[i] != NULL && i < MT_LOG_MAX_STEPS; i++)
+        add_step(w, steps[i]);
     return w->joined != NULL && w->glued != NULL && w->rest != NULL;
 }
 
@@ -194,9 +249,8 @@ static bool may_be_wrapped(const struct window *w)
     return strstr(s, "ried to allocate") != NULL ||
            strstr(s, "Error in memory profiling") != NULL ||
            strstr(s, "Free memory on device") != NULL || strstr(s, "max seq len") != NULL ||
-           strstr(s, "Try to lower your batch size") != NULL ||
-           strstr(s, "OutOfMemoryError: Allocation on device") != NULL ||
-           strstr(s, "emory on the node (IP") != NULL ||
+           strstr(s, "Try to lower your batch size") != NULL || mt_log_async(s) != NULL ||
+           strstr(s, "emory on the node") != NULL || mt_log_breaks_off(s) ||
            (w->n > 1 && strstr(s, "out of memory.") != NULL &&
             strstr(w->line[1], "ried to allocate") != NULL);
 }
@@ -205,7 +259,9 @@ static int look(struct mt_log *l, struct window *w)
 {
     char *first = w->line[0];
     int rc = 0;
-    if (l->table != 0 || is_interesting(w, first)) {
+    if (l->table != 0 || l->columns.form != 0 ||
+        (l->frame_line != 0 && w->number[0] <= l->frame_line + AFTER_FRAME) ||
+        (l->command_line != 0 && w->number[0] == l->command_line + 1) || is_interesting(w, first)) {
         bool wrapped = may_be_wrapped(w);
         if (wrapped)
             join(w);
@@ -331,14 +387,15 @@ static int take_line(struct mt_log *l, struct mt_source *src, struct window *w)
 }
 
 enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, const char *const *packages,
-                       struct mt_err *err)
+                       const char *const *steps, struct mt_err *err)
 {
     struct window w;
     enum mt_rc rc = MT_OK;
     bool go_on = true;
     memset(out, 0, sizeof *out);
     out->packages = packages;
-    if (!window_init(&w, packages)) {
+    out->steps = steps;
+    if (!window_init(&w, packages, steps)) {
         out->no_memory = true;
         go_on = false;
     }
@@ -347,10 +404,12 @@ enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, const char *co
             go_on = look(out, &w);
     while (go_on && w.n > 0)
         go_on = look(out, &w);
-    if (go_on)
+    if (go_on) {
         mt_log_stacks_end(out);
+        mt_log_bare_end(out);
+    }
     window_done(&w);
-    out->packages = NULL;
+    out->packages = out->steps = NULL;
     if (out->no_memory)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     if (src->status != MT_OK) {
@@ -367,5 +426,7 @@ void mt_log_done(struct mt_log *l)
     MT_VEC_DONE(&l->facts);
     MT_VEC_DONE(&l->paths);
     MT_VEC_DONE(&l->versions);
+    MT_VEC_DONE(&l->kept_steps);
+    mt_log_settings_done(l);
     mt_log_stacks_done(l);
 }

@@ -31,11 +31,21 @@ static const struct row rows[] = {
     {MT_LOG_TORCH_OOM, "rror: XPU out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "CUDA error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "HIP error: out of memory", NULL, "HIP"},
-    {MT_LOG_CUDA_OOM, "in memory space hbm. Used %GG of %GG hbm", NULL, "TPU"},
+    {MT_LOG_CUDA_OOM, "in memory space hbm. Used %s of %s hbm", NULL, "TPU"},
+    {MT_LOG_CUDA_OOM, "Attempting to allocate %s. That was not possible. There are %s free", NULL,
+     "TPU at run time"},
+    {MT_LOG_CUDA_OOM,
+     "Attempting to reserve %s at the bottom of memory. That was not possible. There are %s free",
+     NULL, "TPU at run time"},
     {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %n bytes", NULL,
      "XLA"},
     {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %b", NULL, "XLA"},
     {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Failed to allocate request for %b", NULL, "XLA"},
+    {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory allocating %n bytes", NULL, "XLA"},
+    /* before jaxlib 0.3 */
+    {MT_LOG_CUDA_OOM, "Resource exhausted: Out of memory while trying to allocate %n bytes", NULL,
+     "XLA"},
+    {MT_LOG_CUDA_OOM, "Resource exhausted: Failed to allocate request for %b", NULL, "XLA"},
     {MT_LOG_CUDA_OOM, "Out of memory allocating %n bytes", "OutOfMemoryError", "CuPy"},
     {MT_LOG_CUDA_OOM, "std::bad_alloc: out_of_memory: CUDA", NULL, "RAPIDS"},
     {MT_LOG_CUDA_OOM, "std::bad_alloc: out_of_memory: RMM", NULL, "RAPIDS"},
@@ -55,6 +65,10 @@ static const struct row rows[] = {
     {MT_LOG_CUDA_OOM, "Cuda error: out of memory", NULL, NULL},
     {MT_LOG_CUDA_OOM, "non-zero status: 2 cuMemCreate failed", NULL, "NVSHMEM"},
     {MT_LOG_CUDA_OOM, "cuda failed with error 2 out of memory", NULL, NULL},
+    {MT_LOG_CUDA_OOM, "CUDA: out of memory", "cudaSuccess", NULL}, /* TVM's check, in DGL too */
+    {MT_LOG_CUDA_OOM, "cudaMalloc retry failed: out of memory", NULL, "MXNet"},
+    {MT_LOG_CUDA_OOM, "size %n bytes (cudaMalloc error out of memory", NULL, "FAISS"},
+    {MT_LOG_CUDA_OOM, "cudaMalloc failed: out of memory", NULL, "cudaMalloc"},
     {MT_LOG_HOST_OOM, "failed to extend /dev/shm/", NULL, "shared"}, /* NCCL */
     {MT_LOG_CUDA_OOM, "Error Code 2: OutOfMemory (Requested size was %n bytes", NULL, "TensorRT"},
     {MT_LOG_CUDA_OOM, "Requested amount of GPU memory (%n bytes) could not be allocated", NULL,
@@ -85,9 +99,13 @@ static const struct row rows[] = {
      "the rest of the memory "
      "reserved for KV Cache is %b",
      NULL, NULL},
+    {MT_LOG_VLLM_PROFILE,
+     "Actual usage is %b for weight, %b for peak activation, %b for non-torch memory", NULL,
+     "started"},
     {MT_LOG_VLLM_BUDGET, "total_gpu_memory (%b) x gpu_memory_utilization (%r) = %b", NULL, NULL},
     {MT_LOG_VLLM_WEIGHTS, "Model loading took %b", NULL, NULL},
     {MT_LOG_VLLM_WEIGHTS, "Loading model weights took %b", NULL, NULL},
+    {MT_LOG_VLLM_KV, "Available KV cache memory: -%b", NULL, "short"},
     {MT_LOG_VLLM_KV, "Available KV cache memory: %b", NULL, NULL},
     {MT_LOG_VLLM_TOKENS, "GPU KV cache size: %n tokens", NULL, NULL},
     {MT_LOG_VLLM_BLOCKS, "# GPU blocks: %n, # CPU blocks: %n", NULL, NULL},
@@ -123,6 +141,10 @@ static const struct row rows[] = {
     {MT_LOG_KERNEL_KILL, "etected %n oom-kill event", NULL, NULL},
     {MT_LOG_KERNEL_KILL, ": Out Of Memory", "srun: error", NULL},
     {MT_LOG_KERNEL_KILL, "OOMKill", NULL, NULL},
+    {MT_LOG_KERNEL_KILL, "xceeded job memory limit", NULL, NULL}, /* Slurm */
+    {MT_LOG_KERNEL_KILL, "xceeded step memory limit", NULL, NULL},
+    {MT_LOG_KERNEL_KILL, "job killed: mem", NULL, NULL}, /* PBS */
+    {MT_LOG_KERNEL_KILL, "TERM_MEMLIMIT", NULL, NULL},   /* LSF */
     /* it evicts */
     {MT_LOG_KERNEL_KILL, "The node was low on resource: memory", NULL, "Kubernetes"},
     {MT_LOG_HOST_OOM, "DefaultCPUAllocator: can't allocate memory: you tried to allocate %n bytes",
@@ -131,6 +153,8 @@ static const struct row rows[] = {
     {MT_LOG_HOST_OOM, "ould not allocate pinned host memory of size: %n", NULL, "pinned"},
     {MT_LOG_HOST_OOM, "session crashed after using all available RAM", NULL, NULL}, /* Colab */
     {MT_LOG_HOST_OOM, "std::bad_alloc", NULL, NULL},
+    /* rdma-core: what a network card works on is locked, up to a limit of the process */
+    {MT_LOG_HOST_OOM, "Cannot allocate memory", "ibv_", "locked"},
     {MT_LOG_HOST_OOM, "Cannot allocate memory", NULL, NULL},
     {MT_LOG_KILLED, "line %n: %n Killed", NULL, NULL},
     {MT_LOG_KILLED, "exitcode: -9", NULL, NULL},
@@ -139,6 +163,17 @@ static const struct row rows[] = {
     {MT_LOG_KILLED, "exits with return code = -9", NULL, NULL},
     {MT_LOG_KILLED, "exits with return code = 137", NULL, NULL},
     {MT_LOG_KILLED, "Signal 9 (SIGKILL)", NULL, NULL},
+    {MT_LOG_KILLED, ": Killed", "srun: error", NULL},
+    {MT_LOG_KILLED, "exited on signal 9", NULL, NULL}, /* mpirun */
+    {MT_LOG_KILLED, "erminated by signal 9", NULL, NULL},
+    {MT_LOG_KILLED, "xit status -9", NULL, NULL},
+    {MT_LOG_KILLED, "xit code -9", NULL, NULL},
+    {MT_LOG_KILLED, "xited with code -9", NULL, NULL},
+    {MT_LOG_KILLED, "xit code is 137", NULL, NULL}, /* YARN */
+    {MT_LOG_KILLED, "signal: killed", NULL, NULL},  /* Go */
+    {MT_LOG_KILLED, "] %n killed ", NULL, NULL},    /* zsh */
+    {MT_LOG_KILLED, "]+ Killed ", NULL, NULL},      /* bash, of a job in the background */
+    {MT_LOG_KILLED, "The worker died unexpectedly while executing", NULL, "Ray"},
     {MT_LOG_KILLED, "The worker may have exceeded K8s pod memory limits", NULL, "Ray"},
     {MT_LOG_KILLED, "Worker exit type: SYSTEM_ERROR", "OOM killer", NULL},
     {MT_LOG_KILLED, "Worker exit type: SYSTEM_ERROR", "memory limits", NULL},
@@ -193,10 +228,25 @@ static bool may_have(const struct pairs *q, const char *pattern)
 /* A row's pattern that is a name of a programming interface, not words of a message. */
 static bool is_name(const char *pattern) { return strpbrk(pattern, " %:[") == NULL; }
 
+/* vLLM's sum when all is there: "Desired GPU memory utilization is (0.86, 20.32 GiB). Actual usage
+ * is 3.61 GiB for weight, 0.59 GiB for peak activation, 0.02 GiB for non-torch memory, and 2.28 GiB
+ * for CUDAGraph memory. ... Current kv cache memory in use is 17292353024 bytes." */
+static void after_start(struct mt_log_fact *f, const char *s)
+{
+    struct mt_log_got g;
+    uint64_t activation = f->value[1];
+    f->value[1] = f->value[2];
+    f->value[2] = activation;
+    f->value[3] = mt_log_value(s, "Current kv cache memory in use is %n bytes");
+    f->value[4] = mt_log_value(s, "and %b for CUDAGraph memory");
+    if (mt_log_find(s, "Desired GPU memory utilization is (%r, %b)", &g) != NULL)
+        f->value[5] = g.v[1];
+}
+
 int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
 {
     struct pairs pairs;
-    if (mt_log_first_try(l, number, s))
+    if (mt_log_first_try(l, number, s) || mt_log_pool_error(l, number, s))
         return 1;
     /* before PyTorch empties its cache and tries again */
     if (strstr(s, "may not be an issue") != NULL) {
@@ -227,6 +277,12 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
         /* Slurm counts events and bash says its own line: neither is a value of the fact. */
         for (int k = 0; f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_KILLED && k < g.n; k++)
             f->value[k] = g.v[k];
+        if (f->kind == MT_LOG_VLLM_PROFILE && rows[i].text != NULL)
+            after_start(f, s);
+        if (f->kind == MT_LOG_VLLM_KV && rows[i].text != NULL) { /* what is lacking */
+            f->value[1] = f->value[0];
+            f->value[0] = 0;
+        }
         if (rows[i].text != NULL)
             mt_log_keep_text(f, rows[i].text, strlen(rows[i].text));
         f->platform = rows[i].kind == MT_LOG_NPU_OOM || strstr(s, "NPU out of") != NULL ? 'N'
@@ -234,7 +290,7 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
                               strstr(rows[i].pattern, "HIP") != NULL
                           ? 'H'
                       : strcmp(f->text, "Level Zero") == 0 || strstr(s, "XPU out of") != NULL ? 'X'
-                      : strcmp(f->text, "TPU") == 0                                           ? 'T'
+                      : strncmp(f->text, "TPU", 3) == 0                                       ? 'T'
                                                                                               : 0;
         if (f->kind == MT_LOG_WORKSPACE) { /* the alignment stands between */
             f->value[1] = f->value[2];
@@ -245,6 +301,8 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
             f->pid = f[-1].pid; /* only the first line of CANN's report has it */
         if (f->kind == MT_LOG_KILLED && strstr(s, "Worker exit type") != NULL)
             mt_log_keep_text(f, "Ray", 3);
+        if (f->kind == MT_LOG_KILLED && strcmp(f->text, "Ray") == 0)
+            mt_log_stack_called(l, f, mt_log_writer(s, NULL));
         if (f->kind == MT_LOG_NCCL_OOM && mt_log_find(s, ":%n:%n [%n]", &g) != NULL) {
             f->pid = mt_log_small(g.v[0]); /* host:pid:thread [device] */
             f->gpu = mt_log_small(g.v[2]);
@@ -276,6 +334,10 @@ const char *mt_log_kind_name(enum mt_log_kind k)
         [MT_LOG_VLLM_NO_KV] = "vllm_no_kv",
         [MT_LOG_VLLM_WARMUP] = "vllm_warmup",
         [MT_LOG_VLLM_MEASURE] = "vllm_measure",
+        [MT_LOG_VLLM_BEGUN] = "vllm_begun",
+        [MT_LOG_SGLANG_BEGUN] = "sglang_begun",
+        [MT_LOG_SAVE_BEGUN] = "save_begun",
+        [MT_LOG_POOL_ERROR] = "pool_error",
         [MT_LOG_SLEEP] = "sleep",
         [MT_LOG_SGLANG_WEIGHTS] = "sglang_weights",
         [MT_LOG_SGLANG_KV] = "sglang_kv",
@@ -285,6 +347,12 @@ const char *mt_log_kind_name(enum mt_log_kind k)
         [MT_LOG_SGLANG_NO_KV] = "sglang_no_kv",
         [MT_LOG_POOL_REFUSED] = "pool_refused",
         [MT_LOG_TORCH_USAGE] = "torch_usage",
+        [MT_LOG_COUNTERS] = "counters",
+        [MT_LOG_CARD] = "card",
+        [MT_LOG_CARD_PROC] = "card_process",
+        [MT_LOG_NPU_PART] = "npu_part",
+        [MT_LOG_HEAP] = "heap",
+        [MT_LOG_HEAP_PLACE] = "heap_place",
         [MT_LOG_HOST_USAGE] = "host_usage",
         [MT_LOG_RETRIED] = "retried",
         [MT_LOG_NO_EXPANDABLE] = "no_expandable",
@@ -294,6 +362,7 @@ const char *mt_log_kind_name(enum mt_log_kind k)
         [MT_LOG_HOST_OOM] = "host_oom",
         [MT_LOG_HOST_PROC] = "host_process",
         [MT_LOG_KILLED] = "killed",
+        [MT_LOG_STOPPED] = "stopped",
         [MT_LOG_ILLEGAL] = "illegal_access",
         [MT_LOG_WORKSPACE] = "workspace",
     };

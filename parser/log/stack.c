@@ -15,7 +15,9 @@ enum {
     NEAR = 64, /* lines between a frame and what follows it: other workers write in between */
     /* lines between a failure and the first frame of a traceback that is upside down */
     BELOW = 8,
+    PASTED = 24,     /* and of a whole one that people paste below the error */
     CODE_ABOVE = 3,  /* lines from one of code to the failure that it led to */
+    AROUND = 16,     /* lines from a notebook's frame to the arrow at its line */
     CODE = 8,        /* lines of code that IPython prints around the one of a frame */
     MAX_FRAMES = 256 /* of a deeper traceback the outer frames stay, and the innermost */
 };
@@ -42,143 +44,40 @@ static void begin(struct mt_log_stack *s, uint64_t number, struct mt_log_writer 
     s->of = of;
     s->who[0] = s->method[0] = '\0';
     s->headed = headed;
-    s->pins = false;
-    s->objects[0] = '\0';
+    s->pins = s->is_deeper = false;
+    s->objects[0] = s->called[0] = '\0';
+    s->named = s->n_inward = s->n_outward = 0;
 }
 
-/* What a frame's line says. */
-struct at {
-    const char *path, *end, *name;
-    size_t n_name;
-    uint64_t line;
-};
-
-/* "update_actor", "<module>", "<lambda>"; identifiers may be of any alphabet. */
-static bool in_name(char c)
+/* Where the end of a path begins that mt_printable() keeps whole: a byte that is not plain takes
+ * four, and a text that is too long ends in dots. */
+static const char *end_of(const char *path, const char *end, size_t cap)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '<' || c == '>' || c == '.' || (unsigned char)c >= 0x80;
-}
-
-/* `File "/x/verl/workers/fsdp_workers.py", line 504, in update_actor` */
-static bool quoted(struct at *a, const char *s)
-{
-    const char *p = strstr(s, "File \"");
-    struct mt_log_got g;
-    if (p == NULL)
-        return false;
-    a->path = p + 6;
-    a->end = strchr(a->path, '"');
-    if (a->end == NULL || a->end == a->path || strncmp(a->end, "\", line ", 8) != 0 ||
-        (a->name = mt_log_find(a->end, "\", line %n, in ", &g)) == NULL)
-        return false;
-    for (a->n_name = 0; in_name(a->name[a->n_name]);) /* a line that was glued on may follow */
-        a->n_name++;
-    a->line = g.v[0];
-    return a->n_name != 0;
-}
-
-/* IPython: `File /x/deepspeed/runtime/engine.py:1184, in DeepSpeedEngine._configure_optimizer(self,
- * client_optimizer)` */
-static bool of_ipython(struct at *a, const char *s)
-{
-    const char *p = strstr(s, "File ");
-    struct mt_log_got g;
-    if (p == NULL || (p[5] != '/' && p[5] != '~'))
-        return false;
-    a->path = p + 5;
-    a->end = a->path + strcspn(a->path, ": ");
-    if (a->end - a->path < 4 || strncmp(a->end - 3, ".py:", 4) != 0 ||
-        (a->name = mt_log_find(a->end, ":%n, in ", &g)) == NULL)
-        return false;
-    a->n_name = strcspn(a->name, "( \t");
-    for (const char *dot; (dot = memchr(a->name, '.', a->n_name)) != NULL; a->name = dot + 1)
-        a->n_name -= (size_t)(dot + 1 - a->name);
-    a->line = g.v[0];
-    return true;
-}
-
-/* Older ones, and Colab: `/usr/lib/transformers/trainer.py in train(self, x)`,
- * `[/usr/lib/a.py](https://localhost:8080/#) in f(x)` */
-static bool of_notebook(struct at *a, const char *s)
-{
-    const char *p = s + (*s == '['), *end = *p == '/' || *p == '~' ? strstr(p, ".py") : NULL, *in;
-    if (end == NULL || (size_t)(end - p) + 3 != strcspn(p, " ]"))
-        return false;
-    a->path = p;
-    a->end = end + 3;
-    in = *s == '[' ? strstr(a->end, "#) in ") : a->end;
-    in = in != NULL && *s == '[' ? in + 2 : in;
-    if (in == NULL || strncmp(in, " in ", 4) != 0)
-        return false;
-    a->name = in + 4;
-    a->n_name = strcspn(a->name, "( \t");
-    a->line = 0; /* an arrow further down has it */
-    return a->n_name != 0 && a->name[a->n_name] == '(';
-}
-
-/* pytest: `.venv/lib/transformers/trainer.py:1742: in _inner_training_loop`, the innermost without
- * a name: `torch/nn/functional.py:9: OutOfMemoryError` */
-static bool of_pytest(struct at *a, const char *s)
-{
-    const char *end = strstr(s, ".py:"), *path = end;
-    struct mt_log_got g;
-    if (end == NULL || (a->name = mt_log_find(end + 3, ":%n: in ", &g)) == NULL || end[4] < '0' ||
-        end[4] > '9')
-        return false;
-    while (path > s && path[-1] != ' ' && path[-1] != '\t')
-        path--;
-    a->path = path;
-    a->end = end + 3;
-    a->n_name = strcspn(a->name, " \t\r");
-    a->line = g.v[0];
-    return a->n_name != 0 && in_name(a->name[0]) && a->name[a->n_name] == '\0' &&
-           strstr(end + 3, ":") == end + 3;
-}
-
-/* rich, as Colab and several trainers print it: a box with `/usr/lib/a.py:1645 in train`; where the
- * box is too narrow the name stands alone in the next line, or "in" does. glued has them in a row.
- */
-static bool of_rich(struct at *a, const char *s, const char *glued)
-{
-    static const char bar[] = "\xe2\x94\x82"; /* the box's side */
-    const char *p = strstr(s, bar), *end;
-    struct mt_log_got g;
-    if (p == NULL)
-        return false;
-    p += sizeof bar - 1;
-    p += strspn(p, " ");
-    end = strstr(p, ".py:");
-    if ((*p != '/' && *p != '~' && !(p[0] >= 'A' && p[0] <= 'Z' && p[1] == ':')) || end == NULL ||
-        strcspn(p, " ") <= (size_t)(end - p))
-        return false;
-    a->path = p;
-    a->end = end + 3;
-    a->name = mt_log_find(a->end, ":%n in ", &g);
-    if (a->name == NULL || a->name[0] == ' ' || strncmp(a->name, bar, sizeof bar - 1) == 0) {
-        /* `│ /x/a.py:9 in      │ │ name     │` */
-        const char *next = strstr(glued, bar);
-        if (mt_log_find(a->end, ":%n", &g) == NULL || next == NULL ||
-            (next = strstr(next + 3, bar)) == NULL || (next = strstr(next + 3, bar)) == NULL)
-            return false;
-        next += 3 + strspn(next + 3, " ");
-        a->name = strncmp(next, "in ", 3) == 0 ? next + 3 : next;
+    size_t room = cap - 4;
+    const char *p = end;
+    while (p > path) {
+        bool plain = p[-1] >= 0x20 && p[-1] < 0x7f && p[-1] != '\\';
+        if (room < (plain ? 1u : 4u))
+            break;
+        room -= plain ? 1 : 4;
+        p--;
     }
-    for (a->n_name = 0; in_name(a->name[a->n_name]) && (unsigned char)a->name[a->n_name] < 0x80;)
-        a->n_name++;
-    a->line = g.v[0];
-    return a->n_name != 0;
+    return p;
 }
 
-static bool frame(struct mt_log *l, uint64_t number, const struct at *a, struct mt_log_writer who)
+static bool frame(struct mt_log *l, uint64_t number, const struct mt_log_at *a,
+                  struct mt_log_writer who)
 {
     struct mt_log_stack *s = open_for(l, who);
-    const char *path = a->path;
+    const char *path;
+    char function[sizeof s->frames.p->function];
     struct mt_log_frame *f;
-    size_t n = (size_t)(a->end - path);
     if (s->line == 0 || number - s->line > NEAR)
         begin(s, number, (struct mt_log_writer){-1, -1}, false);
-    s->line = number;
+    s->line = l->frame_line = number;
+    mt_printable(function, sizeof function, a->name, a->n_name);
+    s->n_inward += mt_log_calls(s->code, function);
+    s->code[0] = '\0';
     if (s->frames.n < MAX_FRAMES)
         f = MT_VEC_PUSH(&s->frames);
     else
@@ -188,10 +87,9 @@ static bool frame(struct mt_log *l, uint64_t number, const struct at *a, struct 
         return true;
     }
     s->pins = false;
-    if (n >= sizeof f->file)
-        path += n - (sizeof f->file - 1);
+    path = end_of(a->path, a->end, sizeof f->file);
     mt_printable(f->file, sizeof f->file, path, (size_t)(a->end - path));
-    mt_printable(f->function, sizeof f->function, a->name, a->n_name);
+    memcpy(f->function, function, sizeof f->function);
     f->line = a->line <= UINT32_MAX ? (uint32_t)a->line : 0;
     return true;
 }
@@ -211,6 +109,42 @@ static void code_line(struct mt_log *l, uint64_t number, const char *s, const ch
     }
 }
 
+/* Right below a frame: what it was doing. */
+static void frame_code(struct mt_log *l, uint64_t number, const char *s)
+{
+    const char *p = mt_log_code_in(s);
+    struct mt_log_writer who;
+    if (p == NULL || l->frame_line + 1 != number)
+        return;
+    who = mt_log_writer(s, p);
+    for (int i = 0; i < MT_LOG_OPEN; i++) {
+        struct mt_log_stack *o = &l->open[i];
+        if (o->line + 1 == number && o->frames.n != 0 && o->writer.pid == who.pid &&
+            o->writer.rank == who.rank) {
+            mt_printable(o->code, sizeof o->code, p, strlen(p));
+            o->n_outward +=
+                o->frames.n > 1 && mt_log_calls(o->code, o->frames.p[o->frames.n - 2].function);
+        }
+    }
+}
+
+/* "---> 12     out = net(x)": the line of a notebook's frame, among others around it. */
+static void arrow(struct mt_log *l, uint64_t number, const char *s)
+{
+    const char *p = s + strspn(s, " ");
+    size_t n = strspn(p, "-");
+    struct mt_log_got g;
+    if (n == 0 || p[n] != '>' || number - l->frame_line > AROUND ||
+        mt_log_find(p + n, "> %n ", &g) == NULL || g.v[0] > UINT32_MAX)
+        return;
+    for (int i = 0; i < MT_LOG_OPEN; i++) {
+        struct mt_log_stack *o = &l->open[i];
+        struct mt_log_frame *f = o->frames.n != 0 ? &o->frames.p[o->frames.n - 1] : NULL;
+        if (o->line != 0 && o->line == l->frame_line && f != NULL && f->line == 0)
+            f->line = (uint32_t)g.v[0];
+    }
+}
+
 static size_t word_at(const char *s)
 {
     return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
@@ -221,9 +155,9 @@ static size_t word_at(const char *s)
 static void object_line(struct mt_log *l, uint64_t number, const char *s)
 {
     const char *self = strstr(s, "self."), *name = self != NULL ? self + 5 : s;
-    size_t n = self != NULL ? word_at(name) : 0, at;
+    size_t n = self != NULL ? word_at(name) : 0, at, k;
     struct mt_log_writer who;
-    if (n == 0 || name[n] != '.' || name[n + 1 + word_at(name + n + 1)] != '(')
+    if (n == 0 || name[n] != '.' || name[n + 1 + (k = word_at(name + n + 1))] != '(')
         return;
     who = mt_log_writer(s, self);
     for (int i = 0; i < MT_LOG_OPEN; i++) {
@@ -235,6 +169,7 @@ static void object_line(struct mt_log *l, uint64_t number, const char *s)
         o->objects[at] = ' ';
         memcpy(o->objects + at + 1, name, n);
         o->objects[at + 1 + n] = '\0';
+        mt_printable(o->called, sizeof o->called, name + n + 1, k);
     }
 }
 
@@ -254,8 +189,19 @@ static void keep(struct mt_log *l, struct mt_log_stack *s, struct mt_log_fact *f
     memset(s, 0, sizeof *s);
 }
 
+/* Python starts there: what follows is further in. */
+static bool is_outermost(const struct mt_log_frame *f)
+{
+    static const char *const names[] = {"<module>", "_run_module_as_main", "_bootstrap",
+                                        "_bootstrap_inner"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(f->function, names[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Frames that nothing introduced, right below a failure of the same writer that has none: they are
- * its own, the innermost first. */
+ * its own, the innermost first, unless their lines of code call the next. */
 static void upside_down(struct mt_log *l, struct mt_log_stack *s)
 {
     struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
@@ -265,12 +211,32 @@ static void upside_down(struct mt_log *l, struct mt_log_stack *s)
         f->stack != 0 || f->pid != s->writer.pid || f->rank != s->writer.rank ||
         f->line > s->first || s->first - f->line > BELOW)
         return;
-    for (uint32_t i = 0, k = s->frames.n - 1; i < k; i++, k--) {
+    for (uint32_t i = 0, k = s->frames.n - 1;
+         i < k && !is_outermost(&s->frames.p[0]) && s->n_inward <= s->n_outward; i++, k--) {
         struct mt_log_frame t = s->frames.p[i];
         s->frames.p[i] = s->frames.p[k];
         s->frames.p[k] = t;
     }
     keep(l, s, f);
+}
+
+/* A whole traceback that led to nothing, below the only failure that has none: people paste the
+ * error first, then "Full traceback:". */
+static void pasted_below(struct mt_log *l, struct mt_log_stack *s)
+{
+    struct mt_log_fact *only = NULL;
+    for (uint32_t i = 0; i < l->facts.n; i++) {
+        struct mt_log_fact *f = &l->facts.p[i];
+        if (!mt_log_has_stack(f->kind) || f->kind == MT_LOG_RETRIED)
+            continue;
+        if (only != NULL && memcmp(only->value, f->value, sizeof f->value) != 0)
+            return; /* whose it is nobody knows */
+        only = only == NULL ? f : only;
+    }
+    if (only != NULL && only->stack == 0 && s->line != 0 && s->frames.n != 0 && s->headed &&
+        only->pid == s->writer.pid && only->rank == s->writer.rank && only->line < s->first &&
+        s->first - only->line <= PASTED)
+        keep(l, s, only);
 }
 
 /* "RayTaskError(OutOfMemoryError): ray::LLMActor.generate() (pid=11992, ...": the sentence comes
@@ -284,6 +250,18 @@ static void named_by_ray(struct mt_log *l, uint64_t number, const struct mt_log_
     f->rank = o->of.rank;
     memcpy(f->who, o->who, sizeof f->who);
     mt_log_keep_text(f, "ray", 3);
+}
+
+/* Ray's line about a failure behind the innermost frames of it, by the same writer: people paste
+ * the end of one traceback and the beginning of the next, and the workers of a group fail together.
+ */
+static void method_behind(struct mt_log *l, uint64_t number, const struct mt_log_stack *o)
+{
+    const struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
+    struct mt_log_stack *s = f != NULL && f->stack != 0 ? &l->stacks.p[f->stack - 1] : NULL;
+    if (s != NULL && f->kind == MT_LOG_TORCH_OOM && number - f->line <= BELOW &&
+        s->method[0] == '\0' && s->writer.pid == o->writer.pid && s->writer.rank == o->writer.rank)
+        memcpy(s->method, o->method, sizeof s->method);
 }
 
 /* A traceback that broke off is that of the error which Ray named above it. */
@@ -325,32 +303,94 @@ void mt_log_stack_below(struct mt_log *l, struct mt_log_writer who, struct mt_lo
     }
 }
 
+/* A logger's line about the failure, and its traceback right below, which ends in the error's bare
+ * name: "ERROR step failed: CUDA out of memory. Tried ...", "Traceback ...",
+ * "torch.OutOfMemoryError". */
+static void logged_above(struct mt_log *l)
+{
+    for (uint32_t i = 1; i < l->facts.n; i++) {
+        struct mt_log_fact *named = &l->facts.p[i], *f = named;
+        if (named->kind != MT_LOG_TORCH_OOM || named->stack == 0 ||
+            named->value[MT_LO_REQUEST] != MT_LOG_NONE)
+            continue;
+        while (f > l->facts.p && (f == named || f->kind == MT_LOG_OTHER_PROC))
+            f--;
+        if (f->kind != MT_LOG_TORCH_OOM || f->stack != 0 || f->pid != named->pid ||
+            f->rank != named->rank || f->line >= l->stacks.p[named->stack - 1].first ||
+            l->stacks.p[named->stack - 1].first - f->line > BELOW)
+            continue;
+        f->stack = named->stack;
+        named->stack = 0;
+    }
+}
+
+/* A notebook's traceback whose last line, the sentence, was not pasted: the head has the error. */
+static void named_by_head(struct mt_log *l, struct mt_log_stack *s)
+{
+    struct mt_log_fact *f, one;
+    uint32_t i;
+    if (s->line == 0 || s->named == 0 || s->frames.n == 0 ||
+        (f = mt_log_blank(l, MT_LOG_TORCH_OOM, s->named)) == NULL)
+        return;
+    mt_log_keep_text(f, "head", 4);
+    f->pid = s->writer.pid;
+    f->rank = s->writer.rank;
+    keep(l, s, f);
+    one = *f;
+    for (i = l->facts.n - 1; i > 0 && l->facts.p[i - 1].line > one.line; i--)
+        l->facts.p[i] = l->facts.p[i - 1];
+    l->facts.p[i] = one;
+}
+
 void mt_log_stacks_end(struct mt_log *l)
 {
     for (int i = 0; i < MT_LOG_OPEN; i++) {
         upside_down(l, &l->open[i]);
         of_named(l, &l->open[i]);
+        pasted_below(l, &l->open[i]);
+        named_by_head(l, &l->open[i]);
     }
+    logged_above(l);
+}
+
+/* "LLMActor.generate()", "Worker[rank=3].fit()", "task()": what Ray names, whatever follows was cut
+ * off or not. */
+static bool is_method(const char *s)
+{
+    size_t n = strcspn(s, " \t(");
+    return n != 0 && strncmp(s + n, "()", 2) == 0;
+}
+
+/* "OutOfMemoryError               Traceback (most recent call last)": IPython begins with the name.
+ */
+static bool is_named_oom(const char *s, const char *traceback)
+{
+    static const char name[] = "OutOfMemoryError";
+    const char *p = strstr(s, name);
+    return p != NULL && p < traceback &&
+           p + sizeof name - 1 + strspn(p + sizeof name - 1, " ") == traceback;
 }
 
 bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const char *glued)
 {
     const char *p, *ray;
     struct mt_log_got g;
-    struct at a;
-    if (quoted(&a, s)) {
+    struct mt_log_at a;
+    if (mt_log_frame_quoted(&a, s)) {
         bool is_frame = frame(l, number, &a, mt_log_writer(s, strstr(s, "File ")));
-        while (quoted(&a, a.name + a.n_name)) /* a collector that took the newlines out */
+        while (
+            mt_log_frame_quoted(&a, a.name + a.n_name)) /* a collector that took the newlines out */
             frame(l, number, &a, mt_log_writer(s, strstr(s, "File ")));
         return is_frame;
     }
-    if (of_ipython(&a, s) || (strstr(s, "File \"") != NULL && quoted(&a, glued)))
+    if (mt_log_frame_of_ipython(&a, s) ||
+        (strstr(s, "File \"") != NULL && mt_log_frame_quoted(&a, glued)))
         return frame(l, number, &a, mt_log_writer(s, strstr(s, "File ")));
-    if (of_pytest(&a, s))
+    if (mt_log_frame_cut(&a, s))
+        return frame(l, number, &a, mt_log_writer(s, a.name));
+    if (mt_log_frame_boxed(&a, s, glued))
         return frame(l, number, &a, mt_log_writer(s, a.path));
-    if (of_rich(&a, s, glued))
-        return frame(l, number, &a, mt_log_writer(s, a.path));
-    if (of_notebook(&a, s))
+    if (mt_log_frame_of_page(&a, s))
         return frame(l, number, &a, (struct mt_log_writer){-1, -1});
     if (observed(l, number, s))
         return true;
@@ -361,13 +401,17 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
         code_line(l, number, s, p);
         return false;
     }
+    arrow(l, number, s);
+    frame_code(l, number, s);
     object_line(l, number, s);
     ray = strstr(s, "ray::");
-    if (ray != NULL && mt_log_find(ray, "() (pid=%n,", &g) != NULL && g.v[0] <= INT32_MAX) {
+    if (ray != NULL && is_method(ray + 5)) {
+        bool has_pid = mt_log_find(ray, "() (pid=%n,", &g) != NULL && g.v[0] <= INT32_MAX;
         uint64_t rank = mt_log_value(ray, "[rank=%n]");
         struct mt_log_stack *o = open_for(l, mt_log_writer(s, ray));
         begin(o, number,
-              (struct mt_log_writer){(int64_t)g.v[0], rank <= INT32_MAX ? (int32_t)rank : -1},
+              (struct mt_log_writer){has_pid ? (int64_t)g.v[0] : -1,
+                                     rank <= INT32_MAX ? (int32_t)rank : -1},
               true);
         mt_printable(o->who, sizeof o->who, ray + 5, strcspn(ray + 5, ".("));
         ray += 5 + strcspn(ray + 5, ".(");
@@ -375,6 +419,8 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
             mt_printable(o->method, sizeof o->method, ray + 1, strcspn(ray + 1, "("));
         if (strstr(s, "RayTaskError(OutOfMemoryError)") != NULL)
             named_by_ray(l, number, o);
+        else
+            method_behind(l, number, o);
         return true;
     }
     p = strstr(s, "Traceback (most recent call last)");
@@ -382,6 +428,8 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
         return false;
     upside_down(l, open_for(l, mt_log_writer(s, p)));
     begin(open_for(l, mt_log_writer(s, p)), number, (struct mt_log_writer){-1, -1}, true);
+    if (is_named_oom(s, p))
+        open_for(l, mt_log_writer(s, p))->named = number;
     return true;
 }
 
@@ -391,7 +439,7 @@ static bool may_be_memory(const char *name, size_t n)
 {
     static const char *const ends[] = {"RuntimeError",     "BackendError", "CudaError",
                                        "AcceleratorError", "MemoryError",  "TaskError",
-                                       "SystemError"};
+                                       "SystemError",      "DiedError",    "CrashedError"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t k = strlen(ends[i]);
         if (n >= k && memcmp(name + n - k, ends[i], k) == 0)
@@ -422,6 +470,13 @@ void mt_log_stack_close(struct mt_log *l, const char *s)
     }
 }
 
+/* A line of code, of the same writer, stands right above line `number`. */
+static bool is_above(const struct mt_log *l, uint64_t number, struct mt_log_writer who)
+{
+    return l->code_line != 0 && number - l->code_line <= CODE_ABOVE && l->code_of.pid == who.pid &&
+           l->code_of.rank == who.rank;
+}
+
 void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
                        struct mt_log_writer who)
 {
@@ -440,37 +495,34 @@ void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
             f->rank = s->of.rank;
         if (s->who[0] != '\0')
             memcpy(f->who, s->who, sizeof f->who);
+        if (s->frames.n != 0 && l->code_line > s->line + 1 && is_above(l, number, who)) {
+            s->is_deeper = true; /* frames between were cut out */
+            memcpy(s->code, l->code, sizeof s->code);
+        }
         if (s->frames.n != 0 || s->method[0] != '\0')
             keep(l, s, f);
         s->line = 0;
         return;
     }
-    if (l->code_line != 0 && number - l->code_line <= CODE_ABOVE && l->code_of.pid == who.pid &&
-        l->code_of.rank == who.rank) {
+    if (is_above(l, number, who)) {
         struct mt_log_stack one = {.writer = who, .of = {-1, -1}, .line = number, .first = number};
         memcpy(one.code, l->code, sizeof one.code);
         keep(l, &one, f);
     }
 }
 
-void mt_log_code_line(struct mt_log *l, uint64_t number, const char *s)
+void mt_log_stack_called(struct mt_log *l, struct mt_log_fact *f, struct mt_log_writer who)
 {
-    static const char indent[] = "    ";
-    struct mt_log_writer who;
-    const char *p = NULL;
-    for (const char *q = s; (q = strstr(q, indent)) != NULL; q += sizeof indent - 1)
-        p = q + strspn(q, " "); /* behind whatever a logger puts before it */
-    if (p == NULL || strchr(p, '(') == NULL || *p == '^' || *p == '~')
-        return;
-    who = mt_log_writer(s, p);
-    for (int i = 0; i < MT_LOG_OPEN; i++) /* of a frame that was pasted with it */
-        if (l->open[i].line != 0 && number - l->open[i].line <= 2 &&
-            l->open[i].writer.pid == who.pid && l->open[i].writer.rank == who.rank &&
-            l->open[i].frames.n != 0)
-            return;
-    mt_printable(l->code, sizeof l->code, p, strlen(p));
-    l->code_of = who;
-    l->code_line = number;
+    for (int i = 0; f->stack == 0 && i < MT_LOG_OPEN; i++) {
+        const struct mt_log_stack *s = &l->open[i];
+        struct mt_log_stack one = {
+            .writer = who, .of = {-1, -1}, .line = f->line, .first = f->line, .headed = true};
+        if (s->line == 0 || s->called[0] == '\0' || s->writer.pid != who.pid ||
+            s->writer.rank != who.rank || f->line - s->line > NEAR)
+            continue;
+        memcpy(one.method, s->called, sizeof one.method);
+        keep(l, &one, f);
+    }
 }
 
 void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *f, const char *s)

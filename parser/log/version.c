@@ -12,7 +12,35 @@ static const struct {
     {"Initializing an LLM engine (v", "vllm-v0"},
     {"Initializing a V1 LLM engine (v", "vllm"},
     {"vLLM API server version ", "vllm"},
+    {"==((====))==  Unsloth ", "unsloth"},
+    /* collect_env, mmcv, YOLO, lists of pip: a program's own words, no "requires torch==" */
+    {"PyTorch version: ", "torch"},
+    {"PyTorch: ", "torch"},
+    {"torch version: ", "torch"},
+    {" torch-", "torch"},
+    {"torch==", "torch"},
+    {"torch  ", "torch"},
+    {"PyTorch  ", "torch"},
 };
+
+/* What is looked for, fetched or taken away is not what runs: lines of pip. */
+static bool is_of_pip(const char *s)
+{
+    static const char *const words[] = {
+        "requires", "Collecting ", "already satisfied",  "Downloading ",        "Using cached ",
+        "ninstall", "o matching ", "satisfies the requ", "xisting installation"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(s, words[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* A table sets what it says apart with blanks. */
+static const char *behind(const char *s, const char *before)
+{
+    const char *p = strstr(s, before);
+    return p != NULL ? p + strlen(before) + strspn(p + strlen(before), " ") : NULL;
+}
 
 bool mt_log_version_number(const char *s, uint64_t *number)
 {
@@ -34,10 +62,10 @@ bool mt_log_version_number(const char *s, uint64_t *number)
 void mt_log_version_line(struct mt_log *l, uint64_t line, const char *s)
 {
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
-        const char *p = strstr(s, said[i].before);
+        const char *p = behind(s, said[i].before);
         struct mt_log_version *v;
         uint64_t number;
-        if (p == NULL || !mt_log_version_number(p + strlen(said[i].before), &number))
+        if (p == NULL || !mt_log_version_number(p, &number) || is_of_pip(s))
             continue;
         for (uint32_t k = 0; k < l->versions.n; k++)
             if (strcmp(l->versions.p[k].program, said[i].program) == 0 &&

@@ -1,16 +1,6 @@
 #include "parser/model/builder_impl.h"
 
-#include <stdio.h>
-
-enum { MAX_LANES = 4096, LANE_SLOTS = 2 * MAX_LANES, MAX_PAIRS = 4096, PAIR_SLOTS = 2 * MAX_PAIRS };
-
-int mt_b_nomem(struct mt_builder *b)
-{
-    mt_fail(&b->err, MT_ENOMEM,
-            "out of memory after %llu MiB (a limit can be raised with --max-memory)",
-            (unsigned long long)(mt_mem_used() >> 20));
-    return 0;
-}
+enum { MAX_LANES = 4096, LANE_SLOTS = 2 * MAX_LANES };
 
 struct mt_builder *mt_builder_new(struct mt_trace *t, const struct mt_limits *lim)
 {
@@ -25,7 +15,7 @@ struct mt_builder *mt_builder_new(struct mt_trace *t, const struct mt_limits *li
     b->ring_all.max = 0;
     b->ring_all.overflowed = -1;
     b->lane_slot = mt_calloc(LANE_SLOTS, sizeof *b->lane_slot);
-    b->pair_slot = mt_calloc(PAIR_SLOTS, sizeof *b->pair_slot);
+    b->pair_slot = mt_calloc(MT_PAIR_SLOTS, sizeof *b->pair_slot);
     if (b->lane_slot == NULL || b->pair_slot == NULL || !mt_intern_init(&b->intern, t))
         goto fail;
     for (int a = 0; a < MT_ACT_COUNT; a++) {
@@ -58,6 +48,7 @@ void mt_builder_free(struct mt_builder *b)
     mt_intern_done(&b->intern);
     mt_free(b->lane_slot);
     mt_free(b->pair_slot);
+    mt_free(b->has_fx);
     MT_VEC_DONE(&b->pairs);
     MT_VEC_DONE(&b->marks);
     MT_VEC_DONE(&b->ring);
@@ -66,70 +57,22 @@ void mt_builder_free(struct mt_builder *b)
 
 const struct mt_err *mt_builder_err(const struct mt_builder *b) { return &b->err; }
 
-int mt_build_str(struct mt_builder *b, const void *s, size_t n, mt_str_id *id)
-{
-    *id = mt_strpool_add(&b->t->str, s, n);
-    return *id != MT_STR_FAIL || mt_b_nomem(b);
-}
-
-int mt_build_frame(struct mt_builder *b, mt_str_id name, mt_str_id file, uint32_t line,
-                   mt_frame_id *id)
-{
-    return mt_intern_frame(&b->intern, name, file, line, id) || mt_b_nomem(b);
-}
-
 int mt_build_frame_rec(struct mt_builder *b, const struct mt_rec *r, mt_frame_id *id)
 {
+    const uint64_t fx = UINT64_C(1) << MT_K_FX_NODE_OP | UINT64_C(1) << MT_K_FX_NODE_NAME |
+                        UINT64_C(1) << MT_K_FX_NODE_TARGET | UINT64_C(1) << MT_K_FX_ORIGINAL_TRACE;
     int64_t line = i64_of(r, MT_K_LINE);
     return mt_build_frame(b, str_of(r, MT_K_NAME), str_of(r, MT_K_FILENAME),
-                          line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0, id);
+                          line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0, id) &&
+           ((r->have & fx) == 0 || mt_b_fx(b, r, *id));
 }
 
-int mt_build_stack(struct mt_builder *b, const mt_frame_id *ids, uint32_t n, mt_stack_id *id)
-{
-    return mt_intern_stack(&b->intern, ids, n, id) || mt_b_nomem(b);
-}
-
-int mt_build_pair(struct mt_builder *b, uint64_t p0, uint64_t p1, uint32_t *id)
-{
-    struct mt_pair *p;
-    uint32_t at;
-    if (b->last_pair < b->pairs.n && b->pairs.p[b->last_pair].v[0] == p0 &&
-        b->pairs.p[b->last_pair].v[1] == p1) {
-        *id = b->last_pair;
-        return 1;
-    }
-    at = (uint32_t)((p0 ^ p1 << 32 ^ p1 >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 40) &
-         (PAIR_SLOTS - 1);
-    for (; b->pair_slot[at] != 0; at = (at + 1) & (PAIR_SLOTS - 1)) {
-        p = &b->pairs.p[b->pair_slot[at] - 1];
-        if (p->v[0] == p0 && p->v[1] == p1) {
-            *id = b->last_pair = b->pair_slot[at] - 1u;
-            return 1;
-        }
-    }
-    /* no process has so many pools: read the rest as the first and say so */
-    if (b->pairs.n >= MAX_PAIRS) {
-        b->n_lost_pools++;
-        *id = 0;
-        return 1;
-    }
-    p = MT_VEC_PUSH(&b->pairs);
-    if (p == NULL)
-        return mt_b_nomem(b);
-    p->v[0] = p0;
-    p->v[1] = p1;
-    *id = b->last_pair = b->pairs.n - 1;
-    b->pair_slot[at] = (uint16_t)b->pairs.n;
-    return 1;
-}
-
-int mt_build_trace_begin(struct mt_builder *b, uint32_t ordinal, bool is_host)
+int mt_build_trace_begin(struct mt_builder *b, uint32_t ordinal, enum mt_device_kind kind)
 {
     b->in_trace = true;
     b->in_segments = false;
     b->next_ordinal = ordinal;
-    b->next_is_host = is_host;
+    b->next_kind = kind;
     /* the device itself appears with its first event: empty lists cost nothing */
     b->cur_device = UINT32_MAX;
     return 1;
@@ -232,7 +175,8 @@ static struct mt_event *new_event(struct mt_builder *b, struct mt_device *d)
     return &e->chunk[(e->n - 1) >> MT_CHUNK_SHIFT][(e->n - 1) & (MT_CHUNK_EVENTS - 1)];
 }
 
-static int note(struct mt_builder *b, enum mt_note_kind kind, mt_str_id text, uint64_t event)
+static int note(struct mt_builder *b, enum mt_note_kind kind, mt_str_id text, mt_stack_id stack,
+                uint64_t event)
 {
     struct mt_note *n = MT_VEC_PUSH(&b->t->notes);
     if (n == NULL)
@@ -241,6 +185,7 @@ static int note(struct mt_builder *b, enum mt_note_kind kind, mt_str_id text, ui
     n->event = event;
     n->kind = (uint8_t)kind;
     n->text = text;
+    n->stack = stack;
     return 1;
 }
 
@@ -255,32 +200,19 @@ static int notes_of(struct mt_builder *b, const struct mt_rec *r, uint64_t event
         {MT_K_INTERNAL_METADATA, MT_NOTE_INTERNAL_METADATA},
         {MT_K_CATEGORY, MT_NOTE_CATEGORY},
     };
+    mt_str_id text;
+    mt_stack_id stack;
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         mt_str_id id = str_of(r, kinds[i].key);
-        if (id != 0 && id != b->na_id && !note(b, kinds[i].kind, id, event))
+        if (id != 0 && id != b->na_id && !note(b, kinds[i].kind, id, 0, event))
             return 0;
     }
-    return 1;
-}
-
-int mt_b_count(struct mt_builder *b, struct mt_counted **p, uint32_t *n, uint32_t *cap,
-               mt_str_id name)
-{
-    struct mt_counted *c;
-    for (uint32_t i = 0; i < *n; i++) {
-        if ((*p)[i].name == name) {
-            (*p)[i].n++;
-            return 1;
-        }
-    }
-    if (*n >= 64)
-        return 1;
-    c = mt_vec_push((void **)p, n, cap, sizeof **p);
-    if (c == NULL)
-        return mt_b_nomem(b);
-    c->name = name;
-    c->n = 1;
-    return 1;
+    /* a list of strings, or as other lists of frames are */
+    text = str_of(r, MT_K_FORWARD_FRAMES);
+    stack = stack_of(r, MT_K_FORWARD_FRAMES);
+    if (text != 0 && !mt_b_forward_stack(b, text, &stack))
+        return 0;
+    return stack == 0 || note(b, MT_NOTE_FORWARD, text, stack, event);
 }
 
 static int action_of(struct mt_builder *b, const struct mt_rec *r, enum mt_action *action)
@@ -300,7 +232,8 @@ static int action_of(struct mt_builder *b, const struct mt_rec *r, enum mt_actio
 int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
 {
     const uint64_t rare = UINT64_C(1) << MT_K_COMPILE_CONTEXT | UINT64_C(1) << MT_K_USER_METADATA |
-                          UINT64_C(1) << MT_K_INTERNAL_METADATA | UINT64_C(1) << MT_K_CATEGORY;
+                          UINT64_C(1) << MT_K_INTERNAL_METADATA | UINT64_C(1) << MT_K_CATEGORY |
+                          UINT64_C(1) << MT_K_FORWARD_FRAMES;
     enum mt_action action;
     struct mt_device *d;
     struct mt_event *e;
@@ -312,8 +245,7 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
         return 1;
     }
     if (b->cur_device == UINT32_MAX) {
-        d = mt_b_device(b, (int32_t)b->next_ordinal, b->next_is_host ? MT_DEV_HOST : MT_DEV_CUDA,
-                        &b->cur_device);
+        d = mt_b_device(b, (int32_t)b->next_ordinal, b->next_kind, &b->cur_device);
         if (d == NULL)
             return mt_b_nomem(b);
     }

@@ -62,8 +62,12 @@ const struct mt_err *mt_builder_err(const struct mt_builder *b);
 int mt_build_str(struct mt_builder *b, const void *s, size_t n, mt_str_id *id);
 int mt_build_frame(struct mt_builder *b, mt_str_id name, mt_str_id file, uint32_t line,
                    mt_frame_id *id);
-int mt_build_frame_rec(struct mt_builder *b, const struct mt_rec *r,
-                       mt_frame_id *id); /* from NAME, FILENAME, LINE; missing = none */
+/* from NAME, FILENAME, LINE, and FX_* where they are; missing = none */
+int mt_build_frame_rec(struct mt_builder *b, const struct mt_rec *r, mt_frame_id *id);
+/* MT_R_TEXT: a list's strings joined, or a dict's "key: value, key: value" (part: key, value ...);
+ * what is long is cut. */
+int mt_build_text(struct mt_builder *b, const struct mt_val *part, uint32_t n, bool is_dict,
+                  mt_str_id *id);
 /* innermost first; n == 0 gives 0. Cheap for a stack seen before (one 128-bit hash of the ids). */
 int mt_build_stack(struct mt_builder *b, const mt_frame_id *ids, uint32_t n, mt_stack_id *id);
 int mt_build_pair(struct mt_builder *b, uint64_t p0, uint64_t p1, uint32_t *id);
@@ -78,8 +82,11 @@ int mt_build_segment(struct mt_builder *b, const struct mt_rec *r);
 int mt_build_host_segment(struct mt_builder *b, const struct mt_rec *r);
 
 /* Events: name the device when its trace list opens (ordinal = index in device_traces). */
-int mt_build_trace_begin(struct mt_builder *b, uint32_t ordinal, bool is_host);
+int mt_build_trace_begin(struct mt_builder *b, uint32_t ordinal, enum mt_device_kind kind);
 int mt_build_event(struct mt_builder *b, const struct mt_rec *r);
+/* In place of segments, after the last event of the device: see struct mt_device. */
+void mt_build_totals(struct mt_builder *b, enum mt_device_kind kind, int32_t ordinal,
+                     uint64_t live_end, uint64_t reserved_end, uint64_t memory);
 
 int mt_build_annotation(struct mt_builder *b, const struct mt_rec *r);
 /* prefix: dotted path of the enclosing keys, 0 at the first level; key as a string of its own */

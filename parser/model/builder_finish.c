@@ -98,7 +98,7 @@ static int settle_devices(struct mt_builder *b)
             goto out;
         *o = (uint32_t)d->ordinal << 1 | (d->kind == MT_DEV_HOST);
         d->is_cut = t->damaged && b->in_trace && (uint32_t)d->ordinal == b->next_ordinal &&
-                    b->next_is_host == (d->kind == MT_DEV_HOST);
+                    b->next_kind == d->kind;
         if (d->kind != MT_DEV_CUDA)
             continue;
         d->ring_max_entries = r->max;
@@ -124,6 +124,34 @@ static int settle_devices(struct mt_builder *b)
 out:
     MT_VEC_DONE(&old);
     return rc || mt_b_nomem(b);
+}
+
+static int cmp_fx(const void *a, const void *b)
+{
+    const struct mt_fx *x = a, *y = b;
+    return x->frame < y->frame ? -1 : x->frame > y->frame;
+}
+
+static int cmp_note(const void *a, const void *b)
+{
+    const struct mt_note *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->event != y->event)
+        return x->event < y->event ? -1 : 1;
+    return x->kind < y->kind ? -1 : x->kind > y->kind;
+}
+
+/* They come in order, but for devices that do not. */
+static void sort_notes(struct mt_trace *t)
+{
+    bool sorted = true;
+    for (uint32_t i = 1; i < t->notes.n && sorted; i++)
+        sorted = cmp_note(&t->notes.p[i - 1], &t->notes.p[i]) <= 0;
+    if (!sorted)
+        qsort(t->notes.p, t->notes.n, sizeof *t->notes.p, cmp_note);
+    if (t->fx.n > 1)
+        qsort(t->fx.p, t->fx.n, sizeof *t->fx.p, cmp_fx);
 }
 
 /* START and END pair like brackets per (name, device). An end without a start began before
@@ -214,6 +242,7 @@ int mt_build_finish(struct mt_builder *b)
     for (uint32_t i = 0; i < t->devices.n; i++)
         settle_skipped(t, &t->devices.p[i]);
     sort_settings(t);
+    sort_notes(t);
     if (b->n_bad_records != 0)
         mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%llu record%s a field and %s left out",
                       (unsigned long long)b->n_bad_records,

@@ -1,4 +1,4 @@
-/* builder_impl.h -- state shared by builder.c and builder_finish.c; nobody else includes it. */
+/* builder_impl.h -- state shared by the files of the builder; nobody else includes it. */
 #ifndef MT_BUILDER_IMPL_H
 #define MT_BUILDER_IMPL_H
 
@@ -14,6 +14,7 @@ enum { MAX_ORDINAL = 128 };
 /* no device has 64 PiB: a larger number is damage, or -1 read as unsigned */
 #define MAX_BYTES_VALUE (UINT64_C(1) << 56)
 
+enum { MT_MAX_PAIRS = 4096, MT_PAIR_SLOTS = 2 * MT_MAX_PAIRS };
 struct mt_pair {
     uint64_t v[2];
 };
@@ -26,6 +27,13 @@ struct mt_mark { /* one half of an annotation */
 struct mt_ring {
     uint64_t max;
     int8_t overflowed; /* -1 = not said */
+};
+
+/* A text of a forward pass that was read already. */
+enum { MT_SAID = 1024 };
+struct mt_said {
+    mt_str_id text; /* 0 = none */
+    mt_stack_id stack;
 };
 
 struct mt_builder {
@@ -46,18 +54,26 @@ struct mt_builder {
     uint64_t history_size;
     /* the trace under construction */
     uint32_t next_ordinal, cur_device;
-    bool next_is_host;
+    enum mt_device_kind next_kind;
     bool in_trace, in_segments; /* where a damaged input would be cut */
     uint64_t n_events;
     MT_VEC(struct mt_mark) marks;
     MT_VEC(struct mt_ring) ring;
     struct mt_ring ring_all;
+    struct mt_said said[MT_SAID];
+    uint8_t *has_fx; /* by frame */
+    uint32_t n_has_fx;
     bool saw_segments, saw_traces;
     uint64_t n_segment_records, n_valid_segments, n_bad_records, n_bad_values, n_lost_lanes,
         n_lost_pools;
 };
 
 int mt_b_nomem(struct mt_builder *b); /* fills b->err, returns 0 */
+int mt_b_value_text(struct mt_builder *b, struct mt_val v, mt_str_id *id);
+/* builder_text.c: what the record says that a frame of generated code stands for; the stack of a
+ * traceback in a text */
+int mt_b_fx(struct mt_builder *b, const struct mt_rec *r, mt_frame_id frame);
+int mt_b_forward_stack(struct mt_builder *b, mt_str_id text, mt_stack_id *stack);
 int mt_b_count(struct mt_builder *b, struct mt_counted **p, uint32_t *n, uint32_t *cap,
                mt_str_id name);
 struct mt_device *mt_b_device(struct mt_builder *b, int32_t ordinal, enum mt_device_kind kind,

@@ -4,6 +4,20 @@
 
 #include <stdio.h>
 
+void mt_build_totals(struct mt_builder *b, enum mt_device_kind kind, int32_t ordinal,
+                     uint64_t live_end, uint64_t reserved_end, uint64_t memory)
+{
+    for (uint32_t i = 0; i < b->t->devices.n; i++) {
+        struct mt_device *d = &b->t->devices.p[i];
+        if (d->kind != kind || d->ordinal != ordinal)
+            continue;
+        d->has_totals = true;
+        d->live_end = live_end;
+        d->reserved_end = reserved_end;
+        d->memory = memory;
+    }
+}
+
 int mt_build_annotation(struct mt_builder *b, const struct mt_rec *r)
 {
     struct mt_mark *m;
@@ -21,7 +35,7 @@ int mt_build_annotation(struct mt_builder *b, const struct mt_rec *r)
     return 1;
 }
 
-static int value_text(struct mt_builder *b, struct mt_val v, mt_str_id *id)
+int mt_b_value_text(struct mt_builder *b, struct mt_val v, mt_str_id *id)
 {
     char buf[40];
     int n = 0;
@@ -58,7 +72,7 @@ int mt_build_setting(struct mt_builder *b, mt_str_id prefix, mt_str_id key, stru
         b->n_bad_records++;
         return 1;
     }
-    if (!value_text(b, v, &value))
+    if (!mt_b_value_text(b, v, &value))
         return 0;
     if (prefix != 0) {
         char buf[512];

@@ -2,9 +2,10 @@
  * snapshots attached to it.
  *
  * Reached as mt_trace.driver; NULL in the trace of a snapshot. Filled by parser/native/reader.c,
- * const once the trace is sealed, freed with it. Strings, frames and stacks are ids of the same
- * mt_trace. Times are CLOCK_REALTIME ns. All sizes bytes. One mt_driver may hold the processes of
- * several hosts (traces can be concatenated). A sealed driver may be read from many threads. */
+ * or by parser/nsys of what Nsight Systems exports; const once the trace is sealed, freed with it.
+ * Strings, frames and stacks are ids of the same mt_trace. Times are CLOCK_REALTIME ns. All sizes
+ * bytes. One mt_driver may hold the processes of several hosts (traces can be concatenated). A
+ * sealed driver may be read from many threads. */
 #ifndef MT_DRIVER_H
 #define MT_DRIVER_H
 

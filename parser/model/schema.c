@@ -51,6 +51,8 @@ enum mt_schema_role mt_role_value(enum mt_schema_role dict, enum mt_key key)
     case MT_K_TRACE_ALLOC_OVERFLOWED: return dict == MT_R_TOP ? MT_R_RING : MT_R_SKIP;
     case MT_K_BLOCKS: return dict == MT_R_SEGMENT ? MT_R_BLOCKS : MT_R_SKIP;
     case MT_K_HISTORY: return dict == MT_R_BLOCK ? MT_R_HISTORY : MT_R_SKIP;
+    case MT_K_USER_METADATA:
+    case MT_K_FORWARD_FRAMES: return dict == MT_R_EVENT ? MT_R_TEXT : MT_R_SKIP;
     case MT_K_POOL_ID: return dict == MT_R_EVENT ? MT_R_POOL : MT_R_SKIP;
     case MT_K_SEGMENT_POOL_ID:
     case MT_K_OWNER_PRIVATE_POOL_ID:
@@ -102,6 +104,7 @@ const char *mt_role_name(enum mt_schema_role r)
         [MT_R_HOST_SEGMENT] = "a host segment",
         [MT_R_HOST_TRACES] = "host_traces",
         [MT_R_RING] = "a ring-buffer setting",
+        [MT_R_TEXT] = "a text",
     };
     return (unsigned)r < sizeof names / sizeof *names ? names[r] : "a value";
 }

@@ -41,7 +41,8 @@ enum mt_schema_role {
     MT_R_HOST_SEGMENTS, /* list of HOST_SEGMENT */
     MT_R_HOST_SEGMENT,  /* dict */
     MT_R_HOST_TRACES,   /* list of EVENT, or list of TRACE */
-    MT_R_RING           /* trace_alloc_*: scalar or per-device list */
+    MT_R_RING,          /* trace_alloc_*: scalar or per-device list */
+    MT_R_TEXT           /* list of strings, or dict of scalars: one string, see mt_build_text() */
 };
 
 /* Role of a container that is the value of `key` in a dict of role `dict`. */

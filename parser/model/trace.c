@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *mt_device_kind_name(enum mt_device_kind k)
+{
+    return k == MT_DEV_HOST ? "host" : k == MT_DEV_CPU ? "cpu" : "cuda";
+}
+
 const char *mt_action_name(enum mt_action a)
 {
     static const char *const names[MT_ACT_COUNT] = {
@@ -37,6 +42,7 @@ struct mt_trace *mt_trace_new(void)
     if (t == NULL)
         return NULL;
     t->meta.rank = -1;
+    t->meta.name_number = -1;
     t->meta.pid = -1;
     if (!mt_strpool_init(&t->str) || MT_VEC_PUSH(&t->frames) == NULL ||
         MT_VEC_PUSH(&t->stacks) == NULL || MT_VEC_PUSH(&t->lanes) == NULL) {
@@ -79,6 +85,7 @@ void mt_trace_free(struct mt_trace *t)
     MT_VEC_DONE(&t->blocks);
     MT_VEC_DONE(&t->ranges);
     MT_VEC_DONE(&t->notes);
+    MT_VEC_DONE(&t->fx);
     MT_VEC_DONE(&t->settings);
     MT_VEC_DONE(&t->unknown_keys);
     MT_VEC_DONE(&t->unknown_actions);
@@ -89,6 +96,41 @@ void mt_trace_free(struct mt_trace *t)
     mt_free(t->meta.encoding);
     mt_free(t->meta.host);
     mt_free(t);
+}
+
+const struct mt_fx *mt_fx_of(const struct mt_trace *t, mt_frame_id frame)
+{
+    uint32_t from = 0, to = t->fx.n;
+    while (from < to) {
+        uint32_t at = from + (to - from) / 2;
+        if (t->fx.p[at].frame == frame)
+            return &t->fx.p[at];
+        if (t->fx.p[at].frame < frame)
+            from = at + 1;
+        else
+            to = at;
+    }
+    return NULL;
+}
+
+const struct mt_note *mt_note_of(const struct mt_trace *t, uint32_t device, uint64_t event,
+                                 enum mt_note_kind kind)
+{
+    uint32_t from = 0, to = t->notes.n;
+    while (from < to) {
+        uint32_t at = from + (to - from) / 2;
+        const struct mt_note *n = &t->notes.p[at];
+        bool before = n->device != device ? n->device < device
+                      : n->event != event ? n->event < event
+                                          : n->kind < kind;
+        if (n->device == device && n->event == event && n->kind == kind)
+            return n;
+        if (before)
+            from = at + 1;
+        else
+            to = at;
+    }
+    return NULL;
 }
 
 void mt_trace_diag(struct mt_trace *t, enum mt_diag_level level, bool has_offset, uint64_t offset,
@@ -114,4 +156,27 @@ void mt_trace_diag(struct mt_trace *t, enum mt_diag_level level, bool has_offset
     d->has_offset = has_offset;
     d->offset = offset;
     d->text = id;
+}
+
+const char *mt_trace_pytorch(const struct mt_trace *t)
+{
+    uint64_t events = 0, timed = 0;
+    bool pools = false, notes = t->notes.n != 0;
+    for (uint32_t i = 0; i < t->devices.n; i++) {
+        events += t->devices.p[i].events.n;
+        timed += t->devices.p[i].n_with_time;
+    }
+    for (uint32_t i = 0; i < t->segments.n; i++)
+        pools |= t->segments.p[i].pool_known && !t->segments.p[i].is_host;
+    if (t->meta.has_host)
+        return "2.14 or newer";
+    if (t->meta.legacy_blocks)
+        return t->meta.has_device_traces ? "2.0" : "1.13 or older";
+    if (t->meta.has_annotations)
+        return notes ? "2.8 or newer" : "2.5 or newer";
+    if (t->meta.has_settings)
+        return "2.3 or newer";
+    if (pools)
+        return timed != 0 ? "2.2 or newer" : events != 0 ? "2.1, or torch_npu" : "2.1 or newer";
+    return NULL;
 }

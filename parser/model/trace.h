@@ -87,8 +87,11 @@ struct mt_events {
 
 enum mt_device_kind {
     MT_DEV_CUDA,
-    MT_DEV_HOST /* pinned host memory: host_segments / host_traces */
+    MT_DEV_HOST, /* pinned host memory: host_segments / host_traces */
+    MT_DEV_CPU   /* the host: tensors on the CPU, of a profiler's trace that has no others; all that
+                    memray records */
 };
+const char *mt_device_kind_name(enum mt_device_kind k); /* "cuda", "host", "cpu" */
 
 struct mt_device {
     int32_t ordinal; /* as the process saw it */
@@ -106,6 +109,10 @@ struct mt_device {
     /* the input ends inside this trace: what happened between its last entry and the end state is
      * lost */
     bool is_cut;
+    /* The recording has no segments: what was live and reserved after its last event (reserved 0 =
+     * not recorded), and the bytes of the card (0 = not recorded). */
+    bool has_totals;
+    uint64_t live_end, reserved_end, memory;
 };
 
 enum mt_block_state { MT_BLOCK_INACTIVE, MT_BLOCK_ACTIVE, MT_BLOCK_PENDING_FREE };
@@ -140,15 +147,26 @@ struct mt_range {
 /* Things few events carry: (device index, event, kind, text). Sorted by device, event. */
 enum mt_note_kind {
     MT_NOTE_COMPILE_CONTEXT,
-    MT_NOTE_USER_METADATA,
+    MT_NOTE_USER_METADATA, /* of a dict "key: value, key: value" */
     MT_NOTE_INTERNAL_METADATA,
-    MT_NOTE_CATEGORY
+    MT_NOTE_CATEGORY,
+    MT_NOTE_FORWARD /* of an allocation in the backward pass: what its forward was, in `stack` */
 };
 struct mt_note {
     uint32_t device;
     uint64_t event;
     mt_str_id text;
+    mt_stack_id stack;
     uint8_t kind;
+};
+
+/* What a frame of generated code stands for, by PyTorch itself (augment_with_fx_traces=True). */
+struct mt_fx {
+    mt_frame_id frame;
+    mt_str_id op, name, target; /* of the node in its graph; 0 = not said */
+    /* the line of the program, and its code: "h = self.lm_head(h)"; 0 = not said */
+    mt_frame_id line;
+    mt_str_id code;
 };
 
 struct mt_setting {
@@ -173,7 +191,10 @@ enum mt_format {
     MT_FMT_UNKNOWN,
     MT_FMT_PICKLE,
     MT_FMT_JSON,
-    MT_FMT_MEMTRACE /* trace.gz: see mt_trace.driver */
+    MT_FMT_MEMTRACE, /* trace.gz: see mt_trace.driver */
+    MT_FMT_PROFILER, /* Chrome trace of torch.profiler */
+    MT_FMT_MEMRAY,   /* recording of memray */
+    MT_FMT_NSYS      /* export of Nsight Systems: see mt_trace.driver */
 };
 
 struct mt_meta {
@@ -181,6 +202,8 @@ struct mt_meta {
     enum mt_format format;
     int pickle_protocol;    /* 0..5 */
     bool torch_jit_pickler; /* written by the C++ pickler */
+    bool is_timeline;       /* of the profiler: bytes by category alone */
+    bool mostly_mapped;     /* of memray: at the peak, by mmap rather than by an allocator */
     bool is_bare_list;      /* torch.cuda.memory_snapshot(): segments only */
     bool legacy_blocks;     /* 1.13/2.0 blocks with history and without address */
     bool has_device_traces; /* the key was there, even when empty */
@@ -193,6 +216,7 @@ struct mt_meta {
     char sha256[65];      /* of the input as given; "" = not computed */
     uint64_t input_bytes; /* size of the input as given; 0 = unknown */
     int32_t rank;         /* from the file name; -1 = unknown */
+    int32_t name_number;  /* mt_name_number(), where it says no rank; -1 = none */
     int64_t pid;          /* from the file name; -1 = unknown */
     char *host;           /* from the file name; NULL = unknown */
     uint64_t uid;         /* of the process, for a snapshot inside a trace.gz; 0 = unknown */
@@ -212,6 +236,7 @@ struct mt_trace {
     MT_VEC(struct mt_block) blocks;     /* in segment order, by address inside a segment */
     MT_VEC(struct mt_range) ranges;
     MT_VEC(struct mt_note) notes;
+    MT_VEC(struct mt_fx) fx; /* by frame */
     MT_VEC(struct mt_setting) settings;
     MT_VEC(struct mt_counted) unknown_keys, unknown_actions;
     MT_VEC(struct mt_diag) diags; /* bounded to MT_MAX_DIAGS */
@@ -230,7 +255,6 @@ struct mt_trace *mt_trace_new(void); /* NULL when out of memory */
 void mt_trace_free(struct mt_trace *t);
 /* Gives the event arrays back; counts stay. For reports over many ranks. */
 void mt_trace_drop_events(struct mt_trace *t);
-
 static inline const char *mt_str(const struct mt_trace *t, mt_str_id id)
 {
     return t->str.ref.p[id].p;
@@ -249,10 +273,20 @@ static inline const struct mt_event *mt_event_at(const struct mt_device *d, uint
     return &d->events.chunk[i >> MT_CHUNK_SHIFT][i & (MT_CHUNK_EVENTS - 1)];
 }
 
+/* NULL: the frame is of no generated code, or nobody said what it stands for. */
+const struct mt_fx *mt_fx_of(const struct mt_trace *t, mt_frame_id frame);
+/* The note of that kind of that event; NULL = there is none. */
+const struct mt_note *mt_note_of(const struct mt_trace *t, uint32_t device, uint64_t event,
+                                 enum mt_note_kind kind);
+
 /* Adds a diagnosis; text is copied. Never fails (a lost one is counted). */
 #if defined(__GNUC__)
 __attribute__((format(printf, 5, 6)))
 #endif
 void mt_trace_diag(struct mt_trace *t, enum mt_diag_level level, bool has_offset, uint64_t offset, const char *fmt, ...);
+
+/* Which PyTorch wrote a snapshot, as far as the presence of fields tells: "2.5 or newer"; NULL = it
+ * does not. */
+const char *mt_trace_pytorch(const struct mt_trace *t);
 
 #endif

@@ -53,12 +53,16 @@ size_t mt_pk_raw_unicode(const unsigned char *s, size_t n, unsigned char *out);
 #define PK_ID_BITS 28
 #define PK_ID_MASK ((1u << PK_ID_BITS) - 1)
 
+enum { PK_PARTS = 7 };
 struct pk_node {
-    struct mt_val result;  /* what it stands for, once closed */
-    struct mt_val part[3]; /* frame: name, file name, line; pool id: its two numbers */
+    struct mt_val result; /* what it stands for, once closed */
+    /* frame: name, file name, line, what it stands for; pool id: its two numbers */
+    struct mt_val part[PK_PARTS];
     /* is_record: what it holds so far; stays with the node for the next dict */
     struct mt_rec *rec;
     mt_frame_id *ids;    /* list: the frames so far; stays with the node */
+    struct mt_val *text; /* MT_R_TEXT: the parts so far; stays with the node */
+    uint32_t n_text, cap_text;
     uint64_t n;          /* items consumed */
     uint64_t fetched_at; /* offset of the opcode that fetched it while it was on the stack */
     uint32_t n_ids, cap_ids;
@@ -68,6 +72,7 @@ struct pk_node {
     mt_str_id path;   /* settings: dotted path */
     uint8_t role;     /* enum mt_schema_role */
     uint8_t key;      /* enum mt_key under which it hangs */
+    uint8_t parts;    /* bits: part[i] of a frame is set */
     bool is_dict, is_record, closed, mixed, filled, host;
 };
 

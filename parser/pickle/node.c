@@ -23,7 +23,8 @@ int mt_pk_node_new(struct pk *m, uint32_t *index)
     n->path = 0;
     n->key = MT_K_UNKNOWN;
     n->is_dict = n->is_record = n->closed = n->mixed = n->filled = n->host = false;
-    n->part[0].type = n->part[1].type = n->part[2].type = MT_T_ABSENT;
+    n->n_text = 0;
+    n->parts = 0;
     m->n_open++;
     return 1;
 }
@@ -36,14 +37,17 @@ void mt_pk_node_release(struct pk *m, uint32_t index)
     m->n_open--;
 }
 
+static const enum mt_key part_keys[PK_PARTS] = {
+    MT_K_NAME,       MT_K_FILENAME,     MT_K_LINE,          MT_K_FX_ORIGINAL_TRACE,
+    MT_K_FX_NODE_OP, MT_K_FX_NODE_NAME, MT_K_FX_NODE_TARGET};
+
 static int frame_of(struct pk *m, const struct pk_node *n, struct mt_val *result)
 {
-    static const enum mt_key keys[3] = {MT_K_NAME, MT_K_FILENAME, MT_K_LINE};
     struct mt_rec r;
     mt_rec_reset(&r);
-    for (int i = 0; i < 3; i++)
-        if (n->part[i].type != MT_T_ABSENT)
-            mt_rec_set(&r, keys[i], n->part[i]);
+    for (int i = 0; i < PK_PARTS; i++)
+        if ((n->parts >> i & 1) != 0)
+            mt_rec_set(&r, part_keys[i], n->part[i]);
     result->type = MT_T_FRAME;
     return mt_build_frame_rec(m->b, &r, &result->id) || mt_pk_builder_failed(m);
 }
@@ -58,14 +62,21 @@ int mt_pk_node_close(struct pk *m, uint32_t index)
     n->closed = true;
     n->result.type = MT_T_OTHER;
     n->result.u = 0;
-    if (n->is_dict) {
+    if (n->role == MT_R_TEXT && n->n_text != 0) {
+        n->result.type = MT_T_STR;
+        if (!mt_build_text(m->b, n->text, n->n_text, n->is_dict, &n->result.id))
+            return mt_pk_builder_failed(m);
+        if (n->result.id > PK_ID_MASK)
+            return mt_pk_fail(m, PK_FAIL, MT_ELIMIT, "more than %u different texts", PK_ID_MASK);
+    } else if (n->is_dict) {
         /* under a key that is not known, what looks like a frame is one: a later stack may refer to
          * it */
-        if (n->role == MT_R_FRAME ||
-            (n->role == MT_R_SKIP && n->part[0].type == MT_T_STR && n->part[1].type == MT_T_STR))
+        if (n->role == MT_R_FRAME || (n->role == MT_R_SKIP && (n->parts & 3) == 3 &&
+                                      n->part[0].type == MT_T_STR && n->part[1].type == MT_T_STR))
             if (!frame_of(m, n, &n->result))
                 return 0;
-    } else if (n->role == MT_R_FRAMES || (n->role == MT_R_SKIP && !n->mixed)) {
+    } else if (n->role == MT_R_FRAMES || n->role == MT_R_TEXT ||
+               (n->role == MT_R_SKIP && !n->mixed)) {
         n->result.type = MT_T_STACK;
         if (!mt_build_stack(m->b, n->ids, n->n_ids, &n->result.id))
             return mt_pk_builder_failed(m);
@@ -130,21 +141,41 @@ static int record_items(struct pk *m, struct pk_node *n, uint32_t lo, uint32_t h
     return 1;
 }
 
-static int frame_items(struct pk *m, struct pk_node *n, uint32_t lo, uint32_t hi)
+static int frame_items(struct pk *m, struct pk_node *n, uint32_t index, uint32_t lo, uint32_t hi)
 {
     for (uint32_t i = lo; i < hi; i += 2) {
         struct mt_val *key = &m->stack[i], *val = &m->stack[i + 1];
         enum mt_key k = key->type == MT_T_STR ? (enum mt_key)m->key_of[key->id] : MT_K_UNKNOWN;
         if (!settle(m, val))
             return 0;
-        if (k == MT_K_NAME)
-            n->part[0] = *val;
-        else if (k == MT_K_FILENAME)
-            n->part[1] = *val;
-        else if (k == MT_K_LINE)
-            n->part[2] = *val;
-        else if (k == MT_K_UNKNOWN && n->role == MT_R_FRAME && !unknown_key(m, key))
+        n = &m->nodes.p[index];
+        for (unsigned p = 0; p < PK_PARTS; p++)
+            if (k == part_keys[p]) {
+                n->part[p] = *val;
+                n->parts |= (uint8_t)(1u << p);
+                break;
+            }
+        if (k == MT_K_UNKNOWN && n->role == MT_R_FRAME && !unknown_key(m, key))
             return 0;
+    }
+    return 1;
+}
+
+/* Parts of a text, as far as there is room for more of them: what is longer is cut anyway. */
+static int text_items(struct pk *m, uint32_t index, uint32_t lo, uint32_t hi)
+{
+    enum { MOST = 1024 };
+    for (uint32_t i = lo; i < hi; i++) {
+        struct pk_node *n;
+        if (!settle(m, &m->stack[i]))
+            return 0;
+        n = &m->nodes.p[index];
+        if (n->n_text == MOST || (!n->is_dict && m->stack[i].type > MT_T_STR))
+            continue;
+        if (n->n_text == n->cap_text &&
+            !mt_vec_grow((void **)&n->text, &n->cap_text, n->n_text + 1, sizeof *n->text))
+            return mt_pk_nomem(m);
+        n->text[n->n_text++] = m->stack[i];
     }
     return 1;
 }
@@ -271,6 +302,11 @@ static int list_items(struct pk *m, struct pk_node *n, uint32_t index, uint32_t 
     enum mt_key key = (enum mt_key)n->key;
     uint64_t first = n->n - (hi - lo);
     switch (role) {
+    case MT_R_TEXT:
+        if (n->n_text != 0 || lo == hi || m->stack[lo].type <= MT_T_STR)
+            return text_items(m, index, lo, hi);
+        n->role = MT_R_SKIP; /* frames, perhaps */
+        __attribute__((fallthrough));
     case MT_R_FRAMES:
     case MT_R_SKIP: return frames_items(m, n, index, lo, hi);
     case MT_R_SEGMENTS:
@@ -329,5 +365,5 @@ int mt_pk_deliver(struct pk *m, uint32_t index, uint32_t lo, uint32_t hi)
         return setting_items(m, n, lo, hi);
     if (n->role == MT_R_TOP)
         return top_items(m, lo, hi);
-    return frame_items(m, n, lo, hi);
+    return n->role == MT_R_TEXT ? text_items(m, index, lo, hi) : frame_items(m, n, index, lo, hi);
 }

@@ -202,6 +202,7 @@ out:
     for (uint32_t i = 0; i < m.nodes.n; i++) {
         mt_free(m.nodes.p[i].rec);
         mt_free(m.nodes.p[i].ids);
+        mt_free(m.nodes.p[i].text);
     }
     MT_VEC_DONE(&m.nodes);
     MT_VEC_DONE(&m.marks);

@@ -120,6 +120,7 @@ static enum mt_schema_role fit(enum mt_schema_role r, bool is_dict)
     case MT_R_HOST_TRACES:
     case MT_R_RING: return is_dict ? MT_R_SKIP : r;
     case MT_R_SKIP:
+    case MT_R_TEXT:
     case MT_R_SETTINGS: return r;
     }
     return MT_R_SKIP;
@@ -143,6 +144,8 @@ static struct place value_of(const struct pk *m, uint32_t dict, struct mt_val ke
 {
     struct place p = {dict, (enum mt_key)m->key_of[key.id], key.id, MT_R_SKIP};
     p.role = fit(mt_role_value((enum mt_schema_role)m->nodes.p[dict].role, p.key), is_dict);
+    if (p.role == MT_R_TEXT && is_dict && p.key == MT_K_FORWARD_FRAMES)
+        p.role = MT_R_SKIP;
     return p;
 }
 
@@ -220,9 +223,9 @@ static int announce(struct pk *m, struct pk_node *n, const struct place *p)
     else if (n->role == MT_R_TRACE && parent != NULL) {
         n->host = parent->role == MT_R_HOST_TRACES;
         n->ordinal = at < UINT32_MAX ? (uint32_t)at : UINT32_MAX;
-        ok = mt_build_trace_begin(m->b, n->ordinal, n->host);
+        ok = mt_build_trace_begin(m->b, n->ordinal, n->host ? MT_DEV_HOST : MT_DEV_CUDA);
     } else if (n->role == MT_R_HOST_TRACES)
-        ok = mt_build_trace_begin(m->b, 0, true);
+        ok = mt_build_trace_begin(m->b, 0, MT_DEV_HOST);
     else if (n->role == MT_R_SETTINGS && parent != NULL && parent->role == MT_R_SETTINGS &&
              p->key_text != 0)
         return dotted(m, parent->path, p->key_text, &n->path);

@@ -1,0 +1,299 @@
+/* conf/python.c -- settings in a Python script: keyword arguments of classes that it makes
+ * ("TrainingArguments(bf16=True)", "LLM(...)", "Model.from_pretrained(...)"), plain assignments,
+ * os.environ. Nothing is run: a name stands for what the script itself set it to in plain text,
+ * any other value is marked as not known. What the file imports is what it starts. No text is an
+ * error: what is no such thing is passed over. */
+#include "parser/conf/impl.h"
+
+#include <string.h>
+
+enum { MAX_VARS = 256, NAME = 128, SHOWN = 64 };
+
+struct py_var {
+    const char *name, *value; /* value NULL = not known */
+};
+struct py {
+    struct mt_config *c;
+    const char *p, *end;
+    uint32_t line;
+    struct mt_conf_at at;
+    MT_VEC(struct py_var) vars;
+    bool of_class[MT_CONF_DEPTH]; /* the bracket is of a call that makes something of a class */
+    unsigned depth;               /* brackets that are open; beyond MT_CONF_DEPTH only counted */
+    bool begins;                  /* a statement begins here */
+    bool indented;
+    bool failed;
+};
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_at(const struct py *y, const char *p, char c) { return p < y->end && *p == c; }
+
+/* Bytes of the name at p, with its dots. */
+static size_t name_at(const struct py *y, const char *p)
+{
+    const char *q = p;
+    while (q < y->end && (is_letter(*q) || (q > p && (is_digit(*q) || *q == '.'))))
+        q++;
+    return (size_t)(q - p);
+}
+
+static const char *past_blanks(const struct py *y, const char *p)
+{
+    while (p < y->end && (*p == ' ' || *p == '\t'))
+        p++;
+    return p;
+}
+
+/* Behind the string at p, whose quote that is; *from, *n: what it holds. */
+static const char *past_string(struct py *y, const char *p, const char **from, size_t *n)
+{
+    char quote = *p;
+    bool is_long = y->end - p >= 3 && p[1] == quote && p[2] == quote;
+    p += is_long ? 3 : 1;
+    *from = p;
+    while (p < y->end && (is_long || *p != '\n') &&
+           !(*p == quote && (!is_long || (y->end - p >= 3 && p[1] == quote && p[2] == quote)))) {
+        if (*p == '\\' && p + 1 < y->end)
+            p++;
+        y->line += *p == '\n';
+        p++;
+    }
+    if (p > y->end)
+        p = y->end;
+    *n = (size_t)(p - *from);
+    if (p < y->end && *p == quote)
+        p += is_long ? 3 : 1;
+    return p;
+}
+
+static struct py_var *find_var(struct py *y, const char *name, size_t n)
+{
+    for (uint32_t i = y->vars.n; i-- > 0;)
+        if (strlen(y->vars.p[i].name) == n && memcmp(y->vars.p[i].name, name, n) == 0)
+            return &y->vars.p[i];
+    return NULL;
+}
+
+static const char *copy(struct py *y, const char *s, size_t n)
+{
+    const char *kept = mt_arena_strndup(&y->c->strings, s, n);
+    y->failed |= kept == NULL;
+    return kept;
+}
+
+/* value NULL = not known from here on. */
+static void set_var(struct py *y, const char *name, size_t n, const char *value, size_t n_value)
+{
+    struct py_var *v = find_var(y, name, n);
+    if (v == NULL) {
+        if (value == NULL || y->vars.n >= MAX_VARS)
+            return;
+        v = MT_VEC_PUSH(&y->vars);
+        y->failed |= v == NULL;
+        if (v == NULL)
+            return;
+        v->name = copy(y, name, n);
+        if (v->name == NULL) {
+            y->vars.n--;
+            return;
+        }
+    }
+    v->value = value != NULL ? copy(y, value, n_value) : NULL;
+}
+
+/* What stands at p, up to what ends it: a number, a word of Python, text, a name that is known. */
+struct py_value {
+    const char *p;
+    size_t n;
+    bool is_known, is_text;
+};
+static struct py_value value_at(struct py *y, const char *p)
+{
+    struct py_value v = {.p = p};
+    const char *q = p;
+    uint32_t line = y->line;
+    if (q < y->end && (*q == '"' || *q == '\'')) {
+        q = past_string(y, q, &v.p, &v.n);
+        v.is_known = v.is_text = memchr(v.p, '\\', v.n) == NULL && memchr(v.p, '\n', v.n) == NULL;
+    } else if (q < y->end && is_letter(*q)) {
+        const struct py_var *var;
+        v.n = name_at(y, q);
+        q += v.n;
+        var = find_var(y, v.p, v.n);
+        v.is_known = (v.n == 4 && (memcmp(v.p, "True", 4) == 0 || memcmp(v.p, "None", 4) == 0)) ||
+                     (v.n == 5 && memcmp(v.p, "False", 5) == 0);
+        if (!v.is_known && var != NULL && var->value != NULL) {
+            v.is_known = true;
+            v.p = var->value;
+            v.n = strlen(v.p);
+        }
+    } else {
+        q += is_at(y, q, '-');
+        while (q < y->end && (is_digit(*q) || strchr(".eE_-+", *q) != NULL) &&
+               ((*q != '-' && *q != '+') || q[-1] == 'e' || q[-1] == 'E'))
+            q++;
+        v.n = (size_t)(q - p);
+        v.is_known = v.n != 0 && (is_digit(*p) || v.n > 1) && memchr(p, '_', v.n) == NULL;
+    }
+    y->line = line; /* the walk goes over it again */
+    q = past_blanks(y, q);
+    if (q < y->end && strchr(",)\n\r#;", *q) == NULL)
+        v.is_known = false; /* more than that */
+    if (!v.is_known) {
+        v.p = p;
+        for (v.n = 0; p + v.n < y->end && v.n < SHOWN && strchr(",)\n\r#", p[v.n]) == NULL;)
+            v.n++;
+    }
+    return v;
+}
+
+static void add(struct py *y, const char *key, size_t n, const struct py_value *v)
+{
+    if (v->n == 0 || (v->is_known && !v->is_text && v->n == 4 && memcmp(v->p, "None", 4) == 0))
+        return;
+    y->at.line = y->line;
+    y->at.is_variable = !v->is_known;
+    y->failed |= mt_conf_add(y->c, key, n, v->p, v->n, &y->at) != MT_OK;
+}
+
+/* "X", "a.X", "X.f": a part of it begins as classes do. */
+static bool is_class(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (s[i] >= 'A' && s[i] <= 'Z' && (i == 0 || s[i - 1] == '.'))
+            return true;
+    return false;
+}
+
+/* The rest of "from a.b import C, D as E" behind "from ": "a.b.C" and "a.b.D". */
+static void imports(struct py *y, const char *p)
+{
+    size_t n = name_at(y, p), k;
+    const char *module = p;
+    bool in_brackets;
+    p = past_blanks(y, p + n);
+    if (n == 0 || n > NAME || y->end - p < 7 || memcmp(p, "import ", 7) != 0)
+        return;
+    p = past_blanks(y, p + 7);
+    in_brackets = is_at(y, p, '(');
+    for (p += in_brackets; p < y->end && *p != ')' && (in_brackets || *p != '\n'); p += k) {
+        char name[2 * NAME + 2];
+        k = name_at(y, p);
+        if (k == 2 && memcmp(p, "as", 2) == 0) { /* its name here, which is not the package's */
+            k = (size_t)(past_blanks(y, p + k) - p);
+            k += name_at(y, p + k);
+            continue;
+        }
+        if (k != 0 && k <= NAME && is_class(p, k)) {
+            memcpy(name, module, n);
+            name[n] = '.';
+            memcpy(name + n + 1, p, k);
+            y->failed |= mt_conf_start(y->c, name, n + 1 + k) != MT_OK;
+        }
+        k += k == 0;
+    }
+}
+
+/* os.environ["NAME"] = "value"; p is behind "os.environ". */
+static void environment(struct py *y, const char *p)
+{
+    struct mt_conf_at at = y->at;
+    const char *name;
+    struct py_value v;
+    size_t n;
+    if (!is_at(y, p, '[') || p + 1 >= y->end || (p[1] != '"' && p[1] != '\''))
+        return;
+    p = past_string(y, p + 1, &name, &n);
+    if (!is_at(y, p, ']'))
+        return;
+    p = past_blanks(y, p + 1);
+    if (!is_at(y, p, '=') || is_at(y, p + 1, '='))
+        return;
+    v = value_at(y, past_blanks(y, p + 1));
+    at.form = MT_CONF_ENV;
+    at.line = y->line;
+    at.is_variable = !v.is_known;
+    if (v.is_text || !v.is_known)
+        y->failed |= mt_conf_add(y->c, name, n, v.p, v.n, &at) != MT_OK;
+}
+
+static const char *word(struct py *y, const char *p)
+{
+    size_t n = name_at(y, p);
+    const char *name = p, *q = past_blanks(y, p + n);
+    bool in_class = y->depth != 0 && y->depth <= MT_CONF_DEPTH && y->of_class[y->depth - 1];
+    if (n <= 2 && is_at(y, p + n, '"')) /* r"...", f'...' */
+        return p + n;
+    if (y->begins && n == 4 && memcmp(p, "from", 4) == 0)
+        imports(y, q);
+    else if (y->begins && n == 10 && memcmp(p, "os.environ", 10) == 0)
+        environment(y, p + n);
+    if (is_at(y, q, '(')) {
+        if (y->depth < MT_CONF_DEPTH)
+            y->of_class[y->depth] = is_class(name, n);
+        y->depth++;
+        y->begins = false;
+        return q + 1;
+    }
+    if (is_at(y, q, '=') && !is_at(y, q + 1, '=') && memchr(name, '.', n) == NULL) {
+        struct py_value v = value_at(y, past_blanks(y, q + 1));
+        if (in_class) {
+            add(y, name, n, &v);
+        } else if (y->begins && y->depth == 0) {
+            set_var(y, name, n, v.is_known ? v.p : NULL, v.n);
+            if (!y->indented && v.is_known && !v.is_text)
+                add(y, name, n, &v);
+        }
+        q++;
+    }
+    y->begins = false;
+    return q;
+}
+
+enum mt_rc mt_conf_python(struct mt_config *c, const char *text, size_t n, const char *source,
+                          struct mt_err *err)
+{
+    struct py y = {.c = c,
+                   .p = text,
+                   .end = text + n,
+                   .line = 1,
+                   .at = {.source = source, .form = MT_CONF_FLAG},
+                   .begins = true};
+    const char *from;
+    size_t k;
+    while (y.p < y.end && !y.failed) {
+        char ch = *y.p;
+        if (is_letter(ch)) {
+            y.p = word(&y, y.p);
+        } else if (ch == '"' || ch == '\'') {
+            y.p = past_string(&y, y.p, &from, &k);
+            y.begins = false;
+        } else if (ch == '#') {
+            while (y.p < y.end && *y.p != '\n')
+                y.p++;
+        } else {
+            if (ch == '\n') {
+                y.line++;
+                y.begins = y.depth == 0;
+                y.indented = y.p + 1 < y.end && (y.p[1] == ' ' || y.p[1] == '\t');
+            } else if (ch == '(' || ch == '[' || ch == '{') {
+                if (y.depth < MT_CONF_DEPTH)
+                    y.of_class[y.depth] = false;
+                y.depth++;
+            } else if (ch == ')' || ch == ']' || ch == '}') {
+                y.depth -= y.depth != 0;
+            } else if (ch == ';' && y.depth == 0) {
+                y.begins = true;
+            } else if (ch != ' ' && ch != '\t' && ch != '\r') {
+                y.begins = false;
+            }
+            y.p++;
+        }
+    }
+    MT_VEC_DONE(&y.vars);
+    return y.failed ? mt_fail(err, MT_ENOMEM, "out of memory") : MT_OK;
+}

@@ -1,0 +1,373 @@
+/* log/settings.c -- what a log says the run was set to: the command that started it, Hydra's list
+ * of overrides, the arguments that programs print when they begin. Kept as the words of a command
+ * line, which parser/conf reads. */
+#include "parser/log/match.h"
+
+#include <string.h>
+
+enum {
+    MOST = 64,           /* of them in one log */
+    LONGEST = 64 * 1024, /* bytes of one */
+    DOTTED = 3,          /* lines of others between two rows of one list */
+};
+
+static bool is_word_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || c == '/';
+}
+
+/* Bytes of "(TaskRunner pid=9) ", "[rank0]: ", a prompt, the sign of a list: what stands before a
+ * command. */
+static const char *behind_prefix(const char *s)
+{
+    for (;;) {
+        const char *at, *e;
+        s += strspn(s, " \t$#>+`*-");
+        if (*s == '(' || *s == '[') {
+            e = strchr(s, *s == '(' ? ')' : ']');
+            if (e == NULL)
+                return s;
+            s = e + 1 + (e[1] == ':');
+            continue;
+        }
+        at = strchr(s, '@'); /* "root@node7:/job# " */
+        e = at != NULL ? strpbrk(at, "#$ ") : NULL;
+        if (e == NULL || *e == ' ' || at - s > 32)
+            return s;
+        s = e + 1;
+    }
+}
+
+static struct mt_log_settings *item(struct mt_log *l, uint64_t number)
+{
+    struct mt_log_settings *s;
+    if (l->settings.n >= MOST)
+        return NULL;
+    s = MT_VEC_PUSH(&l->settings);
+    if (s == NULL) {
+        l->no_memory = true;
+        return NULL;
+    }
+    *s = (struct mt_log_settings){.line = number};
+    return s;
+}
+
+static void add(struct mt_log *l, struct mt_log_settings *s, const char *p, size_t n)
+{
+    char *more = s != NULL && s->n + n <= LONGEST ? mt_realloc(s->text, s->n + n + 1) : NULL;
+    if (s == NULL || s->n + n > LONGEST)
+        return;
+    if (more == NULL) {
+        l->no_memory = true;
+        return;
+    }
+    s->text = more;
+    memcpy(more + s->n, p, n);
+    s->n += n;
+    more[s->n] = '\0';
+}
+
+static void add_text(struct mt_log *l, struct mt_log_settings *s, const char *p)
+{
+    add(l, s, p, strlen(p));
+}
+
+/* As one word of a shell, whatever is in it. */
+static void add_quoted(struct mt_log *l, struct mt_log_settings *s, const char *p, size_t n)
+{
+    add_text(l, s, "'");
+    for (const char *end = p + n; p < end;) {
+        const char *q = memchr(p, '\'', (size_t)(end - p));
+        add(l, s, p, (size_t)((q != NULL ? q : end) - p));
+        if (q == NULL)
+            break;
+        add_text(l, s, "'\\''");
+        p = q + 1;
+    }
+    add_text(l, s, "'");
+}
+
+/* ---- values as Python prints them ---- */
+
+/* The end of the value at p: the next comma or closing bracket that is of no bracket and no string
+ * within. */
+static const char *value_end(const char *p)
+{
+    int depth = 0;
+    for (char quote = 0; *p != '\0'; p++) {
+        if (quote != 0) {
+            if (*p == '\\' && p[1] != '\0')
+                p++;
+            else if (*p == quote)
+                quote = 0;
+        } else if (*p == '\'' || *p == '"') {
+            quote = *p;
+        } else if (strchr("([{", *p) != NULL) {
+            depth++;
+        } else if (strchr(")]}", *p) != NULL && depth-- == 0) {
+            return p;
+        } else if (*p == ',' && depth == 0) {
+            return p;
+        }
+    }
+    return p;
+}
+
+/* Without its quotes. */
+static void bare(const char **p, size_t *n)
+{
+    while (*n != 0 && (*p)[*n - 1] == ' ')
+        --*n;
+    if (*n >= 2 && ((*p)[0] == '\'' || (*p)[0] == '"') && (*p)[*n - 1] == (*p)[0]) {
+        ++*p;
+        *n -= 2;
+    }
+}
+
+/* " --key='value'"; a key without a value that is one says nothing. */
+static void add_flag(struct mt_log *l, struct mt_log_settings *s, const char *key, size_t n_key,
+                     const char *value, size_t n)
+{
+    if (n == 4 && memcmp(value, "None", 4) == 0)
+        return;
+    add_text(l, s, " --");
+    add(l, s, key, n_key);
+    if (n == 4 && memcmp(value, "True", 4) == 0)
+        return;
+    add_text(l, s, "=");
+    add_quoted(l, s, value, n);
+}
+
+/* "a=1, b='x', ..." or "'a': 1, 'b': 'x', ..." up to the bracket that closes them. */
+static bool pairs(struct mt_log *l, uint64_t number, const char *p, bool bracket)
+{
+    struct mt_log_settings *s = NULL;
+    bool dots = strstr(p, "...") != NULL;
+    while (*p != '\0' && strchr(")]}", *p) == NULL) {
+        const char *key, *value, *end;
+        size_t n_key, n;
+        p += strspn(p, " ,");
+        p += *p == '\'' || *p == '"';
+        key = p;
+        for (n_key = 0; is_word_char(key[n_key]);)
+            n_key++;
+        p += n_key;
+        p += *p == '\'' || *p == '"';
+        p += strspn(p, " ");
+        end = value_end(p);
+        if (n_key == 0 || (*p != '=' && *p != ':')) {
+            if (s == NULL)
+                return false; /* no pairs */
+            p = *end == ',' ? end + 1 : end;
+            continue;
+        }
+        value = p + 1 + strspn(p + 1, " ");
+        n = end > value ? (size_t)(end - value) : 0;
+        bare(&value, &n);
+        if (s == NULL)
+            s = item(l, number);
+        if (n != 0)
+            add_flag(l, s, key, n_key, value, n);
+        p = *end == ',' ? end + 1 : end;
+    }
+    if (s != NULL) /* the line ends before the list does, or somebody left a part out */
+        s->is_cut = dots || (bracket && *p == '\0');
+    return s != NULL;
+}
+
+/* Hydra, at every failure: "Error executing job with overrides: ['a.b=c', '+d=[1, 2]']". */
+static bool overrides(struct mt_log *l, uint64_t number, const char *s)
+{
+    static const char words[] = "with overrides: [";
+    const char *p = strstr(s, words);
+    struct mt_log_settings *to;
+    if (p == NULL)
+        return false;
+    to = item(l, number);
+    for (p += sizeof words - 1; *p == '\'' || *p == '"'; p += strspn(p, ", ")) {
+        const char *end = value_end(p);
+        size_t n = (size_t)(end - p);
+        const char *text = p;
+        bare(&text, &n);
+        add_text(l, to, " ");
+        add_quoted(l, to, text, n);
+        p = *end == ',' ? end + 1 : end;
+    }
+    return true;
+}
+
+/* What programs print of their arguments when they begin: "non-default args: {...}", "Namespace(
+ * ...)", "server_args=ServerArgs(...)", "LLM engine (v0.8.5) with config: model='x', ...". */
+static bool printed(struct mt_log *l, uint64_t number, const char *s)
+{
+    static const char *const heads[] = {"non-default args: {", "Namespace(",
+                                        "server_args=ServerArgs(", ") with config: "};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        const char *p = strstr(s, heads[i]);
+        if (p != NULL)
+            return pairs(l, number, p + strlen(heads[i]), heads[i][strlen(heads[i]) - 1] != ' ');
+    }
+    return false;
+}
+
+/* ---- commands ---- */
+
+static bool is(const char *p, size_t n, const char *word)
+{
+    return strlen(word) == n && memcmp(p, word, n) == 0;
+}
+
+/* A program that starts others, or "NAME serve", "NAME launch": the line is no prose. */
+static bool is_command(const char *s)
+{
+    static const char *const first[] = {"torchrun", "bash", "sh",  "srun", "mpirun", "nohup",
+                                        "ray",      "sudo", "env", "uv",   "tune"};
+    static const char *const second[] = {"serve", "launch", "train", "sft", "rlhf", "grpo", "dpo"};
+    const char *p = s, *q;
+    size_t n, k;
+    for (;;) { /* CUDA_VISIBLE_DEVICES=0 */
+        for (n = 0; (p[n] >= 'A' && p[n] <= 'Z') || p[n] == '_' || (p[n] >= '0' && p[n] <= '9');)
+            n++;
+        if (n == 0 || p[n] != '=')
+            break;
+        p += strcspn(p, " ");
+        p += strspn(p, " ");
+    }
+    for (n = 0; is_word_char(p[n]);)
+        n++;
+    if (p[n] != ' ' && p[n] != '\0')
+        return false;
+    for (k = n; k > 0 && p[k - 1] != '/';)
+        k--;
+    if (n - k >= 6 && memcmp(p + k, "python", 6) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        if (is(p + k, n - k, first[i]))
+            return true;
+    if (n > 4 && memcmp(p + n - 4, "-cli", 4) == 0)
+        return true;
+    q = p + n + strspn(p + n, " ");
+    for (k = 0; is_word_char(q[k]);)
+        k++;
+    for (size_t i = 0; i < sizeof second / sizeof *second; i++)
+        if (n >= 3 && p[0] >= 'a' && is(q, k, second[i]))
+            return true;
+    return false;
+}
+
+/* "--max-tokens-per-gpu 32768", and nothing else in the line. */
+static bool is_flags(const char *p)
+{
+    size_t words = 1;
+    if (strncmp(p, "--", 2) != 0 || p[2] < 'a' || p[2] > 'z')
+        return false;
+    for (const char *q = p; *q != '\0'; q++)
+        words += q[0] == ' ' && q[1] != ' ' && q[1] != '\0' && q[1] != '-' && q[1] != '\\';
+    return words <= 2;
+}
+
+/* Text of a command without quotation marks of Markdown; a backslash at its end goes on in the next
+ * line. */
+static void add_command(struct mt_log *l, struct mt_log_settings *s, uint64_t number, const char *p)
+{
+    size_t n = strlen(p), from = s != NULL ? s->n : 0;
+    while (n > 0 && (p[n - 1] == ' ' || p[n - 1] == '\t'))
+        n--;
+    l->command_line = n > 0 && p[n - 1] == '\\' ? number : 0;
+    add(l, s, p, n - (l->command_line != 0));
+    add_text(l, s, " ");
+    for (size_t i = from; s != NULL && i < s->n; i++)
+        if (s->text[i] == '`')
+            s->text[i] = ' ';
+}
+
+const char *mt_log_command_at(const char *s)
+{
+    const char *p = behind_prefix(s);
+    return is_command(p) ? p : NULL;
+}
+
+static bool has_setting(const char *p)
+{
+    for (const char *q = p; (q = strstr(q, " --")) != NULL; q += 3)
+        if (q[3] >= 'a' && q[3] <= 'z')
+            return true;
+    if (strstr(p, " -tp ") != NULL || strstr(p, " -pp ") != NULL || strstr(p, " -dp ") != NULL)
+        return true;
+    for (const char *q = p; (q = strchr(q, '=')) != NULL; q++) { /* a.b=c */
+        const char *b = q;
+        while (b > p && is_word_char(b[-1]))
+            b--;
+        if (memchr(b, '.', (size_t)(q - b)) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static bool command(struct mt_log *l, uint64_t number, const char *s)
+{
+    const char *p, *dash;
+    if (l->command_line != 0 && l->command_line + 1 == number && l->settings.n != 0) {
+        p = s;
+        if (*p == '(' || *p == '[')
+            p = behind_prefix(s); /* of the process that prints it */
+        else
+            p += strspn(p, " \t>");
+        dash = p > s && p[-1] == '-' ? p - 1 : p; /* the dashes of a flag are none of a list */
+        while (dash > s && dash[-1] == '-')
+            dash--;
+        add_command(l, &l->settings.p[l->settings.n - 1], number, dash);
+        return true;
+    }
+    l->command_line = 0;
+    p = behind_prefix(s);
+    for (dash = p; dash > s && dash[-1] == '-' && p - dash < 2;)
+        dash--;
+    if (!(p - dash == 2 && is_flags(dash)) &&
+        !(is_command(p) && (has_setting(p) || strchr(p, '\\'))))
+        return false;
+    add_command(l, item(l, number), number, p - dash == 2 ? dash : p);
+    return true;
+}
+
+/* "  micro_batch_size ................................ 1": arguments as Megatron prints them. */
+static bool dotted(struct mt_log *l, uint64_t number, const char *s)
+{
+    const char *dots = strstr(s, " ...."), *name = dots, *value;
+    struct mt_log_settings *to = l->settings.n != 0 ? &l->settings.p[l->settings.n - 1] : NULL;
+    size_t n;
+    if (dots == NULL)
+        return false;
+    while (name > s && is_word_char(name[-1]) && name[-1] != '/' && name[-1] != '.')
+        name--;
+    value = dots + 1 + strspn(dots + 1, ".");
+    if (name == dots || value[0] != ' ' || *name < 'a' || *name > 'z' ||
+        memchr(name, '-', (size_t)(dots - name)) != NULL)
+        return false;
+    value += strspn(value, " ");
+    n = strlen(value);
+    if (n == 0)
+        return false;
+    if (to == NULL || to->dotted == 0 || number - to->dotted > DOTTED)
+        to = item(l, number);
+    if (to == NULL)
+        return true;
+    to->dotted = number;
+    bare(&value, &n);
+    add_flag(l, to, name, (size_t)(dots - name), value, n);
+    return true;
+}
+
+int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s)
+{
+    return overrides(l, number, s) || printed(l, number, s) || dotted(l, number, s) ||
+           command(l, number, s);
+}
+
+void mt_log_settings_done(struct mt_log *l)
+{
+    for (uint32_t i = 0; i < l->settings.n; i++)
+        mt_free(l->settings.p[i].text);
+    MT_VEC_DONE(&l->settings);
+}

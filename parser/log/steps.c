@@ -1,0 +1,64 @@
+/* log/steps.c -- lines in which a job says what it is at: bars and lines of steps, by patterns that
+ * are handed in. A failure keeps the last one of its own writer. */
+#include "parser/log/match.h"
+
+#include <string.h>
+
+/* One that names no process may be of each. */
+static bool of_one(const struct mt_log_step *s, int64_t pid, int32_t rank)
+{
+    return (s->writer.pid < 0 || pid < 0 || s->writer.pid == pid) &&
+           (s->writer.rank < 0 || rank < 0 || s->writer.rank == rank);
+}
+
+static struct mt_log_step *step_for(struct mt_log *l, struct mt_log_writer who)
+{
+    struct mt_log_step *oldest = &l->at[0];
+    for (int i = 0; i < MT_LOG_OPEN; i++) {
+        struct mt_log_step *s = &l->at[i];
+        if (s->line != 0 && s->writer.pid == who.pid && s->writer.rank == who.rank)
+            return s;
+        if (s->line < oldest->line)
+            oldest = s;
+    }
+    return oldest;
+}
+
+void mt_log_step_line(struct mt_log *l, uint64_t number, const char *s)
+{
+    struct mt_log_got g;
+    for (const char *const *p = l->steps; p != NULL && *p != NULL; p++) {
+        const char *end = mt_log_find(s, *p, &g);
+        struct mt_log_writer who;
+        struct mt_log_step *at;
+        if (end == NULL || strlen(*p) >= sizeof at->pattern)
+            continue;
+        who = mt_log_writer(s, end);
+        at = step_for(l, who);
+        memset(at, 0, sizeof *at);
+        if (strstr(s, "100%|") != NULL)
+            return; /* a bar that is full: it ended */
+        memcpy(at->pattern, *p, strlen(*p));
+        at->writer = who;
+        at->line = number;
+        return;
+    }
+}
+
+void mt_log_step_take(struct mt_log *l, struct mt_log_fact *f)
+{
+    const struct mt_log_step *last = NULL;
+    struct mt_log_step *kept;
+    for (int i = 0; i < MT_LOG_OPEN; i++)
+        if (l->at[i].line != 0 && of_one(&l->at[i], f->pid, f->rank) &&
+            (last == NULL || l->at[i].line > last->line))
+            last = &l->at[i];
+    if (last == NULL || l->kept_steps.n >= MT_LOG_MAX_STACKS)
+        return;
+    kept = MT_VEC_PUSH(&l->kept_steps);
+    l->no_memory |= kept == NULL;
+    if (kept == NULL)
+        return;
+    *kept = *last;
+    f->step = l->kept_steps.n;
+}

@@ -1,0 +1,186 @@
+/* profiler/feed.c -- one device's blocks, with the addresses that a recording lacks made up. */
+#include "parser/profiler/feed.h"
+
+#include <string.h>
+
+/* No device's memory lies there. */
+#define MADE_UP (UINT64_C(1) << 62)
+
+int mt_pf_feed_init(struct mt_pf_feed *d, struct mt_builder *b)
+{
+    memset(d, 0, sizeof *d);
+    d->b = b;
+    d->next_addr = MADE_UP;
+    return mt_build_str(b, "alloc", 5, &d->alloc) &&
+           mt_build_str(b, "free_completed", 14, &d->freed) &&
+           mt_build_str(b, "segment_alloc", 13, &d->grew) &&
+           mt_build_str(b, "segment_free", 12, &d->shrank) && mt_build_str(b, "oom", 3, &d->oom);
+}
+
+void mt_pf_feed_done(struct mt_pf_feed *d)
+{
+    for (uint32_t i = 0; i < MT_PF_LANES; i++)
+        MT_VEC_DONE(&d->pile[i]);
+    MT_VEC_DONE(&d->blocks);
+    mt_free(d->by_addr.p);
+    mt_free(d->by_size.p);
+}
+
+static int nomem(struct mt_pf_feed *d)
+{
+    d->nomem = true;
+    return 0;
+}
+
+static int emit(struct mt_pf_feed *d, mt_str_id action, int64_t ts, uint64_t addr, uint64_t size,
+                mt_stack_id stack)
+{
+    struct mt_rec r;
+    mt_rec_reset(&r);
+    mt_rec_set(&r, MT_K_ACTION, (struct mt_val){.type = MT_T_STR, .id = action});
+    if (action != d->oom)
+        mt_rec_set(&r, MT_K_ADDR, (struct mt_val){.type = MT_T_UINT, .u = addr});
+    else
+        mt_rec_set(&r, MT_K_DEVICE_FREE, (struct mt_val){.type = MT_T_INT, .u = 0}); /* not known */
+    mt_rec_set(&r, MT_K_SIZE, (struct mt_val){.type = MT_T_INT, .u = size});
+    if (ts > 0)
+        mt_rec_set(&r, MT_K_TIME_US, (struct mt_val){.type = MT_T_INT, .i = ts / 1000});
+    if (stack != 0)
+        mt_rec_set(&r, MT_K_FRAMES, (struct mt_val){.type = MT_T_STACK, .id = stack});
+    return mt_build_event(d->b, &r);
+}
+
+static uint64_t size_key(uint64_t size, uint32_t lane) { return size | (uint64_t)lane << 60; }
+
+static uint64_t make_up(struct mt_pf_feed *d, uint64_t size)
+{
+    uint64_t addr = d->next_addr;
+    d->next_addr += (size | 511) + 1;
+    return addr;
+}
+
+/* Takes a block off both tables. at: index + 1 */
+static void forget(struct mt_pf_feed *d, uint32_t at)
+{
+    struct mt_pf_block *k = &d->blocks.p[at - 1];
+    uint64_t key = size_key(k->size, k->lane);
+    mt_pf_map_take(&d->by_addr, k->addr);
+    if (k->older != 0)
+        d->blocks.p[k->older - 1].newer = k->newer;
+    if (k->newer != 0)
+        d->blocks.p[k->newer - 1].older = k->older;
+    else if (k->older != 0)
+        *mt_pf_map_get(&d->by_size, key) = k->older;
+    else
+        mt_pf_map_take(&d->by_size, key);
+    k->older = d->unused;
+    d->unused = at;
+}
+
+static int remember(struct mt_pf_feed *d, uint64_t addr, uint64_t size, uint32_t lane)
+{
+    const uint32_t *last = mt_pf_map_get(&d->by_size, size_key(size, lane));
+    struct mt_pf_block k = {addr, size, last != NULL ? *last : 0, 0, lane};
+    uint32_t at = d->unused;
+    if (at != 0)
+        d->unused = d->blocks.p[at - 1].older;
+    else if (MT_VEC_PUSH(&d->blocks) == NULL)
+        return nomem(d);
+    else
+        at = d->blocks.n;
+    d->blocks.p[at - 1] = k;
+    if (!mt_pf_map_put(&d->by_addr, addr, at) ||
+        !mt_pf_map_put(&d->by_size, size_key(size, lane), at))
+        return nomem(d);
+    if (k.older != 0)
+        d->blocks.p[k.older - 1].newer = at;
+    return 1;
+}
+
+static int free_block(struct mt_pf_feed *d, int64_t ts, uint32_t at, mt_stack_id stack)
+{
+    struct mt_pf_block k = d->blocks.p[at - 1];
+    forget(d, at);
+    d->live = mt_pf_sum(d->live, 0 - k.size);
+    return emit(d, d->freed, ts, k.addr, k.size, stack);
+}
+
+static int free_old(struct mt_pf_feed *d, int64_t ts, uint64_t addr, uint64_t size,
+                    mt_stack_id stack)
+{
+    d->live = mt_pf_sum(d->live, 0 - size);
+    if (d->live < d->low)
+        d->low = d->live;
+    return emit(d, d->freed, ts, addr, size, stack);
+}
+
+int mt_pf_alloc(struct mt_pf_feed *d, int64_t ts, const uint64_t *addr, uint64_t size,
+                uint32_t lane, mt_stack_id stack)
+{
+    uint64_t where = addr != NULL ? *addr : make_up(d, size);
+    const uint32_t *was = mt_pf_map_get(&d->by_addr, where);
+    /* a thread that is not recorded has freed what was there */
+    if (was != NULL && !free_block(d, ts, *was, 0))
+        return 0;
+    d->live = mt_pf_sum(d->live, size);
+    return remember(d, where, size, lane) && emit(d, d->alloc, ts, where, size, stack);
+}
+
+int mt_pf_free(struct mt_pf_feed *d, int64_t ts, const uint64_t *addr, uint64_t size, uint32_t lane,
+               mt_stack_id stack)
+{
+    const uint32_t *at = addr != NULL ? mt_pf_map_get(&d->by_addr, *addr)
+                                      : mt_pf_map_get(&d->by_size, size_key(size, lane));
+    if (at != NULL && d->blocks.p[*at - 1].size == size)
+        return free_block(d, ts, *at, stack);
+    /* the sizes differ: what was there is gone, and something else was freed */
+    if (at != NULL && !free_block(d, ts, *at, 0))
+        return 0;
+    return free_old(d, ts, addr != NULL ? *addr : make_up(d, size), size, stack);
+}
+
+static int pile_up(struct mt_pf_feed *d, int64_t ts, uint64_t size, uint32_t lane,
+                   mt_stack_id stack)
+{
+    struct mt_pf_block *k = MT_VEC_PUSH(&d->pile[lane]);
+    if (k == NULL)
+        return nomem(d);
+    k->addr = make_up(d, size);
+    k->size = size;
+    d->live = mt_pf_sum(d->live, size);
+    return emit(d, d->alloc, ts, k->addr, size, stack);
+}
+
+int mt_pf_change(struct mt_pf_feed *d, int64_t ts, int64_t bytes, uint32_t lane, mt_stack_id stack)
+{
+    uint64_t left = bytes < 0 ? 0 - (uint64_t)bytes : 0;
+    const uint32_t *at;
+    if (bytes > 0)
+        return pile_up(d, ts, (uint64_t)bytes, lane, stack);
+    while (left != 0 && d->pile[lane].n != 0) {
+        struct mt_pf_block k = d->pile[lane].p[--d->pile[lane].n];
+        d->live = mt_pf_sum(d->live, 0 - k.size);
+        if (!emit(d, d->freed, ts, k.addr, k.size, 0))
+            return 0;
+        if (k.size > left && !pile_up(d, ts, k.size - left, lane, stack))
+            return 0;
+        left -= k.size < left ? k.size : left;
+    }
+    if (left == 0)
+        return 1;
+    at = mt_pf_map_get(&d->by_size, size_key(left, lane));
+    return at != NULL ? free_block(d, ts, *at, 0) : free_old(d, ts, make_up(d, left), left, 0);
+}
+
+int mt_pf_reserve(struct mt_pf_feed *d, int64_t ts, uint64_t reserved, mt_stack_id stack)
+{
+    bool more = reserved > d->reserved;
+    uint64_t by = more ? reserved - d->reserved : d->reserved - reserved;
+    d->reserved = reserved;
+    return by == 0 || emit(d, more ? d->grew : d->shrank, ts, 0, by, stack);
+}
+
+int mt_pf_refused_request(struct mt_pf_feed *d, int64_t ts, uint64_t size, mt_stack_id stack)
+{
+    return emit(d, d->oom, ts, 0, size, stack);
+}

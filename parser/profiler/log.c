@@ -1,0 +1,95 @@
+/* profiler/log.c -- pages of entries. */
+#include "parser/profiler/impl.h"
+
+enum { FIRST = 4096, LATER = 65536 };
+
+struct mt_pf_page {
+    struct mt_pf_page *next;
+    size_t n, cap;
+    uint8_t bytes[];
+};
+
+uint8_t *mt_pf_log_room(struct mt_pf_log *l)
+{
+    struct mt_pf_page *p = l->last;
+    size_t cap = p == NULL ? FIRST : LATER;
+    if (p != NULL && p->cap - p->n >= MT_PF_ENTRY)
+        return p->bytes + p->n;
+    if ((p = mt_malloc(sizeof *p + cap)) == NULL)
+        return NULL;
+    p->next = NULL;
+    p->n = 0;
+    p->cap = cap;
+    if (l->last != NULL)
+        l->last->next = p;
+    else
+        l->first = p;
+    l->last = p;
+    return p->bytes;
+}
+
+void mt_pf_log_wrote(struct mt_pf_log *l, const uint8_t *end)
+{
+    l->last->n = (size_t)(end - l->last->bytes);
+    l->n++;
+}
+
+const uint8_t *mt_pf_log_next(struct mt_pf_log *l)
+{
+    while (l->first != NULL && l->read == l->first->n) {
+        struct mt_pf_page *p = l->first;
+        l->first = p->next;
+        l->read = 0;
+        mt_free(p);
+    }
+    if (l->first == NULL)
+        l->last = NULL;
+    return l->first != NULL ? l->first->bytes + l->read : NULL;
+}
+
+void mt_pf_log_read(struct mt_pf_log *l, const uint8_t *end)
+{
+    l->read = (size_t)(end - l->first->bytes);
+    l->n--;
+}
+
+void mt_pf_log_done(struct mt_pf_log *l)
+{
+    while (l->first != NULL) {
+        struct mt_pf_page *p = l->first;
+        l->first = p->next;
+        mt_free(p);
+    }
+    l->last = NULL;
+    l->n = 0;
+}
+
+uint8_t *mt_pf_put(uint8_t *p, uint64_t v)
+{
+    for (; v >= 128; v >>= 7)
+        *p++ = (uint8_t)(v | 128);
+    *p++ = (uint8_t)v;
+    return p;
+}
+
+uint8_t *mt_pf_put_signed(uint8_t *p, int64_t v)
+{
+    return mt_pf_put(p, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
+}
+
+const uint8_t *mt_pf_get(const uint8_t *p, uint64_t *v)
+{
+    unsigned shift = 0;
+    for (*v = 0; *p >= 128; p++, shift += 7)
+        *v |= (uint64_t)(*p & 127) << shift;
+    *v |= (uint64_t)*p++ << shift;
+    return p;
+}
+
+const uint8_t *mt_pf_get_signed(const uint8_t *p, int64_t *v)
+{
+    uint64_t u;
+    p = mt_pf_get(p, &u);
+    *v = (int64_t)(u >> 1 ^ (0 - (u & 1)));
+    return p;
+}

@@ -1,0 +1,57 @@
+/* profiler/map.c -- a table of open addresses. */
+#include "parser/profiler/feed.h"
+
+static uint32_t slot_of(const struct mt_pf_map *m, uint64_t key)
+{
+    uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (m->cap - 1);
+    while (m->p[at].value != 0 && m->p[at].key != key)
+        at = (at + 1) & (m->cap - 1);
+    return at;
+}
+
+/* The value is kept plus 1, and so it is handed out: an index + 1. */
+uint32_t *mt_pf_map_get(const struct mt_pf_map *m, uint64_t key)
+{
+    uint32_t at;
+    if (m->n == 0)
+        return NULL;
+    at = slot_of(m, key);
+    return m->p[at].value != 0 ? &m->p[at].value : NULL;
+}
+
+int mt_pf_map_put(struct mt_pf_map *m, uint64_t key, uint32_t value)
+{
+    uint32_t at;
+    if ((m->n + 1) * 2 > m->cap) {
+        struct mt_pf_map to = {NULL, 0, m->cap != 0 ? m->cap * 2 : 256};
+        if ((to.p = mt_calloc(to.cap, sizeof *to.p)) == NULL)
+            return 0;
+        for (uint32_t i = 0; i < m->cap; i++)
+            if (m->p[i].value != 0)
+                to.p[slot_of(&to, m->p[i].key)] = m->p[i];
+        to.n = m->n;
+        mt_free(m->p);
+        *m = to;
+    }
+    at = slot_of(m, key);
+    m->n += m->p[at].value == 0;
+    m->p[at] = (struct mt_pf_pair){key, value};
+    return 1;
+}
+
+void mt_pf_map_take(struct mt_pf_map *m, uint64_t key)
+{
+    uint32_t hole, mask = m->cap - 1;
+    if (m->n == 0 || m->p[hole = slot_of(m, key)].value == 0)
+        return;
+    m->n--;
+    /* moves back what would not be found across the hole */
+    for (uint32_t i = (hole + 1) & mask; m->p[i].value != 0; i = (i + 1) & mask) {
+        uint32_t home = (uint32_t)(m->p[i].key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            m->p[hole] = m->p[i];
+            hole = i;
+        }
+    }
+    m->p[hole].value = 0;
+}
