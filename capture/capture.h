@@ -21,7 +21,7 @@ struct mt_launch_opts {
     const char *spool;  /* folder for the spool directory; NULL = TMPDIR or /tmp */
     /* --force: overwrite the output; --take-over: replace an injection that is already set */
     bool force, take_over;
-    bool no_torch, no_stacks, no_memory2;
+    bool no_torch, no_stacks, memory2;
     uint64_t max_bytes;  /* per process; 0 = default */
     uint32_t flush_ms;   /* 0 = default */
     char **argv;         /* the command, NULL-terminated */
@@ -42,6 +42,13 @@ struct mt_places {
 enum mt_rc mt_places_find(struct mt_places *out, struct mt_err *err);
 void mt_places_done(struct mt_places *p);
 
+/* The cgroup of the job: host memory. Bytes; 0 = none, or not told. */
+struct mt_cgroup {
+    uint64_t limit, peak, kills; /* kills: processes that the kernel killed for want of memory */
+};
+/* list: /proc/self/cgroup; root: where cgroups are mounted, /sys/fs/cgroup. False: not told here. */
+bool mt_cgroup_read(struct mt_cgroup *out, const char *list, const char *root);
+
 struct mt_launch; /* a started command */
 
 /* Checks everything that can be known before the start, makes the spool directory, prepares the
@@ -50,6 +57,8 @@ enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts
                              struct mt_err *err);
 /* the spool directory, to be told to the user */
 const char *mt_launch_spool(const struct mt_launch *l);
+/* Host memory of the job's cgroup; kills: since the command was started. */
+struct mt_cgroup mt_launch_cgroup(const struct mt_launch *l);
 /* path of the command's program; NULL = not found */
 const char *mt_launch_program(const struct mt_launch *l);
 /* Runs the command and waits for it, passing signals on. *status: its exit status, 128+N for signal
@@ -109,6 +118,8 @@ struct mt_collect_opts {
     uint64_t end_ns;     /* CLOCK_REALTIME when the command ended; 0 = unknown */
     char *const *argv;   /* the command, for the reasons why nothing was recorded; NULL = unknown */
     const char *program; /* its path; NULL = unknown */
+    /* kills: while the command ran */
+    struct mt_cgroup cgroup;
     /* asked now and then; true ends the work with MT_EIO, and nothing is removed. NULL = never */
     bool (*stop)(void);
     void (*progress)(void *arg, const char *name, uint64_t done, uint64_t total);
@@ -120,6 +131,11 @@ struct mt_collect_opts {
 enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o,
                       struct mt_err *err);
 void mt_collection_done(struct mt_collection *c);
+/* target, or where that is taken the first of "trace-2.gz", "trace-3.gz" ... that is not: a name
+ * that nobody chose must not keep a job from starting. NULL = out of memory. mt_free() it. */
+char *mt_trace_free_name(const char *target);
+/* Tells a `memtrace capture` around this one, if there is one, that this trace has the recording. */
+void mt_tell_outer(const char *trace);
 /* How many processes of this spool directory are alive and record. */
 uint32_t mt_scan_running(const char *dir);
 /* How many processes are alive that were told to record here, whether they do so yet or not. */

@@ -411,6 +411,12 @@ static void add_launch_end(struct job *j)
     number_attr(&out, "running", j->c->n_running);
     if (j->o->end_ns != 0)
         number_attr(&out, "end_realtime_ns", j->o->end_ns);
+    if (j->o->cgroup.limit != 0)
+        number_attr(&out, "cgroup.limit_bytes", j->o->cgroup.limit);
+    if (j->o->cgroup.peak != 0)
+        number_attr(&out, "cgroup.peak_bytes", j->o->cgroup.peak);
+    if (j->o->cgroup.kills != 0)
+        number_attr(&out, "cgroup.oom_kills", j->o->cgroup.kills);
     if (j->o->sig != 0)
         number_attr(&out, "signal", (uint64_t)j->o->sig);
     else if (j->o->status >= 0)

@@ -190,8 +190,8 @@ static char *first_there(const char *const *dirs, size_t n, const char *prefix)
 
 #define SYSTEM_DIRS                                                                                \
     "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/lib64", "/usr/lib", \
-        "/usr/local/nvidia/lib64", "/usr/lib/wsl/lib"
-#define N_SYSTEM 7
+        "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib"
+#define N_SYSTEM 8
 #define CUDA_DIRS                                                                                  \
     "/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64",                                 \
         "/usr/local/cuda/targets/x86_64-linux/lib"

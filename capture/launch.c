@@ -31,11 +31,15 @@ struct mt_launch {
     uint64_t end_ns;
     pid_t pid;
     int sig;
+    struct mt_cgroup before; /* of the start */
     bool held; /* signals are blocked */
     sigset_t old_mask;
     /* a limit on the size of files must not end us: the write fails instead, and is reported */
     struct sigaction old_xfsz;
 };
+
+#define CGROUP_LIST "/proc/self/cgroup"
+#define CGROUP_ROOT "/sys/fs/cgroup"
 
 static uint64_t realtime(void)
 {
@@ -238,7 +242,7 @@ static bool build_env(struct mt_launch *l)
         {"NVTX_INJECTION64_PATH", mt_text("%s", l->places.inject)},
         {"MEMTRACE_SPOOL", mt_text("%s", l->spool)},
         {"MEMTRACE_STACKS", o->no_stacks ? mt_text("0") : NULL},
-        {"MEMTRACE_MEMORY2", o->no_memory2 ? mt_text("0") : NULL},
+        {"MEMTRACE_MEMORY2", o->memory2 ? mt_text("1") : NULL},
         {"MEMTRACE_TORCH", o->no_torch ? mt_text("0") : NULL},
         {"MEMTRACE_MAX_MB",
          o->max_bytes != 0 ? number(o->max_bytes >> 20 != 0 ? o->max_bytes >> 20 : 1) : NULL},
@@ -317,7 +321,7 @@ static enum mt_rc write_launch_file(const struct mt_launch *l, struct mt_err *er
     }
     mt_chunk_out_attr(&out, "setting.stacks", o->no_stacks ? "0" : "1");
     mt_chunk_out_attr(&out, "setting.torch", o->no_torch ? "0" : "1");
-    mt_chunk_out_attr(&out, "setting.memory2", o->no_memory2 ? "0" : "1");
+    mt_chunk_out_attr(&out, "setting.memory2", o->memory2 ? "1" : "0");
     if (o->max_bytes != 0) {
         snprintf(text, sizeof text, "%llu", (unsigned long long)(o->max_bytes >> 20));
         mt_chunk_out_attr(&out, "setting.max_mb", text);
@@ -371,9 +375,18 @@ enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts
         mt_launch_free(l, false);
         return rc;
     }
+    (void)mt_cgroup_read(&l->before, CGROUP_LIST, CGROUP_ROOT);
     *status = 0;
     *out = l;
     return MT_OK;
+}
+
+struct mt_cgroup mt_launch_cgroup(const struct mt_launch *l)
+{
+    struct mt_cgroup now;
+    (void)mt_cgroup_read(&now, CGROUP_LIST, CGROUP_ROOT);
+    now.kills = now.kills > l->before.kills ? now.kills - l->before.kills : 0;
+    return now;
 }
 
 const char *mt_launch_spool(const struct mt_launch *l) { return l->spool; }

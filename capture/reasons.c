@@ -127,6 +127,7 @@ char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, const struct mt
     char text[3000] = "";
     size_t used = 0;
     uint32_t loaded = 0;
+    char *inner;
 
     c.is_static = program != NULL && mt_elf_read(program, &elf) && elf.is_elf && elf.is_static;
 #define SAY(...)                                                                                   \
@@ -143,13 +144,16 @@ char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, const struct mt
     }
     if (used > 0)
         return mt_strndup(text, strlen(text));
+    inner = mt_inner_traces(spool);
     if (o->sig != 0)
         SAY("the command was killed by signal %d, perhaps before it came to the GPU\n", o->sig);
     else if (o->status > 0)
         SAY("the command failed (status %d), perhaps before it came to the GPU: see what it "
             "printed\n",
             o->status);
-    if (loaded > 0) {
+    if (inner != NULL) {
+        SAY("another 'memtrace capture' inside this one took over: its trace is %s\n", inner);
+    } else if (loaded > 0) {
         SAY("the library was loaded, but no driver call that concerns memory and no NVTX range was "
             "made\n%s",
             c.ray ? RAY : "");
@@ -188,5 +192,6 @@ char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, const struct mt
             "have left a trace\n");
     }
 #undef SAY
+    mt_free(inner);
     return mt_strndup(text, strlen(text));
 }

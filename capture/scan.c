@@ -115,7 +115,7 @@ static bool add(struct mt_scan *s, const char *name, uint64_t bytes)
         s->has_launch = true;
         return true;
     }
-    if (strncmp(name, "mt-", 3) != 0)
+    if (strncmp(name, "mt-", 3) != 0 || strcmp(name, MT_INNER_FILE) == 0)
         return true;
     known = parse_name(name, &w);
     if (known && strcmp(w.rest, ".spool") == 0)

@@ -131,6 +131,19 @@ static char *name_beside(const char *target, unsigned i)
     return mt_text("%.*s-%u%s", stem, target, i, target + stem);
 }
 
+enum { NAMES_MOST = 100000 };
+
+char *mt_trace_free_name(const char *target)
+{
+    struct stat st;
+    char *name = mt_strndup(target, strlen(target));
+    for (unsigned i = 2; name != NULL && i < NAMES_MOST && lstat(name, &st) == 0; i++) {
+        mt_free(name);
+        name = name_beside(target, i);
+    }
+    return name;
+}
+
 /* Renames without overwriting: 0, or an errno. link() first; where a file system has no links a
  * look has to do. */
 static int rename_new(const char *from, const char *to)
@@ -175,7 +188,7 @@ enum mt_rc mt_trace_out_commit(struct mt_trace_out *o, char **path, struct mt_er
     } else {
         *path = mt_strndup(o->target, strlen(o->target));
         error = *path != NULL ? rename_new(o->part, *path) : ENOMEM;
-        for (unsigned i = 2; error == EEXIST && i < 1000; i++) {
+        for (unsigned i = 2; error == EEXIST && i < NAMES_MOST; i++) {
             mt_free(*path);
             *path = name_beside(o->target, i);
             error = *path != NULL ? rename_new(o->part, *path) : ENOMEM;

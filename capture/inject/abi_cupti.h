@@ -24,6 +24,9 @@ enum mti_cupti_attribute { MTI_CUPTI_ATTR_PREALLOCATE = 6, MTI_CUPTI_ATTR_PER_TH
 /* Driver calls below this id are known, by cupti_driver_cbid.h of 13.0; what a newer CUPTI adds is
  * looked up by name. */
 #define MTI_CUPTI_CBID_KNOWN 807u
+/* From this version on (CUDA 12.9) CUPTI takes "no buffer" for an answer; older ones crash
+ * (pytorch/kineto #1534). */
+#define MTI_CUPTI_TAKES_NONE 27u
 #define MTI_CUPTI_CBID_VERSION 2u  /* cuDriverGetVersion */
 #define MTI_CUPTI_NONE 0xffffffffu /* no context, no stream */
 

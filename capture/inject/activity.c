@@ -25,6 +25,9 @@ static struct {
     pthread_mutex_t lock;
 } heap = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* For a CUPTI that crashes without a buffer. Several may be given the same: never read. */
+static _Alignas(8) uint8_t waste[HEAP_BYTES];
+
 /* ---- buffers ---- */
 
 static void *heap_take(void)
@@ -61,6 +64,10 @@ static void on_request(uint8_t **buffer, size_t *size, size_t *max_records)
     if (!p) {
         p = heap_take();
         n = p ? HEAP_BYTES : 0; /* without a buffer CUPTI drops records, and counts them */
+        if (!p && mti_cupti.version < MTI_CUPTI_TAKES_NONE) {
+            p = waste;
+            n = sizeof waste;
+        }
     }
     *buffer = p;
     *size = n;
@@ -170,6 +177,10 @@ static void read_records(const uint8_t *p, size_t valid)
 static void on_complete(uint64_t context, uint32_t stream, uint8_t *buffer, size_t size,
                         size_t valid)
 {
+    if (buffer == waste) {
+        mti_loss(MT_LO_ACTIVITY, stride_memory ? valid / stride_memory : 0, 0);
+        return;
+    }
     int saved = errno;
     bool in_spool = buffer && mti_act_is_ours(buffer);
     if (!buffer || (!in_spool && !heap_has(buffer, false)))
@@ -247,10 +258,8 @@ static bool enable(int kind, const char *what)
 
 bool mti_activity_start(void)
 {
-    if (!mti_set.memory2) {
-        mti_status(MT_ST_MEMORY2_OFF, 0, "MEMORY2 records are off: MEMTRACE_MEMORY2=0");
+    if (!mti_set.memory2)
         return false;
-    }
     if (!mti_cupti.activity_enable || !mti_cupti.activity_register || !mti_cupti.activity_flush) {
         mti_status(MT_ST_MEMORY2_OFF, 1, "no MEMORY2 records: %s lacks the activity functions",
                    mti_cupti.path);
@@ -307,6 +316,13 @@ void mti_activity_flush(bool end)
     if (atomic_fetch_add_explicit(&quiet, 1, memory_order_relaxed) + 1 == QUIET_FLUSHES &&
         !taken_said) {
         taken_said = true;
+        /* Who took the buffers did not ask for these kinds and says so for each record (Kineto:
+         * "Unexpected activity type"): they end, and nobody's buffers are flushed. */
+        if (mti_cupti.activity_disable) {
+            mti_cupti.activity_disable(MTI_CUPTI_MEMORY2);
+            mti_cupti.activity_disable(MTI_CUPTI_MEMORY_POOL);
+        }
+        atomic_store(&on, false);
         mti_status(MT_ST_ACTIVITY_TAKEN, 1,
                    "no MEMORY2 records any more, although memory calls are made: another tool "
                    "(torch.profiler?) has taken the activity buffers; driver calls are recorded as "

@@ -51,6 +51,13 @@ static _Thread_local struct {
 
 _Atomic bool mti_driver_up;
 
+/* Failures for want of memory that were urgent. */
+#define FIRST_FAILURES 64u
+static struct {
+    _Atomic uint64_t first, last;
+    _Atomic uint32_t n;
+} failures;
+
 #define MAX_UNKNOWN 64u
 static uint32_t unknown_ids[MAX_UNKNOWN];
 static size_t n_unknown;
@@ -152,6 +159,23 @@ static void measure_after(struct mti_call *c, const struct mti_cupti_data *d)
     }
 }
 
+/* Whether this failure goes before what fills the spool: the first ones, and then one in every 64th
+ * of the time since the first. Storms of failures that are survived must not take the room of the
+ * one that ends the job. */
+static bool is_urgent_failure(uint64_t now)
+{
+    uint64_t first = 0;
+    if (atomic_compare_exchange_strong(&failures.first, &first, now))
+        first = now;
+    uint64_t last = atomic_load_explicit(&failures.last, memory_order_relaxed);
+    if (atomic_load_explicit(&failures.n, memory_order_relaxed) >= FIRST_FAILURES &&
+        now - last < (now - first) / FIRST_FAILURES)
+        return false;
+    atomic_fetch_add_explicit(&failures.n, 1, memory_order_relaxed);
+    atomic_store_explicit(&failures.last, now, memory_order_relaxed);
+    return true;
+}
+
 static void record(struct mti_call *c, const struct mti_cupti_data *d)
 {
     if (bit(c->op) & ops_change)
@@ -159,9 +183,11 @@ static void record(struct mti_call *c, const struct mti_cupti_data *d)
     fill_device(c, d);
     if (c->result)
         c->mask |= MT_WF_RESULT;
-    if (c->result == MTI_CU_OUT_OF_MEMORY)
+    bool oom = c->result == MTI_CU_OUT_OF_MEMORY;
+    mti_urgent(oom && is_urgent_failure(c->t1));
+    if (oom)
         out_of_memory(c);
-    if ((bit(c->op) & OPS_STACK) || c->result == MTI_CU_OUT_OF_MEMORY) {
+    if ((bit(c->op) & OPS_STACK) || oom) {
         c->stack = mti_stack();
         if (c->stack)
             c->mask |= MT_WF_STACK;
@@ -174,6 +200,7 @@ static void record(struct mti_call *c, const struct mti_cupti_data *d)
     if ((bit(c->op) & OPS_ACTIVITY) && c->result == MTI_CU_SUCCESS)
         mti_activity_expected();
     mti_emit_call(c);
+    mti_urgent(false);
     if (bit(c->op) & OPS_CONTEXT)
         follow_contexts(c);
     else
@@ -333,6 +360,8 @@ size_t mti_unknown_ids(uint32_t *ids, size_t room)
 void mti_callbacks_forget(void)
 {
     memset(&tls, 0, sizeof tls);
+    failures.first = failures.last = 0;
+    failures.n = 0;
     unknown_said = 0;
     mti_driver_up = false;
 }

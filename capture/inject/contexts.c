@@ -31,7 +31,9 @@ static _Atomic bool version_said;
 
 /* Budget of measured changes: a fiftieth of the time since the first, and 200 ms. */
 static _Atomic uint64_t measure_since, measure_spent;
-static _Atomic int patience_ms = 60;
+/* In all, of a process, and only for a context. */
+#define PATIENCE_NS UINT64_C(1000000000)
+static _Atomic uint64_t waited;
 
 static void *look(void *lib, const char *name) { return lib ? dlsym(lib, name) : NULL; }
 
@@ -201,9 +203,12 @@ bool mti_measure(uint32_t ordinal, bool patient, uint64_t *used)
     bool ok = mti_gpu_used(ordinal, used);
     /* NVML opens on another thread; a context is worth waiting for, as it is what nothing else
      * records. */
-    while (!ok && patient && atomic_load_explicit(&patience_ms, memory_order_relaxed) > 0) {
-        atomic_fetch_sub_explicit(&patience_ms, 1, memory_order_relaxed);
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    while (!ok && patient && mti_gpu_comes(ordinal) &&
+           atomic_load_explicit(&waited, memory_order_relaxed) < PATIENCE_NS) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* or longer: timer slack, throttling */
+        uint64_t now = mti_now();
+        atomic_fetch_add_explicit(&waited, now - t, memory_order_relaxed);
+        t = now; /* waiting is not measuring: the end of the call has a claim to the budget */
         ok = mti_gpu_used(ordinal, used);
     }
     atomic_fetch_add_explicit(&measure_spent, mti_now() - t, memory_order_relaxed);
@@ -218,6 +223,5 @@ void mti_contexts_forget(void)
     }
     devices_seen = 0;
     version_said = false;
-    measure_since = measure_spent = 0;
-    patience_ms = 60;
+    measure_since = measure_spent = waited = 0;
 }

@@ -24,6 +24,7 @@ struct mti_thread {
     /* holds, or is about to take, a lock of the core: whoever comes now is a signal handler */
     unsigned char held;
     unsigned char strings;   /* the same for the lock of emit.c */
+    unsigned char urgent;    /* between mti_urgent(true) and mti_urgent(false) */
     unsigned char starting;  /* in mti_start() */
     unsigned char writer;    /* is the writer thread */
     unsigned char fork_took; /* which locks the fork handler took: 1 start, 2 strings, 4 spool */

@@ -219,11 +219,11 @@ void mti_cupti_start(void)
         if (how != SUBSCRIBED_NO && enable()) {
             /* Shared: activity records then come in a layout of each subscriber's own, which is not
              * read here. */
-            if (how == SUBSCRIBED_SHARED)
+            if (how == SUBSCRIBED_SHARED && mti_set.memory2)
                 mti_status(MT_ST_MEMORY2_OFF, 0,
                            "no MEMORY2 records: CUPTI is shared with other profilers here; driver "
                            "calls are recorded");
-            else
+            else if (how != SUBSCRIBED_SHARED)
                 mti_activity_start();
             atomic_store(&ok, true);
             mti_at_exit(at_exit);

@@ -27,7 +27,7 @@ struct mti_settings {
     uint32_t sample_ms;   /* MEMTRACE_SAMPLE_MS: 500; 0 = no periodic samples */
     uint32_t stack_depth; /* MEMTRACE_STACK_DEPTH: 24 */
     bool stacks;          /* MEMTRACE_STACKS: 1 */
-    bool memory2;         /* MEMTRACE_MEMORY2: 1 */
+    bool memory2;         /* MEMTRACE_MEMORY2: 0 */
     bool nvml;            /* MEMTRACE_NVML: 1 */
     /* MEMTRACE_TORCH: 1: snapshot hook (used by python.c and sitecustomize) */
     bool torch;
@@ -89,6 +89,9 @@ struct mti_w {
 };
 bool mti_begin(struct mti_w *w, unsigned type, size_t room);
 void mti_end(struct mti_w *w);
+/* What this thread writes between the two gets through when the cap is reached or the disk is full:
+ * the failure that everybody waits for, and what lies around it. Does not nest. [any] */
+void mti_urgent(bool on);
 void mti_u(struct mti_w *w, uint64_t v); /* varint */
 void mti_s(struct mti_w *w, int64_t v);  /* zigzag varint */
 /* zigzag of v - *prev; *prev = v */
@@ -163,6 +166,8 @@ void mti_samples_start(void);
 /* Used bytes of the GPU right now, by NVML; false when there is no NVML, it is not open yet, or it
  * has been slow (> 5 ms). [any] */
 bool mti_gpu_used(uint32_t ordinal, uint64_t *used);
+/* Whether it is worth waiting for the first answer: NVML is being opened, or about to be. [any] */
+bool mti_gpu_comes(uint32_t ordinal);
 /* CUDA ordinal -> UUID, once known from the driver (cupti side calls it); emits DEVICE, whose index
  * is the ordinal. uuid: 16 raw bytes or NULL; pci "0000:3b:00.0". */
 void mti_device_seen(uint32_t ordinal, const unsigned char uuid[16], const char *pci,

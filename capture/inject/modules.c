@@ -9,7 +9,6 @@
 #include <elf.h>
 #include <link.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define MAX_MODULES 4096u
@@ -164,10 +163,31 @@ static int on_object(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-static int by_base(const void *a, const void *b)
+/* One step of sort(): what is at i goes down to its place in the heap m[0..n). */
+static void sink(struct module *m, size_t n, size_t i)
 {
-    const struct module *x = a, *y = b;
-    return (x->base > y->base) - (x->base < y->base);
+    struct module one = m[i];
+    for (size_t k; (k = 2 * i + 1) < n; i = k) {
+        k += k + 1 < n && m[k + 1].base > m[k].base;
+        if (m[k].base <= one.base)
+            break;
+        m[i] = m[k];
+    }
+    m[i] = one;
+}
+
+/* By base, in place: qsort() of glibc before 2.37 allocates, and an allocation that registers host
+ * memory with CUDA would come back here. */
+static void sort(struct module *m, size_t n)
+{
+    for (size_t i = n / 2; i-- > 0;)
+        sink(m, n, i);
+    while (n > 1) {
+        struct module last = m[--n];
+        m[n] = m[0];
+        m[0] = last;
+        sink(m, n, 0);
+    }
 }
 
 /* This library (unless it is linked into the program), libcupti and libcuda are
@@ -203,7 +223,7 @@ void mti_modules_refresh(void)
     dl_iterate_phdr(on_object, &s);
     if (!s.n)
         return;
-    qsort(fresh, s.n, sizeof fresh[0], by_base);
+    sort(fresh, s.n);
     memcpy(modules, fresh, s.n * sizeof fresh[0]);
     n_modules = s.n;
     if (s.subs != seen_subs)

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#define MTI_USES_MAX 64u
+#define MTI_USES_MAX 256u /* processes of one GPU; MPS and pools of workers have more than 64 */
 
 /* Of the whole device. */
 struct mti_nvml_memory {

@@ -50,7 +50,8 @@ _Atomic bool mti_sample_asked;
 static struct {
     pthread_mutex_t nvml; /* held by whoever samples: the writer thread, and the end */
     _Atomic bool started, closed;
-    bool open, failed, told_slow;
+    _Atomic bool failed; /* NVML cannot be opened */
+    bool open, told_slow;
     uint64_t last_gpu, last_host, gap;
     struct host sent, seen;
     bool any_host, seen_is_sent;
@@ -106,7 +107,10 @@ void mti_device_seen(uint32_t ordinal, const unsigned char uuid[16], const char 
 static void emit_gpu(uint32_t index, enum mt_wire_why why, const struct sample *s)
 {
     struct mti_w w;
-    if (!mti_begin(&w, MT_WR_GPU_SAMPLE, 128 + s->n * 20u))
+    mti_urgent(why != MT_WY_PERIODIC);
+    bool ok = mti_begin(&w, MT_WR_GPU_SAMPLE, 128 + s->n * 20u);
+    mti_urgent(false);
+    if (!ok)
         return;
     mti_timed(&w, s->time);
     mti_u(&w, index);
@@ -191,16 +195,16 @@ static void sample_gpus(enum mt_wire_why why)
 {
     uint64_t begin = mti_now();
     unsigned sampled = 0;
+    if (!S.open) { /* at once, beside cuInit: with eight GPUs it takes longer than a context waits */
+        S.open = mti_nvml_open();
+        S.failed = !S.open;
+        if (S.failed)
+            return;
+    }
     for (uint32_t i = 0; i < GPUS; i++) {
         int state = atomic_load(&gpus[i].state);
         if (state != SEEN && state != OPEN)
             continue;
-        if (!S.open) {
-            S.open = mti_nvml_open();
-            S.failed = !S.open;
-            if (S.failed)
-                return;
-        }
         if (state == SEEN)
             open_gpu(i, &gpus[i]);
         if (atomic_load(&gpus[i].state) != GONE) {
@@ -218,6 +222,13 @@ static void sample_gpus(enum mt_wire_why why)
                        (unsigned long long)(took / 1000000));
         S.told_slow = true;
     }
+}
+
+bool mti_gpu_comes(uint32_t ordinal)
+{
+    int state = ordinal < GPUS ? atomic_load(&gpus[ordinal].state) : GONE;
+    return (state == TAKING || state == SEEN) && !atomic_load(&S.failed) &&
+           !atomic_load(&S.closed) && !mti_nvml_slow();
 }
 
 bool mti_gpu_used(uint32_t ordinal, uint64_t *used)
@@ -396,7 +407,8 @@ void mti_samples_forget(void)
     memcpy(&S.nvml, &fresh, sizeof fresh);
     atomic_store(&S.started, false);
     atomic_store(&S.closed, false);
-    S.open = S.failed = S.told_slow = S.any_host = S.seen_is_sent = false;
+    atomic_store(&S.failed, false);
+    S.open = S.told_slow = S.any_host = S.seen_is_sent = false;
     S.last_gpu = S.last_host = S.gap = 0;
     for (uint32_t i = 0; i < GPUS; i++) {
         atomic_store(&gpus[i].state, UNSEEN);

@@ -17,9 +17,10 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the header's numbers are stored whole");
 
 #define NO_SLOT UINT32_MAX
-#define RESERVE                                                                                    \
-    4096u /* of each chunk: only for STATUS, LOSS and END, which must get through when all is full \
-           */
+/* Of each chunk: only for what must get through when all is full: what is urgent (a failed call with
+ * its stack and the samples around it are below 4 KiB), and at the very end STATUS, LOSS and END. */
+#define RESERVE 32768u
+#define LAST_RESERVE 4096u
 #define SLACK 64u           /* callers may be wrong by this much about the room they need */
 #define WAIT_NS 1000000000u /* how long calls may be held in all */
 #define LEAST_NS                                                                                   \
@@ -146,10 +147,15 @@ static unsigned in_use(void)
     return n;
 }
 
-static bool urgent(unsigned type)
+/* What is said of the recording itself. */
+static bool is_last_word(unsigned type)
 {
     return type == MT_WR_STATUS || type == MT_WR_LOSS || type == MT_WR_END;
 }
+
+static bool urgent(unsigned type) { return mti_thread.urgent || is_last_word(type); }
+
+void mti_urgent(bool on) { mti_thread.urgent = on; }
 
 static void drop(size_t bytes)
 {
@@ -203,7 +209,7 @@ static bool make_room(unsigned type, size_t need)
     for (;;) {
         if (S.capped && !urgent(type))
             return false;
-        uint32_t limit = urgent(type) ? MTI_SLOT : MTI_SLOT - RESERVE;
+        uint32_t limit = MTI_SLOT - (is_last_word(type) ? 0 : urgent(type) ? LAST_RESERVE : RESERVE);
         if (S.chunk && MT_WIRE_HEADER + S.used + need <= limit)
             return true;
         unsigned slot = free_slot();

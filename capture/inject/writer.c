@@ -19,7 +19,7 @@
 #define GZ_HEAD (10u + 2u + 4u + MT_WIRE_EXTRA)
 #define OUT_SIZE                                                                                   \
     (GZ_HEAD + MTI_SLOT + (MTI_SLOT >> 3) + 64u) /* more than deflate can make of a slot */
-#define CAP_ROOM (64u << 10)                     /* below the cap, for the records that say so */
+#define CAP_ROOM (128u << 10)                    /* below the cap, for what is urgent */
 #define PERIODIC_MAX 8u
 #define SAMPLE_GAP_NS 20000000u
 #define EXIT_NS 2000000000u

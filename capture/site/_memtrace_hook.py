@@ -3,7 +3,7 @@
 # Run by sitecustomize.py at the start of every Python process of the job, or (python -I, -S, -E) by the injected library when CUDA is
 # initialised. Waits for `import torch.cuda`, then for the first CUDA initialisation (torch.cuda._lazy_call: recording would otherwise
 # initialise CUDA itself, and break programs that fork first), then records the allocator's history, bounded, and dumps it
-#     when memory runs out (the first 3 times), at exit, and on SIGUSR2 where nobody handles that signal
+#     when memory runs out (the first time and the last two are kept), at exit, and on SIGUSR2 where nobody handles that signal
 # into MEMTRACE_SPOOL as mt-<host>-<pid>-<uid>-rank<R>-<oom1|exit|usr1|own>-dev<N>.pickle, written as *.part and renamed.
 # A program that records its own history is left alone: what was recorded until then is dumped (own), and when its memory runs out, its
 # history is read once if it has a bound. What was done, and what went wrong, is in mt-<host>-<pid>-<uid>-torch.txt.
@@ -15,8 +15,9 @@ import _thread
 import os
 import sys
 
-MAX_OOM = 3
+OOM_SHARE = 20  # a snapshot at an out-of-memory error after the third waits this many times as long as the one before took
 MAX_ENTRIES = 1000000
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")  # as capture/tally.c
 OWN = "the program records its own memory history: it is left alone"
 
 
@@ -31,6 +32,8 @@ class Hook:
         self.users = False      # the program records itself
         self.bounded = False    # so few entries that they can be read when its memory runs out
         self.ooms = 0
+        self.oom_names = []     # the snapshots of out-of-memory errors that are kept
+        self.oom_next = 0.0     # time before which none is taken
         self.usr = 0
         self.exit_done = False
         self.lines = []
@@ -80,6 +83,24 @@ class Hook:
 
         self.note("%s failed: %s" % (what, traceback.format_exc(limit=-6).strip().replace("\n", " | ")))
 
+    @staticmethod
+    def slurm_rank():
+        """A batch script has SLURM_PROCID=0, and all that it starts by itself: that is no rank."""
+        tasks = os.environ.get("SLURM_STEP_NUM_TASKS", "")
+        return os.environ.get("SLURM_PROCID", "") if tasks.isdigit() and int(tasks) > 1 else ""
+
+    def keep(self, path, seconds):
+        """Of the snapshots of out-of-memory errors the first and the last two stay: a job may survive many before the one that ends it."""
+        import time
+
+        self.oom_names.append(path)
+        if len(self.oom_names) > 3:
+            try:
+                os.unlink(self.oom_names.pop(1))
+            except OSError:
+                pass  # somebody has taken it away
+        self.oom_next = time.monotonic() + OOM_SHARE * seconds if len(self.oom_names) >= 3 else 0.0
+
     def dump(self, why, device=None):
         """Writes a snapshot; why: oom1, exit, usr1, own. Another thread that is at it, or this one inside it, is not waited for."""
         if not (self.active or self.users) or os.getpid() != self.pid or not self.lock.acquire(False):
@@ -95,12 +116,12 @@ class Hook:
                     device = torch.cuda.current_device()
                 except Exception:
                     device = 0
-            rank = os.environ.get("RANK", "")
+            rank = next((v for v in map(os.environ.get, RANKS) if v), "") or self.slurm_rank()
             rank = rank if rank.isdigit() and len(rank) < 10 else "x"
             name = "%s-rank%s-%s-dev%d.pickle" % (self.prefix(), rank, why, device)
             path = os.path.join(self.spool, name)
             part = path + ".part"
-            begun = time.time()
+            begun, started = time.time(), time.monotonic()
             if hasattr(memory, "_dump_snapshot"):
                 memory._dump_snapshot(part)
             else:
@@ -110,6 +131,8 @@ class Hook:
                     pickle.dump(memory._snapshot(), f)
             os.replace(part, path)
             part = None
+            if why.startswith("oom"):
+                self.keep(path, time.monotonic() - started)
             self.note("dumped %s (%d bytes) begun %.6f" % (name, os.path.getsize(path), begun))
         except Exception:
             self.failed("dump " + why)
@@ -197,7 +220,9 @@ class Hook:
 
         def observer(device, *unused):
             try:
-                if os.getpid() == pid and self.ooms < (self.bounded if self.users else MAX_OOM):
+                import time
+
+                if os.getpid() == pid and (not self.ooms and self.bounded if self.users else time.monotonic() >= self.oom_next):
                     self.ooms += 1
                     self.dump("oom%d" % self.ooms, device if isinstance(device, int) else None)
             except Exception:
