@@ -128,11 +128,48 @@ static void settle_lines(struct pick *p, const struct mt_advice *a)
     }
 }
 
+/* Lines for these classes are shown. What helps whatever ran has those of any pass. */
+static uint32_t line_classes(const struct pick *p, const struct mt_fix_card *card,
+                             enum mt_fix_class class)
+{
+    return mt_fit_judges(&p->fit, card) || class == MT_FIX_UNKNOWN ? p->classes : 1u << class;
+}
+
 /* In any phase: by the bytes that the card asks for, or by what is set. */
 static bool is_proven(const struct pick *p, const struct mt_advice *a)
 {
     return mt_fit_judges(&p->fit, a->card) ||
            (a->current != NULL && !(p->only_set && a->by_default));
+}
+
+/* The framework's own default of a key; NULL = none is known. */
+static const char *default_of(const struct pick *p, const char *key)
+{
+    const struct mt_runconf *conf = p->q->conf;
+    for (uint32_t i = 0; conf != NULL && i < conf->keys.n; i++)
+        if (conf->keys.p[i].framework == p->q->fw->main && conf->keys.p[i].part == NULL &&
+            strcmp(conf->keys.p[i].key, key) == 0)
+            return conf->keys.p[i].fallback;
+    return NULL;
+}
+
+/* Without settings nobody knows whether the run has switched off what is on by default. */
+static bool is_usual(const struct pick *p, const struct mt_advice *a)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->card->n_set; i++) {
+        const struct mt_fix_line *l = &a->card->set[i];
+        const char *usual;
+        if ((a->lines >> i & 1) == 0 || l->goes_with)
+            continue;
+        usual = mt_fix_is_typed(l) && l->propose.e == NULL && l->moves == MT_FIX_EITHER
+                    ? default_of(p, l->key)
+                    : NULL;
+        if (usual == NULL || !mt_weigh_same_value(usual, l->value))
+            return false;
+        n++;
+    }
+    return n != 0 && a->current == NULL;
 }
 
 static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card,
@@ -149,7 +186,7 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
     if ((r->phases & 1u << MT_FIX_LEAK) !=
         0) /* to look for elsewhere, to change first only where it is the cause */
         may_be_top = may_be_top && p->q->cause == MT_CAUSE_LEAK;
-    lines = mt_fit_lines(&p->fit, card, mt_fit_judges(&p->fit, card) ? p->classes : 1u << class);
+    lines = mt_fit_lines(&p->fit, card, line_classes(p, card, class));
     first = first_line(card, lines);
     if (card->n_set > 0 && (first == NULL || line_was_given(p, first)))
         return;
@@ -162,13 +199,18 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
     else if (weighed > 0)
         settle_lines(p, &p->out[p->n]);
     if ((p->q->cause == MT_CAUSE_STALE_ENGINE && strcmp(r->group, "sleep") == 0) ||
+        (p->q->cause == MT_CAUSE_SKEW && strcmp(r->group, "skew") == 0) ||
+        (p->q->cause == MT_CAUSE_FOREIGN && strcmp(r->group, "own_card") == 0) ||
         (p->q->cause == MT_CAUSE_FRAGMENTATION && class == MT_FIX_FRAGMENTATION))
         p->out[p->n].made_it = true; /* what holds the memory, not the request */
     p->out[p->n].any_phase = p->any_phase;
-    if (weighed <= 0 || typed_before(p) || (p->any_phase && !is_proven(p, &p->out[p->n]))) {
+    p->out[p->n].is_weak = class == MT_FIX_UNKNOWN;
+    if (weighed <= 0 || typed_before(p) ||
+        (p->any_phase && class != MT_FIX_UNKNOWN && !is_proven(p, &p->out[p->n]))) {
         mt_advice_done(&p->out[p->n]);
         return;
     }
+    p->out[p->n].is_usual = is_usual(p, &p->out[p->n]);
     if (may_be_top && r->kind == MT_FIX_SETTING && p->n_top < p->most_top) {
         p->out[p->n].is_top = true;
         p->n_top++;
@@ -238,7 +280,7 @@ static void offer_capture(struct pick *p)
 
 /* Where the phase is not known, what the settings prove in any phase: what the run sets before what
  * it leaves at a default, of training first, and the engine's share of the card. */
-static void offer_any(struct pick *p)
+static void offer_any(struct pick *p, uint32_t most)
 {
     p->any_phase = true;
     p->classes = TRAINING_CLASSES | ROLLOUT_CLASSES | 1u << MT_FIX_LOGP;
@@ -246,11 +288,23 @@ static void offer_any(struct pick *p)
         p->only_set = pass == 0;
         p->most_top = N_TOP - 1;
         offer_row(p, MT_FIX_FORWARD_BACKWARD);
-        p->most_top = N_TOP;
+        p->most_top = most;
         offer_row(p, MT_FIX_ROLLOUT_RUN);
         offer_row(p, MT_FIX_OPTIMIZER);
     }
-    p->any_phase = p->only_set = false;
+    p->only_set = false;
+    p->classes |= 1u << MT_FIX_UNKNOWN;
+    if (p->n_top < most &&
+        !mt_metrics_have_roles(
+            p->q->metrics)) /* what helps most jobs: the weakest claim there is */
+        offer_row(p, MT_FIX_UNKNOWN);
+    p->any_phase = false;
+}
+
+/* The recording is of the host: whoever asks about the GPU has to record that. */
+static bool lacks_gpu(const struct mt_advice_query *q)
+{
+    return q->trace != NULL && q->trace->meta.format == MT_FMT_MEMRAY;
 }
 
 uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out)
@@ -259,21 +313,40 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     bool with_bytes = mt_metrics_have_roles(q->metrics);
     struct pick p = {.q = q, .out = out, .most_top = N_TOP};
     bool fragmented = mt_fit_is(q, MT_METRIC_fragmented);
+    /* what could be let go of was more than the pieces: they come after it */
+    bool pieces_last = fragmented && with_bytes && q->cause != MT_CAUSE_FRAGMENTATION &&
+                       q->cause != MT_CAUSE_NONE && q->cause != MT_CAUSE_LEAK;
     /* the bytes joined would just have been enough: what surely frees some comes before that */
     bool just =
         fragmented && !with_bytes && q->cause == MT_CAUSE_CAPACITY && class != MT_FIX_CLASS_COUNT;
+    /* nothing at hand keeps pieces together: a newer PyTorch is no first thing to try */
+    bool late = fragmented && !with_bytes && q->cause == MT_CAUSE_CAPACITY &&
+                class == MT_FIX_CLASS_COUNT && mt_fit_is(q, MT_METRIC_no_expandable);
     uint32_t n_first;
 
     mt_fit_make(&p.fit, q);
     if (q->cause == MT_CAUSE_LEAK)
         offer_row(&p, MT_FIX_LEAK);
-    if (fragmented && !just)
-        offer_row(&p, MT_FIX_FRAGMENTATION);
-    if (q->cause == MT_CAUSE_FOREIGN)
+    if (q->cause == MT_CAUSE_FOREIGN ||
+        (q->cause == MT_CAUSE_OUTSIDE && mt_fit_is(q, MT_METRIC_own_outside)))
         offer_row(&p, MT_FIX_FOREIGN);
+    if (fragmented && !just && !late && !pieces_last)
+        offer_row(&p, MT_FIX_FRAGMENTATION);
+    if (q->cause == MT_CAUSE_REQUEST || (with_bytes && mt_fit_is(q, MT_METRIC_beyond_card))) {
+        p.most_top = class != MT_FIX_CLASS_COUNT ? 1 : N_TOP;
+        p.classes = 1u << MT_FIX_REQUEST;
+        offer_row(&p, MT_FIX_REQUEST);
+    }
+    if (q->cause == MT_CAUSE_LIMIT && !with_bytes)
+        offer_row(&p, MT_FIX_LIMIT);
     n_first = p.n;
-    if (class == MT_FIX_CLASS_COUNT) {
-        offer_any(&p);
+    if (q->cause == MT_CAUSE_LIMIT && !with_bytes && !mt_fit_is(q, MT_METRIC_capped)) {
+        /* nothing lacked: what frees memory is no help */
+    } else if (class == MT_FIX_CLASS_COUNT) {
+        offer_any(&p, late ? N_TOP - 1 : N_TOP);
+        p.most_top = N_TOP;
+        if (late)
+            offer_row(&p, MT_FIX_FRAGMENTATION);
     } else {
         /* With the bytes by role at hand, what holds memory decides rather than the place in the
          * step. */
@@ -291,14 +364,21 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
         offer_row(&p, class);
         offer_rest(&p, class);
     }
+    if (pieces_last)
+        offer_row(&p, MT_FIX_FRAGMENTATION);
     if (with_bytes) {
         offer_capture(&p);
         mt_advice_rank(out, 0, n_first);
         mt_advice_rank(out, n_first, p.n);
         mt_advice_mark_top(out, p.n);
+    } else {
+        mt_advice_made_first(out, n_first, p.n);
+        mt_advice_usual_last(out, n_first, p.n);
+        if (just) /* a place was kept for what keeps pieces together */
+            mt_advice_fill_top(out, p.n);
     }
     p.is_tail = true; /* how to learn more, in the framework's own words */
-    if (class == MT_FIX_CLASS_COUNT ||
+    if (class == MT_FIX_CLASS_COUNT || lacks_gpu(q) ||
         (class != MT_FIX_HOST_MEMORY && !mt_fit_is(q, MT_METRIC_recorded)))
         offer_row(&p, MT_FIX_CAPTURE);
     return finish(&p);
@@ -357,7 +437,8 @@ bool mt_advice_add(const struct mt_advice_query *q, struct mt_advice_list *list)
 }
 
 /* Of a snapshot without bytes by role, or of host memory: what it says all the same. */
-static enum mt_rc forget_roles(struct mt_metrics **made, const struct mt_advice_query *q)
+static enum mt_rc forget_roles(struct mt_metrics **made, const struct mt_advice_query *q,
+                               bool pinned)
 {
     static const enum mt_metric kept[] = {MT_METRIC_fragmented, MT_METRIC_gradients_dominate,
                                           MT_METRIC_inference_only};
@@ -366,8 +447,12 @@ static enum mt_rc forget_roles(struct mt_metrics **made, const struct mt_advice_
     for (size_t i = 0; rc == MT_OK && i < sizeof kept / sizeof *kept; i++)
         if (mt_fit_is(&old, kept[i]))
             mt_metrics_set(*made, kept[i], 1, MT_CONF_MARKED);
-    if (rc == MT_OK && q->cause == MT_CAUSE_HOST) /* a snapshot has no other memory of the host */
+    if (rc == MT_OK && pinned) /* a snapshot has no other memory of the host */
         mt_metrics_set(*made, MT_METRIC_host_pinned, 1, MT_CONF_MARKED);
+    if (rc == MT_OK && lacks_gpu(q)) {
+        mt_metrics_set(*made, MT_METRIC_host_only, 1, MT_CONF_MARKED);
+        mt_metrics_set(*made, MT_METRIC_host_mapped, q->trace->meta.mostly_mapped, MT_CONF_MARKED);
+    }
     if (rc == MT_OK)
         mt_metrics_place(*made, q->phase, q->sub);
     mt_metrics_free(old.metrics);
@@ -396,12 +481,12 @@ enum mt_rc mt_weigh_prepare(struct mt_advice_query *q, const struct mt_analysis 
         q->phase = MT_PH_ROLLOUT_KV_ALLOC;
     else if (q->phase == MT_PH_ROLLOUT_KV_ALLOC && d->ooms.n == 0)
         q->phase = MT_PH_ROLLOUT_GENERATE;
-    q->cause = d->kind == MT_DEV_HOST ? MT_CAUSE_HOST
+    q->cause = d->kind != MT_DEV_CUDA ? MT_CAUSE_HOST
                : d->cause != NULL     ? d->cause->kind
                                       : q->cause;
     rc = mt_metrics_make(&q->metrics, a, d, mt_fix_rules_metrics(q->rules), q->conf);
     if (rc == MT_OK && (!mt_metrics_have_roles(q->metrics) || q->cause == MT_CAUSE_HOST))
-        rc = forget_roles(&q->metrics, q);
+        rc = forget_roles(&q->metrics, q, d->kind == MT_DEV_HOST);
     return rc;
 }
 
@@ -411,7 +496,9 @@ static enum mt_rc advise(struct mt_analysis *a, const struct mt_fix_rules *rules
     struct mt_advice_query q = {.rules = rules, .trace = a->trace, .fw = &a->fw, .conf = conf};
     struct mt_runconf view;
     bool ok;
-    if (a->verdict.kind == MT_V_EMPTY || a->verdict.device >= a->devices.n)
+    if (a->verdict.kind == MT_V_EMPTY || a->verdict.device >= a->devices.n ||
+        (a->devices.p[a->verdict.device].kind == MT_DEV_CPU &&
+         a->trace->meta.format != MT_FMT_MEMRAY)) /* no rule is about a CPU's tensors */
         return MT_OK;
     ok = mt_weigh_prepare(&q, a, &view) == MT_OK && (again || mt_advice_add(&q, &a->advice));
     if (ok && mt_metrics_have_roles(q.metrics)) {
@@ -420,6 +507,7 @@ static enum mt_rc advise(struct mt_analysis *a, const struct mt_fix_rules *rules
         mt_advice_smallest(a, q.metrics);
         mt_free(a->combined.sentence);
         ok = mt_advice_combine(a, q.metrics);
+        mt_advice_choices(a, q.metrics);
     } else if (ok && again) {
         mt_advice_fill_top(a->advice.p, a->advice.n);
     }

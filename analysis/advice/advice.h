@@ -65,13 +65,22 @@ enum mt_layout_found mt_advice_layout(const struct mt_runconf *conf,
 
 /* Puts list[first..n) in order of saving: what has none keeps its place. */
 void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n);
+/* Without savings: in list[first..n) what made the request stands first, as one of the three. */
+void mt_advice_made_first(struct mt_advice *list, uint32_t first, uint32_t n);
+/* Without savings: in list[first..n) what the framework has by default, and only some runs have
+ * switched off, stands behind all else that is to be changed. */
+void mt_advice_usual_last(struct mt_advice *list, uint32_t first, uint32_t n);
 /* Marks the three to change first. */
 void mt_advice_mark_top(struct mt_advice *list, uint32_t n);
 /* Marks more of those that stand first for the phase, where no savings are computed. */
 void mt_advice_fill_top(struct mt_advice *list, uint32_t n);
 /* Leaves among those the smallest set that is enough, where one of them is. */
 void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m);
+/* Live at the moment that matters, and the failed request. */
+uint64_t mt_advice_needed(struct mt_metrics *m);
 /* Fills a->combined. 1, or 0 = out of memory. */
 int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m);
+/* Fills a->choices. */
+void mt_advice_choices(struct mt_analysis *a, struct mt_metrics *m);
 
 #endif

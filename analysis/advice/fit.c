@@ -4,6 +4,7 @@
 #include "analysis/base/frames.h"
 #include "analysis/metrics/metrics.h"
 #include "analysis/setup/keys.h"
+#include "parser/base/text.h"
 
 #include <string.h>
 
@@ -59,17 +60,6 @@ static bool has_any_frame(const struct mt_trace *t, const struct mt_fix_pair *fr
     return false;
 }
 
-static bool same_word(const char *a, const char *b)
-{
-    for (; *a != 0 && *b != 0; a++, b++) {
-        char x = *a >= 'A' && *a <= 'Z' ? (char)(*a + 32) : *a;
-        char y = *b >= 'A' && *b <= 'Z' ? (char)(*b + 32) : *b;
-        if (x != y)
-            return false;
-    }
-    return *a == *b;
-}
-
 /* What the run was set to, "*tcmalloc*" being anything with that in it, "*" anything. A snapshot
  * says its allocator's settings itself: those of the run count only where there is none. */
 static bool was_set(const struct mt_advice_query *q, const struct mt_fix_pair *s)
@@ -98,10 +88,10 @@ static bool has_setting(const struct mt_trace *t, const struct mt_fix_pair *s)
     for (uint32_t i = 0; i < t->settings.n; i++) {
         const char *key = mt_str(t, t->settings.p[i].key), *dot = strrchr(key, '.');
         if ((strcmp(key, s->a) == 0 || (dot != NULL && strcmp(dot + 1, s->a) == 0)) &&
-            same_word(mt_str(t, t->settings.p[i].value), s->b))
+            mt_same_word(mt_str(t, t->settings.p[i].value), s->b))
             return true;
     }
-    if (strcmp(s->a, "expandable_segments") != 0 || !same_word(s->b, "True"))
+    if (strcmp(s->a, "expandable_segments") != 0 || !mt_same_word(s->b, "True"))
         return false;
     for (uint32_t i = 0; i < t->segments.n; i++) {
         if (t->segments.p[i].is_expandable && !t->segments.p[i].is_host)

@@ -15,12 +15,18 @@ static bool has_saving(const struct mt_advice *a)
 /* Free of cost: a card says "none" of it. */
 static bool is_free(const struct mt_advice *a) { return strcmp(a->card->cost, "none") == 0; }
 
+/* Enough alone, as far as is known: where more may come, what frees most is better. */
+static bool is_enough(const struct mt_advice *a)
+{
+    return a->fits_known && a->lacking == 0 && !a->left_open;
+}
+
 /* What made the request, or is the cause, comes first, then what is enough alone: there the gentler
  * and the surer one, and of those what the order of the phase names. What is not enough goes by its
  * bytes. */
 static int before(const struct mt_advice *a, const struct mt_advice *b)
 {
-    bool enough_a = a->fits_known && a->lacking == 0, enough_b = b->fits_known && b->lacking == 0;
+    bool enough_a = is_enough(a), enough_b = is_enough(b);
     if (a->made_it != b->made_it)
         return a->made_it ? -1 : 1;
     if (enough_a != enough_b)
@@ -94,6 +100,43 @@ void mt_advice_fill_top(struct mt_advice *list, uint32_t n)
         list[i].is_top = true;
         n_top++;
     }
+}
+
+void mt_advice_made_first(struct mt_advice *list, uint32_t first, uint32_t n)
+{
+    uint32_t n_top = 0;
+    for (uint32_t i = first; i < n; i++) {
+        struct mt_advice made = list[i];
+        if (!made.made_it || made.rule->kind != MT_FIX_SETTING)
+            continue;
+        made.is_top = true;
+        for (uint32_t k = i; k > first; k--)
+            list[k] = list[k - 1];
+        list[first++] = made;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i].is_top && ++n_top > N_TOP)
+            list[i].is_top = false;
+}
+
+void mt_advice_usual_last(struct mt_advice *list, uint32_t first, uint32_t n)
+{
+    bool was_top = false;
+    for (uint32_t i = first, end = n; i < end;) {
+        struct mt_advice usual = list[i];
+        if (!usual.is_usual) {
+            i++;
+            continue;
+        }
+        was_top = was_top || usual.is_top;
+        usual.is_top = false;
+        for (uint32_t k = i; k + 1 < n; k++)
+            list[k] = list[k + 1];
+        list[n - 1] = usual;
+        end--;
+    }
+    if (was_top)
+        mt_advice_fill_top(list, n);
 }
 
 /* Of what has a formula but not the numbers for it one is named; the rest gives way to what was

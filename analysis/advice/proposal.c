@@ -4,6 +4,7 @@
 
 #include "analysis/base/frames.h"
 #include "analysis/setup/keys.h"
+#include "parser/base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,17 +36,13 @@ static bool is_shown(const struct mt_advice *a, uint32_t i) { return (a->lines >
 static bool is_number(const char *s) { return *s >= '0' && *s <= '9'; }
 
 /* "sglang:d2t2" in quotes is sglang:d2t2. */
-static bool same_text(const char *a, size_t n_a, const char *b, size_t n_b)
+static bool same_bare(const char *a, size_t n_a, const char *b, size_t n_b)
 {
     if (n_a >= 2 && (*a == '"' || *a == '\'') && a[n_a - 1] == *a)
         a++, n_a -= 2;
     if (n_b >= 2 && (*b == '"' || *b == '\'') && b[n_b - 1] == *b)
         b++, n_b -= 2;
-    for (size_t i = 0; i < n_a && n_a == n_b; i++)
-        if ((a[i] >= 'A' && a[i] <= 'Z' ? a[i] + 32 : a[i]) !=
-            (b[i] >= 'A' && b[i] <= 'Z' ? b[i] + 32 : b[i]))
-            return false;
-    return n_a == n_b;
+    return mt_same_text(a, n_a, b, n_b);
 }
 
 bool mt_weigh_same_value(const char *set, const char *want)
@@ -56,12 +53,7 @@ bool mt_weigh_same_value(const char *set, const char *want)
     if (mt_runconf_is_false(want))
         return mt_runconf_is_false(set);
     return (a.known && b.known && a.v >= b.v && a.v <= b.v && *set >= '0' && *set <= '9') ||
-           same_text(set, strlen(set), want, strlen(want));
-}
-
-static bool is_typed(const struct mt_fix_line *l)
-{
-    return l->syntax <= MT_FIX_ENV && l->key[0] != 0;
+           same_bare(set, strlen(set), want, strlen(want));
 }
 
 /* The run has what this line would type, by itself or as the framework's default. Numbers that are
@@ -71,9 +63,9 @@ static bool is_set(const struct mt_advice_query *q, const struct mt_fix_line *l,
     struct mt_runconf_hit hit;
     if (l->moves != MT_FIX_EITHER)
         return false; /* its number is compared when it is computed */
-    if (q->conf == NULL || !is_typed(l) || l->propose.e != NULL || l->layout != NULL ||
-        !mt_runconf_find(q->conf, l->key, &hit) || hit.value == NULL ||
-        (hit.is_default && !q->conf->any) || !mt_weigh_same_value(hit.value, l->value))
+    if (q->conf == NULL || !mt_fix_is_typed(l) || l->propose.e != NULL || l->layout != NULL ||
+        !mt_weigh_find_line(q, l, &hit) || hit.value == NULL || (hit.is_default && !q->conf->any) ||
+        !mt_weigh_same_value(hit.value, l->value))
         return false;
     *by_default = hit.is_default;
     return true;
@@ -91,9 +83,9 @@ static bool take_set_off(const struct mt_advice_query *q, struct mt_advice *a, b
         const struct mt_fix_line *l = &a->card->set[i];
         if (!is_shown(a, i))
             continue;
-        typed |= (uint64_t)is_typed(l) << i;
+        typed |= (uint64_t)mt_fix_is_typed(l) << i;
         main |= (uint64_t)!l->goes_with << i;
-        if (!l->goes_with && is_typed(l) && a->card->current[0] != 0 && q->conf != NULL &&
+        if (!l->goes_with && mt_fix_is_typed(l) && a->card->current[0] != 0 && q->conf != NULL &&
             mt_runconf_has_key(q->conf, a->card->current, l->key))
             own |= 1ull << i;
         /* of a number that moves the rule's own is no target: what is computed decides */
@@ -124,14 +116,27 @@ static bool find_current(const struct mt_advice_query *q, const struct mt_advice
         return false;
     for (uint32_t i = 0; i < a->card->n_set; i++) {
         const struct mt_fix_line *l = &a->card->set[i];
-        if (is_shown(a, i) && is_typed(l) && !l->goes_with && l->layout == NULL &&
-            mt_runconf_has_key(q->conf, a->card->current, l->key) &&
-            mt_runconf_find(q->conf, l->key, hit) && !hit->is_default &&
+        if (is_shown(a, i) && mt_fix_is_typed(l) && !l->goes_with && !l->as_set &&
+            l->layout == NULL && mt_runconf_has_key(q->conf, a->card->current, l->key) &&
+            mt_weigh_find_line(q, l, hit) && !hit->is_default &&
             mt_setting_number(hit->value).known)
             return true;
     }
     return mt_runconf_find(q->conf, a->card->current, hit) &&
            (!hit->is_default || q->conf->any); /* nobody showed what the run sets */
+}
+
+/* A default stands under the key that the card types, where it types one of that setting. */
+static const char *default_key(const struct mt_advice_query *q, const struct mt_advice *a,
+                               const struct mt_runconf_hit *hit)
+{
+    for (uint32_t i = 0; i < a->card->n_set; i++) {
+        const struct mt_fix_line *l = &a->card->set[i];
+        if (is_shown(a, i) && mt_fix_is_typed(l) && !l->goes_with &&
+            mt_runconf_has_key(q->conf, a->card->current, l->key))
+            return l->key;
+    }
+    return hit->key != NULL ? hit->key->key : a->card->current;
 }
 
 /* "key=16384 (run.yaml:7)", "16384 (default)". 0 = out of memory. */
@@ -146,8 +151,7 @@ int mt_weigh_current(const struct mt_advice_query *q, struct mt_advice *a, struc
     if (hit.is_default && current->conf > MT_CONF_CARRIED)
         current->conf = MT_CONF_CARRIED;
     if (hit.is_default)
-        (void)snprintf(text, sizeof text, "%.400s: %.200s (default)",
-                       hit.key != NULL ? hit.key->key : a->card->current,
+        (void)snprintf(text, sizeof text, "%.400s: %.200s (default)", default_key(q, a, &hit),
                        hit.value != NULL ? hit.value : "");
     else if (hit.entry != NULL && hit.value != NULL) {
         /* of "fsdp:d4" a part is looked up; shown is what stands there */
@@ -182,27 +186,69 @@ static void number_text(char *buf, size_t cap, double v)
     }
 }
 
-/* The line, its key and its value in one piece of memory, which *out_key begins. */
-static char *make_line(const struct mt_fix_line *l, const char *key, const char *value,
-                       char **out_key, char **out_value)
+/* A key as the run wrote it, in the form of its entry; *sep: what stands between it and its value.
+ */
+static const char *as_written(const struct mt_conf_entry *e, const char *key,
+                              char buf[MT_CONF_KEY + 3], const char **sep)
 {
-    const char *sep = l->syntax == MT_FIX_YAML ? ": " : l->syntax == MT_FIX_FLAG ? " " : "=";
-    size_t nk = strlen(key) + 1, nv = strlen(value) + 1;
-    char *p = mt_malloc(2 * (nk + nv) + 2), *text;
-    if (p == NULL)
-        return NULL;
-    *out_key = memcpy(p, key, nk);
-    *out_value = memcpy(p + nk, value, nv);
-    text = p + nk + nv;
-    (void)snprintf(text, nk + nv + 2, "%s%s%s", key, nv > 1 && nk > 1 ? sep : "", value);
-    return text;
+    *sep = e->form == MT_CONF_FLAG ? " " : e->form == MT_CONF_PATH ? ": " : "=";
+    (void)snprintf(buf, MT_CONF_KEY + 3, "%s%s", e->form == MT_CONF_FLAG ? "--" : "", key);
+    return buf;
 }
 
-static int write_line(struct mt_advice *a, uint32_t i, const char *key, const char *value)
+/* How the run writes the line's key, where that is another form than the rule's: a program that
+ * reads key=value refuses a flag (ultralytics: "imgsz=640"), and one that was started with flags is
+ * started with flags again. A line that is "as_set" has the key of the card's setting. NULL: as the
+ * rule has it. */
+static const char *written_as(const struct mt_advice_query *q, const struct mt_advice *a,
+                              const struct mt_fix_line *l, char buf[MT_CONF_KEY + 3],
+                              const char **sep)
 {
-    a->proposed = make_line(&a->card->set[i], key, value, &a->proposed_key, &a->proposed_value);
+    struct mt_runconf_hit hit;
+    if (q->conf == NULL)
+        return NULL;
+    if (l->as_set)
+        return mt_runconf_find(q->conf, a->card->current, &hit) && hit.entry != NULL
+                   ? as_written(hit.entry, hit.entry->key, buf, sep)
+                   : NULL;
+    if ((l->syntax != MT_FIX_FLAG && l->syntax != MT_FIX_YAML) || !mt_weigh_find_line(q, l, &hit) ||
+        hit.entry == NULL)
+        return NULL;
+    if (l->syntax == MT_FIX_FLAG && hit.entry->form == MT_CONF_OVERRIDE)
+        return as_written(hit.entry, hit.entry->key, buf, sep);
+    return l->syntax == MT_FIX_YAML && hit.entry->form == MT_CONF_FLAG
+               ? as_written(hit.entry, hit.entry->key, buf, sep)
+               : NULL;
+}
+
+/* Fills what is typed of out. */
+static bool make_line(const struct mt_advice_query *q, const struct mt_advice *a,
+                      const struct mt_fix_line *l, const char *key, const char *value,
+                      struct mt_typed *out)
+{
+    char own[MT_CONF_KEY + 3];
+    const char *sep = l->syntax == MT_FIX_YAML   ? ": "
+                      : l->syntax == MT_FIX_FLAG ? " "
+                                                 : "=",
+               *written = key == l->key || l->as_set ? written_as(q, a, l, own, &sep) : NULL;
+    uint8_t form = mt_spell_form(q, a, l);
+    const char *name = written != NULL ? written : key;
+    if (form != MT_CONF_FORM_COUNT && strncmp(name, "--", 2) == 0)
+        name += 2;
+    return mt_spell_line(out, form, sep, name, value);
+}
+
+static int write_line(const struct mt_advice_query *q, struct mt_advice *a, uint32_t i,
+                      const char *key, const char *value)
+{
+    struct mt_typed t = {.line = i};
+    if (!make_line(q, a, &a->card->set[i], key, value, &t))
+        return 0;
+    a->proposed = t.text;
+    a->proposed_key = t.key;
+    a->proposed_value = t.value;
     a->proposed_line = i;
-    return a->proposed != NULL;
+    return 1;
 }
 
 static bool has_moved(const struct mt_advice_query *q, const struct mt_fix_line *l)
@@ -246,36 +292,30 @@ static const char *in_words(const struct mt_fix_line *l, enum mt_fix_way way)
     return way == MT_FIX_DOWN ? "<half of its value>" : "<twice its value>";
 }
 
-static int propose_step(struct mt_advice *a, struct mt_value current, struct mt_value *proposed,
-                        bool *at_end)
+static int propose_step(const struct mt_advice_query *q, struct mt_advice *a,
+                        struct mt_value current, struct mt_value *proposed, bool *at_end)
 {
     enum mt_fix_way way = a->card->moves;
     for (uint32_t i = 0; i < a->card->n_set && way != MT_FIX_EITHER; i++) {
         const struct mt_fix_line *l = &a->card->set[i];
         char number[40];
-        if (!is_shown(a, i) || l->goes_with || l->moves != MT_FIX_EITHER || !is_typed(l) ||
+        if (!is_shown(a, i) || l->goes_with || l->moves != MT_FIX_EITHER || !mt_fix_is_typed(l) ||
             !is_number(l->value))
             continue;
         if (!current.known)
-            return write_line(a, i, l->key, in_words(l, way));
+            return write_line(q, a, i, l->key, in_words(l, way));
         *proposed = step(l, way, current, at_end);
         number_text(number, sizeof number, proposed->v);
-        return *at_end ? 1 : write_line(a, i, l->key, number);
+        return *at_end ? 1 : write_line(q, a, i, l->key, number);
     }
     return 1;
 }
 
-/* Code names a flag without dashes. */
 struct mt_value mt_weigh_line_number(const struct mt_advice_query *q, const struct mt_fix_line *l)
 {
     struct mt_value v = {0, false, MT_CONF_NONE};
     struct mt_runconf_hit hit;
-    char flag[128];
-    bool found = q->conf != NULL && mt_runconf_find(q->conf, l->key, &hit);
-    if (q->conf != NULL && (!found || hit.is_default) && l->syntax == MT_FIX_PYTHON) {
-        (void)snprintf(flag, sizeof flag, "--%.120s", l->key);
-        found = mt_runconf_find(q->conf, flag, &hit);
-    }
+    bool found = mt_weigh_find_line(q, l, &hit);
     if (found)
         v = mt_setting_number(hit.value);
     if (found && hit.is_default && v.conf > MT_CONF_CARRIED)
@@ -308,9 +348,10 @@ static int move_line(const struct mt_advice_query *q, struct mt_advice *a, uint3
     if (value == number)
         number_text(number, sizeof number, to.v);
     *t = (struct mt_typed){i, NULL, NULL, NULL, from.v, to.v, from.known, to.known};
-    t->text = make_line(l, l->key, value, &t->key, &t->value);
-    a->n_typed += t->text != NULL;
-    return t->text != NULL;
+    if (!make_line(q, a, l, l->key, value, t))
+        return 0;
+    a->n_typed++;
+    return 1;
 }
 
 /* *at_end: nothing is left of what the card is about. */
@@ -362,7 +403,7 @@ static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct 
             enum mt_layout_found found =
                 mt_advice_layout(q->conf, l->layout, layout, sizeof layout, &key);
             *at_end = found == MT_LAYOUT_AT_END;
-            return found == MT_LAYOUT_MADE ? write_line(a, i, key, layout) : 1;
+            return found == MT_LAYOUT_MADE ? write_line(q, a, i, key, layout) : 1;
         }
         if (!is_shown(a, i) || l->moves != MT_FIX_EITHER || (l->propose.e == NULL && !moved))
             continue;
@@ -383,9 +424,9 @@ static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct 
             *at_end = !mt_weigh_goes(a->card->moves, current.v, typed) ||
                       (typed >= current.v && typed <= current.v);
         }
-        return write_line(a, i, moved ? l->key_since : l->key, v.known ? number : l->value);
+        return write_line(q, a, i, moved ? l->key_since : l->key, v.known ? number : l->value);
     }
-    return propose_step(a, current, proposed, at_end);
+    return propose_step(q, a, current, proposed, at_end);
 }
 
 static void be_cautious(const struct mt_advice_query *q, struct mt_advice *a)
@@ -448,6 +489,8 @@ int mt_advice_weigh(const struct mt_advice_query *q, struct mt_advice *a, enum m
     int worth;
     *why = MT_SETTLED_NOT;
     worth = weigh(q, a, why);
+    if (worth > 0 && !mt_spell_lines(q, a))
+        worth = -1;
     mt_metrics_rule(q->metrics, none, none);
     return worth;
 }

@@ -61,6 +61,7 @@ static const struct mt_rule_spec fields[] = {
     {"layout", get_layout, .at = AT(layout)},
     {"caution", mt_get_object, .at = 0, .more = caution_fields},
     {"goes_with", mt_get_flag, .at = AT(goes_with)},
+    {"as_set", mt_get_flag, .at = AT(as_set)},
     {"moves", mt_get_word, .at = AT(moves), .more = mt_fix_ways},
     {.name = NULL}};
 

@@ -122,7 +122,8 @@ static enum mt_rc parse_step(const struct mt_fix_rules *r, const struct mt_rule_
     if (rule == NULL)
         return mt_rule_bad(p, NULL, "there is no rule %s", id);
     builtin = rule->file != r->overlay;
-    if ((rule->phases >> class & 1) == 0) {
+    /* where nothing says what ran, what helps the usual passes is tried */
+    if ((rule->phases >> class & 1) == 0 && class != MT_FIX_UNKNOWN) {
         out->rule = UINT32_MAX;
         return builtin ? mt_rule_bad(p, NULL, "rule %s does not name the phase class %s", id,
                                      mt_fix_class_id((enum mt_fix_class) class))

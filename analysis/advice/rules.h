@@ -123,9 +123,16 @@ struct mt_fix_line {
     const struct mt_fix_saving *saving; /* of this line alone; NULL = the card's */
     /* makes another line of the card take effect: alone it is no reason for the card */
     bool goes_with;
+    bool as_set; /* typed as the run itself wrote the key of the card's `current`, not as `key` */
     enum mt_fix_way moves; /* of a card with several numbers: the way this key's own number goes */
 };
 #define MT_FIX_MAX_LINES 64
+
+/* Whether a line is a key that a run can have: no statement, command or words. */
+static inline bool mt_fix_is_typed(const struct mt_fix_line *l)
+{
+    return l->syntax <= MT_FIX_ENV && l->key[0] != 0;
+}
 
 /* What a reader sees of a rule. A rule has a card of its own and may have variants of it ("up",
  * "down") for some phases. */

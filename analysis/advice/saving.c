@@ -16,7 +16,11 @@ _Static_assert(MT_ROLE_COUNT < 27, "bits of roles and of other sources would mee
 
 /* ---- saving ---- */
 
-static uint64_t bytes_of(double v) { return v >= 1.8e19 ? UINT64_MAX : v > 0 ? (uint64_t)v : 0; }
+/* Products of fractions miss a whole number by a little, on either side. */
+static uint64_t bytes_of(double v)
+{
+    return v >= 1.8e19 ? UINT64_MAX : v > 0 ? (uint64_t)(v + 0.5) : 0;
+}
 
 static double number(struct mt_metrics *m, const char *name)
 {
@@ -201,62 +205,108 @@ static bool is_asleep_by_another(const struct mt_analysis *a, const struct mt_ad
     return false;
 }
 
-/* Bytes saved by all that are top; of them from PyTorch's cache in *cache. */
-static double together(const struct mt_analysis *a, struct mt_metrics *m, int which, double *cache)
+/* Two of one group shrink the same: the one that frees more has all that both do. */
+static bool is_done_by_another(const struct mt_analysis *a, uint32_t at, int which)
+{
+    const struct mt_advice *d = &a->advice.p[at];
+    for (uint32_t i = 0; i < a->advice.n && d->rule->group[0] != '\0'; i++) {
+        const struct mt_advice *o = &a->advice.p[i];
+        double more = o->saving.alone[which + 1] - d->saving.alone[which + 1];
+        if (i != at && o->is_top && o->saving.known &&
+            strcmp(o->rule->group, d->rule->group) == 0 && (more > 0 || (more == 0 && i < at)))
+            return true;
+    }
+    return false;
+}
+
+/* What settings do for the failed request: bytes that they free, of them from PyTorch's cache, and
+ * what is still to come after it with them. */
+struct gain {
+    double saved, cache, to_come, outside;
+};
+
+/* By all that are top. */
+static struct gain together(const struct mt_analysis *a, struct mt_metrics *m, int which)
 {
     struct pot pot;
-    double outside = 0;
+    double outside = 0, cache;
     pot_fill(&pot, m);
     for (uint32_t i = 0; i < a->advice.n; i++) {
         const struct mt_advice *d = &a->advice.p[i];
         double bytes = d->saving.alone[which + 1];
         if (!d->is_top || !d->saving.known)
             continue;
-        if (is_asleep_by_another(a, d))
+        if (is_asleep_by_another(a, d) || is_done_by_another(a, i, which))
             continue;
         if ((d->saving_of->from & MT_FIX_FROM_OUTSIDE) != 0)
             outside = bytes > outside ? bytes : outside;
         else
             take(&pot, d->saving_of->from, bytes);
     }
-    *cache = taken(&pot, MT_FIX_FROM_CACHE);
-    return mt_metrics_peak_saving(m, pot.left, taken(&pot, ~0u)) + outside;
+    cache = taken(&pot, MT_FIX_FROM_CACHE);
+    return (struct gain){mt_metrics_peak_saving(m, pot.left, taken(&pot, ~0u)) + outside, cache,
+                         mt_metrics_to_come(m, pot.left), outside};
 }
 
-/* Room for the failed request after that many bytes. */
-static double room(struct mt_metrics *m, double saved, double cache)
+/* By one alone. */
+static struct gain alone(struct mt_metrics *m, uint32_t from, double bytes)
+{
+    struct pot pot;
+    pot_fill(&pot, m);
+    take(&pot, from, bytes);
+    return (struct gain){bytes, from == MT_FIX_FROM_CACHE ? bytes : 0,
+                         mt_metrics_to_come(m, pot.left),
+                         (from & MT_FIX_FROM_OUTSIDE) != 0 ? bytes : 0};
+}
+
+/* What the failed request, and what was still to come after it, lack with that; not above 0: it
+ * would have fitted. */
+static double lacking(struct mt_metrics *m, struct gain g)
 {
     double holes = number(m, number(m, "fragmented") > 0 ? "largest_free" : "free_usable");
     if (number(m, "free") + holes >= number(m, "request"))
         holes = 0; /* it failed in spite of them: they are in pieces, or elsewhere */
-    return number(m, "free") + (cache > holes ? cache : holes) + saved - cache;
+    return number(m, "request") + g.to_come - number(m, "free") -
+           (g.cache > holes ? g.cache : holes) - g.saved + g.cache;
+}
+
+static bool request_is_known(struct mt_metrics *m) { return mt_metric_get(m, "request", 7).known; }
+
+/* The failed request and what was still to come, as things were. */
+static double asked_for(struct mt_metrics *m)
+{
+    double all[MT_ROLE_COUNT];
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        all[r] = 1;
+    return number(m, "request") + mt_metrics_to_come(m, all);
 }
 
 /* What is to be changed first, and no more than that: the first one, two or three with which the
  * failed request would have fitted even if each frees the least that it may; what is the cause
- * itself needs to be enough by its estimate only. Where no three do, or nothing failed, they stay.
- */
+ * itself needs to be enough by its estimate only. Where no three do, or nothing failed, they stay;
+ * so they do where nothing shows how much more the pass would have asked for, and where a cache
+ * goes on to grow. */
 void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m)
 {
-    struct mt_value request = mt_metric_get(m, "request", 7);
+    bool tells =
+        request_is_known(m) && (number(m, "left_open") <= 0 ||
+                                (number(m, "fragmented") > 0 && number(m, "grown_cache") <= 0));
     struct mt_advice *p = a->advice.p;
     uint32_t top[N_TOP], n = 0;
     for (uint32_t i = 0; i < a->advice.n; i++)
         if (p[i].is_top && n < N_TOP)
             top[n++] = i;
-    for (uint32_t size = 1; request.known && size < n; size++) {
+    for (uint32_t size = 1; tells && size < n; size++) {
         for (uint32_t mask = 1; mask < 1u << n; mask++) {
             uint32_t members = 0, figures = 0, least = 0;
-            double cache = 0, saved;
             for (uint32_t k = 0; k < n; k++) {
                 p[top[k]].is_top = (mask >> k & 1) != 0;
                 members += p[top[k]].is_top;
                 figures += p[top[k]].is_top && p[top[k]].saving.known;
                 least += p[top[k]].is_top && !p[top[k]].made_it;
             }
-            saved = members == size && figures == size ? together(a, m, least == 0 ? 0 : -1, &cache)
-                                                       : 0;
-            if (members == size && figures == size && room(m, saved, cache) >= request.v)
+            if (members == size && figures == size &&
+                lacking(m, together(a, m, least == 0 ? 0 : -1)) <= 0)
                 return;
         }
     }
@@ -266,17 +316,62 @@ void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m)
 
 bool mt_weigh_saving(const struct mt_advice_query *q, struct mt_advice *a)
 {
-    struct mt_value request = mt_metric_get(q->metrics, "request", 7);
+    struct mt_metrics *m = q->metrics;
     find_saving(q, a);
-    if (a->saving.known && request.known) {
-        double low = a->saving.alone[0], mid = a->saving.alone[1];
-        bool is_cache = a->saving_of->from == MT_FIX_FROM_CACHE;
+    if (a->saving.known && request_is_known(m)) {
+        uint32_t from = a->saving_of->from;
         a->fits_known = true;
-        a->lacking = bytes_of(request.v - room(q->metrics, low, is_cache ? low : 0));
-        a->is_probable = room(q->metrics, mid, is_cache ? mid : 0) >= request.v;
+        a->lacking = bytes_of(lacking(m, alone(m, from, a->saving.alone[0])));
+        a->is_probable = lacking(m, alone(m, from, a->saving.alone[1])) <= 0;
+        a->left_open = number(m, "left_open") > 0;
     }
     return !a->saving.known ||
            a->saving.bytes > bytes_of(mt_metric_get(q->metrics, "live", 4).v) / WORTH;
+}
+
+uint64_t mt_advice_needed(struct mt_metrics *m)
+{
+    return bytes_of(number(m, "live")) + (request_is_known(m) ? bytes_of(asked_for(m)) : 0);
+}
+
+/* What all that are top do. */
+static struct mt_outcome outcome(const struct mt_analysis *a, struct mt_metrics *m)
+{
+    struct mt_outcome o = {.fits_known = request_is_known(m)};
+    struct gain g[3];
+    for (int i = 0; i < 3; i++)
+        g[i] = together(a, m, i - 1);
+    o.low = bytes_of(g[0].saved);
+    o.bytes = bytes_of(g[1].saved);
+    o.high = bytes_of(g[2].saved);
+    o.beside = bytes_of(g[1].cache + g[1].outside);
+    if (o.fits_known) {
+        o.lacking = bytes_of(lacking(m, g[1]));
+        o.is_sure = lacking(m, g[0]) <= 0 && number(m, "left_open") <= 0;
+    }
+    return o;
+}
+
+void mt_advice_choices(struct mt_analysis *a, struct mt_metrics *m)
+{
+    struct mt_choices *c = &a->choices;
+    struct mt_advice *p = a->advice.p;
+    memset(c, 0, sizeof *c);
+    c->needed = mt_advice_needed(m);
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < a->advice.n && c->n < MT_CHOICES; i++)
+            if (p[i].is_top == (pass == 0) && p[i].saving.known &&
+                (pass == 0 || (p[i].rule->kind == MT_FIX_SETTING && p[i].lines != 0)))
+                c->of[c->n++] = i;
+        c->n_first = pass == 0 ? c->n : c->n_first;
+    }
+    for (uint32_t set = 0; set < 1u << c->n; set++) {
+        for (uint32_t i = 0; i < c->n; i++)
+            p[c->of[i]].is_top = (set >> i & 1) != 0;
+        c->with[set] = outcome(a, m);
+    }
+    for (uint32_t i = 0; i < c->n; i++)
+        p[c->of[i]].is_top = i < c->n_first;
 }
 
 int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
@@ -285,10 +380,11 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
     static const char *const some[] = {"the one of these settings that has a figure",
                                        "the two of these settings that have a figure"};
     struct mt_combined *c = &a->combined;
-    struct mt_value request = mt_metric_get(m, "request", 7);
-    uint64_t held = bytes_of(number(m, "live"));
-    char text[400], mid[32], asked[32], lacks[32], low[32], high[32], all_of[32];
-    double bytes[3], cache[3];
+    bool failed = request_is_known(m), open = number(m, "left_open") > 0;
+    double more = asked_for(m) - number(m, "request");
+    uint64_t held = mt_advice_needed(m);
+    char text[400], mid[32], asked[96], lacks[32], low[32], high[32], all_of[32];
+    struct mt_outcome o;
     const char *with;
     uint32_t n_top = 0;
     int n = 0;
@@ -305,39 +401,45 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
     if (c->n == 0)
         return (c->sentence = mt_strndup("", strlen(""))) != NULL;
     with = c->n < n_top && c->n <= 2 ? some[c->n - 1] : all[c->n < 3 ? c->n - 1 : 2];
-    for (int i = 0; i < 3; i++)
-        bytes[i] = together(a, m, i - 1, &cache[i]);
+    o = outcome(a, m);
     c->saving.known = true;
-    c->saving.low = bytes_of(bytes[0]);
-    c->saving.bytes = bytes_of(bytes[1]);
-    c->saving.high = bytes_of(bytes[2]);
+    c->saving.low = o.low;
+    c->saving.bytes = o.bytes;
+    c->saving.high = o.high;
     (void)mt_words_bytes(mid, c->saving.bytes);
     (void)mt_words_bytes(low, c->saving.low);
     (void)mt_words_bytes(high, c->saving.high);
-    held += request.known ? bytes_of(request.v) : 0;
+    c->needed = held;
     (void)mt_words_bytes(all_of, held);
     if (c->saving.high <= held)
         n = snprintf(text, sizeof text, "With %s: about %s less than the %s %s at this moment",
-                     with, mid, all_of, request.known ? "needed" : "live");
+                     with, mid, all_of, failed ? "needed" : "live");
     else /* cached bytes, or another process's, are among them */
         n = snprintf(text, sizeof text, "With %s: about %s more room at this moment", with, mid);
     if (n > 0 && (size_t)n < sizeof text &&
         strcmp(low, high) != 0) /* as it is printed: a range of one number says nothing */
         n += snprintf(text + n, sizeof text - (size_t)n, " (%s to %s)", low, high);
-    if (n > 0 && (size_t)n < sizeof text && request.known) {
-        bool sure = room(m, bytes[0], cache[0]) >= request.v;
-        double left = request.v - room(m, bytes[1], cache[1]);
+    if (n > 0 && (size_t)n < sizeof text && failed) {
         c->fits_known = true;
-        c->fits = left <= 0;
-        (void)mt_words_bytes(asked, bytes_of(request.v));
+        c->fits = o.lacking == 0;
+        if (more <= 0)
+            (void)mt_words_bytes(asked, bytes_of(number(m, "request")));
+        else if (number(m, "state_to_come") > 0)
+            (void)snprintf(asked, sizeof asked,
+                           "%s and the state that the step had still to make, %s,",
+                           MT_BYTES(bytes_of(number(m, "request"))), MT_BYTES(bytes_of(more)));
+        else
+            (void)snprintf(asked, sizeof asked, "%s and the %s that had to come after it",
+                           MT_BYTES(bytes_of(number(m, "request"))), MT_BYTES(bytes_of(more)));
         if (c->fits)
             (void)snprintf(text + n, sizeof text - (size_t)n,
-                           "; the failed request of %s would %shave fitted.", asked,
-                           sure ? "" : "probably ");
+                           "; the failed request of %s would %shave fitted%s.", asked,
+                           o.is_sure ? "" : "probably ",
+                           open ? "; what else was to come, this recording does not show" : "");
         else
             (void)snprintf(text + n, sizeof text - (size_t)n,
                            "; the failed request of %s would not have fitted: %s would lack.",
-                           asked, mt_words_bytes(lacks, bytes_of(left)));
+                           asked, mt_words_bytes(lacks, o.lacking));
     } else if (n > 0 && (size_t)n + 1 < sizeof text) {
         text[n] = '.';
         text[n + 1] = 0;

@@ -240,9 +240,8 @@ static enum mt_rc combine(struct mt_tried_list *out, const struct mt_try_in *in,
                           struct mt_metrics *m)
 {
     struct mt_analysis all = *in->a;
-    struct mt_value live = mt_metric_get(m, "live", 4), request = mt_metric_get(m, "request", 7);
     bool ok;
-    out->needed = (uint64_t)live.v + (request.known ? (uint64_t)request.v : 0);
+    out->needed = mt_advice_needed(m);
     memset(&all.advice, 0, sizeof all.advice);
     memset(&all.combined, 0, sizeof all.combined);
     all.advice.p = mt_calloc(out->n, sizeof *all.advice.p);

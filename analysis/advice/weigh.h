@@ -20,6 +20,20 @@ bool mt_weigh_same_value(const char *set, const char *want);
 bool mt_weigh_goes(enum mt_fix_way way, double from, double to);
 /* What the card's `unless` says against it. A default is no evidence against what a trace shows. */
 bool mt_weigh_is_off(const struct mt_advice_query *q, const struct mt_fix_card *card);
+/* What the run has for the line's key. A file and code name a flag without dashes. */
+bool mt_weigh_find_line(const struct mt_advice_query *q, const struct mt_fix_line *l,
+                        struct mt_runconf_hit *hit);
+/* advice/spell.c: MT_CONF_JSON or MT_CONF_TOML where the run's settings of that line are in such a
+ * file; else MT_CONF_FORM_COUNT: it is typed as the rule has it. */
+uint8_t mt_spell_form(const struct mt_advice_query *q, const struct mt_advice *a,
+                      const struct mt_fix_line *l);
+/* key, value and text of out, in one piece of memory; sep: between the two where the form is no
+ * file's. false = out of memory. */
+bool mt_spell_line(struct mt_typed *out, uint8_t form, const char *sep, const char *key,
+                   const char *value);
+/* The lines of a weighed card that are typed as the rule has them, in the form of the run's file.
+ */
+bool mt_spell_lines(const struct mt_advice_query *q, struct mt_advice *a);
 /* The number of a line that moves by itself, as the run has it. */
 struct mt_value mt_weigh_line_number(const struct mt_advice_query *q, const struct mt_fix_line *l);
 /* Fills current and by_default of a card, and the number of it. 0 = out of memory. */

@@ -102,13 +102,15 @@ enum mt_rc mt_audits_make(struct mt_audits *out, const struct mt_roles *w,
     struct mt_pass p = {.w = w, .f = f, .d = d, .ph = ph, .r = w->r};
     int ok = 1;
     memset(out, 0, sizeof *out);
+    if (d->kind == MT_DEV_CPU) /* they are about what is on a card */
+        return MT_OK;
     if (d->withheld == NULL && w->fate != NULL && f->made)
         ok = walk_events(&p) && mt_audit_sleep(out, &p) && mt_audit_sync(out, &p) &&
              mt_audit_graphs(out, &p);
     ok = ok && mt_audit_expandable(out, &p);
     if (d->withheld == NULL && w->fate != NULL && f->made)
         ok = ok && mt_audit_first_step(out, &p) && mt_audit_gathers(out, &p) &&
-             mt_audit_delayed(out, &p);
+             mt_audit_unit(out, &p) && mt_audit_delayed(out, &p);
     MT_VEC_DONE(&p.moves);
     MT_VEC_DONE(&p.syncs);
     MT_VEC_DONE(&p.graphs);

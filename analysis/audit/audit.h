@@ -19,7 +19,7 @@ struct mt_audit_row {
 };
 struct mt_audit {
     const char *id; /* "sleep_wake", "weight_sync", "cuda_graphs", "expandable_pools", "first_step",
-                       "fsdp_gathers", "record_stream" */
+                       "fsdp_gathers", "fsdp_unit", "record_stream" */
     const char *title; /* plain words */
     char *sentence;    /* what it found, with numbers */
     bool finding;      /* something to act on, as opposed to "looked at, fine" */
@@ -33,6 +33,7 @@ struct mt_audit {
 };
 struct mt_audits {
     MT_VEC(struct mt_audit) v;
+    uint64_t one_unit; /* gathered at once where the whole model is one unit of FSDP; else 0 */
 };
 
 /* Per device, while the working set w is there; f are the roles of the same device. MT_OK or

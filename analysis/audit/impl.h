@@ -48,6 +48,14 @@ struct mt_window {
     uint64_t groups;
 };
 
+/* Gathers of a pass over the model, each a unit of FSDP. */
+struct mt_units {
+    uint32_t pass, gathers;      /* at hand */
+    uint64_t group, least, most; /* bytes of the gather at hand; of those of the pass */
+    uint64_t last;               /* event of the last one */
+    uint32_t whole, parted;      /* passes of one unit, and of several */
+};
+
 struct mt_graph_pool {
     uint16_t lane;
     bool pool_known;
@@ -77,6 +85,7 @@ struct mt_pass {
     bool in_group;
     /* kept: the largest window in which gathers stayed; peak 0 = none */
     struct mt_window window, kept;
+    struct mt_units unit;
     uint64_t gathers_peak, gathers_peak_blocks, gathers_largest, gathers_event;
     struct mt_addrmap asked; /* free requested: address -> event */
     bool at_once;            /* the event before requested this free */
@@ -125,6 +134,7 @@ int mt_pass_sync(struct mt_pass *p, const struct mt_change *c);
 int mt_pass_graph(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e);
 int mt_pass_gather(struct mt_pass *p, const struct mt_change *c);
 void mt_window_end(struct mt_pass *p);
+void mt_pass_unit(struct mt_pass *p, uint64_t size); /* a gather, before mt_pass_gather() */
 int mt_pass_asked(struct mt_pass *p, const struct mt_event *e);
 int mt_pass_delayed(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e);
 void mt_pass_step(struct mt_pass *p, const struct mt_change *c);
@@ -135,6 +145,7 @@ int mt_audit_graphs(struct mt_audits *out, struct mt_pass *p);
 int mt_audit_expandable(struct mt_audits *out, struct mt_pass *p);
 int mt_audit_first_step(struct mt_audits *out, struct mt_pass *p);
 int mt_audit_gathers(struct mt_audits *out, struct mt_pass *p);
+int mt_audit_unit(struct mt_audits *out, struct mt_pass *p);
 int mt_audit_delayed(struct mt_audits *out, struct mt_pass *p);
 
 /* The site of a stack; NULL with *ok = true when there are too many, with *ok = false when out of

@@ -133,6 +133,8 @@ int mt_pass_gather(struct mt_pass *p, const struct mt_change *c)
     bool ok;
     if (c->born == UINT64_MAX) /* before the trace: nothing to compare with */
         return 1;
+    if (c->is_alloc)
+        mt_pass_unit(p, c->size);
     in_window(p, c);
     s = mt_site_of(&p->gathers, mt_change_stack(p, c), &ok);
     if (s == NULL)

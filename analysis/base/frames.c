@@ -102,10 +102,15 @@ static bool is_relay(const char *f, uint32_t n)
  * another stack. The next frame is the line of the program that it stands for. */
 static bool is_generated(const char *f, uint32_t n)
 {
+    static const char fx[] = "fx_generated_"; /* of torch.fx, whatever follows */
     enum { LEAST = 40, TAIL = 3 };
-    uint32_t k = n >= TAIL ? n - TAIL : 0;
+    uint32_t k = n >= TAIL ? n - TAIL : 0, name = n;
     if (!ends(f, n, ".py"))
         return false;
+    while (name > 0 && f[name - 1] != '/')
+        name--;
+    if (n - name > sizeof fx && memcmp(f + name, fx, sizeof fx - 1) == 0)
+        return true;
     while (k > 0 && ((f[k - 1] >= 'a' && f[k - 1] <= 'z') || (f[k - 1] >= '2' && f[k - 1] <= '7')))
         k--;
     return n - TAIL - k >= LEAST && k >= 4 && f[k] == 'c' && f[k - 1] == '/' &&
@@ -206,9 +211,17 @@ unsigned mt_file_kind(struct mt_file_kinds *k, const struct mt_trace *t, mt_str_
     return kind;
 }
 
+mt_frame_id mt_frame_own(const struct mt_trace *t, mt_frame_id id)
+{
+    const struct mt_fx *fx = t->fx.n != 0 ? mt_fx_of(t, id) : NULL;
+    return fx != NULL && fx->line != 0 ? fx->line : id;
+}
+
 void mt_frame_describe(const struct mt_trace *t, mt_frame_id id, struct mt_frame_view *out)
 {
-    const struct mt_frame *f = &t->frames.p[id];
+    mt_frame_id own = mt_frame_own(t, id);
+    mt_str_id code = own != id ? mt_fx_of(t, id)->code : 0;
+    const struct mt_frame *f = &t->frames.p[own];
     unsigned kind = mt_file_kind(NULL, t, f->file);
     char path[1024];
     uint32_t n = slashed(t, f->file, path, sizeof path);
@@ -221,8 +234,9 @@ void mt_frame_describe(const struct mt_trace *t, mt_frame_id id, struct mt_frame
         (ptrdiff_t)sizeof out->file) /* keep the end: it holds the file's own name */
         cut = path + n - (sizeof out->file - 1);
     memcpy(out->file, cut, (size_t)(path + n - cut) + 1);
-    out->name = mt_str(t, f->name);
+    out->name = mt_str(t, code != 0 ? code : f->name);
     out->line = f->line;
+    out->is_code = code != 0;
     out->is_python = (kind & MT_FILE_PYTHON) != 0;
     out->is_internal = (kind & MT_FILE_INTERNAL) != 0;
 }
@@ -235,13 +249,42 @@ static bool is_noise(const char *name, uint32_t n)
                                         "empty_cuda",         "empty_generic",
                                         "at::detail::empty_", "wrap_kernel_functor",
                                         "redispatch",         "::call(",
-                                        "RegisterCUDA"};
+                                        "RegisterCUDA",       "aten::empty",
+                                        "aten::new_empty",    "aten::resize_"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (has(name, n, words[i]))
             return true;
     /* Where a library has no symbols of its own functions, the nearest exported one is taken: most
      * often a template of the standard library. */
     return strncmp(name, "std::", 5) == 0 || strncmp(name, "void std::", 10) == 0;
+}
+
+static const char *word_end(const char *p)
+{
+    while ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
+           *p == '_')
+        p++;
+    return p;
+}
+
+const char *mt_backward_op(const char *s, uint32_t n, int *len)
+{
+    static const char engine[] = "autograd::engine::evaluate_function: ",
+                      torch[] = "torch::autograd::", backward[] = "Backward";
+    bool by_engine = n > sizeof engine - 1 && memcmp(s, engine, sizeof engine - 1) == 0;
+    const char *node = by_engine ? s + sizeof engine - 1 : s, *end, *word;
+    if (by_engine && strncmp(node, torch, sizeof torch - 1) == 0)
+        node += sizeof torch - 1;
+    word = end = word_end(node);
+    *len = (int)(end - node);
+    if (by_engine)
+        return *len != 0 ? node : NULL;
+    while (word > node && word[-1] >= '0' && word[-1] <= '9')
+        word--;
+    return end == s + n && (size_t)(word - node) >= sizeof backward - 1 &&
+                   memcmp(word - (sizeof backward - 1), backward, sizeof backward - 1) == 0
+               ? node
+               : NULL;
 }
 
 /* "torch::autograd::generated::DivBackward0::apply(...)" -> DivBackward0,
@@ -252,6 +295,8 @@ static bool autograd_node(const char *name, uint32_t n, const char **node, int *
     static const char prefix[] = "torch::autograd::", made[] = "generated::",
                       sum[] = "InputBuffer::add";
     const char *p = name, *e;
+    if ((*node = mt_backward_op(name, n, len)) != NULL)
+        return true;
     if (n < sizeof prefix - 1 || memcmp(p, prefix, sizeof prefix - 1) != 0)
         return false;
     if (strncmp(p + sizeof prefix - 1, sum, sizeof sum - 1) == 0) {
@@ -262,10 +307,7 @@ static bool autograd_node(const char *name, uint32_t n, const char **node, int *
     p += sizeof prefix - 1;
     if (strncmp(p, made, sizeof made - 1) == 0)
         p += sizeof made - 1;
-    for (e = p; (*e >= 'a' && *e <= 'z') || (*e >= 'A' && *e <= 'Z') || (*e >= '0' && *e <= '9') ||
-                *e == '_';
-         e++)
-        ;
+    e = word_end(p);
     if (e == p || strncmp(e, "::apply(", 8) != 0)
         return false;
     *node = p;
@@ -280,7 +322,7 @@ enum mt_site_kind mt_stack_site(const struct mt_trace *t, struct mt_file_kinds *
     *frame = 0;
     for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
         mt_frame_id id = t->stacks.p[i].frame;
-        const struct mt_frame *f = &t->frames.p[id];
+        const struct mt_frame *f = &t->frames.p[mt_frame_own(t, id)];
         unsigned kind = mt_file_kind(k, t, f->file);
         const char *node;
         int len;
@@ -342,13 +384,17 @@ char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t 
     int len;
     if (kind == MT_SITE_PYTHON) {
         mt_frame_describe(t, id, &v);
-        (void)snprintf(buf, cap, "%s:%u %s", v.file, v.line,
-                       v.name[0] == '<' ? function_of(t, s, id) : v.name);
+        const char *name = v.name[0] == '<' ? function_of(t, s, id) : v.name;
+        if (v.line == 0) /* not said */
+            (void)snprintf(buf, cap, v.is_code ? "%s `%s`" : "%s %s", v.file, name);
+        else
+            (void)snprintf(buf, cap, v.is_code ? "%s:%u `%s`" : "%s:%u %s", v.file, v.line, name);
     } else if (kind == MT_SITE_AUTOGRAD &&
                autograd_node(mt_str(t, f->name), mt_str_len(t, f->name), &node, &len)) {
         (void)snprintf(buf, cap, "autograd %.*s", len, node);
     } else if (kind == MT_SITE_CPP) {
-        (void)snprintf(buf, cap, "C++: %s", mt_str(t, f->name));
+        (void)snprintf(buf, cap, "%s%s",
+                       t->meta.format == MT_FMT_PROFILER ? "" : "C++: ", mt_str(t, f->name));
     } else {
         (void)snprintf(buf, cap, "(no stack recorded)");
     }

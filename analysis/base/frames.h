@@ -19,6 +19,11 @@ bool mt_path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len);
  * NULL: there is none then. */
 bool mt_trace_has_frame(const struct mt_trace *t, const char *file, const char *function);
 
+/* The autograd node that an operator of a profiler's trace runs: of
+ * "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", and of "MulBackward0"
+ * alone, as before PyTorch 1.10. NULL: it is none. *len: of the node's name. */
+const char *mt_backward_op(const char *s, uint32_t n, int *len);
+
 /* Is there a frame of this function ("" = any) in a file whose path has `file` in it? '/' only. */
 bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *file,
                            const char *function);
@@ -34,6 +39,10 @@ void mt_file_kinds_done(struct mt_file_kinds *k);
 /* k may be NULL */
 unsigned mt_file_kind(struct mt_file_kinds *k, const struct mt_trace *t, mt_str_id file);
 
+/* The line of the program that a frame of generated code stands for, as far as PyTorch says it
+ * (augment_with_fx_traces=True); else the frame itself. */
+mt_frame_id mt_frame_own(const struct mt_trace *t, mt_frame_id id);
+
 enum mt_site_kind {
     MT_SITE_NONE, /* no frames */
     /* innermost Python frame that is not internal; else the innermost Python frame */
@@ -47,9 +56,10 @@ enum mt_site_kind mt_stack_site(const struct mt_trace *t, struct mt_file_kinds *
 
 /* Readable form of one frame and of a stack: Python frames outside torch, innermost first. */
 struct mt_frame_view {
-    const char *name;
-    char file[96]; /* last two path components */
+    const char *name; /* is_code: the line itself, of what generated code stands for */
+    char file[96];    /* last two path components */
     uint32_t line;
+    bool is_code;
     bool is_python, is_internal; /* internal: torch and interpreter machinery, folded by default */
 };
 void mt_frame_describe(const struct mt_trace *t, mt_frame_id id, struct mt_frame_view *out);

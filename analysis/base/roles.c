@@ -21,6 +21,25 @@ int mt_role_find(const char *id, size_t n)
     return -1;
 }
 
+bool mt_role_is_gap(unsigned role) { return role == MT_ROLE_BEFORE || role == MT_ROLE_UNKNOWN; }
+
+unsigned mt_role_order(const uint64_t bytes[MT_ROLE_COUNT], uint8_t order[MT_ROLE_COUNT])
+{
+    unsigned n = 0;
+    for (unsigned role = 0; role < MT_ROLE_COUNT; role++) {
+        unsigned k = n;
+        if (bytes[role] == 0)
+            continue;
+        for (; k > 0 && !mt_role_is_gap(role) &&
+               (mt_role_is_gap(order[k - 1]) || bytes[order[k - 1]] < bytes[role]);
+             k--)
+            order[k] = order[k - 1];
+        order[k] = (uint8_t)role;
+        n++;
+    }
+    return n;
+}
+
 const char *mt_life_id(enum mt_life l)
 {
     static const char *const ids[MT_LIFE_COUNT] = {"unknown",     "temporary", "layer",
@@ -40,7 +59,7 @@ int mt_life_find(const char *id, size_t n)
 
 const char *mt_role_why_id(enum mt_role_why w)
 {
-    static const char *const ids[MT_WHY_COUNT] = {"nothing",  "pool",  "frame",           "size",
-                                                  "lifetime", "phase", "before_recording"};
+    static const char *const ids[MT_WHY_COUNT] = {
+        "nothing", "pool", "frame", "size", "lifetime", "phase", "before_recording", "name"};
     return ids[w];
 }

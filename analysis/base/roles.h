@@ -2,7 +2,9 @@
 #ifndef MT_BASE_ROLES_H
 #define MT_BASE_ROLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum mt_role {
 #define MT_ROLE(N, id, words) MT_ROLE_##N,
@@ -13,6 +15,10 @@ enum mt_role {
 const char *mt_role_id(enum mt_role r);     /* "kv_cache" */
 const char *mt_role_words(enum mt_role r);  /* "KV cache" */
 int mt_role_find(const char *id, size_t n); /* -1 when unknown */
+/* It says only that nobody knows: "allocated before recording", "unknown". */
+bool mt_role_is_gap(unsigned role);
+/* Roles with bytes, largest first, gaps last; returns how many. */
+unsigned mt_role_order(const uint64_t bytes[MT_ROLE_COUNT], uint8_t order[MT_ROLE_COUNT]);
 
 /* How long blocks live, measured from the trace. */
 enum mt_life {
@@ -38,6 +44,7 @@ enum mt_role_why {
     MT_WHY_LIFE,   /* its lifetime and the phase of its birth */
     MT_WHY_PHASE,  /* the phase of its birth alone */
     MT_WHY_BEFORE, /* it was there when recording began */
+    MT_WHY_NAME,   /* the job's own name for it */
     MT_WHY_COUNT
 };
 const char *mt_role_why_id(enum mt_role_why w);

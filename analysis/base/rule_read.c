@@ -5,11 +5,10 @@
 
 /* What an overlay may have. Each of its lists is read by the loader that knows it. */
 static const struct mt_rule_list overlay_lists[] = {
-    {.name = "frameworks"}, {.name = "phases"},   {.name = "cut"},
-    {.name = "roles"},      {.name = "settings"}, {.name = "vocabularies"},
-    {.name = "metrics"},    {.name = "fixes"},    {.name = "order"},
-    {.name = "libraries"},  {.name = "models"},   {.name = "unlike_parts"},
-    {.name = "run_files"},  {.name = NULL}};
+    {.name = "frameworks"}, {.name = "phases"},       {.name = "cut"},     {.name = "roles"},
+    {.name = "settings"},   {.name = "vocabularies"}, {.name = "metrics"}, {.name = "fixes"},
+    {.name = "order"},      {.name = "libraries"},    {.name = "models"},  {.name = "unlike_parts"},
+    {.name = "run_files"},  {.name = "cards"},        {.name = "makers"},  {.name = NULL}};
 
 /* ---- failures ---- */
 

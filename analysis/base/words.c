@@ -7,11 +7,22 @@
 uint64_t mt_words_ratio(uint64_t part, uint64_t whole, uint64_t scale)
 {
     uint64_t q = part / whole, rem = part % whole;
+    if (scale == 0)
+        return 0;
     while (whole > UINT64_MAX / 2 / scale) {
         whole >>= 1;
         rem >>= 1;
     }
     return q * scale + (rem * scale + whole / 2) / whole;
+}
+
+char *mt_words_device(char *buf, enum mt_device_kind kind, int32_t ordinal)
+{
+    if (kind == MT_DEV_CUDA)
+        (void)snprintf(buf, 40, "device %d", (int)ordinal);
+    else
+        (void)snprintf(buf, 40, "%s", kind == MT_DEV_HOST ? "pinned host memory" : "host memory");
+    return buf;
 }
 
 char *mt_words_bytes(char *buf, uint64_t bytes)
@@ -72,6 +83,16 @@ char *mt_words_percent(char *buf, uint64_t part, uint64_t whole)
         (void)snprintf(buf, 32, "99.9 %%"); /* 100 % is said only of all */
     else
         (void)snprintf(buf, 32, "%llu.%u %%", (unsigned long long)(v / 10), (unsigned)(v % 10));
+    return buf;
+}
+
+const char *mt_words_label(char *buf, const char *label)
+{
+    size_t n = strlen(label);
+    if (n < MT_LABEL)
+        return label;
+    memcpy(buf, label, MT_LABEL - 4);
+    memcpy(buf + MT_LABEL - 4, "...", 4);
     return buf;
 }
 

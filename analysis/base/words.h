@@ -10,6 +10,8 @@
 
 /* "23.19 GiB", "512 B"; binary units. buf of 32; returns it. */
 char *mt_words_bytes(char *buf, uint64_t bytes);
+/* "device 3", "pinned host memory", "host memory"; buf of 40 */
+char *mt_words_device(char *buf, enum mt_device_kind kind, int32_t ordinal);
 char *mt_words_count(char *buf, uint64_t n); /* "22,331"; buf of 32 */
 /* "12.3 %"; "-" when whole is 0; buf of 32 */
 char *mt_words_percent(char *buf, uint64_t part, uint64_t whole);
@@ -21,6 +23,9 @@ struct mt_in_words {
 };
 struct mt_in_words mt_in_words(uint64_t bytes);
 #define MT_BYTES(n) (mt_in_words(n).s)
+enum { MT_LABEL = 160 };
+/* The label, cut to MT_LABEL with its NUL: a C++ name may be pages long. buf has that size. */
+const char *mt_words_label(char *buf, const char *label);
 /* The one name of a phase and of what happens inside it (MT_PH_NONE: not told): "training
  * (backward)", "KV-cache allocation", "forward" where the phase around it is not told. With neither
  * told a sentence says "a phase that could not be told", a cell of a table "unattributed". Lives

@@ -5,12 +5,17 @@
  * name another cause. */
 #include "analysis/cause/impl.h"
 #include "analysis/cause/verdict.h"
+#include "analysis/base/frames.h"
 
+#include <stdio.h>
 #include <string.h>
 
-static bool would_fit(const struct mt_cause *c, const char *id)
+/* Keeps the id of the last one that would: who asks names the cause after it. */
+static bool would_fit(struct mt_cause *c, const char *id)
 {
     const struct mt_what_if *w = mt_cause_what_if(c, id);
+    if (w != NULL && w->fits)
+        c->by = w->id;
     return w != NULL && w->fits;
 }
 
@@ -59,29 +64,42 @@ static void set_kind(struct mt_cause *c, enum mt_cause_kind kind, enum mt_conf c
     c->known = true;
 }
 
-/* A card that was full: the kind is CAPACITY unless something avoidable (growth, frees that wait,
- * other processes, an idle engine, one giant tensor, residue) alone covers what was lacking. Growth
- * and frees that wait go first; of the others the largest wins, residue last. The shares (a tenth,
- * a fifth) were chosen by hand, so that what is small is no cause; half or twice as much of each
- * changes at most 1 report. */
-static void refine_capacity(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s)
+/* Names what is avoidable (growth, frees that wait, other processes, an idle engine, one giant
+ * tensor, residue) where it alone covers what was lacking and is more than `pieces`: the bytes that
+ * were free in holes, 0 on a card that was full. Growth and frees that wait go first; of the others
+ * the largest wins, residue last. The shares (a tenth, a fifth) were chosen by hand, so that what
+ * is small is no cause; half or twice as much of each changes at most 1 report. */
+static bool is_avoidable(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s,
+                         uint64_t pieces)
 {
-    uint64_t live = m->d->focus.live, best = 0;
-    set_kind(c, MT_CAUSE_CAPACITY, is_mostly_unknown(m) ? MT_CONF_INFERRED : MT_CONF_MARKED);
+    uint64_t live = m->d->focus.live, best = pieces,
+             giant = s->elem != 0 ? logits_bytes(m, s) : m->oom->request;
     /* the same step fitted before something grew */
-    if (m->growth != 0 && would_fit(c, "no_growth")) {
+    if (m->growth > pieces && would_fit(c, "no_growth")) {
         set_kind(c, MT_CAUSE_LEAK, MT_CONF_MARKED);
-        return;
+        return true;
     }
-    if (m->kept.n != 0 && would_fit(c, "no_kept")) {
+    if (m->kept.bytes > pieces && would_fit(c, "no_kept")) {
         set_kind(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
-        return;
+        return true;
     }
-    if (m->pending >= live / 10 && would_fit(c, "no_pending_frees")) {
+    if (m->graph.bytes > pieces && m->graph.bytes >= live / 20 && would_fit(c, "no_graph")) {
+        set_kind(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
+        return true;
+    }
+    /* nothing needs it, and no longer than one line: so little of it is a cause as of nothing else
+     */
+    if (m->result.bytes > pieces && m->result.bytes >= live / 20 &&
+        would_fit(c, "no_last_result")) {
+        set_kind(c, MT_CAUSE_LEAK, MT_CONF_MARKED);
+        return true;
+    }
+    if (m->pending > pieces && m->pending >= live / 10 && would_fit(c, "no_pending_frees")) {
         set_kind(c, MT_CAUSE_PENDING_FREES, MT_CONF_MARKED);
-        return;
+        return true;
     }
-    if (m->outside >= m->d->capacity / 10 && m->outside != 0 && would_fit(c, "no_foreign")) {
+    if (m->outside > best && m->outside >= m->d->capacity / 10 + MT_OWN_CONTEXT &&
+        would_fit(c, "no_foreign")) {
         set_kind(c, MT_CAUSE_FOREIGN, MT_CONF_INFERRED);
         best = m->outside;
     }
@@ -90,39 +108,43 @@ static void refine_capacity(struct mt_cause *c, const struct mt_moment *m, const
         /* PyTorch's books keep the blocks of an engine that sleeps. Whether they are on the card
          * follows from the card's size alone. */
         bool sure = !mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE) || m->engine_private == 0 ||
-                    (m->d->capacity != 0 && m->absent == 0);
+                    (m->d->capacity != 0 && m->absent == 0 && !m->d->sums_only);
         set_kind(c, MT_CAUSE_STALE_ENGINE, sure ? MT_CONF_MARKED : MT_CONF_LOW);
         best = stale_bytes(m);
     }
-    if (is_giant(m, s) && (s->elem != 0 ? logits_bytes(m, s) : m->oom->request) > best)
+    if (m->more > best && would_fit(c, "as_before")) {
+        set_kind(c, MT_CAUSE_CAPACITY, MT_CONF_MARKED);
+        best = m->more;
+    }
+    /* beside pieces only what can be had without: a loss that makes no logits */
+    if (is_giant(m, s) && giant > best && (pieces == 0 || s->elem != 0)) {
+        c->by = "";
         set_kind(c, MT_CAUSE_GIANT_TENSOR, s->elem != 0 ? MT_CONF_MARKED : MT_CONF_INFERRED);
-    if (c->kind == MT_CAUSE_CAPACITY && m->residue >= live / 5 && would_fit(c, "no_residue"))
+        best = giant;
+    }
+    if (best == pieces && m->residue > pieces && m->residue >= live / 5 &&
+        would_fit(c, "no_residue")) {
         set_kind(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
-}
-
-/* Fragmentation that a leak led to: the leak holds more than all free pieces together, so the same
- * bytes in one piece would only have failed later. */
-static bool is_leak_first(const struct mt_cause *c, const struct mt_moment *m)
-{
-    uint64_t pieces = m->d->focus.holes_known ? m->oom->at.free_usable : m->oom->at.reserved_free;
-    return (m->growth > pieces && would_fit(c, "no_growth")) ||
-           (m->kept.n != 0 && m->kept.bytes > pieces && would_fit(c, "no_kept"));
+        return true;
+    }
+    return best != pieces;
 }
 
 static void decide_failure(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s)
 {
+    uint64_t pieces = m->d->focus.holes_known ? m->oom->at.free_usable : m->oom->at.reserved_free;
     switch (mt_oom_kind(m->d, m->oom)) {
     case MT_V_OOM_LIMIT: set_kind(c, MT_CAUSE_LIMIT, MT_CONF_MARKED); break;
-    case MT_V_OOM_FRAGMENTATION:
-        if (is_leak_first(c, m))
-            set_kind(c, MT_CAUSE_LEAK,
-                     m->growth != 0 && would_fit(c, "no_growth") ? MT_CONF_MARKED
-                                                                 : MT_CONF_INFERRED);
-        else
+    case MT_V_OOM_FRAGMENTATION: /* in one piece they would only have put the failure off */
+        if (!is_avoidable(c, m, s, pieces))
             set_kind(c, MT_CAUSE_FRAGMENTATION,
                      m->d->focus.holes_known ? MT_CONF_MARKED : MT_CONF_INFERRED);
         break;
-    case MT_V_OOM_CAPACITY: refine_capacity(c, m, s); break;
+    case MT_V_OOM_CAPACITY:
+        if (!is_avoidable(c, m, s, 0))
+            set_kind(c, MT_CAUSE_CAPACITY,
+                     is_mostly_unknown(m) ? MT_CONF_INFERRED : MT_CONF_MARKED);
+        break;
     case MT_V_OOM:
     case MT_V_PEAK:
     case MT_V_END_STATE:
@@ -132,26 +154,63 @@ static void decide_failure(struct mt_cause *c, const struct mt_moment *m, const 
         set_kind(c, MT_CAUSE_HOST, MT_CONF_MARKED);
 }
 
+static int keep_line(char **out, const struct mt_moment *m, mt_frame_id frame)
+{
+    struct mt_frame_view v;
+    char line[256];
+    mt_frame_describe(m->w->r->t, frame, &v);
+    (void)snprintf(line, sizeof line, "%s:%u %s", v.file, v.line, v.name);
+    *out = mt_strndup(line, strlen(line));
+    return *out != NULL;
+}
+
+/* What is still there of earlier passes. */
+static int keep_passes(struct mt_cause *out, const struct mt_moment *m)
+{
+    out->last_result = m->result.bytes;
+    out->unused_graph = m->graph.bytes;
+    out->unused_now = m->graph.bytes != 0 ? m->graph.now : 0;
+    return (m->result.bytes == 0 || keep_line(&out->last_result_line, m, m->result.line)) &&
+           (m->graph.bytes == 0 || keep_line(&out->unused_graph_line, m, m->graph.line));
+}
+
 enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
                          const struct mt_role_facts *f, const struct mt_device_analysis *d,
                          struct mt_phaser *ph, const struct mt_role_rules *rules)
 {
     struct mt_moment m;
-    struct mt_shape shape = {0, 0, 0, 0, NULL};
+    struct mt_shape shape = {.tokens = 0};
     int ok;
     memset(out, 0, sizeof *out);
+    out->by = "";
     out->event = mt_link_event(d->ooms.n != 0 ? (int64_t)d->ooms.p[0].event : d->focus.event);
-    ok = mt_moment_make(&m, w, f, d, ph);
+    ok = mt_moment_make(&m, w, f, d, ph) && mt_moment_result(&m) && mt_moment_graph(&m) &&
+         keep_passes(out, &m);
     if (ok && m.oom != NULL) {
         out->request = m.oom->request;
         mt_shape_of(&m, rules, &shape);
-        ok = mt_moment_kept(&m) && mt_cause_what_ifs(out, &m);
+        ok = mt_moment_to_come(&m, &shape) && mt_moment_as_before(&m) && mt_moment_kept(&m);
+        out->pass_so_far = m.to_come.so_far;
+        out->left_open = m.to_come.open;
+        out->before_most = m.to_come.before_most;
+        out->before_passes = m.to_come.passes;
+        memcpy(out->to_come, m.to_come.role, sizeof out->to_come);
+        out->kept_casts = m.kept.casts > m.kept.bytes / 2 ? m.kept.casts : 0;
+        if (m.to_come.kind == MT_TO_COME_STATE)
+            out->state_to_come = m.to_come.bytes;
+        else
+            out->pass_to_come = m.to_come.bytes;
+        ok = ok && mt_cause_what_ifs(out, &m);
+        if (ok && would_fit(out, "as_before"))
+            out->pass_more = m.more;
+        out->by = "";
         if (ok)
             decide_failure(out, &m, &shape);
-        if (ok && out->kind == MT_CAUSE_FRAGMENTATION)
+        if (ok && mt_oom_kind(d, m.oom) == MT_V_OOM_FRAGMENTATION)
             ok = mt_moment_pins(&m, out);
         out->tokens = shape.tokens;
         out->vocab = shape.vocab;
+        out->vocab_is_guess = shape.is_guess;
         out->vocab_split = shape.split;
         out->elem = shape.elem;
     } else if (ok) {
@@ -177,6 +236,9 @@ void mt_cause_done(struct mt_cause *c)
     MT_VEC_DONE(&c->what_ifs);
     MT_VEC_DONE(&c->pins);
     mt_free(c->sentence);
+    mt_free(c->last_result_line);
+    mt_free(c->unused_graph_line);
+    c->unused_graph_line = NULL;
     mt_free(c->next.sentence);
-    c->sentence = c->next.sentence = NULL;
+    c->sentence = c->next.sentence = c->last_result_line = NULL;
 }

@@ -38,14 +38,16 @@ void mt_cause_evidence_at(struct mt_cause *c, uint64_t since, uint64_t event)
     e->event = (int64_t)event;
 }
 
-/* The three largest roles, those of a twentieth of the live bytes or more. told: add_shape() has
- * said what the logits hold. */
+/* The three largest roles and what is not known, of a twentieth of the live bytes or more. told:
+ * add_shape() has said what the logits hold. */
 static int add_roles(struct mt_cause *c, const struct mt_moment *m, bool told)
 {
     uint8_t by[MT_ROLE_COUNT];
-    uint32_t n = mt_cause_roles(m->role, by);
-    for (uint32_t i = 0; i < n && i < 3; i++) {
+    unsigned n = mt_role_order(m->role, by);
+    for (unsigned i = 0; i < n; i++) {
         uint64_t bytes = m->role[by[i]];
+        if (i >= 3 && !mt_role_is_gap(by[i]))
+            continue;
         if (told && by[i] == MT_ROLE_LOGITS)
             continue;
         if (m->d->focus.live == 0 || bytes < m->d->focus.live / 20)
@@ -65,7 +67,7 @@ static int add_roles(struct mt_cause *c, const struct mt_moment *m, bool told)
 
 static int add_growth(struct mt_cause *c, const struct mt_moment *m)
 {
-    char buf[MT_CAUSE_LABEL];
+    char buf[MT_LABEL];
     uint32_t shown = 0;
     for (uint32_t i = 0; i < m->f->growth.n && shown < 3; i++) {
         const struct mt_growth *g = &m->f->growth.p[i];
@@ -75,19 +77,36 @@ static int add_growth(struct mt_cause *c, const struct mt_moment *m)
         if (!mt_cause_evidence_add(
                 c, g->last - g->first,
                 "%s held %s and %s at the same point of the first and the last of %u steps.",
-                mt_cause_cut(buf, g->label), MT_BYTES(g->first), MT_BYTES(g->last),
+                mt_words_label(buf, g->label), MT_BYTES(g->first), MT_BYTES(g->last),
                 (unsigned)g->n_steps))
             return 0;
         mt_cause_evidence_at(c, g->first_event, g->last_event);
     }
+    if (c->unused_graph != 0 &&
+        !mt_cause_evidence_add(c, c->unused_graph,
+                               "%s were activations of the %u pass%s before from the same line, "
+                               "%.160s, and no backward pass came after %s.",
+                               MT_BYTES(c->unused_graph), (unsigned)m->graph.passes,
+                               m->graph.passes == 1 ? "" : "es", c->unused_graph_line,
+                               m->graph.passes == 1 ? "it" : "them"))
+        return 0;
+    if (c->last_result != 0) {
+        if (!mt_cause_evidence_add(c, c->last_result,
+                                   "%s was the result of the pass before, which goes only when "
+                                   "%.160s has made it anew and assigns the same name.",
+                                   MT_BYTES(c->last_result), c->last_result_line))
+            return 0;
+        mt_cause_evidence_at(c, m->result.first, (uint64_t)c->event);
+    }
     if (m->kept.n != 0) {
-        char label[MT_CAUSE_LABEL];
+        char label[MT_LABEL];
         (void)mt_stack_label(m->w->r->t, m->kept.stack, label, sizeof label);
         if (!mt_cause_evidence_add(c, m->kept.bytes,
-                                   "%s kept %u blocks of %s or a little more, one after each round "
-                                   "of this phase, and none was freed.",
-                                   mt_cause_cut(buf, label), (unsigned)m->kept.n,
-                                   MT_BYTES(m->kept.each)))
+                                   "%s kept %u blocks, in %u rounds of this phase %s more each "
+                                   "time, and none was freed.",
+                                   mt_words_label(buf, label), (unsigned)m->kept.n,
+                                   (unsigned)m->kept.rounds,
+                                   MT_BYTES(m->kept.bytes / m->kept.rounds)))
             return 0;
         mt_cause_evidence_at(c, m->kept.first, m->kept.last);
     }
@@ -96,11 +115,15 @@ static int add_growth(struct mt_cause *c, const struct mt_moment *m)
 
 static int add_shape(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s)
 {
-    char of[160] = "", split[64] = "";
+    char of[200] = "", split[64] = "";
     if (s->elem == 0)
         return 1;
     if (s->models != NULL)
-        (void)snprintf(of, sizeof of, " (the vocabulary of %.120s)", s->models);
+        (void)snprintf(of, sizeof of, " (the vocabulary of %.120s, a guess by the size alone)",
+                       s->models);
+    else if (s->is_guess)
+        (void)snprintf(of, sizeof of,
+                       ": a guess by the size, for no head of such a vocabulary is live");
     if (s->split > 1)
         (void)snprintf(split, sizeof split, ", a vocabulary of %" PRIu64 " split by %" PRIu64,
                        s->vocab, s->split);
@@ -170,9 +193,85 @@ static int add_what_followed(struct mt_cause *c, const struct mt_moment *m)
     return 1;
 }
 
+static int add_to_come(struct mt_cause *c, const struct mt_moment *m)
+{
+    const struct mt_to_come *t = &m->to_come;
+    char of[48] = "";
+    if (t->bytes == 0)
+        return 1;
+    if (t->kind == MT_TO_COME_COPY)
+        return mt_cause_evidence_add(c, t->bytes,
+                                     "It was the next tensor of a second model with the sizes of "
+                                     "the first, in its order: %s of that were still to come.",
+                                     MT_BYTES(t->bytes));
+    if (t->kind == MT_TO_COME_STATE)
+        return mt_cause_evidence_add(c, t->bytes,
+                                     "By the gradients that had no state yet (%s for each) the "
+                                     "step had still %s of state to make after this request.",
+                                     t->each == 1   ? "one block"
+                                     : t->each == 2 ? "two blocks"
+                                                    : "three blocks",
+                                     MT_BYTES(t->bytes));
+    if (t->kind == MT_TO_COME_LOGITS)
+        return mt_cause_evidence_add(c, t->bytes,
+                                     "The backward pass makes their gradient, %s more, while they "
+                                     "are there.",
+                                     MT_BYTES(t->bytes));
+    if (t->like != 0)
+        return mt_cause_evidence_add(
+            c, t->bytes,
+            "What an earlier pass went on to after its %s at this place is "
+            "%s more here, in proportion to the request.",
+            MT_BYTES(t->like), MT_BYTES(t->bytes));
+    if (t->all != 0)
+        return mt_cause_evidence_add(c, t->bytes,
+                                     "An earlier pass made %u such request%s, this one had made "
+                                     "%u: after it that pass went on to %s more.",
+                                     (unsigned)t->all, t->all == 1 ? "" : "s", (unsigned)t->done,
+                                     MT_BYTES(t->bytes));
+    if (t->layers != 0) /* so many the parameters have */
+        (void)snprintf(of, sizeof of, " of %u", (unsigned)t->layers);
+    return mt_cause_evidence_add(c, t->bytes,
+                                 "This place had been come to in %u%s layers of this pass, and "
+                                 "each left %s more live: after the request at least %s more had "
+                                 "to come.",
+                                 (unsigned)t->done + 1, of, MT_BYTES(t->each), MT_BYTES(t->bytes));
+}
+
+/* A batch or a sequence that is longer than those before it. */
+static int add_before(struct mt_cause *c, const struct mt_moment *m)
+{
+    char times[32];
+    if (!mt_asked_more(c))
+        return 1;
+    return mt_cause_evidence_add(
+        c, c->request,
+        "The same place had asked for %s at most in %u earlier pass%s: %s is %s times that. What "
+        "runs through it grew: a longer sequence, larger images or a larger batch.",
+        MT_BYTES(c->before_most), (unsigned)c->before_passes, c->before_passes == 1 ? "" : "es",
+        MT_BYTES(m->oom->request), mt_asked_times(times, c));
+}
+
+/* A pass that holds more than the ones before it when they came so far. */
+static int add_more(struct mt_cause *c, const struct mt_moment *m)
+{
+    const struct mt_to_come *t = &m->to_come;
+    if (m->more == 0)
+        return 1;
+    return mt_cause_evidence_add(c, t->pass_now,
+                                 "This pass had added %s by then, no earlier one more than %s when "
+                                 "it came to that request.",
+                                 MT_BYTES(t->pass_now), MT_BYTES(t->pass_before));
+}
+
 static int add_failure(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_oom *o = m->oom;
+    if (m->d->sums_only)
+        return mt_cause_evidence_add(c, o->request,
+                                     "It asked for %s; %s of what PyTorch held was free.",
+                                     MT_BYTES(o->request), MT_BYTES(o->at.reserved_free)) &&
+               add_to_come(c, m);
     if (o->request == 0 && !mt_cause_evidence_add(c, 0,
                                                   "The size in the entry of the failure is none "
                                                   "that a device could have, so the request is not "
@@ -191,6 +290,8 @@ static int add_failure(struct mt_cause *c, const struct mt_moment *m)
             c, o->at.largest_usable,
             "The largest hole that could serve it had %s, all such holes together %s.",
             MT_BYTES(o->at.largest_usable), MT_BYTES(o->at.free_usable)))
+        return 0;
+    if (!add_before(c, m) || !add_more(c, m) || !add_to_come(c, m))
         return 0;
     if (m->absent != 0 &&
         !mt_cause_evidence_add(c, m->absent,
@@ -215,6 +316,11 @@ static int add_engine(struct mt_cause *c, const struct mt_moment *m)
                                "phase, which needs neither.",
                                MT_BYTES(m->engine)))
         return 0;
+    if (m->d->sums_only)
+        return mt_cause_evidence_add(c, m->engine,
+                                     "An engine that sleeps unmaps them without "
+                                     "telling PyTorch: whether they were there, this "
+                                     "recording does not tell.");
     return m->engine_private == 0 || m->d->capacity != 0 ||
            mt_cause_evidence_add(c, m->engine_private,
                                  "%s of it lies in private pools: an engine that sleeps unmaps "

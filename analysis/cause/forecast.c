@@ -181,8 +181,13 @@ static int word_forecast(struct mt_cause *c, const struct mt_moment *m)
             "left is not known%s.",
             ph.s, MT_BYTES(n->live), MT_BYTES(n->role_bytes), mt_role_words((enum mt_role)n->role),
             n->capacity == 0
-                ? " without the card's size (--capacity)"
+                ? (m->d->kind != MT_DEV_CUDA ? "" : " without the card's size (--capacity)")
                 : ": PyTorch's books hold more than the card has, as with an engine that sleeps");
+    if (c->last_result > n->live / 50 && k > 0 && (size_t)k < sizeof text)
+        k += snprintf(text + k, sizeof text - (size_t)k,
+                      " %s of it was the result of the pass before, which %.160s lets go of only "
+                      "when the next one is there.",
+                      MT_BYTES(c->last_result), c->last_result_line);
     if (n->steps_left != 0 && k > 0 && (size_t)k < sizeof text)
         (void)snprintf(
             text + k, sizeof text - (size_t)k,

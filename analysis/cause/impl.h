@@ -4,11 +4,16 @@
  *
  *   cause.c     which cause it is
  *   moment.c    the blocks of the moment, and whether the request fits without some of them
+ *   to_come.c   what the pass or step had still to ask for
+ *   as_before.c what the pass has beyond earlier ones at the same request
+ *   result.c    the result of the pass before, which is still alive
+ *   graph.c     what autograd keeps of passes that no backward pass follows
  *   kept.c      blocks that a pass without steps adds one by one and keeps
  *   shape.c     the request read as tokens x vocabulary
  *   forecast.c  where nothing failed: what would be the first to
  *   what_if.c   the counter-factuals
  *   evidence.c  the evidence
+ *   skew.c      one device beside the others of its job
  *   sentence.c  the sentence
  *   verdict.c   the verdict: capacity, fragmentation, a limit; needs no roles */
 #ifndef MT_CAUSE_IMPL_H
@@ -29,12 +34,69 @@ struct mt_held {
     uint32_t span; /* that it lies in; UINT32_MAX = none known */
 };
 
-/* Blocks of one stack that a pass without steps adds one by one and keeps. n 0 = there are none. */
+/* Blocks that passes without steps add one by one and keep. n 0 = there are none. */
 struct mt_kept {
-    mt_stack_id stack;
-    uint32_t n;
-    uint64_t bytes, each; /* all of them; the smallest */
-    uint64_t first, last; /* events of the first and the last birth */
+    mt_stack_id stack; /* of most of them */
+    uint32_t n, rounds;
+    uint64_t bytes, casts; /* casts: of half the size of a weight */
+    uint64_t first, last;  /* events of the first and the last birth */
+};
+
+/* The request read as tokens x vocabulary / split x element, against the vocabulary of the logits
+ * in the trace, else, where the request is made in the loss or by frames of logits, against known
+ * ones. elem 0 = it has no such shape. */
+struct mt_shape {
+    uint64_t tokens, vocab, split, elem; /* elem: bytes of one number */
+    const char *models; /* that have this vocabulary; NULL = it is that of the trace's logits */
+    bool is_guess;      /* nothing but sizes says which vocabulary it is */
+};
+
+/* What the job had still to ask for after the request, at least. kind NONE = not known. */
+enum mt_to_come_kind {
+    MT_TO_COME_NONE,
+    MT_TO_COME_PASS,
+    MT_TO_COME_LOGITS,
+    MT_TO_COME_STATE,
+    MT_TO_COME_COPY /* the rest of a second model */
+};
+struct mt_to_come {
+    enum mt_to_come_kind kind;
+    uint64_t bytes; /* beyond the request */
+    /* of a pass without an earlier one: bytes that a layer adds; of state: blocks for each gradient
+     */
+    uint64_t each;
+    uint64_t so_far; /* that a forward pass, a set-up or a generation has added already */
+    uint64_t role[MT_ROLE_COUNT]; /* of the bytes, by what they are for */
+    uint32_t layers;              /* that the model has; 0 = not known */
+    uint32_t done;                /* such requests of the pass before this one */
+    uint32_t all;                 /* and of an earlier pass; 0 = there was none */
+    /* the largest request of that place in earlier passes, and how many of these came to it */
+    uint64_t before_most;
+    uint32_t passes;
+    uint64_t like; /* of the pass that `bytes` is reckoned from, where it asked for another size;
+                      else 0 */
+    /* live bytes that this pass added until the request, and the most that an earlier one had until
+     * its request of that number; where that one begins, and has it. 0 = there was none */
+    uint64_t pass_now, pass_before, now_first, before_first, before_at;
+    bool grows; /* each pass asks there for more than the one before */
+    bool open;  /* more may come, and nothing says how much */
+};
+
+/* What a loop made in the pass before and lets go of when it has made it anew. */
+struct mt_result {
+    uint64_t bytes;   /* live at the moment; 0 = none */
+    uint64_t first;   /* event of the earliest of them */
+    mt_frame_id line; /* that makes the most of it and lets go of it */
+    uint32_t micro;   /* micro-batch of the moment; UINT32_MAX = none */
+};
+
+/* Activations of earlier passes from the same line, with no backward pass after them. */
+struct mt_graph {
+    mt_frame_id line;      /* that calls the model; 0 = there are none */
+    uint32_t passes;       /* before that of the moment */
+    uint64_t since, until; /* events between which they were made */
+    uint64_t bytes;        /* live at the moment */
+    uint64_t now;          /* activations of the pass at hand */
 };
 
 struct mt_moment {
@@ -60,6 +122,19 @@ struct mt_moment {
     uint64_t residue;     /* temporaries of earlier stretches */
     uint64_t growth;      /* between the first and the last compared step */
     struct mt_kept kept;
+    struct mt_to_come to_come;
+    /* what the pass has beyond earlier ones at that point, 0 = no such difference; the line with
+     * most of it, 0 = none, and its bytes now and then */
+    uint64_t more, more_now, more_before;
+    mt_frame_id more_line;
+    struct mt_result result;
+    struct mt_graph graph;
+    /* by stack: the line at which its blocks are let go of for the next ones; NULL = not known */
+    mt_frame_id *result_line;
+    /* by stack, the line that calls its model, 0 = it lies in no such call; by line, the event + 1
+     * at which it was last come to before the moment */
+    mt_frame_id *call_of;
+    uint32_t *call_began;
     /* reserved + free on the device: what this process and the device's rest make up */
     uint64_t visible;
     /* capacity - visible, and visible - capacity, whichever is positive; 0 without a capacity */
@@ -87,9 +162,29 @@ struct mt_fit {
     uint64_t short_by;
 };
 struct mt_fit mt_moment_fit(const struct mt_moment *m);
+/* Takes the answer back where `have` bytes are not enough for the state that the step had still to
+ * make beyond the `need` of the request. */
+void mt_moment_all_fit(const struct mt_moment *m, struct mt_fit *f, uint64_t have, uint64_t need);
 /* bytes of the segment that a request needs */
 uint64_t mt_moment_need(const struct mt_moment *m, uint64_t request);
 bool mt_moment_pool_private(const struct mt_moment *m, const struct mt_held *h);
+
+/* The micro-batch that an event is in or after; UINT32_MAX = none. */
+uint32_t mt_cause_micro(const struct mt_role_facts *f, uint64_t event);
+/* Fills m->result. */
+int mt_moment_result(struct mt_moment *m);
+/* Whether the block born at that event, live at the moment, is of it. */
+bool mt_is_last_result(const struct mt_moment *m, uint64_t event);
+/* Fills m->graph; after mt_moment_result(). */
+int mt_moment_graph(struct mt_moment *m);
+/* Whether the block born at that event is of it. */
+bool mt_is_unused_graph(const struct mt_moment *m, uint64_t event);
+
+/* Fills m->to_come, where something failed. */
+int mt_moment_to_come(struct mt_moment *m, const struct mt_shape *shape);
+
+/* Fills m->more and what goes with it; after mt_moment_to_come(). */
+int mt_moment_as_before(struct mt_moment *m);
 
 /* Fills m->kept from the live blocks of the failure. */
 int mt_moment_kept(struct mt_moment *m);
@@ -97,13 +192,6 @@ int mt_moment_kept(struct mt_moment *m);
 /* Fills c->pins: segments with free bytes that live blocks hold. */
 int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c);
 
-/* The request read as tokens x vocabulary / split x element, against the vocabulary of the logits
- * in the trace, else, where the request is made in the loss or by frames of logits, against known
- * ones. elem 0 = it has no such shape. */
-struct mt_shape {
-    uint64_t tokens, vocab, split, elem; /* elem: bytes of one number */
-    const char *models; /* that have this vocabulary; NULL = it is that of the trace's logits */
-};
 void mt_shape_of(const struct mt_moment *m, const struct mt_role_rules *rules,
                  struct mt_shape *out);
 
@@ -146,11 +234,5 @@ void mt_cause_evidence_at(struct mt_cause *c, uint64_t since, uint64_t event);
 /* sentence.c: once the kind and the evidence are there. A forecast's sentence stays. */
 int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);
 const char *mt_cause_trainers(const struct mt_moment *m); /* what m->training consists of */
-/* Roles with bytes, the largest first; returns how many. */
-uint32_t mt_cause_roles(const uint64_t role[MT_ROLE_COUNT], uint8_t by[MT_ROLE_COUNT]);
-enum { MT_CAUSE_LABEL = 160 };
-/* The label, cut to MT_CAUSE_LABEL with its NUL: a C++ name may be pages long. buf has that size.
- */
-const char *mt_cause_cut(char *buf, const char *label);
 
 #endif

@@ -1,31 +1,41 @@
 /* Growth inside one stretch of a phase without steps, as of an evaluation that keeps the output of
  * each batch. The layers of one pass add blocks one by one, too. Batches are told from layers by
- * what runs in between: between two batches some other stack allocates more than once. */
+ * what runs in between: code outside of the call of the model, or some other stack that allocates
+ * more than once. */
 #include "analysis/cause/impl.h"
 
 #include <stdlib.h>
 
 /* MIN_KEPT was chosen by hand. Of 387 reports 4 changes one, 16 none. */
-enum { MIN_KEPT = 8, MAX_STACKS = 8 };
+enum { MIN_KEPT = 8, MAX_STACKS = 16 };
 
 /* Whether the passes of the phase need to keep nothing. Training keeps activations for its
- * backward, an engine fills its cache, set-up loads weights. */
-static bool keeps_nothing(const struct mt_moment *m)
+ * backward, an engine with weights of its own fills its cache, set-up loads weights. What a job
+ * runs that has trained, or whose phase is not known, may be an evaluation: what comes after the
+ * last backward pass. */
+static bool keeps_nothing(const struct mt_moment *m, uint64_t *since)
 {
-    if (m->phase != MT_PH_UNATTRIBUTED)
-        return m->phase == MT_PH_EVAL || mt_phase_is(m->phase, MT_FORWARD_ONLY);
-    /* a script without phases: only where nothing trains and there is no engine */
+    bool trained = false;
+    *since = m->began;
+    if (m->phase != MT_PH_UNATTRIBUTED && !mt_phase_is(m->phase, MT_TRAINS))
+        return m->phase == MT_PH_EVAL || mt_phase_is(m->phase, MT_FORWARD_ONLY) ||
+               (mt_phase_is(m->phase, MT_GENERATES) && m->role[MT_ROLE_ENGINE_WEIGHTS] == 0);
     for (uint32_t i = 0; i < m->f->micros.n; i++)
-        if (m->f->micros.p[i].has_backward)
-            return false;
-    return m->f->steps.n == 0 && m->engine == 0 && m->sub != MT_PH_BACKWARD &&
-           m->sub != MT_PH_OPTIMIZER;
+        if (m->f->micros.p[i].has_backward && m->f->micros.p[i].last < m->oom->event) {
+            trained = true;
+            if (m->f->micros.p[i].last >= *since)
+                *since = m->f->micros.p[i].last + 1;
+        }
+    return m->engine == 0 && !mt_phase_is(m->sub, MT_IN_BACKWARD | MT_IN_OPTIMIZER) &&
+           (trained || m->phase == MT_PH_UNATTRIBUTED);
 }
 
-static bool is_of_stretch(const struct mt_moment *m, const struct mt_held *h)
+static bool is_of_stretch(const struct mt_moment *m, const struct mt_held *h, uint64_t since)
 {
-    return h->event != UINT64_MAX && h->event >= m->began && h->stack != 0 &&
-           h->stack < m->w->r->t->stacks.n && !h->pending && mt_is_transient(h->role);
+    return h->event != UINT64_MAX && h->event >= since && h->stack != 0 &&
+           h->stack < m->w->r->t->stacks.n && !h->pending &&
+           (mt_is_transient(h->role) || h->role == MT_ROLE_UNKNOWN ||
+            h->role == MT_ROLE_PARAM_CAST);
 }
 
 static int by_event(const void *pa, const void *pb)
@@ -35,89 +45,175 @@ static int by_event(const void *pa, const void *pb)
     return a->event < b->event ? -1 : a->event > b->event;
 }
 
-/* Whether some other stack allocated more than once between each two of these births. seen: by
- * stack, the last round in which it allocated. */
-static bool has_rounds_between(const struct mt_moment *m, const struct mt_held *const *born,
-                               uint32_t n, uint32_t *seen, uint32_t *round)
+/* What runs between two births: whether the call of the model was left, and whether some other
+ * stack allocated more than once. seen: by stack, the last round in which it allocated. */
+struct between {
+    mt_frame_id call; /* 0 = the model's is not known */
+    uint32_t *seen, round;
+    bool left, again;
+};
+static void look_between(const struct mt_moment *m, const struct mt_held *a,
+                         const struct mt_held *b, struct between *w)
 {
     const struct mt_replay *r = m->w->r;
-    for (uint32_t k = 0; k + 1 < n; k++) {
-        bool again = false;
-        ++*round;
-        for (uint64_t i = born[k]->event + 1; !again && i < born[k + 1]->event; i++) {
-            const struct mt_event *e = mt_event_at(r->d, i);
-            if (e->action != MT_ACT_ALLOC || e->stack == 0 || e->stack >= r->t->stacks.n)
-                continue;
-            again = seen[e->stack] == *round;
-            seen[e->stack] = *round;
-        }
-        if (!again)
-            return false;
+    w->round++;
+    w->left = w->again = false;
+    for (uint64_t i = a->event + 1; !w->left && i < b->event; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        if (e->action != MT_ACT_ALLOC || e->stack == 0 || e->stack >= r->t->stacks.n)
+            continue;
+        w->again = w->again || w->seen[e->stack] == w->round;
+        w->left = w->call != 0 && m->call_of[e->stack] != w->call;
+        w->seen[e->stack] = w->round;
     }
-    return true;
 }
 
-/* Whether the live blocks of one stack look as batches leave them: MIN_KEPT or more, of sizes
- * within an eighth, a tenth of the live bytes together, with something else in between. */
-static bool is_kept_in_rounds(const struct mt_moment *m, mt_stack_id stack,
-                              const struct mt_held **born, uint32_t *seen, uint32_t *round,
-                              struct mt_kept *out)
+/* The most blocks of a stack that were alive together before that event: a pass with its backward
+ * may hold several. */
+static uint32_t most_before(const struct mt_moment *m, mt_stack_id stack, uint64_t since)
+{
+    const struct mt_replay *r = m->w->r;
+    uint32_t n = 0, most = 0;
+    for (uint64_t i = 0; i < since; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        uint32_t born = m->w->fate[i].freed;
+        if (e->action == MT_ACT_ALLOC && e->stack == stack)
+            most = ++n > most ? n : most;
+        else if (e->action == MT_ACT_FREE_COMPLETED && born != MT_NEVER &&
+                 mt_event_at(r->d, born)->stack == stack)
+            n--;
+    }
+    return most;
+}
+
+/* Whether two events lie in one pass over the model: what it keeps is of its layers. */
+static bool in_one_pass(const struct mt_moment *m, uint64_t a, uint64_t b)
+{
+    uint32_t micro = mt_cause_micro(m->f, a);
+    return micro != UINT32_MAX && micro == mt_cause_micro(m->f, b);
+}
+
+/* Whether the live blocks of one stack look as batches leave them: MIN_KEPT rounds of the model's
+ * call, or MIN_KEPT blocks of sizes within an eighth, a tenth of the live bytes together, of more
+ * than one pass, with something else in between each two. */
+static bool is_kept_in_rounds(const struct mt_moment *m, mt_stack_id stack, uint64_t since,
+                              const struct mt_held **born, struct between *w, struct mt_kept *out)
 {
     uint64_t least = UINT64_MAX, most = 0;
     uint32_t n = 0;
-    out->bytes = 0;
+    bool apart = true;
+    *out = (struct mt_kept){.stack = stack, .rounds = 1};
     for (uint32_t i = 0; i < m->n_held; i++) {
         const struct mt_held *h = &m->held[i];
-        if (!is_of_stretch(m, h) || h->stack != stack)
+        if (!is_of_stretch(m, h, since) || h->stack != stack)
             continue;
         born[n++] = h;
         least = h->size < least ? h->size : least;
         most = h->size > most ? h->size : most;
         out->bytes += h->size;
     }
-    out->stack = stack;
-    out->n = n;
-    out->each = least;
-    if (n < MIN_KEPT || most - least > most / 8 || out->bytes < m->d->focus.live / 10)
+    if (n < MIN_KEPT || n <= most_before(m, stack, since))
         return false;
     qsort(born, n, sizeof *born, by_event);
+    w->call = m->call_of != NULL ? m->call_of[stack] : 0;
+    for (uint32_t k = 0; k + 1 < n; k++) {
+        look_between(m, born[k], born[k + 1], w);
+        out->rounds += w->left;
+        apart = apart && (w->left || w->again);
+    }
+    if (out->rounds < MIN_KEPT && apart && !in_one_pass(m, born[0]->event, born[n - 1]->event) &&
+        most - least <= most / 8 && out->bytes >= m->d->focus.live / 10)
+        out->rounds = n;
+    out->n = n;
     out->first = born[0]->event;
     out->last = born[n - 1]->event;
-    return has_rounds_between(m, born, n, seen, round);
+    return out->rounds >= MIN_KEPT;
+}
+
+static int by_bytes(const void *pa, const void *pb)
+{
+    const uint64_t *a = pa, *b = pb;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Sizes of weights of which autocast makes copies, sorted; returns how many. */
+static uint32_t weight_sizes(const struct mt_moment *m, uint64_t *sizes)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->n_held; i++)
+        if (m->held[i].role == MT_ROLE_PARAM || m->held[i].role == MT_ROLE_BEFORE)
+            sizes[n++] = m->held[i].size;
+    if (n > 1)
+        qsort(sizes, n, sizeof *sizes, by_bytes);
+    return n;
+}
+
+/* Of the kept blocks those of half the size of a weight. */
+static uint64_t casts_among(const struct mt_held *const *born, uint32_t n, const uint64_t *sizes,
+                            uint32_t n_sizes)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t twice = 2 * born[i]->size;
+        if (n_sizes != 0 && bsearch(&twice, sizes, n_sizes, sizeof *sizes, by_bytes) != NULL)
+            sum += born[i]->size;
+    }
+    return sum;
+}
+
+/* Adds what one stack keeps; the name is that of the largest. */
+static void add_kept(struct mt_kept *all, const struct mt_kept *one)
+{
+    if (all->n == 0) {
+        *all = *one;
+        return;
+    }
+    all->n += one->n;
+    all->bytes += one->bytes;
+    all->casts += one->casts;
+    all->rounds = one->rounds > all->rounds ? one->rounds : all->rounds;
+    all->first = one->first < all->first ? one->first : all->first;
+    all->last = one->last > all->last ? one->last : all->last;
 }
 
 int mt_moment_kept(struct mt_moment *m)
 {
     size_t n_stacks = (size_t)m->w->r->t->stacks.n + 1;
-    uint64_t *sum;
-    uint32_t *seen, round = 0;
+    uint64_t *sum, *sizes;
+    uint64_t since;
+    uint32_t n_sizes;
+    struct between w = {0, NULL, 0, false, false};
     const struct mt_held **born;
-    if (m->oom == NULL || m->n_held < MIN_KEPT || m->w->fate == NULL || !keeps_nothing(m))
+    int ok;
+    if (m->oom == NULL || m->n_held < MIN_KEPT || m->w->fate == NULL || !keeps_nothing(m, &since))
         return 1;
     sum = mt_calloc(n_stacks, sizeof *sum);
-    seen = mt_calloc(n_stacks, sizeof *seen);
+    w.seen = mt_calloc(n_stacks, sizeof *w.seen);
     born = mt_calloc(m->n_held, sizeof *born);
-    if (sum != NULL && seen != NULL && born != NULL) {
-        for (uint32_t i = 0; i < m->n_held; i++)
-            if (is_of_stretch(m, &m->held[i]))
-                sum[m->held[i].stack] += m->held[i].size;
-        for (unsigned turn = 0; turn < MAX_STACKS && m->kept.n == 0; turn++) {
-            struct mt_kept kept;
-            uint32_t best = 0;
-            for (uint32_t i = 1; i + 1 < n_stacks; i++)
-                best = sum[i] > sum[best] ? i : best;
-            if (sum[best] == 0)
-                break;
-            sum[best] = 0;
-            if (is_kept_in_rounds(m, best, born, seen, &round, &kept))
-                m->kept = kept;
-        }
+    sizes = mt_calloc(m->n_held, sizeof *sizes);
+    ok = sizes != NULL && sum != NULL && w.seen != NULL && born != NULL;
+    for (uint32_t i = 0; ok && i < m->n_held; i++)
+        if (is_of_stretch(m, &m->held[i], since))
+            sum[m->held[i].stack] += m->held[i].size;
+    n_sizes = ok ? weight_sizes(m, sizes) : 0;
+    for (unsigned turn = 0; ok && turn < MAX_STACKS; turn++) {
+        struct mt_kept kept;
+        uint32_t best = 0;
+        for (uint32_t i = 1; i + 1 < n_stacks; i++)
+            best = sum[i] > sum[best] ? i : best;
+        if (sum[best] == 0)
+            break;
+        sum[best] = 0;
+        if (!is_kept_in_rounds(m, best, since, born, &w, &kept))
+            continue;
+        kept.casts = casts_among(born, kept.n, sizes, n_sizes);
+        add_kept(&m->kept, &kept);
     }
-    {
-        int ok = sum != NULL && seen != NULL && born != NULL;
-        mt_free(sum);
-        mt_free(seen);
-        mt_free(born);
-        return ok;
-    }
+    if (m->kept.bytes < m->d->focus.live / 10)
+        m->kept = (struct mt_kept){.n = 0};
+    mt_free(sum);
+    mt_free(sizes);
+    mt_free(w.seen);
+    mt_free(born);
+    return ok;
 }

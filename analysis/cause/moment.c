@@ -103,6 +103,8 @@ static void find_spans(struct mt_moment *m)
 bool mt_moment_pool_private(const struct mt_moment *m, const struct mt_held *h)
 {
     const struct mt_span *s = h->span != UINT32_MAX ? &m->span[h->span] : NULL;
+    if (m->d->sums_only) /* it may be: pools are not recorded */
+        return true;
     return s != NULL && s->pool_known && (s->pool[0] != 0 || s->pool[1] != 0);
 }
 
@@ -207,7 +209,7 @@ int mt_moment_make(struct mt_moment *m, const struct mt_roles *w, const struct m
     if (!mt_moment_fill(m, ph))
         return 0;
     m->visible = d->focus.reserved + m->oom->device_free;
-    if (d->capacity != 0) {
+    if (d->capacity != 0 && !d->sums_only) {
         m->outside = d->capacity > m->visible ? d->capacity - m->visible : 0;
         m->absent = m->visible > d->capacity ? m->visible - d->capacity : 0;
     }
@@ -218,6 +220,11 @@ void mt_moment_done(struct mt_moment *m)
 {
     mt_free(m->held);
     mt_free(m->span);
+    mt_free(m->result_line);
+    mt_free(m->call_of);
+    mt_free(m->call_began);
+    m->result_line = m->call_of = NULL;
+    m->call_began = NULL;
     m->held = NULL;
     m->span = NULL;
 }
@@ -273,6 +280,14 @@ static struct layout measure_layout(const struct mt_moment *m, bool all)
     return l;
 }
 
+void mt_moment_all_fit(const struct mt_moment *m, struct mt_fit *f, uint64_t have, uint64_t need)
+{
+    if (m->to_come.kind != MT_TO_COME_STATE || have >= need + m->to_come.bytes)
+        return;
+    f->fits = false;
+    f->short_by = need + m->to_come.bytes - have;
+}
+
 struct mt_fit mt_moment_fit(const struct mt_moment *m)
 {
     struct mt_fit f = {false, 0, 0, 0};
@@ -290,6 +305,7 @@ struct mt_fit mt_moment_fit(const struct mt_moment *m)
     have += f.returned;
     f.fits = f.fits || have >= need;
     f.short_by = f.fits ? 0 : need - have;
+    mt_moment_all_fit(m, &f, have + (m->laid_out ? m->oom->at.free_usable : 0), need);
     return f;
 }
 
@@ -361,10 +377,13 @@ int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c)
         c->pinned_free += all.p[i].free;
     for (uint32_t i = 0; i < all.n && i < MAX_PINS; i++) {
         struct mt_pin *p = MT_VEC_PUSH(&c->pins);
+        uint64_t born;
         if (p == NULL)
             goto out;
         *p = all.p[i];
-        (void)mt_stack_label(m->w->r->t, p->stack, label, sizeof label);
+        born = p->event >= 0 ? (uint64_t)p->event : UINT64_MAX;
+        (void)mt_birth_label(m->w->r, born, p->stack, mt_name_of(&m->w->r->names, born, 0), label,
+                             sizeof label);
         p->label = mt_strndup(label, strlen(label));
         if (p->label == NULL)
             goto out;

@@ -1,6 +1,7 @@
 /* The sentence of a cause, and the words that it shares with its evidence. */
 #include "analysis/cause/impl.h"
 #include "analysis/cause/verdict.h"
+#include "analysis/base/frames.h"
 #include "analysis/base/words.h"
 
 #include <inttypes.h>
@@ -8,31 +9,6 @@
 #include <string.h>
 
 enum { TEXT = 1024 };
-
-const char *mt_cause_cut(char *buf, const char *label)
-{
-    size_t n = strlen(label);
-    if (n < MT_CAUSE_LABEL)
-        return label;
-    memcpy(buf, label, MT_CAUSE_LABEL - 4);
-    memcpy(buf + MT_CAUSE_LABEL - 4, "...", 4);
-    return buf;
-}
-
-uint32_t mt_cause_roles(const uint64_t role[MT_ROLE_COUNT], uint8_t by[MT_ROLE_COUNT])
-{
-    uint32_t n = 0;
-    for (unsigned r = 0; r < MT_ROLE_COUNT; r++) {
-        uint32_t k = n;
-        if (role[r] == 0)
-            continue;
-        for (; k > 0 && role[by[k - 1]] < role[r]; k--)
-            by[k] = by[k - 1];
-        by[k] = (uint8_t)r;
-        n++;
-    }
-    return n;
-}
 
 const char *mt_cause_trainers(const struct mt_moment *m)
 {
@@ -47,10 +23,28 @@ static int keep_sentence(struct mt_cause *c, const char *text)
     return c->sentence != NULL;
 }
 
+/* A pass that had more to do than the ones before it. */
+static void write_more(char *s, size_t cap, const struct mt_moment *m)
+{
+    struct mt_frame_view v;
+    int k = snprintf(s, cap,
+                     "This pass had more to do: it had added %s where earlier ones had added %s at "
+                     "most",
+                     MT_BYTES(m->to_come.pass_now), MT_BYTES(m->to_come.pass_before));
+    if (m->more_line != 0 && k > 0 && (size_t)k < cap) {
+        mt_frame_describe(m->w->r->t, m->more_line, &v);
+        k +=
+            snprintf(s + k, cap - (size_t)k, "; of the difference most is at %s:%u %s, %s after %s",
+                     v.file, v.line, v.name, MT_BYTES(m->more_now), MT_BYTES(m->more_before));
+    }
+    if (k > 0 && (size_t)k < cap)
+        (void)snprintf(s + k, cap - (size_t)k, ".");
+}
+
 static void write_capacity(char *s, size_t cap, const struct mt_moment *m)
 {
     uint8_t by[MT_ROLE_COUNT];
-    uint32_t n = mt_cause_roles(m->role, by);
+    unsigned n = mt_role_order(m->role, by);
     bool vast = m->oom != NULL && m->oom->request > m->visible;
     int k;
     if (vast) { /* the request alone is too large, whatever was live */
@@ -60,11 +54,18 @@ static void write_capacity(char *s, size_t cap, const struct mt_moment *m)
                        MT_BYTES(m->oom->request), MT_BYTES(m->visible));
         return;
     }
+    if (m->f->earlier_model != 0) {
+        (void)snprintf(s, cap,
+                       "Capacity: %s of parameters of a model that had been made and used before "
+                       "were still there while another model was set up.",
+                       MT_BYTES(m->f->earlier_model));
+        return;
+    }
     k = snprintf(s, cap, "Capacity: what was live filled the card");
-    if (n != 0 && k > 0 && (size_t)k < cap)
+    if (n != 0 && by[0] != MT_ROLE_UNKNOWN && k > 0 && (size_t)k < cap)
         k += snprintf(s + k, cap - (size_t)k, ", %s of it %s", MT_BYTES(m->role[by[0]]),
                       mt_role_words((enum mt_role)by[0]));
-    if (n > 1 && k > 0 && (size_t)k < cap)
+    if (n > 1 && !mt_role_is_gap(by[1]) && k > 0 && (size_t)k < cap)
         k += snprintf(s + k, cap - (size_t)k, " and %s %s", MT_BYTES(m->role[by[1]]),
                       mt_role_words((enum mt_role)by[1]));
     if (m->absent != 0 && k > 0 && (size_t)k < cap)
@@ -77,7 +78,7 @@ static void write_capacity(char *s, size_t cap, const struct mt_moment *m)
 static void write_fragmentation(char *s, size_t cap, const struct mt_cause *c,
                                 const struct mt_moment *m)
 {
-    char buf[MT_CAUSE_LABEL];
+    char buf[MT_LABEL];
     const struct mt_pin *p = c->pins.n != 0 ? &c->pins.p[0] : NULL;
     if (p == NULL) {
         (void)snprintf(
@@ -91,7 +92,7 @@ static void write_fragmentation(char *s, size_t cap, const struct mt_cause *c,
                    " segment%s that live blocks hold, none with a "
                    "hole of %s; the most, %s, is held by %s from %s.",
                    MT_BYTES(c->pinned_free), c->n_pins_all, c->n_pins_all == 1 ? "" : "s",
-                   MT_BYTES(c->request), MT_BYTES(p->free), mt_cause_cut(buf, p->label),
+                   MT_BYTES(c->request), MT_BYTES(p->free), mt_words_label(buf, p->label),
                    MT_PHASE_WORDS(p->attr.phase, p->attr.sub));
 }
 
@@ -112,9 +113,10 @@ static void write_giant(char *s, size_t cap, const struct mt_moment *m, const st
                        MT_BYTES(m->visible));
     else
         (void)snprintf(s, cap,
-                       "One giant tensor: the request is logits of %" PRIu64
+                       "One giant tensor: the request %s %" PRIu64
                        " tokens (%s), and with those already live they make "
                        "%s%s the %s that were reserved or free.",
+                       sh->is_guess ? "has the size of logits, perhaps of" : "is logits of",
                        sh->tokens, MT_BYTES(m->oom->request), MT_BYTES(sum),
                        sum <= m->visible ? " of" : ", more than", MT_BYTES(m->visible));
 }
@@ -145,9 +147,9 @@ static const struct mt_held *largest_residue(const struct mt_moment *m)
     return best;
 }
 
-static void write_leak(char *s, size_t cap, const struct mt_moment *m)
+static void write_leak(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
 {
-    char buf[MT_CAUSE_LABEL];
+    char buf[MT_LABEL];
     const struct mt_growth *g = NULL;
     const struct mt_held *h = largest_residue(m);
     for (uint32_t i = 0; i < m->f->growth.n && g == NULL; i++)
@@ -160,14 +162,34 @@ static void write_leak(char *s, size_t cap, const struct mt_moment *m)
             "Growth from step to step: %s over %u steps, most of it (%s per step) held by %s%s.",
             MT_BYTES(m->growth), (unsigned)g->n_steps,
             MT_BYTES(g->slope > 0 && g->slope < 1e18 ? (uint64_t)g->slope : 0),
-            mt_cause_cut(buf, g->label), m->oom == NULL ? "; nothing has failed yet" : "");
+            mt_words_label(buf, g->label), m->oom == NULL ? "; nothing has failed yet" : "");
+    else if (m->kept.n != 0 && c->kept_casts != 0)
+        (void)snprintf(s, cap,
+                       "Growth inside %s: %s in %u blocks that were added one by one and kept, %s "
+                       "of it of half the sizes of weights, as autocast copies them and keeps them "
+                       "until its context is left; each pass adds %s.",
+                       m->phase == MT_PH_UNATTRIBUTED ? "one stretch without steps"
+                                                      : MT_PHASE_WORDS(m->phase, MT_PH_NONE),
+                       MT_BYTES(m->kept.bytes), (unsigned)m->kept.n, MT_BYTES(c->kept_casts),
+                       MT_BYTES(m->kept.bytes / m->kept.rounds));
     else if (m->kept.n != 0)
         (void)snprintf(s, cap,
                        "Growth inside %s: %s in %u blocks that were added one by one and kept; "
                        "each pass adds %s.",
                        m->phase == MT_PH_UNATTRIBUTED ? "one stretch without steps"
                                                       : MT_PHASE_WORDS(m->phase, MT_PH_NONE),
-                       MT_BYTES(m->kept.bytes), (unsigned)m->kept.n, MT_BYTES(m->kept.each));
+                       MT_BYTES(m->kept.bytes), (unsigned)m->kept.n,
+                       MT_BYTES(m->kept.bytes / m->kept.rounds));
+    else if (strcmp(c->by, "no_graph") == 0)
+        (void)snprintf(s, cap,
+                       "Autograd is on where nothing is trained: %s of activations of earlier "
+                       "passes were still alive, which %.160s ran without a backward pass.",
+                       MT_BYTES(c->unused_graph), c->unused_graph_line);
+    else if (strcmp(c->by, "no_last_result") == 0)
+        (void)snprintf(s, cap,
+                       "The result of the pass before was still alive: %s, which %.160s lets go of "
+                       "only when the next one is there.",
+                       MT_BYTES(c->last_result), c->last_result_line);
     else
         (void)snprintf(s, cap,
                        "Memory left behind: %s of temporaries from earlier phases were still live "
@@ -189,13 +211,21 @@ int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struc
             (void)snprintf(s, sizeof s, "The cause cannot be told: %.600s.",
                            m->d->withheld != NULL ? m->d->withheld
                            : m->oom->request == 0 ? "the size of the request is not known"
-                                                  : "the state at the failure is not known");
+                           : m->d->sums_only
+                               ? "what was free on the device was not recorded, nor how the free "
+                                 "bytes of PyTorch lay"
+                               : "the state at the failure is not known");
         break;
-    case MT_CAUSE_CAPACITY: write_capacity(s, sizeof s, m); break;
+    case MT_CAUSE_CAPACITY:
+        if (strcmp(c->by, "as_before") == 0)
+            write_more(s, sizeof s, m);
+        else
+            write_capacity(s, sizeof s, m);
+        break;
     case MT_CAUSE_FRAGMENTATION: write_fragmentation(s, sizeof s, c, m); break;
     case MT_CAUSE_GIANT_TENSOR: write_giant(s, sizeof s, m, shape); break;
     case MT_CAUSE_STALE_ENGINE: write_stale(s, sizeof s, c, m); break;
-    case MT_CAUSE_LEAK: write_leak(s, sizeof s, m); break;
+    case MT_CAUSE_LEAK: write_leak(s, sizeof s, c, m); break;
     case MT_CAUSE_PENDING_FREES:
         (void)snprintf(s, sizeof s,
                        "Frees that wait: %s had been freed by the program, and another stream had "

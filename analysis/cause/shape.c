@@ -26,7 +26,7 @@ static bool read_as(uint64_t bytes, uint64_t slack, uint64_t vocab, uint64_t spl
     for (uint64_t elem = 4; elem >= 2; elem -= 2) {
         uint64_t tokens;
         if (rows_of(bytes, vocab / split * elem, slack, &tokens)) {
-            *out = (struct mt_shape){tokens, vocab, split, elem, models};
+            *out = (struct mt_shape){tokens, vocab, split, elem, models, models != NULL};
             return true;
         }
     }
@@ -70,7 +70,7 @@ void mt_shape_of(const struct mt_moment *m, const struct mt_role_rules *rules, s
 {
     enum { ROUNDED = 511 };
     uint64_t rows;
-    *out = (struct mt_shape){0, 0, 0, 0, NULL};
+    *out = (struct mt_shape){.tokens = 0};
     if (m->oom == NULL || m->oom->request < MIN_BYTES || !is_of_logits(m))
         return;
     /* As many rows as the largest logits have: of the same type, which the role analysis took from
@@ -79,11 +79,14 @@ void mt_shape_of(const struct mt_moment *m, const struct mt_role_rules *rules, s
         rows_of(m->oom->request, m->f->vocab / m->f->vocab_split * m->f->logits_elem, ROUNDED,
                 &rows) &&
         rows == m->f->logits_tokens) {
-        *out = (struct mt_shape){rows, m->f->vocab, m->f->vocab_split, m->f->logits_elem, NULL};
+        *out = (struct mt_shape){rows, m->f->vocab,         m->f->vocab_split, m->f->logits_elem,
+                                 NULL, m->f->vocab_is_guess};
         return;
     }
     if (m->f->vocab != 0 && m->f->vocab_split != 0 &&
-        read_as(m->oom->request, ROUNDED, m->f->vocab, m->f->vocab_split, NULL, out))
+        read_as(m->oom->request, ROUNDED, m->f->vocab, m->f->vocab_split, NULL, out)) {
+        out->is_guess = m->f->vocab_is_guess;
         return;
+    }
     search(m->oom->request, rules, out);
 }

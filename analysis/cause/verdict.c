@@ -1,6 +1,7 @@
 #include "analysis/cause/verdict.h"
 
-#include "analysis/cause/cause.h"
+#include "analysis/cause/impl.h"
+#include "analysis/base/frames.h"
 #include "analysis/base/words.h"
 
 #include <stdio.h>
@@ -21,13 +22,19 @@ uint64_t mt_segment_size(uint64_t request)
  * count together, since expandable segments join them. A device whose holes are less than a tenth
  * of the request was full: the holes are what rounding leaves. The shares here were chosen by hand;
  * half or twice as much of each changes no verdict of 387 snapshots. */
-static bool in_pieces(const struct mt_oom *o)
+static bool in_pieces(const struct mt_device_analysis *d, const struct mt_oom *o)
 {
+    const struct mt_cause *c = o == &d->ooms.p[0] ? d->cause : NULL;
     uint64_t holes = o->at.holes_known ? o->at.free_usable : o->at.reserved_free;
     if (o->at.holes_known && o->at.largest_usable <= 2 * MIB && holes < o->at.reserved / 20)
         return false; /* ends of segments, none longer than 2 MiB, the step in which they are sized
                        */
     if (holes < o->request / 10 || holes + o->device_free < o->request)
+        return false;
+    /* The next layer, or the next state, would have failed. A forward pass of which nothing else is
+     * known would have had to be nine tenths done, with a tenth of what it had added left. */
+    if (c != NULL && (holes + o->device_free - o->request < c->pass_to_come + c->state_to_come ||
+                      holes + o->device_free - o->request < c->pass_so_far / 10))
         return false;
     /* In one piece the request would have left less than 2 % free, and the holes are less than 5 %
      * of what is reserved: the card was full, and the next request would have failed. Seen with
@@ -36,15 +43,25 @@ static bool in_pieces(const struct mt_oom *o)
            holes + o->device_free - o->request >= (o->at.reserved + o->device_free) / 50;
 }
 
+/* Where what was free on the device is not known: whether that and the free bytes of PyTorch might
+ * have been enough together. Less than a tenth of the request in PyTorch is no fragmentation
+ * (in_pieces()), all of it in PyTorch is one. */
+static bool may_have_room(const struct mt_device_analysis *d, const struct mt_oom *o)
+{
+    uint64_t most = d->capacity > o->at.reserved ? d->capacity - o->at.reserved : 0;
+    return o->at.reserved_free >= o->request / 10 && o->at.reserved_free < o->request &&
+           (d->capacity == 0 || o->at.reserved_free + most >= o->request);
+}
+
 enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struct mt_oom *o)
 {
     if (o->request == 0) /* an entry whose size no device could have */
         return MT_V_OOM;
     if (o->device_free >= mt_segment_size(o->request))
         return MT_V_OOM_LIMIT;
-    if (d->withheld != NULL)
+    if (d->withheld != NULL || (d->sums_only && may_have_room(d, o)))
         return MT_V_OOM;
-    return in_pieces(o) ? MT_V_OOM_FRAGMENTATION : MT_V_OOM_CAPACITY;
+    return in_pieces(d, o) ? MT_V_OOM_FRAGMENTATION : MT_V_OOM_CAPACITY;
 }
 
 static bool sooner(const struct mt_device_analysis *a, const struct mt_device_analysis *b)
@@ -80,48 +97,58 @@ static uint32_t choose_device(const struct mt_analysis *a)
 static void add_device(struct mt_sentence *t, const struct mt_analysis *a,
                        const struct mt_device_analysis *d, bool capital)
 {
+    char name[40];
     if (a->trace->meta.rank >= 0)
         mt_words_add(t, "%sank %d, ", capital ? "R" : "r", a->trace->meta.rank);
-    if (d->kind == MT_DEV_HOST)
-        mt_words_add(t, "%sinned host memory", a->trace->meta.rank < 0 && capital ? "P" : "p");
-    else
-        mt_words_add(t, "%sevice %d", a->trace->meta.rank < 0 && capital ? "D" : "d", d->ordinal);
+    (void)mt_words_device(name, d->kind, d->ordinal);
+    if (a->trace->meta.rank < 0 && capital)
+        name[0] = (char)(name[0] - 'a' + 'A');
+    mt_words_add(t, "%s", name);
 }
+
+/* Adds "; the largest part, 38.00 GiB, is optimizer state"; false: no role is known of a part that
+ * is worth a word, a tenth. */
+static bool add_role(struct mt_sentence *t, const struct mt_device_analysis *d)
+{
+    enum { WORTH = 10 };
+    const uint64_t *bytes = d->roles.at_focus;
+    uint8_t by[MT_ROLE_COUNT];
+    unsigned n = mt_role_order(bytes, by);
+    uint64_t gaps = bytes[MT_ROLE_BEFORE] + bytes[MT_ROLE_UNKNOWN];
+    if (d->kind == MT_DEV_HOST) /* all of it is pinned */
+        return false;
+    if (n == 0 || mt_role_is_gap(by[0]) || bytes[by[0]] < d->focus.live / WORTH)
+        return false;
+    mt_words_add(t, "; the largest part%s, %s, is %s",
+                 gaps > bytes[by[0]] ? " whose use is known" : "", MT_BYTES(bytes[by[0]]),
+                 mt_role_words((enum mt_role)by[0]));
+    return true;
+}
+
+/* Code or the job itself says what it is. */
+static bool is_told(const struct mt_owner *o) { return o->stack != 0 || o->is_named; }
 
 /* Adds "; the largest holder, with 6.00 GiB, is models.py:174 update_nodes". */
 static void add_holder(struct mt_sentence *t, const struct mt_device_analysis *d)
 {
     const struct mt_owner *o = NULL;
-    char b[32], label[200];
-    uint64_t older;
-    size_t n;
+    char label[MT_LABEL];
+    bool told = add_role(t, d);
     for (uint32_t i = 0; i < d->owners.n && o == NULL; i++) /* name code when there is any */
-        if (d->owners.p[i].stack != 0)
+        if (is_told(&d->owners.p[i]))
             o = &d->owners.p[i];
     if (d->owners.n == 0)
         return;
     if (o == NULL || o->bytes * 10 < d->owners.p[0].bytes)
         o = &d->owners.p[0];
-    if (o->stack == 0) {
+    if (is_told(o))
+        mt_words_add(t, "; %sthe largest holder, with %s, is %s",
+                     is_told(&d->owners.p[0]) ? "" : "of what has a stack, ", MT_BYTES(o->bytes),
+                     mt_words_label(label, o->label));
+    else if (!told)
         mt_words_add(t, "; no stack was recorded for %s%s",
                      o->bytes >= d->focus.live ? "any of it" : "most of it: ",
-                     o->bytes >= d->focus.live ? "" : mt_words_bytes(b, o->bytes));
-        return;
-    }
-    older = d->owners.p[0].stack == 0 ? d->owners.p[0].bytes : 0;
-    n = strlen(o->label);
-    if (n < sizeof label) {
-        memcpy(label, o->label, n + 1);
-    } else { /* a C++ name may be pages long */
-        memcpy(label, o->label, sizeof label - 4);
-        memcpy(label + sizeof label - 4, "...", 4);
-    }
-    if (older != 0) /* blocks without a stack hold more than any stack does */
-        mt_words_add(t, "; %s of it has no stack, of the rest the largest holder, with ",
-                     mt_words_bytes(b, older));
-    else
-        mt_words_add(t, "; the largest holder, with ");
-    mt_words_add(t, "%s, is %s", mt_words_bytes(b, o->bytes), label);
+                     o->bytes >= d->focus.live ? "" : MT_BYTES(o->bytes));
 }
 
 static void add_share_of_card(struct mt_sentence *t, const struct mt_device_analysis *d,
@@ -148,6 +175,16 @@ static void add_oom_reason(const struct mt_device_analysis *d, const struct mt_o
 {
     char b1[32], b2[32], b3[32];
     const struct mt_state *at = &o->at;
+    uint64_t to_come = d->cause != NULL ? d->cause->pass_to_come + d->cause->state_to_come : 0;
+    if (d->sums_only) {
+        if (d->reserved_peak != 0)
+            mt_words_add(why, "%s of what PyTorch held was free, %s than the request. ",
+                         MT_BYTES(at->reserved_free),
+                         at->reserved_free >= o->request ? "not less" : "less");
+        mt_words_add(why, "What was free on the device, and how the free bytes lay, this recording "
+                          "does not tell.");
+        return;
+    }
     mt_words_bytes(b1, at->free_usable);
     mt_words_bytes(b2, o->device_free);
     mt_words_bytes(b3, at->largest_usable);
@@ -196,12 +233,29 @@ static void add_oom_reason(const struct mt_device_analysis *d, const struct mt_o
                      at->free_usable + o->device_free < o->request
                          ? "no rearrangement would have fitted it"
                          : "even in one piece it would have been just enough for it");
+        if (to_come != 0 && at->free_usable + o->device_free >= o->request)
+            mt_words_add(why, " The same %s had %s more to ask for.",
+                         d->cause->state_to_come != 0 ? "step" : "pass",
+                         mt_words_bytes(b1, to_come));
     }
     if (at->pending >= at->live / 10 && at->pending != 0)
         mt_words_add(why,
                      " Of the live bytes, %s had been freed already and waited for another stream "
                      "to finish with them (record_stream).",
                      mt_words_bytes(b1, at->pending));
+}
+
+/* Less than half as much again is what batches differ by, and less than a MiB is no batch. */
+bool mt_asked_more(const struct mt_cause *c)
+{
+    return c != NULL && c->before_most != 0 && c->request >= MIB &&
+           c->request / 3 >= c->before_most / 2;
+}
+
+const char *mt_asked_times(char buf[MT_TIMES], const struct mt_cause *c)
+{
+    (void)snprintf(buf, MT_TIMES, "%.1f", (double)c->request / (double)c->before_most);
+    return buf;
 }
 
 /* Adds the size of the block that was asked for, and of the segment that PyTorch asked the driver
@@ -224,19 +278,35 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
                          const struct mt_oom *o, enum mt_verdict_kind kind, struct mt_sentence *s,
                          struct mt_sentence *why)
 {
-    char b1[32], b2[32];
+    char b1[32], b2[32], label[MT_LABEL];
+    mt_frame_id frame;
     add_device(s, a, d, true);
     mt_words_add(s, " ran out of memory in %s: it asked for ",
                  MT_PHASE_WORDS(a->verdict.phase, a->verdict.sub));
     add_request(s, d, o);
-    mt_words_add(s, " with %s free on the device", mt_words_bytes(b2, o->device_free));
+    if (o->stack != 0)
+        mt_words_add(s, " %s %s",
+                     o->forward != 0 ||
+                             mt_stack_site(a->trace, NULL, o->stack, &frame) == MT_SITE_PYTHON
+                         ? "at"
+                         : "in",
+                     mt_words_label(label, o->label));
+    if (o->stack != 0 && !d->sums_only)
+        mt_words_add(s, ",");
+    if (!d->sums_only)
+        mt_words_add(s, " with %s free on the device", mt_words_bytes(b2, o->device_free));
+    if (o == &d->ooms.p[0] && mt_asked_more(d->cause))
+        mt_words_add(s, "; the request is %s times the %s that this place had asked for before",
+                     mt_asked_times(b1, d->cause), mt_words_bytes(b2, d->cause->before_most));
     switch (kind) {
     case MT_V_OOM_CAPACITY: mt_words_add(s, "; capacity, not fragmentation"); break;
     case MT_V_OOM_FRAGMENTATION:
-        mt_words_add(s, "; %s",
-                     d->cause != NULL && d->cause->kind == MT_CAUSE_LEAK
-                         ? "a leak first, then fragmentation"
-                         : "fragmentation, not capacity");
+        if (d->cause == NULL || d->cause->kind == MT_CAUSE_FRAGMENTATION)
+            mt_words_add(s, "; fragmentation, not capacity");
+        else
+            mt_words_add(s, "; %s first, then fragmentation",
+                         d->cause->kind == MT_CAUSE_LEAK ? "a leak"
+                                                         : mt_cause_words(d->cause->kind));
         break;
     case MT_V_OOM_LIMIT:
         mt_words_add(s, "; neither capacity nor fragmentation, a limit refused it");
@@ -310,11 +380,16 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
         add_share_of_card(s, d, d->reserved_end);
         add_withheld(d, why);
     } else if (kind == MT_V_PEAK) {
-        mt_words_add(s, "No out-of-memory event was recorded: ");
+        mt_words_add(s, "No out-of-memory event was recorded");
+        if (a->trace->devices.p[d->device].ring_overflowed == 1) /* what came before is lost */
+            mt_words_add(s, " in the %s entries that the ring buffer kept",
+                         mt_words_count(b1, d->n_events));
+        mt_words_add(s, ": ");
         add_device(s, a, d, false);
-        mt_words_add(s, " peaked at %s live with %s reserved", mt_words_bytes(b1, d->live_peak),
-                     mt_words_bytes(b2, d->focus.reserved));
-        add_share_of_card(s, d, d->focus.reserved);
+        mt_words_add(s, " peaked at %s live", mt_words_bytes(b1, d->live_peak));
+        if (d->reserved_peak != 0)
+            mt_words_add(s, " with %s reserved", mt_words_bytes(b2, d->focus.reserved));
+        add_share_of_card(s, d, d->reserved_peak != 0 ? d->focus.reserved : d->live_peak);
         mt_words_add(s, d->capacity != 0 ? "," : "");
         if (d->peak_event < 0)
             mt_words_add(s, " before the first event%s%s", told ? ", most of it from " : "",
@@ -416,6 +491,8 @@ uint32_t mt_primary_rank(const struct mt_analysis *const *a, uint32_t n)
             better = d->ooms.n != 0;
         else if (d->ooms.n != 0)
             better = sooner(d, b);
+        else if ((d->kind == MT_DEV_CUDA) != (b->kind == MT_DEV_CUDA)) /* the host stands beside */
+            better = d->kind == MT_DEV_CUDA;
         else /* every rank of a report has the same capacity, so the highest peak is the fullest */
             better = bytes_held(d) > bytes_held(b);
         if (better)

@@ -16,4 +16,10 @@ int mt_verdict_make(struct mt_analysis *a);
  * capacity (or in bytes). */
 uint32_t mt_primary_rank(const struct mt_analysis *const *a, uint32_t n);
 
+/* Whether a request that failed is out of what its place had asked for in earlier passes, and how
+ * often it is that: "3.2". */
+#define MT_TIMES 32
+bool mt_asked_more(const struct mt_cause *c);
+const char *mt_asked_times(char buf[MT_TIMES], const struct mt_cause *c);
+
 #endif

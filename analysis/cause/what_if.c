@@ -14,7 +14,7 @@ enum { TEXT = 1024 };
 static int add_what_if(struct mt_cause *c, const char *id, const char *start,
                        const struct mt_fit *f, uint64_t freed)
 {
-    char text[TEXT];
+    char text[TEXT], more[96] = "";
     struct mt_what_if *w = MT_VEC_PUSH(&c->what_ifs);
     int n;
     if (w == NULL)
@@ -23,10 +23,13 @@ static int add_what_if(struct mt_cause *c, const char *id, const char *start,
     w->fits = f->fits;
     w->freed = freed;
     w->short_by = f->short_by;
-    n = f->fits ? snprintf(text, sizeof text, "%s the request would have fitted.", start)
+    if (c->state_to_come != 0)
+        (void)snprintf(more, sizeof more, " and the %s of state that the step had still to make",
+                       MT_BYTES(c->state_to_come));
+    n = f->fits ? snprintf(text, sizeof text, "%s the request%s would have fitted.", start, more)
                 : snprintf(text, sizeof text,
-                           "%s the request would not have fitted: %s would still lack.", start,
-                           MT_BYTES(f->short_by));
+                           "%s the request%s would not have fitted: %s would still lack.", start,
+                           more, MT_BYTES(f->short_by));
     if (!f->fits && f->returned < f->dropped / 2 && n > 0 && (size_t)n < sizeof text) {
         if (f->returned == 0)
             (void)snprintf(text + n, sizeof text - (size_t)n,
@@ -40,7 +43,7 @@ static int add_what_if(struct mt_cause *c, const char *id, const char *start,
     return w->text != NULL;
 }
 
-enum without { ENGINE, TRAINING, PENDING, RESIDUE };
+enum without { ENGINE, TRAINING, PENDING, RESIDUE, RESULT, GRAPH };
 
 static bool is_left_out(const struct mt_moment *m, const struct mt_held *h, enum without what)
 {
@@ -49,6 +52,8 @@ static bool is_left_out(const struct mt_moment *m, const struct mt_held *h, enum
     case TRAINING: return mt_is_trainers(m, h->role);
     case PENDING: return h->pending;
     case RESIDUE: return mt_is_residue(m, h);
+    case GRAPH: return h->event != UINT64_MAX && mt_is_unused_graph(m, h->event);
+    case RESULT: return mt_is_last_result(m, h->event);
     }
     return false;
 }
@@ -68,6 +73,7 @@ static int add_without(struct mt_cause *c, struct mt_moment *m, const char *id, 
         uint64_t need = mt_moment_need(m, m->wish.request);
         f.fits = have >= need;
         f.short_by = f.fits ? 0 : need - have;
+        mt_moment_all_fit(m, &f, have, need);
         freed = freed > m->absent ? freed - m->absent : 0;
     }
     /* A context takes room beside the sizes, so more bytes than m->absent may not be on the card.
@@ -83,6 +89,7 @@ static int add_without_bytes(struct mt_cause *c, const struct mt_moment *m, cons
 {
     uint64_t need = mt_moment_need(m, request), have = m->oom->device_free + freed;
     struct mt_fit f = {have >= need, freed, freed, have >= need ? 0 : need - have};
+    mt_moment_all_fit(m, &f, have + (m->laid_out ? m->oom->at.free_usable : 0), need);
     return add_what_if(c, id, start, &f, freed);
 }
 
@@ -93,6 +100,7 @@ static int add_no_fragmentation(struct mt_cause *c, const struct mt_moment *m)
     struct mt_fit f = {have >= m->oom->request, at->free_usable, at->free_usable,
                        have >= m->oom->request ? 0 : m->oom->request - have};
     char text[TEXT];
+    mt_moment_all_fit(m, &f, have, m->oom->request);
     (void)snprintf(text, sizeof text,
                    "Without fragmentation (%s free in the segments that serve it and %s on the "
                    "device, in one piece)",
@@ -157,6 +165,20 @@ int mt_cause_what_ifs(struct mt_cause *c, struct mt_moment *m)
         if (!add_without_bytes(c, m, "no_kept", m->kept.bytes, m->oom->request, text))
             return 0;
     }
+    if (m->more != 0) {
+        (void)snprintf(text, sizeof text,
+                       "With as much in this pass as earlier ones had at this point (%s less)",
+                       MT_BYTES(m->more));
+        if (!add_without_bytes(c, m, "as_before", m->more,
+                               mt_asked_more(c) ? c->before_most : m->oom->request, text))
+            return 0;
+    }
+    if (m->graph.bytes != 0 &&
+        !add_without(c, m, "no_graph", GRAPH, "Without what autograd kept of earlier passes"))
+        return 0;
+    if (m->result.bytes != 0 &&
+        !add_without(c, m, "no_last_result", RESULT, "Without the result of the pass before"))
+        return 0;
     if (m->residue >= m->d->focus.live / 100 && m->residue != 0 &&
         !add_without(c, m, "no_residue", RESIDUE, "Without the temporaries of earlier phases"))
         return 0;

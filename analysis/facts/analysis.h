@@ -40,9 +40,18 @@ struct mt_owner {
     char *label; /* "models.py:174 update_nodes"; "(no stack recorded)" */
     uint64_t bytes, blocks, largest;
     mt_stack_id stack;    /* full stack of the largest block */
+    mt_stack_id forward;  /* and of the forward pass behind it, of a block of the backward pass */
+    bool is_named;        /* the label begins with the name that the job gave it */
     struct mt_attr attr;  /* phase of birth of the largest share */
     enum mt_birth birth;  /* of the largest share */
     uint64_t first_event; /* of its earliest block in the trace; UINT64_MAX when all are older */
+};
+
+/* What is live of one full stack: an owner is several of these. */
+struct mt_stack_share {
+    uint64_t bytes, blocks, largest;
+    mt_stack_id stack;
+    struct mt_attr attr; /* phase of birth of its first block */
 };
 
 /* One (phase, sub-phase) pair that occurs on a device. In order of first occurrence. */
@@ -80,6 +89,8 @@ struct mt_oom {
     uint64_t device_free;
     struct mt_state at;
     mt_stack_id stack;
+    mt_stack_id
+        forward; /* of the forward pass behind a request of the backward pass; 0 = not said */
     struct mt_attr attr;
     int64_t stream;
     char *label; /* readable site of the failing request */
@@ -95,6 +106,10 @@ struct mt_pool_row {
     uint64_t active_requested;
     /* who fills it, by the majority of its blocks' stacks: "KV-cache allocation"; "" = unknown */
     char *label;
+};
+struct mt_pool_rows {
+    struct mt_pool_row *p;
+    uint32_t n, cap;
 };
 
 /* The curve, in columns. Each shows the state at the column's highest instant, so that no peak can
@@ -126,6 +141,8 @@ struct mt_device_analysis {
     uint32_t device; /* index in mt_trace.devices */
     int32_t ordinal;
     enum mt_device_kind kind;
+    /* what was reserved is a sum: no segment is known, nor what was free on the device */
+    bool sums_only;
     uint64_t n_events;
     uint64_t first_ns, last_ns; /* 0 = no clock */
     /* why there is no curve (the start would be negative ...); NULL = there is one */
@@ -148,19 +165,24 @@ struct mt_device_analysis {
     bool focus_is_oom;
     /* at the end state: block sizes - requested, over active blocks */
     uint64_t rounding_loss;
-    MT_VEC(struct mt_owner) owners; /* at the focus: the MT_MAX_OWNERS largest */
-    /* how many there are, and what those beyond the list hold */
+    MT_VEC(struct mt_owner) owners;         /* at the focus: the MT_MAX_OWNERS largest */
+    MT_VEC(struct mt_stack_share) by_stack; /* at the focus, of every stack */
+    /* how many owners there are, and what those beyond the list hold */
     uint64_t n_owners_all, owners_rest_bytes;
     MT_VEC(struct mt_phase_row) phases;
-    MT_VEC(struct mt_pool_row) pools;
+    struct mt_pool_rows pools;    /* at the dump */
+    struct mt_pool_rows pools_at; /* at the focus; empty where segments could not be laid out */
     struct mt_timeline timeline;
     /* the same with one step per event, where timeline is by time; else empty */
     struct mt_timeline by_event;
-    uint64_t capacity;            /* bytes, 0 = unknown; never guessed */
-    struct mt_role_curve curve;   /* bytes by role over the trace */
-    struct mt_role_facts roles;   /* what the bytes are for, steps, growth */
-    struct mt_cause *cause;       /* why memory ran out, or that nothing is wrong */
-    struct mt_audits *audits;     /* checks of the subjects that occur */
+    uint64_t capacity;          /* bytes, 0 = unknown; never guessed */
+    uint64_t not_capacity;      /* what was given as such and cannot be it; 0 = nothing */
+    struct mt_role_curve curve; /* bytes by role over the trace */
+    struct mt_role_facts roles; /* what the bytes are for, steps, growth */
+    struct mt_cause *cause;     /* why memory ran out, or that nothing is wrong */
+    struct mt_audits *audits;   /* checks of the subjects that occur */
+    uint64_t
+        one_unit; /* gathered at once where the whole model is one unit of FSDP; 0 = it is not */
     struct mt_expected *expected; /* bytes of roles by shape and settings */
     /* no allocation in the trace: the numbers are of the state at the dump */
     bool end_state_only;
@@ -170,6 +192,12 @@ struct mt_device_analysis {
 static inline bool mt_state_unknown(const struct mt_device_analysis *d)
 {
     return d->withheld != NULL && d->live_end == 0 && d->reserved_end == 0;
+}
+
+/* The recording knows blocks and nothing of what holds them: of the host, of a timeline. */
+static inline bool mt_reserved_unknown(const struct mt_device_analysis *d)
+{
+    return d->withheld == NULL && d->reserved_peak == 0 && d->live_peak != 0;
 }
 
 enum mt_verdict_kind {
@@ -246,11 +274,16 @@ struct mt_advice {
     char *proposed_key, *proposed_value; /* of it, in the same memory */
     uint32_t proposed_line;              /* the line of card->set that it stands for */
     bool any_phase;                      /* the phase is not known: it holds in any */
+    bool is_usual;                       /* all it types is what the framework has by default */
+    bool is_weak;                        /* nothing proves it here: it helps most jobs */
     struct mt_typed *typed;              /* of other lines */
     uint32_t n_typed;
-    bool made_it;     /* its setting is what made the request that failed as large as it is */
-    bool fits_known;  /* below is known: a request failed and the saving has a figure */
-    uint64_t lacking; /* what that request would lack with the low end of this alone; 0 = enough */
+    bool made_it;    /* its setting is what made the request that failed as large as it is */
+    bool fits_known; /* below is known: a request failed and the saving has a figure */
+    /* what that request, and what is known to have come after it, would lack with the low end of
+     * this alone; 0 = enough */
+    uint64_t lacking;
+    bool left_open;   /* more may have come after it, and nothing shows how much */
     bool is_probable; /* with its estimate it would not lack anything */
 };
 
@@ -287,7 +320,23 @@ struct mt_combined {
     struct mt_saving saving;
     uint32_t n;            /* settings that were counted */
     bool fits_known, fits; /* whether the failed request would have fitted */
+    uint64_t needed;       /* live at the moment that matters, and the failed request */
     char *sentence;        /* "" when nothing can be said; NULL before mt_advise() */
+};
+
+/* What one may tick, the settings to change first before others that have a figure, and what every
+ * set of them does: with[s] is that of those i whose bit is in s. */
+enum { MT_CHOICES = 4 };
+struct mt_outcome {
+    uint64_t low, bytes, high; /* saved at the moment that matters */
+    uint64_t beside;           /* of bytes, what was not live: cache, memory of others */
+    uint64_t lacking;          /* what the failed request would lack; 0 = it fits */
+    bool fits_known, is_sure;  /* a request failed; it fits even if each frees the least it may */
+};
+struct mt_choices {
+    uint32_t n, n_first, of[MT_CHOICES]; /* in mt_analysis.advice; the first ones are top */
+    uint64_t needed;                     /* as in struct mt_combined */
+    struct mt_outcome with[1u << MT_CHOICES];
 };
 
 struct mt_analysis {
@@ -297,6 +346,7 @@ struct mt_analysis {
     struct mt_verdict verdict;
     struct mt_advice_list advice;
     struct mt_combined combined; /* of those that are top */
+    struct mt_choices choices;
     uint64_t annotation_checked,
         /* allocations inside Optimizer.step ranges, and those that frames call optimizer */
         annotation_agreed;

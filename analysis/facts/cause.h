@@ -21,6 +21,7 @@ enum mt_cause_kind {
     MT_CAUSE_LEAK,          /* grows step by step */
     MT_CAUSE_PENDING_FREES, /* freed by the program, not yet by the stream */
     MT_CAUSE_FOREIGN,       /* other processes, NCCL, contexts */
+    MT_CAUSE_SKEW,          /* the other ranks, or devices, have much less to do */
     MT_CAUSE_LIMIT,         /* a limit below the card's size */
     MT_CAUSE_HOST,          /* host memory */
     /* What only a log tells apart. */
@@ -29,6 +30,7 @@ enum mt_cause_kind {
     MT_CAUSE_ENGINE_SHARE,
     MT_CAUSE_SETTING, /* a setting that excludes another one */
     MT_CAUSE_KILLED,  /* killed by somebody; memory is only the usual reason */
+    MT_CAUSE_REQUEST, /* what was asked for is more than the card has */
     MT_CAUSE_UNKNOWN, /* GPU memory ran out; nothing decides */
     MT_CAUSE_COUNT
 };
@@ -55,7 +57,7 @@ struct mt_evidence {
 
 /* "Would the request have fitted ..." */
 struct mt_what_if {
-    /* "no_fragmentation", "engine_asleep", "half_temporaries", "no_pending_frees", "no_foreign" */
+    /* "no_fragmentation", "engine_asleep", "half_temporaries", "no_last_result", "no_foreign" */
     const char *id;
     char *text;     /* one sentence, answer included */
     bool fits;      /* the answer */
@@ -93,8 +95,23 @@ struct mt_cause {
     enum mt_cause_kind kind;
     bool known;       /* false: there was an OOM and nothing decides */
     uint8_t conf;     /* enum mt_conf */
+    const char *by;   /* id of the what-if that decided; "" = none did */
     char *sentence;   /* one sentence; "" when kind is NONE and nothing failed */
     uint64_t request; /* of the failed request; 0 = none */
+    /* what was still to come after it, at least: of the pass that it was made in, or of the state
+     * that the first optimizer step makes */
+    uint64_t pass_to_come, state_to_come;
+    /* of both, by what it is for; left_open: more may come, and nothing says how much */
+    uint64_t to_come[MT_ROLE_COUNT];
+    bool left_open;
+    /* what a forward pass, a set-up or a generation that was not over had added; 0 = it was none */
+    uint64_t pass_so_far;
+    /* the most that the same place had asked for in earlier passes, and in how many of them */
+    uint64_t before_most;
+    uint32_t before_passes;
+    /* what this pass had beyond the earlier ones when they came so far, where without it the
+     * request would have fitted */
+    uint64_t pass_more;
     /* number of the event of its device that it is about: the first OOM, else the peak; MT_NO_LINK
      * = none */
     int64_t event;
@@ -103,9 +120,26 @@ struct mt_cause {
     /* the largest free bytes first, at most 16; only when fragmentation is part of it */
     MT_VEC(struct mt_pin) pins;
     uint64_t n_pins_all, pinned_free; /* how many there are, and the free bytes in all of them */
+    uint64_t kept_casts; /* of the blocks that rounds kept: copies of weights, by autocast */
+    /* the result of the pass before, that is live still, and the line that makes it and lets go of
+     * it: "train.py:63 main"; 0 and NULL = there is none */
+    uint64_t last_result;
+    char *last_result_line;
+    uint64_t skew;   /* what it would have had less, had the work been divided evenly */
+    bool skew_first; /* it is the first of the process's devices that do that work */
+    uint64_t strays; /* of other ranks on its device */
+    /* activations of earlier passes that no backward pass followed, and the line that called the
+     * model */
+    uint64_t unused_graph, unused_now; /* now: of the pass at hand */
+    char *unused_graph_line;
     /* of a giant tensor: */
     uint64_t tokens, vocab, vocab_split, elem; /* 0 = not a logits shape */
+    bool vocab_is_guess;
     struct mt_forecast next;
 };
+
+/* What a process has on the card beside PyTorch's segments without anybody else there: its context,
+ * its libraries. 300 to 600 MiB are usual. */
+#define MT_OWN_CONTEXT (UINT64_C(600) << 20)
 
 #endif

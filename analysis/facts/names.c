@@ -47,13 +47,15 @@ static const struct {
     CAUSE(PENDING_FREES, "pending_frees", "frees that wait for a stream", NULL, NULL),
     CAUSE(FOREIGN, "foreign", "memory outside this process's PyTorch", "other_processes",
           "Out of memory: other processes hold the device"),
+    CAUSE(SKEW, "skew", "work that is not divided evenly", NULL, NULL),
     CAUSE(LIMIT, "limit", "a limit below the card's size", "limit",
           "Out of memory, though more was free"),
     CAUSE(HOST, "host", "host memory", "host", "Out of host memory"),
     OF_LOG(OUTSIDE, FOREIGN, "outside_torch", "Out of memory outside PyTorch"),
     OF_LOG(ENGINE_SHARE, CAPACITY, "engine_share", "The inference engine's share does not fit"),
-    OF_LOG(SETTING, NONE, "setting", "Two settings exclude each other"),
+    OF_LOG(SETTING, NONE, "setting", "A setting is in the way"),
     OF_LOG(KILLED, HOST, "killed", "Killed; the log does not say why"),
+    OF_LOG(REQUEST, GIANT_TENSOR, "request", "Out of memory: the request is larger than the card"),
     OF_LOG(UNKNOWN, NONE, "unknown", "Out of memory"),
 };
 enum mt_cause_kind mt_cause_main(enum mt_cause_kind k) { return causes[k].main; }

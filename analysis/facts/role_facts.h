@@ -88,7 +88,15 @@ struct mt_role_facts {
     uint64_t at_focus[MT_ROLE_COUNT]; /* sum = live at the focus */
     uint64_t largest_activation;      /* one block of those at the focus */
     uint64_t largest_copy;            /* the same of checkpoint copies */
-    uint64_t state_before;            /* optimizer state that is older than the trace */
+    /* parameters at the focus that are another model's, with the sizes of the one that is trained;
+     * 0 = none */
+    uint64_t second_model;
+    /* where memory ran out in setting up a model: parameters of one that has run passes before */
+    uint64_t earlier_model;
+    uint64_t grown_cache; /* of the KV cache at the focus: what each pass makes anew, longer */
+    uint64_t
+        second_to_come;    /* of one that memory ran out in, in the order of the first: the rest */
+    uint64_t state_before; /* optimizer state that is older than the trace */
     uint64_t life_at_focus[MT_LIFE_COUNT];
     uint64_t pending_at_focus[MT_ROLE_COUNT]; /* of at_focus: free requested, not completed */
     uint64_t peak[MT_ROLE_COUNT];             /* highest over the trace */
@@ -108,8 +116,15 @@ struct mt_role_facts {
     uint32_t n_graph_streams;
     /* of graphs with a private pool: live at the end, neither in it nor on those streams */
     uint64_t graph_elsewhere;
-    const char *steps_from; /* "annotations", "optimizer phases", "phase periodicity", "" */
-    uint64_t vocab;         /* of the logits that were found; 0 = none */
+    const char *steps_from; /* "annotations", "optimizer phases", "gradients let go of", "phase
+                               periodicity", "" */
+    /* by the order of passes alone: micro-batches of one step look the same */
+    bool steps_are_guessed;
+    uint64_t vocab; /* of the logits that were found; 0 = none */
+    /* no head of so many rows is among the live blocks: another vocabulary may explain the sizes
+     * too
+     */
+    bool vocab_is_guess;
     /* it has small factors only, so that sizes of layers are whole rows of it too */
     bool vocab_is_smooth;
     uint64_t vocab_split;                /* by which it was divided (tensor parallel); 1 = whole */

@@ -112,7 +112,14 @@ struct mt_ledger {
     bool checks_are_mem_info; /* no NVML sample: the device's figure is cuMemGetInfo's */
     /* NVML's process ids are of another pid namespace: OTHER cannot be told */
     bool foreign_pids;
+    /* records of a process on it are lost: UNEXPLAINED is what was not recorded, and the device's
+     * figure at a failure is that of the failed call */
+    bool records_lost;
 };
+
+/* The same as mt_holder_words(); UNEXPLAINED is "not recorded" where records are lost. l may be
+ * NULL. */
+const char *mt_ledger_holder_words(const struct mt_ledger *l, enum mt_holder h);
 
 /* A driver call that failed for want of memory. */
 struct mt_driver_oom {
@@ -121,6 +128,7 @@ struct mt_driver_oom {
     uint64_t free;      /* of the device right then, 0 = not known */
     bool survived;      /* the process asked again and got it, or went on allocating */
     bool is_host;       /* pinned host memory */
+    uint64_t pinned;    /* of it: what the process had pinned when the call failed */
     enum mt_holder who; /* whose call it was */
     char *library, *label;
     enum mt_phase phase, sub;
@@ -252,7 +260,19 @@ struct mt_driverdiag {
     char *sentence;   /* one sentence on what the driver saw; "" when there is nothing */
     char *because;    /* the numbers behind it */
     char *unrecorded; /* why (some) processes were not recorded; NULL = all were */
+    /* The cgroup of the job, as the launcher saw it at the end: processes that the kernel killed
+     * for want of host memory meanwhile, the limit, the most that was ever charged; 0 = none, or
+     * not told. */
+    struct {
+        uint64_t kills, limit, peak;
+    } host;
 };
+
+/* Whether memory ran out: in a call, or on the host. */
+static inline bool mt_driver_failed(const struct mt_driverdiag *j)
+{
+    return j->kind == MT_V_OOM || j->host.kills != 0;
+}
 
 struct mt_driverdiag_opts {
     const struct mt_phase_rules *phases;

@@ -82,6 +82,7 @@ void mt_oom_failed(struct mt_books *b, uint32_t proc, const struct mt_call *c, u
     o->who = (enum mt_holder)w.holder;
     o->is_host = c->op == MT_WO_HOST_ALLOC || c->op == MT_WO_HOST_REGISTER ||
                  (c->op == MT_WO_VMM_CREATE && c->location > 1);
+    o->pinned = o->is_host ? p->pinned : 0;
     o->phase = MT_PH_UNATTRIBUTED;
     o->sub = MT_PH_NONE;
     o->in_wake = c->op == MT_WO_VMM_CREATE && !o->is_host && o->who == MT_HOLD_ENGINE &&
@@ -119,6 +120,8 @@ void mt_oom_free_seen(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64
         return;
     if (o->free == 0)
         o->free = free_bytes;
+    if (!b->proc[proc].lossless) /* what was given back since may be lost */
+        return;
     note_held(b, o, ledger);
     b->oom_seq.p[n] = b->seq;
 }

@@ -25,6 +25,11 @@ const char *mt_holder_words(enum mt_holder h)
 {
     return (unsigned)h < MT_HOLD_COUNT ? holders[h].words : "?";
 }
+const char *mt_ledger_holder_words(const struct mt_ledger *l, enum mt_holder h)
+{
+    return h == MT_HOLD_UNEXPLAINED && l != NULL && l->records_lost ? "not recorded"
+                                                                    : mt_holder_words(h);
+}
 
 char *mt_driver_who(char buf[MT_WHO], const struct mt_driverdiag *j, uint32_t driver,
                     uint32_t process)

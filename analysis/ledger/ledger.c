@@ -154,11 +154,13 @@ static void sample(struct mt_books *b, uint32_t driver, const struct mt_gpu_samp
     }
     if (other > s->used)
         other = s->used;
+    b->driver->ledgers.p[ledger].records_lost |= !b->proc[proc].lossless;
     mt_ledger_sample(b, ledger, s->used, other);
     if (s->why == MT_WY_OOM && s->total != 0)
         mt_oom_free_seen(b, proc, ledger, s->free);
 }
 
+/* What the driver answered about the device, also to a call that failed. */
 static void mem_info(struct mt_books *b, uint32_t proc, const struct mt_call *c)
 {
     const struct mt_proc *p = &b->proc[proc];
@@ -167,8 +169,8 @@ static void mem_info(struct mt_books *b, uint32_t proc, const struct mt_call *c)
     uint32_t ledger = c->gpu < d->gpus.n ? b->ledger_of[p->driver][c->gpu] : p->only_ledger;
     if (ledger == MT_NONE32 || r->total == 0 || r->total < r->free || r->total > UINT64_C(1) << 60)
         return;
-    if (b->driver->ledgers.p[ledger].checks_are_mem_info)
-        mt_ledger_sample(b, ledger, r->total - r->free, 0);
+    if (b->driver->ledgers.p[ledger].checks_are_mem_info || c->result != 0)
+        mt_ledger_sample(b, ledger, r->total - r->free, (uint64_t)b->run[ledger].by[MT_HOLD_OTHER]);
 }
 
 /* Keeps CUPTI's pool record with the most bytes that are not in use. */
@@ -253,6 +255,11 @@ static int step(struct mt_books *b, const struct source *s)
         const struct mt_driver *d = b->driver->drivers.p[p->driver]->driver;
         uint32_t index = d->processes.p[p->process].first_call + s->at;
         const struct mt_call *c = &d->calls.p[index];
+        if (!p->lossless && c->gpu < d->gpus.n && b->ledger_of[p->driver][c->gpu] != MT_NONE32)
+            b->driver->ledgers.p[b->ledger_of[p->driver][c->gpu]].records_lost = true;
+        /* of a recording with losses the last sample and what was recorded since say less */
+        if (c->result != 0 && !p->lossless)
+            mem_info(b, s->of, c);
         mt_books_apply(b, s->of, c, index);
         if (c->op == MT_WO_MEM_INFO && c->result == 0)
             mem_info(b, s->of, c);

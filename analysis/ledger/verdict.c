@@ -3,6 +3,7 @@
 #include "analysis/base/words.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define MIN_PINNED (UINT64_C(1) << 30)
 
@@ -42,7 +43,8 @@ static const char *verb(enum mt_holder h)
 
 /* "PyTorch holds 41.20 GiB, engine pools 30.10 GiB, ..." largest first; what is small goes into one
  * figure. */
-static void holders(struct mt_sentence *s, const uint64_t held[MT_HOLD_COUNT])
+static void holders(struct mt_sentence *s, const struct mt_ledger *l,
+                    const uint64_t held[MT_HOLD_COUNT])
 {
     bool told[MT_HOLD_COUNT] = {false};
     uint64_t rest = 0, total = 0;
@@ -62,9 +64,12 @@ static void holders(struct mt_sentence *s, const uint64_t held[MT_HOLD_COUNT])
             rest += held[best];
             continue;
         }
-        mt_words_add(s, "%s%s%s %s", n == 0 ? "" : ", ", mt_holder_words((enum mt_holder)best),
+        mt_words_add(s, "%s%s%s %s", n == 0 ? "" : ", ",
+                     mt_ledger_holder_words(l, (enum mt_holder)best),
                      n == 0 && best != MT_HOLD_UNEXPLAINED ? verb((enum mt_holder)best) : "",
                      mt_words_bytes(b, held[best]));
+        if (best == MT_HOLD_UNEXPLAINED && l != NULL && l->records_lost)
+            mt_words_add(s, " (records are lost)");
         n++;
     }
     if (rest != 0)
@@ -82,17 +87,31 @@ static void phase_words(struct mt_sentence *s, const struct mt_driver_oom *o,
         mt_words_add(s, " (%.60s)", mt_str(t, o->phase_mark));
 }
 
+/* What the device that was asked had. */
+static void device_words(struct mt_sentence *s, const struct mt_driver_oom *o,
+                         const struct mt_ledger *l)
+{
+    char b1[32], b2[32];
+    if (o->free != 0 && l != NULL && l->capacity != 0)
+        mt_words_add(s, " and the device had %s free of %s", mt_words_bytes(b1, o->free),
+                     mt_words_bytes(b2, l->capacity));
+    else if (o->free != 0)
+        mt_words_add(s, " and the device had %s free", mt_words_bytes(b1, o->free));
+    else if (l != NULL && l->capacity != 0)
+        mt_words_add(s, " of a device of %s", mt_words_bytes(b2, l->capacity));
+}
+
 static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o,
                          struct mt_sentence *s)
 {
     const struct mt_driverdiag *j = b->driver;
     const struct mt_trace *t = j->drivers.p[o->driver];
     const struct mt_ledger *l = o->ledger < j->ledgers.n ? &j->ledgers.p[o->ledger] : NULL;
-    char b1[32], b2[32];
+    char b1[32];
     uint64_t any = 0;
     add_who(s, j, o->driver, o->process);
     capital(s);
-    if (l != NULL)
+    if (l != NULL && !o->is_host)
         mt_words_add(s, " on %.*s", short_name(l), l->name);
     mt_words_add(s, " ran out of %s memory", o->is_host ? "pinned host" : "GPU");
     phase_words(s, o, t);
@@ -106,18 +125,16 @@ static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o
                  mt_words_bytes(b1, o->request));
     if (o->in_wake)
         mt_words_add(s, " while waking up");
-    if (o->free != 0 && l != NULL && l->capacity != 0)
-        mt_words_add(s, " and the device had %s free of %s", mt_words_bytes(b1, o->free),
-                     mt_words_bytes(b2, l->capacity));
-    else if (o->free != 0)
-        mt_words_add(s, " and the device had %s free", mt_words_bytes(b1, o->free));
-    else if (l != NULL && l->capacity != 0)
-        mt_words_add(s, " of a device of %s", mt_words_bytes(b2, l->capacity));
+    if (o->is_host) {
+        if (o->pinned != 0)
+            mt_words_add(s, " and had %s of host memory pinned", mt_words_bytes(b1, o->pinned));
+    } else
+        device_words(s, o, l);
     for (int h = 0; h < MT_HOLD_COUNT; h++)
         any += o->held[h];
     if (!o->is_host && any != 0) {
         mt_words_add(s, ": ");
-        holders(s, o->held);
+        holders(s, l, o->held);
     }
     mt_words_add(s, ".");
 }
@@ -138,10 +155,10 @@ static void add_sums(struct mt_sentence *s, const struct mt_ledger *l)
     }
     (void)mt_words_bytes(b3, l->focus_unexplained < 0 ? (uint64_t)0 - (uint64_t)l->focus_unexplained
                                                       : (uint64_t)l->focus_unexplained);
-    mt_words_add(s,
-                 "Device used %s = %s by recorded calls + %s of other processes %s %s unexplained.",
+    mt_words_add(s, "Device used %s = %s by recorded calls + %s of other processes %s %s %s.",
                  mt_words_bytes(b1, l->focus_used), mt_words_bytes(b2, l->focus_named),
-                 mt_words_bytes(b4, other), l->focus_unexplained < 0 ? "-" : "+", b3);
+                 mt_words_bytes(b4, other), l->focus_unexplained < 0 ? "-" : "+", b3,
+                 mt_ledger_holder_words(l, MT_HOLD_UNEXPLAINED));
 }
 
 const char *mt_driver_call_words(enum mt_wire_op op)
@@ -227,6 +244,37 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
                      j->n_survived == 1 ? "was" : "were");
 }
 
+/* What the launcher wrote of the job's cgroup; of several nodes the kills together and the least
+ * limit. */
+static void read_host(struct mt_driverdiag *j)
+{
+    for (uint32_t i = 0; i < j->drivers.n; i++) {
+        const struct mt_trace *t = j->drivers.p[i];
+        for (uint32_t k = 0; k < t->driver->launch.n; k++) {
+            const char *key = mt_str(t, t->driver->launch.p[k].key);
+            uint64_t v = strtoull(mt_str(t, t->driver->launch.p[k].value), NULL, 10);
+            if (strcmp(key, "cgroup.oom_kills") == 0)
+                j->host.kills += v;
+            else if (strcmp(key, "cgroup.limit_bytes") == 0 &&
+                     (j->host.limit == 0 || v < j->host.limit))
+                j->host.limit = v;
+            else if (strcmp(key, "cgroup.peak_bytes") == 0 && v > j->host.peak)
+                j->host.peak = v;
+        }
+    }
+}
+
+/* Adds who was killed for want of host memory. */
+static void add_host_kills(struct mt_sentence *s, const struct mt_driverdiag *j)
+{
+    char n[32];
+    mt_words_add(s, "Host memory ran out: the kernel killed %s process%s of this job's cgroup",
+                 mt_words_count(n, j->host.kills), j->host.kills == 1 ? "" : "es");
+    if (j->host.limit != 0)
+        mt_words_add(s, " at its limit of %s", MT_BYTES(j->host.limit));
+    mt_words_add(s, ".");
+}
+
 /* Adds which process was ended from outside while it held much pinned memory, as a host that runs
  * short of memory does. It is no verdict: a process that is ended on purpose looks the same. */
 static void add_pinned(const struct mt_driverdiag *j, struct mt_sentence *why)
@@ -287,6 +335,46 @@ static const struct mt_driver_phase *phase_at_focus(const struct mt_books *b,
     return p;
 }
 
+/* The process of which records or chunks are lost, with its trace in *driver; NULL = none is known
+ * to have lost any. */
+static const struct mt_process *loser(const struct mt_driverdiag *j, uint32_t *driver)
+{
+    for (uint32_t d = 0; d < j->drivers.n; d++) {
+        const struct mt_driver *v = j->drivers.p[d]->driver;
+        for (uint32_t i = 0; i < v->processes.n; i++)
+            if (v->processes.p[i].n_dropped != 0 || v->processes.p[i].n_missing != 0) {
+                *driver = d;
+                return &v->processes.p[i];
+            }
+    }
+    return NULL;
+}
+
+/* Adds what failed. Of a recording with losses nothing is said of what is lost. False: there are
+ * losses. */
+static bool add_failures(struct mt_sentence *s, const struct mt_driverdiag *j)
+{
+    uint32_t driver = 0;
+    const struct mt_process *p = loser(j, &driver);
+    char n[32];
+    (void)mt_words_count(n, j->ooms.n);
+    if (p != NULL) {
+        mt_words_add(s, "Records of ");
+        add_who(s, j, driver, (uint32_t)(p - j->drivers.p[driver]->driver->processes.p));
+        mt_words_add(s, " are lost, so whether %s allocation failed is not known",
+                     j->ooms.n != 0 ? "another" : "an");
+        if (j->ooms.n != 0)
+            mt_words_add(s, " (%s did, and the job went on)", n);
+        mt_words_add(s, "; in what was recorded, ");
+    } else if (j->ooms.n == 0) {
+        mt_words_add(s, "No allocation failed: ");
+    } else {
+        mt_words_add(s, "%s allocation%s failed and the job went on: ", j->ooms.n == 1 ? "One" : n,
+                     j->ooms.n == 1 ? "" : "s");
+    }
+    return p == NULL;
+}
+
 static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struct mt_sentence *why)
 {
     const struct mt_driverdiag *j = b->driver;
@@ -296,34 +384,31 @@ static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struc
     const struct mt_driver_phase *phase =
         l->n_columns != 0 && l->focus_ns >= l->t0_ns ? phase_at_focus(b, l) : NULL;
     char b1[32], b2[32];
+    bool whole, in_phase;
     for (uint32_t i = 0; i < l->rows.n; i++)
         if (l->rows.p[i].bytes > 0)
             held[l->rows.p[i].holder] += (uint64_t)l->rows.p[i].bytes;
     for (int h = 0; h < MT_HOLD_COUNT; h++)
         any += held[h];
-    if (j->ooms.n == 0)
-        mt_words_add(s, "No allocation failed: ");
-    else if (j->ooms.n == 1)
-        mt_words_add(s, "One allocation failed and the job went on: ");
-    else
-        mt_words_add(
-            s, "%llu allocations failed and the job went on: ", (unsigned long long)j->ooms.n);
+    whole = add_failures(s, j);
     mt_words_add(s, "%.*s was fullest with %s", short_name(l), l->name, mt_words_bytes(b1, most));
     if (l->capacity != 0)
         mt_words_add(s, " of %s", mt_words_bytes(b2, l->capacity));
-    if (phase != NULL && phase->phase != MT_PH_UNATTRIBUTED)
+    in_phase = phase != NULL && phase->phase != MT_PH_UNATTRIBUTED;
+    if (in_phase)
         mt_words_add(s, " during %s", mt_phase_words(phase->phase));
     if (any != 0) {
         mt_words_add(s, ": ");
-        holders(s, held);
+        holders(s, l, held);
     }
     mt_words_add(s, ".");
-    add_pinned(j, why);
+    if (j->host.kills == 0)
+        add_pinned(j, why);
     add_sums(why, l);
-    if (l->capacity > most)
-        mt_words_add(why, " %s (%u %%) were left there: what fails next would be in that phase.",
-                     MT_BYTES(l->capacity - most),
-                     (unsigned)((double)(l->capacity - most) * 100 / (double)l->capacity));
+    if (whole && j->host.kills == 0 && l->capacity > most)
+        mt_words_add(why, " %s (%u %%) were left there%s.", MT_BYTES(l->capacity - most),
+                     (unsigned)((double)(l->capacity - most) * 100 / (double)l->capacity),
+                     in_phase ? ": what fails next would be in that phase" : "");
     add_books(why, j);
     add_growth(why, j, "");
     if (j->n_survived != 0)
@@ -432,12 +517,21 @@ int mt_driver_verdict(struct mt_books *b)
     struct mt_driverdiag *j = b->driver;
     struct mt_sentence s = {"", 0}, why = {"", 0};
     j->oom = choose_failure(j);
+    read_host(j);
+    if (j->oom == MT_NONE32 && j->host.kills != 0) {
+        add_host_kills(&s, j);
+        mt_words_add(&s, " ");
+    }
     if (j->oom != MT_NONE32) {
         j->kind = MT_V_OOM;
         growth_before(b, &j->ooms.p[j->oom]);
         find_idle(j, &j->ooms.p[j->oom]);
         oom_sentence(b, &j->ooms.p[j->oom], &s);
         oom_because(b, &j->ooms.p[j->oom], &why);
+        if (j->host.kills != 0) {
+            mt_words_add(&why, " ");
+            add_host_kills(&why, j);
+        }
     } else if (j->ledgers.n != 0 &&
                (j->ledgers.p[0].focus_named != 0 || j->ledgers.p[0].focus_used != 0)) {
         j->kind = MT_V_PEAK;

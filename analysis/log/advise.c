@@ -23,16 +23,6 @@ static bool on_arm(const struct mt_logs *logs)
     return arm > x86; /* a list of wheels names both */
 }
 
-/* A long path is kept from its end: any frame may be the one with the drive's letter. */
-static bool on_windows(const struct mt_log_place *place)
-{
-    for (uint32_t i = 0; place != NULL && i < place->stack->frames.n; i++) {
-        if (mt_metric_windows_path(place->stack->frames.p[i].file))
-            return true;
-    }
-    return false;
-}
-
 static bool names_file(const struct mt_log *log, const char *word)
 {
     for (uint32_t k = 0; k < log->paths.n; k++)
@@ -108,6 +98,17 @@ static bool is_engines(const struct mt_framework_rules *r, const struct mt_log_f
     return false;
 }
 
+/* Others have the card, nothing in the log tells what ran, and by the settings an engine does, and
+ * nothing else. */
+static bool engine_alone(const struct mt_framework_rules *r, const struct mt_logdiag *d,
+                         const struct mt_log_fact *f, const struct mt_log_place *place,
+                         int framework)
+{
+    return d->cause == MT_CAUSE_FOREIGN && f->kind == MT_LOG_TORCH_OOM && place == NULL &&
+           d->phase == MT_PH_UNATTRIBUTED && framework > MT_FW_NONE &&
+           mt_framework_at(r, framework)->kind == MT_FWK_ENGINE;
+}
+
 static void say(struct mt_metrics *m, enum mt_metric which, double v)
 {
     mt_metrics_set(m, which, v, MT_CONF_MARKED);
@@ -161,10 +162,12 @@ static void of_families(struct mt_metrics *m, const struct mt_frameworks *fw)
 /* What the line says of an engine's share. */
 static void of_share(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
-    uint64_t foreign = 0;
-    if (d->capacity != MT_LOG_NONE && d->free != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
-        d->capacity > d->free + d->reserved)
-        foreign = d->capacity - d->free - d->reserved;
+    uint64_t foreign = 0, torch = mt_logdiag_torch(d);
+    /* cudaMallocAsync says no more than what is allocated: it counts where others are the cause */
+    if (d->capacity != MT_LOG_NONE && d->free != MT_LOG_NONE && torch != MT_LOG_NONE &&
+        (d->reserved != MT_LOG_NONE || d->cause == MT_CAUSE_FOREIGN) &&
+        d->capacity > d->free + torch)
+        foreign = d->capacity - d->free - torch;
     if (f->kind == MT_LOG_VLLM_NO_KV || f->kind == MT_LOG_VLLM_KV ||
         f->kind == MT_LOG_VLLM_PROFILE || f->kind == MT_LOG_SGLANG_NO_KV ||
         f->kind == MT_LOG_SGLANG_KV_FULL)
@@ -190,14 +193,85 @@ static bool in_loader(const struct mt_log_fact *f, const struct mt_log_place *pl
     return f->kind == MT_LOG_KILLED && strcmp(f->text, "loader") == 0;
 }
 
-/* Which memory of the host it is. */
-static void of_host(struct mt_metrics *m, const struct mt_log_fact *f,
-                    const struct mt_log_place *place)
+/* A word of a name's kind, alone or as a part: "q", "xq", "q_heads", "query_states". */
+static bool is_called(const char *p, size_t n, char letter, const char *word)
 {
+    char low = (char)(p[0] | 32);
+    return (n == 1 && low == letter) || (n > 2 && low == letter && p[1] == '_') ||
+           (n > 2 && (p[n - 1] | 32) == letter && p[n - 2] == '_') ||
+           (n == 2 && (p[1] | 32) == letter && low == 'x') ||
+           (n >= strlen(word) && strncmp(p, word, strlen(word)) == 0);
+}
+
+/* The line of code multiplies queries with keys: scores that are written out. */
+static bool makes_scores(const char *code)
+{
+    static const char *const products[] = {"matmul(", "bmm(", "einsum(", " @ "};
+    bool product = false, query = false, key = false;
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+        product |= strstr(code, products[i]) != NULL;
+    for (const char *p = code; product && *p != '\0';) {
+        size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+        query |= n != 0 && is_called(p, n, 'q', "query");
+        key |= n != 0 && is_called(p, n, 'k', "key");
+        p += n != 0 ? n : 1;
+    }
+    return query && key;
+}
+
+/* An attention asked, as the innermost frames call themselves, or as their line of code does. */
+static bool in_attention(const struct mt_log_place *place)
+{
+    uint32_t n = place != NULL ? place->stack->frames.n : 0;
+    for (uint32_t i = n > 4 ? n - 4 : 0; i < n; i++)
+        if (strstr(place->stack->frames.p[i].function, "attention") != NULL ||
+            strstr(place->stack->frames.p[i].file, "attention") != NULL)
+            return true;
+    return place != NULL &&
+           (makes_scores(place->stack->code) || strstr(place->stack->code, "attention") != NULL ||
+            strstr(place->stack->code, "attn = ") != NULL);
+}
+
+/* The innermost line of code joins a list that something filled before: torch.cat(outs). Not inside
+ * a model's forward, where such lists are of one pass. */
+static bool in_collect(const struct mt_log_place *place)
+{
+    static const char *const joins[] = {"torch.cat(", "torch.stack(", "torch.concat(",
+                                        "torch.vstack("};
+    uint32_t n = place != NULL ? place->stack->frames.n : 0;
+    const char *function = n != 0 ? place->stack->frames.p[n - 1].function : "";
+    if (n == 0 || strstr(function, "forward") != NULL ||
+        strstr(place->stack->frames.p[n - 1].file, "site-packages/") != NULL)
+        return false;
+    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
+        const char *p = strstr(place->stack->code, joins[i]), *e;
+        if (p == NULL)
+            continue;
+        p += strlen(joins[i]);
+        for (e = p; (*e >= 'a' && *e <= 'z') || (*e >= 'A' && *e <= 'Z') || *e == '_' ||
+                    (*e >= '0' && *e <= '9') || *e == '.';)
+            e++;
+        if (e > p && (*e == ')' || *e == ','))
+            return true;
+    }
+    return false;
+}
+
+/* Which memory of the host it is. */
+static void of_host(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_log *log,
+                    const struct mt_log_fact *f, const struct mt_log_place *place)
+{
+    static const enum mt_metric of_hint[MT_LH_COUNT] = {
+        [MT_LH_LOAD] = MT_METRIC_host_loads,  [MT_LH_RESUME] = MT_METRIC_host_resumes,
+        [MT_LH_DATA] = MT_METRIC_host_data,   [MT_LH_OFFLOAD] = MT_METRIC_host_optimizer,
+        [MT_LH_SPILL] = MT_METRIC_host_store, [MT_LH_IMAGES] = MT_METRIC_host_images};
     bool fails = f->kind == MT_LOG_HOST_OOM;
     say(m, MT_METRIC_host_shared, fails && f->text[0] == 's');
     say(m, MT_METRIC_host_pinned, fails && f->text[0] == 'p');
+    say(m, MT_METRIC_host_refused, fails && f->text[0] == '\0' && f->value[0] != MT_LOG_NONE);
     say(m, MT_METRIC_in_loader, in_loader(f, place));
+    for (int h = 0; h < MT_LH_COUNT; h++)
+        say(m, of_hint[h], mt_logdiag_hint(d, log, (enum mt_log_hint)h) != 0);
 }
 
 static uint64_t apart(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
@@ -220,13 +294,37 @@ static int refused(const struct mt_logdiag *d, const struct mt_logs *logs)
     return most;
 }
 
+static bool is_of(const struct mt_log_fact *f, const char *whose)
+{
+    return f->kind == MT_LOG_CUDA_OOM && strcmp(f->text, whose) == 0;
+}
+
+/* What the settings say that the model takes, whatever it is doing. */
+static void of_model(struct mt_metrics *m, const struct mt_logdiag *d)
+{
+    if (d->model.params > 0)
+        mt_metrics_set(m, MT_METRIC_model_params, d->model.params, MT_CONF_CARRIED);
+    if (d->model.states > 0)
+        mt_metrics_set(m, MT_METRIC_model_states, d->model.states, MT_CONF_CARRIED);
+}
+
+/* A size that the settings tell, where it is more than that part of the card; else 0. */
+static double more_than(struct mt_metrics *m, const struct mt_logdiag *d, const char *name,
+                        double part)
+{
+    struct mt_value v = mt_metric_get(m, name, strlen(name));
+    return v.known && d->capacity != MT_LOG_NONE && v.v > part * (double)d->capacity ? v.v : 0;
+}
+
 static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,
                  const struct mt_log_fact *f, const struct mt_log_place *place)
 {
-    char platform = f->platform == 0 && on_windows(place) ? 'W' : f->platform;
+    const struct mt_log *log = &logs->files.p[d->file].log;
+    char platform = f->platform == 0 && mt_logdiag_on_windows(log) ? 'W' : f->platform;
     bool asked = d->request != MT_LOG_NONE;
     say(m, MT_METRIC_arm, on_arm(logs));
     say(m, MT_METRIC_windows, platform == 'W');
+    say(m, MT_METRIC_system_untold, log->n_windows + log->n_unix == 0 && platform == 0);
     say(m, MT_METRIC_npu, platform == 'N');
     say(m, MT_METRIC_hip, platform == 'H');
     say(m, MT_METRIC_xpu, platform == 'X');
@@ -234,36 +332,48 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
         f->kind == MT_LOG_TORCH_OOM ||
             (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM));
     say(m, MT_METRIC_growth, 0); /* a log shows one moment */
+    say(m, MT_METRIC_last_result, 0);
     if (mt_logs_have(logs, MT_LOG_CUMEM_OOM) || mt_logs_have(logs, MT_LOG_SAVER_OOM) ||
-        mt_logs_have(logs, MT_LOG_SLEEP))
+        mt_logs_have(logs, MT_LOG_SLEEP) || mt_logdiag_unmapped(d) || d->is_asleep)
         say(m, MT_METRIC_sleeps, 1);
+    if (asked && d->request != MT_LOG_EXA)
+        say(m, MT_METRIC_request, (double)d->request);
     if (d->capacity != MT_LOG_NONE && d->capacity != 0)
         say(m, MT_METRIC_capacity, (double)d->capacity);
     say(m, MT_METRIC_beyond_card, asked && d->capacity != MT_LOG_NONE && d->request > d->capacity);
     /* no packing of what PyTorch had reserved would have made room */
     if (asked && d->free != MT_LOG_NONE && d->unallocated != MT_LOG_NONE &&
-        d->free + d->unallocated < d->request) {
+        d->free + mt_logdiag_cached(d) < d->request) {
         say(m, MT_METRIC_too_little, 1);
         say(m, MT_METRIC_fragmented, 0);
     }
+    if (in_attention(place))
+        say(m, MT_METRIC_in_attention, 1);
+    say(m, MT_METRIC_kv_short, d->kv_short != MT_LOG_NONE ? (double)d->kv_short : 0);
+    say(m, MT_METRIC_host_killed,
+        f->kind == MT_LOG_KILLED || (f->kind == MT_LOG_KERNEL_KILL && f->value[0] == MT_LOG_NONE));
+    say(m, MT_METRIC_in_collect, in_collect(place));
+    say(m, MT_METRIC_in_float, d->in_float);
+    if (mt_logdiag_own_outside(d) >= MT_LOG_MUCH_OUTSIDE)
+        say(m, MT_METRIC_own_outside, (double)mt_logdiag_own_outside(d));
+    say(m, MT_METRIC_ranks_here, d->are_ranks ? d->n_alike : 0);
+    say(m, MT_METRIC_jax, is_of(f, "XLA"));
+    say(m, MT_METRIC_tensorflow, is_of(f, "TensorFlow"));
+    if (is_of(f, "llama.cpp"))
+        say(m, MT_METRIC_ggml, 1 + (f->value[1] != MT_LOG_NONE ? (double)f->value[1] : 0));
+    say(m, MT_METRIC_unsized, !asked && d->capacity == MT_LOG_NONE);
+    say(m, MT_METRIC_capped, d->allowed != MT_LOG_NONE);
     of_share(m, d, f);
-    of_host(m, f, place);
+    of_model(m, d);
+    of_host(m, d, log, f, place);
     say(m, MT_METRIC_margin_refused, refused(d, logs));
     say(m, MT_METRIC_host_full, d->both || d->cause == MT_CAUSE_HOST);
-    say(m, MT_METRIC_no_expandable, mt_logs_have(logs, MT_LOG_NO_EXPANDABLE));
+    if (mt_logs_torch(logs) != 0)
+        say(m, MT_METRIC_torch_at_most, mt_logs_torch(logs));
+    say(m, MT_METRIC_no_expandable, mt_logs_no_expandable(logs));
 }
 
-/* Whose job it is: what the settings say goes before the traceback, unless they fit several, and
- * then only where it drives what the traceback shows. */
-static bool settings_say(const struct mt_framework_rules *r, const struct mt_logdiag_opts *o,
-                         const struct mt_frameworks *fw)
-{
-    return o->framework >= 0 &&
-           (!o->is_guess || fw->main == MT_FW_NONE ||
-            (mt_framework_at(r, o->framework)->drives & MT_FW_BIT(fw->main)) != 0);
-}
-
-bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
+bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
                        const struct mt_logs *logs, const struct mt_logdiag_opts *o,
                        const struct mt_log_fact *f, const struct mt_log_place *place)
 {
@@ -275,7 +385,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
                                 .sub = d->sub,
                                 .cause = d->cause,
                                 .conf = o->conf};
-    bool ok;
+    uint32_t first;
+    bool engines, ok;
     if (o->fixes == NULL || d->cause == MT_CAUSE_NONE || d->cause == MT_CAUSE_SETTING ||
         d->request == MT_LOG_EXA)
         return true; /* nothing to save; or no saving helps a size that was computed wrongly */
@@ -286,7 +397,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
         fw = place->fw;
     fw.rules = r;
     q.trace = place != NULL ? place->trace : NULL;
-    if (settings_say(r, o, &fw))
+    if (o->framework >= 0) /* what the settings say goes before the traceback */
         fw.main = (mt_fw)o->framework;
     fw.engine = job_engine(r, logs, f, place);
     for (int i = 1; i < mt_framework_count(r); i++) /* helpers of another engine */
@@ -295,29 +406,44 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
     of_paths(&fw, logs);
     if (fw.engine != MT_FW_NONE && fw.frames[fw.engine] == 0)
         fw.frames[fw.engine] = 1;
-    if (mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
+    if (!mt_logdiag_model(d, &fw, place, q.conf) ||
+        mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
         return false;
+    mt_metrics_code(q.metrics, place != NULL ? place->stack->code : NULL);
     fill(q.metrics, d, logs, f, place);
     of_families(q.metrics, &fw);
+    engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework);
+    d->model.beyond = more_than(q.metrics, d, "engine_weights_told", 0.97);
+    d->model.held = more_than(q.metrics, d, "states_told", 0.5);
     if (d->cause == MT_CAUSE_FOREIGN &&
         (f->kind != MT_LOG_TORCH_OOM ||
          (is_engines(r, f, place) &&
           d->phase != MT_PH_ROLLOUT_LOAD))) /* weights are no matter of the engine's share */
         q.cause = MT_CAUSE_NONE;            /* what the phase has makes room */
-    if (f->kind != MT_LOG_VLLM_MEASURE && is_engines(r, f, place)) {
+    if (f->kind != MT_LOG_VLLM_MEASURE && engines) {
         say(q.metrics, MT_METRIC_engine_failed, 1);
         if (q.phase == MT_PH_UNATTRIBUTED)
             q.phase = MT_PH_ROLLOUT_GENERATE; /* where an engine is when nothing says otherwise */
     }
     if (f->kind == MT_LOG_SGLANG_KV_FULL)
         q.phase = MT_PH_ROLLOUT_KV_ALLOC; /* what makes the cache larger */
+    if (q.phase == MT_PH_UNATTRIBUTED && q.sub == MT_PH_FORWARD &&
+        !mt_framework_is_program(r, fw.main))
+        q.sub = MT_PH_NONE;       /* whether it trains, nothing tells: what helps in any pass */
+    if (mt_logdiag_no_torch(f)) { /* their own cards ask for no phase */
+        q.phase = MT_PH_UNATTRIBUTED;
+        q.sub = MT_PH_NONE;
+    }
     mt_metrics_place(q.metrics, q.phase, q.sub);
-    if (d->cause == MT_CAUSE_FRAGMENTATION || mt_logdiag_fits_joined(d))
+    if (d->cause == MT_CAUSE_FRAGMENTATION || mt_logdiag_fits_joined(d) ||
+        (d->cause == MT_CAUSE_FOREIGN && mt_logdiag_has_holes(d)))
         say(q.metrics, MT_METRIC_fragmented, 1);
+    first = list->n;
     ok = mt_advice_add(&q, list);
-    /* a kill by Ray alone: memory is only one of the usual reasons */
-    for (uint32_t i = 0; d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0 && i < list->n;
-         i++)
+    /* a death that Ray alone tells: memory is only one of the usual reasons. What comes first has
+       evidence of its own, or finds the reason; the rest waits for that */
+    for (uint32_t i = first + 1;
+         d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0 && i < list->n; i++)
         list->p[i].is_top = false;
     mt_metrics_free(q.metrics);
     return ok;

@@ -44,17 +44,41 @@ static bool no_cache_left(const struct mt_log_fact *f)
            (f->kind == MT_LOG_VLLM_PROFILE && f->value[3] == 0);
 }
 
+/* PyTorch's own counters, printed after it, whose line is not here. */
+static bool counts_failures(const struct mt_log_fact *f)
+{
+    return f->kind == MT_LOG_COUNTERS && f->value[MT_LC_OOMS] != MT_LOG_NONE &&
+           f->value[MT_LC_OOMS] != 0;
+}
+
+const struct mt_log_fact *mt_logdiag_stop(const struct mt_log *log, const struct mt_log_fact *f)
+{
+    /* lines from a kill to the scheduler's own word, which is written late, and from that word to
+     * what the processes still write; a job that was started again writes on */
+    enum { NEAR = 64, FAR = 256 };
+    for (uint32_t i = 0; f->kind == MT_LOG_KILLED && i < log->facts.n; i++) {
+        const struct mt_log_fact *g = &log->facts.p[i];
+        if (g->kind == MT_LOG_STOPPED &&
+            (g->line <= f->line ? f->line - g->line <= FAR
+                                : g->value[0] != MT_LS_STEP && g->line - f->line <= NEAR))
+            return g;
+    }
+    return NULL;
+}
+
 /* Where no line tells a failure in full: the innermost error that is named, then what cannot have
  * gone well. */
 static void choose_less(struct mt_logdiag *d, const struct mt_logs *logs,
                         const struct mt_log_fact *best)
 {
-    for (int pass = 0; pass < 2 && (best == NULL || best->kind == MT_LOG_KILLED); pass++) {
+    for (int pass = 0; pass < 3 && (best == NULL || best->kind == MT_LOG_KILLED); pass++) {
         for (uint32_t i = 0; i < logs->files.n; i++) {
             const struct mt_log *log = &logs->files.p[i].log;
             for (uint32_t k = 0; k < log->facts.n; k++) {
                 const struct mt_log_fact *f = &log->facts.p[k];
-                if (pass == 0 ? !only_named(f) : best != NULL || !no_cache_left(f))
+                if (pass == 0   ? !only_named(f)
+                    : pass == 1 ? best != NULL || !no_cache_left(f)
+                                : best != NULL || !counts_failures(f))
                     continue;
                 best = f;
                 d->file = i;
@@ -99,8 +123,8 @@ static void choose_other(struct mt_logdiag *d, const struct mt_logs *logs)
         const struct mt_log *log = &logs->files.p[i].log;
         for (uint32_t k = 0; k < log->facts.n; k++) {
             const struct mt_log_fact *f = &log->facts.p[k];
-            bool fits = of_host(first) ? of_gpu(f)
-                                       : of_gpu(first) && (of_host(f) || f->kind == MT_LOG_KILLED);
+            bool killed = f->kind == MT_LOG_KILLED && mt_logdiag_stop(log, f) == NULL,
+                 fits = of_host(first) ? of_gpu(f) : of_gpu(first) && (of_host(f) || killed);
             if (!fits ||
                 (best != NULL && (best->kind != MT_LOG_KILLED || f->kind == MT_LOG_KILLED) &&
                  !(d->other_file == i && follows(best, f))))
@@ -114,6 +138,13 @@ static void choose_other(struct mt_logdiag *d, const struct mt_logs *logs)
     }
 }
 
+/* A library's own line, with no traceback: such programs go on with less (llama.cpp with fewer
+ * layers, TensorRT with another kernel), and PyTorch's sentence below it ended the job. */
+static bool goes_on(const struct mt_log_fact *f)
+{
+    return f->kind == MT_LOG_CUDA_OOM && f->stack == 0 && f->text[0] != '\0';
+}
+
 void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs)
 {
     const struct mt_log_fact *best = NULL, *last = NULL;
@@ -121,7 +152,7 @@ void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs)
         const struct mt_log *log = &logs->files.p[i].log;
         for (uint32_t k = 0; k < log->facts.n; k++) {
             const struct mt_log_fact *f = &log->facts.p[k];
-            if (!mt_log_is_failure(f->kind) || only_named(f))
+            if (!mt_log_is_failure(f->kind) || only_named(f) || mt_logdiag_stop(log, f) != NULL)
                 continue;
             d->n_failures++;
             d->n_distinct +=
@@ -131,7 +162,8 @@ void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs)
             last = f;
             d->hints_expandable |= f->hints_expandable;
             /* A process that failed is killed afterwards: the kill is then not the news. */
-            if (best == NULL ||
+            d->passed_over |= best != NULL && goes_on(best) && f->kind == MT_LOG_TORCH_OOM;
+            if (best == NULL || (goes_on(best) && f->kind == MT_LOG_TORCH_OOM) ||
                 (d->file == i && best->stack == 0 && f->stack != 0 && repeats(best, f)) ||
                 (best->kind == MT_LOG_KILLED && f->kind != MT_LOG_KILLED) ||
                 (d->file == i && follows(best, f))) {

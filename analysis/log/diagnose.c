@@ -1,11 +1,21 @@
 /* log/diagnose.c -- from the facts of logs to a cause with its numbers. */
 #include "analysis/log/diagnose.h"
 #include "analysis/advice/advice.h"
+#include "analysis/base/frames.h"
+#include "analysis/base/words.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* ---- numbers ---- */
+
+static bool writes(const struct mt_log *log, uint64_t pid)
+{
+    for (uint32_t i = 0; i < log->facts.n; i++)
+        if (log->facts.p[i].pid >= 0 && (uint64_t)log->facts.p[i].pid == pid)
+            return true;
+    return false;
+}
 
 /* Processes named with the sentence. Where this process is not named and one of them is as large as
  * what PyTorch holds, that one is this process: in a container the driver's process ids are not the
@@ -19,11 +29,14 @@ static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
                                    log->facts.p[k].line == line;
          k++) {
         uint64_t v = log->facts.p[k].value[1];
-        if (v == MT_LOG_NONE)
+        if (v == MT_LOG_NONE || v > d->capacity) /* Windows' driver gives no number */
             continue;
         if (d->this_process == MT_LOG_NONE && held != MT_LOG_NONE && v + MT_LOG_ROUNDED >= held &&
             (own == UINT32_MAX || v < log->facts.p[own].value[1]))
             own = k;
+        if (log->facts.p[k].pid != (int64_t)log->facts.p[k].value[0] &&
+            writes(log, log->facts.p[k].value[0]))
+            d->mate = (int64_t)log->facts.p[k].value[0];
         if (largest == UINT32_MAX || v > log->facts.p[largest].value[1])
             largest = k;
         d->others = mt_log_or_zero(d->others) + v;
@@ -32,15 +45,48 @@ static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
     /* Together they hold more than is in use: this process is among them, and PyTorch counts what
      * an engine that sleeps has unmapped. */
     if (own == UINT32_MAX && d->this_process == MT_LOG_NONE && held != MT_LOG_NONE &&
-        used != MT_LOG_NONE && d->n_others != 0 && held <= d->capacity &&
-        d->others + held > used + MT_LOG_ROUNDED)
-        own = largest;
+        used != MT_LOG_NONE && d->n_others != 0 && d->others + held > used + MT_LOG_ROUNDED) {
+        if (held <= d->capacity || d->n_others == 1)
+            own = largest;
+        else
+            d->others = MT_LOG_NONE; /* any of them may be this one */
+    }
     d->others_named = d->n_others != 0;
     if (own != UINT32_MAX) {
         d->this_process = log->facts.p[own].value[1];
         d->others -= d->this_process;
         d->n_others--;
     }
+}
+
+/* The process writes into the log under another name than the failed one: an engine's worker beside
+ * a trainer's. */
+static bool has_other_name(const struct mt_log *log, const char *who, uint64_t pid)
+{
+    for (uint32_t i = 0; i < log->facts.n && who[0] != '\0'; i++) {
+        const struct mt_log_fact *f = &log->facts.p[i];
+        if (f->pid >= 0 && (uint64_t)f->pid == pid && f->who[0] != '\0' && strcmp(f->who, who) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Much is a GiB: contexts alone are all of one size. */
+static void count_alike(struct mt_logdiag *d, const struct mt_log *log)
+{
+    const char *who = log->facts.p[d->fact].who;
+    const uint64_t much = UINT64_C(1) << 30, own = d->this_process;
+    uint64_t line = log->facts.p[d->fact].line;
+    uint32_t n = 0;
+    for (uint32_t k = d->fact + 1; k < log->facts.n && log->facts.p[k].kind == MT_LOG_OTHER_PROC &&
+                                   log->facts.p[k].line == line;
+         k++) {
+        uint64_t v = log->facts.p[k].value[1];
+        n += own != MT_LOG_NONE && v != MT_LOG_NONE && v <= d->capacity && v >= much &&
+             own >= much && v >= own - own / 16 && own >= v - v / 16 &&
+             !has_other_name(log, who, log->facts.p[k].value[0]);
+    }
+    d->n_alike = n < d->n_others ? n : d->n_others; /* one of them may be this one */
 }
 
 static void take_numbers(struct mt_logdiag *d, const struct mt_log *log,
@@ -55,9 +101,16 @@ static void take_numbers(struct mt_logdiag *d, const struct mt_log *log,
     d->unallocated = v[MT_LO_UNALLOCATED];
     d->private_pools = v[MT_LO_PRIVATE];
     d->allowed = v[MT_LO_ALLOWED];
-    d->this_process = v[MT_LO_THIS];
+    d->this_process =
+        mt_log_minus(d->capacity, v[MT_LO_THIS]) != MT_LOG_NONE || d->capacity == MT_LOG_NONE
+            ? v[MT_LO_THIS]
+            : MT_LOG_NONE; /* Windows' driver gives no number */
     sum_others(d, log);
+    count_alike(d, log);
     d->outside = mt_log_minus(d->this_process, d->reserved);
+    if (d->others_named && d->others != MT_LOG_NONE)
+        d->unnamed = mt_log_minus(mt_log_minus(mt_log_minus(d->capacity, d->free), d->this_process),
+                                  d->others);
     if (!d->others_named && d->this_process != MT_LOG_NONE)
         d->others = mt_log_minus(mt_log_minus(d->capacity, d->free), d->this_process);
 }
@@ -66,17 +119,10 @@ static void clear_numbers(struct mt_logdiag *d)
 {
     d->request = d->capacity = d->free = d->allocated = d->reserved = d->unallocated =
         d->private_pools = MT_LOG_NONE;
-    d->allowed = d->this_process = d->outside = d->others = MT_LOG_NONE;
+    d->allowed = d->this_process = d->outside = d->others = d->unnamed = MT_LOG_NONE;
 }
 
 /* ---- cause ---- */
-
-/* What remains at the ends of segments on any card that is full. */
-static bool only_crumbs(const struct mt_logdiag *d)
-{
-    return d->unallocated != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
-           d->unallocated < d->reserved / 30;
-}
 
 /* Of the card, what is not this process's: where the sentence has its size, what others hold; else
  * all that is neither free nor PyTorch's, for a container shows all processes as one. */
@@ -84,7 +130,20 @@ static uint64_t held_elsewhere(const struct mt_logdiag *d, const struct mt_log_f
 {
     uint64_t held = d->reserved != MT_LOG_NONE ? d->reserved : d->allocated;
     uint64_t rest = mt_log_minus(mt_log_minus(d->capacity, d->free), held);
-    return mt_log_or_zero(f->value[MT_LO_THIS] != MT_LOG_NONE ? d->others : rest);
+    return f->value[MT_LO_THIS] != MT_LOG_NONE
+               ? mt_log_or_zero(d->others) + mt_log_or_zero(d->unnamed)
+               : mt_log_or_zero(rest);
+}
+
+/* Of what is held elsewhere, what a process brings itself, its context and its libraries,
+ * where the sentence does not count it, and a desktop. On a small card that is a quarter
+ * of it, and nobody else is there. Processes that are named are somebody. */
+static uint64_t not_foreign(const struct mt_logdiag *d)
+{
+    const uint64_t desktop = UINT64_C(400) << 20;
+    if (d->others_named && d->n_others != 0)
+        return 0;
+    return d->this_process != MT_LOG_NONE ? desktop : MT_OWN_CONTEXT + desktop;
 }
 
 /* Without a figure of what is free: PyTorch holds so much of the card that the rest is less than
@@ -106,19 +165,38 @@ static bool too_large_a_block(const struct mt_logdiag *d)
            d->request >= MT_LOG_LARGE_BLOCK && room != MT_LOG_NONE && room >= d->request;
 }
 
+/* What is to be loaded or decoded is not all there yet: bytes that would do for this request do not
+ * for the next ones. */
+static bool more_to_come(const struct mt_logdiag *d)
+{
+    return d->phase == MT_PH_INIT || d->phase == MT_PH_ROLLOUT_LOAD || d->phase == MT_PH_CKPT_LOAD;
+}
+
+/* Unallocated bytes that packed better would have let the job go on: enough for the request, and a
+ * tenth of what is reserved, as for a snapshot, or GiBs of which not one piece had a sixteenth.
+ * Less is the margin of any full card, which may just be enough. */
+static bool is_fragmented(const struct mt_logdiag *d)
+{
+    const uint64_t gib = UINT64_C(1) << 30;
+    uint64_t cached = mt_logdiag_cached(d);
+    return mt_logdiag_has_holes(d) && !more_to_come(d) &&
+           (cached >= d->reserved / 10 || (cached >= 2 * gib && cached / 16 >= d->request));
+}
+
 static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
 {
-    uint64_t free = mt_log_or_zero(d->free), cached = mt_log_or_zero(d->unallocated),
+    uint64_t free = mt_log_or_zero(d->free), cached = mt_logdiag_cached(d),
              others = mt_log_or_zero(d->others);
-    uint64_t elsewhere = held_elsewhere(d, f),
+    uint64_t own = not_foreign(d), held = held_elsewhere(d, f),
+             elsewhere = held > own ? held - own : 0,
              lacks = d->request != MT_LOG_NONE && d->request > free ? d->request - free : 0;
     d->cause = MT_CAUSE_CAPACITY;
     d->confidence = d->unallocated != MT_LOG_NONE ? "high" : "medium";
     if (f->value[MT_LO_ALLOWED] != MT_LOG_NONE && strcmp(f->text, "block") == 0) {
         d->cause = MT_CAUSE_LIMIT;
         d->confidence = "high";
-    } else if (mt_logdiag_spilled(d)) {
-        d->confidence = "medium"; /* of what is over, nothing is on the card to be packed better */
+    } else if (mt_logdiag_overcounts(d) && d->this_process == MT_LOG_NONE) {
+        d->confidence = d->is_spilled || d->is_asleep ? "medium" : "low";
     } else if (f->platform == 'X' && too_large_a_block(d)) {
         d->cause = MT_CAUSE_LIMIT;
         d->confidence = "medium";
@@ -127,7 +205,9 @@ static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
     } else if (d->request == MT_LOG_NONE || d->free == MT_LOG_NONE || d->request == MT_LOG_EXA) {
         d->cause = MT_CAUSE_UNKNOWN;
         d->confidence = "low";
-    } else if (free >= d->request && free - d->request >= MT_LOG_ROUNDED) {
+    } else if (d->capacity != MT_LOG_NONE && d->request > d->capacity) {
+        d->cause = MT_CAUSE_REQUEST;
+    } else if (mt_logdiag_had_much(d) || (d->allowed != MT_LOG_NONE && mt_logdiag_had_room(d))) {
         d->cause = MT_CAUSE_LIMIT;
         d->confidence = d->allowed != MT_LOG_NONE ? "high" : "low";
     } else if (elsewhere >= d->capacity / 4 && elsewhere > 2 * cached && elsewhere > lacks) {
@@ -137,28 +217,33 @@ static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
          * none. */
         d->cause = MT_CAUSE_FOREIGN;
         d->confidence = d->others_named && others >= elsewhere / 2 ? "medium" : "low";
-    } else if (cached >= d->request && !only_crumbs(d)) {
+    } else if (mt_logdiag_own_outside(d) >= d->capacity / 4 &&
+               mt_logdiag_own_outside(d) > 2 * cached) {
+        d->cause = MT_CAUSE_OUTSIDE; /* by the same measure */
+        d->confidence = "medium";
+    } else if (is_fragmented(d)) {
         d->cause = MT_CAUSE_FRAGMENTATION;
         /* Bytes of private pools serve nobody else; the sentence does not say how much of the rest
          * lies in them. */
-        d->confidence = cached / 2 >= d->request && cached >= d->reserved / 10 &&
-                                mt_log_or_zero(d->private_pools) == 0
-                            ? "high"
-                            : "medium";
-    } else if (others > lacks && d->capacity != MT_LOG_NONE && others >= d->capacity / 10) {
+        d->confidence =
+            cached / 2 >= d->request && mt_log_or_zero(d->private_pools) == 0 ? "high" : "medium";
+    } else if (others > lacks + own && d->capacity != MT_LOG_NONE &&
+               others - own >= d->capacity / 10) {
         d->cause = MT_CAUSE_FOREIGN;
         d->confidence = d->others_named ? "medium" : "low"; /* they may be of the same job */
-    } else if (free + cached >= d->request && cached >= d->request / 10 && !only_crumbs(d)) {
+    } else if (mt_logdiag_had_room(d) || mt_logdiag_fits_joined(d)) {
         d->confidence = "medium"; /* in one piece they would just have sufficed */
     }
 }
 
-static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f)
+static void find_cause(struct mt_logdiag *d, const struct mt_logs *logs,
+                       const struct mt_log_fact *f, const struct mt_log_place *place)
 {
     d->confidence = "high";
     switch ((int)f->kind) {
     case MT_LOG_TORCH_OOM:
-        take_numbers(d, log, f);
+        take_numbers(d, &logs->files.p[d->file].log, f);
+        mt_logdiag_tell_overcount(d, logs, f, place);
         torch_cause(d, f);
         break;
     case MT_LOG_NCCL_OOM:
@@ -191,10 +276,19 @@ static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const str
     case MT_LOG_POOL_REFUSED: d->cause = MT_CAUSE_SETTING; break;
     case MT_LOG_RAY_KILL:
     case MT_LOG_KERNEL_KILL:
-    case MT_LOG_HOST_OOM: d->cause = MT_CAUSE_HOST; break;
+    case MT_LOG_HOST_OOM:
+        d->cause = strcmp(f->text, "locked") == 0 ? MT_CAUSE_SETTING : MT_CAUSE_HOST;
+        break;
     case MT_LOG_KILLED:
         d->cause = MT_CAUSE_KILLED;
         d->confidence = "low";
+        break;
+    case MT_LOG_COUNTERS:
+        d->cause = MT_CAUSE_UNKNOWN;
+        d->confidence = "low";
+        d->allocated = f->value[MT_LC_ALLOCATED];
+        d->reserved = f->value[MT_LC_RESERVED];
+        d->unallocated = mt_log_minus(d->reserved, d->allocated);
         break;
     default:
         d->cause = MT_CAUSE_UNKNOWN;
@@ -203,10 +297,31 @@ static void find_cause(struct mt_logdiag *d, const struct mt_log *log, const str
         if (f->platform == 'T' && f->value[1] != MT_LOG_NONE) { /* by the compiler's own count */
             d->cause = MT_CAUSE_CAPACITY;
             d->confidence = "high";
-            d->capacity = f->value[1];
+            if (f->text[3] != '\0') /* or by what there is when it runs */
+                d->free = f->value[1];
+            else
+                d->capacity = f->value[1];
         }
         break;
     }
+}
+
+/* Arithmetic on tensors calls nothing of CUDA that would allocate beside the allocator. */
+static bool computes(const char *code)
+{
+    static const char *const operators[] = {" * ", " / ", " + ", " - ", " @ "};
+    bool does = false;
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        does |= strstr(code, operators[i]) != NULL;
+    return does && strchr(code, '"') == NULL && strchr(code, '\'') == NULL;
+}
+
+static bool is_in_old_words(const struct mt_logs *logs, const struct mt_log *log,
+                            const struct mt_log_fact *f, const struct mt_log_place *at)
+{
+    uint32_t torch = mt_logs_torch(logs);
+    return f->kind == MT_LOG_CUDA_OOM && f->text[0] == '\0' && f->platform == 0 &&
+           log->n_async == 0 && torch <= 100 && at != NULL && computes(at->stack->code);
 }
 
 /* Phase, cause and numbers of the line d->fact, and what may be advised on it, into list. false =
@@ -222,9 +337,19 @@ static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs,
         ok = mt_logdiag_place(&place, logs->rules, &log->stacks.p[f->stack - 1], o->phases);
         at = ok ? &place : NULL;
     }
+    if (at != NULL && at->id != 0 && !at->stack->is_deeper) {
+        char label[MT_LABEL];
+        (void)mt_stack_label(at->trace, at->id, label, sizeof label);
+        d->site = mt_strndup(label, strlen(label));
+        ok = d->site != NULL;
+    }
     if (ok) {
+        mt_logdiag_program(d, log, at != NULL ? at->stack : NULL);
         mt_logdiag_phase(d, log, f, at, o->phases);
-        find_cause(d, log, f);
+        mt_logdiag_logits(d, at, o->conf);
+        find_cause(d, logs, f, at);
+        mt_logdiag_tell_ranks(d, logs, f, o->conf);
+        d->old_words = is_in_old_words(logs, log, f, at);
         ok = mt_logdiag_advise(list, d, logs, o, f, at);
     }
     if (at != NULL)
@@ -249,6 +374,7 @@ static bool advise_other(const struct mt_logdiag *d, const struct mt_logs *logs,
     ok = diagnose(&other, logs, o, &more);
     for (uint32_t i = 0; i < more.n; i++)
         more.p[i].is_top = false;
+    mt_free(other.site);
     return mt_advice_move(list, &more) && ok;
 }
 
@@ -264,6 +390,7 @@ enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs,
     d->confidence = "none";
     clear_numbers(d);
     mt_logdiag_choose(d, logs);
+    d->kv_short = mt_logs_kv_short(logs);
     d->phase = MT_PH_UNATTRIBUTED;
     d->sub = MT_PH_NONE;
     if (d->n_failures != 0)
@@ -285,5 +412,6 @@ void mt_logdiag_free(struct mt_logdiag *d)
         return;
     mt_free(d->sentence);
     mt_free(d->because);
+    mt_free(d->site);
     mt_free(d);
 }

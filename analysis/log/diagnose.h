@@ -12,6 +12,7 @@
 #include "analysis/facts/cause.h"
 #include "parser/log/log.h"
 
+struct mt_phase_rules;
 struct mt_log_file {
     char *name;
     char *problem; /* why it ends early; NULL = it was read to its end */
@@ -19,6 +20,7 @@ struct mt_log_file {
 };
 struct mt_logs {
     const struct mt_framework_rules *rules; /* that they are read by; NULL = none is known */
+    const struct mt_phase_rules *phases;    /* the same, for what a job says that it is at */
     MT_VEC(struct mt_log_file) files;       /* in the order they were given */
 };
 void mt_logs_done(struct mt_logs *l);
@@ -29,6 +31,14 @@ uint64_t mt_logs_capacity(const struct mt_logs *l, int32_t gpu);
 
 uint64_t mt_logs_count(const struct mt_logs *l, enum mt_log_kind kind);
 bool mt_logs_have(const struct mt_logs *l, enum mt_log_kind kind);
+/* What the engine's share lacks for weights and trial run alone, before any KV cache: vLLM prints
+ * it as a negative size. MT_LOG_NONE where no line says it. */
+uint64_t mt_logs_kv_short(const struct mt_logs *l);
+/* The newest PyTorch that it can be, as 100 x major + minor: by the newest version that a log
+ * names, or by the form of its failures' lines. 0 = not told. */
+uint32_t mt_logs_torch(const struct mt_logs *l);
+/* Expandable segments do not exist here: PyTorch warns of it, or is older than 2.1. */
+bool mt_logs_no_expandable(const struct mt_logs *l);
 /* log/choose.c: a line says that the host ran out of memory: not of what it shares or pins, and no
  * kill alone. */
 bool mt_logs_host_ran_out(const struct mt_logs *l);
@@ -54,27 +64,59 @@ struct mt_logdiag {
         other;
     bool has_other, both; /* both: and it did run out, no mere kill */
     char *sentence, *because;
+    char *site; /* "models.py:181 update_nodes" of the failure's traceback; NULL = it has none */
+    /* the script that ran: of the outermost frame, or of the line that started it; "" = not said */
+    char program[48];
     enum mt_phase phase, sub; /* of the failure, where its traceback or the lines before it tell */
+    /* index + 1 of the line that begins what the failure was in, and which no line ends; 0 = none
+     */
+    uint32_t begun;
+    /* the line in which the job says what it is at, where the phase is of that alone; 0 = it is not
+     */
+    uint64_t step;
+    bool tells; /* where nothing failed: the sentence says who was on a card, or what was counted */
     bool cut; /* the phase is read from the inner end of a traceback, or from what stands for one */
+    const char *by_name; /* the function whose name alone tells it; NULL = it is no such name */
     /* lines that say memory ran out, the same sentence printed again included */
     uint64_t n_failures;
     uint64_t n_distinct; /* of them, not repeated */
+    bool passed_over;    /* the line is PyTorch's; another library failed before it, and went on */
     /* From the sentence of PyTorch, as far as it goes. */
     uint64_t request, capacity, free, allocated, reserved, unallocated, private_pools, allowed;
     uint64_t this_process, outside; /* outside: of this process, outside PyTorch */
     /* other processes that are named, or what remains when all else is taken off the capacity */
     uint64_t others;
+    uint64_t kv_short; /* mt_logs_kv_short() */
+    /* of the card, where processes are named: neither free nor theirs nor this one's */
+    uint64_t unnamed;
     uint32_t n_others; /* processes that are named */
+    /* PyTorch counts more than the card has, and: the driver keeps the rest in the host's memory;
+     * or an engine's sleep unmapped it, which PyTorch does not see. Neither = not known. */
+    bool is_spilled, is_asleep;
     bool others_named;
+    uint32_t n_alike; /* of them, those that hold about as much as this one */
+    bool are_ranks;   /* and the log or the settings show several ranks: n_alike are such */
+    int64_t mate;     /* one of those that writes into the log as well: of the same job; 0 = none */
+    /* a call of CUDA failed at an operation on tensors, and nothing shows a PyTorch that has other
+     * words for its own failures */
+    bool old_words;
     bool hints_expandable; /* a failure advises to set expandable_segments */
+    /* log/model.c: parameters of the model that the settings tell, and what each card has of it in
+     * training, with gradients and the optimizer's state; 0 = not known */
+    struct {
+        double params, states;
+        double beyond; /* weights of an engine on each of its cards, where one has less */
+        double held;   /* of all models that are trained, where it is half of a card or more */
+    } model;
+    double vocab;  /* of the logits that were asked for, whole; 0 = not known */
+    bool in_float; /* what was asked for is their copy in 32 bits */
 };
 
 struct mt_logdiag_opts {
     const struct mt_fix_rules *fixes;
     const struct mt_phase_rules *phases; /* for tracebacks; NULL = they are not looked at */
     int framework;                       /* that is known, -1 = not */
-    bool is_guess;                 /* settings fit several frameworks, of which that is the first */
-    const struct mt_runconf *conf; /* for conditions about settings; NULL = not known */
+    const struct mt_runconf *conf;       /* for conditions about settings; NULL = not known */
 };
 /* logs must stay alive. advice: gets what may be advised on the failure. MT_OK or MT_ENOMEM. */
 enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs,
@@ -92,26 +134,73 @@ static inline uint64_t mt_log_minus(uint64_t a, uint64_t b)
 {
     return a == MT_LOG_NONE || b == MT_LOG_NONE || b > a ? MT_LOG_NONE : a - b;
 }
+#define MT_LOG_MUCH_OUTSIDE (UINT64_C(2) << 30) /* beyond a context: worth a sentence */
 #define MT_LOG_LARGE_BLOCK                                                                         \
     (UINT64_C(4) << 30) /* above it Intel's driver refuses unless told otherwise */
 /* The last memory line before fact `before` that names a place, of the same writer; NULL = none. */
 const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before);
 /* Sets the line that d is about, and the other; n_failures stays 0 where there is none. */
 void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs);
+/* log/choose.c: the line by which a scheduler stopped the job that the kill f belongs to; NULL = f
+ * is no kill, or none does. */
+const struct mt_log_fact *mt_logdiag_stop(const struct mt_log *log, const struct mt_log_fact *f);
 /* log/phase.c: d->phase and d->sub of the failure f; place: of its traceback, NULL = none; rules
  * for one that is cut, NULL = it tells nothing. */
 struct mt_log_place;
 void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
                       const struct mt_log_place *place, const struct mt_phase_rules *rules);
-/* log/reason.c: why, as a sentence or two. */
+/* log/host.c: the line that shows what held the host's memory when d's process was killed; 0 = none
+ * does, or it is no such failure. */
+uint64_t mt_logdiag_hint(const struct mt_logdiag *d, const struct mt_log *log, enum mt_log_hint h);
 struct mt_sentence;
+void mt_logdiag_say_hints(struct mt_sentence *t, const struct mt_logdiag *d,
+                          const struct mt_log *log);
+/* log/ranks.c: d->are_ranks of the failure f. conf may be NULL. */
+void mt_logdiag_tell_ranks(struct mt_logdiag *d, const struct mt_logs *logs,
+                           const struct mt_log_fact *f, const struct mt_runconf *conf);
+/* log/place.c: d->vocab and d->in_float. */
+void mt_logdiag_logits(struct mt_logdiag *d, const struct mt_log_place *place,
+                       const struct mt_runconf *conf);
+/* log/model.c: d->model. fw: of the job; place, conf may be NULL. false = out of memory. */
+bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_frameworks *fw,
+                      const struct mt_log_place *place, const struct mt_runconf *conf);
+/* log/place.c: d->program, of its log and the traceback s; NULL = it has none. */
+void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
+                        const struct mt_log_stack *s);
+/* log/reason.c: why, as a sentence or two. */
 void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
                         const struct mt_log_fact *f);
+/* PyTorch counts more than the process has of the card: an engine's sleep unmapped the rest, which
+ * PyTorch does not see. */
+bool mt_logdiag_unmapped(const struct mt_logdiag *d);
+/* Of what this process holds outside PyTorch, what is more than its context takes and would have
+ * served the request; 0 = the line does not say so. */
+uint64_t mt_logdiag_own_outside(const struct mt_logdiag *d);
+/* The segment that PyTorch asks the driver for where its own have no room. */
+uint64_t mt_logdiag_segment(uint64_t request);
+/* So much was free after the failure that its segment would have fitted; and a tenth of the card
+ * more, at least 1 GiB: then it was not full. Less is what others, the driver or PyTorch itself
+ * gave back between the failure and the message. On cards of 8 to 24 GiB several hundred MiB. */
+bool mt_logdiag_had_room(const struct mt_logdiag *d);
+bool mt_logdiag_had_much(const struct mt_logdiag *d);
+/* What PyTorch holds by its own word: reserved, else allocated; MT_LOG_NONE. */
+static inline uint64_t mt_logdiag_torch(const struct mt_logdiag *d)
+{
+    return d->reserved != MT_LOG_NONE ? d->reserved : d->allocated;
+}
+/* Reserved but unallocated, as far as it is on the card. */
+uint64_t mt_logdiag_cached(const struct mt_logdiag *d);
+/* Unallocated bytes alone would do for the request, and are more than crumbs. */
+bool mt_logdiag_has_holes(const struct mt_logdiag *d);
 /* Free and unallocated bytes would do for the request, but only together. */
 bool mt_logdiag_fits_joined(const struct mt_logdiag *d);
-/* PyTorch uses more than the card has: a driver that keeps the rest in the host's memory (Windows,
- * unified memory). */
-bool mt_logdiag_spilled(const struct mt_logdiag *d);
+/* PyTorch uses more than the card has. */
+bool mt_logdiag_overcounts(const struct mt_logdiag *d);
+/* log/overcount.c: d->is_spilled and d->is_asleep of the failure f. */
+void mt_logdiag_tell_overcount(struct mt_logdiag *d, const struct mt_logs *logs,
+                               const struct mt_log_fact *f, const struct mt_log_place *place);
+/* The paths of its lines are Windows'. */
+bool mt_logdiag_on_windows(const struct mt_log *log);
 /* Sentence and because of d. false = out of memory. */
 bool mt_logdiag_say(struct mt_logdiag *d, const struct mt_logs *logs);
 
@@ -121,6 +210,7 @@ struct mt_log_place {
     struct mt_frameworks fw;
     struct mt_trace *trace;
     const struct mt_log_stack *stack; /* it */
+    mt_stack_id id;                   /* it, in that trace */
 };
 /* log/place.c. false = out of memory, and nothing to release. */
 bool mt_logdiag_place(struct mt_log_place *out, const struct mt_framework_rules *fw,
@@ -129,7 +219,7 @@ void mt_logdiag_place_done(struct mt_log_place *p);
 
 /* log/advise.c: adds to list what may be advised on the failure `f`. place: of its traceback; NULL
  * = none. false = out of memory. */
-bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
+bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
                        const struct mt_logs *logs, const struct mt_logdiag_opts *o,
                        const struct mt_log_fact *f, const struct mt_log_place *place);
 
@@ -138,6 +228,18 @@ bool mt_logdiag_advise(struct mt_advice_list *list, const struct mt_logdiag *d,
 void mt_logdiag_say_table(struct mt_sentence *t, const struct mt_log *log,
                           const struct mt_log_fact *f);
 void mt_logdiag_say_usage(struct mt_sentence *t, const struct mt_logs *logs);
+
+/* log/cards.c: beside the failure d, what tools and the allocator's own counters say of its card;
+ * where nothing failed the same as sentences of their own, t = what, b = what they cannot tell. */
+void mt_logdiag_say_cards(struct mt_sentence *t, const struct mt_logdiag *d,
+                          const struct mt_logs *logs);
+void mt_logdiag_say_readings(struct mt_sentence *t, struct mt_sentence *b,
+                             const struct mt_logs *logs);
+
+/* log/heap.c: what memray counted of the host's memory, and what such a count does not tell. False
+ * where no log has one. */
+bool mt_logdiag_say_heaps(struct mt_sentence *t, const struct mt_logs *logs);
+extern const char mt_logdiag_heaps_lack[];
 
 /* One fact in words: "weights took 14.20 GiB". buf of MT_FACT_WORDS; returns it. Text of the log in
  * it is printable ASCII. */
@@ -151,6 +253,8 @@ char *mt_log_who(char buf[96], const struct mt_log_fact *f);
  * MT_LOG_NONE. */
 uint64_t mt_log_fact_used(const struct mt_log_fact *f);
 uint64_t mt_log_fact_torch(const struct mt_log_fact *f);
+/* The failed program allocates by itself, without PyTorch: JAX, TensorFlow, llama.cpp. */
+bool mt_logdiag_no_torch(const struct mt_log_fact *f);
 /* True for the kinds that say memory ran out. */
 bool mt_log_is_failure(enum mt_log_kind k);
 

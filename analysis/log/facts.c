@@ -28,6 +28,8 @@ static char *torch_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
         if (strcmp(f->text, "ray") == 0)
             (void)snprintf(buf, MT_FACT_WORDS, "Ray names an OutOfMemoryError%s%s",
                            f->who[0] != '\0' ? " of " : "", f->who);
+        else if (strcmp(f->text, "head") == 0)
+            (void)snprintf(buf, MT_FACT_WORDS, "a notebook's traceback of an OutOfMemoryError");
         else
             (void)snprintf(buf, MT_FACT_WORDS, "PyTorch could not allocate");
         return buf;
@@ -54,6 +56,61 @@ static char *usage_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
         (void)snprintf(all, sizeof all, "%s: %.200s", f->text, buf);
         memcpy(buf, all, sizeof all);
     }
+    return buf;
+}
+
+/* What PyTorch's allocator counts of itself. */
+static char *counter_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
+{
+    static const struct {
+        enum mt_log_counter which;
+        const char *what;
+    } sizes[] = {{MT_LC_ALLOCATED, "allocated"},
+                 {MT_LC_ALLOCATED_PEAK, "at most"},
+                 {MT_LC_RESERVED, "reserved"},
+                 {MT_LC_RESERVED_PEAK, "at most"},
+                 {MT_LC_SPLIT, "free in pieces between blocks in use"}};
+    size_t n;
+    buf[0] = '\0';
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        share(buf, MT_FACT_WORDS, sizes[i].what, f->value[sizes[i].which]);
+    n = strlen(buf);
+    if (f->value[MT_LC_RETRIES] != MT_LOG_NONE && n < MT_FACT_WORDS)
+        n += (size_t)snprintf(buf + n, MT_FACT_WORDS - n, ", %llu %s",
+                              (unsigned long long)f->value[MT_LC_RETRIES],
+                              f->value[MT_LC_RETRIES] == 1 ? "retry" : "retries");
+    if (f->value[MT_LC_OOMS] != MT_LOG_NONE && n < MT_FACT_WORDS)
+        (void)snprintf(buf + n, MT_FACT_WORDS - n, ", %llu failure%s",
+                       (unsigned long long)f->value[MT_LC_OOMS],
+                       f->value[MT_LC_OOMS] == 1 ? "" : "s");
+    return buf;
+}
+
+static char *card_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
+{
+    char a[32], b[32];
+    if (f->kind == MT_LOG_CARD)
+        (void)snprintf(buf, MT_FACT_WORDS, "%s: %s of %s in use", f->text, bytes(a, f->value[0]),
+                       bytes(b, f->value[1]));
+    else if (f->kind == MT_LOG_CARD_PROC)
+        (void)snprintf(buf, MT_FACT_WORDS, "%s (process %llu) has %s of the card",
+                       f->text[0] != '\0' ? f->text : "a process", (unsigned long long)f->value[0],
+                       bytes(a, f->value[1]));
+    else
+        (void)snprintf(buf, MT_FACT_WORDS, "%s, a part of CANN, has %s of the card, at most %s",
+                       f->text, bytes(a, f->value[0]), bytes(b, f->value[1]));
+    return buf;
+}
+
+static char *heap_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
+{
+    if (f->kind == MT_LOG_HEAP)
+        (void)snprintf(buf, MT_FACT_WORDS, "memray: host memory of one process");
+    else
+        (void)snprintf(buf, MT_FACT_WORDS, "memray: %s", f->text);
+    if (f->kind == MT_LOG_HEAP)
+        share(buf, MT_FACT_WORDS, "at most", f->value[0]);
+    share(buf, MT_FACT_WORDS, "allocated in all", f->value[f->kind == MT_LOG_HEAP]);
     return buf;
 }
 
@@ -132,6 +189,11 @@ static char *engine_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
                        bytes(a, v[0]), bytes(b, v[1]), bytes(c, v[2]), bytes(d, v[3]));
         break;
     case MT_LOG_VLLM_KV: /* vLLM prints what is missing as a negative size */
+        if (v[1] != MT_LOG_NONE) {
+            (void)snprintf(buf, MT_FACT_WORDS, "vLLM: nothing left for the KV cache, %s too little",
+                           bytes(a, v[1]));
+            break;
+        }
         (void)snprintf(buf, MT_FACT_WORDS, "vLLM: %s for the KV cache",
                        v[0] != 0 ? bytes(a, v[0]) : "nothing left");
         break;
@@ -179,6 +241,21 @@ static char *engine_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
         else
             (void)snprintf(buf, MT_FACT_WORDS, "vLLM: free memory grew while it measured its own");
         break;
+    case MT_LOG_VLLM_BEGUN:
+    case MT_LOG_SGLANG_BEGUN:
+        (void)snprintf(buf, MT_FACT_WORDS, "%s: %s",
+                       f->kind == MT_LOG_VLLM_BEGUN ? "vLLM" : "SGLang",
+                       f->text[0] == 'l' ? "loading begins" : "capturing of CUDA graphs begins");
+        share(buf, MT_FACT_WORDS, "free", v[0]);
+        share(buf, MT_FACT_WORDS, "at last", v[1]);
+        break;
+    case MT_LOG_SAVE_BEGUN:
+        (void)snprintf(buf, MT_FACT_WORDS, "saving of a checkpoint begins");
+        break;
+    case MT_LOG_POOL_ERROR:
+        (void)snprintf(buf, MT_FACT_WORDS, "vLLM's sleep-mode allocator: the driver says \"%s\"",
+                       f->text);
+        break;
     case MT_LOG_SLEEP:
         (void)snprintf(buf, MT_FACT_WORDS, "vLLM went to sleep: freed %s, %s still in use",
                        bytes(a, v[0]), bytes(b, v[1]));
@@ -222,15 +299,35 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     switch ((int)f->kind) {
     case MT_LOG_TORCH_OOM: return torch_words(buf, f);
     case MT_LOG_TORCH_USAGE: return usage_words(buf, f);
+    case MT_LOG_COUNTERS: return counter_words(buf, f);
+    case MT_LOG_CARD:
+    case MT_LOG_CARD_PROC:
+    case MT_LOG_NPU_PART: return card_words(buf, f);
+    case MT_LOG_HEAP:
+    case MT_LOG_HEAP_PLACE: return heap_words(buf, f);
     case MT_LOG_NCCL_OOM: return asked(buf, "NCCL", f->value[0]);
     case MT_LOG_CUMEM_OOM: return asked(buf, "vLLM's sleep-mode allocator", MT_LOG_NONE);
     case MT_LOG_SAVER_OOM: return asked(buf, "torch_memory_saver", MT_LOG_NONE);
     case MT_LOG_CUDA_OOM:
+        if (f->platform == 'T' && f->text[3] != '\0') {
+            char a[32];
+            (void)snprintf(buf, MT_FACT_WORDS, "XLA could not allocate %s on the TPU, %s were free",
+                           bytes(b, f->value[0]), bytes(a, f->value[1]));
+            return buf;
+        }
         if (f->platform == 'T') {
             char a[32];
             (void)snprintf(buf, MT_FACT_WORDS,
                            "XLA compiled a program that needs %s of the %s that the TPU has",
                            bytes(b, f->value[0]), bytes(a, f->value[1]));
+            return buf;
+        }
+        if (strcmp(f->text, "llama.cpp") == 0) {
+            static const char *const what[] = {"", " for the weights", " for the KV cache",
+                                               " for its compute buffer"};
+            (void)snprintf(buf, MT_FACT_WORDS, "llama.cpp could not allocate %s%s",
+                           f->value[0] != MT_LOG_NONE ? bytes(b, f->value[0]) : "memory",
+                           f->value[1] <= MT_LB_COMPUTE ? what[f->value[1]] : "");
             return buf;
         }
         (void)snprintf(buf, MT_FACT_WORDS, "a call of %s could not allocate%s%s",
@@ -242,6 +339,8 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     case MT_LOG_HOST_OOM:
         if (f->text[0] == 's')
             return asked(buf, "a process that shares memory with others", f->value[0]);
+        if (f->text[0] == 'l')
+            return asked(buf, "a network card, of the memory that it locks,", f->value[0]);
         return asked(buf, f->text[0] != '\0' ? "a call that pins host memory" : "the host",
                      f->value[0]);
     case MT_LOG_HOST_USAGE:
@@ -269,6 +368,20 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
         (void)snprintf(buf, MT_FACT_WORDS, "process %llu, %s, has %s of the host",
                        (unsigned long long)f->value[0], f->text, bytes(b, f->value[1]));
         return buf;
+    case MT_LOG_STOPPED: {
+        static const char *const why[] = {
+            [MT_LS_NONE] = "",
+            [MT_LS_TIME] = "its time limit was over",
+            [MT_LS_PREEMPTED] = "it was preempted, for another job",
+            [MT_LS_NODE] = "a node failed",
+            [MT_LS_REQUEUED] = "it was put back into the queue",
+            [MT_LS_CANCELLED] = "it was cancelled, by its owner or an administrator",
+            [MT_LS_STEP] =
+                "the step was cancelled, by somebody or because one of its tasks failed"};
+        (void)snprintf(buf, MT_FACT_WORDS, "the scheduler stopped the job: %s",
+                       why[f->value[0] <= MT_LS_STEP ? f->value[0] : MT_LS_NONE]);
+        return buf;
+    }
     case MT_LOG_ILLEGAL:
         (void)snprintf(buf, MT_FACT_WORDS, "a kernel read or wrote where it may not");
         return buf;
@@ -311,6 +424,8 @@ uint64_t mt_log_fact_used(const struct mt_log_fact *f)
     uint64_t total = MT_LOG_NONE, free = MT_LOG_NONE;
     if (f->kind == MT_LOG_TORCH_USAGE)
         return f->value[2];
+    if (f->kind == MT_LOG_CARD)
+        return f->value[0];
     if (f->kind == MT_LOG_TORCH_OOM) {
         total = f->value[MT_LO_CAPACITY];
         free = f->value[MT_LO_FREE];
@@ -325,8 +440,18 @@ uint64_t mt_log_fact_used(const struct mt_log_fact *f)
 uint64_t mt_log_fact_torch(const struct mt_log_fact *f)
 {
     return f->kind == MT_LOG_TORCH_USAGE ? f->value[1]
+           : f->kind == MT_LOG_COUNTERS  ? f->value[MT_LC_RESERVED]
            : f->kind == MT_LOG_TORCH_OOM ? f->value[MT_LO_RESERVED]
                                          : MT_LOG_NONE;
+}
+
+bool mt_logdiag_no_torch(const struct mt_log_fact *f)
+{
+    static const char *const whose[] = {"XLA", "TensorFlow", "llama.cpp"};
+    for (size_t i = 0; f->kind == MT_LOG_CUDA_OOM && i < sizeof whose / sizeof *whose; i++)
+        if (strcmp(f->text, whose[i]) == 0)
+            return true;
+    return f->platform == 'T';
 }
 
 bool mt_log_is_failure(enum mt_log_kind k)

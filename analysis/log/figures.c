@@ -1,16 +1,79 @@
 /* log/figures.c -- what the sizes of one failed line say together. */
 #include "analysis/log/diagnose.h"
 
-bool mt_logdiag_fits_joined(const struct mt_logdiag *d)
+/* The segment that PyTorch asks the driver for: c10/cuda/CUDACachingAllocator.cpp, kSmallBuffer,
+ * kLargeBuffer, kRoundLarge. */
+uint64_t mt_logdiag_segment(uint64_t request)
 {
-    return d->cause == MT_CAUSE_CAPACITY && d->request <= d->capacity && d->free != MT_LOG_NONE &&
-           d->unallocated != MT_LOG_NONE && d->unallocated >= d->reserved / 30 &&
-           d->unallocated < d->request && d->free + d->unallocated >= d->request;
+    const uint64_t mib = UINT64_C(1) << 20;
+    if (request == MT_LOG_NONE || request > MT_LOG_EXA)
+        return request;
+    return request <= mib       ? 2 * mib
+           : request < 10 * mib ? 20 * mib
+                                : (request + 2 * mib - 1) / (2 * mib) * (2 * mib);
 }
 
-bool mt_logdiag_spilled(const struct mt_logdiag *d)
+uint64_t mt_logdiag_own_outside(const struct mt_logdiag *d)
+{
+    uint64_t lacks = mt_log_minus(d->request, d->free),
+             more = d->outside != MT_LOG_NONE && d->outside > MT_OWN_CONTEXT
+                        ? d->outside - MT_OWN_CONTEXT
+                        : 0;
+    return lacks != MT_LOG_NONE && more > lacks ? more : 0;
+}
+
+bool mt_logdiag_had_room(const struct mt_logdiag *d)
+{
+    return d->request != MT_LOG_NONE && d->free != MT_LOG_NONE && d->request != MT_LOG_EXA &&
+           d->free >= mt_logdiag_segment(d->request) + MT_LOG_ROUNDED;
+}
+
+bool mt_logdiag_had_much(const struct mt_logdiag *d)
+{
+    uint64_t much = d->capacity != MT_LOG_NONE ? d->capacity / 10 : 0;
+    if (much < UINT64_C(1) << 30)
+        much = UINT64_C(1) << 30;
+    return mt_logdiag_had_room(d) && d->free - mt_logdiag_segment(d->request) >= much;
+}
+
+uint64_t mt_logdiag_cached(const struct mt_logdiag *d)
+{
+    if (mt_logdiag_overcounts(d) && d->this_process == MT_LOG_NONE)
+        return 0; /* of what is over, nobody knows that it is on the card to be packed better */
+    if (!mt_logdiag_unmapped(d))
+        return mt_log_or_zero(d->unallocated);
+    return mt_log_or_zero(mt_log_minus(d->this_process, d->allocated));
+}
+
+/* What remains at the ends of segments on any card that is full. */
+static bool only_crumbs(const struct mt_logdiag *d)
+{
+    return d->unallocated == MT_LOG_NONE || d->reserved == MT_LOG_NONE ||
+           mt_logdiag_cached(d) < d->reserved / 30;
+}
+
+bool mt_logdiag_fits_joined(const struct mt_logdiag *d)
+{
+    uint64_t cached = mt_logdiag_cached(d);
+    return d->cause == MT_CAUSE_CAPACITY && d->request <= d->capacity && d->free != MT_LOG_NONE &&
+           !mt_logdiag_had_room(d) && !only_crumbs(d) && cached >= d->request / 10 &&
+           d->free + cached >= d->request;
+}
+
+bool mt_logdiag_has_holes(const struct mt_logdiag *d)
+{
+    return d->request != MT_LOG_NONE && mt_logdiag_cached(d) >= d->request && !only_crumbs(d);
+}
+
+bool mt_logdiag_overcounts(const struct mt_logdiag *d)
 {
     uint64_t used = d->allocated != MT_LOG_NONE ? d->allocated : d->reserved;
     return d->request != MT_LOG_EXA && d->capacity != MT_LOG_NONE && used != MT_LOG_NONE &&
            used > d->capacity + MT_LOG_ROUNDED;
+}
+
+bool mt_logdiag_unmapped(const struct mt_logdiag *d)
+{
+    return d->this_process != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
+           d->reserved > d->this_process + MT_LOG_ROUNDED && !d->is_spilled;
 }

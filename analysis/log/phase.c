@@ -93,6 +93,10 @@ static bool makes_logits(const struct mt_log_stack *s)
 {
     static const char *const words[] = {"logp",   "log_prob", "log_softmax",
                                         "logits", "entropy",  "vocab_parallel"};
+    const char *loss = strstr(s->code, "cross_entropy(");
+    if (strstr(s->code, "logits.float()") != NULL || strstr(s->code, "self.lm_head(") != NULL ||
+        (loss != NULL && strstr(loss, ".float()") != NULL))
+        return true;
     for (uint32_t i = s->frames.n; i-- > 0;) {
         const struct mt_log_frame *f = &s->frames.p[i];
         if (strstr(f->file, "/torch/") != NULL) {
@@ -109,35 +113,234 @@ static bool makes_logits(const struct mt_log_stack *s)
     return false;
 }
 
-/* What the inner end of a cut traceback tells, else the method that Ray names, else a line of code:
- * from the innermost outward, what is not known yet. */
-static void of_cut(struct mt_logdiag *d, const struct mt_log_stack *s,
-                   const struct mt_phase_rules *rules)
+static void tell_logits(struct mt_logdiag *d, const struct mt_log_stack *s)
+{
+    if ((d->sub == MT_PH_FORWARD || d->sub == MT_PH_LOSS) && makes_logits(s))
+        d->sub = MT_PH_LOGITS;
+}
+
+/* A word of a name, set apart by "_". */
+static bool has_word(const char *name, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        size_t n = strlen(*words);
+        for (const char *p = name; (p = strstr(p, *words)) != NULL; p++)
+            if ((p == name || p[-1] == '_') && (p[n] == '\0' || p[n] == '_'))
+                return true;
+    }
+    return false;
+}
+
+/* Log-probabilities of a policy are those of reinforcement learning: a mixture model has some too.
+ * Ray, a framework of that kind or the name of a role tells. */
+static bool is_of_policy(const struct mt_log_fact *f, const struct mt_log_place *place)
+{
+    static const char *const roles[] = {"ref", "rollout", "actor", NULL};
+    const struct mt_log_stack *s = place->stack;
+    if (f->who[0] != '\0' || s->method[0] != '\0')
+        return true;
+    for (int fw = 1; fw < mt_framework_count(place->fw.rules); fw++)
+        if (place->fw.frames[fw] != 0 && mt_framework_at(place->fw.rules, fw)->kind == MT_FWK_RL)
+            return true;
+    for (uint32_t i = 0; i < s->frames.n; i++)
+        if (strstr(s->frames.p[i].file, "/ray/") != NULL ||
+            has_word(s->frames.p[i].function, roles) ||
+            strstr(s->frames.p[i].file, "actor") != NULL ||
+            strstr(s->frames.p[i].file, "rollout") != NULL)
+            return true;
+    return strstr(s->objects, " ref") != NULL || strstr(s->objects, " actor") != NULL ||
+           strstr(s->objects, " rollout") != NULL;
+}
+
+/* What a rule says of one name; true = the phase is known. */
+static bool of_one(struct mt_logdiag *d, const struct mt_phase_rules *rules, enum mt_cut_kind kind,
+                   const char *file, const char *name)
 {
     struct mt_cut_phase cut;
-    for (uint32_t i = s->frames.n + 2; i-- > 0;) {
-        bool in_frames = i >= 2;
-        const char *name = in_frames ? s->frames.p[i - 2].function : i == 1 ? s->method : s->code;
-        if (name[0] == '\0' ||
-            !mt_phase_of_cut(rules,
-                             in_frames ? MT_CUT_FRAME
-                             : i == 1  ? MT_CUT_METHOD
-                                       : MT_CUT_CODE,
-                             in_frames ? s->frames.p[i - 2].file : "", name, &cut))
-            continue;
+    if (name[0] != '\0' && mt_phase_of_cut(rules, kind, file, name, &cut)) {
         if (d->phase == MT_PH_UNATTRIBUTED && cut.phase != MT_PH_NONE) {
             d->phase = cut.phase;
             d->cut = true;
+            d->by_name = kind == MT_CUT_NAME ? name : NULL;
         }
         if (d->sub == MT_PH_NONE && cut.sub != MT_PH_NONE)
             d->sub = cut.sub;
-        if (d->phase != MT_PH_UNATTRIBUTED)
-            return;
     }
+    return d->phase != MT_PH_UNATTRIBUTED;
 }
 
-void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
-                      const struct mt_log_place *place, const struct mt_phase_rules *rules)
+static bool of_frames(struct mt_logdiag *d, const struct mt_log_stack *s,
+                      const struct mt_phase_rules *rules, enum mt_cut_kind kind)
+{
+    for (uint32_t i = s->frames.n; i-- > 0;)
+        if (of_one(d, rules, kind, s->frames.p[i].file, s->frames.p[i].function))
+            return true;
+    return false;
+}
+
+/* The frames train, and Ray's method generates, sends or loads: it is that of another process,
+ * whose line stands near. */
+static bool trains_instead(const struct mt_logdiag *by_name, const struct mt_logdiag *by_method)
+{
+    return by_name->phase == MT_PH_TRAIN && by_method->phase != MT_PH_TRAIN &&
+           by_method->phase != MT_PH_TRAIN_ACTOR && by_method->phase != MT_PH_TRAIN_CRITIC;
+}
+
+/* What the inner end of a cut traceback tells, else the method that Ray names, else the name of a
+ * function in whatever file, else a line of code: from the innermost outward, what is not known
+ * yet. The failing process's own frames win where both cannot be. */
+static void of_cut(struct mt_logdiag *d, const struct mt_log_stack *s,
+                   const struct mt_phase_rules *rules)
+{
+    struct mt_logdiag by_name, by_method;
+    if (of_frames(d, s, rules, MT_CUT_FRAME))
+        return;
+    by_name = by_method = *d;
+    if (of_one(&by_method, rules, MT_CUT_METHOD, "", s->method) &&
+        !(of_frames(&by_name, s, rules, MT_CUT_NAME) && trains_instead(&by_name, &by_method)))
+        *d = by_method;
+    else if (!of_frames(d, s, rules, MT_CUT_NAME))
+        (void)of_one(d, rules, MT_CUT_CODE, "", s->code);
+}
+
+/* A trainer writes other lines meanwhile, but not for long. */
+static bool of_save(struct mt_logdiag *d, const struct mt_log *log)
+{
+    enum { NEAR = 64 }; /* lines from the beginning to the kill */
+    const struct mt_log_fact *f = &log->facts.p[d->fact];
+    for (uint32_t i = d->fact; i-- > 0;) {
+        const struct mt_log_fact *g = &log->facts.p[i];
+        if (g->kind == MT_LOG_SAVE_BEGUN) {
+            if (g->value[3] != MT_LOG_NONE || f->line - g->line > NEAR)
+                return false;
+            d->phase = MT_PH_CKPT_SAVE;
+            d->begun = i + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the engine had begun, and no line says that it ended. */
+static bool of_begun(struct mt_logdiag *d, const struct mt_log *log)
+{
+    const struct mt_log_fact *f = &log->facts.p[d->fact];
+    if (of_save(d, log))
+        return true;
+    if (mt_logdiag_hint(d, log, MT_LH_LOAD) != 0 || mt_logdiag_hint(d, log, MT_LH_RESUME) != 0) {
+        d->phase = mt_logdiag_hint(d, log, MT_LH_RESUME) != 0 ? MT_PH_CKPT_LOAD : MT_PH_INIT;
+        return true;
+    }
+    for (uint32_t i = d->fact; i-- > 0;) {
+        const struct mt_log_fact *g = &log->facts.p[i];
+        if ((f->pid >= 0 && g->pid >= 0 && f->pid != g->pid) ||
+            (f->rank >= 0 && g->rank >= 0 && f->rank != g->rank))
+            continue;
+        switch ((int)g->kind) {
+        case MT_LOG_VLLM_BEGUN:
+        case MT_LOG_SGLANG_BEGUN:
+            if (g->value[3] != MT_LOG_NONE)
+                return false; /* it ended */
+            d->phase = g->text[0] == 'l' ? MT_PH_ROLLOUT_LOAD : MT_PH_ROLLOUT_GRAPH;
+            d->begun = i + 1;
+            return true;
+        case MT_LOG_VLLM_WEIGHTS:
+        case MT_LOG_VLLM_GRAPHS:
+        case MT_LOG_SGLANG_WEIGHTS:
+        case MT_LOG_SGLANG_GRAPHS:
+        case MT_LOG_TORCH_USAGE: return false; /* that went well, or the job went on */
+        default: break;
+        }
+    }
+    return false;
+}
+
+/* Index + 1 of PyTorch's own wrapper of a function under no_grad or inference_mode, around every
+ * module that is called: inside of one it is a helper's, of a loss that is trained on. 0 = there is
+ * none, or it may be enable_grad's, which has the same name. */
+static uint32_t gradients_off(const struct mt_log_stack *s)
+{
+    for (uint32_t i = 0; i < s->frames.n; i++) {
+        if (strstr(s->frames.p[i].file, "torch/nn/modules/module.py") != NULL)
+            return 0;
+        if (strcmp(s->frames.p[i].function, "decorate_context") == 0 &&
+            (strstr(s->frames.p[i].file, "torch/utils/_contextlib.py") != NULL ||
+             strstr(s->frames.p[i].file, "torch/autograd/grad_mode.py") != NULL))
+            return strstr(s->code, "enable_grad(") == NULL ? i + 1 : 0;
+    }
+    return 0;
+}
+
+static enum mt_phase of_script(const struct mt_phase_rules *rules, enum mt_cut_kind kind,
+                               const char *path, const char **name)
+{
+    struct mt_cut_phase cut;
+    const char *p = strrchr(path, '/');
+    *name = p != NULL ? p + 1 : path;
+    return **name != '\0' && mt_phase_of_cut(rules, kind, path, *name, &cut) ? cut.phase
+                                                                             : MT_PH_NONE;
+}
+
+/* A file of the program, not of an installed package or of Python. */
+static bool is_own(const char *file)
+{
+    static const char *const others[] = {"-packages", "/lib/python", "/torch/", "/absl/"};
+    size_t n = strlen(file);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strstr(file, others[i]) != NULL)
+            return false;
+    return n > 3 && strcmp(file + n - 3, ".py") == 0 && strncmp(file, "torch/", 6) != 0;
+}
+
+/* The program, or one of the n outermost frames, is called what people call a trainer, or a
+ * function of the program's own is: train() of a main.py. */
+static bool is_trainers(const struct mt_logdiag *d, const struct mt_log_stack *s, uint32_t n,
+                        const struct mt_phase_rules *rules)
+{
+    const char *name;
+    struct mt_cut_phase cut;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct mt_log_frame *f = &s->frames.p[i];
+        if (of_script(rules, MT_CUT_SCRIPT, f->file, &name) == MT_PH_TRAIN ||
+            (is_own(f->file) && mt_phase_of_cut(rules, MT_CUT_NAME, f->file, f->function, &cut) &&
+             cut.phase == MT_PH_TRAIN))
+            return true;
+    }
+    return of_script(rules, MT_CUT_SCRIPT, d->program, &name) == MT_PH_TRAIN;
+}
+
+/* What a function does that runs without gradients: optimizers and averages of the weights are
+ * updated so, and a trainer's evaluation is no inference. A trainer asks a teacher so as well:
+ * that stays untold. */
+static enum mt_phase of_wrapped(const struct mt_logdiag *d, const char *name, bool trains)
+{
+    static const char *const updates[] = {"ema", "momentum", "clip", "closure", NULL},
+                             *const steps[] = {"step", "update", NULL},
+                             *const scores[] = {"eval",     "evaluate",   "evaluation", "valid",
+                                                "validate", "validation", "val",        "test",
+                                                "score",    "accuracy",   "metrics",    "sample",
+                                                "predict",  "infer",      "inference",  NULL};
+    if (has_word(name, updates) || strcmp(name, "step") == 0 || strcmp(name, "update") == 0 ||
+        (trains && has_word(name, steps)))
+        return MT_PH_TRAIN;
+    if (d->sub != MT_PH_FORWARD)
+        return MT_PH_UNATTRIBUTED;
+    return !trains ? MT_PH_INFER : has_word(name, scores) ? MT_PH_EVAL : MT_PH_UNATTRIBUTED;
+}
+
+/* The same of the traceback s; false = its gradients may be on. */
+static bool of_gradients(struct mt_logdiag *d, const struct mt_log_stack *s,
+                         const struct mt_phase_rules *rules)
+{
+    uint32_t off = gradients_off(s);
+    if (off != 0)
+        d->phase = of_wrapped(d, off < s->frames.n ? s->frames.p[off].function : "",
+                              is_trainers(d, s, off, rules));
+    return off != 0;
+}
+
+static void of_all(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
+                   const struct mt_log_place *place, const struct mt_phase_rules *rules)
 {
     const struct mt_log_fact *mark = mt_logdiag_mark(log, d->fact);
     d->phase = MT_PH_UNATTRIBUTED;
@@ -166,19 +369,31 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
     }
     if (place != NULL && place->at.sub != MT_PH_NONE && d->sub == MT_PH_NONE)
         d->sub = place->at.sub;
-    if (place != NULL && (d->sub == MT_PH_FORWARD || d->sub == MT_PH_LOSS) &&
-        makes_logits(place->stack))
-        d->sub = MT_PH_LOGITS;
+    if (place != NULL)
+        tell_logits(d, place->stack);
+    if (place != NULL && rules != NULL && place->at.phase == MT_PH_INFER &&
+        mt_attr_conf(place->at) == MT_CONF_INFERRED && gradients_off(place->stack) != 0) {
+        (void)of_gradients(d, place->stack, rules);
+        return;
+    }
     if (place != NULL && place->at.phase != MT_PH_UNATTRIBUTED) {
         d->phase = of_object(of_writer(place->at.phase, f->who), place->stack->objects);
         return;
     }
     if (place != NULL && rules != NULL) {
         of_cut(d, place->stack, rules);
+        tell_logits(d, place->stack);
+        if (d->phase == MT_PH_LOGP && d->by_name != NULL && !is_of_policy(f, place)) {
+            d->phase = MT_PH_UNATTRIBUTED;
+            d->by_name = NULL;
+            d->cut = false;
+        }
         d->phase = of_writer(d->phase, f->who);
         if (d->phase != MT_PH_UNATTRIBUTED)
             return;
     }
+    if (of_begun(d, log))
+        return;
     if (mark == NULL || strstr(mark->text, "efore ") == NULL)
         return;
     for (size_t i = 0; i < sizeof going_on / sizeof *going_on; i++) {
@@ -187,4 +402,90 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
             return;
         }
     }
+}
+
+/* What the program's files are called: the script that ran or the outermost file of its own; else
+ * the folder of a server around it, unless a file further in trains. */
+static void of_files(struct mt_logdiag *d, const struct mt_log_stack *s,
+                     const struct mt_phase_rules *rules)
+{
+    const char *name, *inner;
+    enum mt_phase p = of_script(rules, MT_CUT_SCRIPT, d->program, &name);
+    uint32_t own = 0;
+    while (own < s->frames.n && !is_own(s->frames.p[own].file))
+        own++;
+    if (p == MT_PH_NONE && own < s->frames.n)
+        p = of_script(rules, MT_CUT_SCRIPT, s->frames.p[own].file, &name);
+    if (p == MT_PH_NONE) {
+        for (uint32_t i = 0; p == MT_PH_NONE && i < s->frames.n; i++)
+            p = of_script(rules, MT_CUT_FOLDER, s->frames.p[i].file, &name);
+        for (uint32_t i = 0; p != MT_PH_NONE && p != MT_PH_TRAIN && i < s->frames.n; i++)
+            if (is_own(s->frames.p[i].file) &&
+                of_script(rules, MT_CUT_SCRIPT, s->frames.p[i].file, &inner) == MT_PH_TRAIN) {
+                p = MT_PH_TRAIN;
+                name = inner;
+            }
+    }
+    if (p == MT_PH_NONE)
+        return;
+    d->phase = p;
+    d->by_name = name;
+}
+
+/* A pass that no function names: whether it trains, by gradients that are switched off, else by
+ * what the program's files are called. */
+static void of_program(struct mt_logdiag *d, const struct mt_log_stack *s,
+                       const struct mt_phase_rules *rules)
+{
+    if (d->sub != MT_PH_FORWARD && d->sub != MT_PH_LOSS && d->sub != MT_PH_NONE)
+        return;
+    if (!of_gradients(d, s, rules) && d->sub != MT_PH_NONE)
+        of_files(d, s, rules);
+}
+
+_Static_assert(sizeof((struct mt_log_step *)NULL)->pattern == MT_PHASE_LINE,
+               "what rules may write, logs keep");
+
+/* The log has an engine's lines, or the traceback files of reinforcement learning: a step of its
+ * training is not all that such a job does between two of them. */
+static bool does_more(const struct mt_log *log, const struct mt_log_place *place,
+                      const struct mt_phase_rules *rules)
+{
+    const struct mt_framework_rules *r = mt_phase_rules_frameworks(rules);
+    for (uint32_t i = 0; i < log->facts.n; i++) {
+        mt_fw fw = mt_framework_of_log_line(r, mt_log_kind_name(log->facts.p[i].kind));
+        if (fw != MT_FW_NONE && mt_framework_at(r, fw)->kind == MT_FWK_ENGINE)
+            return true;
+    }
+    return place != NULL &&
+           mt_framework_top(r, place->fw.frames, mt_framework_kind(r, MT_FWK_RL)) != MT_FW_NONE;
+}
+
+/* What the job last said that it is at. A line that tells a part of a pass is one of code: it holds
+ * for what stands right below it. */
+static void of_step(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
+                    const struct mt_log_place *place, const struct mt_phase_rules *rules)
+{
+    enum { BELOW = 3 };
+    const struct mt_log_step *s = f->step != 0 ? &log->kept_steps.p[f->step - 1] : NULL;
+    struct mt_cut_phase cut;
+    if (s == NULL || !mt_phase_of_cut(rules, MT_CUT_LINE, "", s->pattern, &cut) ||
+        (cut.sub != MT_PH_NONE && f->line - s->line > BELOW) ||
+        (cut.sub == MT_PH_NONE && cut.phase == MT_PH_TRAIN && does_more(log, place, rules)))
+        return;
+    d->phase = cut.phase != MT_PH_NONE ? cut.phase : d->phase;
+    if (d->sub == MT_PH_NONE)
+        d->sub = cut.sub;
+    d->step = s->line;
+}
+
+void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
+                      const struct mt_log_place *place, const struct mt_phase_rules *rules)
+{
+    of_all(d, log, f, place, rules);
+    if (d->phase == MT_PH_UNATTRIBUTED && rules != NULL &&
+        (place == NULL || gradients_off(place->stack) == 0))
+        of_step(d, log, f, place, rules);
+    if (d->phase == MT_PH_UNATTRIBUTED && place != NULL && rules != NULL)
+        of_program(d, place->stack, rules);
 }

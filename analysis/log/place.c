@@ -3,8 +3,21 @@
 #include "analysis/log/diagnose.h"
 #include "parser/model/builder.h"
 #include "analysis/phases/phases.h"
+#include "analysis/setup/keys.h"
 
 #include <string.h>
+
+/* A path as it was written: what a log's text keeps of "\\" is "\\x5c". */
+static size_t unescape(char *out, const char *path)
+{
+    size_t n = 0;
+    while (*path != '\0') {
+        bool escaped = strncmp(path, "\\x5c", 4) == 0;
+        out[n++] = escaped ? '\\' : *path;
+        path += escaped ? 4 : 1;
+    }
+    return n;
+}
 
 /* The traceback's frames as a stack, innermost first. 1, or 0 = out of memory. */
 static int build(struct mt_builder *b, const struct mt_log_stack *s, mt_stack_id *id)
@@ -14,7 +27,8 @@ static int build(struct mt_builder *b, const struct mt_log_stack *s, mt_stack_id
     for (uint32_t i = 0; ok && i < s->frames.n; i++) {
         const struct mt_log_frame *f = &s->frames.p[i];
         mt_str_id file, name;
-        ok = mt_build_str(b, f->file, strlen(f->file), &file) &&
+        char path[sizeof f->file];
+        ok = mt_build_str(b, path, unescape(path, f->file), &file) &&
              mt_build_str(b, f->function, strlen(f->function), &name) &&
              mt_build_frame(b, name, file, f->line, &ids[s->frames.n - 1 - i]);
     }
@@ -29,7 +43,6 @@ bool mt_logdiag_place(struct mt_log_place *out, const struct mt_framework_rules 
     static const struct mt_limits limits = MT_LIMITS_DEFAULT;
     struct mt_builder *b;
     struct mt_phaser *p = NULL;
-    mt_stack_id id = 0;
     bool ok;
     memset(out, 0, sizeof *out);
     out->stack = s;
@@ -37,13 +50,13 @@ bool mt_logdiag_place(struct mt_log_place *out, const struct mt_framework_rules 
     out->at.sub = MT_PH_NONE;
     out->trace = mt_trace_new();
     b = out->trace != NULL ? mt_builder_new(out->trace, &limits) : NULL;
-    ok = b != NULL && build(b, s, &id);
+    ok = b != NULL && build(b, s, &out->id);
     mt_builder_free(b);
     ok = ok && mt_frameworks_detect(fw, out->trace, &out->fw);
     if (ok && rules != NULL) {
         ok = mt_phaser_new(&p, rules, out->trace, NULL) >= 0;
         if (ok)
-            out->at = mt_phaser_stack(p, id);
+            out->at = mt_phaser_stack(p, out->id);
         mt_phaser_free(p);
     }
     if (!ok)
@@ -55,4 +68,53 @@ void mt_logdiag_place_done(struct mt_log_place *p)
 {
     mt_trace_free(p->trace);
     p->trace = NULL;
+}
+
+/* Frames of launchers and of installed packages may lie around the script's own. */
+void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
+                        const struct mt_log_stack *s)
+{
+    for (uint32_t i = s != NULL ? s->frames.n : 0; i-- > 0;) {
+        const char *file = s->frames.p[i].file, *end = file + strlen(file), *name;
+        size_t n = strcmp(s->frames.p[i].function, "<module>") == 0 && end - file > 3 &&
+                           strcmp(end - 3, ".py") == 0 && strstr(file, "-packages") == NULL
+                       ? mt_log_script_name(file, end, &name)
+                       : 0;
+        if (n == 0 || n >= sizeof d->program)
+            continue;
+        memcpy(d->program, name, n);
+        d->program[n] = '\0';
+        return;
+    }
+    memcpy(d->program, log->program, sizeof d->program);
+}
+
+/* The copy in 32 bits that Megatron's wrapper or a line of code makes of all logits. */
+static bool in_float(const struct mt_log_stack *s)
+{
+    static const char *const names[] = {"float16_to_fp32", "float_conversion", "convert_to_fp32"};
+    for (uint32_t i = s->frames.n; i-- > 0 && s->frames.n - i <= 4;)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (strstr(s->frames.p[i].function, names[k]) != NULL)
+                return true;
+    for (uint32_t i = s->frames.n; i-- > 0;) {
+        const char *function = s->frames.p[i].function;
+        if (strstr(s->frames.p[i].file, "/torch/") != NULL)
+            continue;
+        if (strncmp(function, "compute_log", 11) == 0 || strstr(function, "vocab_parallel") != NULL)
+            return false; /* called for each chunk */
+        break;
+    }
+    return (strstr(s->code, "logits") != NULL || strstr(s->code, "cross_entropy(") != NULL) &&
+           (strstr(s->code, ".float()") != NULL || strstr(s->code, ".to(torch.float32)") != NULL);
+}
+
+void mt_logdiag_logits(struct mt_logdiag *d, const struct mt_log_place *place,
+                       const struct mt_runconf *conf)
+{
+    if (d->sub != MT_PH_LOGITS || place == NULL)
+        return;
+    d->in_float = in_float(place->stack);
+    if (conf != NULL && !(mt_run_number(conf, "tp") > 1)) /* which of them split it is not told */
+        d->vocab = mt_run_number(conf, "vocab") > 0 ? mt_run_number(conf, "vocab") : 0;
 }

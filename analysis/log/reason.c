@@ -4,6 +4,70 @@
 
 #include <string.h>
 
+/* Twice the card's size or more is a shape that nobody meant: the side of a square of 4-byte
+ * numbers says which one. */
+static void because_request(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    uint64_t times = d->request / d->capacity, side = 0;
+    for (uint64_t bit = UINT64_C(1) << 31; bit != 0; bit >>= 1)
+        if ((side + bit) * (side + bit) <= d->request / 4)
+            side += bit;
+    if (times < 2) {
+        mt_words_add(t, "The request alone is larger than the card: nobody else is in its way.");
+        return;
+    }
+    mt_words_add(t,
+                 "The request alone is %llu times the card: nobody else is in its way. A square "
+                 "matrix of so many bytes has about %llu thousand numbers of "
+                 "4 bytes a side: look for such a length among the shapes.",
+                 (unsigned long long)times, (unsigned long long)(side / 1000));
+}
+
+static void without_others(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    mt_words_add(t, "Without the %s of %s the request would have fitted. ", MT_BYTES(d->others),
+                 d->n_others == 1 ? "the other process" : "other processes");
+    if (d->are_ranks)
+        mt_words_add(t,
+                     "%u of them hold%s about as much as this one, in a job of several ranks: most "
+                     "likely other ranks of it are on this card, and each needs a card of its own.",
+                     (unsigned)d->n_alike, d->n_alike == 1 ? "s" : "");
+    else if (d->mate > 0)
+        mt_words_add(t,
+                     "Process %lld writes into this log too: it is of the same job, and two of its "
+                     "processes share the card.",
+                     (long long)d->mate);
+    else
+        mt_words_add(t, "An inference engine of the same job is such a process as well.");
+}
+
+/* A context takes a few hundred MiB; the rest PyTorch did not allocate. */
+static void because_outside(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    mt_words_add(t,
+                 "%sThis process holds %s of the card outside PyTorch, and without them the "
+                 "request would have fitted. A CUDA context takes about half a GiB; the rest is "
+                 "NCCL's buffers, captured CUDA graphs, cuBLAS and cuDNN, DeepEP or NVSHMEM, or "
+                 "another library in the same process. A snapshot of PyTorch does not show it.",
+                 t->n != 0 ? " " : "", MT_BYTES(d->outside));
+}
+
+static void because_overcount(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    if (d->is_spilled)
+        mt_words_add(t, "That is more than the card has: the driver keeps the rest in the host's "
+                        "memory, which is slow (Windows does, unless its CUDA sysmem fallback is "
+                        "switched off). What is used has to shrink by the difference first.");
+    else if (d->is_asleep)
+        mt_words_add(t, "That is more than the card has: PyTorch goes on counting what an engine's "
+                        "sleep mode unmapped, which it does not see. How much of the card it "
+                        "really had, the line does not say.");
+    else
+        mt_words_add(t, "That is more than the card has: an inference engine that sleeps in this "
+                        "process unmapped the rest, which PyTorch does not see, or the driver "
+                        "keeps it in the host's memory, as Windows does.");
+}
+
 static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                           const struct mt_log_fact *f)
 {
@@ -18,12 +82,7 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
         break;
     case MT_CAUSE_FOREIGN:
         if (mt_log_or_zero(d->others) > mt_log_or_zero(mt_log_minus(d->request, d->free)))
-            mt_words_add(t,
-                         "Without the %s of %s the request would have fitted. An inference engine "
-                         "of the same job is such a process as "
-                         "well.",
-                         mt_words_bytes(a, d->others),
-                         d->n_others == 1 ? "the other process" : "other processes");
+            without_others(t, d);
         else
             mt_words_add(
                 t,
@@ -31,9 +90,15 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                 "them the request would have fitted: another process (a container counts all of "
                 "them as one), an inference engine of the same job, NCCL.",
                 mt_words_bytes(
-                    a, mt_log_minus(mt_log_minus(d->capacity, d->free),
-                                    d->reserved != MT_LOG_NONE ? d->reserved : d->allocated)));
+                    a, mt_log_minus(mt_log_minus(d->capacity, d->free), mt_logdiag_torch(d))));
+        if (mt_logdiag_has_holes(d))
+            mt_words_add(t,
+                         " The %s that PyTorch had reserved and did not use would have sufficed as "
+                         "well, in one piece.",
+                         mt_words_bytes(a, d->unallocated));
         break;
+    case MT_CAUSE_OUTSIDE: because_outside(t, d); break;
+    case MT_CAUSE_REQUEST: because_request(t, d); break;
     case MT_CAUSE_LIMIT:
         if (strcmp(f->text, "block") == 0)
             mt_words_add(t,
@@ -60,13 +125,22 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                    "PYTORCH_MPS_HIGH_WATERMARK_RATIO (1.7 times what "
                    "Apple recommends by default; 0.0 takes it away, and the machine may then swap "
                    "or hang).");
-        else if (mt_logdiag_spilled(d))
-            mt_words_add(t, "That is more than the card has: the driver keeps the rest in the "
-                            "host's memory, which is slow (Windows does, "
-                            "unless its CUDA sysmem fallback is switched off). What is used has to "
-                            "shrink by the difference first.");
-        else if (d->request > d->capacity && d->capacity != MT_LOG_NONE)
-            mt_words_add(t, "The request alone is larger than the card.");
+        else if (mt_logdiag_overcounts(d) && d->this_process == MT_LOG_NONE)
+            because_overcount(t, d);
+        else if (mt_logdiag_had_room(d))
+            mt_words_add(t,
+                         "%s were free when PyTorch asked for its message, after the failure, and "
+                         "%s would have done: others or PyTorch itself gave them back in between, "
+                         "or the driver keeps them. The card was full, and using less is the cure.",
+                         mt_words_bytes(a, d->free),
+                         mt_words_bytes(b, mt_logdiag_segment(d->request)));
+        else if (d->free != MT_LOG_NONE && d->free >= d->request &&
+                 d->free < mt_logdiag_segment(d->request))
+            mt_words_add(t,
+                         "PyTorch takes such blocks from segments of %s, for which the %s that "
+                         "were free had no room.",
+                         mt_words_bytes(a, mt_logdiag_segment(d->request)),
+                         mt_words_bytes(b, d->free));
         else if (d->capacity != MT_LOG_NONE && d->capacity >= 100 &&
                  d->request / 3 >= d->capacity / 4)
             mt_words_add(t,
@@ -74,6 +148,16 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                          "ask for less, by smaller batches, images or sequences, or an attention "
                          "that does not write out its scores.",
                          (unsigned long long)(d->request / (d->capacity / 100)));
+        else if (mt_logdiag_unmapped(d))
+            break; /* of what is not in use nobody knows how much is on the card */
+        else if (mt_logdiag_has_holes(d))
+            mt_words_add(t,
+                         "The %s that PyTorch had reserved and did not use would have sufficed for "
+                         "this request, but not in pieces. %s: the next requests need it too.",
+                         mt_words_bytes(a, mt_logdiag_cached(d)),
+                         mt_logdiag_cached(d) >= d->reserved / 10
+                             ? "What is loaded was not all there yet"
+                             : "That is little of what it holds");
         else if (d->unallocated != MT_LOG_NONE && d->unallocated >= d->request)
             mt_words_add(t,
                          "Of what PyTorch had reserved only %s were not in use, less than a "
@@ -107,6 +191,9 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                             "and NVML does not answer here (Jetson, "
                             "WSL, some containers and mismatched drivers). It asks only after an "
                             "allocation has failed.");
+        else if (strcmp(f->text, "head") == 0)
+            mt_words_add(t, "The sentence with the numbers is the last line of that traceback, "
+                            "which is not in this log.");
         else if (strcmp(f->text, "ray") == 0)
             mt_words_add(t, "The sentence with the numbers stands at the end of that process's own "
                             "traceback, which is not in this "
@@ -122,6 +209,22 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
             mt_words_add(t, "The line has no numbers to tell a cause from.");
         break;
     }
+}
+
+static void because_weights(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    mt_words_add(t,
+                 "The weights of the model that the settings name are %s in 16 bits on each card "
+                 "of its engine: more than the card has for them, whatever the engine's share.",
+                 MT_BYTES((uint64_t)d->model.beyond));
+}
+
+static void because_states(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    mt_words_add(t,
+                 "%sBy the settings the parameters, gradients and optimizer's state of what is "
+                 "trained take at least %s of each card, whatever runs.",
+                 t->n != 0 ? " " : "", MT_BYTES((uint64_t)d->model.held));
 }
 
 static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
@@ -169,9 +272,12 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
             break;
         }
         if (f->platform == 'T') {
-            mt_words_add(t, "The compiler counts before anything runs: a smaller batch, shorter "
-                            "sequences, the program split over more chips, or jax.checkpoint for "
-                            "what a backward pass keeps.");
+            mt_words_add(t,
+                         "%sa smaller batch, shorter sequences, the program split over more "
+                         "chips, or jax.checkpoint for what a backward pass keeps.",
+                         f->text[3] != '\0'
+                             ? "What other arrays and programs hold there is not in the line: "
+                             : "The compiler counts before anything runs: ");
             break;
         }
         if (strcmp(f->text, "XLA") == 0) {
@@ -181,10 +287,27 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                    "the share, XLA_PYTHON_CLIENT_PREALLOCATE=false lets it grow as it needs.");
             break;
         }
-        mt_words_add(t, "What such a call needs - a graph, a kernel's stack, a library's handle - "
-                        "lies outside PyTorch, "
-                        "which or others had "
-                        "left too little free; the line says no more.");
+        if (strcmp(f->text, "TensorFlow") == 0) {
+            mt_words_add(t, "TensorFlow takes nearly all of the card when it starts, and lives in "
+                            "that: a tensor of this size found no room there. How much of it was "
+                            "in use, the line does not say; the table that TensorFlow's allocator "
+                            "(bfc_allocator) writes before it does.");
+            break;
+        }
+        if (strcmp(f->text, "llama.cpp") == 0) {
+            mt_words_add(t, "It puts the layers that it is told to on the card, with their part of "
+                            "the KV cache, and a compute buffer beside them; what does not fit "
+                            "stays on the host only where fewer layers are asked for.");
+            break;
+        }
+        mt_words_add(t,
+                     "%sWhat such a call needs - a graph, a kernel's stack, a library's handle - "
+                     "lies outside PyTorch, which or others had left too little free; the line "
+                     "says no more.",
+                     d->old_words ? "PyTorch up to 1.0 says no more when its own allocator finds "
+                                    "no room: then the tensor of that line was too much for the "
+                                    "card. In a newer one a call of CUDA failed. "
+                                  : "");
         break;
     case MT_LOG_NPU_OOM:
         mt_words_add(
@@ -204,6 +327,12 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
             mt_words_add(t, "Shared memory (/dev/shm) was full, not the whole host: start the "
                             "container with --shm-size=16g or --ipc=host, "
                             "or use fewer data loader workers.");
+        else if (f->text[0] == 'l')
+            mt_words_add(t, "The memory that a network card (InfiniBand, RoCE) works on is locked, "
+                            "and a process may lock no more than its limit: neither the host's "
+                            "memory nor the GPU's was out. `ulimit -l` shows that limit; "
+                            "unlimited is what NCCL needs (docker run --ulimit memlock=-1, "
+                            "/etc/security/limits.conf, LimitMEMLOCK=infinity of the service).");
         else if (f->text[0] != '\0')
             mt_words_add(t, "CUDA says \"out of memory\" of host memory that cannot be pinned as "
                             "well. Pinned memory is never swapped: "
@@ -248,11 +377,18 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
     case MT_LOG_VLLM_PROFILE:
     case MT_LOG_VLLM_NO_KV:
     case MT_LOG_SGLANG_NO_KV:
+        if (d->kv_short != MT_LOG_NONE) {
+            mt_words_add(t,
+                         "The KV cache is what remains of the engine's share: weights and the "
+                         "trial run alone take %s more than the whole of it. The share has to be "
+                         "larger by more than that; where the card does not have it, the weights "
+                         "have to be fewer on it (more GPUs, or quantised ones), or a step of the "
+                         "engine smaller.",
+                         mt_words_bytes(a, d->kv_short));
+            break;
+        }
         mt_words_add(t, "The KV cache is what remains of the engine's share after its weights: "
                         "here the share has to be larger, or the longest sequence shorter.");
-        if (f->kind == MT_LOG_VLLM_PROFILE && f->value[0] == 0)
-            mt_words_add(t, " Weights of nothing cannot be: the engine measured wrongly, because "
-                            "others took or gave back memory meanwhile.");
         if (f->kind == MT_LOG_VLLM_NO_KV && f->value[2] == MT_LOG_NONE &&
             f->value[3] != MT_LOG_NONE)
             mt_words_add(t, " By vLLM's own estimate %llu tokens would fit.",
@@ -266,6 +402,10 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
             mt_words_add(t, ", more than %llu, which one request of it alone needs",
                          (unsigned long long)f->value[0]);
         mt_words_add(t, ". Fewer tokens or sequences at once need less of it.");
+        break;
+    case MT_LOG_COUNTERS:
+        mt_words_add(t, "The line of the failure itself, with what was asked for and what was "
+                        "free, is not in this log.");
         break;
     case MT_LOG_POOL_REFUSED:
         mt_words_add(t, "vLLM's sleep mode needs a memory pool of its own, which this version does "
@@ -292,8 +432,19 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
 void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
                         const struct mt_log_fact *f)
 {
+    if (f->kind == MT_LOG_TORCH_OOM && d->model.beyond > 0) {
+        because_weights(t, d); /* nothing else matters then */
+        return;
+    }
     if (f->kind == MT_LOG_TORCH_OOM)
         because_torch(t, d, f);
-    else
-        because_other(t, d, f);
+    if (f->kind == MT_LOG_TORCH_OOM && d->cause == MT_CAUSE_CAPACITY && d->model.held > 0)
+        because_states(t, d);
+    if (f->kind == MT_LOG_TORCH_OOM && d->cause != MT_CAUSE_OUTSIDE &&
+        mt_logdiag_own_outside(d) >= MT_LOG_MUCH_OUTSIDE &&
+        mt_logdiag_own_outside(d) >= d->capacity / 20)
+        because_outside(t, d);
+    if (f->kind == MT_LOG_TORCH_OOM)
+        return;
+    because_other(t, d, f);
 }

@@ -31,8 +31,7 @@ static void holders(struct mt_sentence *t, const struct mt_logdiag *d, const str
     char b[32];
     const char *sep = ": ";
     if (d->reserved != MT_LOG_NONE || d->allocated != MT_LOG_NONE) {
-        mt_words_add(t, "%sPyTorch held %s", sep,
-                     mt_words_bytes(b, d->reserved != MT_LOG_NONE ? d->reserved : d->allocated));
+        mt_words_add(t, "%sPyTorch held %s", sep, mt_words_bytes(b, mt_logdiag_torch(d)));
         if (d->unallocated != MT_LOG_NONE)
             mt_words_add(t, " (%s of it reserved but unallocated",
                          mt_words_bytes(b, d->unallocated));
@@ -52,6 +51,11 @@ static void holders(struct mt_sentence *t, const struct mt_logdiag *d, const str
         mt_words_add(t, "%s%s %s", sep,
                      d->others_named ? "other processes" : "other processes and the driver",
                      mt_words_bytes(b, d->others));
+        sep = ", ";
+    }
+    if (d->unnamed != MT_LOG_NONE && d->unnamed > (UINT64_C(1) << 30)) {
+        mt_words_add(t, "%s%s of the card in no process that is named", sep,
+                     mt_words_bytes(b, d->unnamed));
         sep = ", ";
     }
     if (d->this_process == MT_LOG_NONE && d->reserved != MT_LOG_NONE) {
@@ -75,10 +79,19 @@ static void say_torch(struct mt_sentence *t, const struct mt_logdiag *d,
     }
     mt_words_add(t, " asked for %s%s", d->request == MT_LOG_EXA ? "more than " : "",
                  mt_words_bytes(a, mt_log_or_zero(d->request)));
+    if (d->site != NULL)
+        mt_words_add(t, " at %s,", d->site);
     if (d->free != MT_LOG_NONE && d->capacity != MT_LOG_NONE)
         mt_words_add(t, " and %s of %s were free", mt_words_bytes(b, d->free),
                      mt_words_bytes(c, d->capacity));
     holders(t, d, f);
+}
+
+/* " in log-probs", where the failure's line has no room for more. */
+static void during(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    if (d->phase != MT_PH_UNATTRIBUTED && d->begun == 0)
+        mt_words_add(t, " in %s", MT_PHASE_WORDS(d->phase, d->sub));
 }
 
 static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
@@ -91,22 +104,36 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
                         "the usual reason is host memory, "
                         "also the limit of a container (`dmesg -T` shows it)");
     } else if (f->kind == MT_LOG_KILLED && f->text[0] != '\0') {
-        mt_words_add(t, "A worker of Ray died, and nothing in the log says why: the usual reasons "
-                        "are host memory, also the limit of a "
-                        "container (`dmesg -T` shows it), and a crash, which leaves a line further "
-                        "up in the worker's own log");
+        mt_words_add(t, "A worker of Ray died");
+        during(t, d);
+        mt_words_add(t,
+                     ", and nothing in the log says why: the usual reasons are host memory, also "
+                     "the limit of a "
+                     "container (`dmesg -T` shows it), and a crash, which leaves a line further "
+                     "up in the worker's own log");
     } else if (f->kind == MT_LOG_KILLED) {
-        mt_words_add(t, "A process was killed by a signal, and nothing in the log says why: the "
-                        "usual reason is host memory (`dmesg -T` shows it)");
+        mt_words_add(t, "A process was killed by a signal");
+        during(t, d);
+        mt_words_add(t,
+                     ", and nothing in the log says why: the usual reason is host memory (`dmesg "
+                     "-T` shows it)");
     } else if (f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL ||
-               f->kind == MT_LOG_HOST_OOM) {
-        mt_words_add(t, "The host ran out of %smemory, not the GPU: %s",
-                     f->kind == MT_LOG_HOST_OOM && f->text[0] == 's' ? "shared " : "", words);
+               (f->kind == MT_LOG_HOST_OOM && f->text[0] != 'l')) {
+        mt_words_add(t, "The host ran out of %smemory",
+                     f->kind == MT_LOG_HOST_OOM && f->text[0] == 's' ? "shared " : "");
+        if (d->step != 0)
+            during(t, d);
+        mt_words_add(t, ", not the GPU: %s", words);
     } else {
         subject(t, f);
-        if (f->stack != 0)
+        if (f->stack != 0 || d->begun != 0)
             where(t, d);
-        if (f->kind == MT_LOG_VLLM_STARTUP) {
+        if (f->kind == MT_LOG_COUNTERS) {
+            mt_words_add(t, " ran out of memory, %llu time%s by PyTorch's own count",
+                         (unsigned long long)f->value[MT_LC_OOMS],
+                         f->value[MT_LC_OOMS] == 1 ? "" : "s");
+            holders(t, d, f);
+        } else if (f->kind == MT_LOG_VLLM_STARTUP) {
             mt_words_add(t, " could not start vLLM: it wants %s, ",
                          mt_words_bytes(a, mt_log_or_zero(f->value[3])));
             mt_words_add(t, "%s of ", mt_words_bytes(a, mt_log_or_zero(f->value[0])));
@@ -115,6 +142,23 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
             mt_words_add(t, " failed: %s", words);
         }
     }
+}
+
+/* How many tokens were asked for at once, and what does not act on them. */
+static void say_logits(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    if (d->request == MT_LOG_NONE || d->request == MT_LOG_EXA || !(d->in_float || d->vocab > 0))
+        return;
+    if (d->vocab > 0)
+        mt_words_add(t,
+                     "%sWith a vocabulary of %.0f and 4 bytes a number the request is about %.0f "
+                     "tokens at once.",
+                     t->n != 0 ? " " : "", d->vocab, (double)d->request / (4 * d->vocab));
+    if (d->in_float)
+        mt_words_add(t,
+                     "%sIt is the copy of all logits in 32 bits: fewer tokens in one pass make it "
+                     "smaller, a loss or log-probabilities in chunks come after it.",
+                     t->n != 0 ? " " : "");
 }
 
 /* What does not fit before anything runs is no matter of batches. */
@@ -145,8 +189,7 @@ static void say_set_up(struct mt_sentence *t, const struct mt_logdiag *d)
 static void say_unmapped(struct mt_sentence *t, const struct mt_logdiag *d)
 {
     char a[32], b[32];
-    if (d->this_process == MT_LOG_NONE || d->reserved == MT_LOG_NONE ||
-        d->reserved <= d->this_process + MT_LOG_ROUNDED || mt_logdiag_spilled(d))
+    if (!mt_logdiag_unmapped(d))
         return;
     mt_words_add(t,
                  "%sPyTorch counts %s, but the process has only %s of the card: the rest was "
@@ -277,6 +320,103 @@ static void say_other_job(struct mt_sentence *t, const struct mt_logdiag *d,
     mt_words_add(t, " The verdict is about %s; make a report of each.", here);
 }
 
+/* The lines that prove the phase, and what was left of the card then. */
+static void say_begun(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log *log)
+{
+    const struct mt_log_fact *g = d->begun != 0 ? &log->facts.p[d->begun - 1] : NULL;
+    if (g == NULL)
+        return;
+    mt_words_add(t, "%sIt had begun to %s in line %llu", t->n != 0 ? " " : "",
+                 g->text[0] == 'l'   ? "load"
+                 : g->text[0] == 's' ? "save a checkpoint"
+                                     : "capture CUDA graphs",
+                 (unsigned long long)g->line);
+    if (g->value[0] != MT_LOG_NONE)
+        mt_words_add(t, ", with %s free", MT_BYTES(g->value[0]));
+    if (g->value[1] != MT_LOG_NONE && g->value[2] != MT_LOG_NONE)
+        mt_words_add(t, "; %s were left at a batch of %llu", MT_BYTES(g->value[1]),
+                     (unsigned long long)g->value[2]);
+    mt_words_add(t, ", and no line says that it ended.");
+}
+
+/* An engine's own measurement that cannot be, before it found no room. */
+static void say_mismeasured(struct mt_sentence *t, const struct mt_logdiag *d,
+                            const struct mt_log *log)
+{
+    if (d->cause != MT_CAUSE_ENGINE_SHARE)
+        return;
+    for (uint32_t i = d->fact + 1; i-- > 0;) {
+        const struct mt_log_fact *f = &log->facts.p[i];
+        if (f->kind != MT_LOG_VLLM_PROFILE || f->value[0] != 0)
+            continue;
+        mt_words_add(t,
+                     "%sWeights of nothing (line %llu) cannot be: the engine measured wrongly, "
+                     "because others took or gave back memory meanwhile.",
+                     t->n != 0 ? " " : "", (unsigned long long)f->line);
+        return;
+    }
+}
+
+/* An engine that has more than its share by its own sum, before something failed in it. */
+static void say_over_share(struct mt_sentence *t, const struct mt_logdiag *d,
+                           const struct mt_log *log)
+{
+    for (uint32_t i = d->fact; i-- > 0;) {
+        const struct mt_log_fact *f = &log->facts.p[i];
+        uint64_t sum = 0;
+        char a[32], b[32];
+        if (f->kind != MT_LOG_VLLM_PROFILE || f->value[5] == MT_LOG_NONE)
+            continue;
+        for (int k = 0; k < 5; k++)
+            sum += mt_log_or_zero(f->value[k]);
+        if (sum > f->value[5] + MT_LOG_ROUNDED)
+            mt_words_add(t,
+                         "%sBy its own numbers (line %llu) the engine has %s for weights, "
+                         "activations, graphs and cache, and its share allows %s: the cache was "
+                         "made larger than what was left.",
+                         t->n != 0 ? " " : "", (unsigned long long)f->line, mt_words_bytes(a, sum),
+                         mt_words_bytes(b, f->value[5]));
+        return;
+    }
+}
+
+/* The driver refused for another reason: it says so in a line of its own. */
+static void say_pool_error(struct mt_sentence *t, const struct mt_logdiag *d,
+                           const struct mt_log *log)
+{
+    if (d->cause != MT_CAUSE_LIMIT && d->cause != MT_CAUSE_UNKNOWN)
+        return;
+    for (uint32_t i = 0; i < log->facts.n; i++) {
+        const struct mt_log_fact *f = &log->facts.p[i];
+        if (f->kind != MT_LOG_POOL_ERROR)
+            continue;
+        mt_words_add(t,
+                     "%sLine %llu has the reason: the driver said \"%s\" to vLLM's sleep-mode "
+                     "allocator (cumem_allocator.cpp). That is a mistake in mapping, no lack of "
+                     "memory: another version of vLLM, or its sleep mode off "
+                     "(enable_sleep_mode=False).",
+                     t->n != 0 ? " " : "", (unsigned long long)f->line, f->text);
+        return;
+    }
+}
+
+/* An engine that wakes maps again what it gave back. */
+static void say_wake(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log *log)
+{
+    if (d->phase != MT_PH_ROLLOUT_WAKE_SLEEP)
+        return;
+    for (uint32_t i = d->fact; i-- > 0;) {
+        const struct mt_log_fact *f = &log->facts.p[i];
+        if (f->kind != MT_LOG_SLEEP || f->value[0] == MT_LOG_NONE)
+            continue;
+        mt_words_add(t,
+                     "%sTo wake it maps the %s again that it gave back when it went to sleep (line "
+                     "%llu).",
+                     t->n != 0 ? " " : "", MT_BYTES(f->value[0]), (unsigned long long)f->line);
+        return;
+    }
+}
+
 static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
                         const struct mt_logs *logs, const struct mt_log_fact *f)
 {
@@ -285,20 +425,41 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
     if (mark != NULL)
         mt_words_add(t, "%sThe last memory line before it, line %llu, says \"%s\".",
                      t->n != 0 ? " " : "", (unsigned long long)mark->line, mark->text);
-    if (d->cut)
+    say_begun(t, d, log);
+    if (d->step != 0)
+        mt_words_add(t,
+                     "%sNo traceback tells what ran: line %llu, the last one in which the job says "
+                     "what it is at, is of %s.",
+                     t->n != 0 ? " " : "", (unsigned long long)d->step,
+                     MT_PHASE_WORDS(d->phase, MT_PH_NONE));
+    else if (d->by_name != NULL)
+        mt_words_add(t,
+                     "%sNo program that memtrace knows is in the traceback: the phase is read from "
+                     "the name of %s, and may be another.",
+                     t->n != 0 ? " " : "", d->by_name);
+    else if (d->cut && (f->stack == 0 || !log->stacks.p[f->stack - 1].headed))
         mt_words_add(t, "%sThe traceback is cut: the phase is read from what is left of it.",
                      t->n != 0 ? " " : "");
+    say_logits(t, d);
     say_set_up(t, d);
+    say_mismeasured(t, d, log);
+    say_over_share(t, d, log);
+    say_pool_error(t, d, log);
+    say_wake(t, d, log);
     say_unmapped(t, d);
     say_gather(t, log, f);
     say_host(t, d, log);
+    if ((d->cause == MT_CAUSE_HOST || d->cause == MT_CAUSE_KILLED) && mt_logdiag_say_heaps(t, logs))
+        mt_words_add(t, " %s", mt_logdiag_heaps_lack);
+    mt_logdiag_say_hints(t, d, log);
     mt_logdiag_say_table(t, log, f);
     say_margin(t, d, log);
+    mt_logdiag_say_cards(t, d, logs);
     say_other_memory(t, d, logs);
     say_other_job(t, d, logs);
     if (d->n_distinct > 1)
-        mt_words_add(t, "%sThe log holds %llu failures; this is the first.", t->n != 0 ? " " : "",
-                     (unsigned long long)d->n_distinct);
+        mt_words_add(t, "%sThe log holds %llu failures; this is the first%s.", t->n != 0 ? " " : "",
+                     (unsigned long long)d->n_distinct, d->passed_over ? " of PyTorch" : "");
 }
 
 static bool keep(char **out, const struct mt_sentence *t)
@@ -319,15 +480,44 @@ static uint64_t first_tries(const struct mt_logs *logs)
     return n;
 }
 
+/* Processes are killed then as well, with the signal of a host that has no memory left. */
+static void say_stopped(struct mt_sentence *t, struct mt_sentence *b, const struct mt_logs *logs)
+{
+    char words[MT_FACT_WORDS];
+    for (uint32_t i = 0; i < logs->files.n; i++) {
+        const struct mt_log *log = &logs->files.p[i].log;
+        for (uint32_t k = 0; k < log->facts.n; k++) {
+            const struct mt_log_fact *f = &log->facts.p[k];
+            if (f->kind != MT_LOG_STOPPED)
+                continue;
+            mt_words_add(t, "; by line %llu %s", (unsigned long long)f->line,
+                         mt_log_fact_words(words, f));
+            mt_words_add(b,
+                         "%sA scheduler that stops a job kills its processes: nothing here shows "
+                         "that memory was out, on the GPU or the host.",
+                         b->n != 0 ? " " : "");
+            return;
+        }
+    }
+}
+
 static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const struct mt_logs *logs)
 {
     const char *subject = logs->files.n == 1 ? "The log tells" : "The logs tell";
-    uint64_t n = mt_logs_facts(logs) - mt_logs_count(logs, MT_LOG_KERNEL_LIMIT) -
-                 mt_logs_count(logs, MT_LOG_ILLEGAL),
-             again = mt_logs_count(logs, MT_LOG_RETRIED), tries = first_tries(logs);
-    again -= tries;
+    uint64_t n, again, tries;
+    mt_logdiag_say_readings(t, b, logs);
+    if (mt_logdiag_say_heaps(t, logs))
+        mt_words_add(b, "%s%s", b->n != 0 ? " " : "", mt_logdiag_heaps_lack);
+    n = mt_logs_facts(logs) - mt_logs_count(logs, MT_LOG_KERNEL_LIMIT) -
+        mt_logs_count(logs, MT_LOG_ILLEGAL) - mt_logs_count(logs, MT_LOG_CARD) -
+        mt_logs_count(logs, MT_LOG_CARD_PROC) - mt_logs_count(logs, MT_LOG_COUNTERS) -
+        mt_logs_count(logs, MT_LOG_NPU_PART) - mt_logs_count(logs, MT_LOG_HEAP) -
+        mt_logs_count(logs, MT_LOG_HEAP_PLACE) - mt_logs_count(logs, MT_LOG_STOPPED) -
+        mt_logs_count(logs, MT_LOG_KILLED);
+    tries = first_tries(logs);
+    again = mt_logs_count(logs, MT_LOG_RETRIED) - tries;
     n -= tries;
-    mt_words_add(t, "%s of no failure for want of memory", subject);
+    mt_words_add(t, "%s%s of no failure for want of memory", t->n != 0 ? " " : "", subject);
     if (n > again)
         mt_words_add(t, "; %llu line%s say%s how memory was used", (unsigned long long)(n - again),
                      n - again == 1 ? "" : "s", n - again == 1 ? "s" : "");
@@ -370,6 +560,7 @@ static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const s
             "to it. CUDA_LAUNCH_BLOCKING=1 makes the traceback name the call.",
             b->n != 0 ? " " : "");
     }
+    say_stopped(t, b, logs);
     mt_logdiag_say_usage(b, logs);
     mt_words_add(t, ".");
 }
@@ -379,6 +570,9 @@ bool mt_logdiag_say(struct mt_logdiag *d, const struct mt_logs *logs)
     struct mt_sentence s = {.n = 0}, b = {.n = 0};
     const struct mt_log_fact *f;
     if (d->cause == MT_CAUSE_NONE) {
+        d->tells = mt_logs_have(logs, MT_LOG_CARD) || mt_logs_have(logs, MT_LOG_CARD_PROC) ||
+                   mt_logs_have(logs, MT_LOG_COUNTERS) || mt_logs_have(logs, MT_LOG_NPU_PART) ||
+                   mt_logs_have(logs, MT_LOG_HEAP);
         say_no_failure(&s, &b, logs);
         return keep(&d->sentence, &s) && keep(&d->because, &b);
     }

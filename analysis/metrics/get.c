@@ -13,7 +13,7 @@ static struct mt_value of_row(struct mt_metrics *m, uint32_t at)
         if (row->how == MT_METRIC_IS)
             slot->v = mt_metric_row_is(row, mt_metric_get, m);
         else if (row->how == MT_METRIC_SEEN || m->roles)
-            slot->v = mt_metric_row_of(row, m->d, m->t);
+            slot->v = mt_metric_row_of(row, m->d, m->t, m->conf);
     }
     return slot->v;
 }
@@ -32,7 +32,7 @@ static struct mt_value get_told(struct mt_metrics *m, const char *name, size_t n
         return of_row(m, (uint32_t)row);
     v = mt_metric_of_run(m->conf, name, n);
     if (!v.known && m->of_failure)
-        v = mt_metric_of_stack(m->rules, m->t, name, n);
+        v = mt_metric_of_failure(m->rules, m->t, m->code, m->conf, name, n);
     if (!v.known && m->of_failure)
         v = mt_metric_of_place(name, n, (enum mt_phase)m->phase, (enum mt_phase)m->sub);
     return v;
@@ -43,7 +43,8 @@ static struct mt_value get_measured(struct mt_metrics *m, const char *name, size
     const struct mt_role_facts *f = &m->d->roles;
     struct mt_value none = {0, false, MT_CONF_NONE}, run = mt_metric_of_run(m->conf, name, n);
     int i = mt_metric_find(name, n);
-    if (mt_metric_begins(name, n, "setting.") || (run.known && (i < 0 || !m->value[i].known)))
+    if (mt_metric_begins(name, n, "setting.") || mt_metric_begins(name, n, "set.") ||
+        (run.known && (i < 0 || !m->value[i].known)))
         return run;
     if (i >= 0)
         return m->value[i];

@@ -27,9 +27,10 @@ struct mt_metrics {
     const struct mt_device_analysis *d; /* NULL = its numbers were told */
     const struct mt_frameworks *fw;
     bool roles;
-    bool of_failure; /* of mt_metrics_told(): d is NULL */
-    uint8_t phase;   /* coarse, of the verdict */
-    uint8_t sub;     /* of mt_metrics_told() */
+    bool of_failure;  /* of mt_metrics_told(): d is NULL */
+    const char *code; /* of a failure: the innermost line of code; NULL = not known */
+    uint8_t phase;    /* coarse, of the verdict */
+    uint8_t sub;      /* of mt_metrics_told() */
     struct mt_value value[MT_METRIC_COUNT];
     struct mt_row_value row[]; /* by row of `rules` */
 };

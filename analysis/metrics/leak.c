@@ -25,7 +25,8 @@ double mt_leak_kept(const struct mt_device_analysis *d)
             return 0;
     for (uint32_t i = 0; c != NULL && c->kind == MT_CAUSE_LEAK && i < c->what_ifs.n; i++) {
         const struct mt_what_if *w = &c->what_ifs.p[i];
-        if (w->fits && (strcmp(w->id, "no_kept") == 0 || strcmp(w->id, "no_residue") == 0))
+        if (strcmp(w->id, c->by) == 0 &&
+            (strcmp(w->id, "no_kept") == 0 || strcmp(w->id, "no_residue") == 0))
             return (double)w->freed;
     }
     return 0;
@@ -39,7 +40,8 @@ double mt_engine_held(const struct mt_device_analysis *d, double *least, bool *s
     uint64_t visible =
         d->focus.reserved + (d->focus_is_oom && d->ooms.n != 0 ? d->ooms.p[0].device_free : 0);
     uint64_t absent = d->capacity != 0 && visible > d->capacity ? visible - d->capacity : 0;
-    *sure = !mt_engine_is_private(f) || d->capacity != 0;
+    /* sums say nothing of pools, and whether what sleeps was there follows from what was free */
+    *sure = !d->sums_only && (!mt_engine_is_private(f) || d->capacity != 0);
     *least = *sure && cache > absent ? (double)(cache - absent) : 0;
     return engine > absent ? (double)(engine - absent) : 0;
 }

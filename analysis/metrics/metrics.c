@@ -1,9 +1,11 @@
 /* metrics.c -- every number is computed once per device; asking for one is a lookup by name. */
 #include "analysis/metrics/impl.h"
 
+#include "analysis/facts/cause.h"
 #include "analysis/metrics/leak.h"
 #include "analysis/metrics/stacks.h"
 #include "analysis/metrics/zero.h"
+#include "parser/base/text.h"
 
 /* Bytes of an element of the parameters; 0 = not known. */
 static double param_bytes(const struct mt_metrics *m)
@@ -17,7 +19,7 @@ static double param_bytes(const struct mt_metrics *m)
     if (m->conf == NULL || !mt_runconf_find(m->conf, "dtype", &hit) || hit.value == NULL)
         return 0;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (mt_metric_same_word(hit.value, types[i].word))
+        if (mt_same_word(hit.value, types[i].word))
             return types[i].bytes;
     }
     return 0;
@@ -35,7 +37,12 @@ static void phase_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_pha
     yes(m, MT_METRIC_engine_failed, false);
     yes(m, MT_METRIC_margin_refused, false);
     yes(m, MT_METRIC_host_shared, false);
+    yes(m, MT_METRIC_host_refused, false);
+    yes(m, MT_METRIC_own_outside, false);
+    yes(m, MT_METRIC_in_float, false);
     yes(m, MT_METRIC_host_pinned, false);
+    yes(m, MT_METRIC_host_mapped, false);
+    yes(m, MT_METRIC_host_only, false);
     yes(m, MT_METRIC_in_loader, false);
 }
 
@@ -64,12 +71,24 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
         return;
     if (o->request != 0)
         measured(m, MT_METRIC_request, o->request);
+    measured(m, MT_METRIC_state_to_come, d->cause != NULL ? d->cause->state_to_come : 0);
+    measured(m, MT_METRIC_pass_to_come, d->cause != NULL ? d->cause->pass_to_come : 0);
+    yes(m, MT_METRIC_left_open, d->cause != NULL && d->cause->left_open);
+    measured(m, MT_METRIC_pass_more, d->cause != NULL ? d->cause->pass_more : 0);
+    if (d->cause != NULL && d->cause->before_most != 0)
+        set(m, MT_METRIC_before_ratio, (double)o->request / (double)d->cause->before_most,
+            MT_CONF_MARKED);
     if (d->capacity != 0)
         yes(m, MT_METRIC_beyond_card, o->request > d->capacity);
+    if (d->sums_only)
+        return;
+    if (d->capacity == 0) /* even if others held as much as this process could have had */
+        yes(m, MT_METRIC_beyond_card, o->request / 2 > o->device_free + f->reserved);
     measured(m, MT_METRIC_free, o->device_free);
     if (f->holes_known && o->request != 0) {
-        uint64_t there = o->device_free + f->free_usable;
-        measured(m, MT_METRIC_shortfall, o->request > there ? o->request - there : 0);
+        uint64_t there = o->device_free + f->free_usable,
+                 asked = o->request + (d->cause != NULL ? d->cause->state_to_come : 0);
+        measured(m, MT_METRIC_shortfall, asked > there ? asked - there : 0);
     }
     if (d->capacity >= f->reserved && d->capacity - f->reserved >= o->device_free)
         measured(m, MT_METRIC_foreign, d->capacity - f->reserved - o->device_free);
@@ -78,7 +97,7 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
 /* What the distinct functions of the trace tell. */
 static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
 {
-    bool cpp = false, npu = false, windows = false;
+    bool cpp = false, npu = false, xpu = false, windows = false;
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
         return;
@@ -87,12 +106,20 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
         cpp = cpp || strstr(name, "::") != NULL;
         windows = windows || mt_metric_windows_path(mt_str(t, t->functions.p[i].file));
         npu = npu || strstr(mt_str(t, t->functions.p[i].file), "torch_npu/") != NULL;
+        xpu = xpu || strstr(name, "::xpu::") != NULL ||
+              strstr(mt_str(t, t->functions.p[i].file), "torch/xpu/") != NULL;
     }
     yes(m, MT_METRIC_arm, mt_metric_arm(t));
     yes(m, MT_METRIC_windows, windows);
     yes(m, MT_METRIC_npu, npu);
     yes(m, MT_METRIC_hip, false);
-    yes(m, MT_METRIC_xpu, false);
+    yes(m, MT_METRIC_xpu, xpu);
+    yes(m, MT_METRIC_jax, false);
+    yes(m, MT_METRIC_tensorflow, false);
+    yes(m, MT_METRIC_ggml, false);
+    yes(m, MT_METRIC_kv_short, false);
+    yes(m, MT_METRIC_in_collect, false);
+    yes(m, MT_METRIC_host_killed, false);
     yes(m, MT_METRIC_has_cpp_frames, cpp);
 }
 
@@ -154,8 +181,8 @@ static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
 /* The layout of the model states in each framework (docs/diagnosis.md, "Expected bytes"). */
 static void state_layout(struct mt_metrics *m)
 {
-    double bytes = role(m, MT_ROLE_PARAM), optim = role(m, MT_ROLE_OPTIM_STATE),
-           elem = param_bytes(m);
+    double bytes = role(m, MT_ROLE_PARAM) - (double)m->d->roles.second_model,
+           optim = role(m, MT_ROLE_OPTIM_STATE), elem = param_bytes(m);
     struct mt_value dp = asked(m, "dp");
     bool megatron = get(m, MT_METRIC_uses_megatron) > 0;
     if (bytes <= 0)
@@ -191,6 +218,9 @@ static void use_metrics(struct mt_metrics *m)
     struct mt_value bucket = asked(m, "weight_bucket");
     set(m, MT_METRIC_sync_tensor, mt_sync_tensor(m->d, bucket.known ? bucket.v : 0),
         MT_CONF_MARKED);
+    set(m, MT_METRIC_second_model, (double)f->second_model, MT_CONF_INFERRED);
+    measured(m, MT_METRIC_earlier_model, f->earlier_model);
+    set(m, MT_METRIC_grown_cache, (double)f->grown_cache, MT_CONF_INFERRED);
     set(m, MT_METRIC_ckpt_tensor, (double)f->largest_copy, MT_CONF_MARKED);
     set(m, MT_METRIC_engine, engine, MT_CONF_MARKED);
     segments = mt_graph_segments(m->d, &in_segments);
@@ -200,6 +230,7 @@ static void use_metrics(struct mt_metrics *m)
         graphs =
             (double)segments + (graphs > (double)in_segments ? graphs - (double)in_segments : 0);
     set(m, MT_METRIC_graph_held, graphs, MT_CONF_MARKED);
+    measured(m, MT_METRIC_one_unit, m->d->one_unit);
     set(m, MT_METRIC_gathered,
         role(m, MT_ROLE_UNSHARDED) - (double)f->pending_at_focus[MT_ROLE_UNSHARDED],
         MT_CONF_MARKED);
@@ -225,6 +256,14 @@ static void use_metrics(struct mt_metrics *m)
         set(m, MT_METRIC_useless_rollout, rollout, MT_CONF_MARKED);
         set(m, MT_METRIC_growth, slope, MT_CONF_INFERRED);
         measured(m, MT_METRIC_steps, f->steps.n);
+        yes(m, MT_METRIC_steps_guessed, f->steps_are_guessed);
+        measured(m, MT_METRIC_last_result, m->d->cause != NULL ? m->d->cause->last_result : 0);
+        measured(m, MT_METRIC_kept_casts, m->d->cause != NULL ? m->d->cause->kept_casts : 0);
+        measured(m, MT_METRIC_unused_graph, m->d->cause != NULL ? m->d->cause->unused_graph : 0);
+        measured(m, MT_METRIC_unused_now, m->d->cause != NULL ? m->d->cause->unused_now : 0);
+        measured(m, MT_METRIC_skew, m->d->cause != NULL ? m->d->cause->skew : 0);
+        yes(m, MT_METRIC_skew_on_first, m->d->cause != NULL && m->d->cause->skew_first);
+        measured(m, MT_METRIC_strays, m->d->cause != NULL ? m->d->cause->strays : 0);
         set(m, MT_METRIC_kept, mt_leak_kept(m->d), MT_CONF_MARKED);
         held = mt_engine_held(m->d, &least, &sure);
         set(m, MT_METRIC_engine_held, held, sure ? MT_CONF_MARKED : MT_CONF_LOW);
@@ -244,7 +283,8 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
 {
     struct mt_metrics *m = mt_calloc(1, sizeof *m + mt_metric_rules_count(rules) * sizeof *m->row);
     uint64_t sum = 0;
-    double buckets;
+    double buckets, scores;
+    bool by_kernel;
     *out = m;
     if (m == NULL)
         return MT_ENOMEM;
@@ -263,7 +303,9 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
     function_metrics(m, a->trace);
     if (m->roles) {
         mt_metrics_of_work(m, a->trace, a->verdict.phase, a->verdict.sub);
-        set(m, MT_METRIC_attention_scores, mt_attention_scores(d, a->trace), MT_CONF_INFERRED);
+        scores = mt_attention_scores(d, a->trace, &by_kernel);
+        set(m, MT_METRIC_attention_scores, by_kernel ? 0 : scores, MT_CONF_INFERRED);
+        set(m, MT_METRIC_kernel_scores, by_kernel ? scores : 0, MT_CONF_MARKED);
         set(m, MT_METRIC_grad_bucket, mt_zero_buckets(m->d, a->trace, &buckets), MT_CONF_MARKED);
         set(m, MT_METRIC_grad_buckets, buckets, MT_CONF_MARKED);
         set(m, MT_METRIC_loaded_tensor, mt_loaded_tensor(m->d), MT_CONF_MARKED);
@@ -301,6 +343,14 @@ double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_R
     before = mt_role_curve_peak(&m->d->curve, m->phase, all);
     after = mt_role_curve_peak(&m->d->curve, m->phase, left);
     return before - after < saving ? before - after : saving;
+}
+
+double mt_metrics_to_come(const struct mt_metrics *m, const double left[MT_ROLE_COUNT])
+{
+    double sum = 0;
+    for (int r = 0; m->d->cause != NULL && r < MT_ROLE_COUNT; r++)
+        sum += (double)m->d->cause->to_come[r] * left[r];
+    return get(m, MT_METRIC_oom) > 0 ? sum : 0;
 }
 
 void mt_metrics_rule(struct mt_metrics *m, struct mt_value current, struct mt_value proposed)

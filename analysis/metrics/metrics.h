@@ -35,6 +35,8 @@ enum mt_rc mt_metrics_told(struct mt_metrics **out, const struct mt_metric_rules
                            const struct mt_runconf *conf, const struct mt_trace *t,
                            bool of_failure);
 void mt_metrics_set(struct mt_metrics *m, enum mt_metric which, double v, enum mt_conf conf);
+/* After mt_metrics_told() of a failure: its innermost line of code, which has to live as long. */
+void mt_metrics_code(struct mt_metrics *m, const char *code);
 /* After mt_metrics_told(). */
 void mt_metrics_place(struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub);
 void mt_metrics_free(struct mt_metrics *m);
@@ -45,6 +47,9 @@ bool mt_metrics_have_roles(const struct mt_metrics *m);
 double mt_metrics_grown(const struct mt_metrics *m, enum mt_role role);
 /* Bytes of a role at the focus that wait for a stream. */
 double mt_metrics_pending(const struct mt_metrics *m, enum mt_role role);
+/* What was still to come after the failed request, at least; left: the share of each role that
+ * stays, there too. */
+double mt_metrics_to_come(const struct mt_metrics *m, const double left[MT_ROLE_COUNT]);
 /* `saving` bytes at the focus, as far as no other moment of the phase stands in the way; left: the
  * share of each role that stays. */
 double mt_metrics_peak_saving(const struct mt_metrics *m, const double left[MT_ROLE_COUNT],

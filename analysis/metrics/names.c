@@ -52,6 +52,8 @@ bool mt_metric_exists(void *names, const char *name, size_t n)
     const struct mt_metric_names *k = names;
     if (mt_metric_begins(name, n, "setting."))
         return is_setting(k->settings, name + 8, n - 8);
+    if (mt_metric_begins(name, n, "set."))
+        return is_setting(k->settings, name + 4, n - 4);
     if (mt_metric_begins(name, n, "named."))
         return is_framework(k->settings, name + 6, n - 6);
     if (mt_metric_begins(name, n, "role.") || mt_metric_begins(name, n, "peak."))

@@ -13,10 +13,19 @@ struct file {
 
 static enum mt_rc check_frame(const struct mt_rule_reader *r, const char *field, void *row)
 {
-    const struct mt_metric_frame *frame = row;
-    return frame->file[0] != '\0' || frame->function[0] != '\0'
-               ? MT_OK
-               : mt_rule_bad(r, field, "has a frame without a file and without a function");
+    const struct mt_metric_frame *f = row;
+    bool started = f->started[0] != '\0', set = f->setting[0] != '\0' && f->is[0] != '\0';
+    bool code = f->code[0] != '\0';
+    int ways = (f->file[0] != '\0' || f->function[0] != '\0') + started + set + code;
+    if (ways != 1 || (f->setting[0] != '\0') != (f->is[0] != '\0'))
+        return mt_rule_bad(r, field,
+                           "has to have, each time, a file or a function, or \"started\" alone, or "
+                           "\"code\" alone, or \"setting\" and \"is\"");
+    if (code && strcmp(field, "asked") != 0)
+        return mt_rule_bad(r, field, "has \"code\", which goes with \"asked\"");
+    return (started || set) && strcmp(field, "seen") != 0
+               ? mt_rule_bad(r, field, "has what goes with \"seen\" alone")
+               : MT_OK;
 }
 
 static enum mt_rc get_frames(const struct mt_rule_reader *r, const char *field, const cJSON *list,
@@ -25,8 +34,12 @@ static enum mt_rc get_frames(const struct mt_rule_reader *r, const char *field, 
     static const struct mt_rule_spec fields[] = {
         {"file", mt_get_text, .at = offsetof(struct mt_metric_frame, file)},
         {"function", mt_get_text, .at = offsetof(struct mt_metric_frame, function)},
+        {"started", mt_get_text, .at = offsetof(struct mt_metric_frame, started)},
+        {"setting", mt_get_text, .at = offsetof(struct mt_metric_frame, setting)},
+        {"is", mt_get_text, .at = offsetof(struct mt_metric_frame, is)},
+        {"code", mt_get_text, .at = offsetof(struct mt_metric_frame, code)},
         {.name = NULL}};
-    static const struct mt_metric_frame blank = {"", ""};
+    static const struct mt_metric_frame blank = {"", "", "", "", "", ""};
     static const struct mt_rule_rows rows = {fields, sizeof blank, &blank, check_frame};
     const struct mt_rule_spec f = {field, mt_get_rows, offsetof(struct mt_metric_row, frames),
                                    .more = &rows,

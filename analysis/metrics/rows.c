@@ -2,22 +2,63 @@
 #include "analysis/metrics/rows.h"
 
 #include "analysis/base/frames.h"
+#include "analysis/base/glob.h"
 #include "analysis/metrics/metrics.h"
+#include "analysis/setup/framework.h"
+#include "analysis/setup/settings.h"
+#include "parser/base/text.h"
 
 #include <string.h>
 
-static bool is_seen(const struct mt_metric_row *row, const struct mt_trace *t)
+static bool is_started(const struct mt_runconf *conf, const char *pattern)
 {
-    for (uint32_t i = 0; i < row->n_frames; i++)
-        if (mt_trace_has_frame(t, row->frames[i].file, row->frames[i].function))
+    for (uint32_t i = 0; conf != NULL && i < conf->conf.started.n; i++)
+        if (mt_framework_is_start(pattern, conf->conf.started.p[i]))
             return true;
+    return false;
+}
+
+/* Defaults show nothing: they hold for whoever sets nothing. */
+static bool is_set_to(const struct mt_runconf *conf, const char *setting, const char *word)
+{
+    const char *value = conf != NULL ? mt_runconf_get(conf, setting) : NULL;
+    char small[256];
+    size_t n = 0;
+    if (value == NULL || strchr(word, '*') == NULL)
+        return value != NULL && mt_same_word(value, word);
+    for (; n < sizeof small && value[n] != '\0'; n++)
+        small[n] = (char)(value[n] >= 'A' && value[n] <= 'Z' ? value[n] | 32 : value[n]);
+    return value[n] == '\0' && mt_glob(word, small, n);
+}
+
+static bool is_seen(const struct mt_metric_row *row, const struct mt_trace *t,
+                    const struct mt_runconf *conf)
+{
+    for (uint32_t i = 0; i < row->n_frames; i++) {
+        const struct mt_metric_frame *f = &row->frames[i];
+        if (f->code[0] != '\0')
+            continue;
+        if (f->started[0] != '\0'   ? is_started(conf, f->started)
+            : f->setting[0] != '\0' ? is_set_to(conf, f->setting, f->is)
+                                    : t != NULL && mt_trace_has_frame(t, f->file, f->function))
+            return true;
+    }
     return false;
 }
 
 static bool goes_through(const struct mt_metric_row *row, const struct mt_trace *t, mt_stack_id s)
 {
     for (uint32_t i = 0; i < row->n_frames; i++)
-        if (mt_stack_goes_through(t, s, row->frames[i].file, row->frames[i].function))
+        if (row->frames[i].code[0] == '\0' &&
+            mt_stack_goes_through(t, s, row->frames[i].file, row->frames[i].function))
+            return true;
+    return false;
+}
+
+static bool has_code(const struct mt_metric_row *row, const char *code)
+{
+    for (uint32_t i = 0; code != NULL && i < row->n_frames; i++)
+        if (row->frames[i].code[0] != '\0' && strstr(code, row->frames[i].code) != NULL)
             return true;
     return false;
 }
@@ -36,8 +77,8 @@ static double through(const struct mt_metric_row *row, const struct mt_device_an
 {
     const struct mt_oom *o = row->with_request ? asked(row, d, t) : NULL;
     double bytes = o != NULL ? (double)o->request : 0, largest = bytes;
-    for (uint32_t i = 0; i < d->owners.n; i++) {
-        const struct mt_owner *w = &d->owners.p[i];
+    for (uint32_t i = 0; i < d->by_stack.n; i++) {
+        const struct mt_stack_share *w = &d->by_stack.p[i];
         if (!goes_through(row, t, w->stack))
             continue;
         bytes += (double)w->bytes;
@@ -79,12 +120,13 @@ static double single(const struct mt_metric_row *row, const struct mt_device_ana
 }
 
 struct mt_value mt_metric_row_of(const struct mt_metric_row *row,
-                                 const struct mt_device_analysis *d, const struct mt_trace *t)
+                                 const struct mt_device_analysis *d, const struct mt_trace *t,
+                                 const struct mt_runconf *conf)
 {
     struct mt_value v = {0, true, MT_CONF_MARKED};
     switch (row->how) {
     case MT_METRIC_SEEN:
-        v.v = is_seen(row, t);
+        v.v = is_seen(row, t, conf);
         v.known = t != NULL;
         break;
     case MT_METRIC_ASKED: v.v = t != NULL && asked(row, d, t) != NULL; break;
@@ -103,22 +145,23 @@ struct mt_value mt_metric_row_is(const struct mt_metric_row *row, mt_expr_lookup
     return v;
 }
 
-struct mt_value mt_metric_of_stack(const struct mt_metric_rules *r, const struct mt_trace *t,
-                                   const char *name, size_t n)
+struct mt_value mt_metric_of_failure(const struct mt_metric_rules *r, const struct mt_trace *t,
+                                     const char *code, const struct mt_runconf *conf,
+                                     const char *name, size_t n)
 {
     const struct mt_value none = {0, false, MT_CONF_NONE};
     const struct mt_metric_row *row, *other;
     int at = mt_metric_row_find(r, name, n);
-    if (at < 0 || t == NULL)
+    if (at < 0)
         return none;
     row = mt_metric_row_at(r, (uint32_t)at);
     if (row->how != MT_METRIC_SEEN && row->how != MT_METRIC_ASKED) /* the stack is the request's */
         return none;
-    if (is_seen(row, t))
+    if (is_seen(row, t, conf) || has_code(row, code))
         return (struct mt_value){1, true, MT_CONF_MARKED};
     for (uint32_t i = 0; row->one_of[0] != '\0' && i < mt_metric_rules_count(r); i++) {
         other = mt_metric_row_at(r, i);
-        if (strcmp(other->one_of, row->one_of) == 0 && is_seen(other, t))
+        if (strcmp(other->one_of, row->one_of) == 0 && is_seen(other, t, conf))
             return (struct mt_value){0, true, MT_CONF_MARKED};
     }
     return none;

@@ -14,7 +14,7 @@
 struct mt_runconf;
 
 enum mt_metric_how {
-    MT_METRIC_SEEN,    /* "seen": a frame occurs anywhere in the trace */
+    MT_METRIC_SEEN,    /* "seen": a frame occurs anywhere in the trace, or a command starts it */
     MT_METRIC_ASKED,   /* "asked": the request that failed went through one */
     MT_METRIC_LIVE,    /* "live_through": bytes at the focus that went through one */
     MT_METRIC_LARGEST, /* "largest_through": the largest block of these */
@@ -28,6 +28,13 @@ struct mt_metric_frame {
      * "" = any */
     const char *file;
     const char *function; /* "" = any */
+    /* seen: not a frame, but what a command of the run starts, or a setting (logical name) that the
+     * run, and no default, sets to this; "" = a frame */
+    const char *started;
+    const char *setting, *is;
+    /* asked: not a frame, a part of the line of code that failed, as a log's traceback has it; ""
+     */
+    const char *code;
 };
 
 struct mt_metric_row {

@@ -39,7 +39,7 @@ bool mt_computes_entropy(const struct mt_trace *t, mt_stack_id s)
     return false;
 }
 
-enum { IN_ATTENTION = 1, IN_SOFTMAX = 2 };
+enum { IN_ATTENTION = 1, IN_SOFTMAX = 2, IN_KERNEL = 4, SCORES = IN_ATTENTION | IN_SOFTMAX };
 
 /* word: in small letters. */
 static bool has_word(const char *name, const char *word)
@@ -51,15 +51,22 @@ static bool has_word(const char *name, const char *word)
     return false;
 }
 
-/* Which of the two a stack goes through, by the names of its Python functions. */
+/* What a stack goes through, by the names of its Python functions; and PyTorch's own attention, by
+ * the C++ function that writes its scores out, whatever Python calls it. */
 static unsigned scores_of(const struct mt_trace *t, mt_stack_id s)
 {
     unsigned in = 0;
     for (; s != 0; s = t->stacks.p[s].parent) {
         const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
         const char *name = mt_str(t, f->name);
-        if (!mt_file_is_python(mt_str(t, f->file), mt_str_len(t, f->file)))
+        if (!mt_file_is_python(mt_str(t, f->file), mt_str_len(t, f->file))) {
+            if (has_word(name, "attention_math"))
+                in |= IN_KERNEL | SCORES;
+            else if (has_word(name, "softmax") && !has_word(name, "log_softmax") &&
+                     !has_word(name, "backward"))
+                in |= IN_SOFTMAX;
             continue;
+        }
         if (has_word(name, "attention") || has_word(name, "attn"))
             in |= IN_ATTENTION;
         else if (has_word(name, "softmax") && !has_word(name, "log_softmax"))
@@ -68,26 +75,68 @@ static unsigned scores_of(const struct mt_trace *t, mt_stack_id s)
     return in;
 }
 
-double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_trace *t)
+/* The job's function that a stack lies in: its innermost Python frame outside of PyTorch. */
+static const struct mt_frame *own_function(const struct mt_trace *t, mt_stack_id s)
+{
+    mt_frame_id frame = 0;
+    return mt_stack_site(t, NULL, s, &frame) == MT_SITE_PYTHON ? &t->frames.p[frame] : NULL;
+}
+
+static bool is_in(const struct mt_trace *t, mt_stack_id s, const struct mt_frame *function)
+{
+    const struct mt_frame *f = function != NULL ? own_function(t, s) : NULL;
+    return f != NULL && f->file == function->file && f->name == function->name;
+}
+
+/* An attention by its operations, whatever it is called: a function that takes a softmax and makes
+ * products of batches of matrices, by the names of C++ frames. A router's softmax is of one
+ * product. NULL = the stack lies in none. */
+static const struct mt_frame *attends(const struct mt_trace *t, mt_stack_id s)
+{
+    const struct mt_frame *f = own_function(t, s);
+    for (mt_stack_id i = 1; f != NULL && i < t->stacks.n; i++) {
+        const struct mt_frame *op = &t->frames.p[t->stacks.p[i].frame];
+        if (!mt_file_is_python(mt_str(t, op->file), mt_str_len(t, op->file)) &&
+            has_word(mt_str(t, op->name), "bmm") && is_in(t, i, f))
+            return f;
+    }
+    return NULL;
+}
+
+/* As large, but for the rounding of older snapshots. */
+static bool is_as_large(uint64_t a, uint64_t b) { return a <= b + 511 && b <= a + 511; }
+
+double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_trace *t,
+                           bool *by_kernel)
 {
     const struct mt_oom *o = d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
-    uint64_t scores = 0;
+    unsigned in = o != NULL && t != NULL ? scores_of(t, o->stack) : 0;
+    const struct mt_frame *own = in == IN_SOFTMAX ? attends(t, o->stack) : NULL;
+    uint64_t scores = o != NULL && ((in & SCORES) == SCORES || own != NULL) ? o->request : 0;
     double bytes = 0;
+    *by_kernel = scores != 0 && (in & IN_KERNEL);
     if (t == NULL)
         return 0;
-    for (uint32_t i = 0; i < d->owners.n; i++)
-        if (d->owners.p[i].largest > scores &&
-            scores_of(t, d->owners.p[i].stack) == (IN_ATTENTION | IN_SOFTMAX))
-            scores = d->owners.p[i].largest;
-    for (uint32_t i = 0; i < d->owners.n && scores != 0; i++) {
-        const struct mt_owner *w = &d->owners.p[i];
-        if ((w->largest == scores || w->largest * 2 == scores || w->largest == scores * 2) &&
-            ((scores_of(t, w->stack) & IN_ATTENTION) != 0 ||
+    for (uint32_t i = 0; i < d->by_stack.n; i++) {
+        const struct mt_stack_share *w = &d->by_stack.p[i];
+        unsigned at = w->largest > scores ? scores_of(t, w->stack) : 0;
+        const struct mt_frame *f = at == IN_SOFTMAX ? attends(t, w->stack) : NULL;
+        if ((at & SCORES) != SCORES && f == NULL)
+            continue;
+        own = f;
+        scores = w->largest;
+        *by_kernel = (at & IN_KERNEL) != 0;
+    }
+    for (uint32_t i = 0; i < d->by_stack.n && scores != 0; i++) {
+        const struct mt_stack_share *w = &d->by_stack.p[i];
+        if ((is_as_large(w->largest, scores) || is_as_large(w->largest * 2, scores) ||
+             is_as_large(w->largest, scores * 2)) &&
+            ((scores_of(t, w->stack) & IN_ATTENTION) != 0 || is_in(t, w->stack, own) ||
              w->attr.sub == MT_PH_BACKWARD)) /* their gradients */
             bytes += (double)w->bytes;
     }
     if (o != NULL && scores != 0 && o->request >= scores / 2 && o->request <= scores * 2 + 511 &&
-        ((scores_of(t, o->stack) & IN_ATTENTION) != 0 || o->attr.sub == MT_PH_BACKWARD))
+        ((in & IN_ATTENTION) != 0 || is_in(t, o->stack, own) || o->attr.sub == MT_PH_BACKWARD))
         bytes += (double)o->request;
     return bytes;
 }

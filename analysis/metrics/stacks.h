@@ -16,8 +16,10 @@ bool mt_computes_entropy(const struct mt_trace *t, mt_stack_id s);
 
 /* At the focus, what an attention that is written out keeps of tokens x tokens: blocks of a
  * function named attention that are as large as those of a softmax in it, half or twice that, and
- * their gradients; a failed request of that kind too. 0 = none, or no trace. */
-double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_trace *t);
+ * their gradients; a failed request of that kind too. 0 = none, or no trace. by_kernel: PyTorch's
+ * scaled_dot_product_attention writes them out. */
+double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_trace *t,
+                           bool *by_kernel);
 
 /* At the focus, the largest block from an engine's loading of weights. */
 double mt_loaded_tensor(const struct mt_device_analysis *d);

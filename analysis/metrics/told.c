@@ -6,11 +6,22 @@
 enum mt_rc mt_metrics_told(struct mt_metrics **out, const struct mt_metric_rules *rules,
                            const struct mt_runconf *conf, const struct mt_trace *t, bool of_failure)
 {
-    static const enum mt_metric no[] = {
-        MT_METRIC_windows,     MT_METRIC_npu,           MT_METRIC_hip,
-        MT_METRIC_xpu,         MT_METRIC_too_little,    MT_METRIC_host_full,
-        MT_METRIC_beyond_card, MT_METRIC_engine_failed, MT_METRIC_host_shared,
-        MT_METRIC_host_pinned, MT_METRIC_in_loader,     MT_METRIC_margin_refused};
+    static const enum mt_metric no[] = {MT_METRIC_windows,       MT_METRIC_system_untold,
+                                        MT_METRIC_npu,           MT_METRIC_hip,
+                                        MT_METRIC_xpu,           MT_METRIC_too_little,
+                                        MT_METRIC_host_full,     MT_METRIC_beyond_card,
+                                        MT_METRIC_engine_failed, MT_METRIC_host_shared,
+                                        MT_METRIC_host_refused,  MT_METRIC_host_pinned,
+                                        MT_METRIC_host_mapped,   MT_METRIC_host_only,
+                                        MT_METRIC_in_loader,     MT_METRIC_margin_refused,
+                                        MT_METRIC_kv_short,      MT_METRIC_in_collect,
+                                        MT_METRIC_jax,           MT_METRIC_tensorflow,
+                                        MT_METRIC_host_killed,   MT_METRIC_own_outside,
+                                        MT_METRIC_in_float,      MT_METRIC_ranks_here,
+                                        MT_METRIC_ggml,          MT_METRIC_host_loads,
+                                        MT_METRIC_host_data,     MT_METRIC_host_optimizer,
+                                        MT_METRIC_host_store,    MT_METRIC_host_images,
+                                        MT_METRIC_host_resumes};
     struct mt_metrics *m = mt_calloc(1, sizeof *m + mt_metric_rules_count(rules) * sizeof *m->row);
     *out = m;
     if (m == NULL)
@@ -41,6 +52,8 @@ void mt_metrics_place(struct mt_metrics *m, enum mt_phase phase, enum mt_phase s
     for (uint32_t i = 0; i < mt_metric_rules_count(m->rules); i++)
         m->row[i].made = false;
 }
+
+void mt_metrics_code(struct mt_metrics *m, const char *code) { m->code = code; }
 
 void mt_metrics_set(struct mt_metrics *m, enum mt_metric which, double v, enum mt_conf conf)
 {

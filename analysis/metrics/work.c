@@ -69,7 +69,9 @@ static void token_metrics(struct mt_metrics *m)
     set(m, MT_METRIC_token_bytes, bytes, MT_CONF_MARKED);
     if (has(m, MT_METRIC_shortfall)) {
         double request = get(m, MT_METRIC_token_request);
-        double lacks = get(m, MT_METRIC_shortfall) + 0.05 * get(m, MT_METRIC_live);
+        double more = get(m, MT_METRIC_pass_to_come);
+        double lacks = get(m, MT_METRIC_shortfall) + more + 0.05 * get(m, MT_METRIC_live);
+        request += more;
         ratio = bytes + request > 0 ? 1 - lacks / (bytes + request) : 0.25;
         ratio = ratio < 0.25 ? 0.25 : ratio > 0.9 ? 0.9 : ratio;
     }
@@ -141,7 +143,7 @@ static void layer_metrics(struct mt_metrics *m)
     double kept = role(m, MT_ROLE_ACTIVATION) / 17;
     uint64_t best = 0, best_bytes = 0;
 
-    for (uint32_t i = 0; i < d->owners.n && !layers.known; i++) {
+    for (uint32_t i = 0; i < d->owners.n; i++) {
         const struct mt_owner *o = &d->owners.p[i];
         uint64_t bytes = 0;
         if (o->blocks < 4 || o->attr.sub != MT_PH_FORWARD)
@@ -153,14 +155,22 @@ static void layer_metrics(struct mt_metrics *m)
         if (bytes > best_bytes)
             best = o->blocks, best_bytes = bytes;
     }
+    if ((double)best_bytes * 4 <= role(m, MT_ROLE_ACTIVATION))
+        best = 0;
+    if (best != 0 && in(m, MT_METRIC_oom) && in(m, MT_METRIC_in_forward))
+        set(m, MT_METRIC_layers_done, (double)best, MT_CONF_LOW);
     if (layers.known)
         m->value[MT_METRIC_layers] = layers;
-    else if (best != 0 && (double)best_bytes * 4 > role(m, MT_ROLE_ACTIVATION))
+    else if (best != 0)
         set(m, MT_METRIC_layers, (double)best, MT_CONF_LOW);
     if (hidden.known)
         m->value[MT_METRIC_hidden] = hidden;
-    if (layers.known && hidden.known && has(m, MT_METRIC_tokens))
-        kept = 2 * layers.v * hidden.v * get(m, MT_METRIC_tokens);
+    if (layers.known && hidden.known && has(m, MT_METRIC_tokens)) {
+        double done = has(m, MT_METRIC_layers_done) && get(m, MT_METRIC_layers_done) < layers.v
+                          ? get(m, MT_METRIC_layers_done)
+                          : layers.v;
+        kept = 2 * done * hidden.v * get(m, MT_METRIC_tokens);
+    }
     set(m, MT_METRIC_layer_inputs, kept,
         layers.known && hidden.known ? MT_CONF_INFERRED : MT_CONF_LOW);
 }

@@ -1,6 +1,7 @@
 /* phases/cut.c -- the phase by the inner end of a traceback, where the outer functions that tell it
- * were cut off: rows "cut" of phases.json, one frame, one method of a worker or one line of code
- * each. For logs alone: a snapshot's stack is whole. */
+ * were cut off: rows "cut" of phases.json, one frame, one name of a function in whatever file,
+ * one method of a worker, one line of code or one program's file each. For logs alone: a snapshot's
+ * stack is whole. */
 #include "analysis/phases/impl.h"
 #include "analysis/base/rule_read.h"
 
@@ -14,8 +15,10 @@ static const struct mt_rule_spec fields[] = {
     {"sub", mt_get_text, .at = AT(sub_id)},
     {"file", mt_get_text, .at = AT(file)},
     {"functions", mt_get_texts, .at = AT(functions)},
-    {"code", mt_get_text, .at = AT(code)},
-    {"method", mt_get_text, .at = AT(method)},
+    {"codes", mt_get_texts, .at = AT(codes)},
+    {"methods", mt_get_texts, .at = AT(methods)},
+    {"scripts", mt_get_texts, .at = AT(scripts)},
+    {"lines", mt_get_texts, .at = AT(lines)},
     {"source", mt_get_any_text, .at = AT(source)},
     {.name = NULL}};
 
@@ -31,6 +34,21 @@ static enum mt_rc phase_of(const struct mt_rule_reader *rd, const char *field, c
     return MT_OK;
 }
 
+/* Bytes of the longest part without a hole or a blank: by four of them such lines are found. */
+static size_t plain_run(const char *pattern)
+{
+    size_t most = 0, n;
+    for (const char *p = pattern; *p != '\0'; p += n) {
+        if (*p == '%' && p[1] != '\0') {
+            n = 2;
+            continue;
+        }
+        n = *p == ' ' || *p == '%' ? 1 : strcspn(p, " %");
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 enum mt_rc mt_cut_read(struct mt_phase_rules *r, const struct mt_rule_reader *rd, const cJSON *obj)
 {
     struct mt_cut_rule row = {.source = ""}, *at;
@@ -43,16 +61,45 @@ enum mt_rc mt_cut_read(struct mt_phase_rules *r, const struct mt_rule_reader *rd
         return rc;
     if (row.phase_id == NULL && row.sub_id == NULL)
         return mt_rule_bad(rd, "phase", "is missing, and so is \"sub\"");
-    if ((row.file != NULL) + (row.code != NULL) + (row.method != NULL) != 1)
+    if ((row.file != NULL || row.functions != NULL) + (row.codes != NULL) + (row.methods != NULL) +
+            (row.scripts != NULL) + (row.lines != NULL) !=
+        1)
         return mt_rule_bad(rd, "file",
-                           "has to stand there, or \"code\" or \"method\": one of them");
-    if (row.functions != NULL && row.file == NULL)
-        return mt_rule_bad(rd, "functions", "are those of a file");
+                           "has to stand there, or \"functions\", \"codes\", \"methods\", "
+                           "\"scripts\" or \"lines\": one of them, and \"functions\" alone "
+                           "beside a file");
+    for (const char *const *p = row.lines; p != NULL && *p != NULL; p++)
+        if (strlen(*p) >= MT_PHASE_LINE || (*p)[0] == '%' || (*p)[0] == ' ' || plain_run(*p) < 4)
+            return mt_rule_bad(rd, "lines",
+                               "has a pattern that is longer than 63 bytes, begins with a hole or "
+                               "a blank, or has no four plain bytes in a row: \"%s\"",
+                               *p);
     at = MT_VEC_PUSH(&r->cut);
     if (at == NULL)
         return mt_rule_nomem(rd);
     *at = row;
     return MT_OK;
+}
+
+bool mt_cut_finish(struct mt_phase_rules *r)
+{
+    const char **end;
+    for (uint32_t i = 0; i < r->cut.n; i++)
+        for (const char *const *p = r->cut.p[i].lines; p != NULL && *p != NULL; p++) {
+            const char **at = MT_VEC_PUSH(&r->steps);
+            if (at == NULL)
+                return false;
+            *at = *p;
+        }
+    end = MT_VEC_PUSH(&r->steps);
+    if (end != NULL)
+        *end = NULL;
+    return end != NULL;
+}
+
+const char *const *mt_phase_log_steps(const struct mt_phase_rules *r)
+{
+    return r != NULL ? (const char *const *)r->steps.p : NULL;
 }
 
 /* "x/" is a folder of the path, anything else its end. */
@@ -77,16 +124,69 @@ static bool is_one_of(const char *name, const char *const *functions)
     return false;
 }
 
+/* A method, also behind the role of the worker that has it: "actor_rollout_init_model". */
+static bool is_method(const char *name, const char *const *methods)
+{
+    for (const char *const *m = methods; *m != NULL; m++) {
+        size_t n = strlen(name), k = strlen(*m);
+        if (n > k + 1 && name[n - k - 1] == '_' && strcmp(name + n - k, *m) == 0)
+            return true;
+    }
+    return is_one_of(name, methods);
+}
+
+/* The word stands in the name by itself: "train" in "my_train-2.py", not in "pretrained.py". */
+static bool has_word(const char *name, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *p = name; (p = strstr(p, word)) != NULL; p++) {
+        char end = p[n];
+        if ((p == name || strchr("_-.", p[-1]) != NULL) &&
+            (end == '\0' || strchr("_-.", end) != NULL || (end >= '0' && end <= '9')))
+            return true;
+    }
+    return false;
+}
+
+/* "*train" is any name with that word in it, "gradio/" a folder of the path, "/loss.py" a file
+ * wherever it is called. */
+static bool is_script(const char *path, const char *name, const char *const *scripts,
+                      bool is_folder)
+{
+    for (; *scripts != NULL; scripts++) {
+        if ((strchr(*scripts, '/') != NULL) != is_folder)
+            continue;
+        if (is_folder              ? is_in(path, *scripts + (**scripts == '/'))
+            : (*scripts)[0] == '*' ? has_word(name, *scripts + 1)
+                                   : strcmp(name, *scripts) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_one_of(const char *line, const char *const *codes)
+{
+    for (; *codes != NULL; codes++)
+        if (strstr(line, *codes) != NULL)
+            return true;
+    return false;
+}
+
 bool mt_phase_of_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, const char *file,
                      const char *name, struct mt_cut_phase *out)
 {
     for (uint32_t i = 0; i < r->cut.n; i++) {
         const struct mt_cut_rule *c = &r->cut.p[i];
-        bool fits = kind == MT_CUT_CODE ? c->code != NULL && strstr(name, c->code) != NULL
-                    : kind == MT_CUT_METHOD
-                        ? c->method != NULL && strcmp(name, c->method) == 0
-                        : c->file != NULL && is_in(file, c->file) &&
-                              (c->functions == NULL || is_one_of(name, c->functions));
+        bool fits =
+            kind == MT_CUT_SCRIPT || kind == MT_CUT_FOLDER
+                ? c->scripts != NULL && is_script(file, name, c->scripts, kind == MT_CUT_FOLDER)
+            : kind == MT_CUT_LINE   ? c->lines != NULL && is_one_of(name, c->lines)
+            : kind == MT_CUT_CODE   ? c->codes != NULL && has_one_of(name, c->codes)
+            : kind == MT_CUT_METHOD ? c->methods != NULL && is_method(name, c->methods)
+            : kind == MT_CUT_NAME
+                ? c->file == NULL && c->functions != NULL && is_one_of(name, c->functions)
+                : c->file != NULL && is_in(file, c->file) &&
+                      (c->functions == NULL || is_one_of(name, c->functions));
         if (!fits)
             continue;
         *out = (struct mt_cut_phase){c->phase, c->sub};

@@ -44,20 +44,24 @@ enum mt_rule_flag {
     MT_RF_IN_LOSS = 8, /* the loss calls it as well: then it is the training step itself */
     /* what runs below the function runs without gradients, by a with block that no frame shows */
     MT_RF_NO_GRAD = 16,
+    MT_RF_UNASKED = 64,  /* a name that counts where nothing below it asks for gradients */
     MT_RF_LAST_CALL = 32 /* only from one line of it: struct mt_phase_rule.last_call */
 };
 
-/* A row "cut": one of file, code and method is there; phase and sub may be MT_PH_NONE. */
+/* A row "cut": one of file, codes, methods and scripts is there, or functions alone, of any file;
+ * phase and sub may be MT_PH_NONE. */
 struct mt_cut_rule {
     const char *id, *framework, *phase_id, *sub_id;
-    const char *file, *code, *method;
+    const char *file;
     const char *const *functions; /* NULL = any of the file */
+    const char *const *codes, *const *methods, *const *scripts, *const *lines;
     const char *source;
     enum mt_phase phase, sub;
 };
 struct mt_phase_rules {
     struct mt_arena arena;
     MT_VEC(struct mt_cut_rule) cut; /* in the order of the file: the first that fits holds */
+    MT_VEC(const char *) steps;     /* their patterns of lines, NULL behind the last */
     const struct mt_framework_rules *fw;
     MT_VEC(struct mt_phase_rule) rule; /* [0] is no rule */
     MT_VEC(struct mt_rule_code) code;
@@ -66,6 +70,8 @@ struct mt_phase_rules {
 /* phases/cut.c: one row "cut". */
 struct mt_rule_reader;
 enum mt_rc mt_cut_read(struct mt_phase_rules *r, const struct mt_rule_reader *rd, const cJSON *obj);
+/* When all are read: r->steps. */
+bool mt_cut_finish(struct mt_phase_rules *r);
 
 static inline enum mt_phase mt_rule_phase(const struct mt_phase_rules *r, uint32_t i)
 {

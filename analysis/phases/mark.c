@@ -34,9 +34,12 @@ static bool is_backward_node(const char *s, uint32_t n)
  * (VariableType). */
 static bool is_engine(const char *s, uint32_t n)
 {
+    int len;
     if (has(s, n, "torch::autograd::") && (has(s, n, "torch::autograd::Engine::") ||
                                            has(s, n, "torch::autograd::python::PythonEngine::") ||
                                            has(s, n, "torch::autograd::Node::operator()")))
+        return true;
+    if (mt_backward_op(s, n, &len) != NULL)
         return true;
     return has(s, n, "::apply") && (has(s, n, "AccumulateGrad::apply") || is_backward_node(s, n));
 }

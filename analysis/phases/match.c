@@ -251,6 +251,8 @@ struct unders {
     struct under *p; /* by key */
     uint32_t n;
     bool none; /* nothing is proven */
+    /* functions with a name that says "evaluation" ask for no gradients, and others do or nobody */
+    bool names_hold;
 };
 
 static bool is_model_run(const struct mt_phase_rules *r, const struct state *st)
@@ -270,7 +272,8 @@ static int by_key(const void *a, const void *b)
 static int unders_build(struct unders *u, const struct mt_phase_rules *r,
                         const struct mt_pool *states)
 {
-    bool has_backward = false, has_forward = false;
+    bool has_backward = false, has_forward = false, named_asks = false, calls = false;
+    bool has_other_forward = false;
     uint32_t n = 0;
     u->p = mt_calloc((size_t)states->n + 1, sizeof *u->p);
     if (u->p == NULL)
@@ -278,7 +281,11 @@ static int unders_build(struct unders *u, const struct mt_phase_rules *r,
     for (uint32_t i = 0; i < states->n; i++) {
         const struct state *st = mt_pool_at(states, i);
         bool asks = (st->flags & (MK_ENGINE | MK_BACKWARD_CALL)) != 0, runs = is_model_run(r, st);
+        bool is_named = st->n != 0 && (r->code.p[st->n].flags & MT_RF_UNASKED) != 0;
         has_backward = has_backward || asks;
+        named_asks = named_asks || (asks && is_named);
+        calls = calls || (st->flags & MK_BACKWARD_CALL) != 0;
+        has_other_forward = has_other_forward || (runs && !is_named);
         has_forward = has_forward || (runs && !asks && st->under == 0);
         if (st->under != 0 && (asks || runs))
             u->p[n++] = (struct under){st->under, runs && !asks, asks};
@@ -294,6 +301,7 @@ static int unders_build(struct unders *u, const struct mt_phase_rules *r,
         last->asks_gradients = last->asks_gradients || u->p[i].asks_gradients;
     }
     u->none = has_backward && !has_forward;
+    u->names_hold = !named_asks && (!has_backward || (calls && has_other_forward));
     return 1;
 }
 
@@ -314,11 +322,12 @@ static bool name_needs_proof(enum mt_phase p)
 
 /* The last resort, where no rule of a framework matches: what the job's own functions are called,
  * and that they run without gradients. */
-static void judge_own_code(const struct mt_phase_rules *r, const struct state *st, bool no_grad,
-                           struct mt_stack_verdict *v)
+static void judge_own_code(const struct mt_phase_rules *r, const struct state *st,
+                           const struct unders *u, struct mt_stack_verdict *v)
 {
     enum mt_phase p = st->n != 0 ? mt_rule_phase(r, st->n) : MT_PH_NONE;
-    bool trains = mt_phase_is(v->sub, MT_TRAINS), by_name;
+    bool trains = mt_phase_is(v->sub, MT_TRAINS), by_name, no_grad = is_no_grad(u, st);
+    bool holds = u->names_hold && st->n != 0 && (r->code.p[st->n].flags & MT_RF_UNASKED) != 0;
     if (no_grad && !trains)
         v->flags |= MT_VF_NO_GRAD;
     else
@@ -326,7 +335,8 @@ static void judge_own_code(const struct mt_phase_rules *r, const struct state *s
     if (v->own != MT_PH_NONE || v->local != MT_PH_NONE || (v->flags & MT_VF_CERTAIN))
         return;
     by_name = p != MT_PH_NONE &&
-              (mt_phase_is(p, MT_TRAINS) ? !no_grad : !trains && (no_grad || !name_needs_proof(p)));
+              (mt_phase_is(p, MT_TRAINS) ? !no_grad
+                                         : !trains && (no_grad || holds || !name_needs_proof(p)));
     if (!by_name && !no_grad)
         return;
     v->flags |= MT_VF_NAMED;
@@ -349,7 +359,7 @@ static bool is_presumed(const struct mt_phase_rules *r, const struct state *st)
     return st->c == 0 && st->p != 0 && (st->n == 0 || mt_rule_phase(r, st->n) != MT_PH_WEIGHT_SYNC);
 }
 
-static void judge(const struct mt_phase_rules *r, const struct state *st, bool no_grad,
+static void judge(const struct mt_phase_rules *r, const struct state *st, const struct unders *u,
                   struct mt_stack_verdict *v)
 {
     memset(v, 0, sizeof *v);
@@ -387,7 +397,7 @@ static void judge(const struct mt_phase_rules *r, const struct state *st, bool n
         set_sub(v, r, mt_rule_phase(r, st->rollout), st->rollout);
     if (v->rule == 0)
         v->rule = v->own_rule;
-    judge_own_code(r, st, no_grad, v);
+    judge_own_code(r, st, u, v);
     if ((st->flags & ST_NO_GRAD) && !(v->flags & MT_VF_CERTAIN) && !mt_phase_is(v->sub, MT_TRAINS))
         v->flags |= MT_VF_NO_GRAD;
     if (v->rule == 0)
@@ -463,7 +473,7 @@ enum mt_rc mt_match_build(struct mt_phaser *p, struct mt_err *err)
     struct mt_pool marks = {.size = sizeof(struct mt_marks)},
                    states = {.size = sizeof(struct state)};
     struct state none;
-    struct unders unders = {NULL, 0, false};
+    struct unders unders = {NULL, 0, false, false};
     uint16_t *of_frame = mt_calloc((size_t)p->t->frames.n + 1, sizeof *of_frame);
     struct step_memo *memo = mt_calloc(N_MEMO, sizeof *memo);
     uint32_t zero;
@@ -481,7 +491,7 @@ enum mt_rc mt_match_build(struct mt_phaser *p, struct mt_err *err)
         if (v == NULL)
             goto out;
         memcpy(&st, mt_pool_at(&states, i), sizeof st);
-        judge(p->rules, &st, is_no_grad(&unders, &st), v);
+        judge(p->rules, &st, &unders, v);
     }
     rc = MT_OK;
 out:

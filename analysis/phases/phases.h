@@ -45,14 +45,28 @@ const struct mt_phase_rule *mt_phase_rule_at(const struct mt_phase_rules *r, uin
 enum mt_phase mt_annotation_phase(const struct mt_phase_rules *r, const char *s, size_t n);
 
 /* What the inner end of a traceback tells, where the functions that would tell the phase were cut
- * off: a frame (file and name), a method of a worker (name), a line of code (name). The first row
- * that fits; false = none. */
-enum mt_cut_kind { MT_CUT_FRAME, MT_CUT_METHOD, MT_CUT_CODE };
+ * off: a frame (file and name), a method of a worker (name), a function in whatever file (name), a
+ * line of code (name), the file of a program or the folder of a server around it (file: its path,
+ * name: its last component), a line that says what the job is at (name: the pattern of
+ * mt_phase_log_steps()). The first row that fits; false = none. */
+enum mt_cut_kind {
+    MT_CUT_FRAME,
+    MT_CUT_METHOD,
+    MT_CUT_NAME,
+    MT_CUT_CODE,
+    MT_CUT_SCRIPT,
+    MT_CUT_FOLDER,
+    MT_CUT_LINE
+};
 struct mt_cut_phase {
     enum mt_phase phase, sub; /* MT_PH_NONE = it does not tell that */
 };
 bool mt_phase_of_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, const char *file,
                      const char *name, struct mt_cut_phase *out);
+
+#define MT_PHASE_LINE 64u /* bytes of such a pattern, the last included */
+/* The patterns of lines in which jobs say what they are at, for mt_log_read(); r NULL: NULL. */
+const char *const *mt_phase_log_steps(const struct mt_phase_rules *r);
 
 /* Attribution of a trace. The cache per stack lives here; create one per trace. */
 struct mt_phaser;

@@ -44,7 +44,12 @@ struct row {
     struct mt_phase_rule rule;
     int gradients, in_loss; /* index in their words; -1 = absent */
 };
-static const char *const gradient_words[] = {"none", NULL}; /* all below runs without them */
+static const char *const gradient_words[] = {
+    "none",    /* all below runs without them */
+    "unasked", /* all below waits for no backward pass: nothing there asks for one, the job does so
+                  elsewhere or not at all */
+    NULL};
+enum { NONE, UNASKED };
 static const char *const loss_words[] = {"step", NULL}; /* the training step itself, not the loss */
 #define AT(member) offsetof(struct row, member)
 static const struct mt_rule_spec fields[] = {
@@ -103,7 +108,7 @@ static enum mt_rc check_file(const struct mt_rule_reader *r, const struct mt_pha
 static enum mt_rc check_row(const struct mt_rule_reader *r, const struct row *row)
 {
     const struct mt_phase_rule *rule = &row->rule;
-    const char *only_c = row->gradients >= 0          ? "gradients"
+    const char *only_c = row->gradients == NONE       ? "gradients"
                          : row->in_loss >= 0          ? "in_loss"
                          : rule->last_call[0] != '\0' ? "last_call"
                                                       : NULL;
@@ -115,6 +120,8 @@ static enum mt_rc check_row(const struct mt_rule_reader *r, const struct row *ro
         return mt_rule_bad(r, "id", "begins with \"method.\", which is kept for what is built in");
     if (only_c != NULL && rule->level != 'C')
         return mt_rule_bad(r, only_c, "has a meaning at level C only");
+    if (row->gradients == UNASKED && rule->level != 'N')
+        return mt_rule_bad(r, "gradients", "is \"unasked\" at level N only");
     rc = check_file(r, rule);
     if (rc != MT_OK || rule->level == 'M' || rule->level == 'K')
         return rc; /* names of containers and role markers are free */
@@ -196,7 +203,8 @@ static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
         return rc;
     r->rule.p[at] = row.rule;
     compile(r, rd->is_overlay, &row.rule, &r->code.p[at]);
-    r->code.p[at].flags |= (uint8_t)((row.gradients >= 0 ? MT_RF_NO_GRAD : 0) |
+    r->code.p[at].flags |= (uint8_t)((row.gradients == NONE ? MT_RF_NO_GRAD : 0) |
+                                     (row.gradients == UNASKED ? MT_RF_UNASKED : 0) |
                                      (row.rule.last_call[0] != '\0' ? MT_RF_LAST_CALL : 0) |
                                      (row.in_loss >= 0 ? MT_RF_IN_LOSS : 0));
     return MT_OK;
@@ -240,6 +248,8 @@ enum mt_rc mt_phase_rules_load(struct mt_phase_rules **out, const struct mt_fram
     f.first = r->rule.n;
     if (rc == MT_OK)
         rc = mt_rule_overlay(&rd, overlay, overlay_len, overlay_name, lists);
+    if (rc == MT_OK && !mt_cut_finish(r))
+        rc = mt_rule_nomem(&rd);
 out:
     mt_free(f.slots);
     if (rc < 0)
@@ -257,6 +267,7 @@ void mt_phase_rules_free(struct mt_phase_rules *r)
     MT_VEC_DONE(&r->rule);
     MT_VEC_DONE(&r->code);
     MT_VEC_DONE(&r->cut);
+    MT_VEC_DONE(&r->steps);
     mt_free(r);
 }
 

@@ -42,12 +42,16 @@ int mt_replay_anchor(struct mt_replay *r)
                 o->pending_end += b->requested;
         }
     }
+    if (r->d->has_totals) {
+        o->live_end = r->d->live_end;
+        o->reserved_end = r->d->reserved_end;
+    }
     if (r->d->events.n >= UINT32_MAX) {
         o->withheld =
             copy_text("it has more than four billion events, which is more than can be replayed");
         return o->withheld != NULL;
     }
-    if (r->d->events.n != 0 && (r->d->is_cut || r->t->segments_cut)) {
+    if (!r->d->has_totals && r->d->events.n != 0 && (r->d->is_cut || r->t->segments_cut)) {
         o->withheld =
             copy_text(r->d->is_cut ? "the input ends inside its trace: what happened between "
                                      "the last entry that is there and the end "

@@ -29,12 +29,14 @@ static struct mt_span span_of(const struct mt_trace *t, const struct mt_spanset_
         memcpy(to.pool, s->pool, sizeof to.pool);
         to.pool_known = s->pool_known;
         to.expandable = s->is_expandable;
+        to.large = s->is_large;
     } else {
         const struct mt_lane *l = &t->lanes.p[x->id >> 2];
         to.stream = l->stream;
         memcpy(to.pool, l->pool, sizeof to.pool);
         to.pool_known = (x->id & POOL_KNOWN) != 0;
         to.expandable = (x->id & EXPANDABLE) != 0;
+        to.large = to.size > SMALL_SEGMENT;
     }
     return to;
 }
@@ -88,7 +90,7 @@ int mt_spans_at(const struct mt_replay *r, int64_t at, struct mt_span **out, uin
     struct mt_spanset_at pos;
     const struct mt_spanset_item *x;
     *n = 0;
-    *known = rc == MT_SPAN_OK;
+    *known = rc == MT_SPAN_OK && !r->d->has_totals; /* sums are no segments */
     *out = rc != MT_SPAN_NOMEM ? mt_malloc(((size_t)set.n + 1) * sizeof **out) : NULL;
     if (*known && *out != NULL)
         for (x = mt_spanset_find(&set, 0, &pos); x != NULL; x = mt_spanset_next(&set, &pos))
@@ -124,14 +126,21 @@ static bool is_other_size(const struct mt_span *x, const struct mt_wish *w,
            (first->size > SMALL_LIMIT) != (w->request > SMALL_LIMIT);
 }
 
-static void add_hole(struct mt_state *s, uint64_t size, bool usable)
+/* row: of the table by pool. What is no hole of it, the unsplit rest of a block, is rounding. */
+static void add_hole(struct mt_state *s, struct mt_pool_row *row, uint64_t size, bool rest,
+                     bool usable)
 {
     if (size == 0)
         return;
+    if (!rest) {
+        row->n_free_blocks++;
+        row->free += size;
+        row->largest_free = size > row->largest_free ? size : row->largest_free;
+    }
     s->n_holes++;
     if (size > s->largest_free)
         s->largest_free = size;
-    if (usable) {
+    if (usable && !rest) {
         s->free_usable += size;
         if (size > s->largest_usable)
             s->largest_usable = size;
@@ -166,7 +175,12 @@ int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_span *x = &span[i];
         uint64_t cursor = x->addr, end = x->addr + x->size;
-        bool usable = mt_span_serves(x, &w);
+        bool usable = mt_span_serves(x, &w), rest;
+        struct mt_pool_row *row = mt_pool_row_of(&r->out->pools_at, x);
+        if (row == NULL)
+            goto out;
+        row->n_segments++;
+        row->reserved += x->size;
         while (k < live->n && blocks[k].addr < x->addr)
             k++;
         if (k < live->n && is_other_size(x, &w, &blocks[k]))
@@ -174,15 +188,19 @@ int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t
         for (; k < live->n && blocks[k].addr < end; k++) {
             uint64_t size = blocks[k].block_size ? blocks[k].block_size
                                                  : (blocks[k].size + ROUND - 1) / ROUND * ROUND;
-            if (blocks[k].addr > cursor)
-                add_hole(s, blocks[k].addr - cursor,
-                         usable && !is_rest(x, cursor, blocks[k].addr - cursor));
+            row->active_requested += blocks[k].size;
+            if (blocks[k].addr > cursor) {
+                rest = is_rest(x, cursor, blocks[k].addr - cursor);
+                add_hole(s, row, blocks[k].addr - cursor, rest, usable);
+            }
             if (blocks[k].addr + size > cursor)
                 cursor = blocks[k].addr + size;
         }
         if (cursor < end)
-            add_hole(s, end - cursor, usable && !is_rest(x, cursor, end - cursor));
+            add_hole(s, row, end - cursor, is_rest(x, cursor, end - cursor), usable);
     }
+    for (uint32_t i = 0; i < r->out->pools_at.n; i++)
+        r->out->pools_at.p[i].active = r->out->pools_at.p[i].reserved - r->out->pools_at.p[i].free;
     s->holes_known = true;
     rc = 1;
 out:

@@ -1,4 +1,4 @@
-/* Segments of the end state, added up by what they can serve: pool, stream, size class. */
+/* Segments added up by what they can serve: pool, stream, size class. */
 #include "analysis/replay/replay.h"
 
 #include <stdlib.h>
@@ -6,26 +6,26 @@
 
 enum { MAX_POOL_ROWS = 512 };
 
-static struct mt_pool_row *row_of(struct mt_device_analysis *out, const struct mt_segment *s)
+struct mt_pool_row *mt_pool_row_of(struct mt_pool_rows *rows, const struct mt_span *kind)
 {
     struct mt_pool_row *p;
-    for (uint32_t i = 0; i < out->pools.n; i++) {
-        p = &out->pools.p[i];
-        if (p->pool[0] == s->pool[0] && p->pool[1] == s->pool[1] && p->stream == s->stream &&
-            p->pool_known == (s->pool_known != 0) && p->is_large == (s->is_large != 0) &&
-            p->is_expandable == (s->is_expandable != 0))
+    for (uint32_t i = 0; i < rows->n; i++) {
+        p = &rows->p[i];
+        if (p->pool[0] == kind->pool[0] && p->pool[1] == kind->pool[1] &&
+            p->stream == kind->stream && p->pool_known == kind->pool_known &&
+            p->is_large == kind->large && p->is_expandable == kind->expandable)
             return p;
     }
-    if (out->pools.n >= MAX_POOL_ROWS)
-        return &out->pools.p[MAX_POOL_ROWS - 1];
-    p = MT_VEC_PUSH(&out->pools);
+    if (rows->n >= MAX_POOL_ROWS)
+        return &rows->p[MAX_POOL_ROWS - 1];
+    p = MT_VEC_PUSH(rows);
     if (p != NULL) {
-        p->pool[0] = s->pool[0];
-        p->pool[1] = s->pool[1];
-        p->stream = s->stream;
-        p->pool_known = s->pool_known;
-        p->is_large = s->is_large;
-        p->is_expandable = s->is_expandable;
+        p->pool[0] = kind->pool[0];
+        p->pool[1] = kind->pool[1];
+        p->stream = kind->stream;
+        p->pool_known = kind->pool_known;
+        p->is_large = kind->large;
+        p->is_expandable = kind->expandable;
     }
     return p;
 }
@@ -76,6 +76,25 @@ static int cmp_pool(const void *pa, const void *pb)
     return (int)b->is_expandable - (int)a->is_expandable;
 }
 
+/* A pool at the focus is for what it is for at the dump, where it still is there. */
+static bool label_focus(struct mt_device_analysis *out)
+{
+    for (uint32_t i = 0; i < out->pools_at.n; i++) {
+        struct mt_pool_row *p = &out->pools_at.p[i];
+        const char *words = "";
+        for (uint32_t k = 0; k < out->pools.n; k++)
+            if (out->pools.p[k].pool[0] == p->pool[0] && out->pools.p[k].pool[1] == p->pool[1] &&
+                out->pools.p[k].stream == p->stream)
+                words = out->pools.p[k].label;
+        p->label = mt_strndup(words, strlen(words));
+        if (p->label == NULL)
+            return false;
+    }
+    if (out->pools_at.n > 1)
+        qsort(out->pools_at.p, out->pools_at.n, sizeof *out->pools_at.p, cmp_pool);
+    return true;
+}
+
 int mt_pools(const struct mt_trace *t, struct mt_phaser *ph, struct mt_device_analysis *out)
 {
     /* segments are sorted by device, so each device looks at its own alone */
@@ -87,8 +106,12 @@ int mt_pools(const struct mt_trace *t, struct mt_phaser *ph, struct mt_device_an
          end < t->segments.n && mt_segment_is_on(&t->segments.p[end], out->ordinal, out->kind);
          end++) {
         const struct mt_segment *s = &t->segments.p[end];
-        struct mt_pool_row *p;
-        p = row_of(out, s);
+        struct mt_span kind = {.stream = s->stream,
+                               .pool = {s->pool[0], s->pool[1]},
+                               .pool_known = s->pool_known,
+                               .expandable = s->is_expandable,
+                               .large = s->is_large};
+        struct mt_pool_row *p = mt_pool_row_of(&out->pools, &kind);
         if (p == NULL)
             return 0;
         p->n_segments++;
@@ -112,5 +135,5 @@ int mt_pools(const struct mt_trace *t, struct mt_phaser *ph, struct mt_device_an
             return 0;
     if (out->pools.n > 1)
         qsort(out->pools.p, out->pools.n, sizeof *out->pools.p, cmp_pool);
-    return 1;
+    return label_focus(out);
 }

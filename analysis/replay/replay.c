@@ -124,6 +124,11 @@ static char *oom_label(struct mt_replay *r)
     uint64_t key = (uint64_t)r->out->ooms.p[last].stack << 9;
     char label[512];
     bool had;
+    const struct mt_oom *o = &r->out->ooms.p[last];
+    const struct mt_note *name = mt_note_of(r->t, r->device, o->event, MT_NOTE_USER_METADATA);
+    if (name != NULL || o->forward != 0)
+        return copy_text(mt_birth_label(r, o->event, o->stack, name != NULL ? name->text : 0, label,
+                                        sizeof label));
     if (mt_addrmap_get(&r->label_of, key, &at))
         return copy_text(r->out->ooms.p[at].label);
     if (!mt_addrmap_put(&r->label_of, key, last, &had, &unused))
@@ -144,6 +149,7 @@ struct mt_oom *mt_replay_add_oom(struct mt_replay *r, const struct mt_event *e, 
     o->attr = r->attr[i];
     o->stream = r->t->lanes.p[e->lane].stream;
     o->at.event = MT_NO_EVENT;
+    o->forward = mt_forward_of(r, i);
     o->label = oom_label(r);
     return o->label != NULL ? o : NULL;
 }
@@ -221,12 +227,30 @@ static int apply_event(struct mt_replay *r, struct run *u, const struct mt_event
     return 1;
 }
 
+/* What was there all the time, of a recording that has the sum but no blocks: one block without an
+ * address. */
+static int find_rest(struct mt_replay *r)
+{
+    uint64_t old = 0;
+    for (uint32_t i = 0; i < r->old.n; i++)
+        old += r->old.p[i].size;
+    if (old > r->out->live_start) {
+        r->out->withheld = copy_text("more is freed in it than can have been there: its events "
+                                     "contradict each other");
+        return r->out->withheld != NULL;
+    }
+    return old == r->out->live_start ||
+           add_old(r, 0, r->out->live_start - old, UINT64_MAX, r->out->live_start - old, 0);
+}
+
 /* Finds the ghosts: blocks that are active at the end and were not allocated in the trace, so live
  * throughout. */
 static int find_ghosts(struct mt_replay *r, struct run *u)
 {
     const struct mt_trace *t = r->t;
     uint32_t at;
+    if (r->d->has_totals)
+        return find_rest(r);
     for (uint32_t i = 0; i < t->segments.n; i++) {
         const struct mt_segment *s = &t->segments.p[i];
         if (!mt_segment_is_on(s, r->d->ordinal, r->d->kind))
@@ -419,6 +443,7 @@ void mt_replay_done(struct mt_replay *r)
 {
     MT_VEC_DONE(&r->old);
     mt_addrmap_done(&r->label_of);
+    mt_names_done(&r->names);
     mt_addrmap_done(&r->near);
     mt_free(r->row_of);
     r->row_of = NULL;

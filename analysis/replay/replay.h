@@ -36,10 +36,17 @@ struct mt_old {
     mt_stack_id stack; /* 0 for freed ones: the stack of a free may be that of the free */
 };
 
+/* What a job calls its blocks: of those born in the trace by event, of older ones by address. */
+struct mt_names {
+    struct mt_addrmap of_event, of_addr;
+    bool has_forward; /* notes name the forward pass of blocks of the backward pass */
+};
+
 struct mt_replay {
     const struct mt_trace *t;
     uint32_t device;
     const struct mt_device *d;
+    struct mt_names names;      /* mt_names_make(); zeroed = there are none */
     const struct mt_attr *attr; /* per event */
     struct mt_device_analysis *out;
     int64_t start_live, start_pending, start_reserved;
@@ -75,8 +82,8 @@ struct mt_oom *mt_replay_add_oom(struct mt_replay *r, const struct mt_event *e, 
  * memory. */
 uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a);
 
-/* holes.c: fills the hole fields of s, given the blocks that are live then. request 0 = any stream
- * and pool. */
+/* holes.c: fills the hole fields of s and the table r->out->pools_at, given the blocks that are
+ * live then. request 0 = any stream and pool. */
 int mt_holes(const struct mt_replay *r, const struct mt_live_set *live, uint64_t request,
              int64_t stream, bool pool_known, const uint64_t pool[2], struct mt_state *s);
 /* A segment at a moment, or a run of mapped pages of an expandable one. */
@@ -84,7 +91,7 @@ struct mt_span {
     uint64_t addr, size;
     int64_t stream;
     uint64_t pool[2];
-    bool pool_known, expandable;
+    bool pool_known, expandable, large;
 };
 /* Where a request may be served from. request 0 = anywhere. */
 struct mt_wish {
@@ -98,10 +105,23 @@ struct mt_wish {
 int mt_spans_at(const struct mt_replay *r, int64_t at, struct mt_span **out, uint32_t *n,
                 bool *known);
 bool mt_span_serves(const struct mt_span *x, const struct mt_wish *w);
-/* owners.c: groups live blocks by readable stack. */
-int mt_owners(const struct mt_trace *t, const struct mt_live_set *live,
+/* owners.c: groups live blocks by readable stack, and by name where the job gives them one. */
+int mt_owners(const struct mt_replay *r, const struct mt_live_set *live,
               struct mt_device_analysis *out);
-/* pools.c: the table of segments in the end state. */
+/* names.c: 1, or 0 = out of memory */
+int mt_names_make(struct mt_names *n, const struct mt_trace *t, uint32_t device);
+void mt_names_done(struct mt_names *n);
+/* Of a block: event UINT64_MAX = born before the trace. 0 = the job gave it none. */
+mt_str_id mt_name_of(const struct mt_names *n, uint64_t event, uint64_t addr);
+/* The stack of the forward pass behind an allocation of the backward pass; 0 = not said. */
+mt_stack_id mt_forward_of(const struct mt_replay *r, uint64_t event);
+/* As people read it, into buf, which is returned: the job's name first, then the line; of a block
+ * of the backward pass that of the forward. */
+char *mt_birth_label(const struct mt_replay *r, uint64_t event, mt_stack_id stack, mt_str_id name,
+                     char *buf, size_t cap);
+/* pools.c: the row of a table where segments of that kind are added up; NULL = out of memory. */
+struct mt_pool_row *mt_pool_row_of(struct mt_pool_rows *rows, const struct mt_span *kind);
+/* The table of segments in the end state; rows of the focus get their order and labels. */
 int mt_pools(const struct mt_trace *t, struct mt_phaser *ph, struct mt_device_analysis *out);
 
 #endif

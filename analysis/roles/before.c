@@ -1,229 +1,6 @@
-/* Blocks without an allocation in the trace, and private pools: what can be said of them from
- * frames, sizes and where they were freed. */
+/* Blocks without an allocation in the trace: what can be said of them from frames, sizes and where
+ * they were freed. */
 #include "analysis/roles/impl.h"
-
-#include <stdlib.h>
-
-enum { MAX_POOLS = 256 };
-
-static unsigned role_by_phase(struct mt_attr a)
-{
-    if (a.sub == MT_PH_OPTIM_STATE_INIT || a.sub == MT_PH_OPTIMIZER)
-        return MT_ROLE_OPTIM_STATE;
-    switch (a.phase) {
-    case MT_PH_INIT: return MT_ROLE_PARAM;
-    case MT_PH_ROLLOUT_INIT:
-    case MT_PH_ROLLOUT_LOAD: return MT_ROLE_ENGINE_WEIGHTS;
-    case MT_PH_ROLLOUT_KV_ALLOC: return MT_ROLE_KV_CACHE;
-    case MT_PH_ROLLOUT_GRAPH: return MT_ROLE_GRAPH_POOL;
-    case MT_PH_WEIGHT_SYNC: return MT_ROLE_WEIGHT_SYNC;
-    default: break;
-    }
-    if (mt_phase_is(a.phase, MT_OF_ENGINE))
-        return MT_ROLE_UNKNOWN;
-    switch (a.sub) {
-    case MT_PH_FORWARD:
-    case MT_PH_LOSS: return MT_ROLE_ACTIVATION;
-    case MT_PH_LOGITS: return MT_ROLE_LOGITS;
-    case MT_PH_BACKWARD:
-    case MT_PH_GRAD_REDUCE: return MT_ROLE_GRAD; /* what is left of a backward pass */
-    case MT_PH_RECOMPUTE: return MT_ROLE_RECOMPUTE;
-    case MT_PH_FSDP_UNSHARD: return MT_ROLE_UNSHARDED;
-    case MT_PH_COMM: return MT_ROLE_COMM;
-    default: return MT_ROLE_UNKNOWN;
-    }
-}
-
-unsigned mt_role_by_stack(const struct mt_rwork *k, mt_stack_id stack, struct mt_attr a,
-                          uint8_t *why)
-{
-    uint16_t frame = stack < k->r->t->stacks.n ? k->w->stack_role[stack] : MT_NO_STACK_ROLE;
-    unsigned role = frame & 0xffu;
-    *why = MT_WHY_FRAME;
-    if (frame != MT_NO_STACK_ROLE &&
-        role != MT_ROLE_PARAM_CAST) /* which of its casts are weights only their order tells */
-        return role == MT_ROLE_PARAM && mt_phase_is(a.phase, MT_OF_ENGINE) ? MT_ROLE_ENGINE_WEIGHTS
-                                                                           : role;
-    role = role_by_phase(a);
-    *why = role == MT_ROLE_UNKNOWN ? MT_WHY_NONE : MT_WHY_PHASE;
-    return role;
-}
-
-/* ---- private pools ---- */
-
-static struct mt_pool_role *pool_of(struct mt_rwork *k, const uint64_t id[2])
-{
-    struct mt_pool_role *p;
-    for (uint32_t i = 0; i < k->pools.n; i++)
-        if (k->pools.p[i].pool[0] == id[0] && k->pools.p[i].pool[1] == id[1])
-            return &k->pools.p[i];
-    if (k->pools.n >= MAX_POOLS)
-        return &k->pools.p[MAX_POOLS - 1];
-    p = MT_VEC_PUSH(&k->pools);
-    if (p != NULL) {
-        p->pool[0] = id[0];
-        p->pool[1] = id[1];
-        p->role = MT_ROLE_UNKNOWN;
-    }
-    return p;
-}
-
-static void count(const struct mt_rwork *k, struct mt_pool_role *p, mt_stack_id stack,
-                  struct mt_attr a, uint64_t size)
-{
-    uint8_t why;
-    unsigned role = mt_role_by_stack(k, stack, a, &why);
-    if (size > UINT64_MAX - p->all)
-        return;
-    p->all += size;
-    p->bytes[role] += size;
-}
-
-static bool can_name_a_pool(unsigned role)
-{
-    return role == MT_ROLE_KV_CACHE || role == MT_ROLE_ENGINE_WEIGHTS ||
-           role == MT_ROLE_GRAPH_POOL || role == MT_ROLE_COMM || role == MT_ROLE_WEIGHT_SYNC ||
-           role == MT_ROLE_PARAM || role == MT_ROLE_OPTIM_STATE || role == MT_ROLE_OFFLOAD;
-}
-
-static int pools_of_segments(struct mt_rwork *k)
-{
-    const struct mt_trace *t = k->r->t;
-    for (uint32_t i = 0; i < t->segments.n; i++) {
-        const struct mt_segment *s = &t->segments.p[i];
-        struct mt_pool_role *p;
-        struct mt_pool_span *span;
-        if (!s->pool_known || (s->pool[0] == 0 && s->pool[1] == 0) ||
-            !mt_segment_is_on(s, k->r->d->ordinal, k->r->d->kind))
-            continue;
-        p = pool_of(k, s->pool);
-        span = MT_VEC_PUSH(&k->spans);
-        if (p == NULL || span == NULL)
-            return 0;
-        *span = (struct mt_pool_span){
-            s->addr, s->total < UINT64_MAX - s->addr ? s->addr + s->total : UINT64_MAX, 0,
-            (uint32_t)(p - k->pools.p)};
-        for (uint32_t b = s->first_block; b < s->first_block + s->n_blocks; b++)
-            if (t->blocks.p[b].state != MT_BLOCK_INACTIVE)
-                count(k, p, t->blocks.p[b].stack, mt_phaser_stack(k->ph, t->blocks.p[b].stack),
-                      t->blocks.p[b].requested);
-    }
-    return 1;
-}
-
-static bool has_private_lane(const struct mt_trace *t)
-{
-    for (uint32_t i = 0; i < t->lanes.n; i++)
-        if (t->lanes.p[i].pool[0] != 0 || t->lanes.p[i].pool[1] != 0)
-            return true;
-    return false;
-}
-
-static struct mt_pool_span *span_at(const struct mt_rwork *k, uint64_t addr)
-{
-    uint32_t lo = 0, hi = k->spans.n; /* segments are sorted by address */
-    while (lo < hi) {
-        uint32_t mid = (lo + hi) / 2;
-        if (k->spans.p[mid].addr <= addr)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo != 0 && addr < k->spans.p[lo - 1].end ? &k->spans.p[lo - 1] : NULL;
-}
-
-/* *out: the private pool of an allocation, NULL = the common pool. By the recorded pool; before
- * PyTorch 2.12, which does not record it, by the segments of the end state. false = out of memory.
- */
-static bool pool_of_event(struct mt_rwork *k, const struct mt_event *e, uint64_t event,
-                          struct mt_pool_role **out)
-{
-    const uint64_t *pool = k->r->t->lanes.p[e->lane].pool;
-    const struct mt_pool_span *span;
-    *out = NULL;
-    if ((e->flags & MT_EV_POOL_KNOWN) != 0)
-        return (pool[0] == 0 && pool[1] == 0) || (*out = pool_of(k, pool)) != NULL;
-    span = span_at(k, e->addr);
-    *out = span != NULL && event >= span->since ? &k->pools.p[span->pool] : NULL;
-    return true;
-}
-
-/* Dates the segments: addresses may have been another segment's before. */
-static void date_spans(struct mt_rwork *k)
-{
-    for (uint64_t i = 0; k->spans.n != 0 && i < k->r->d->events.n; i++) {
-        const struct mt_event *e = mt_event_at(k->r->d, i);
-        struct mt_pool_span *span = e->action == MT_ACT_SEGMENT_ALLOC ? span_at(k, e->addr) : NULL;
-        if (span != NULL && span->addr == e->addr)
-            span->since = i;
-    }
-}
-
-int mt_pool_roles(struct mt_rwork *k)
-{
-    const struct mt_trace *t = k->r->t;
-    struct mt_role_pool *fact;
-    if (!pools_of_segments(k))
-        return 0;
-    date_spans(k);
-    if ((has_private_lane(t) || k->spans.n != 0) && k->r->attr != NULL)
-        for (uint64_t i = 0; i < k->r->d->events.n; i++) {
-            const struct mt_event *e = mt_event_at(k->r->d, i);
-            struct mt_pool_role *p = NULL;
-            if (e->action == MT_ACT_ALLOC && !pool_of_event(k, e, i, &p))
-                return 0;
-            if (p != NULL)
-                count(k, p, e->stack, k->r->attr[i], e->size);
-        }
-    for (uint32_t i = 0; i < k->pools.n; i++) {
-        struct mt_pool_role *p = &k->pools.p[i];
-        for (unsigned role = 0; role < MT_ROLE_COUNT; role++)
-            if (can_name_a_pool(role) &&
-                p->bytes[role] >
-                    (p->all - p->bytes[MT_ROLE_WORKSPACE]) /
-                        2) /* without the workspaces of libraries, which are in any pool */
-                p->role = (uint8_t)role;
-        if ((fact = MT_VEC_PUSH(&k->out->pools)) == NULL)
-            return 0;
-        *fact = (struct mt_role_pool){{p->pool[0], p->pool[1]}, p->role};
-    }
-    return 1;
-}
-
-/* A trainer's private pool, as torch_memory_saver makes one, holds weights, gradients and state
- * side by side: that most of it is one of them says nothing of a block. An engine's pool is for one
- * purpose. */
-static unsigned role_in_pool(const struct mt_pool_role *p)
-{
-    return p->role == MT_ROLE_PARAM || p->role == MT_ROLE_OPTIM_STATE ? MT_ROLE_COUNT : p->role;
-}
-
-unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr, uint64_t event)
-{
-    const struct mt_pool_span *span = span_at(k, addr);
-    return span != NULL && event >= span->since ? role_in_pool(&k->pools.p[span->pool])
-                                                : MT_ROLE_COUNT;
-}
-
-unsigned mt_pool_role_of(const struct mt_rwork *k, const struct mt_event *e, uint64_t event)
-{
-    const uint64_t *pool = k->r->t->lanes.p[e->lane].pool;
-    if (!(e->flags & MT_EV_POOL_KNOWN))
-        return mt_pool_role_at(k, e->addr, event);
-    if (pool[0] == 0 && pool[1] == 0)
-        return MT_ROLE_COUNT;
-    for (uint32_t i = 0; i < k->pools.n; i++)
-        if (k->pools.p[i].pool[0] == pool[0] && k->pools.p[i].pool[1] == pool[1])
-            return role_in_pool(&k->pools.p[i]);
-    return MT_ROLE_COUNT;
-}
-
-bool mt_is_told_by_phase(struct mt_attr a, unsigned pool)
-{
-    return mt_attr_conf(a) == MT_CONF_MARKED &&
-           ((pool == MT_ROLE_KV_CACHE && a.phase == MT_PH_ROLLOUT_LOAD) ||
-            (pool == MT_ROLE_ENGINE_WEIGHTS && a.phase == MT_PH_ROLLOUT_KV_ALLOC));
-}
 
 unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, uint64_t until, mt_stack_id stack,
                          struct mt_attr a, uint8_t *why)
@@ -241,43 +18,62 @@ unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, uint64_t until
 
 /* ---- blocks that were there before ---- */
 
-/* How many blocks of one size were taken for parameters and for state. */
+/* How many blocks of one size were taken for parameters, gradients and state. */
 struct quota {
-    uint64_t params, state;
+    uint64_t params, grads, state;
 };
 
-/* The role of a block without a stack that the trace frees in an optimizer region: state that the
- * optimizer replaces, else a gradient that goes with the others. */
-static unsigned freed_role(struct mt_rwork *k, const struct mt_old *b)
+/* The role of a block without a stack that the trace frees: what its free says; in an optimizer
+ * region state that the optimizer replaces, else a gradient that goes with the others; in a
+ * backward pass what an earlier forward kept for it. */
+static unsigned freed_role(struct mt_rwork *k, struct quota *q, const struct mt_old *b)
 {
     const struct mt_size_use *u = mt_size_use(k, b->size, false);
     uint32_t at = b->gone_at < mt_n_events(k) ? mt_region_at(k, (uint32_t)b->gone_at) : UINT32_MAX;
     const struct mt_region *g = at != UINT32_MAX ? &k->regions.p[at] : NULL;
+    unsigned by_free = mt_role_of_free(k, b->gone_at);
+    if (by_free < MT_ROLE_COUNT)
+        return by_free;
+    if (g != NULL && g->group == MT_G_BACKWARD && b->gone_at <= g->last_alloc &&
+        (u == NULL || u->weights == 0))
+        return MT_ROLE_ACTIVATION;
     if (u == NULL || g == NULL || g->group != MT_G_OPTIMIZER)
         return MT_ROLE_BEFORE;
+    if (u->rebuilt && q[u - k->sizes.p].params < u->weights) {
+        q[u - k->sizes.p].params++; /* one of those that are made anew; which does not matter */
+        return MT_ROLE_PARAM;
+    }
     if (b->gone_at <= (uint64_t)g->last_alloc +
                           (u->state ? 8 : 0)) /* state that is replaced goes right after the block
                                                  that replaces it; 8 events were chosen by hand */
         return u->state ? MT_ROLE_OPTIM_STATE : MT_ROLE_BEFORE;
-    return u->grads_peak != 0 ? MT_ROLE_GRAD : MT_ROLE_BEFORE;
+    if (u->state && u->grads_peak != 0 && k->backward < g->first)
+        return MT_ROLE_OPTIM_STATE; /* the gradients of this step were made in the trace */
+    return u->weights != 0 ? MT_ROLE_GRAD : MT_ROLE_BEFORE;
 }
 
-/* The role of a block without a stack that is never freed. Of the blocks as large as gradients, as
- * many as there are gradients are parameters. Up to twice as many more (Adam keeps two) are state,
- * where an optimizer ran that made no state of that size. */
+/* The role of a block without a stack that is never freed. Of the blocks as large as parameters, as
+ * many as there are parameters are these; as many more gradients, where backward passes only add to
+ * gradients that are there; and up to twice as many more (Adam keeps two) state, where an optimizer
+ * ran that made no state of that size. */
 static unsigned ghost_role(struct mt_rwork *k, struct quota *q, const struct mt_old *b,
                            bool optimizer)
 {
     const struct mt_size_use *u = mt_size_use(k, b->size, false);
     struct quota *left;
-    if (u == NULL || u->grads_peak == 0)
+    if (u == NULL || u->weights == 0)
         return MT_ROLE_BEFORE;
     left = &q[u - k->sizes.p];
-    if (left->params < u->grads_peak) {
+    if (left->params + u->made < u->weights) {
         left->params++;
         return MT_ROLE_PARAM;
     }
-    if (optimizer && !u->state && left->state < 2 * u->grads_peak) {
+    if (u->grads_peak == 0 && u->cut_peak == 0 && u->added >= u->weights &&
+        left->grads < u->weights) {
+        left->grads++;
+        return MT_ROLE_GRAD;
+    }
+    if (optimizer && !u->state && left->state < 2 * u->weights) {
         left->state++;
         return MT_ROLE_OPTIM_STATE;
     }
@@ -290,11 +86,16 @@ int mt_old_roles(struct mt_rwork *k)
     bool optimizer = false;
     if (q == NULL)
         return 0;
-    for (uint32_t i = 0; i < k->regions.n && !optimizer; i++)
-        optimizer = k->regions.p[i].group == MT_G_OPTIMIZER;
+    k->backward = UINT32_MAX;
+    for (uint32_t i = k->regions.n; i-- > 0;) {
+        optimizer = optimizer || k->regions.p[i].group == MT_G_OPTIMIZER;
+        if (k->regions.p[i].group == MT_G_BACKWARD)
+            k->backward = k->regions.p[i].first;
+    }
     for (uint32_t i = 0; i < k->r->old.n; i++) {
         const struct mt_old *b = &k->r->old.p[i];
         uint8_t why;
+        unsigned named;
         unsigned role = mt_role_of_held(k, b->addr, b->gone_at, b->stack,
                                         mt_phaser_stack(k->ph, b->stack), &why);
         if (b->stack != 0 && why != MT_WHY_FRAME && b->size == MT_CUBLAS_WORKSPACE &&
@@ -303,10 +104,17 @@ int mt_old_roles(struct mt_rwork *k)
             why = MT_WHY_SIZE;
         }
         if (b->stack == 0 && why == MT_WHY_NONE) {
-            role = b->gone_at == UINT64_MAX ? ghost_role(k, q, b, optimizer) : freed_role(k, b);
+            role = b->gone_at == UINT64_MAX ? ghost_role(k, q, b, optimizer) : freed_role(k, q, b);
+            if (role == MT_ROLE_BEFORE && b->gone_at == UINT64_MAX &&
+                b->size == MT_CUBLAS_WORKSPACE)
+                role = MT_ROLE_WORKSPACE;
             why = role == MT_ROLE_BEFORE     ? MT_WHY_BEFORE
                   : b->gone_at == UINT64_MAX ? MT_WHY_SIZE
                                              : MT_WHY_LIFE;
+        }
+        if ((named = mt_role_by_name(k, UINT64_MAX, b->addr)) != MT_ROLE_COUNT) {
+            role = named;
+            why = MT_WHY_NAME;
         }
         k->w->old_role[i] = (uint8_t)role;
         k->w->old_why[i] = why;

@@ -2,16 +2,14 @@
  * lived, the phase it was born in. */
 #include "analysis/roles/impl.h"
 
-/* Limits on lifetimes, in events, of which an allocation with its free takes three. They were
- * chosen by hand on the scenarios. Counted over 774 snapshots (scenarios, samples, public files):
- * in how many reports a role changes with other values; no cause does. */
+/* Limits on lifetimes, in events (an allocation with its free takes three), chosen by hand. Counted
+ * over 774 snapshots: in how many reports a role changes with other values; no cause does. */
 enum {
-    /* One operation's own block is freed within so many events. 18: 8 reports; 12 or 30: about 300.
-     */
+    /* One operation's own block is freed within so many. 18: 8 reports; 12 or 30: about 300. */
     SHORT_LIFE = 24,
     /* A block that goes alone, within a few operations, is a temporary. 128: 5; 512: 15. */
     OP_LIFE = 256,
-    /* What is read from a checkpoint is copied to its parameter at once. 4 or 16: none. */
+    /* What is read from a checkpoint is copied at once. 4 or 16: none. */
     COPIED = 8,
     /* Live blocks as large as cuBLAS's workspace on Hopper: so many handles x streams; more are
      * tensors of that size. 4 or 16: none. */
@@ -25,6 +23,7 @@ enum {
 struct cursor {
     uint32_t region, region_last, phase_last;
     uint32_t micro, oom;
+    uint32_t pass, pass_last;            /* a micro-batch + 1, and its last allocation */
     uint32_t step, occurrence, measured; /* of the totals: step, occurrence, micro-batch */
     uint32_t birth_step;
     uint64_t edge;     /* event at which the next of those begins or ends */
@@ -41,8 +40,9 @@ struct block {
     bool in_phase;
     /* how long it would have lived is not known: memory ran out in the pass of its birth */
     bool censored;
-    bool cut; /* or memory ran out in the micro-batch of its birth: that the block stays proves
-                 nothing */
+    uint32_t pass_last; /* last allocation of its micro-batch; 0 = it is in none */
+    bool failed;        /* let go of before a request of its region failed */
+    bool cut; /* or in the micro-batch of its birth: that the block stays proves nothing */
 };
 
 static bool is_overlapped(const struct block *b) { return (b->seen & MT_SEEN_OVERLAP) != 0; }
@@ -128,12 +128,16 @@ static bool has_size_of_param(struct mt_rwork *k, uint64_t size)
     return u != NULL && u->param && !u->activation;
 }
 
+/* Let go of while its pass went on: nothing waits for it in the backward. What goes after the last
+ * request of its pass may have been kept by autograd. */
+static bool went_in_pass(const struct block *b)
+{
+    return b->in_region && ((b->freed < b->g->last_alloc && b->freed < b->pass_last) || b->failed);
+}
+
 /* A block of a forward pass: kept for the backward, or a temporary. */
 static unsigned in_forward(struct mt_rwork *k, const struct block *b, struct mt_fate *f)
 {
-    if ((b->seen & MT_SEEN_CAST) &&
-        !is_brief(b)) /* autocast keeps the copy until its context is left, whatever is trained */
-        return role_because(f, MT_ROLE_PARAM_CAST, MT_WHY_FRAME);
     if (is_logits(k, b))
         return role_because(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
     if (mt_attr_no_grad(b->a)) /* no backward pass will ask for it */
@@ -141,8 +145,9 @@ static unsigned in_forward(struct mt_rwork *k, const struct block *b, struct mt_
                             b->censored || (b->freed != MT_NEVER && b->in_phase) ? MT_ROLE_TEMP
                                                                                  : MT_ROLE_UNKNOWN,
                             b->censored ? MT_WHY_PHASE : MT_WHY_LIFE);
-    if (!b->censored &&
-        (is_brief(b) || (b->in_region && !is_overlapped(b) && (b->seen & MT_SEEN_AGAIN))))
+    if (b->censored ? mt_fared_went(k, b->e)
+                    : is_brief(b) || went_in_pass(b) ||
+                          (b->in_region && !is_overlapped(b) && (b->seen & MT_SEEN_AGAIN)))
         return role_because(f, MT_ROLE_TEMP, MT_WHY_LIFE);
     return role_because(f, MT_ROLE_ACTIVATION, b->censored ? MT_WHY_PHASE : MT_WHY_LIFE);
 }
@@ -152,8 +157,8 @@ static bool outlives_backward(struct mt_rwork *k, const struct block *b)
     if (b->censored) {
         const struct mt_size_use *u = mt_size_use(k, b->e->size, false);
         uint32_t end = b->freed != MT_NEVER ? b->freed : mt_n_events(k);
-        return u != NULL && (u->grads_peak != 0 || u->state) ? u->grads_peak != 0
-                                                             : end - b->i > KEPT;
+        bool grads = u != NULL && (u->grads_peak != 0 || u->cut_peak != 0);
+        return grads || (u != NULL && u->state) ? grads : end - b->i > KEPT;
     }
     return !b->in_region || (b->freed > b->g->last_alloc && b->freed - b->i > KEPT);
 }
@@ -162,6 +167,7 @@ static unsigned in_backward(struct mt_rwork *k, const struct block *b, unsigned 
                             struct mt_fate *f)
 {
     bool stays = outlives_backward(k, b);
+    struct mt_size_use *u;
     if (frame == MT_ROLE_GRAD_REDUCE || b->a.sub == MT_PH_GRAD_REDUCE)
         return role_because(f,
                             stays || (b->censored && has_size_of_param(k, b->e->size))
@@ -172,11 +178,17 @@ static unsigned in_backward(struct mt_rwork *k, const struct block *b, unsigned 
         return role_because(f, MT_ROLE_RECOMPUTE, MT_WHY_PHASE);
     if (has_size_of_param(k, b->e->size) || mt_is_vocab_weight(k, b->e->size))
         return role_because(f, MT_ROLE_GRAD, MT_WHY_SIZE);
+    /* the job's own code after the pass, as where it loads the next batch */
+    if (b->a.sub == MT_PH_NONE && b->e->stack != 0)
+        return role_because(f, b->in_region && !b->censored ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN,
+                            MT_WHY_LIFE);
     if (stays && !(b->censored && is_logits(k, b)))
         return role_because(f, MT_ROLE_GRAD, MT_WHY_LIFE);
     if (mt_is_logits_size(k, b->e->size) && b->e->size * 4 >= k->logits_max &&
         !mt_is_layer_size(k, b->e->size))
         return role_because(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
+    if ((u = mt_size_use(k, b->e->size, false)) != NULL)
+        u->added++;
     return role_because(f, MT_ROLE_TEMP, MT_WHY_LIFE);
 }
 
@@ -191,6 +203,12 @@ static unsigned in_optimizer(const struct block *b, struct mt_fate *f)
     if (b->censored)
         return role_because(f, by_sub ? MT_ROLE_OPTIM_STATE : MT_ROLE_OPTIM_TEMP, MT_WHY_PHASE);
     return role_because(f, b->in_region ? MT_ROLE_OPTIM_TEMP : MT_ROLE_OPTIM_STATE, MT_WHY_LIFE);
+}
+
+/* Whether the optimizer made a block: saving a state that is not there yet makes it take a step. */
+static bool steps(const struct block *b)
+{
+    return b->a.sub == MT_PH_OPTIMIZER || b->a.sub == MT_PH_OPTIM_STATE_INIT;
 }
 
 /* The role by the coarse phase, for phases that are no passes over a model. false = the phase does
@@ -234,12 +252,13 @@ static bool by_coarse(struct mt_rwork *k, const struct block *b, struct mt_fate 
         return true;
     case MT_PH_WEIGHT_SYNC: *role = role_because(f, MT_ROLE_WEIGHT_SYNC, MT_WHY_PHASE); return true;
     case MT_PH_ONLOAD_OFFLOAD: *role = role_because(f, MT_ROLE_OFFLOAD, MT_WHY_PHASE); return true;
-    case MT_PH_CKPT_SAVE: /* what a checkpoint gathers */
+    case MT_PH_CKPT_SAVE: /* what a checkpoint gathers; before the first step also the states */
     case MT_PH_CKPT_LOAD: /* what is read is freed once it is copied; a block that stays is the
                              state itself */
         brief = gone && b->freed - b->i <= COPIED;
         *role = brief                            ? MT_ROLE_TEMP
                 : b->a.sub == MT_PH_FSDP_UNSHARD ? MT_ROLE_UNSHARDED
+                : !gone && steps(b)              ? MT_ROLE_OPTIM_STATE
                                                  : MT_ROLE_CHECKPOINT;
         *role = role_because(f, *role, brief ? MT_WHY_LIFE : MT_WHY_PHASE);
         return b->a.phase == MT_PH_CKPT_SAVE || b->freed != MT_NEVER;
@@ -298,10 +317,26 @@ static bool is_workspace(const struct mt_rwork *k, const struct block *b)
            (b->g->group == MT_G_FORWARD || b->a.phase == MT_PH_ROLLOUT_PROFILE);
 }
 
+/* Nothing but how long it lived. */
+static unsigned by_life(const struct block *b, struct mt_fate *f)
+{
+    bool passes =
+        b->freed != MT_NEVER && f->life != MT_LIFE_PERSISTENT && f->life != MT_LIFE_UNKNOWN;
+    return role_because(f, passes ? MT_ROLE_TEMP : MT_ROLE_UNKNOWN, MT_WHY_LIFE);
+}
+
 static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fate *f)
 {
     uint16_t stack = k->w->stack_role[b->e->stack];
     unsigned frame = stack != MT_NO_STACK_ROLE ? stack & 0xffu : MT_ROLE_COUNT, role, pool;
+    if (k->r->t->meta.is_timeline) /* the profiler's own category, whatever the lifetime */
+        return role_because(f, frame < MT_ROLE_COUNT ? frame : MT_ROLE_UNKNOWN, MT_WHY_FRAME);
+    if (k->r->t->meta.format == MT_FMT_MEMRAY) { /* anything that a process holds: what a phase
+                                                    leaves on a card says nothing of it */
+        if (frame < MT_ROLE_COUNT)
+            return role_because(f, frame, MT_WHY_FRAME);
+        return by_life(b, f);
+    }
     if (k->pools.n != 0 && (pool = mt_pool_role_of(k, b->e, b->i)) < MT_ROLE_UNKNOWN) {
         if (frame == MT_ROLE_KV_CACHE || frame == MT_ROLE_ENGINE_WEIGHTS ||
             frame == MT_ROLE_WORKSPACE)
@@ -309,6 +344,8 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
         if (!mt_is_told_by_phase(b->a, pool))
             return role_because(f, pool, MT_WHY_POOL);
     }
+    if (frame == MT_ROLE_GRAD && b->a.phase == MT_PH_CKPT_SAVE && steps(b))
+        frame = MT_ROLE_COUNT; /* of the function that calls the optimizer */
     if (frame < MT_ROLE_COUNT && !(frame == MT_ROLE_GRAD_REDUCE && b->g->group == MT_G_BACKWARD &&
                                    !(stack & MT_STACK_ALWAYS))) {
         role = by_frame(k, b, frame);
@@ -317,14 +354,27 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
     }
     if (is_workspace(k, b))
         return role_because(f, MT_ROLE_WORKSPACE, MT_WHY_SIZE);
+    if (b->freed != MT_NEVER && (role = mt_role_of_free(k, b->freed)) < MT_ROLE_COUNT)
+        return role_because(f, role, MT_WHY_FRAME);
+    if ((b->freed == MT_NEVER || b->censored) && mt_is_cast(k, b->e->stack, b->e->size))
+        return role_because(f, MT_ROLE_PARAM_CAST, MT_WHY_LIFE);
+    /* autocast keeps the copy until its context is left, whatever is trained or generated */
+    if ((b->seen & MT_SEEN_CAST) && b->g->group == MT_G_FORWARD && !is_brief(b))
+        return role_because(f, MT_ROLE_PARAM_CAST, MT_WHY_FRAME);
+    if (k->w->grown[b->e->stack] && b->g->group == MT_G_FORWARD && !is_brief(b) &&
+        !mt_phase_is(b->a.phase, MT_TRAINS))
+        return role_because(f, MT_ROLE_KV_CACHE, MT_WHY_LIFE);
     if (by_coarse(k, b, f, &role))
         return role;
+    if (b->seen & MT_SEEN_BUILT)
+        return role_because(f, MT_ROLE_PARAM, MT_WHY_FRAME);
     switch (b->a.sub) {
     case MT_PH_FSDP_UNSHARD: return role_because(f, MT_ROLE_UNSHARDED, MT_WHY_PHASE);
     case MT_PH_COMM: return role_because(f, MT_ROLE_COMM, MT_WHY_PHASE);
     case MT_PH_ONLOAD_OFFLOAD: return role_because(f, MT_ROLE_OFFLOAD, MT_WHY_PHASE);
+    case MT_PH_COMPILE_AUTOTUNE: /* what kernels are tried out on, whatever becomes of it */
+        return role_because(f, MT_ROLE_TEMP, MT_WHY_PHASE);
     case MT_PH_COMPILE:
-    case MT_PH_COMPILE_AUTOTUNE:
         if (b->in_region)
             return role_because(f, MT_ROLE_TEMP, MT_WHY_PHASE);
         break;
@@ -336,12 +386,7 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
     case MT_G_OPTIMIZER: return in_optimizer(b, f);
     case MT_G_OTHER: break;
     }
-    return role_because(f,
-                        b->freed != MT_NEVER && f->life != MT_LIFE_PERSISTENT &&
-                                f->life != MT_LIFE_UNKNOWN
-                            ? MT_ROLE_TEMP
-                            : MT_ROLE_UNKNOWN,
-                        MT_WHY_LIFE);
+    return by_life(b, f);
 }
 
 static void enter(const struct mt_rwork *k, struct cursor *c, uint32_t i)
@@ -359,13 +404,36 @@ static void enter(const struct mt_rwork *k, struct cursor *c, uint32_t i)
         c->micro++;
 }
 
+/* A gradient that goes with its backward pass was added to another one: only those that outlive it
+ * are as many as there are parameters. */
+static void count_grad(struct mt_rwork *k, const struct block *b, struct mt_size_use *u)
+{
+    uint64_t *n = b->censored ? &u->cut : &u->grads,
+             *peak = b->censored ? &u->cut_peak : &u->grads_peak;
+    if (b->g->group == MT_G_BACKWARD && !outlives_backward(k, b)) {
+        u->added++;
+        return;
+    }
+    k->counted[b->i / 8] |= (uint8_t)(1u << b->i % 8);
+    if (++*n > *peak)
+        *peak = *n;
+}
+
 /* What later blocks of that size are compared with. */
-static int note_size(struct mt_rwork *k, unsigned role, uint64_t size)
+static int note_size(struct mt_rwork *k, const struct block *b, unsigned role)
 {
     struct mt_size_use *u;
+    uint64_t size = b->e->size;
     if (role == MT_ROLE_ACTIVATION || role == MT_ROLE_RECOMPUTE) {
         if ((u = mt_size_use(k, size, false)) != NULL)
             u->activation = true;
+        return 1;
+    }
+    if (role == MT_ROLE_PARAM_CAST) { /* of a weight of twice its size */
+        if ((u = mt_size_use(k, size * 2, true)) == NULL)
+            return 0;
+        if (++u->casts > u->casts_peak)
+            u->casts_peak = u->casts;
         return 1;
     }
     if (role != MT_ROLE_GRAD && role != MT_ROLE_OPTIM_STATE && role != MT_ROLE_PARAM &&
@@ -377,9 +445,23 @@ static int note_size(struct mt_rwork *k, unsigned role, uint64_t size)
         u->state = true;
     else if (role == MT_ROLE_PARAM || role == MT_ROLE_UNSHARDED)
         u->param = true;
-    else if (++u->grads > u->grads_peak)
-        u->grads_peak = u->grads;
+    else
+        count_grad(k, b, u);
+    u->made += role == MT_ROLE_PARAM && b->freed == MT_NEVER;
     return 1;
+}
+
+/* The last allocation of the micro-batch that the event lies in; 0 = it is in none. */
+static uint32_t last_of_pass(const struct mt_rwork *k, struct cursor *c, uint32_t i)
+{
+    const struct mt_role_facts *f = k->out;
+    if (c->micro >= f->micros.n || f->micros.p[c->micro].first > i)
+        return 0;
+    if (c->pass == c->micro + 1)
+        return c->pass_last;
+    c->pass = c->micro + 1;
+    c->pass_last = mt_last_alloc(k, f->micros.p[c->micro].last, i);
+    return c->pass_last;
 }
 
 static int decide(struct mt_rwork *k, struct cursor *c, const struct mt_event *e, uint32_t i)
@@ -387,6 +469,7 @@ static int decide(struct mt_rwork *k, struct cursor *c, const struct mt_event *e
     struct mt_fate *f = &k->w->fate[i];
     struct block b = {.e = e, .i = i, .freed = f->freed, .a = k->r->attr[i], .seen = f->life};
     const struct mt_device_analysis *o = k->r->out;
+    unsigned named;
     if (i > c->region_last || c->region_last == 0)
         enter(k, c, i);
     while (c->micro < k->out->micros.n && k->out->micros.p[c->micro].last < i)
@@ -401,13 +484,23 @@ static int decide(struct mt_rwork *k, struct cursor *c, const struct mt_event *e
     b.censored =
         c->oom < o->ooms.n && o->ooms.p[c->oom].event < b.freed &&
         (b.in_region || (b.freed == MT_NEVER && o->ooms.p[c->oom].event <= c->region_last));
+    b.failed = c->oom < o->ooms.n && b.freed < o->ooms.p[c->oom].event &&
+               o->ooms.p[c->oom].event <= c->region_last;
     b.cut = c->oom < o->ooms.n && c->micro < k->out->micros.n &&
             k->out->micros.p[c->micro].first <= i &&
             o->ooms.p[c->oom].event <= k->out->micros.p[c->micro].last;
+    b.pass_last = last_of_pass(k, c, i);
     f->life = (uint8_t)life_of(k, c, &b);
     f->conf = (uint8_t)mt_attr_conf(b.a);
     f->role = (uint8_t)role_of(k, &b, f);
-    return note_size(k, f->role, e->size);
+    if (b.g->group == MT_G_FORWARD && o->ooms.n != 0 &&
+        (f->role == MT_ROLE_TEMP || f->role == MT_ROLE_ACTIVATION) &&
+        !mt_fared_note(k, e, f->role == MT_ROLE_TEMP))
+        return 0;
+    named = mt_role_by_name(k, i, e->addr);
+    if (named != MT_ROLE_COUNT)
+        f->role = (uint8_t)role_because(f, named, MT_WHY_NAME);
+    return note_size(k, &b, f->role);
 }
 
 static void gone(struct mt_rwork *k, uint32_t i)
@@ -417,10 +510,16 @@ static void gone(struct mt_rwork *k, uint32_t i)
     if (birth >= i) /* before the trace */
         return;
     f->role = k->w->fate[birth].role; /* so that whoever adds up need not look there again */
-    if (f->role == MT_ROLE_GRAD) {
+    if (f->role == MT_ROLE_GRAD && (k->counted[birth / 8] >> birth % 8 & 1)) {
         struct mt_size_use *u = mt_size_use(k, mt_event_at(k->r->d, birth)->size, false);
         if (u != NULL && u->grads != 0)
             u->grads--;
+        else if (u != NULL && u->cut != 0)
+            u->cut--;
+    } else if (f->role == MT_ROLE_PARAM_CAST) {
+        struct mt_size_use *u = mt_size_use(k, mt_event_at(k->r->d, birth)->size * 2, false);
+        if (u != NULL && u->casts != 0)
+            u->casts--;
     }
 }
 
@@ -469,6 +568,18 @@ int mt_fates_decide(struct mt_rwork *k)
     struct cursor c = {.edge = 0};
     uint64_t total = (uint64_t)k->r->start_live;
     const struct mt_trace *t = k->r->t;
+    if ((k->counted = mt_calloc(mt_n_events(k) / 8 + 1u, 1)) == NULL)
+        return 0;
+    for (uint32_t i = 0; i < k->sizes.n; i++)
+        k->sizes.p[i].casts = k->sizes.p[i].casts_peak = 0;
+    for (uint32_t i = 0; i < k->r->old.n; i++) { /* what the passes make of these sizes is noted */
+        struct mt_size_use *u =
+            k->r->old.p[i].gone_at == UINT64_MAX ? mt_size_use(k, k->r->old.p[i].size, true) : NULL;
+        if (k->r->old.p[i].gone_at == UINT64_MAX && u == NULL)
+            return 0;
+        if (u != NULL)
+            u->kept++;
+    }
     for (uint32_t i = 0; i < t->blocks.n; i++)
         k->n_hopper += t->blocks.p[i].state != MT_BLOCK_INACTIVE &&
                        t->blocks.p[i].requested == MT_CUBLAS_WORKSPACE_HOPPER &&

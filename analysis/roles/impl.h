@@ -2,10 +2,20 @@
  *
  *   roles.c        the passes in their order, the account of bytes by role, the self-check
  *   decide.c       one block: pool, frames, exact size, lifetime, phase
+ *   fared.c        what became of blocks of one stack in their forward pass
  *   cast.c         copies of weights that autocast makes
- *   before.c       blocks that were there before recording, private pools
+ *   before.c       blocks that were there before recording
+ *   pools.c        private pools
+ *   built.c        models that are built while it is recorded
+ *   frames.c       what the frames of a block, and of its free, say alone
+ *   grown.c        caches that each pass makes anew, longer
+ *   replace.c      what an optimizer makes anew
+ *   copies.c       copies of the weights that the job's own code makes
+ *   twins.c        a second model of the same sizes
+ *   weights.c      how many blocks of a size are parameters, and which sizes are a model's
  *   sizes.c        what is noted of sizes
  *   vocab.c        vocabularies
+ *   heads.c        heads and embeddings
  *   chunk.c        the type of logits, by the chunks of a loss
  *   layer.c        sizes that each layer makes
  *   regions.c      stretches of forward, backward or optimizer work
@@ -31,13 +41,26 @@ struct mt_region {
 
 /* Bits of mt_fate.life between mt_regions_make() and mt_fates_decide(), which replaces them by the
  * lifetime: what later allocations of the same stack and size say of this one. */
-enum { MT_SEEN_OVERLAP = 1, MT_SEEN_AGAIN = 2, MT_SEEN_CAST = 4 /* autocast's copy of a weight */ };
+enum {
+    MT_SEEN_OVERLAP = 1,
+    MT_SEEN_AGAIN = 2,
+    MT_SEEN_CAST = 4, /* autocast's copy of a weight */
+    MT_SEEN_BUILT = 8 /* a weight, by its constructor */
+};
 
 /* What blocks of one size were seen to be. */
 struct mt_size_use {
     uint64_t size;
-    uint64_t grads, grads_peak; /* gradients of that size alive together */
-    bool state;                 /* optimizer state of that size was made */
+    /* gradients of that size that outlive their backward pass, alive together; `cut`: in passes
+     * that memory ran out in, where that cannot be seen */
+    uint64_t grads, grads_peak, cut, cut_peak;
+    /* parameters of that size: told by gradients, by states, by copies of half the size; 0 = by
+     * nothing. `made` of them were made in the trace and stay. mt_weights_count(). */
+    uint64_t weights, made;
+    /* blocks that went with their backward pass: gradients that were added to others of that size
+     */
+    uint32_t added;
+    bool state; /* optimizer state of that size was made */
     /* a parameter, gathered or not, has it; a block of a forward pass has it */
     bool param, activation;
     /* blocks of that size made before the trace or outside of the passes */
@@ -45,6 +68,11 @@ struct mt_size_use {
     uint32_t casts, casts_peak; /* copies of half that size, by autocast, alive together */
     /* a forward pass makes whole rows of the vocabulary of that size once a layer */
     bool layer;
+    /* a constructor made a block of that size that stays; a backward pass or an optimizer made one
+     */
+    bool built, trained;
+    uint32_t kept; /* blocks of that size that were there before and stay */
+    bool rebuilt;  /* the optimizer makes parameters of that size anew: mt_rebuilt_find() */
 };
 
 #define MT_SEEN_SIZES 64u
@@ -69,6 +97,13 @@ struct mt_pool_span {
     uint32_t pool; /* index */
 };
 
+/* Blocks of this size and stack are copies that autocast keeps: some were let go with its context.
+ */
+struct mt_cast {
+    uint64_t size;
+    mt_stack_id stack;
+};
+
 struct mt_rwork {
     struct mt_roles *w;
     struct mt_role_facts *out;
@@ -78,18 +113,26 @@ struct mt_rwork {
     MT_VEC(struct mt_region) regions;
     MT_VEC(struct mt_size_use) sizes;
     struct mt_addrmap size_at;
+    MT_VEC(struct mt_cast) casts;
     MT_VEC(struct mt_pool_role) pools;
     MT_VEC(struct mt_pool_span) spans;       /* private segments of the end state, by address */
     MT_VEC(uint64_t) step_marks;             /* times at which annotated steps end */
     struct mt_seen_size seen[MT_SEEN_SIZES]; /* of the loss and of logits by frames */
     uint32_t n_seen;
-    bool loads; /* the engine loads its weights in a phase of its own */
+    bool frees_tell;   /* some stack is one that lets blocks of a known role go */
+    uint32_t backward; /* event at which the first backward pass begins; UINT32_MAX = none */
+    uint8_t *counted;  /* bit per event: a gradient that `grads` or `cut` counts */
+    bool loads;        /* the engine loads its weights in a phase of its own */
     /* live blocks at the end of the size of cuBLAS's larger workspace */
     uint32_t n_hopper;
     uint64_t logits_max;  /* largest block that frames call logits; 0 = none */
     uint64_t logits_most; /* and of passes whose frames do not say so; never less */
     /* bytes of one token's logits at 2 bytes an element; 0 = vocabulary not known */
     uint64_t logits_unit;
+    struct mt_addrmap named; /* text of a name -> role */
+    /* of blocks of forward passes, by stack and size, and by stack alone: bits of what became of
+     * them. fared.c */
+    struct mt_addrmap fared;
     /* of `sizes`, index + 1, by a part of the size: most look-ups end here */
     uint32_t recent[MT_RECENT_SIZES];
 };
@@ -117,6 +160,24 @@ void mt_occurrences_end(struct mt_rwork *k);
 /* roles/sizes.c */
 void mt_vocab_see(struct mt_rwork *k, uint64_t size, bool by_frame);
 struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make);
+/* roles/heads.c: sizes of live blocks that may be heads, and of the vectors of the layers */
+enum { MT_VECTORS = 64 };
+struct mt_head {
+    uint64_t rows;
+    uint32_t pairs; /* of a block and a vector */
+};
+struct mt_heads {
+    MT_VEC(uint64_t) large; /* by size, each once */
+    /* what those that come a few times may be heads of, by length */
+    MT_VEC(struct mt_head) head;
+    uint64_t vector[MT_VECTORS];
+    uint32_t n;
+};
+int mt_heads_make(const struct mt_rwork *k, struct mt_heads *h); /* 0 = out of memory */
+/* Whether a size is that of blocks that frames call logits, also in half or twice the type. */
+bool mt_is_candidate(const struct mt_rwork *k, uint64_t size);
+/* How many widths a head of so many rows is there for. */
+uint32_t mt_heads_of(const struct mt_heads *h, uint64_t rows);
 /* roles/vocab.c */
 int mt_vocab_find(struct mt_rwork *k);
 bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size);
@@ -129,7 +190,7 @@ int mt_head_in_16_bits(struct mt_rwork *k, uint64_t head, bool *yes);
 /* for vocabularies that divide many sizes; without it no size is a layer's */
 int mt_layer_sizes_find(struct mt_rwork *k);
 bool mt_is_layer_size(struct mt_rwork *k, uint64_t size);
-/* roles/before.c */
+/* roles/pools.c */
 int mt_pool_roles(struct mt_rwork *k);
 /* roles/graphs.c: streams and blocks of CUDA graphs beside their pools, once roles are decided. */
 void mt_graph_places(struct mt_rwork *k);
@@ -140,16 +201,52 @@ unsigned mt_pool_role_at(const struct mt_rwork *k, uint64_t addr, uint64_t event
 /* torch_memory_saver has one pool for weights and KV cache: what is larger names it, the phase
  * tells them apart. */
 bool mt_is_told_by_phase(struct mt_attr a, unsigned pool);
-/* A block whose allocation is not in the trace, by frames, pool and phase. until: the event at
+/* roles/before.c
+ * A block whose allocation is not in the trace, by frames, pool and phase. until: the event at
  * which it goes, UINT64_MAX = it stays. MT_ROLE_UNKNOWN with MT_WHY_NONE = nothing says it. */
 unsigned mt_role_of_held(const struct mt_rwork *k, uint64_t addr, uint64_t until, mt_stack_id stack,
                          struct mt_attr a, uint8_t *why);
 int mt_old_roles(struct mt_rwork *k);
+/* roles/built.c: MT_SEEN_BUILT; 0 = out of memory */
+int mt_built_find(struct mt_rwork *k);
+/* roles/frames.c */
 /* What frames and phase say of a block that stays: MT_ROLE_UNKNOWN = nothing. */
 unsigned mt_role_by_stack(const struct mt_rwork *k, mt_stack_id stack, struct mt_attr a,
                           uint8_t *why);
+/* The role that the frames of a block's free name; MT_ROLE_COUNT = none. `freed`:
+ * the event of its free_completed. */
+unsigned mt_role_of_free(const struct mt_rwork *k, uint64_t freed);
+/* Fills k->casts; 0 = out of memory. */
+int mt_cast_stacks_find(struct mt_rwork *k);
+bool mt_is_cast(const struct mt_rwork *k, mt_stack_id stack, uint64_t size);
+/* roles/replace.c: after mt_fates_decide(); 0 = out of memory */
+int mt_replaced_find(struct mt_rwork *k);
+/* After mt_weights_count(): parameters that nothing else shows, for an optimizer makes them anew; 0
+ * = out of memory. */
+int mt_rebuilt_find(struct mt_rwork *k);
+/* roles/weights.c: after mt_fates_decide(); 0 = out of memory */
+int mt_weights_count(struct mt_rwork *k);
+/* Blocks from before the recording, without a stack, that stay and have no role yet: those whose
+ * sizes are a model's become parameters. 0 = out of memory */
+int mt_weights_by_layers(struct mt_rwork *k);
+/* roles/copies.c: after all other roles; 0 = out of memory */
+int mt_copies_find(struct mt_rwork *k);
+/* roles/grown.c: w->grown; 0 = out of memory */
+int mt_grown_find(struct mt_rwork *k);
+void mt_grown_sum(struct mt_rwork *k, int64_t focus); /* out->grown_cache; after the roles */
+/* roles/twins.c: out->second_model; 0 = out of memory */
+int mt_twins_find(struct mt_rwork *k, int64_t focus);
+/* roles/sizes.c: what the job's own name for the block says (event UINT64_MAX: born before the
+ * trace); MT_ROLE_COUNT = it gave none, or one that says nothing. */
+unsigned mt_role_by_name(struct mt_rwork *k, uint64_t event, uint64_t addr);
 /* roles/cast.c */
 int mt_casts_find(struct mt_rwork *k); /* MT_SEEN_CAST */
+/* roles/fared.c: of a block of a forward pass; 0 = out of memory */
+int mt_fared_note(struct mt_rwork *k, const struct mt_event *e, bool went);
+/* Whether those before it were let go of while their pass went on. */
+bool mt_fared_went(const struct mt_rwork *k, const struct mt_event *e);
+/* The last allocation of the events `first` to `last`; `first` where there is none. */
+uint32_t mt_last_alloc(const struct mt_rwork *k, uint64_t last, uint32_t first);
 /* roles/decide.c */
 int mt_fates_decide(struct mt_rwork *k);
 /* growth.c */

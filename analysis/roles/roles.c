@@ -82,7 +82,11 @@ static int classify_end(struct mt_rwork *k)
         const struct mt_live *l = &live.p[i];
         uint8_t why;
         unsigned role = mt_role_of_held(k, l->addr, UINT64_MAX, l->stack, l->attr, &why);
-        if (l->stack == 0 && why == MT_WHY_NONE) {
+        unsigned named = mt_role_by_name(k, UINT64_MAX, l->addr);
+        if (named != MT_ROLE_COUNT) {
+            role = named;
+            why = MT_WHY_NAME;
+        } else if (l->stack == 0 && why == MT_WHY_NONE) {
             role = MT_ROLE_BEFORE;
             why = MT_WHY_BEFORE;
         }
@@ -424,10 +428,16 @@ static int with_curve(struct mt_rwork *k, bool verify)
         return 0;
     if (!mt_vocab_find(k) || !mt_sequences_find(k->r->t, k->r->d, &k->out->sequences))
         return 0;
-    if (!mt_steps_make(k) || !mt_casts_find(k) || !mt_fates_decide(k) || !mt_old_roles(k))
+    if (!mt_steps_make(k) || !mt_grown_find(k) || !mt_casts_find(k) || !mt_built_find(k) ||
+        !mt_cast_stacks_find(k) || !mt_fates_decide(k) || !mt_replaced_find(k) ||
+        !mt_weights_count(k) || !mt_rebuilt_find(k) || !mt_old_roles(k) ||
+        !mt_weights_by_layers(k) || !mt_copies_find(k))
         return 0;
     if (!add_up(k, focus, verify))
         return 0;
+    if (!mt_twins_find(k, focus))
+        return 0;
+    mt_grown_sum(k, focus);
     mt_graph_places(k);
     k->out->made = true;
     return pending_at(k->w, focus, k->out->pending_at_focus) && mt_growth_make(k);
@@ -443,7 +453,11 @@ enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct m
     out->steps_from = "";
     w->r = r;
     w->stack_role = mt_malloc(((size_t)r->t->stacks.n + 1) * sizeof *w->stack_role);
-    ok = w->stack_role != NULL && mt_role_stacks(rules, r->t, w->stack_role) && mt_pool_roles(&k);
+    w->freed_role = mt_malloc((size_t)r->t->stacks.n + 1);
+    ok = w->stack_role != NULL && w->freed_role != NULL &&
+         mt_role_stacks(rules, r->t, w->stack_role, w->freed_role) && mt_pool_roles(&k);
+    for (uint32_t i = 0; ok && i < r->t->stacks.n && !k.frees_tell; i++)
+        k.frees_tell = w->freed_role[i] != MT_ROLE_COUNT;
     out->request_role = MT_ROLE_UNKNOWN;
     if (ok) {
         out->request_role = (uint8_t)request_role(w);
@@ -451,10 +465,14 @@ enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct m
     }
     MT_VEC_DONE(&k.regions);
     MT_VEC_DONE(&k.sizes);
+    MT_VEC_DONE(&k.casts);
     MT_VEC_DONE(&k.pools);
     MT_VEC_DONE(&k.spans);
     MT_VEC_DONE(&k.step_marks);
+    mt_free(k.counted);
     mt_addrmap_done(&k.size_at);
+    mt_addrmap_done(&k.named);
+    mt_addrmap_done(&k.fared);
     return ok ? MT_OK : MT_ENOMEM;
 }
 
@@ -465,6 +483,8 @@ void mt_roles_done(struct mt_roles *w)
     mt_free(w->old_life);
     mt_free(w->old_why);
     mt_free(w->stack_role);
+    mt_free(w->freed_role);
+    mt_free(w->grown);
     mt_role_curve_done(&w->curve);
     memset(w, 0, sizeof *w);
 }

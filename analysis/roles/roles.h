@@ -21,6 +21,8 @@ struct mt_roles {
     uint8_t *old_role, *old_life, *old_why; /* by index of r->old */
     /* by stack id: what frames alone say (role | why << 8), 0xffff = nothing */
     uint16_t *stack_role;
+    uint8_t *freed_role; /* by stack id: of what it lets go; MT_ROLE_COUNT = nothing */
+    uint8_t *grown; /* by stack id: 1 = a cache that each pass makes anew, longer; may be NULL */
     struct mt_role_curve curve; /* until mt_role_curve_take() */
 };
 

@@ -7,11 +7,13 @@
 
 #define MAX_RULES 4096u
 #define MAX_VOCABS 4096u
+#define MAX_WORDS 256u
 
 struct mt_role_rules {
     struct mt_arena arena;
     MT_VEC(struct mt_role_rule) rule;
     MT_VEC(struct mt_vocab) vocab;
+    MT_VEC(struct mt_role_word) word;
 };
 
 /* The loader's own of a reader. */
@@ -30,10 +32,11 @@ static MT_RULE_GET(get_role)
 /* A row, with what does not go into the rule as it stands. */
 struct row {
     struct mt_role_rule rule;
-    int lines, always; /* index in their words; -1 = absent */
+    int lines, always, at; /* index in their words; -1 = absent */
 };
 static const char *const line_words[] = {"first", "last", NULL};
 static const char *const yes[] = {"yes", NULL};
+static const char *const at_words[] = {"free", NULL};
 #define AT(member) offsetof(struct row, member)
 static const struct mt_rule_spec fields[] = {
     {"id", mt_get_text, .at = AT(rule.id), .is_needed = true},
@@ -46,6 +49,7 @@ static const struct mt_rule_spec fields[] = {
     {"lines", mt_get_word, .at = AT(lines), .more = line_words},
     {"note", mt_get_text, .at = AT(rule.note)},
     {"always", mt_get_word, .at = AT(always), .more = yes},
+    {"at", mt_get_word, .at = AT(at), .more = at_words},
     {.name = NULL}};
 
 static enum mt_rc check_row(const struct mt_rule_reader *r, const struct row *row)
@@ -58,6 +62,8 @@ static enum mt_rc check_row(const struct mt_rule_reader *r, const struct row *ro
     if (row->lines >= 0 && row->rule.is_cpp)
         return mt_rule_bad(r, "lines",
                            "has no meaning for C++ frames: their lines are not recorded");
+    if (row->at >= 0 && (row->rule.is_cpp || row->lines >= 0 || row->always >= 0))
+        return mt_rule_bad(r, "at", "has a meaning for all lines of a Python function only");
     return MT_OK;
 }
 
@@ -81,7 +87,7 @@ static enum mt_rc place(const struct mt_rule_reader *rd, const char *id, struct 
 
 static enum mt_rc read_rule(struct mt_rule_reader *rd, const cJSON *obj)
 {
-    struct row row = {{.note = ""}, -1, -1};
+    struct row row = {{.note = ""}, -1, -1, -1};
     struct mt_role_rule *rule = NULL;
     enum mt_rc rc = mt_rule_fields(rd, obj, fields, &row);
     row.rule.is_cpp = rc == MT_OK && strcmp(row.rule.file, "C++") == 0;
@@ -93,6 +99,7 @@ static enum mt_rc read_rule(struct mt_rule_reader *rd, const cJSON *obj)
         return rc;
     row.rule.lines = (uint8_t)(MT_LINES_FIRST + row.lines);
     row.rule.always = row.always >= 0;
+    row.rule.at_free = row.at >= 0;
     row.rule.is_overlay = rd->is_overlay;
     *rule = row.rule;
     return MT_OK;
@@ -136,11 +143,33 @@ static enum mt_rc read_vocab(struct mt_rule_reader *rd, const cJSON *obj)
     return MT_OK;
 }
 
+static enum mt_rc read_word(struct mt_rule_reader *rd, const cJSON *obj)
+{
+    static const struct mt_rule_spec of_word[] = {
+        {"word", mt_get_text, .at = offsetof(struct mt_role_word, word), .is_needed = true},
+        {"role", get_role, .at = offsetof(struct mt_role_word, role), .is_needed = true},
+        {.name = NULL}};
+    const struct file *f = rd->of;
+    struct mt_role_word row = {.word = ""}, *w;
+    enum mt_rc rc = mt_rule_fields(rd, obj, of_word, &row);
+    if (rc == MT_OK && row.word[strspn(row.word, "abcdefghijklmnopqrstuvwxyz0123456789_")] != '\0')
+        rc = mt_rule_bad(rd, "word", "has small letters, digits and '_' only");
+    if (rc == MT_OK && f->r->word.n >= MAX_WORDS)
+        rc = mt_rule_bad(rd, NULL, "there are more than 256 words of names");
+    if (rc != MT_OK)
+        return rc;
+    if ((w = MT_VEC_PUSH(&f->r->word)) == NULL)
+        return mt_rule_nomem(rd);
+    *w = row;
+    return MT_OK;
+}
+
 enum mt_rc mt_role_rules_load(struct mt_role_rules **out, const char *overlay, size_t overlay_len,
                               const char *overlay_name, struct mt_err *err)
 {
     static const struct mt_rule_list lists[] = {{"roles", "role rule", "id", read_rule},
                                                 {"vocabularies", "vocabulary", NULL, read_vocab},
+                                                {"names", "name", "word", read_word},
                                                 {.name = NULL}};
     struct mt_role_rules *r = mt_calloc(1, sizeof *r);
     struct file f = {.r = r};
@@ -169,6 +198,7 @@ void mt_role_rules_free(struct mt_role_rules *r)
     mt_arena_done(&r->arena);
     MT_VEC_DONE(&r->rule);
     MT_VEC_DONE(&r->vocab);
+    MT_VEC_DONE(&r->word);
     mt_free(r);
 }
 
@@ -184,4 +214,26 @@ uint32_t mt_vocabs_count(const struct mt_role_rules *r) { return r->vocab.n; }
 const struct mt_vocab *mt_vocab_at(const struct mt_role_rules *r, uint32_t index)
 {
     return index < r->vocab.n ? &r->vocab.p[index] : NULL;
+}
+
+unsigned mt_role_of_name(const struct mt_role_rules *r, const char *name, size_t n)
+{
+    char said[260];
+    size_t used = 0;
+    said[used++] = '_';
+    for (size_t i = 0; i < n && used + 2 < sizeof said; i++) {
+        unsigned char c = (unsigned char)name[i];
+        said[used++] = (char)(c >= 'A' && c <= 'Z'                               ? c + 32
+                              : (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c
+                                                                                 : '_');
+    }
+    said[used++] = '_';
+    said[used] = '\0';
+    for (uint32_t i = 0; i < r->word.n; i++) {
+        size_t len = strlen(r->word.p[i].word);
+        for (const char *p = said; (p = strstr(p, r->word.p[i].word)) != NULL; p++)
+            if (p[-1] == '_' && p[len] == '_')
+                return r->word.p[i].role;
+    }
+    return MT_ROLE_COUNT;
 }

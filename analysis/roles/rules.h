@@ -16,7 +16,8 @@ struct mt_role_rule {
     uint8_t lines; /* enum mt_role_lines */
     /* however long it lives: a bucket that outlives the backward pass is no gradient */
     bool always;
-    bool is_cpp;     /* file is "C++" */
+    bool at_free; /* the frame is one that lets blocks of that role go, not one that makes them */
+    bool is_cpp;  /* file is "C++" */
     bool is_overlay; /* came with --rules */
 };
 /* A constructor may make two buffers for two purposes: told apart by the order of its lines. */
@@ -27,6 +28,13 @@ struct mt_vocab {
     const char *source;
 };
 
+/* A word in the name that a job gives its memory, in small letters with '_' for what is no letter
+ * or digit. */
+struct mt_role_word {
+    const char *word;
+    uint8_t role;
+};
+
 struct mt_role_rules; /* immutable after loading */
 enum mt_rc mt_role_rules_load(struct mt_role_rules **out, const char *overlay, size_t overlay_len,
                               const char *overlay_name, struct mt_err *err);
@@ -35,6 +43,8 @@ void mt_role_rules_free(struct mt_role_rules *r);
 uint32_t mt_role_rules_count(const struct mt_role_rules *r);
 /* NULL beyond */
 const struct mt_role_rule *mt_role_rule_at(const struct mt_role_rules *r, uint32_t index);
+/* By the first word of the table that stands in it; MT_ROLE_COUNT = none does. */
+unsigned mt_role_of_name(const struct mt_role_rules *r, const char *name, size_t n);
 uint32_t mt_vocabs_count(const struct mt_role_rules *r);
 const struct mt_vocab *mt_vocab_at(const struct mt_role_rules *r, uint32_t index);
 
@@ -44,7 +54,9 @@ const struct mt_vocab *mt_vocab_at(const struct mt_role_rules *r, uint32_t index
  * stack. */
 #define MT_NO_STACK_ROLE UINT16_MAX
 #define MT_STACK_ALWAYS 0x8000u /* the rule's "always" */
-/* 0 = out of memory */
-int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint16_t *stack_role);
+/* freed_role[id] = the role of what the stack lets go, by the rules with "at": "free" (the
+ * innermost frame that one knows), or MT_ROLE_COUNT. 0 = out of memory */
+int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint16_t *stack_role,
+                   uint8_t *freed_role);
 
 #endif

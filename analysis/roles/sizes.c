@@ -46,3 +46,18 @@ struct mt_size_use *mt_size_use(struct mt_rwork *k, uint64_t size, bool make)
     *recent = k->sizes.n;
     return u;
 }
+
+unsigned mt_role_by_name(struct mt_rwork *k, uint64_t event, uint64_t addr)
+{
+    mt_str_id name = mt_name_of(&k->r->names, event, addr);
+    uint32_t role, unused;
+    bool had;
+    if (name == 0)
+        return MT_ROLE_COUNT;
+    if (mt_addrmap_get(&k->named, (uint64_t)name << 9, &role))
+        return role;
+    role = mt_role_of_name(k->rules, mt_str(k->r->t, name), mt_str_len(k->r->t, name));
+    /* without memory it is looked up each time */
+    (void)mt_addrmap_put(&k->named, (uint64_t)name << 9, role, &had, &unused);
+    return role;
+}

@@ -21,8 +21,9 @@ struct build {
     const struct mt_role_rules *rules;
     const struct mt_trace *t;
     MT_VEC(struct named) named;
-    /* by function: rule + 1; first, last: of the lowest, of the highest line only */
-    uint16_t *python, *first, *last, *cpp;
+    /* by function: rule + 1; first, last: of the lowest, of the highest line only; free: of what it
+     * lets go */
+    uint16_t *python, *first, *last, *cpp, *free;
     uint32_t *function; /* by frame */
     /* by function: of its lines that allocate; low > high: none does */
     uint32_t *low, *high;
@@ -83,9 +84,10 @@ static void python_function(struct build *b, uint32_t f)
     for (; lo < b->named.n && b->named.p[lo].name == fn->name; lo++) {
         uint16_t rule = b->named.p[lo].rule;
         const struct mt_role_rule *r = mt_role_rule_at(b->rules, rule - 1u);
-        uint16_t *at = r->lines == MT_LINES_FIRST  ? &b->first[f]
-                       : r->lines == MT_LINES_LAST ? &b->last[f]
-                                                   : &b->python[f];
+        uint16_t *at = r->at_free                   ? &b->free[f]
+                       : r->lines == MT_LINES_FIRST ? &b->first[f]
+                       : r->lines == MT_LINES_LAST  ? &b->last[f]
+                                                    : &b->python[f];
         if ((strcmp(r->file, "*") == 0 ||
              mt_path_ends(file, n, r->file, (uint32_t)strlen(r->file))) &&
             better(b, rule, *at))
@@ -179,6 +181,18 @@ static uint16_t python_rule(const struct build *b, mt_frame_id frame)
     return b->python[f];
 }
 
+static void walk_frees(const struct build *b, uint8_t *freed_role)
+{
+    const struct mt_stack_node *node = b->t->stacks.p;
+    freed_role[0] = MT_ROLE_COUNT;
+    for (uint32_t i = 1; i < b->t->stacks.n; i++) {
+        uint16_t rule = node[i].frame != 0 ? b->free[b->function[node[i].frame]] : 0;
+        freed_role[i] = rule != 0            ? mt_role_rule_at(b->rules, rule - 1u)->role
+                        : node[i].parent < i ? freed_role[node[i].parent]
+                                             : MT_ROLE_COUNT;
+    }
+}
+
 static int walk_stacks(const struct build *b, uint16_t *stack_role)
 {
     const struct mt_stack_node *node = b->t->stacks.p;
@@ -210,7 +224,8 @@ static int walk_stacks(const struct build *b, uint16_t *stack_role)
     return 1;
 }
 
-int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint16_t *stack_role)
+int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint16_t *stack_role,
+                   uint8_t *freed_role)
 {
     struct build b = {.rules = r, .t = t};
     size_t n = (size_t)t->functions.n + 1;
@@ -219,14 +234,16 @@ int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint
     b.first = mt_calloc(n, sizeof *b.first);
     b.last = mt_calloc(n, sizeof *b.last);
     b.cpp = mt_calloc(n, sizeof *b.cpp);
+    b.free = mt_calloc(n, sizeof *b.free);
     b.low = mt_calloc(n, sizeof *b.low);
     b.high = mt_calloc(n, sizeof *b.high);
     b.function = mt_calloc((size_t)t->frames.n + 1, sizeof *b.function);
-    ok = b.python != NULL && b.first != NULL && b.last != NULL && b.cpp != NULL && b.low != NULL &&
-         b.high != NULL && b.function != NULL && name_rules(&b) &&
+    ok = b.python != NULL && b.first != NULL && b.last != NULL && b.cpp != NULL && b.free != NULL &&
+         b.low != NULL && b.high != NULL && b.function != NULL && name_rules(&b) &&
          mt_functions_of_frames(t, b.function);
     if (ok) {
         find_functions(&b);
+        walk_frees(&b, freed_role);
         ok = find_lines(&b) && walk_stacks(&b, stack_role);
     }
     MT_VEC_DONE(&b.named);
@@ -234,6 +251,7 @@ int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint
     mt_free(b.first);
     mt_free(b.last);
     mt_free(b.cpp);
+    mt_free(b.free);
     mt_free(b.low);
     mt_free(b.high);
     mt_free(b.function);

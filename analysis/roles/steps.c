@@ -1,6 +1,6 @@
 /* Steps and micro-batches. Steps end where annotations of an optimizer or a profiler say so; else
- * where an optimizer allocates; else where the order of passes or phases repeats. Regions are
- * stretches of forward, backward or optimizer work. */
+ * where an optimizer allocates; else where gradients are let go of; else where the order of passes
+ * or phases repeats. Regions are stretches of forward, backward or optimizer work. */
 #include "analysis/roles/impl.h"
 
 #include <stdlib.h>
@@ -128,16 +128,69 @@ static int steps_by_optimizer(struct mt_rwork *k)
     return 1;
 }
 
-/* Where no optimizer allocates: a step begins with a forward after a backward; where nothing goes
- * backward, with the first coarse phase that comes back. */
-static int steps_by_period(struct mt_rwork *k)
+/* Passes with gradients: how many of the steps found so far has at most, and how many come after
+ * the last of them. */
+static void count_passes(const struct mt_rwork *k, uint32_t *most, uint32_t *after)
+{
+    uint32_t s = 0, n = 0;
+    *most = 0;
+    for (uint32_t i = 0; i < k->regions.n; i++) {
+        while (s < k->out->steps.n && k->out->steps.p[s].last < k->regions.p[i].first) {
+            *most = n > *most ? n : *most;
+            n = 0;
+            s++;
+        }
+        n += k->regions.p[i].group == MT_G_BACKWARD &&
+             (i == 0 || k->regions.p[i - 1].group != MT_G_BACKWARD);
+    }
+    *after = s == k->out->steps.n ? n : 0;
+}
+
+/* Whether an optimizer allocates in its first steps only, as a fused one does: after the last of
+ * them there come three more steps' worth of passes. */
+static bool optimizer_is_quiet(const struct mt_rwork *k, uint32_t *passes)
+{
+    uint32_t after;
+    count_passes(k, passes, &after);
+    return *passes != 0 && after > 3 * *passes;
+}
+
+/* zero_grad lets go of gradients once a step, wherever in it: a run of such frees with a backward
+ * pass before it. */
+static int steps_by_zero_grad(struct mt_rwork *k)
+{
+    uint32_t region = 0, last = 0;
+    bool work = false;
+    for (uint32_t i = 0; i < mt_n_events(k); i++) {
+        const struct mt_event *e = mt_event_at(k->r->d, i);
+        for (; region < k->regions.n && k->regions.p[region].first <= i; region++) {
+            if (last != 0) {
+                if (!end_step(k, last, true))
+                    return 0;
+                last = 0;
+                work = false;
+            }
+            work = work || k->regions.p[region].group == MT_G_BACKWARD;
+        }
+        if (!work || e->stack == 0 || e->action != MT_ACT_FREE_REQUESTED ||
+            mt_phaser_stack(k->ph, e->stack).sub != MT_PH_ZERO_GRAD)
+            continue;
+        last = i + 1 < mt_n_events(k) ? i + 1 : i; /* with its completion */
+    }
+    return last == 0 || end_step(k, last, true);
+}
+
+/* A step begins with a forward after a backward, each `passes`th time; where nothing goes backward,
+ * with the first coarse phase that comes back. */
+static int steps_by_period(struct mt_rwork *k, uint32_t passes)
 {
     bool backward = false;
     unsigned first = MT_PH_COUNT;
-    uint32_t n = 0;
+    uint32_t n = 0, ended = 0;
     for (uint32_t i = 0; i < k->regions.n; i++) {
         const struct mt_region *g = &k->regions.p[i];
-        if (g->group == MT_G_FORWARD && backward && !end_step(k, g->first - 1u, true))
+        if (g->group == MT_G_FORWARD && backward && ++ended % passes == 0 &&
+            !end_step(k, g->first - 1u, true))
             return 0;
         if (g->group == MT_G_FORWARD || g->group == MT_G_BACKWARD)
             backward = g->group == MT_G_BACKWARD;
@@ -279,6 +332,7 @@ static void join_micros_to_steps(struct mt_role_facts *f)
 int mt_steps_make(struct mt_rwork *k)
 {
     struct mt_role_facts *f = k->out;
+    uint32_t passes = 1;
     f->steps_from = "";
     if (!read_step_marks(k))
         return 0;
@@ -291,11 +345,21 @@ int mt_steps_make(struct mt_rwork *k)
         if (!steps_by_optimizer(k))
             return 0;
         f->steps_from = "optimizer phases";
+        if (f->steps.n != 0 && optimizer_is_quiet(k, &passes))
+            f->n_steps_all = f->steps.n = 0;
     }
     if (f->steps.n == 0) {
-        if (!steps_by_period(k))
+        if (!steps_by_zero_grad(k))
+            return 0;
+        f->steps_from = "gradients let go of";
+        if (f->steps.n < 2)
+            f->n_steps_all = f->steps.n = 0;
+    }
+    if (f->steps.n == 0) {
+        if (!steps_by_period(k, passes != 0 ? passes : 1))
             return 0;
         f->steps_from = "phase periodicity";
+        f->steps_are_guessed = true;
     }
     if (f->steps.n == 0)
         f->steps_from = "";

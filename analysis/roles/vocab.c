@@ -6,6 +6,9 @@ enum {
     MAX_PARTS = 64,
     /* odd part of a vocabulary that proves something where frames speak of logits */
     PROOF = 5,
+    /* Logits are no vocabulary's where forward passes compute blocks so many times as large: the
+       classes of a picture. Chosen by hand. */
+    TRIFLE = 256,
     /* where they do not. 11 changes no role in 387 reports, 1000 in 8: the vocabulary is missed */
     STRONG_PROOF = 97
 };
@@ -45,21 +48,8 @@ static uint64_t explained(const struct mt_rwork *k, uint64_t unit, uint64_t larg
     return sum;
 }
 
-/* Logits themselves, also in half or twice the type, and give or take the token that a shift costs.
- */
-static bool is_candidate(const struct mt_rwork *k, uint64_t size)
-{
-    for (uint32_t i = 0; i <= k->n_seen; i++)
-        for (unsigned shift = 0; shift < 3; shift++) {
-            uint64_t of = ((i < k->n_seen ? k->seen[i].size : k->logits_max) << shift) / 2;
-            if ((size > of ? size - of : of - size) <= of / 50)
-                return true;
-        }
-    return false;
-}
-
-/* Live blocks that may be a head or an embedding of that vocabulary: rows of it, as many as layers
- * are wide, in 2 or 4 bytes. */
+/* Live blocks that may be a head or an embedding of that vocabulary, where no vectors tell how wide
+ * layers are: rows of it, in 2 or 4 bytes. */
 static uint32_t heads_of(const struct mt_rwork *k, uint64_t unit)
 {
     enum { LANES = 64, WIDEST = 1 << 15 }; /* every public model is a multiple of 64 wide */
@@ -72,18 +62,58 @@ static uint32_t heads_of(const struct mt_rwork *k, uint64_t unit)
         for (uint32_t b = g->first_block; b < g->first_block + g->n_blocks; b++) {
             uint64_t size = t->blocks.p[b].requested;
             n += t->blocks.p[b].state == MT_BLOCK_ACTIVE && size != 0 &&
-                 size % (unit * LANES) == 0 && size / unit <= 2 * WIDEST && !is_candidate(k, size);
+                 size % (unit * LANES) == 0 && size / unit <= 2 * WIDEST &&
+                 !mt_is_candidate(k, size);
         }
     }
     return n;
 }
 
-/* A vocabulary that is a power of two divides every other power of two: such a size proves nothing,
- * so it is never named. */
-static bool name_vocab(struct mt_rwork *k, uint64_t largest, uint64_t proof)
+struct named {
+    uint64_t sum, odd;
+    uint32_t heads, maybe;
+};
+
+/* What speaks more for a vocabulary: heads of its length and the model's width, the bytes that it
+ * explains, blocks that may be heads, the larger odd part. */
+static bool says_more(const struct named *a, const struct named *b)
 {
-    uint64_t all = 0, best = 0;
-    uint32_t best_heads = 0;
+    if (a->heads != b->heads)
+        return a->heads > b->heads;
+    if (a->sum != b->sum)
+        return a->sum > b->sum;
+    return a->maybe != b->maybe ? a->maybe > b->maybe : a->odd > b->odd;
+}
+
+/* The vocabulary of a head that no table knows, where the logits that frames speak of are whole
+ * rows of it: the one with most pairs of head and vector, then the longest. */
+static bool named_by_head(struct mt_rwork *k, const struct mt_heads *h, uint64_t largest,
+                          uint64_t all, struct named *best)
+{
+    const struct mt_head *of = NULL;
+    for (uint32_t i = 0; i < h->head.n; i++) {
+        const struct mt_head *now = &h->head.p[i];
+        if ((of == NULL || now->pairs >= of->pairs) && odd_part(now->rows) >= STRONG_PROOF &&
+            odd_part(now->rows) > best->odd && explained(k, now->rows * 2, largest) >= all / 2)
+            of = now;
+    }
+    if (of == NULL)
+        return false;
+    *best = (struct named){explained(k, of->rows * 2, largest), odd_part(of->rows), 1, 0};
+    k->out->vocab = of->rows;
+    k->out->vocab_split = 1;
+    k->logits_unit = of->rows * 2;
+    return true;
+}
+
+/* A vocabulary that is a power of two divides every other power of two: such a size proves nothing,
+ * so it is never named. Where no frames speak of logits (`proof`), a head has to be there: images
+ * and films are whole rows of many a vocabulary. */
+static bool name_vocab(struct mt_rwork *k, const struct mt_heads *h, uint64_t largest,
+                       uint64_t proof)
+{
+    struct named best = {0, 0, 0, 0};
+    uint64_t all = 0;
     for (uint32_t i = 0; i < k->n_seen; i++)
         all += k->seen[i].bytes < UINT64_MAX - all ? k->seen[i].bytes : 0;
     if (largest < MT_MIN_LOGITS)
@@ -91,27 +121,27 @@ static bool name_vocab(struct mt_rwork *k, uint64_t largest, uint64_t proof)
     for (uint32_t i = 0; i < mt_vocabs_count(k->rules); i++) {
         uint64_t v = mt_vocab_at(k->rules, i)->size;
         for (uint64_t split = 1; split <= 32 && v % split == 0 && v / split >= 1000; split *= 2) {
-            uint64_t unit = v / split * 2, sum;
-            uint32_t heads;
-            if (odd_part(v) < proof || (proof == STRONG_PROOF && is_smooth(v)) ||
-                (split > 1 && largest % (unit * 2) == 0))
+            uint64_t unit = v / split * 2;
+            struct named now = {explained(k, unit, largest), odd_part(v), 0, 0};
+            if (now.odd < proof || (proof == STRONG_PROOF && is_smooth(v)) ||
+                (split > 1 && largest % (unit * 2) == 0) || now.sum * 2 < all)
                 continue; /* the larger share of the vocabulary fits as well */
-            sum = explained(k, unit, largest);
-            if (sum * 2 < all || sum < best)
+            now.heads = mt_heads_of(h, v / split);
+            now.maybe = now.odd >= STRONG_PROOF ? heads_of(k, unit) : 0;
+            if (!says_more(&now, &best) ||
+                (proof == STRONG_PROOF && (h->n != 0 ? now.heads : now.maybe) == 0))
                 continue;
-            heads = odd_part(v) >= STRONG_PROOF ? heads_of(k, unit) : 0;
-            if (sum == best &&
-                (heads != best_heads ? heads < best_heads : odd_part(v) <= odd_part(k->out->vocab)))
-                continue;
-            best = sum;
-            best_heads = heads;
+            best = now;
             k->out->vocab = v;
             k->out->vocab_split = split;
             k->logits_unit = unit;
         }
     }
-    if (best == 0)
+    if (best.heads == 0 && proof != STRONG_PROOF && named_by_head(k, h, largest, all, &best))
+        best.heads = 1;
+    if (best.sum == 0)
         return false;
+    k->out->vocab_is_guess = best.heads == 0 && h->n != 0;
     /* fp32 when the rows fit: a loss is mostly taken in fp32, and half-size blocks beside the
      * largest prove it */
     k->out->logits_elem = largest % (k->logits_unit * 2) == 0 ? 4 : 2;
@@ -262,20 +292,52 @@ static int by_chunks(struct mt_rwork *k)
     return 1;
 }
 
+/* Where nothing of half the size is beside the logits, 16 and 32 bits look alike: the tokens
+ * themselves tell, which the job's own code brings to the card in 8 bytes each. */
+static void by_ids(struct mt_rwork *k)
+{
+    enum { ID = 8, WIDEST = 4 };
+    uint64_t tokens = k->out->logits_tokens;
+    bool twice = false;
+    if (k->logits_unit == 0 || k->out->logits_elem != WIDEST || has_halves(k, k->logits_most))
+        return;
+    for (uint32_t i = 0; i < mt_n_events(k); i++) {
+        const struct mt_event *e = mt_event_at(k->r->d, i);
+        if (e->action != MT_ACT_ALLOC || e->stack == 0 || k->r->attr[i].sub != MT_PH_NONE)
+            continue;
+        if (e->size == tokens * ID)
+            return;
+        twice = twice || e->size == tokens * 2 * ID;
+    }
+    if (twice) {
+        k->out->logits_elem = 2;
+        k->out->logits_tokens = tokens * 2;
+    }
+}
+
+static bool is_trifle(const struct mt_rwork *k, uint64_t size)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < k->regions.n; i++)
+        if (k->regions.p[i].group == MT_G_FORWARD && k->regions.p[i].computed > most)
+            most = k->regions.p[i].computed;
+    return size < most / TRIFLE;
+}
+
 /* First by what frames say of logits and the loss. Where no vocabulary fits that, or there are no
  * such frames, the largest block of each forward pass is looked at: nothing else in one is as large
  * as the logits, unless the vocabulary is small. */
-int mt_vocab_find(struct mt_rwork *k)
+static int find_vocab(struct mt_rwork *k, const struct mt_heads *h)
 {
     uint64_t largest = k->logits_max != 0 ? k->logits_max : largest_seen(k);
     k->logits_most = k->logits_max;
-    if (!name_vocab(k, largest, PROOF)) {
+    if (is_trifle(k, largest) || !name_vocab(k, h, largest, PROOF)) {
         k->n_seen = 0;
         for (uint32_t i = 0; i < k->regions.n; i++)
             if (k->regions.p[i].group == MT_G_FORWARD && may_hold_logits(k->regions.p[i].phase))
                 mt_vocab_see(k, k->regions.p[i].largest, false);
         largest = largest_seen(k);
-        if (largest < k->logits_max || !name_vocab(k, largest, STRONG_PROOF))
+        if (largest < k->logits_max || !name_vocab(k, h, largest, STRONG_PROOF))
             return 1;
         k->logits_max = largest;
     }
@@ -286,7 +348,19 @@ int mt_vocab_find(struct mt_rwork *k)
         return 0;
     see_unchunked(k);
     vocab_in_other_passes(k);
-    return by_chunks(k);
+    if (!by_chunks(k))
+        return 0;
+    by_ids(k);
+    return 1;
+}
+
+int mt_vocab_find(struct mt_rwork *k)
+{
+    struct mt_heads h = {.n = 0};
+    int ok = mt_heads_make(k, &h) && find_vocab(k, &h);
+    MT_VEC_DONE(&h.large);
+    MT_VEC_DONE(&h.head);
+    return ok;
 }
 
 bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size)

@@ -44,6 +44,7 @@ static void fill(struct mt_advice_query *q, const struct mt_driverdiag *j,
     if (l != NULL && mt_bare_contexts(l, &contexts, &largest) == 0)
         contexts = 0;
     mt_metrics_set(m, MT_METRIC_oom, 1, MT_CONF_MARKED);
+    mt_metrics_set(m, MT_METRIC_unsized, o->request == 0, MT_CONF_MARKED);
     mt_metrics_set(m, MT_METRIC_no_expandable, 0, MT_CONF_MARKED);
     mt_metrics_set(m, MT_METRIC_engine_failed, o->who == MT_HOLD_ENGINE, MT_CONF_MARKED);
     for (uint32_t i = 0; i < j->sleeps.n; i++)
@@ -72,18 +73,25 @@ enum mt_rc mt_driverdiag_advise(struct mt_advice_list *list, const struct mt_dri
     struct mt_frameworks fw;
     struct mt_advice_query q = {.rules = rules, .fw = &fw, .conf = conf};
     bool ok;
-    if (rules == NULL || j->kind != MT_V_OOM)
+    if (rules == NULL || !mt_driver_failed(j))
         return MT_OK;
     memset(&fw, 0, sizeof fw);
     fw.rules = mt_fix_rules_frameworks(rules);
     fw.main = framework >= 0 ? (mt_fw)framework : MT_FW_NONE;
-    fw.engine = engine_of(fw.rules, &j->ooms.p[j->oom]);
+    if (j->kind == MT_V_OOM)
+        fw.engine = engine_of(fw.rules, &j->ooms.p[j->oom]);
     if (fw.engine != MT_FW_NONE)
         fw.frames[fw.engine] = 1;
     ok = mt_metrics_told(&q.metrics, mt_fix_rules_metrics(rules), conf, NULL, true) == MT_OK;
     if (ok) {
-        place(&q, &j->ooms.p[j->oom]);
-        fill(&q, j, &j->ooms.p[j->oom]);
+        if (j->kind == MT_V_OOM) {
+            place(&q, &j->ooms.p[j->oom]);
+            fill(&q, j, &j->ooms.p[j->oom]);
+        } else {
+            q.cause = MT_CAUSE_HOST;
+            mt_metrics_set(q.metrics, MT_METRIC_host_full, 1, MT_CONF_MARKED);
+            mt_metrics_set(q.metrics, MT_METRIC_host_killed, 0, MT_CONF_MARKED);
+        }
         ok = mt_advice_add(&q, list);
     }
     mt_metrics_free(q.metrics);

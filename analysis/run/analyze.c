@@ -3,6 +3,7 @@
 #include "analysis/advice/advice.h"
 #include "analysis/audit/audit.h"
 #include "analysis/cause/cause.h"
+#include "analysis/cause/skew.h"
 #include "analysis/expected/expected.h"
 #include "analysis/replay/replay.h"
 #include "analysis/roles/rules.h"
@@ -76,7 +77,7 @@ static int focus_on(struct mt_replay *r, struct mt_phaser *ph)
         o->focus.live = o->live_end;
         o->focus.reserved = o->reserved_end;
         o->focus.pending = o->pending_end;
-        rc = mt_replay_live_end(r, ph, &live) && fill_rows(r, &live) && mt_owners(r->t, &live, o);
+        rc = mt_replay_live_end(r, ph, &live) && fill_rows(r, &live) && mt_owners(r, &live, o);
         goto out;
     }
     if (o->ooms.n != 0) {
@@ -99,7 +100,7 @@ static int focus_on(struct mt_replay *r, struct mt_phaser *ph)
             o->focus_attr = r->attr[o->peak_event];
         }
     }
-    rc = fill_rows(r, &live) && mt_owners(r->t, &live, o);
+    rc = fill_rows(r, &live) && mt_owners(r, &live, o);
 out:
     mt_free(live.p);
     return rc;
@@ -163,13 +164,39 @@ static int check_roles(const struct mt_device_analysis *o, struct mt_err *err)
 static int find_cause(struct mt_device_analysis *o, const struct mt_roles *w, struct mt_phaser *ph,
                       const struct mt_analyze_opts *opt, const struct mt_frameworks *fw)
 {
+    bool ok;
     o->cause = mt_calloc(1, sizeof *o->cause);
     o->audits = mt_calloc(1, sizeof *o->audits);
     o->expected = mt_calloc(1, sizeof *o->expected);
-    return o->cause != NULL && o->audits != NULL && o->expected != NULL &&
-           mt_cause_make(o->cause, w, &o->roles, o, ph, opt->roles) == MT_OK &&
-           mt_audits_make(o->audits, w, &o->roles, o, ph) == MT_OK &&
-           mt_expected_make(o->expected, w, o, fw, opt->conf) == MT_OK;
+    ok = o->cause != NULL && o->audits != NULL && o->expected != NULL &&
+         mt_cause_make(o->cause, w, &o->roles, o, ph, opt->roles) == MT_OK &&
+         mt_audits_make(o->audits, w, &o->roles, o, ph) == MT_OK &&
+         mt_expected_make(o->expected, w, o, fw, opt->conf) == MT_OK;
+    if (ok)
+        o->one_unit = o->audits->one_unit;
+    return ok;
+}
+
+/* A card that is smaller than what was on it is another job's. An engine that sleeps, and a trainer
+ * that makes room for one, are in PyTorch's books all the same: what they held, or what may have
+ * been there a second time. */
+static void check_capacity(struct mt_device_analysis *o, const struct mt_frameworks *fw)
+{
+    const uint64_t *held_by = o->roles.made ? o->roles.peak : o->roles.at_focus;
+    uint64_t engine = held_by[MT_ROLE_KV_CACHE] + held_by[MT_ROLE_ENGINE_WEIGHTS];
+    uint64_t rounding = o->capacity / 32; /* of print */
+    bool may_sleep =
+        engine != 0 || fw->engine != MT_FW_NONE || mt_framework_is_rl(fw->rules, fw->main);
+    uint64_t again = engine > o->capacity ? engine : o->capacity;
+    uint64_t most = o->capacity + rounding + (may_sleep ? again : 0);
+    /* what is cached goes back where a card is smaller: what is live does not */
+    bool fits = o->capacity == 0 || o->live_peak <= most;
+    for (uint32_t i = 0; fits && o->capacity != 0 && i < o->ooms.n; i++)
+        fits = o->ooms.p[i].device_free <= o->capacity + rounding;
+    if (fits)
+        return;
+    o->not_capacity = o->capacity;
+    o->capacity = 0;
 }
 
 /* After each of the passes over the events, which take about as long as each other. */
@@ -195,6 +222,7 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
     o->device = index;
     o->ordinal = d->ordinal;
     o->kind = d->kind;
+    o->sums_only = d->has_totals;
     o->n_events = d->events.n;
     o->capacity = d->kind == MT_DEV_CUDA ? opt->capacity : 0;
     o->peak_event = MT_NO_EVENT;
@@ -209,8 +237,8 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
     r.attr = attr;
     r.out = o;
     tell(opt, d, 1);
-    if (!mt_replay_anchor(&r) || !mt_roles_begin(&roles, &r) ||
-        (o->withheld == NULL && !mt_replay_run(&r, ph)))
+    if (!mt_names_make(&r.names, a->trace, index) || !mt_replay_anchor(&r) ||
+        !mt_roles_begin(&roles, &r) || (o->withheld == NULL && !mt_replay_run(&r, ph)))
         goto out;
     tell(opt, d, 2);
     if (o->withheld != NULL) {
@@ -231,6 +259,7 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
             o->focus.reserved > o->focus.live ? o->focus.reserved - o->focus.live : 0;
     confidence_of_state(o);
     check_annotations(a, d, attr);
+    check_capacity(o, &a->fw);
     rc = mt_pools(a->trace, ph, o) && find_cause(o, &roles, ph, opt, &a->fw);
     tell(opt, d, 4);
     if (rc != 0 && opt->detail.f != NULL)
@@ -249,6 +278,7 @@ enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t,
     struct mt_phaser *ph = NULL;
     struct mt_role_rules *roles = NULL;
     struct mt_analyze_opts with_roles = *opt;
+    bool changed;
     enum mt_rc rc;
     *out = NULL;
     if (err != NULL)
@@ -294,6 +324,10 @@ enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t,
         rc = nomem(err);
         goto out;
     }
+    if (!mt_cause_skew(a, a->verdict.device, &a, 1, &changed)) {
+        rc = nomem(err);
+        goto out;
+    }
     rc = mt_advise(a, opt->fixes, opt->conf, err);
 out:
     mt_role_rules_free(roles);
@@ -317,10 +351,14 @@ static void device_done(struct mt_device_analysis *o)
         mt_free(o->owners.p[i].label);
     for (uint32_t i = 0; i < o->pools.n; i++)
         mt_free(o->pools.p[i].label);
+    for (uint32_t i = 0; i < o->pools_at.n; i++)
+        mt_free(o->pools_at.p[i].label);
     MT_VEC_DONE(&o->ooms);
     MT_VEC_DONE(&o->owners);
+    MT_VEC_DONE(&o->by_stack);
     MT_VEC_DONE(&o->phases);
     MT_VEC_DONE(&o->pools);
+    MT_VEC_DONE(&o->pools_at);
     mt_role_curve_done(&o->curve);
     mt_role_facts_done(&o->roles);
     if (o->cause != NULL)

@@ -28,8 +28,12 @@ void mt_cause_of_driver(struct mt_cause_told *out, const struct mt_driverdiag *j
     uint64_t held = 0, outside;
     memset(out, 0, sizeof *out);
     out->known = true;
-    out->sentence = o != NULL ? j->sentence : NULL;
-    out->because = o != NULL ? j->because : NULL;
+    out->sentence = o != NULL || j->host.kills != 0 ? j->sentence : NULL;
+    out->because = out->sentence != NULL ? j->because : NULL;
+    if (o == NULL && j->host.kills != 0) {
+        out->kind = MT_CAUSE_HOST;
+        out->conf = MT_CONF_MARKED;
+    }
     if (o == NULL)
         return;
     for (int h = 0; h < MT_HOLD_UNEXPLAINED; h++)

@@ -1,6 +1,7 @@
 #include "analysis/run/diagnose.h"
 
 #include "analysis/advice/advice.h"
+#include "analysis/cause/skew.h"
 #include "analysis/cause/verdict.h"
 #include "analysis/run/advise_driver.h"
 #include "analysis/run/refuse.h"
@@ -17,6 +18,16 @@ static enum mt_rc nomem(const struct mt_diagnosis *d, struct mt_err *err)
 }
 
 /* ---- new ---- */
+
+/* What logs say of the run, for conditions about settings. */
+static void tell_logs(struct mt_runconf *conf, const struct mt_logs *logs)
+{
+    mt_runconf_tell(conf, mt_logs_framework(logs));
+    conf->no_expandable = mt_logs_no_expandable(logs);
+    conf->host_full = mt_logs_host_ran_out(logs);
+    conf->kv_refused =
+        mt_logs_have(logs, MT_LOG_VLLM_NO_KV) || mt_logs_have(logs, MT_LOG_SGLANG_NO_KV);
+}
 
 enum mt_rc mt_diagnosis_new(struct mt_diagnosis **out, const struct mt_diagnose_opts *o,
                             struct mt_err *err)
@@ -37,11 +48,7 @@ enum mt_rc mt_diagnosis_new(struct mt_diagnosis **out, const struct mt_diagnose_
     }
     if (o->conf == NULL || logs == NULL)
         return MT_OK;
-    mt_runconf_tell(o->conf, mt_logs_framework(logs));
-    o->conf->no_expandable = mt_logs_have(logs, MT_LOG_NO_EXPANDABLE);
-    o->conf->host_full = mt_logs_host_ran_out(logs);
-    o->conf->kv_refused =
-        mt_logs_have(logs, MT_LOG_VLLM_NO_KV) || mt_logs_have(logs, MT_LOG_SGLANG_NO_KV);
+    tell_logs(o->conf, logs);
     return MT_OK;
 }
 
@@ -87,8 +94,14 @@ static uint64_t find_capacity(const struct mt_diagnosis *d, const struct mt_trac
         size = mt_logs_capacity(d->opts.logs, t->devices.n == 1 ? t->devices.p[0].ordinal : -1);
         *from = MT_CAPACITY_LOG;
     }
-    if (size == 0)
-        *from = MT_CAPACITY_UNKNOWN;
+    for (uint32_t i = 0; size == 0 && i < t->devices.n; i++) {
+        size = t->devices.p[i].memory;
+        *from = MT_CAPACITY_RECORDED;
+    }
+    if (size == 0) {
+        size = d->opts.capacity_else;
+        *from = size != 0 ? MT_CAPACITY_CONFIG : MT_CAPACITY_UNKNOWN;
+    }
     return size;
 }
 
@@ -209,7 +222,7 @@ static void settle_framework(struct mt_diagnosis *d)
     int by_snapshot =
         k != NULL && k->analysis->fw.main > MT_FW_NONE ? (int)k->analysis->fw.main : -1;
     if (conf != NULL && d->opts.logs != NULL) /* logs may be among the inputs */
-        mt_runconf_tell(conf, mt_logs_framework(d->opts.logs));
+        tell_logs(conf, d->opts.logs);
     if (d->opts.framework >= 0)
         by_snapshot = d->opts.framework;
     if (conf != NULL && !conf->forced && by_snapshot >= 0) {
@@ -229,7 +242,6 @@ static enum mt_rc diagnose_logs(struct mt_diagnosis *d, struct mt_err *err)
     struct mt_logdiag_opts o = {.fixes = d->opts.rules->fixes,
                                 .phases = d->opts.rules->phases,
                                 .framework = d->framework,
-                                .is_guess = d->conf != NULL && !d->conf->forced && !d->conf->sure,
                                 .conf = d->conf};
     if (d->opts.logs == NULL || d->opts.logs->files.n == 0)
         return MT_OK;
@@ -299,8 +311,32 @@ static enum mt_rc tell_jobs_apart(struct mt_diagnosis *d, const struct mt_trace 
                                 .n_drivers = d->drivers.n,
                                 .logs = d->opts.logs,
                                 .conf = d->conf,
-                                .primary = d->primary};
+                                .primary = d->primary,
+                                .capacity_else = d->opts.capacity == 0 ? d->opts.capacity_else : 0};
     return mt_same_job_make(&d->same_job, &in, err);
+}
+
+/* The rank that speaks beside the others of its job: what it lacks they may have. */
+static enum mt_rc compare_ranks(struct mt_diagnosis *d, struct mt_err *err)
+{
+    struct mt_analysis **all, *a = d->primary < d->ranks.n ? d->ranks.p[d->primary].analysis : NULL;
+    bool changed = false, ok;
+    if (d->ranks.n < 2 || d->same_job->groups.n != 0)
+        return MT_OK;
+    all = mt_calloc(d->ranks.n, sizeof *all);
+    if (all == NULL)
+        return nomem(d, err);
+    for (uint32_t i = 0; i < d->ranks.n; i++)
+        all[i] = d->ranks.p[i].analysis;
+    ok = mt_cause_skew(a, a->verdict.device, all, d->ranks.n, &changed);
+    mt_free(all);
+    if (!ok)
+        return nomem(d, err);
+    if (!changed)
+        return MT_OK;
+    mt_advice_list_done(&a->advice);
+    a->advice = (struct mt_advice_list){.p = NULL};
+    return mt_advise(a, d->opts.rules->fixes, d->conf, err);
 }
 
 enum mt_rc mt_diagnosis_finish(struct mt_diagnosis *d, struct mt_err *err)
@@ -310,6 +346,10 @@ enum mt_rc mt_diagnosis_finish(struct mt_diagnosis *d, struct mt_err *err)
     enum mt_rc rc = analyses != NULL && traces != NULL ? MT_OK : nomem(d, err);
     if (rc < 0)
         goto out;
+    if (!mt_ranks_by_name(d->ranks.p, d->ranks.n)) {
+        rc = nomem(d, err);
+        goto out;
+    }
     if (d->ranks.n > 1)
         qsort(d->ranks.p, d->ranks.n, sizeof *d->ranks.p, by_rank);
     for (uint32_t i = 0; i < d->ranks.n; i++) {
@@ -321,14 +361,16 @@ enum mt_rc mt_diagnosis_finish(struct mt_diagnosis *d, struct mt_err *err)
         goto out;
     d->primary = d->ranks.n != 0 ? choose_primary(d, analyses) : 0;
     settle_framework(d);
-    rc = diagnose_logs(d, err);
+    rc = tell_jobs_apart(d, traces, analyses, err);
+    if (rc >= 0)
+        rc = compare_ranks(d, err);
+    if (rc >= 0)
+        rc = diagnose_logs(d, err);
     if (rc >= 0 && d->driver != NULL)
         rc = mt_driverdiag_advise(&d->driver_advice, d->driver, d->opts.rules->fixes, d->conf,
                                   d->framework, err);
     if (rc >= 0)
         rc = lint(d, analyses, err);
-    if (rc >= 0)
-        rc = tell_jobs_apart(d, traces, analyses, err);
     if (rc >= 0 && !mt_quality_make(d))
         rc = nomem(d, err);
 out:

@@ -9,19 +9,21 @@
  *   mt_diagnosis_add()     For each trace, in the order of the inputs:
  *                          2. its settings join those of the run;
  *                          3. capacity: --capacity, else the driver trace that recorded the
- *                             process, else the logs;
+ *                             process, else the logs, the recording, memtrace.toml;
  *                          4. the analysis of a snapshot, with its advice; claims; events dropped.
  *   mt_diagnosis_finish()  5. Ranks in order of their numbers.
  *                          6. The driver's ledger over all driver traces and claims.
  *                          7. The rank that speaks: the driver's failure may choose it.
  *                          8. The framework: forced, the speaking rank's, that of the settings,
  *                             that of the logs.
- *                          9. The diagnosis of the logs, and advice on it.
- *                         10. Advice on the driver's failure.
- *                         11. Lint of the settings against all of that.
+ *                          9. Whether the inputs are of one job.
+ *                         10. The speaking rank beside the others: skew, and what they hold on its
+ *                             card. Then its advice is made again.
+ *                         11. The diagnosis of the logs, and advice on it.
+ *                         12. Advice on the driver's failure.
+ *                         13. Lint of the settings against all of that.
  *                             Advice that would trip it is taken out; settings to try are asked.
- *                         12. Whether the inputs are of one job.
- *                         13. What limits the trust in all of that.
+ *                         14. What limits the trust in all of that.
  *
  * Thread-safety: a diagnosis and its conf and logs belong to one thread until it is finished, and
  * are const afterwards. Several diagnoses may be made at once and share their rules. */
@@ -45,8 +47,12 @@ enum mt_capacity_from {
     MT_CAPACITY_UNKNOWN,
     MT_CAPACITY_GIVEN, /* --capacity */
     MT_CAPACITY_DRIVER,
-    MT_CAPACITY_LOG
+    MT_CAPACITY_LOG,
+    MT_CAPACITY_RECORDED, /* the input says it itself */
+    MT_CAPACITY_CONFIG    /* memtrace.toml, where nothing else says it */
 };
+/* "option", "driver", "log", "recording", "config"; NULL = unknown */
+const char *mt_capacity_from_name(enum mt_capacity_from from);
 
 enum mt_framework_from {
     MT_FW_FROM_NOTHING,
@@ -83,9 +89,10 @@ struct mt_diagnose_opts {
     const struct mt_skipped *skipped;
     /* Files of settings that were found in a folder. NULL = none was looked for. Borrowed. */
     const struct mt_found *found;
-    int framework;       /* forced, -1 = detect */
-    int32_t only_device; /* ordinal of a GPU, -1 = all */
-    uint64_t capacity;   /* bytes, 0 = not given */
+    int framework;          /* forced, -1 = detect */
+    int32_t only_device;    /* ordinal of a GPU, -1 = all */
+    uint64_t capacity;      /* bytes, 0 = not given */
+    uint64_t capacity_else; /* of memtrace.toml, where nothing else says it; 0 = none */
     /* Settings to try, not owned; asked of the rank that speaks. */
     const struct mt_conf_entry *tries;
     uint32_t n_tries;
@@ -135,6 +142,10 @@ void mt_diagnosis_free(struct mt_diagnosis *d); /* NULL is fine */
 enum mt_rc mt_diagnose(struct mt_diagnosis **out, const struct mt_diagnose_opts *o,
                        const char *const *paths, uint32_t n, struct mt_err *err);
 
+/* run/rank_names.c: gives those their rank whose names end in a number that is one, and says it in
+ * their verdicts. 1, or 0 when memory ran out. */
+int mt_ranks_by_name(struct mt_rank *ranks, uint32_t n);
+
 /* ---- run/lead.c: what a finished diagnosis comes to ---- */
 
 enum mt_lead mt_diagnosis_lead(const struct mt_diagnosis *d);
@@ -151,12 +162,19 @@ const struct mt_device_analysis *mt_diagnosis_device(const struct mt_diagnosis *
 const struct mt_cause *mt_diagnosis_cause(const struct mt_diagnosis *d, struct mt_cause_told *told);
 /* Memory ran out, as any of snapshot, driver and logs says. */
 bool mt_diagnosis_failed(const struct mt_diagnosis *d);
+/* The same for a script: a log that tells of a kill, a damaged history and a state without history
+ * do not say. */
+enum mt_answer { MT_NO, MT_YES, MT_MAYBE };
+enum mt_answer mt_diagnosis_out_of_memory(const struct mt_diagnosis *d);
 /* The advice of the report, in the order to try: on the driver's failure where that leads and there
  * is some, else the speaking rank's, else the log's where it leads. *n = how many. */
 /* A finding that is there only with the settings that are tried. */
 bool mt_diagnosis_trips(const struct mt_diagnosis *d, const struct mt_lint_finding *f);
 const struct mt_advice_list *mt_diagnosis_advice_list(const struct mt_diagnosis *d);
 const struct mt_advice *mt_diagnosis_advice(const struct mt_diagnosis *d, uint32_t *n);
+/* The phase that advice is for. */
+void mt_diagnosis_advised_phase(const struct mt_diagnosis *d, enum mt_phase *phase,
+                                enum mt_phase *sub);
 /* That advice is on the failure that the driver saw. */
 bool mt_diagnosis_driver_advises(const struct mt_diagnosis *d);
 /* What its first settings do together; NULL where that cannot be told. */

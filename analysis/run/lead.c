@@ -51,6 +51,8 @@ static bool driver_leads(const struct mt_diagnosis *d, const struct mt_rank *k)
         return true;
     if (d->driver->kind == MT_V_PEAK && !snapshot_failed && is_peak_of_books(d))
         return true;
+    if (d->driver->host.kills != 0 && !snapshot_failed)
+        return true;
     if (d->driver->kind != MT_V_OOM)
         return false;
     if (!snapshot_failed)
@@ -111,13 +113,57 @@ bool mt_diagnosis_failed(const struct mt_diagnosis *d)
 {
     const struct mt_rank *k = mt_diagnosis_rank(d);
     return (k != NULL && mt_verdict_is_oom(k->analysis->verdict.kind)) ||
-           (d->driver != NULL && d->driver->kind == MT_V_OOM) ||
+           (d->driver != NULL && mt_driver_failed(d->driver)) ||
            (d->logdiag != NULL && d->logdiag->cause != MT_CAUSE_NONE);
+}
+
+const char *mt_capacity_from_name(enum mt_capacity_from from)
+{
+    static const char *const names[] = {
+        [MT_CAPACITY_UNKNOWN] = NULL,         [MT_CAPACITY_GIVEN] = "option",
+        [MT_CAPACITY_DRIVER] = "driver",      [MT_CAPACITY_LOG] = "log",
+        [MT_CAPACITY_RECORDED] = "recording", [MT_CAPACITY_CONFIG] = "config"};
+    return names[from];
+}
+
+enum mt_answer mt_diagnosis_out_of_memory(const struct mt_diagnosis *d)
+{
+    const struct mt_rank *k = mt_diagnosis_rank(d);
+    enum mt_cause_kind log = d->logdiag != NULL ? d->logdiag->cause : MT_CAUSE_NONE;
+    if ((k != NULL && mt_verdict_is_oom(k->analysis->verdict.kind)) ||
+        (d->driver != NULL && mt_driver_failed(d->driver)))
+        return MT_YES;
+    if (log == MT_CAUSE_KILLED)
+        return MT_MAYBE;
+    if (log != MT_CAUSE_NONE)
+        return log == MT_CAUSE_SETTING ? MT_NO : MT_YES;
+    return !d->quality.damaged && ((k != NULL && k->analysis->verdict.kind == MT_V_PEAK) ||
+                                   (d->driver != NULL && d->driver->kind == MT_V_PEAK))
+               ? MT_NO
+               : MT_MAYBE;
+}
+
+void mt_diagnosis_advised_phase(const struct mt_diagnosis *d, enum mt_phase *phase,
+                                enum mt_phase *sub)
+{
+    const struct mt_rank *k = mt_diagnosis_rank(d);
+    *phase = MT_PH_UNATTRIBUTED;
+    *sub = MT_PH_NONE;
+    if (mt_diagnosis_driver_advises(d) && d->driver->kind == MT_V_OOM) {
+        *phase = d->driver->ooms.p[d->driver->oom].phase;
+        *sub = d->driver->ooms.p[d->driver->oom].sub;
+    } else if (mt_diagnosis_lead(d) == MT_LEAD_LOG) {
+        *phase = d->logdiag->phase;
+        *sub = d->logdiag->sub;
+    } else if (k != NULL) {
+        *phase = k->analysis->verdict.phase;
+        *sub = k->analysis->verdict.sub;
+    }
 }
 
 bool mt_diagnosis_driver_advises(const struct mt_diagnosis *d)
 {
-    return mt_diagnosis_lead(d) == MT_LEAD_DRIVER && d->driver->kind == MT_V_OOM &&
+    return mt_diagnosis_lead(d) == MT_LEAD_DRIVER && mt_driver_failed(d->driver) &&
            d->driver_advice.n != 0;
 }
 

@@ -3,6 +3,7 @@
 #include "analysis/run/lint_impl.h"
 #include "analysis/base/rule_read.h"
 #include "analysis/advice/rules.h"
+#include "parser/base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,17 +21,6 @@ struct match {
 
 static bool holds(struct match *m, const cJSON *cond, unsigned depth);
 
-static bool same_word(const char *a, const char *b)
-{
-    for (; *a != '\0' && *b != '\0'; a++, b++) {
-        char x = *a >= 'A' && *a <= 'Z' ? (char)(*a + 32) : *a,
-             y = *b >= 'A' && *b <= 'Z' ? (char)(*b + 32) : *b;
-        if (x != y)
-            return false;
-    }
-    return *a == *b;
-}
-
 static bool is_value(const char *value, const char *want)
 {
     if (value == NULL)
@@ -39,7 +29,7 @@ static bool is_value(const char *value, const char *want)
         return mt_runconf_is_true(value);
     if (strcmp(want, "false") == 0)
         return mt_runconf_is_false(value);
-    return same_word(value, want);
+    return mt_same_word(value, want);
 }
 
 /* A decimal number like "0.85" in millionths; false for anything else. */
@@ -149,7 +139,7 @@ static bool runs_engine(const struct match *m, const char *id)
     int want = mt_framework_find(rules, id);
     const char *set = mt_runconf_get(conf, "engine");
     if (set != NULL)
-        return same_word(set, id);
+        return mt_same_word(set, id);
     for (uint32_t i = 0; i < m->in->n_analyses; i++)
         if (m->in->analyses[i]->fw.engine == want)
             return true;
@@ -380,12 +370,6 @@ static bool may_be_of(const struct mt_lint_in *in, const struct mt_fix_rule *r)
     return fw < 0 || (r->frameworks >> fw & 1) != 0;
 }
 
-static bool is_typed(const struct mt_fix_line *line)
-{
-    return line->key[0] != '\0' && (line->syntax == MT_FIX_HYDRA || line->syntax == MT_FIX_YAML ||
-                                    line->syntax == MT_FIX_FLAG);
-}
-
 /* One line of a rule that is wrong or without effect: is its key set? */
 static bool wrong_key(struct mt_lint *l, const struct mt_lint_in *in, const struct mt_fix_rule *r,
                       const struct mt_fix_line *line)
@@ -417,7 +401,8 @@ static bool run_fixes(struct mt_lint *l, const struct mt_lint_in *in, const cJSO
             (errors_only && r->status != MT_FIX_WRONG))
             continue;
         for (uint32_t k = 0; k < r->card.n_set && ok; k++)
-            if (is_typed(&r->card.set[k]) && !is_listed(existing, r->card.set[k].key))
+            if (mt_fix_is_typed(&r->card.set[k]) && r->card.set[k].syntax != MT_FIX_ENV &&
+                !is_listed(existing, r->card.set[k].key))
                 ok = wrong_key(l, in, r, &r->card.set[k]);
     }
     return ok;

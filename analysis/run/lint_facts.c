@@ -236,6 +236,12 @@ static bool fragmentation_in_log(const struct mt_lint_in *in, struct mt_lint_fac
     return true;
 }
 
+static bool no_expandable(const struct mt_lint_in *in, struct mt_lint_fact *out)
+{
+    (void)out;
+    return in->conf != NULL && in->conf->no_expandable;
+}
+
 static bool foreign_at_oom(const struct mt_lint_in *in, struct mt_lint_fact *out)
 {
     const struct mt_logdiag *d = in->logdiag;
@@ -489,6 +495,7 @@ bool mt_lint_fact(const struct mt_lint_in *in, const char *name, struct mt_lint_
         {"torch_above_card", torch_above_card},
         {"hint_already_on", hint_already_on},
         {"fragmentation_in_log", fragmentation_in_log},
+        {"no_expandable", no_expandable},
         {"foreign_at_oom", foreign_at_oom},
         {"contexts_on_gpu", contexts_on_gpu},
         {"foreign_start", foreign_start},

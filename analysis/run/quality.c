@@ -26,11 +26,10 @@ static void device_caveats(struct mt_caveats *c, const struct mt_rank *k,
     const struct mt_device *v = &k->trace->devices.p[d->device];
     uint64_t all = d->alloc_bytes ? d->alloc_bytes : d->focus.live;
     char a[40], b[40], place[40];
-    (void)snprintf(place, sizeof place, d->kind == MT_DEV_HOST ? "pinned host memory" : "device %d",
-                   d->ordinal);
+    (void)mt_words_device(place, d->kind, d->ordinal);
     if (d->withheld != NULL)
         mt_caveat_add(c, "There is no curve for %s: %s.", place, d->withheld);
-    else if (d->live_peak > d->reserved_peak)
+    else if (d->live_peak > d->reserved_peak && (d->reserved_peak != 0 || !v->has_totals))
         mt_caveat_add(c,
                       "More is live on %s (%s) than is ever reserved there (%s): segment events "
                       "are missing, or the file was made up.",
@@ -68,11 +67,31 @@ static void device_caveats(struct mt_caveats *c, const struct mt_rank *k,
             place);
 }
 
+/* record_cuda=False, or a process that used no GPU. */
+static void pinned_caveats(struct mt_caveats *c, const struct mt_trace *t)
+{
+    bool pinned = false;
+    for (uint32_t i = 0; i < t->devices.n; i++) {
+        if (t->devices.p[i].kind != MT_DEV_HOST)
+            return;
+        pinned = true;
+    }
+    if (!pinned)
+        return;
+    mt_caveat_add(c, "The recording is of pinned host memory alone (record_cuda=False): it knows "
+                     "nothing of what is on the GPU, which "
+                     "torch.cuda.memory._record_memory_history() records, nor of the rest of the "
+                     "host's memory, which memray records.");
+    mt_caveat_add(c, "PyTorch rounds what it pins up to a power of two and keeps what is freed for "
+                     "the next request: how much of a block was asked for is not recorded.");
+}
+
 static void rank_caveats(struct mt_caveats *c, const struct mt_rank *k)
 {
     const struct mt_trace *t = k->trace;
     char a[40];
     mt_caveats_of_trace(c, t);
+    pinned_caveats(c, t);
     for (uint32_t i = 0; i < k->analysis->devices.n; i++)
         device_caveats(c, k, &k->analysis->devices.p[i]);
     if (k->analysis->annotation_checked != 0)
@@ -92,6 +111,47 @@ static void rank_caveats(struct mt_caveats *c, const struct mt_rank *k)
                       mt_str(t, t->unknown_actions.p[i].name),
                       mt_words_count(a, t->unknown_actions.p[i].n),
                       t->unknown_actions.p[i].n == 1 ? "" : "s");
+}
+
+/* The device of a rank whose curve peaks within a millisecond of `ns`. */
+static const struct mt_device_analysis *peaks_at(const struct mt_rank *k, int32_t ordinal,
+                                                 uint64_t ns)
+{
+    for (uint32_t i = 0; i < k->analysis->devices.n; i++) {
+        const struct mt_device_analysis *d = &k->analysis->devices.p[i];
+        if (d->kind == MT_DEV_CUDA && d->ordinal == ordinal && d->withheld == NULL &&
+            d->peak_ns != 0 && ns / 1000000 - 1 <= d->peak_ns / 1000000 &&
+            d->peak_ns / 1000000 <= ns / 1000000 + 1)
+            return d;
+    }
+    return NULL;
+}
+
+/* A profiler's trace and a snapshot of one process are two books of the same bytes. Of one process
+ * are those that allocate as often, as much but for the rounding, and peak at one moment. */
+static void two_books(struct mt_caveats *c, const struct mt_rank *a, const struct mt_rank *b)
+{
+    enum { STEP = 512 }; /* the allocator's, in c10/cuda/CUDACachingAllocator.cpp */
+    char more[40], peak[40];
+    for (uint32_t i = 0; i < a->analysis->devices.n; i++) {
+        const struct mt_device_analysis *t = &a->analysis->devices.p[i],
+                                        *s = peaks_at(b, t->ordinal, t->peak_ns);
+        if (s == NULL || t->withheld != NULL || !t->sums_only || s->n_allocs != t->n_allocs ||
+            t->alloc_bytes < s->alloc_bytes ||
+            t->alloc_bytes - s->alloc_bytes >= (uint64_t)STEP * s->n_allocs)
+            continue;
+        mt_caveat_add(
+            c,
+            "The profiler's trace and the snapshot record the same bytes of device %d, which are "
+            "listed twice: its peak of %s is %s %s than the snapshot's, because its blocks are "
+            "rounded to %d bytes, and those that waited for other streams (%s at the snapshot's "
+            "peak) count as free.",
+            (int)t->ordinal, mt_words_bytes(peak, t->live_peak),
+            MT_BYTES(t->live_peak > s->live_peak ? t->live_peak - s->live_peak
+                                                 : s->live_peak - t->live_peak),
+            t->live_peak >= s->live_peak ? "more" : "less", STEP,
+            mt_words_bytes(more, s->focus_is_oom ? 0 : s->focus.pending));
+    }
 }
 
 static bool is_damaged(const struct mt_diagnosis *d)
@@ -114,13 +174,19 @@ bool mt_quality_make(struct mt_diagnosis *d)
     for (uint32_t i = 0; s != NULL && i < s->unread.n; i++)
         mt_caveat_add(&c, "Not read: %s: %s", s->unread.p[i].name, s->unread.p[i].message);
     if (j != NULL) {
-        const char *const said[] = {j->sentence, j->elsewhere, j->doubt, j->missing};
+        const char *const said[] = {j->sentence, j->elsewhere, j->card, j->doubt, j->missing};
         for (size_t i = 0; i < sizeof said / sizeof *said; i++)
             if (said[i] != NULL)
                 mt_caveat_add(&c, "%s", said[i]);
     }
+    mt_caveats_of_host(&c, d);
     if (d->driver != NULL)
         mt_caveats_of_driver(&c, d->driver);
+    for (uint32_t i = 0; i < d->ranks.n; i++)
+        for (uint32_t n = 0; n < d->ranks.n; n++)
+            if (d->ranks.p[i].trace->meta.format == MT_FMT_PROFILER &&
+                d->ranks.p[n].trace->meta.format != MT_FMT_PROFILER)
+                two_books(&c, &d->ranks.p[i], &d->ranks.p[n]);
     if (k != NULL)
         rank_caveats(&c, k);
     return !c.nomem;

@@ -16,6 +16,9 @@ void mt_caveat_add(struct mt_caveats *c, const char *fmt, ...);
 /* What the reader of t noted. */
 void mt_caveats_of_trace(struct mt_caveats *c, const struct mt_trace *t);
 
+/* quality_host.c: what the host held at the GPU's moment, where memray recorded it. */
+void mt_caveats_of_host(struct mt_caveats *c, const struct mt_diagnosis *d);
+
 /* quality_driver.c: of the recording of the driver's calls. */
 void mt_caveats_of_driver(struct mt_caveats *c, const struct mt_driverdiag *j);
 /* torch_notes.c: why snapshots are missing, as far as the recorder noted it. Equal sentences of

@@ -1,5 +1,7 @@
 #include "analysis/run/read_log.h"
 
+#include "analysis/phases/phases.h"
+#include "analysis/setup/settings.h"
 #include "parser/input/input.h"
 
 #include <stdio.h>
@@ -45,7 +47,8 @@ int mt_logs_add(struct mt_logs *l, const char *input, const char *member, struct
     struct mt_err err;
     enum mt_rc rc;
     memset(&err, 0, sizeof err);
-    rc = mt_log_read(&log, src, mt_framework_log_packages(l->rules), &err);
+    rc = mt_log_read(&log, src, mt_framework_log_packages(l->rules), mt_phase_log_steps(l->phases),
+                     &err);
     if (rc < 0 || (log.facts.n == 0 && !keep_empty)) {
         mt_log_done(&log);
         return rc < 0 ? -1 : 0;
@@ -61,4 +64,21 @@ int mt_logs_add(struct mt_logs *l, const char *input, const char *member, struct
     if (rc == MT_WARN)
         f->problem = mt_strndup(err.msg, strlen(err.msg));
     return f->name != NULL && (rc != MT_WARN || f->problem != NULL) ? 1 : -1;
+}
+
+enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf,
+                            struct mt_err *err)
+{
+    const char *slash = strrchr(f->name, '/'), *base = slash != NULL ? slash + 1 : f->name;
+    enum mt_rc rc = MT_OK;
+    for (uint32_t i = 0; i < f->log.settings.n && rc == MT_OK; i++) {
+        const struct mt_log_settings *s = &f->log.settings.p[i];
+        uint32_t first = conf->conf.entries.n;
+        conf->is_partial = conf->is_partial || s->is_cut;
+        if (s->text != NULL)
+            rc = mt_conf_args(&conf->conf, s->text, s->n, base, false, err);
+        for (; first < conf->conf.entries.n; first++)
+            conf->conf.entries.p[first].line = s->line <= UINT32_MAX ? (uint32_t)s->line : 0;
+    }
+    return rc == MT_OK ? mt_runconf_added(conf, MT_FROM_LOG, err) : rc;
 }

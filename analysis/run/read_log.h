@@ -13,4 +13,9 @@ struct mt_source; /* parser/base/source.h */
 int mt_logs_add(struct mt_logs *l, const char *input, const char *member, struct mt_source *src,
                 bool keep_empty);
 
+/* Adds to conf what the log says that it ran with, above what lies in the run's folder and below
+ * what was given. MT_OK or MT_ENOMEM. */
+enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf,
+                            struct mt_err *err);
+
 #endif

@@ -28,7 +28,7 @@ static enum mt_rc add_line(struct typed *t, const struct mt_fix_line *l, const c
                            const char *value, struct mt_err *err)
 {
     struct mt_conf_entry *e;
-    if (l->syntax > MT_FIX_ENV || key[0] == '\0' || !is_known(value))
+    if (!mt_fix_is_typed(l) || !is_known(value))
         return MT_OK;
     if (l->syntax == MT_FIX_ENV)
         return mt_conf_env(&t->env, key, value, "the advice", err);
@@ -44,11 +44,8 @@ static enum mt_rc add_lines(struct typed *t, const struct mt_advice *a, uint64_t
 {
     enum mt_rc rc = MT_OK;
     for (uint32_t i = 0; i < a->card->n_set && rc == MT_OK; i++) {
-        const struct mt_fix_line *l = &a->card->set[i];
-        bool computed = a->proposed != NULL && a->proposed_line == i;
         if ((lines >> i & 1) != 0)
-            rc = add_line(t, l, computed ? a->proposed_key : l->key,
-                          computed ? a->proposed_value : l->value, err);
+            rc = add_line(t, &a->card->set[i], mt_advice_key(a, i), mt_advice_value(a, i), err);
     }
     for (uint32_t i = 0; i < t->env.entries.n && rc == MT_OK; i++) {
         struct mt_conf_entry *e = MT_VEC_PUSH(&t->entries);

@@ -2,8 +2,17 @@
 
 #include "analysis/base/rule_read.h"
 #include "analysis/ledger/driver.h"
+#include "analysis/setup/cards.h"
 
 #include <string.h>
+
+static enum mt_rc check_cards(const char *overlay, size_t n, const char *name, struct mt_err *err)
+{
+    struct mt_cards c = {0};
+    enum mt_rc rc = mt_cards_load(&c, overlay, n, name, err);
+    mt_cards_done(&c);
+    return rc;
+}
 
 enum mt_rc mt_rules_load(struct mt_rules *r, const char *overlay, size_t n, const char *name,
                          struct mt_err *err)
@@ -21,6 +30,8 @@ enum mt_rc mt_rules_load(struct mt_rules *r, const char *overlay, size_t n, cons
         rc = mt_role_rules_load(&r->roles, overlay, n, name, err);
     if (rc >= 0 && overlay != NULL)
         rc = mt_lib_rules_check(overlay, n, name, err);
+    if (rc >= 0 && overlay != NULL)
+        rc = check_cards(overlay, n, name, err);
     if (rc < 0) {
         mt_rules_done(r);
         return rc;

@@ -283,5 +283,6 @@ void mt_same_job_free(struct mt_same_job *j)
     mt_free(j->doubt);
     mt_free(j->missing);
     mt_free(j->elsewhere);
+    mt_free(j->card);
     mt_free(j);
 }

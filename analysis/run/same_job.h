@@ -21,6 +21,7 @@ struct mt_same_job_in {
     const struct mt_logs *logs;    /* NULL = none */
     const struct mt_runconf *conf; /* NULL = none */
     uint32_t primary;              /* of traces: what the verdict is about */
+    uint64_t capacity_else;        /* of memtrace.toml, where no option says it; 0 = none */
 };
 
 struct mt_same_job_group {
@@ -34,6 +35,7 @@ struct mt_same_job {
     char *doubt;     /* what may be two jobs and cannot be told; NULL = nothing */
     char *elsewhere; /* a log says that memory ran out on a rank whose snapshot is not here, and no
                         snapshot failed; NULL = no */
+    char *card;      /* a size of the card that cannot be that of the verdict's; NULL = none */
     char *missing;   /* ranks of the job without a snapshot; NULL = none is known to be missing */
     MT_VEC(struct mt_same_job_group)
     groups;            /* two or more where something contradicts, else none */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define HOUR (UINT64_C(3600) * 1000000000)
 enum { NAMES = 3, RANKS = 12, GROUPS = 4 };
 
 static char *kept(const struct mt_sentence *s) { return mt_strndup(s->buf, s->n); }
@@ -171,6 +172,48 @@ static bool say_groups(struct mt_same_job *j, const struct mt_same_job_work *k)
 
 /* ---- what may be ---- */
 
+/* Ranks of one job are recorded at one time. The first recording that began an hour or more after
+ * all that lie before it had ended, with the last of those in *early; NULL = there is none. */
+static const struct mt_same_job_file *hours_later(const struct mt_same_job_work *k,
+                                                  const struct mt_same_job_file **early)
+{
+    const struct mt_same_job_file *first = NULL;
+    for (uint32_t i = 0; i < k->in->n; i++) {
+        const struct mt_same_job_file *late = &k->file[i], *last = NULL;
+        bool among = late->first_ns == 0;
+        for (uint32_t o = 0; o < k->in->n && !among; o++) {
+            const struct mt_same_job_file *f = &k->file[o];
+            if (f->first_ns == 0 || f->first_ns >= late->first_ns)
+                continue;
+            among = f->last_ns + HOUR > late->first_ns || (f->pid >= 0 && f->pid == late->pid);
+            last = last == NULL || f->last_ns > last->last_ns ? f : last;
+        }
+        if (!among && last != NULL && (first == NULL || late->first_ns < first->first_ns)) {
+            first = late;
+            *early = last;
+        }
+    }
+    return first;
+}
+
+static bool say_hours(struct mt_same_job *j, const struct mt_same_job_work *k)
+{
+    struct mt_sentence s = {"", 0};
+    const struct mt_same_job_file *early = NULL, *late = hours_later(k, &early);
+    if (late == NULL)
+        return true;
+    mt_words_add(&s, "The recording of ");
+    add_file(&s, late);
+    mt_words_add(&s, " began ");
+    ago(&s, late->first_ns - early->last_ns);
+    mt_words_add(&s, " after that of ");
+    add_file(&s, early);
+    mt_words_add(&s, " had ended. Whether these are two moments of one job or two jobs, the files "
+                     "do not say: if they are two, make one report of each.");
+    j->doubt = kept(&s);
+    return j->doubt != NULL;
+}
+
 static bool say_doubt(struct mt_same_job *j, const struct mt_same_job_work *k)
 {
     struct mt_sentence s = {"", 0};
@@ -196,7 +239,7 @@ static bool say_doubt(struct mt_same_job *j, const struct mt_same_job_work *k)
         last = (uint32_t)a->rank;
     }
     if (n == 0)
-        return true;
+        return say_hours(j, k);
     if (n > 1)
         mt_words_add(&s, " (so were %u more ranks)", (unsigned)(n - 1));
     mt_words_add(&s, ". Whether these are two moments of one job or two jobs, the files do not "
@@ -285,6 +328,35 @@ static bool say_elsewhere(struct mt_same_job *j, const struct mt_same_job_work *
     return j->elsewhere != NULL;
 }
 
+/* Of a card that the verdict's device is not. Nothing else of the log is taken for this job's. */
+static bool say_card(struct mt_same_job *j, const struct mt_same_job_work *k)
+{
+    struct mt_sentence s = {"", 0};
+    const struct mt_device_analysis *d = NULL;
+    const struct mt_analysis *a = k->in->n != 0 ? k->in->analyses[k->in->primary] : NULL;
+    bool log = k->in->logs != NULL;
+    uint64_t held;
+    if (a != NULL && a->devices.n != 0)
+        d = &a->devices.p[a->verdict.device];
+    if (d == NULL || d->not_capacity == 0)
+        return true;
+    held = d->reserved_peak > d->reserved_end ? d->reserved_peak : d->reserved_end;
+    log = log && mt_logs_capacity(k->in->logs, -1) == d->not_capacity;
+    mt_words_add(&s, "%s names a card of %s, and on ",
+                 log                                       ? "A log"
+                 : d->not_capacity == k->in->capacity_else ? "memtrace.toml"
+                                                           : "--capacity",
+                 MT_BYTES(d->not_capacity));
+    add_file(&s, &k->file[k->in->primary]);
+    mt_words_add(&s, "'s device %d %s of PyTorch's was reserved", (int)d->ordinal, MT_BYTES(held));
+    if (d->ooms.n != 0)
+        mt_words_add(&s, ", with %s free when memory ran out", MT_BYTES(d->ooms.p[0].device_free));
+    mt_words_add(&s, ": %s. That size is not used.",
+                 log ? "they are of two jobs" : "that card is another one");
+    j->card = kept(&s);
+    return j->card != NULL;
+}
+
 static bool say_missing(struct mt_same_job *j, const struct mt_same_job_work *k)
 {
     struct mt_sentence s = {"", 0};
@@ -326,6 +398,8 @@ static bool say_missing(struct mt_same_job *j, const struct mt_same_job_work *k)
 
 bool mt_same_job_say(struct mt_same_job *j, const struct mt_same_job_work *k)
 {
+    if (!say_card(j, k))
+        return false;
     if (k->why != MT_SAME_ONE)
         return say_groups(j, k);
     return say_doubt(j, k) && say_elsewhere(j, k) && say_missing(j, k);

@@ -120,11 +120,15 @@ static enum mt_rc read_into(struct mt_found_file *file, struct mt_runconf *rc, s
 static unsigned weight(const struct mt_runconf *rc)
 {
     unsigned n = 0;
+    for (uint32_t i = 0; i < rc->conf.started.n && n < 2; i++)
+        n += mt_framework_of_start(rc->rules, rc->conf.started.p[i]) != MT_FW_NONE ? 2 : 0;
     for (uint32_t i = 0; i < rc->keys.n && n < 2; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[i];
         struct mt_runconf_hit hit;
-        if (k->framework != MT_FW_NONE && !k->is_common && mt_runconf_find(rc, k->key, &hit) &&
-            !hit.is_default)
+        bool counts = k->framework != MT_FW_NONE &&
+                      /* flags that scripts have in common are rows of PyTorch itself */
+                      (!k->is_common || k->framework == mt_framework_plain(rc->rules));
+        if (counts && mt_runconf_find(rc, k->key, &hit) && !hit.is_default)
             n += strchr(k->key, '.') != NULL ? 2 : 1;
     }
     return n;
@@ -207,8 +211,8 @@ static bool of_two_programs(const struct mt_runconf *a, const struct mt_runconf 
 {
     int x = mt_runconf_run(a), y = mt_runconf_run(b);
     return x >= 0 && y >= 0 && !mt_framework_alike(a->rules, x, y) &&
-           mt_framework_at(a->rules, x)->settings_of != y &&
-           mt_framework_at(a->rules, y)->settings_of != x;
+           !mt_framework_shares_settings(a->rules, x, y) &&
+           !mt_framework_shares_settings(a->rules, y, x);
 }
 
 static bool is_open(const struct mt_found_file *file) { return file->why[0] == '\0'; }

@@ -7,6 +7,7 @@
 #endif
 #include "analysis/setup/framework.h"
 
+#include "analysis/base/glob.h"
 #include "parser/base/mem.h"
 
 #include <string.h>
@@ -44,12 +45,19 @@ bool mt_framework_is_rl(const struct mt_framework_rules *r, int f)
 
 bool mt_framework_is_program(const struct mt_framework_rules *r, int f)
 {
-    return mt_framework_at(r, f)->kind <= MT_FWK_TUNER;
+    const struct mt_framework *row = mt_framework_at(r, f);
+    return row->kind <= MT_FWK_TUNER || (row->traits & MT_FWT_OWN_FLAGS) != 0;
 }
 
 bool mt_framework_alike(const struct mt_framework_rules *r, int a, int b)
 {
     return a == b || mt_framework_at(r, a)->same_as == b || mt_framework_at(r, b)->same_as == a;
+}
+
+bool mt_framework_shares_settings(const struct mt_framework_rules *r, int f, int of)
+{
+    const struct mt_framework *row = mt_framework_at(r, f);
+    return row->same_as == of || (of > MT_FW_NONE && (row->settings_of >> of & 1) != 0);
 }
 
 bool mt_framework_runs_in(const struct mt_framework_rules *r, int f, const char *path, size_t n)
@@ -121,6 +129,10 @@ mt_fw mt_framework_of_path(const struct mt_framework_rules *r, const char *path,
         len = (size_t)(p - start);
         if (len == 0)
             continue;
+        if (len > 4 && memcmp(start + len - 4, ".egg", 4) == 0) {
+            is_below_packages = true; /* a folder around the package */
+            continue;
+        }
         if (is_below_packages)
             return program_of(r, package_at(r, start, len, NULL, 0), path, n);
         is_below_packages = in_list(roots, start, len);
@@ -132,6 +144,34 @@ mt_fw mt_framework_of_path(const struct mt_framework_rules *r, const char *path,
         word_n = len;
     }
     return program_of(r, found, path, n);
+}
+
+/* "/x/program/trainer/main.py" is the module x.program.trainer.main, of which any end may be the
+ * name that the pattern has. */
+bool mt_framework_is_start(const char *pattern, const char *name)
+{
+    char dotted[512];
+    size_t n = strlen(name);
+    if (n >= sizeof dotted)
+        return false;
+    if (strchr(pattern, ' ') != NULL || strchr(name, ' ') != NULL)
+        return strchr(pattern, ' ') != NULL && mt_glob(pattern, name, n);
+    n -= n > 3 && strcmp(name + n - 3, ".py") == 0 ? 3 : 0;
+    for (size_t i = 0; i < n; i++)
+        dotted[i] = name[i] == '/' || name[i] == '\\' ? '.' : name[i];
+    for (size_t i = 0; i < n; i++)
+        if ((i == 0 || dotted[i - 1] == '.') && mt_glob(pattern, dotted + i, n - i))
+            return true;
+    return false;
+}
+
+mt_fw mt_framework_of_start(const struct mt_framework_rules *r, const char *name)
+{
+    for (int i = 1; i < mt_framework_count(r); i++)
+        for (const char *const *p = mt_framework_at(r, i)->starts_as; *p != NULL; p++)
+            if (mt_framework_is_start(*p, name))
+                return (mt_fw)i;
+    return MT_FW_NONE;
 }
 
 mt_fw mt_framework_of_process(const struct mt_framework_rules *r, const char *name)

@@ -47,7 +47,9 @@ enum mt_fw_trait {
     MT_FWT_OFFLOADS = 32,      /* param_offload and optimizer_offload hold between its phases */
     MT_FWT_FSDP_ALONE = 64,    /* its FSDP has no tensor and no pipeline parallel */
     MT_FWT_EXPERT_TP = 128,    /* divides experts by tensor parallel in a way of its own */
-    MT_FWT_KEEPS_32BIT = 256   /* its 8-bit optimizers keep embeddings' state in 32 bits */
+    MT_FWT_KEEPS_32BIT = 256,  /* its 8-bit optimizers keep embeddings' state in 32 bits */
+    MT_FWT_RANK_ENDS = 512,    /* the names of its snapshots end in "_" and the rank */
+    MT_FWT_OWN_FLAGS = 1024    /* a library, and its flags tell that it runs the job as well */
 };
 
 struct mt_fw_package {
@@ -75,6 +77,7 @@ struct mt_framework {
     /* Of the files of its packages those with one of runs_in (none = all) and none of not_in in
      * their path show that it runs the job. */
     const char *const *runs_in, *const *not_in;
+    const char *const *starts_as;  /* modules and commands that start it: patterns */
     const char *const *processes;  /* names of its processes in logs */
     const char *const *log_lines;  /* kinds of lines in a log that it alone writes */
     const char *const *allocators; /* beginnings of the libraries that get memory for it */
@@ -84,13 +87,13 @@ struct mt_framework {
     const char *host_params;       /* the setting that keeps parameters on the host */
     const char *lora_targets, *lora_targets_core; /* default of LoRA; with MT_PART_CORE */
     uint64_t drives;                              /* wins over these */
-    mt_fw program_in;  /* its files of runs_in lie in the packages of this one */
-    mt_fw order_as;    /* whose column of order.json it has; MT_FW_NONE = its own */
-    mt_fw same_as;     /* nothing in settings and logs tells it from this one */
-    mt_fw settings_of; /* has the settings of this one and more */
-    mt_fw engine;      /* the only engine that it has */
-    uint32_t parts;    /* of every job of it; of a backend what in_log_files shows */
-    uint32_t shows;    /* what any file of its packages shows */
+    uint64_t settings_of; /* has the settings of these and more; closed once loaded */
+    mt_fw program_in;     /* its files of runs_in lie in the packages of this one */
+    mt_fw order_as;       /* whose column of order.json it has; MT_FW_NONE = its own */
+    mt_fw same_as;        /* nothing in settings and logs tells it from this one */
+    mt_fw engine;         /* the only engine that it has */
+    uint32_t parts;       /* of every job of it; of a backend what in_log_files shows */
+    uint32_t shows;       /* what any file of its packages shows */
     uint32_t traits;
 };
 
@@ -141,6 +144,12 @@ mt_fw mt_framework_top(const struct mt_framework_rules *r, const uint64_t n[MT_F
 mt_fw mt_framework_program(const struct mt_framework_rules *r, const uint64_t n[MT_FW_MAX]);
 /* That of a file's name; MT_FW_NONE when it does not lie where a package lies. '/' only. */
 mt_fw mt_framework_of_path(const struct mt_framework_rules *r, const char *path, size_t n);
+/* f has the settings of `of`: nothing in them tells it apart, or only what it adds to them. */
+bool mt_framework_shares_settings(const struct mt_framework_rules *r, int f, int of);
+/* The one that a command starts, by a name as in mt_config.started. */
+mt_fw mt_framework_of_start(const struct mt_framework_rules *r, const char *name);
+/* Whether such a name is that of this pattern, as "starts_as" has them. */
+bool mt_framework_is_start(const char *pattern, const char *name);
 /* The one that gives its processes such a name: "WorkerDict", "WorkerDictAsync". */
 mt_fw mt_framework_of_process(const struct mt_framework_rules *r, const char *name);
 /* The one whose lines of a log are of this kind: mt_log_kind_name(). */

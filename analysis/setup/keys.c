@@ -1,16 +1,9 @@
 /* setup/keys.c -- numbers of what the run was set to. */
 #include "analysis/setup/keys.h"
+#include "parser/base/text.h"
 
+#include <stdio.h>
 #include <string.h>
-
-bool mt_metric_same_word(const char *a, const char *b)
-{
-    for (; *a != 0 && *b != 0; a++, b++) {
-        if ((*a >= 'A' && *a <= 'Z' ? *a + 32 : *a) != *b)
-            return false;
-    }
-    return *a == *b;
-}
 
 struct mt_value mt_setting_number(const char *value)
 {
@@ -26,11 +19,11 @@ struct mt_value mt_setting_number(const char *value)
     if (s == NULL)
         return none;
     for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
-        if (mt_metric_same_word(s, on[i]))
+        if (mt_same_word(s, on[i]))
             return v.v = 1, v;
     }
     for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
-        if (mt_metric_same_word(s, off[i]))
+        if (mt_same_word(s, off[i]))
             return v;
     }
     if (*s == '-')
@@ -123,7 +116,7 @@ static bool is_named(const struct mt_runconf *conf, const struct mt_fw_naming *b
 {
     const char *value = by->setting[0] != '\0' ? mt_runconf_get(conf, by->setting) : NULL;
     for (const char *const *is = by->is; value != NULL && *is != NULL; is++)
-        if (mt_metric_same_word(value, *is))
+        if (mt_same_word(value, *is))
             return true;
     return false;
 }
@@ -158,20 +151,30 @@ static struct mt_value is_named_row(const struct mt_runconf *conf, const char *i
     return v;
 }
 
-struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n)
+/* Whether the run itself sets that name of settings.json to something: defaults do not count. */
+static struct mt_value is_set(const struct mt_runconf *conf, const char *name, size_t n)
 {
     struct mt_value v = {0, true, MT_CONF_MARKED};
     struct mt_runconf_hit hit;
+    char key[64];
+    (void)snprintf(key, sizeof key, "%.*s", (int)n, name);
+    v.v = conf != NULL && mt_runconf_find(conf, key, &hit) && !hit.is_default;
+    return v;
+}
+
+struct mt_value mt_metric_of_run(const struct mt_runconf *conf, const char *name, size_t n)
+{
+    struct mt_value v = {0, true, MT_CONF_MARKED};
     if (n > 8 && memcmp(name, "setting.", 8) == 0)
         return mt_metric_setting(conf, name + 8, n - 8);
     if (n > 6 && memcmp(name, "named.", 6) == 0)
         return is_named_row(conf, name + 6, n - 6);
+    if (n > 4 && memcmp(name, "set.", 4) == 0)
+        return is_set(conf, name + 4, n - 4);
     if (is_name(name, n, "longest"))
         return longest(conf);
-    if (is_name(name, n, "older_flags"))
-        v.v = mt_runconf_find(conf, "older_flags", &hit);
-    else if (is_name(name, n, "configured"))
-        v.v = conf != NULL && conf->any;
+    if (is_name(name, n, "configured"))
+        v.v = conf != NULL && conf->any && !conf->engine_only && !conf->is_partial;
     else if (is_name(name, n, "no_expandable"))
         v.v = conf != NULL && conf->no_expandable;
     else if (is_name(name, n, "host_full"))

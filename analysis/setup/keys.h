@@ -6,8 +6,6 @@
 #include "analysis/setup/settings.h"
 #include "analysis/base/phase.h"
 
-/* Whether a is b, however it is written; b in small letters. */
-bool mt_metric_same_word(const char *a, const char *b);
 /* A setting of the run, or the framework's default; conf may be NULL. Not known: neither is, or it
  * is no number. */
 struct mt_value mt_metric_setting(const struct mt_runconf *conf, const char *name, size_t n);

@@ -4,6 +4,7 @@
 
 #include "analysis/base/glob.h"
 #include "analysis/setup/framework.h"
+#include "parser/base/text.h"
 
 #include <string.h>
 
@@ -170,30 +171,20 @@ static uint32_t cut(const char *s, size_t n, struct part out[MAX_PARTS])
     return parts;
 }
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
-
-static bool same(struct part a, struct part b)
-{
-    if (a.n != b.n)
-        return false;
-    for (size_t i = 0; i < a.n; i++)
-        if (lower(a.p[i]) != lower(b.p[i]))
-            return false;
-    return true;
-}
+static bool same(struct part a, struct part b) { return mt_same_text(a.p, a.n, b.p, b.n); }
 
 /* "7b", "1.5b", "8x7b", "a3b", "360m": how many parameters. "1m" is a length. */
 static bool is_size(struct part s)
 {
-    size_t i = s.n > 0 && (lower(s.p[0]) == 'a' || lower(s.p[0]) == 'e'), digits = 0;
+    size_t i = s.n > 0 && (mt_lower(s.p[0]) == 'a' || mt_lower(s.p[0]) == 'e'), digits = 0;
     for (; i + 1 < s.n; i++) {
         if (s.p[i] >= '0' && s.p[i] <= '9')
             digits++;
-        else if (digits == 0 || (s.p[i] != '.' && lower(s.p[i]) != 'x'))
+        else if (digits == 0 || (s.p[i] != '.' && mt_lower(s.p[i]) != 'x'))
             return false;
     }
-    return s.n > 0 &&
-           (lower(s.p[s.n - 1]) == 'b' ? digits > 0 : lower(s.p[s.n - 1]) == 'm' && digits > 2);
+    return s.n > 0 && (mt_lower(s.p[s.n - 1]) == 'b' ? digits > 0
+                                                     : mt_lower(s.p[s.n - 1]) == 'm' && digits > 2);
 }
 
 static bool is_unlike(const struct mt_models *m, struct part s)
@@ -202,7 +193,7 @@ static bool is_unlike(const struct mt_models *m, struct part s)
     if (s.n >= sizeof low)
         return false;
     for (size_t i = 0; i < s.n; i++)
-        low[i] = lower(s.p[i]);
+        low[i] = mt_lower(s.p[i]);
     for (uint32_t i = 0; i < m->unlike.n; i++)
         if (mt_glob(m->unlike.p[i], low, s.n))
             return true;

@@ -2,6 +2,7 @@
  * and torchao/optim make them. */
 #include "analysis/setup/optimizer.h"
 #include "analysis/setup/keys.h"
+#include "parser/base/text.h"
 
 #include <string.h>
 
@@ -96,7 +97,7 @@ static bool take(struct mt_optim *o, const char *value)
     char low[64];
     size_t n = 0;
     for (; value[n] != '\0' && n + 1 < sizeof low; n++)
-        low[n] = value[n] >= 'A' && value[n] <= 'Z' ? (char)(value[n] + 32) : value[n];
+        low[n] = mt_lower(value[n]);
     low[n] = '\0';
     for (size_t i = 0; i < sizeof by_name / sizeof *by_name; i++)
         if (strstr(low, by_name[i].part) != NULL) {

@@ -25,11 +25,10 @@ struct file {
 static const char *const kinds[] = {"rl", "tuner", "trainer", "engine", "backend", "library", NULL};
 static const char *const parts[] = {"fsdp1",         "fsdp2",    "ddp",          "core", "zero",
                                     "checkpointing", "compiled", "chunked_loss", NULL};
-static const char *const traits[] = {"plain",          "log_files",
-                                     "passes_in_step", "set_up_in_step",
-                                     "log_probs",      "offloads_between_phases",
-                                     "fsdp_alone",     "own_expert_tp",
-                                     "keeps_32bit",    NULL};
+static const char *const traits[] = {"plain",           "log_files",     "passes_in_step",
+                                     "set_up_in_step",  "log_probs",     "offloads_between_phases",
+                                     "fsdp_alone",      "own_expert_tp", "keeps_32bit",
+                                     "rank_ends_names", "own_flags",     NULL};
 static const char *const no_texts[] = {NULL};
 
 enum mt_rc mt_rule_framework(const struct mt_rule_reader *r, const char *field, const char *id,
@@ -120,6 +119,7 @@ static const struct mt_rule_spec row_fields[] = {
     {"named_by", mt_get_rows, .at = AT(named_by), .more = &naming_rows},
     {"runs_in", mt_get_texts, .at = AT(runs_in)},
     {"not_in", mt_get_texts, .at = AT(not_in)},
+    {"starts_as", mt_get_texts, .at = AT(starts_as)},
     {"processes", mt_get_texts, .at = AT(processes)},
     {"log_lines", mt_get_texts, .at = AT(log_lines)},
     {"allocators", mt_get_texts, .at = AT(allocators)},
@@ -133,7 +133,7 @@ static const struct mt_rule_spec row_fields[] = {
     {"program_in", mt_get_framework, .at = AT(program_in)},
     {"order_as", mt_get_framework, .at = AT(order_as)},
     {"same_as", mt_get_framework, .at = AT(same_as)},
-    {"settings_of", mt_get_framework, .at = AT(settings_of)},
+    {"settings_of", mt_get_frameworks, .at = AT(settings_of)},
     {"engine", mt_get_framework, .at = AT(engine)},
     {"parts", mt_get_bits, .at = AT(parts), .more = parts},
     {"shows", mt_get_bits, .at = AT(shows), .more = parts},
@@ -152,6 +152,7 @@ static const struct mt_framework blank_row = {.id = "none",
                                               .named_by = no_namings,
                                               .runs_in = no_texts,
                                               .not_in = no_texts,
+                                              .starts_as = no_texts,
                                               .processes = no_texts,
                                               .log_lines = no_texts,
                                               .allocators = no_texts,
@@ -198,19 +199,28 @@ static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
     return mt_rule_fields(rd, obj, row_fields, &r->row[mt_framework_find(r, rd->id)]);
 }
 
+/* Of each row, also what those that it names have. */
+static void close_over(uint64_t set[MT_FW_MAX], int n)
+{
+    for (int k = 1; k < n; k++)
+        for (int i = 1; i < n; i++)
+            set[i] |= (set[i] & MT_FW_BIT(k)) != 0 ? set[k] : 0;
+}
+
 /* Who drives whom forms no circle, no row is its own relative, and a column that is shared is
  * somebody's own: otherwise rows would lose against each other, or have no order, and nobody would
  * be told. */
 static enum mt_rc check_links(struct mt_rule_reader *rd)
 {
     const struct mt_framework_rules *r = rd->fw;
-    uint64_t reach[MT_FW_MAX];
+    uint64_t reach[MT_FW_MAX], has[MT_FW_MAX];
     int n_packages = 0;
-    for (int i = 0; i < r->n; i++)
+    for (int i = 0; i < r->n; i++) {
         reach[i] = r->row[i].drives;
-    for (int k = 1; k < r->n; k++)
-        for (int i = 1; i < r->n; i++)
-            reach[i] |= (reach[i] & MT_FW_BIT(k)) != 0 ? reach[k] : 0;
+        has[i] = r->row[i].settings_of;
+    }
+    close_over(reach, r->n);
+    close_over(has, r->n);
     rd->kind = "framework";
     for (int i = 1; i < r->n; i++) {
         const struct mt_framework *row = &r->row[i];
@@ -223,9 +233,10 @@ static enum mt_rc check_links(struct mt_rule_reader *rd)
                                               (row->drives >> row->program_in & 1) == 0))
             return mt_rule_bad(rd, "program_in",
                                "has to be another row, one of \"drives\", and needs \"runs_in\"");
-        if (row->same_as == i || row->settings_of == i)
-            return mt_rule_bad(rd, row->same_as == i ? "same_as" : "settings_of",
-                               "is the row itself");
+        if (row->same_as == i)
+            return mt_rule_bad(rd, "same_as", "is the row itself");
+        if ((has[i] & MT_FW_BIT(i)) != 0)
+            return mt_rule_bad(rd, "settings_of", "leads back to the row itself");
         if (row->order_as != MT_FW_NONE && r->row[row->order_as].order_as != MT_FW_NONE)
             return mt_rule_bad(rd, "order_as", "names a row that has no column of its own");
         for (; (row->traits & MT_FWT_LOG_FILES) != 0 && p->name != NULL; p++)
@@ -240,7 +251,13 @@ static enum mt_rc check_links(struct mt_rule_reader *rd)
 static void sum_up(struct mt_framework_rules *r)
 {
     int n_families = 0, n_packages = 0;
+    uint64_t has[MT_FW_MAX];
     memset(r->kind, 0, sizeof r->kind);
+    for (int i = 0; i < r->n; i++)
+        has[i] = r->row[i].settings_of;
+    close_over(has, r->n);
+    for (int i = 0; i < r->n; i++)
+        r->row[i].settings_of = has[i];
     for (int i = 1; i < r->n; i++) {
         const struct mt_framework *row = &r->row[i];
         uint64_t family = 0;

@@ -1,6 +1,7 @@
 /* setup/settings.c -- settings by key and by name. */
 #include "analysis/setup/settings.h"
-#include "parser/model/driver.h"
+#include "analysis/setup/shape.h"
+#include "parser/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,25 +95,91 @@ static const struct mt_conf_entry *look_up_any(const struct mt_runconf *rc, cons
     return strncmp(key, "--", 2) == 0 ? look_up_flag(rc, key) : look_up(rc, key);
 }
 
-/* f has the settings of `of`: nothing in them tells it apart, or only what it adds to them. */
-static bool shares_settings(const struct mt_runconf *rc, int f, int of)
+/* own: a key of the run's program, whose command line takes what its file has, with dashes. */
+static const struct mt_conf_entry *look_up_of(const struct mt_runconf *rc,
+                                              const struct mt_runconf_setting *s, const char *key,
+                                              bool own)
 {
-    const struct mt_framework *row = mt_framework_at(rc->rules, f);
-    return row->same_as == of || row->settings_of == of;
+    const struct mt_conf_entry *e =
+        strchr(key, '*') != NULL ? mt_runconf_shaped(rc, s, key) : look_up_any(rc, key);
+    char flag[MT_CONF_KEY + 3];
+    if (e != NULL || !own || strpbrk(key, "*.+-") != NULL)
+        return e;
+    (void)snprintf(flag, sizeof flag, "--%s", key);
+    return look_up_flag(rc, flag);
 }
 
-/* The framework whose own keys are set most often. Flags that several frameworks have count for all
- * of them: of equals the one whose flags the others share, else the earlier row, and then it is not
- * sure. */
+static bool shares_settings(const struct mt_runconf *rc, int f, int of)
+{
+    return mt_framework_shares_settings(rc->rules, f, of);
+}
+
+/* The name of what was started says more than any number of keys. */
+enum { OWN = 16, STARTED = 1 << 20 };
+
+/* What a key that is set says for its framework: much where no other one has it, little where
+ * several do ("--per-device-train-batch-size" is TRL's and everybody's). */
+static uint32_t weight(const struct mt_runconf *rc, const struct mt_runconf_key *k)
+{
+    for (uint32_t i = 0; i < rc->keys.n; i++) {
+        const struct mt_runconf_key *other = &rc->keys.p[i];
+        if (other->framework != k->framework && mt_framework_is_main(rc->rules, other->framework) &&
+            !shares_settings(rc, other->framework, k->framework) &&
+            !shares_settings(rc, k->framework, other->framework) &&
+            mt_runconf_same_key(other->key, k->key))
+            return 1;
+    }
+    return OWN;
+}
+
+/* The framework whose own keys are set most often. Of equals it is the one whose flags the others
+ * share, else the earlier row, and then it is not sure. */
+static bool is_engine(const struct mt_runconf *rc, int f)
+{
+    return f > MT_FW_NONE && mt_framework_at(rc->rules, f)->kind == MT_FWK_ENGINE;
+}
+
+/* Only what an engine was started with is known, as a log prints it. */
+static bool only_engine(const struct mt_runconf *rc, const uint32_t hits[MT_FW_MAX])
+{
+    bool any = false;
+    for (int f = 1; f < mt_framework_count(rc->rules); f++) {
+        if (hits[f] != 0 && !is_engine(rc, f))
+            return false;
+        any |= hits[f] != 0;
+    }
+    return any;
+}
+
+/* Lines name a package. Which program of it runs, or what drives it from above, the settings may
+ * know: an Axolotl job fails in TRL's files. */
+static bool runs_above(const struct mt_runconf *rc, int f, const uint32_t hits[MT_FW_MAX])
+{
+    const struct mt_framework *row = mt_framework_at(rc->rules, f);
+    return rc->told > MT_FW_NONE && f > MT_FW_NONE &&
+           (row->program_in == rc->told || (mt_framework_is_program(rc->rules, f) &&
+                                            hits[f] >= OWN && (row->drives >> rc->told & 1) != 0));
+}
+
 static void guess_framework(struct mt_runconf *rc)
 {
     uint32_t hits[MT_FW_MAX] = {0}, best = 0, ties = 0;
-    int first = -1;
+    bool keys = false;
+    int first = -1, runs;
     for (uint32_t i = 0; i < rc->keys.n; i++) {
         mt_fw f = rc->keys.p[i].framework;
         if (mt_framework_is_main(rc->rules, f) && f != MT_FW_NONE && !rc->keys.p[i].is_common &&
             look_up_any(rc, rc->keys.p[i].key) != NULL)
-            hits[f]++;
+            hits[f] += weight(rc, &rc->keys.p[i]);
+    }
+    for (int f = 1; f < mt_framework_count(rc->rules); f++)
+        keys |= hits[f] != 0;
+    rc->engine_only = only_engine(rc, hits);
+    for (uint32_t i = 0; i < rc->conf.started.n; i++) {
+        mt_fw f = mt_framework_of_start(rc->rules, rc->conf.started.p[i]);
+        uint32_t says = is_engine(rc, f) ? STARTED / 2 : STARTED; /* beside a trainer: a server */
+        if (f != MT_FW_NONE && hits[f] < says)
+            hits[f] += says;
     }
     for (int f = 1; f < mt_framework_count(rc->rules); f++) {
         if (hits[f] > best || (best != 0 && hits[f] == best && shares_settings(rc, first, f))) {
@@ -120,20 +187,22 @@ static void guess_framework(struct mt_runconf *rc)
             first = f;
         }
     }
-    rc->any = best != 0;
+    runs = rc->forced ? rc->framework : rc->told;
+    if (rc->engine_only && best < OWN && runs <= MT_FW_NONE) {
+        /* "--model x": many a script has that */
+        best = 0;
+        first = -1;
+        keys = rc->engine_only = false;
+    }
+    /* what another program was set to is not known then */
+    rc->any = keys && !(rc->engine_only && runs > MT_FW_NONE && !is_engine(rc, runs));
     if (rc->forced)
         return;
     for (int f = 1; f < mt_framework_count(rc->rules); f++)
         ties += best != 0 && hits[f] == best && !shares_settings(rc, f, first);
-    /* lines name the package; which program of it runs, the settings may know */
-    if (rc->told > MT_FW_NONE && first > MT_FW_NONE &&
-        mt_framework_at(rc->rules, first)->program_in == rc->told) {
-        rc->framework = first;
-        rc->sure = true;
-        return;
-    }
-    rc->framework = rc->told >= 0 ? rc->told : first;
-    rc->sure = rc->told >= 0 || ties == 1;
+    if (ties != 1 && !runs_above(rc, first, hits))
+        first = -1; /* several fit */
+    rc->framework = rc->told >= 0 && !runs_above(rc, first, hits) ? rc->told : first;
 }
 
 void mt_runconf_tell(struct mt_runconf *rc, int framework)
@@ -144,8 +213,7 @@ void mt_runconf_tell(struct mt_runconf *rc, int framework)
 
 int mt_runconf_run(const struct mt_runconf *rc)
 {
-    bool proven = rc != NULL && (rc->forced || rc->sure);
-    return proven && rc->framework >= 0 && mt_framework_is_program(rc->rules, rc->framework)
+    return rc != NULL && rc->framework >= 0 && mt_framework_is_program(rc->rules, rc->framework)
                ? rc->framework
                : -1;
 }
@@ -238,63 +306,6 @@ enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, st
     return MT_OK;
 }
 
-/* ---- traces ---- */
-
-static bool seen_command(const struct mt_driver *d, uint32_t upto, mt_str_id command)
-{
-    for (uint32_t i = 0; i < upto && i < 4096; i++)
-        if (d->processes.p[i].command == command)
-            return true;
-    return false;
-}
-
-static enum mt_rc add_driver(struct mt_runconf *rc, const struct mt_trace *t, struct mt_err *err)
-{
-    enum { MAX_COMMANDS = 256 };
-    const struct mt_driver *d = t->driver;
-    char source[64];
-    enum mt_rc r = MT_OK;
-    unsigned n = 0;
-    for (uint32_t i = 0; i < d->processes.n && n < MAX_COMMANDS && r == MT_OK; i++) {
-        const struct mt_process *p = &d->processes.p[i];
-        const char *env = "env.";
-        if (p->rank >= 0)
-            (void)snprintf(source, sizeof source, "command of rank %d", (int)p->rank);
-        else
-            (void)snprintf(source, sizeof source, "command of pid %u", (unsigned)p->pid);
-        if (p->command != 0 && !seen_command(d, i, p->command)) {
-            n++;
-            r = mt_conf_args(&rc->conf, mt_str(t, p->command), mt_str_len(t, p->command), source,
-                             false, err);
-        }
-        for (uint32_t k = 0; r == MT_OK && k < p->n_attrs; k++) {
-            const struct mt_process_attr *a = &d->attrs.p[p->first_attr + k];
-            if (strncmp(mt_str(t, a->key), env, 4) != 0)
-                continue;
-            rc->env_known = true;
-            (void)snprintf(source, sizeof source,
-                           p->rank >= 0 ? "environment of rank %d" : "environment of pid %d",
-                           p->rank >= 0 ? (int)p->rank : (int)p->pid);
-            r = mt_conf_env(&rc->conf, mt_str(t, a->key) + 4, mt_str(t, a->value), source, err);
-        }
-    }
-    return r == MT_OK ? mt_runconf_added(rc, MT_FROM_COMMAND, err) : r;
-}
-
-enum mt_rc mt_runconf_add_trace(struct mt_runconf *rc, const struct mt_trace *t, struct mt_err *err)
-{
-    enum mt_rc r = MT_OK;
-    char source[64] = "the snapshot";
-    if (t->driver != NULL)
-        return add_driver(rc, t, err);
-    if (t->meta.rank >= 0)
-        (void)snprintf(source, sizeof source, "the snapshot of rank %d", (int)t->meta.rank);
-    for (uint32_t i = 0; i < t->settings.n && r == MT_OK; i++)
-        r = mt_conf_allocator(&rc->conf, mt_str(t, t->settings.p[i].key),
-                              mt_str(t, t->settings.p[i].value), source, err);
-    return r == MT_OK ? mt_runconf_added(rc, MT_FROM_SNAPSHOT, err) : r;
-}
-
 /* ---- asking ---- */
 
 /* "engine:d2t2" -> 2 for "t", "engine" for "name"; a letter that is not there is 1. Constants only:
@@ -342,8 +353,11 @@ static void fill(const struct mt_runconf *rc, struct mt_runconf_hit *hit,
 }
 
 /* What is not set has its default where something of the framework is set at all: of a log alone
- * nobody knows what the run was set to. */
-static bool has_defaults(const struct mt_runconf *rc) { return rc->any || rc->forced; }
+ * nobody knows what the run was set to, nor where its list of arguments was cut off. */
+static bool has_defaults(const struct mt_runconf *rc)
+{
+    return (rc->any || rc->forced) && !rc->is_partial;
+}
 
 static bool is_ours(const struct mt_runconf *rc, const struct mt_runconf_key *k)
 {
@@ -414,6 +428,32 @@ static bool find_by_name(const struct mt_runconf *rc, const struct mt_runconf_se
     return false;
 }
 
+/* Whose words of advice a framework has. Those of one column take each other's flags. */
+static int column_of(const struct mt_runconf *rc, int f)
+{
+    const struct mt_framework *row = mt_framework_at(rc->rules, f);
+    return row->order_as != MT_FW_NONE ? row->order_as : f;
+}
+
+/* The framework of the run has a key of that name too, for a setting of its own. */
+static bool means_another(const struct mt_runconf *rc, const struct mt_runconf_key *k)
+{
+    int f = k->framework, run = rc->framework;
+    if (run <= MT_FW_NONE || column_of(rc, run) == column_of(rc, f) ||
+        (mt_framework_at(rc->rules, run)->drives & MT_FW_BIT(f)) != 0)
+        return false;
+    for (uint32_t i = 0; i < rc->keys.n; i++)
+        if (is_ours(rc, &rc->keys.p[i]) && mt_runconf_same_key(rc->keys.p[i].key, k->key))
+            return true;
+    return false;
+}
+
+/* A file for a library that the program fills in: DeepSpeed's "auto". */
+static bool is_left_to_others(const struct mt_conf_entry *e)
+{
+    return e->value != NULL && strcmp(e->value, "auto") == 0;
+}
+
 bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_runconf_hit *hit)
 {
     const struct mt_runconf_setting *s;
@@ -432,8 +472,9 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < s->n; i++) {
             const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
-            if (is_ours(rc, k) != (pass == 0) || (e = look_up_any(rc, k->key)) == NULL ||
-                !is_read(rc, k))
+            if (is_ours(rc, k) != (pass == 0) ||
+                (e = look_up_of(rc, s, k->key, pass == 0)) == NULL || !is_read(rc, k) ||
+                (pass != 0 && (means_another(rc, k) || is_left_to_others(e))))
                 continue;
             fill(rc, hit, e, k);
             return true;
@@ -487,12 +528,7 @@ const char *mt_runconf_get(const struct mt_runconf *rc, const char *key)
 static bool is_any(const char *value, const char *const *words)
 {
     for (; *words != NULL; words++) {
-        const char *w = *words, *v = value;
-        while (*w != '\0' && (*v == *w || (*v >= 'A' && *v <= 'Z' && *v + 32 == *w))) {
-            w++;
-            v++;
-        }
-        if (*w == '\0' && *v == '\0')
+        if (mt_same_word(value, *words))
             return true;
     }
     return false;

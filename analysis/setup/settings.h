@@ -18,6 +18,7 @@
 /* Precedence, low to high. */
 enum mt_runconf_from {
     MT_FROM_FOUND, /* in the run's folder (setup/found.h) */
+    MT_FROM_LOG,   /* what a log says that it ran with */
     MT_FROM_CONFIG,
     MT_FROM_COMMAND,
     MT_FROM_ARGS,
@@ -27,7 +28,9 @@ enum mt_runconf_from {
 
 struct mt_runconf_key {
     mt_fw framework; /* MT_FW_NONE = of a model's config.json */
-    /* "actor.backend", "--max-tokens-per-gpu", "PYTORCH_CUDA_ALLOC_CONF.expandable_segments" */
+    /* "actor.backend", "--max-tokens-per-gpu", "PYTORCH_CUDA_ALLOC_CONF.expandable_segments"; with
+     * a
+     * '*' the last component of any key of that shape, in small letters and with '_' for '-' */
     const char *key;
     /* letter inside "sglang:d2t2", or "name" of it; NULL = the whole value */
     const char *part;
@@ -39,8 +42,9 @@ struct mt_runconf_key {
 };
 struct mt_runconf_setting {
     const char *name, *words;
-    uint32_t first, n; /* in keys */
-    bool is_quiet;     /* the report does not list it; all its keys are common */
+    uint32_t first, n;         /* in keys */
+    const char *const *unlike; /* parts of keys that have a shape of its and mean another; NULL */
+    bool is_quiet;             /* the report does not list it; all its keys are common */
 };
 
 struct mt_runconf_slot {
@@ -65,14 +69,17 @@ struct mt_runconf {
     struct mt_models models;
     MT_VEC(struct mt_runconf_named) named;
     bool has_shape; /* layers, heads or hidden size are set: the model's name tells nothing more */
-    /* the framework whose keys are set; of the command line where one was named; -1 = none */
+    /* the framework whose keys are set, or whose program was started; of the command line where one
+     * was named; -1 = none, or several fit */
     int framework;
-    bool forced;        /* named on the command line, or told from a trace */
-    bool by_trace;      /* told from a trace: that says nothing of what is not set */
-    bool any;           /* a key of some framework is set: what is not set has its default */
-    bool sure;          /* its keys are set, and as often only those of one that shares them */
+    bool forced;   /* named on the command line, or told from a trace */
+    bool by_trace; /* told from a trace: that says nothing of what is not set */
+    bool any;      /* a key of some framework is set: what is not set has its default */
+    /* a log's list of arguments was cut off: what is not set here may be set all the same */
+    bool is_partial;
+    bool engine_only;   /* all of them are an engine's */
     int told;           /* by the lines of a log; -1 = by none */
-    bool no_expandable; /* PyTorch warns in a log that expandable segments do not exist here */
+    bool no_expandable; /* a log shows that expandable segments do not exist here */
     bool host_full;     /* a log says that the host ran out of memory too */
     bool kv_refused;    /* a log says that the engine's share left nothing for its KV cache */
     bool env_known;     /* the environment was recorded: what is not in it was not set */

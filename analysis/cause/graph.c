@@ -1,0 +1,104 @@
+/* What autograd keeps of a pass that no backward pass follows: an evaluation inside a training job
+ * without no_grad. The line that calls the model there was come to again, and in this trace no
+ * backward pass ever followed it as often. */
+#include "analysis/cause/impl.h"
+
+#include <string.h>
+
+/* Calls of the model by line. */
+struct calls {
+    uint32_t *round; /* number of backward passes before the calls that are counted in n */
+    uint32_t *n;
+    uint32_t *most; /* calls that one backward pass followed */
+};
+
+struct passes {
+    uint32_t round;
+    uint64_t last_backward;   /* event */
+    mt_frame_id call, before; /* at work; the last one */
+    bool backward;
+};
+
+static void note_event(const struct mt_moment *m, struct calls *c, struct passes *p, uint64_t i,
+                       mt_stack_id stack)
+{
+    mt_frame_id line = m->call_of[stack];
+    bool backward = mt_phase_is(m->w->r->attr[i].sub, MT_IN_BACKWARD);
+    if (backward && !p->backward) {
+        if (c->round[p->before] == p->round && c->n[p->before] > c->most[p->before])
+            c->most[p->before] = c->n[p->before];
+        p->round++;
+    }
+    p->backward = backward;
+    if (backward) {
+        p->last_backward = i;
+        p->call = 0;
+        return;
+    }
+    if (line != 0 && line != p->call) {
+        c->n[line] = c->round[line] == p->round ? c->n[line] + 1 : 1;
+        c->round[line] = p->round;
+        p->before = line;
+    }
+    p->call = line;
+}
+
+bool mt_is_unused_graph(const struct mt_moment *m, uint64_t event)
+{
+    unsigned role;
+    if (m->graph.line == 0 || event <= m->graph.since || event >= m->graph.until ||
+        m->call_of[mt_event_at(m->w->r->d, event)->stack] != m->graph.line)
+        return false;
+    role = m->w->fate[event].role;
+    return mt_is_transient(role) || role == MT_ROLE_UNKNOWN;
+}
+
+static void add_live(struct mt_moment *m, uint64_t at)
+{
+    for (uint64_t i = m->graph.since + 1; i <= at; i++) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (e->action != MT_ACT_ALLOC || m->w->fate[i].freed <= at)
+            continue;
+        if (mt_is_unused_graph(m, i))
+            m->graph.bytes += e->size;
+        else if (i >= m->graph.until && m->call_of[e->stack] == m->graph.line &&
+                 m->w->fate[i].role == MT_ROLE_ACTIVATION)
+            m->graph.now += e->size;
+    }
+}
+
+int mt_moment_graph(struct mt_moment *m)
+{
+    const struct mt_replay *r = m->w->r;
+    size_t n = (size_t)r->t->frames.n + 1;
+    struct calls c;
+    struct passes p = {.round = 1};
+    uint64_t at = (uint64_t)m->d->focus.event;
+    mt_frame_id line;
+    int ok;
+    if (m->call_of == NULL || r->attr == NULL) /* mt_moment_result() has looked */
+        return 1;
+    line = m->call_of[mt_event_at(r->d, at)->stack];
+    if (line == 0)
+        return 1;
+    c = (struct calls){mt_calloc(n, sizeof *c.round), mt_calloc(n, sizeof *c.n),
+                       mt_calloc(n, sizeof *c.most)};
+    ok = c.round != NULL && c.n != NULL && c.most != NULL;
+    for (uint64_t i = 0; ok && i <= at; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        if (e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM)
+            note_event(m, &c, &p, i, e->stack);
+    }
+    if (ok && p.last_backward != 0 && c.round[line] == p.round && c.n[line] >= 2 &&
+        c.n[line] > c.most[line] && m->call_began[line] > p.last_backward + 1) {
+        m->graph = (struct mt_graph){.line = line,
+                                     .passes = c.n[line] - 1,
+                                     .since = p.last_backward,
+                                     .until = m->call_began[line] - 1};
+        add_live(m, at);
+    }
+    mt_free(c.round);
+    mt_free(c.n);
+    mt_free(c.most);
+    return ok;
+}

@@ -1,0 +1,193 @@
+/* The result of the pass before: `out = model(x)` in a loop lets go of the old value when the new
+ * one is there, so a pass runs beside the result of the one before. Proven by frees: a block of a
+ * forward pass is let go of at the very line through which it was made, after a later pass has made
+ * another one from the same stack. What is made and let go of so within one pass (x = layer(x)) is
+ * its own input, and no result. Nor is a cache, which the next pass reads: roles/grown.c tells. */
+#include "analysis/cause/impl.h"
+#include "analysis/base/frames.h"
+
+struct finding {
+    struct mt_moment *m;
+    uint32_t *began; /* as m->call_began, up to the event at hand */
+    uint32_t *last;  /* by stack: event + 1 of its last block */
+    struct mt_file_kinds files;
+    int64_t at;
+};
+
+/* Innermost Python frame, where it is the job's own; 0 = none. */
+static mt_frame_id own_line(struct finding *f, mt_stack_id s)
+{
+    const struct mt_trace *t = f->m->w->r->t;
+    for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
+        mt_frame_id id = t->stacks.p[i].frame;
+        unsigned kind = mt_file_kind(&f->files, t, t->frames.p[id].file);
+        if ((kind & MT_FILE_PYTHON) != 0)
+            return (kind & MT_FILE_INTERNAL) == 0 ? id : 0;
+    }
+    return 0;
+}
+
+static bool is_module_call(const struct mt_trace *t, const struct mt_frame *f)
+{
+    return mt_path_ends(mt_str(t, f->file), mt_str_len(t, f->file), "torch/nn/modules/module.py",
+                        26);
+}
+
+static bool goes_through(const struct mt_trace *t, mt_stack_id s, mt_frame_id frame)
+{
+    for (; s != 0; s = t->stacks.p[s].parent)
+        if (t->stacks.p[s].frame == frame)
+            return true;
+    return false;
+}
+
+/* The stack of a free: PyTorch notes it with the request, and with the completion too. */
+static mt_stack_id stack_of_free(const struct mt_device *d, uint64_t i)
+{
+    const struct mt_event *e = mt_event_at(d, i), *asked;
+    if (e->stack != 0 || i == 0)
+        return e->stack;
+    asked = mt_event_at(d, i - 1);
+    return asked->action == MT_ACT_FREE_REQUESTED && asked->addr == e->addr ? asked->stack : 0;
+}
+
+static bool may_be_result(const struct mt_moment *m, uint64_t born)
+{
+    unsigned role = m->w->fate[born].role;
+    return mt_phase_is(m->w->r->attr[born].sub, MT_IN_FORWARD) &&
+           (mt_is_transient(role) || role == MT_ROLE_UNKNOWN || role == MT_ROLE_KV_CACHE);
+}
+
+/* The line at which a block was let go of for its successor; 0 = not so. */
+static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
+{
+    const struct mt_replay *r = f->m->w->r;
+    mt_stack_id stack = mt_event_at(r->d, born)->stack;
+    uint32_t next = f->last[stack];
+    mt_frame_id line;
+    if (stack == 0 || f->m->w->grown[stack] || next == 0 || next - 1 == born ||
+        !may_be_result(f->m, born) ||
+        (f->began[f->m->call_of[stack]] <= born + 1 &&
+         mt_cause_micro(f->m->f, next - 1) == mt_cause_micro(f->m->f, born)))
+        return 0;
+    line = own_line(f, stack_of_free(r->d, freed));
+    return line != 0 && goes_through(r->t, stack, line) ? line : 0;
+}
+
+/* Notes that the line which calls the model was come to: the block is the first one in that call.
+ */
+static void note_call(struct finding *f, uint32_t event, mt_stack_id stack, mt_frame_id *call)
+{
+    mt_frame_id line = f->m->call_of[stack];
+    if (line != *call && line != 0)
+        f->began[line] = event + 1;
+    *call = line;
+    if ((int64_t)event <= f->at && line != 0)
+        f->m->call_began[line] = f->began[line];
+}
+
+/* Notes by stack the line at which its blocks are let go of: m->result_line. */
+static void find_lines(struct finding *f)
+{
+    const struct mt_replay *r = f->m->w->r;
+    mt_frame_id call = 0;
+    for (uint64_t i = 0; i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        if (e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM) {
+            note_call(f, (uint32_t)i, e->stack, &call);
+            if (e->action == MT_ACT_ALLOC)
+                f->last[e->stack] = (uint32_t)i + 1;
+        } else if (e->action == MT_ACT_FREE_COMPLETED && f->m->w->fate[i].freed != MT_NEVER) {
+            uint32_t born = f->m->w->fate[i].freed;
+            mt_frame_id line = line_of(f, born, i);
+            if (line != 0)
+                f->m->result_line[mt_event_at(r->d, born)->stack] = line;
+        }
+    }
+}
+
+bool mt_is_last_result(const struct mt_moment *m, uint64_t event)
+{
+    uint32_t micro;
+    mt_stack_id stack;
+    if (m->result_line == NULL || event == UINT64_MAX)
+        return false;
+    stack = mt_event_at(m->w->r->d, event)->stack;
+    if (m->result_line[stack] == 0 || !may_be_result(m, event))
+        return false;
+    if (m->call_of[stack] != 0 && m->call_began[m->call_of[stack]] > event + 1)
+        return true;
+    micro = mt_cause_micro(m->f, event);
+    return micro != UINT32_MAX && m->result.micro != UINT32_MAX && micro < m->result.micro;
+}
+
+/* Adds what is live at the moment, and names the line of most of it. */
+static void add_live(struct finding *f)
+{
+    struct mt_moment *m = f->m;
+    const struct mt_replay *r = m->w->r;
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < r->d->events.n && (int64_t)i <= f->at; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        const struct mt_fate *fate = &m->w->fate[i];
+        if (e->action != MT_ACT_ALLOC || (int64_t)fate->freed <= f->at || !mt_is_last_result(m, i))
+            continue;
+        m->result.bytes += e->size;
+        m->result.first = m->result.first == 0 ? i : m->result.first;
+        if (e->size > most) {
+            most = e->size;
+            m->result.line = m->result_line[e->stack];
+        }
+    }
+}
+
+/* The line that calls the model, by stack: the Python frame outside of the outermost call of a
+ * module. Frames of C++ may stand anywhere between. A caller's stack has a lower number. near: by
+ * stack, its innermost Python frame. */
+static void find_calls(struct finding *f, mt_frame_id *near)
+{
+    const struct mt_trace *t = f->m->w->r->t;
+    mt_frame_id *call = f->m->call_of;
+    for (mt_stack_id s = 1; s < t->stacks.n; s++) {
+        const struct mt_stack_node *node = &t->stacks.p[s];
+        const struct mt_frame *frame = &t->frames.p[node->frame];
+        near[s] = near[node->parent];
+        call[s] = call[node->parent];
+        if ((mt_file_kind(&f->files, t, frame->file) & MT_FILE_PYTHON) == 0)
+            continue;
+        if (call[s] == 0 && is_module_call(t, frame) && near[s] != 0 &&
+            !is_module_call(t, &t->frames.p[near[s]]))
+            call[s] = near[s];
+        near[s] = node->frame;
+    }
+}
+
+int mt_moment_result(struct mt_moment *m)
+{
+    const struct mt_trace *t = m->w->r->t;
+    struct finding f = {.m = m, .at = m->d->focus.event};
+    size_t n = (size_t)t->stacks.n + 1, n_frames = (size_t)t->frames.n + 1;
+    mt_frame_id *near;
+    int ok;
+    if (m->w->fate == NULL || m->d->withheld != NULL || f.at < 0 || f.at == MT_NO_EVENT)
+        return 1;
+    f.last = mt_calloc(n, sizeof *f.last);
+    near = mt_calloc(n, sizeof *near);
+    f.began = mt_calloc(n_frames, sizeof *f.began);
+    m->result_line = mt_calloc(n, sizeof *m->result_line);
+    m->call_of = mt_calloc(n, sizeof *m->call_of);
+    m->call_began = mt_calloc(n_frames, sizeof *m->call_began);
+    ok = f.last != NULL && near != NULL && f.began != NULL && m->result_line != NULL &&
+         m->call_of != NULL && m->call_began != NULL && mt_file_kinds_init(&f.files, t);
+    if (ok) {
+        find_calls(&f, near);
+        m->result.micro = mt_cause_micro(m->f, (uint64_t)f.at);
+        find_lines(&f);
+        add_live(&f);
+        mt_file_kinds_done(&f.files);
+    }
+    mt_free(f.last);
+    mt_free(near);
+    mt_free(f.began);
+    return ok;
+}

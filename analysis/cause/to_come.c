@@ -1,0 +1,399 @@
+/* What the job had still to ask for after the request that failed. A pass, a step or a phase that
+ * is not over goes on as an earlier one did; else a pass with the layers that are left, a second
+ * model with the rest of the first; logits get a gradient; a first step goes on with the state of
+ * the parameters that have none yet. All are lower bounds. Where nothing shows how it goes on, that
+ * is left open. */
+#include "analysis/cause/impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t mt_cause_micro(const struct mt_role_facts *f, uint64_t event)
+{
+    uint32_t lo = 0, hi = f->micros.n;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (f->micros.p[mid].first <= event)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo != 0 ? lo - 1 : UINT32_MAX;
+}
+
+static bool is_there(const struct mt_moment *m, const struct mt_event *e)
+{
+    return e->action == MT_ACT_ALLOC && e->stack == m->oom->stack;
+}
+
+/* A stretch of events that comes again and again: a pass, a step, a stretch of one phase. */
+struct span {
+    uint64_t first, last, live_begin;
+    uint8_t phase;
+};
+
+/* In a pass over the model, or by the job's own code between its forward and its backward, as where
+ * logits are brought to 32 bits. */
+static bool in_pass(const struct mt_moment *m)
+{
+    uint32_t micro = mt_cause_micro(m->f, m->oom->event);
+    return mt_phase_is(m->sub, MT_IN_FORWARD | MT_IN_BACKWARD) ||
+           (m->sub == MT_PH_NONE && mt_phase_is(m->phase, MT_TRAINS) && micro != UINT32_MAX &&
+            m->oom->event <= m->f->micros.p[micro].last);
+}
+
+/* What the failed request was made in one of: in a pass its passes, in the optimizer the steps,
+ * else the stretches of one phase. */
+static uint32_t n_spans(const struct mt_moment *m)
+{
+    return mt_phase_is(m->sub, MT_IN_OPTIMIZER) ? m->f->steps.n
+           : in_pass(m)                         ? m->f->micros.n
+                                                : m->f->occurrences.n;
+}
+
+static struct span span_at(const struct mt_moment *m, uint32_t i)
+{
+    if (mt_phase_is(m->sub, MT_IN_OPTIMIZER)) {
+        const struct mt_step *p = &m->f->steps.p[i];
+        return (struct span){p->first, p->last, p->live_begin, MT_PH_NONE};
+    }
+    if (in_pass(m)) {
+        const struct mt_micro *p = &m->f->micros.p[i];
+        return (struct span){p->first, p->last, p->live_begin, p->phase};
+    }
+    const struct mt_occurrence *p = &m->f->occurrences.p[i];
+    return (struct span){p->first, p->last, p->live_begin, p->phase};
+}
+
+/* An earlier one, as far as it tells of the one at hand. */
+struct earlier {
+    uint64_t size;       /* of its n-th request from the same place; 0 = it made no so many */
+    uint64_t most;       /* the largest of these requests */
+    uint64_t so_far, at; /* live bytes that it had added until the n-th; its event */
+    uint64_t rise;       /* how far its live bytes rose after the n-th, from before it */
+    uint32_t all;        /* how many it made */
+    int64_t role[MT_ROLE_COUNT]; /* of the rise */
+};
+
+static struct earlier look_at(const struct mt_moment *m, struct span p, uint32_t n)
+{
+    struct earlier out = {0};
+    int64_t role[MT_ROLE_COUNT] = {0};
+    uint64_t live = p.live_begin, at = UINT64_MAX, most = 0;
+    for (uint64_t i = p.first; i <= p.last; i++) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (is_there(m, e)) {
+            out.most = e->size > out.most ? e->size : out.most;
+            if (++out.all == n) {
+                at = live;
+                out.size = e->size;
+                out.at = i;
+                out.so_far = live > p.live_begin ? live - p.live_begin : 0;
+            }
+        }
+        if (e->action == MT_ACT_ALLOC) {
+            live += e->size;
+            role[m->w->fate[i].role] += at != UINT64_MAX ? (int64_t)e->size : 0;
+        } else if (e->action == MT_ACT_FREE_COMPLETED) {
+            live -= e->size < live ? e->size : live;
+            role[m->w->fate[i].role] -= at != UINT64_MAX ? (int64_t)e->size : 0;
+        }
+        if (at != UINT64_MAX && live > most) {
+            most = live;
+            memcpy(out.role, role, sizeof role);
+        }
+    }
+    out.rise = at != UINT64_MAX && most > at ? most - at : 0;
+    return out;
+}
+
+static bool is_as_large(uint64_t a, uint64_t b) { return a <= b + 511 && b <= a + 511; }
+
+static int cmp_size(const void *pa, const void *pb)
+{
+    const uint64_t *a = pa, *b = pb;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* How many layers the model has: what the numbers of its larger parameters, size by size, have as
+ * their greatest common divisor, where sizes that come more than once are half of its bytes. 0 =
+ * that tells nothing; two models have twice as many blocks of each size. */
+static int layers_of(const struct mt_moment *m, uint32_t *layers)
+{
+    enum { SMALL = 100 };
+    uint64_t *size = mt_calloc((size_t)m->n_held + 1, sizeof *size), all = 0, often = 0;
+    uint32_t n = 0, divisor = 0;
+    if (size == NULL)
+        return 0;
+    for (uint32_t i = 0; i < m->n_held; i++)
+        if (m->held[i].role == MT_ROLE_PARAM) {
+            size[n++] = m->held[i].size;
+            all += m->held[i].size;
+        }
+    qsort(size, n, sizeof *size, cmp_size);
+    for (uint32_t i = 0, end; i < n; i = end) {
+        uint32_t a = divisor, b;
+        for (end = i + 1; end < n && size[end] == size[i]; end++)
+            ;
+        if (end - i < 2 || size[i] * (end - i) < all / SMALL)
+            continue;
+        often += size[i] * (end - i);
+        for (b = end - i; a != 0;) {
+            uint32_t rest = b % a;
+            b = a;
+            a = rest;
+        }
+        divisor = b;
+    }
+    mt_free(size);
+    *layers = m->f->second_model != 0 || often < all / 2 ? 0 : divisor;
+    return 1;
+}
+
+/* Where no earlier pass came so far: a place that is come to once a layer, and what is live there
+ * rises by the same bytes each time, within a quarter, goes on to rise so in the layers that are
+ * left; in one, where it is not known how many there are. */
+static int by_layers(struct mt_moment *m, uint32_t n, const uint64_t at[3])
+{
+    uint64_t up, before;
+    uint32_t layers;
+    if (n < 3 || at[0] <= at[1] || at[1] <= at[2])
+        return 1;
+    up = at[0] - at[1];
+    before = at[1] - at[2];
+    if ((up > before ? up - before : before - up) > up / 4)
+        return 1;
+    if (!layers_of(m, &layers))
+        return 0;
+    m->to_come.kind = MT_TO_COME_PASS;
+    m->to_come.each = up;
+    m->to_come.done = n - 1;
+    m->to_come.bytes = up > m->oom->request ? up - m->oom->request : 0;
+    if (layers > n) {
+        m->to_come.layers = layers;
+        m->to_come.bytes += up * (layers - n);
+    }
+    m->to_come.role[MT_ROLE_ACTIVATION] = m->to_come.bytes;
+    return 1;
+}
+
+/* From the failed request back to the begin of its span: how often its place was come to before,
+ * and what was live there at the last ones of its size. */
+struct back {
+    uint32_t n, same;
+    uint64_t live[3], begin;
+};
+
+static struct back look_back(const struct mt_moment *m, struct span now)
+{
+    struct back out = {1, 1, {m->oom->at.live, 0, 0}, m->oom->at.live};
+    for (uint64_t i = m->oom->event; i-- > now.first;) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (e->action == MT_ACT_ALLOC)
+            out.begin -= e->size < out.begin ? e->size : out.begin;
+        else if (e->action == MT_ACT_FREE_COMPLETED)
+            out.begin += e->size;
+        if (!is_there(m, e))
+            continue;
+        out.n++;
+        if (e->size != m->oom->request)
+            continue;
+        if (out.same < 3)
+            out.live[out.same] = out.begin;
+        out.same++;
+    }
+    return out;
+}
+
+/* What is to come is for what an earlier span's rise was for. */
+static void share_out(struct mt_to_come *out, const int64_t role[MT_ROLE_COUNT])
+{
+    double sum = 0;
+    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
+        sum += role[r] > 0 ? (double)role[r] : 0;
+    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
+        out->role[r] = role[r] > 0 ? (uint64_t)((double)out->bytes * ((double)role[r] / sum)) : 0;
+}
+
+/* What came after the same request in the earlier spans, the last one first; in proportion where it
+ * was larger or smaller there. */
+static bool find_earlier(struct mt_moment *m, uint32_t before, struct span now, uint32_t n)
+{
+    enum { RISES = 4 };
+    struct mt_to_come *out = &m->to_come;
+    int64_t role[MT_ROLE_COUNT] = {0};
+    uint64_t request = m->oom->request, like = 0, last = request;
+    uint32_t rising = 0;
+    for (uint32_t i = before; m->oom->stack != 0 && i-- > 0;) {
+        struct span span = span_at(m, i);
+        struct earlier p;
+        if (span.phase != now.phase)
+            continue;
+        p = look_at(m, span, n);
+        out->before_most = p.most > out->before_most ? p.most : out->before_most;
+        out->passes += p.all != 0;
+        if (p.size == 0)
+            continue;
+        if (p.so_far > out->pass_before) {
+            out->pass_before = p.so_far;
+            out->before_first = span.first;
+            out->before_at = p.at;
+        }
+        rising += p.size < last && rising + 1 == out->passes;
+        last = p.size;
+        if (like != 0 && (is_as_large(like, request) || !is_as_large(p.size, request)))
+            continue;
+        like = p.size;
+        out->all = p.all;
+        out->bytes = is_as_large(like, request)
+                         ? p.rise
+                         : (uint64_t)((double)p.rise * ((double)request / (double)like));
+        memcpy(role, p.role, sizeof role);
+    }
+    out->grows = rising >= RISES || m->w->grown[m->oom->stack] != 0;
+    if (like == 0)
+        return false;
+    out->kind = MT_TO_COME_PASS;
+    out->like = is_as_large(like, request) ? 0 : like;
+    out->bytes = out->bytes > request ? out->bytes - request : 0;
+    share_out(out, role);
+    return true;
+}
+
+/* Whether what an earlier span went on to is all that comes: not in a first step, which has
+ * gradients and state to make, nor where each asks for more than the one before. */
+static bool is_all(const struct mt_moment *m, struct span now)
+{
+    if (m->to_come.grows)
+        return false;
+    if (!mt_phase_is(m->phase, MT_TRAINS) && !mt_phase_is(m->sub, MT_TRAINS))
+        return true;
+    return m->role[MT_ROLE_OPTIM_STATE] != 0 || m->f->state_before != 0 ||
+           (m->f->steps.n != 0 && m->f->steps.p[0].last < now.first);
+}
+
+/* The first request of a pass begins none in the lists, so that it lies behind the one before. */
+static bool is_first(const struct mt_moment *m, struct span now)
+{
+    for (uint64_t i = m->oom->event; mt_phase_is(m->sub, MT_IN_FORWARD) && i-- > now.first;)
+        if (mt_event_at(m->w->r->d, i)->action == MT_ACT_ALLOC)
+            return mt_phase_is(m->w->r->attr[i].sub, MT_IN_BACKWARD | MT_IN_OPTIMIZER);
+    return false;
+}
+
+static int find_rest(struct mt_moment *m)
+{
+    struct mt_to_come *out = &m->to_come;
+    uint32_t now = 0, n = n_spans(m);
+    struct span span;
+    struct back back;
+    while (now + 1 < n && span_at(m, now + 1).first <= m->oom->event)
+        now++;
+    if (n == 0 || span_at(m, now).first > m->oom->event || m->oom->event >= m->w->r->d->events.n)
+        return 1;
+    span = span_at(m, now);
+    if (is_first(m, span)) {
+        span.first = m->oom->event;
+        now++;
+    }
+    back = look_back(m, span);
+    out->done = back.n - 1;
+    /* what goes on until its end adds more of the same */
+    if (mt_phase_is(m->sub, MT_IN_FORWARD) || mt_phase_is(m->phase, MT_SETS_UP | MT_GENERATES))
+        out->so_far = back.live[0] > back.begin ? back.live[0] - back.begin : 0;
+    out->pass_now = back.live[0] > back.begin ? back.live[0] - back.begin : 0;
+    out->now_first = span.first;
+    if (find_earlier(m, now, span, back.n)) {
+        out->open = !is_all(m, span);
+        return 1;
+    }
+    if (mt_phase_is(m->phase, MT_SETS_UP) && m->f->second_to_come != 0) {
+        out->kind = MT_TO_COME_COPY;
+        out->bytes = out->role[MT_ROLE_PARAM] = m->f->second_to_come;
+        out->open = false;
+        return 1;
+    }
+    return m->oom->stack == 0 || !mt_phase_is(m->sub, MT_IN_FORWARD) ||
+           by_layers(m, back.same, back.live);
+}
+
+static int by_size(const void *pa, const void *pb)
+{
+    const struct mt_held *a = *(const struct mt_held *const *)pa,
+                         *b = *(const struct mt_held *const *)pb;
+    if (a->size != b->size)
+        return a->size < b->size ? -1 : 1;
+    return (a->role == MT_ROLE_OPTIM_STATE) - (b->role == MT_ROLE_OPTIM_STATE);
+}
+
+struct counts {
+    uint64_t size, grads, states;
+};
+
+/* The next size of the sorted blocks from i on; returns the index behind it. */
+static uint32_t next_size(const struct mt_held *const *by, uint32_t i, uint32_t n,
+                          struct counts *out)
+{
+    *out = (struct counts){by[i]->size, 0, 0};
+    for (; i < n && by[i]->size == out->size; i++) {
+        out->grads += by[i]->role == MT_ROLE_GRAD;
+        out->states += by[i]->role == MT_ROLE_OPTIM_STATE;
+    }
+    return i;
+}
+
+/* State is made parameter by parameter, in the sizes of the gradients: one block for each of them
+ * (a momentum), two (Adam) or three. Some size that is complete tells how many. */
+static int find_state(struct mt_moment *m)
+{
+    enum { MOST = 3 };
+    const struct mt_held **by = mt_calloc((size_t)m->n_held + 1, sizeof *by);
+    struct counts c;
+    uint64_t each = 0, missing = 0;
+    uint32_t n = 0;
+    if (by == NULL)
+        return 0;
+    for (uint32_t i = 0; i < m->n_held; i++)
+        if (m->held[i].role == MT_ROLE_GRAD || m->held[i].role == MT_ROLE_OPTIM_STATE)
+            by[n++] = &m->held[i];
+    if (n > 1)
+        qsort(by, n, sizeof *by, by_size);
+    for (uint32_t i = 0; i < n;) {
+        i = next_size(by, i, n, &c);
+        if (c.grads != 0 && (c.states + c.grads - 1) / c.grads > each)
+            each = (c.states + c.grads - 1) / c.grads;
+    }
+    for (uint32_t i = 0; each <= MOST && i < n;) {
+        i = next_size(by, i, n, &c);
+        missing += c.grads * each > c.states ? (c.grads * each - c.states) * c.size : 0;
+    }
+    mt_free(by);
+    if (missing > m->oom->request) {
+        m->to_come.kind = MT_TO_COME_STATE;
+        m->to_come.each = each;
+        m->to_come.bytes = m->to_come.role[MT_ROLE_OPTIM_STATE] = missing - m->oom->request;
+    }
+    return 1;
+}
+
+int mt_moment_to_come(struct mt_moment *m, const struct mt_shape *shape)
+{
+    bool state = m->sub == MT_PH_OPTIM_STATE_INIT || m->f->request_role == MT_ROLE_OPTIM_STATE;
+    if (m->oom == NULL || m->oom->request == 0 || m->d->withheld != NULL || m->w->fate == NULL)
+        return 1;
+    if (state)
+        return m->f->state_before != 0 || find_state(m);
+    /* An engine's logits are the last of their pass, and its cache, unlike that of a model's own
+     * generate(), does not grow with the tokens that follow. */
+    m->to_come.open = shape->elem == 0 || !mt_phase_is(m->phase, MT_GENERATES) ||
+                      m->role[MT_ROLE_ENGINE_WEIGHTS] == 0;
+    if (!find_rest(m))
+        return 0;
+    /* the backward pass makes the gradient of logits while they are there */
+    if (shape->elem != 0 && mt_phase_is(m->phase, MT_TRAINS) && m->to_come.bytes == 0 &&
+        mt_phase_is(m->sub, MT_IN_FORWARD)) {
+        m->to_come.kind = MT_TO_COME_LOGITS;
+        m->to_come.bytes = m->to_come.role[MT_ROLE_LOGITS] = m->oom->request;
+    }
+    return 1;
+}

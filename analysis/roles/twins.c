@@ -1,0 +1,178 @@
+/* Two models under one role: a policy and its reference, a student and its teacher, a copy that is
+ * averaged. The second has the sizes of the first, and no gradients. */
+#include "analysis/roles/impl.h"
+
+#include <stdlib.h>
+
+/* Tensors of a model, and bytes, chosen by hand: less is no second model that matters. MAX_TENSORS
+ * bounds the work, which grows with its square. */
+enum { MIN_TENSORS = 8, MAX_TENSORS = 8192, MIN_BYTES = 16 << 20 };
+
+struct params {
+    MT_VEC(uint64_t)
+    v;               /* sizes of the parameters at the focus: those made in the trace, in order */
+    uint32_t n_made; /* of these so many; then those from before it */
+};
+
+static int add(struct params *p, uint64_t size)
+{
+    uint64_t *at = MT_VEC_PUSH(&p->v);
+    if (at != NULL)
+        *at = size;
+    return at != NULL;
+}
+
+static int collect(const struct mt_rwork *k, int64_t focus, struct params *p)
+{
+    for (int64_t i = 0; i <= focus; i++) {
+        const struct mt_fate *f = &k->w->fate[i];
+        const struct mt_event *e;
+        if (f->role != MT_ROLE_PARAM || f->freed <= focus ||
+            (e = mt_event_at(k->r->d, (uint64_t)i))->action != MT_ACT_ALLOC)
+            continue;
+        if (!add(p, e->size))
+            return 0;
+    }
+    p->n_made = p->v.n;
+    for (uint32_t i = 0; i < k->r->old.n; i++) {
+        const struct mt_old *b = &k->r->old.p[i];
+        if (k->w->old_role[i] == MT_ROLE_PARAM &&
+            (b->gone_at == UINT64_MAX || focus < 0 || b->gone_at > (uint64_t)focus) &&
+            !add(p, b->size))
+            return 0;
+    }
+    return 1;
+}
+
+static int by_size(const void *pa, const void *pb)
+{
+    const uint64_t *a = pa, *b = pb;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Whether a run of sizes is itself one piece repeated: layers, not a model. */
+static bool is_periodic(const uint64_t *size, uint32_t n)
+{
+    for (uint32_t period = 1; period <= n / 2; period++) {
+        uint32_t i = period;
+        while (i < n && size[i] == size[i - period])
+            i++;
+        if (i == n)
+            return true;
+    }
+    return false;
+}
+
+static uint64_t bytes_of(const uint64_t *size, uint32_t n)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += size[i];
+    return sum;
+}
+
+/* Bytes of the longest run of sizes that the next ones repeat from its first on. */
+static uint64_t made_twice(const struct params *p)
+{
+    const uint64_t *size = p->v.p;
+    uint64_t all = bytes_of(size, p->n_made);
+    for (uint32_t n = p->n_made <= MAX_TENSORS ? p->n_made / 2 : 0; n >= MIN_TENSORS; n--) {
+        uint32_t run = 0;
+        for (uint32_t i = 0; i + n < p->n_made; i++) {
+            uint64_t bytes;
+            run = size[i] == size[i + n] ? run + 1 : 0;
+            if (run < n)
+                continue;
+            bytes = bytes_of(&size[i + 1 - n], n);
+            if (bytes >= all / 4 && !is_periodic(&size[i + 1 - n], n))
+                return bytes;
+            run = 0;
+        }
+    }
+    return 0;
+}
+
+/* Bytes of parameters that are more than there are gradients of their size, where that is so of
+ * every size with gradients, but for a few. */
+static uint64_t without_gradients(struct mt_rwork *k, struct params *p)
+{
+    uint64_t trained = 0, twice = 0, more = 0, tensors = 0;
+    if (p->v.n > 1)
+        qsort(p->v.p, p->v.n, sizeof *p->v.p, by_size);
+    for (uint32_t i = 0, end; i < p->v.n; i = end) {
+        const struct mt_size_use *u = mt_size_use(k, p->v.p[i], false);
+        uint64_t size = p->v.p[i], grads = u != NULL ? u->grads_peak : 0, n;
+        for (end = i + 1; end < p->v.n && p->v.p[end] == size; end++)
+            ;
+        n = end - i;
+        if (grads == 0)
+            continue;
+        tensors += grads;
+        trained += grads * size;
+        twice += n >= 2 * grads ? grads * size : 0;
+        more += n > grads ? (n - grads) * size : 0;
+    }
+    return tensors >= MIN_TENSORS && twice > trained / 10 * 9 ? more : 0;
+}
+
+/* Where the last tensors made are the first ones again, in their order, and the request that failed
+ * is the next of them: what of the first model comes after it. Layers alone do not begin as a model
+ * does. */
+static uint64_t left_of_second(const struct params *p, uint64_t request)
+{
+    const uint64_t *size = p->v.p;
+    uint32_t n = p->n_made;
+    for (uint32_t from = n <= MAX_TENSORS ? n / 2 : n; from + MIN_TENSORS <= n; from++) {
+        uint32_t run = 0;
+        while (from + run < n && size[run] == size[from + run])
+            run++;
+        if (from + run == n && run < from && size[run] <= request && request - size[run] < 512 &&
+            !is_periodic(size, run))
+            return bytes_of(size + run + 1, from - run - 1);
+    }
+    return 0;
+}
+
+/* Memory ran out where a model was set up, and one that has run its passes since it was made is
+ * there still: bytes of its parameters. */
+static uint64_t earlier_model(const struct mt_rwork *k, uint64_t oom)
+{
+    uint64_t before = 0, after = 0, first = UINT64_MAX, last = 0;
+    for (uint32_t g = 0; g < k->regions.n && k->regions.p[g].first < oom; g++)
+        if (k->regions.p[g].group == MT_G_FORWARD &&
+            !mt_phase_is(k->regions.p[g].phase, MT_SETS_UP)) {
+            first = first == UINT64_MAX ? k->regions.p[g].first : first;
+            last = k->regions.p[g].last_alloc;
+        }
+    for (uint64_t i = 0; first != UINT64_MAX && i < oom; i++) {
+        const struct mt_event *e = mt_event_at(k->r->d, i);
+        const struct mt_fate *f = &k->w->fate[i];
+        if (e->action != MT_ACT_ALLOC || f->role != MT_ROLE_PARAM || f->freed <= oom)
+            continue;
+        before += i < first ? e->size : 0;
+        after += i > last ? e->size : 0;
+    }
+    for (uint32_t i = 0; i < k->r->old.n; i++)
+        before += k->w->old_role[i] == MT_ROLE_PARAM && k->r->old.p[i].gone_at > oom
+                      ? k->r->old.p[i].size
+                      : 0;
+    return after >= MIN_BYTES ? before : 0;
+}
+
+int mt_twins_find(struct mt_rwork *k, int64_t focus)
+{
+    struct params p = {{NULL, 0, 0}, 0};
+    const struct mt_device_analysis *d = k->r->out;
+    int ok = collect(k, focus, &p);
+    if (ok) {
+        if (d->ooms.n != 0 && mt_phase_is(d->ooms.p[0].attr.phase, MT_SETS_UP)) {
+            k->out->second_to_come = left_of_second(&p, d->ooms.p[0].request);
+            k->out->earlier_model = earlier_model(k, d->ooms.p[0].event);
+        }
+        uint64_t twice = made_twice(&p), more = without_gradients(k, &p),
+                 bytes = twice > more ? twice : more;
+        k->out->second_model = bytes >= MIN_BYTES ? bytes : 0;
+    }
+    MT_VEC_DONE(&p.v);
+    return ok;
+}
