@@ -115,6 +115,17 @@ size_t mt_utf8_columns(const char *s, size_t n)
     return columns;
 }
 
+size_t mt_utf8_line(const char *s, size_t room)
+{
+    size_t n = strlen(s), cut = n;
+    if (mt_utf8_columns(s, n) <= room)
+        return n;
+    for (size_t i = 1; i < n && mt_utf8_columns(s, i) <= room; i++)
+        if (s[i] == ' ')
+            cut = i;
+    return cut != n ? cut : strcspn(s, " ");
+}
+
 /* Copies s with everything hidden made visible and nothing else changed. */
 void mt_seen(struct mt_out *o, const char *s, size_t n)
 {
@@ -325,3 +336,12 @@ void mt_md_code(struct mt_out *o, const char *s, size_t n)
 }
 
 void mt_term(struct mt_out *o, const char *s, size_t n) { mt_seen(o, s, n); }
+
+const char *mt_last_parts(const char *path, unsigned n)
+{
+    const char *from = path + strlen(path);
+    for (const char *s = from; s > path; s--)
+        if (s[-1] == '/' && s[0] != '\0' && s[0] != '/' && n-- == 1)
+            return s;
+    return path;
+}

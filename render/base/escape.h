@@ -25,6 +25,13 @@ void mt_term(struct mt_out *o, const char *s, size_t n);
  * takes in a terminal or a fixed font after one of the above (wide characters count as one). */
 size_t mt_utf8_cut(const char *s, size_t n, size_t max);
 size_t mt_utf8_columns(const char *s, size_t n);
+/* Bytes of s that stand on one line of `room` columns: up to a blank, or the first word whole where
+ * it alone is longer. */
+size_t mt_utf8_line(const char *s, size_t room);
+
+/* The last n parts of a path: of "run/rank0.pickle" one is "rank0.pickle"; a folder's own name
+ * stays. */
+const char *mt_last_parts(const char *path, unsigned n);
 
 /* Numbers as the sentences of the analysis have them. buf of 32. */
 static inline char *mt_fmt_bytes(char *buf, uint64_t bytes) { return mt_words_bytes(buf, bytes); }

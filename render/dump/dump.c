@@ -23,7 +23,7 @@ static void meta(struct mt_dump *d)
     mt_jw_ks(&d->w, "format", mt_format_name(m->format));
     if (m->format == MT_FMT_PICKLE)
         mt_jw_ki(&d->w, "pickle_protocol", m->pickle_protocol);
-    if (m->format != MT_FMT_MEMTRACE)
+    if (m->format != MT_FMT_MEMTRACE && m->format != MT_FMT_NSYS)
         mt_jw_kb(&d->w, "torch_jit_pickler", m->torch_jit_pickler);
     mt_jw_ku(&d->w, "bytes", m->bytes);
     mt_dump_end(d);
@@ -71,7 +71,10 @@ static void notes(struct mt_dump *d, uint32_t dev, uint64_t event, uint32_t *at)
            (n[*at].device < dev || (n[*at].device == dev && n[*at].event < event)))
         (*at)++;
     for (; *at < d->t->notes.n && n[*at].device == dev && n[*at].event == event; (*at)++)
-        mt_dump_str(d, names[n[*at].kind], n[*at].text);
+        if (n[*at].kind == MT_NOTE_FORWARD)
+            mt_jw_ku(&d->w, "forward_stack", mt_dump_stack(d, n[*at].stack));
+        else
+            mt_dump_str(d, names[n[*at].kind], n[*at].text);
 }
 
 static void events(struct mt_dump *d, uint32_t dev)
@@ -81,7 +84,10 @@ static void events(struct mt_dump *d, uint32_t dev)
     for (uint64_t i = 0; i < v->events.n; i++) {
         const struct mt_event *e = mt_event_at(v, i);
         const struct mt_lane *l = &d->t->lanes.p[e->lane];
+        const struct mt_note *forward = mt_note_of(d->t, dev, i, MT_NOTE_FORWARD);
         uint32_t stack = mt_dump_stack(d, e->stack);
+        if (forward != NULL) /* its own line, before this one */
+            (void)mt_dump_stack(d, forward->stack);
         mt_dump_begin(d, "event");
         mt_jw_ki(&d->w, "device", v->ordinal);
         mt_jw_ku(&d->w, "n", i);
@@ -153,7 +159,7 @@ void mt_render_dump(const struct mt_trace *t, struct mt_out *o, bool with_meta)
         const struct mt_device *v = &t->devices.p[i];
         mt_dump_begin(&d, "device");
         mt_jw_ki(&d.w, "device", v->ordinal);
-        mt_jw_ks(&d.w, "kind", v->kind == MT_DEV_HOST ? "host" : "cuda");
+        mt_jw_ks(&d.w, "kind", mt_device_kind_name(v->kind));
         mt_jw_ku(&d.w, "events", v->events.n);
         if (v->ring_max_entries != 0)
             mt_jw_ku(&d.w, "max_entries", v->ring_max_entries);

@@ -8,37 +8,18 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char not_told[] = "not told by its fields";
+
 static const char *producer(const struct mt_trace *t)
 {
     if (t->meta.torch_jit_pickler)
         return "torch::jit::Pickler (C++)";
     if (t->meta.format == MT_FMT_PICKLE)
         return "Python pickle";
-    return t->meta.format == MT_FMT_JSON ? "JSON" : "unknown";
-}
-
-/* Which PyTorch wrote it, as far as the presence of fields tells. */
-static const char *era(const struct mt_trace *t)
-{
-    uint64_t events = 0, timed = 0;
-    bool pools = false, notes = t->notes.n != 0;
-    for (uint32_t i = 0; i < t->devices.n; i++) {
-        events += t->devices.p[i].events.n;
-        timed += t->devices.p[i].n_with_time;
-    }
-    for (uint32_t i = 0; i < t->segments.n; i++)
-        pools |= t->segments.p[i].pool_known && !t->segments.p[i].is_host;
-    if (t->meta.has_host)
-        return "2.14 or newer";
-    if (t->meta.legacy_blocks)
-        return t->meta.has_device_traces ? "2.0" : "1.13 or older";
-    if (t->meta.has_annotations)
-        return notes ? "2.8 or newer" : "2.5 or newer";
-    if (t->meta.has_settings)
-        return "2.3 or newer";
-    if (pools)
-        return timed != 0 ? "2.2 or newer" : events != 0 ? "2.1, or torch_npu" : "2.1 or newer";
-    return "not told by its fields";
+    return t->meta.format == MT_FMT_JSON       ? "JSON"
+           : t->meta.format == MT_FMT_PROFILER ? "torch.profiler"
+           : t->meta.format == MT_FMT_MEMRAY   ? "memray"
+                                               : "unknown";
 }
 
 static const char *completeness(const struct mt_trace *t, const struct mt_device *d, char *buf,
@@ -59,7 +40,8 @@ static const char *completeness(const struct mt_trace *t, const struct mt_device
         (void)snprintf(buf, cap, "whole since recording began");
         return buf;
     }
-    return d->events.n % 1000 == 0
+    return d->events.n % 1000 == 0 &&
+                   (t->meta.format == MT_FMT_PICKLE || t->meta.format == MT_FMT_JSON)
                ? "a round number of entries: the ring buffer may have lost the beginning"
                : "no sign of loss";
 }
@@ -87,11 +69,16 @@ static void device(const struct mt_trace *t, const struct mt_device *d, struct m
             reserved += s->total;
         }
     }
-    if (d->kind == MT_DEV_HOST)
-        mt_puts(o, "  pinned host memory\n");
-    else
-        mt_putf(o, "  device %d\n", d->ordinal);
-    if (segments == 0)
+    mt_putf(o,
+            d->kind == MT_DEV_CUDA   ? "  device %d\n"
+            : d->kind == MT_DEV_HOST ? "  pinned host memory\n"
+                                     : "  host memory\n",
+            d->ordinal);
+    if (d->has_totals)
+        mt_putf(o, "    at its end    %s live, %s%s\n", mt_fmt_bytes(a, d->live_end),
+                d->reserved_end != 0 ? mt_fmt_bytes(b, d->reserved_end) : "what was",
+                d->reserved_end != 0 ? " reserved" : " reserved was not recorded");
+    else if (segments == 0)
         mt_puts(o, "    segments      none: what was reserved and live is not told\n");
     else
         mt_putf(o, "    segments      %s with %s block%s, %s reserved\n", mt_fmt_count(a, segments),
@@ -174,13 +161,20 @@ void mt_render_info(const struct mt_trace *t, struct mt_out *o)
         diagnoses(t, o);
         return;
     }
-    mt_putf(o, "  format          PyTorch memory snapshot, %s", producer(t));
+    mt_putf(o, "  format          %s%s",
+            m->is_timeline                 ? "memory timeline of "
+            : m->format == MT_FMT_PROFILER ? "Chrome trace of "
+            : m->format == MT_FMT_MEMRAY   ? "recording of "
+                                           : "PyTorch memory snapshot, ",
+            producer(t));
     if (m->format == MT_FMT_PICKLE)
         mt_putf(o, " protocol %d", m->pickle_protocol);
     if (m->encoding != NULL && m->encoding[0])
         mt_putf(o, ", in %s", m->encoding);
-    mt_putf(o, "\n  PyTorch         %s\n", era(t));
-    mt_putf(o, "  size            %s", mt_fmt_bytes(a, m->bytes));
+    if (m->format != MT_FMT_PROFILER && m->format != MT_FMT_MEMRAY)
+        mt_putf(o, "\n  PyTorch         %s",
+                mt_trace_pytorch(t) != NULL ? mt_trace_pytorch(t) : not_told);
+    mt_putf(o, "\n  size            %s", mt_fmt_bytes(a, m->bytes));
     if (m->input_bytes != 0 && m->input_bytes != m->bytes)
         mt_putf(o, " in an input of %s", mt_fmt_bytes(b, m->input_bytes));
     mt_putc(o, '\n');
@@ -234,7 +228,7 @@ void mt_render_info_json(const struct mt_trace *t, struct mt_out *o)
     if (m->format == MT_FMT_PICKLE)
         mt_jw_ki(w, "pickle_protocol", m->pickle_protocol);
     mt_jw_ks(w, "encoding", m->encoding != NULL && m->encoding[0] ? m->encoding : NULL);
-    mt_jw_ks(w, "pytorch", era(t));
+    mt_jw_ks(w, "pytorch", mt_trace_pytorch(t) != NULL ? mt_trace_pytorch(t) : not_told);
     mt_jw_ku(w, "bytes", m->bytes);
     mt_jw_ku(w, "input_bytes", m->input_bytes);
     mt_jw_ks(w, "sha256", m->sha256[0] ? m->sha256 : NULL);
@@ -259,7 +253,7 @@ void mt_render_info_json(const struct mt_trace *t, struct mt_out *o)
         const struct mt_device *d = &t->devices.p[i];
         mt_jw_open(w, '{');
         mt_jw_ki(w, "device", d->ordinal);
-        mt_jw_ks(w, "kind", d->kind == MT_DEV_HOST ? "host" : "cuda");
+        mt_jw_ks(w, "kind", mt_device_kind_name(d->kind));
         mt_jw_ku(w, "events", d->events.n);
         mt_jw_key(w, "actions");
         mt_jw_open(w, '{');

@@ -181,13 +181,17 @@ void mt_info_driver(const struct mt_trace *t, struct mt_out *o)
     char a[40], b[40];
     unsigned n = 0;
     add_up(d, &x);
-    mt_puts(o, "  format          memtrace trace: what the GPU driver did");
+    mt_puts(o, t->meta.format == MT_FMT_NSYS
+                   ? "  format          export of Nsight Systems: what CUDA allocated"
+                   : "  format          memtrace trace: what the GPU driver did");
     if (m->encoding != NULL && m->encoding[0])
         mt_putf(o, ", in %s", m->encoding);
     mt_putf(o, "\n  size            %s", mt_fmt_bytes(a, m->bytes));
     if (m->input_bytes != 0 && m->input_bytes != m->bytes)
         mt_putf(o, " in an input of %s", mt_fmt_bytes(b, m->input_bytes));
-    mt_putf(o, ", %s chunk%s\n", mt_fmt_count(a, d->n_chunks), mt_plural(d->n_chunks, "", "s"));
+    if (d->n_chunks != 0 || m->format != MT_FMT_NSYS)
+        mt_putf(o, ", %s chunk%s", mt_fmt_count(a, d->n_chunks), mt_plural(d->n_chunks, "", "s"));
+    mt_putc(o, '\n');
     if (m->sha256[0])
         mt_putf(o, "  sha256          %s\n", m->sha256);
     for (uint32_t i = 0; i < d->launch.n; i++) {

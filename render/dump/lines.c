@@ -20,6 +20,23 @@ void mt_dump_str(struct mt_dump *d, const char *key, mt_str_id id)
     mt_jw_str(&d->w, mt_str(d->t, id), mt_str_len(d->t, id));
 }
 
+/* What a frame of generated code stands for, as its fourth item. */
+static void fx(struct mt_dump *d, const struct mt_fx *x)
+{
+    const struct mt_frame *f = x != NULL ? &d->t->frames.p[x->line] : NULL;
+    if (x == NULL)
+        return;
+    mt_jw_open(&d->w, '{');
+    mt_dump_str(d, "op", x->op);
+    mt_dump_str(d, "node", x->name);
+    mt_dump_str(d, "target", x->target);
+    mt_dump_str(d, "name", f->name);
+    mt_dump_str(d, "file", f->file);
+    mt_jw_ku(&d->w, "line", f->line);
+    mt_dump_str(d, "code", x->code);
+    mt_jw_close(&d->w, '}');
+}
+
 uint32_t mt_dump_stack(struct mt_dump *d, mt_stack_id s)
 {
     if (s == 0 || d->number[s] != 0)
@@ -35,6 +52,7 @@ uint32_t mt_dump_stack(struct mt_dump *d, mt_stack_id s)
         mt_jw_str(&d->w, mt_str(d->t, f->name), mt_str_len(d->t, f->name));
         mt_jw_str(&d->w, mt_str(d->t, f->file), mt_str_len(d->t, f->file));
         mt_jw_u(&d->w, f->line);
+        fx(d, mt_fx_of(d->t, d->t->stacks.p[i].frame));
         mt_jw_close(&d->w, ']');
     }
     mt_jw_close(&d->w, ']');
@@ -48,6 +66,9 @@ const char *mt_format_name(enum mt_format f)
     case MT_FMT_PICKLE: return "pickle";
     case MT_FMT_JSON: return "json";
     case MT_FMT_MEMTRACE: return "memtrace";
+    case MT_FMT_PROFILER: return "profiler";
+    case MT_FMT_MEMRAY: return "memray";
+    case MT_FMT_NSYS: return "nsys";
     case MT_FMT_UNKNOWN: break;
     }
     return "unknown";

@@ -32,6 +32,8 @@ char *mt_export_track_name(char *buf, size_t cap, const struct mt_report *r,
         n = 0;
     if (d->kind == MT_DEV_HOST)
         snprintf(buf + n, cap - (size_t)n, "pinned host memory");
+    else if (d->kind == MT_DEV_CPU)
+        snprintf(buf + n, cap - (size_t)n, "host memory");
     else
         snprintf(buf + n, cap - (size_t)n, "GPU %ld", (long)d->ordinal);
     return buf;

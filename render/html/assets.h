@@ -2,6 +2,9 @@
 #ifndef MT_HTML_ASSETS_H
 #define MT_HTML_ASSETS_H
 
+#include "render/base/out.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 
 struct mt_asset {
@@ -13,5 +16,7 @@ struct mt_asset {
 extern const struct mt_asset mt_template_assets[]; /* ends with name == NULL */
 /* NULL = the program was built without it */
 const struct mt_asset *mt_template_find(const char *name);
+/* The style sheets, in the order of their names after report.css; false = the same. */
+bool mt_template_css(struct mt_out *o);
 
 #endif

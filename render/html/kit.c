@@ -153,10 +153,58 @@ void mt_h_name(struct mt_out *o, const char *s, size_t max)
     mt_puts(o, cut < n ? "\xe2\x80\xa6</bdi>" : "</bdi>");
 }
 
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+static bool is_word(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
+
+/* Behind the part of s that begins at i: a dot between two words ends one. */
+static size_t part_end(const char *s, size_t i, size_t n)
+{
+    for (; i + 1 < n; i++)
+        if (s[i] == '.' && i > 0 && is_word(s[i - 1]) && is_letter(s[i + 1]))
+            return i + 1;
+    return n;
+}
+
+/* One word of a setting in its parts, each a box that is not broken. Those before `key` are pale:
+ * which module it is of; what stands from `value` on is strong. */
+static void put_parts(struct mt_out *o, const char *s, size_t n, size_t key, size_t value)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        size_t strong = value > i ? value : i;
+        end = part_end(s, i, n);
+        strong = strong < end ? strong : end;
+        mt_puts(o, end <= key ? "<span class=\"p pale\">" : "<span class=\"p\">");
+        put_breaking(o, s + i, strong - i); /* where it is wider than its line */
+        if (strong < end) {
+            mt_puts(o, i < strong ? "<wbr><b>" : "<b>");
+            put_breaking(o, s + strong, end - strong);
+            mt_puts(o, "</b>");
+        }
+        mt_puts(o, "</span>");
+    }
+}
+
 void mt_h_code(struct mt_out *o, const char *s)
 {
+    bool is_value = false;                   /* what stands behind "--key" or "key:" */
+    bool statement = strchr(s, '(') != NULL; /* of Python: no key */
     mt_puts(o, "<code>");
-    put_breaking(o, s, strlen(s));
+    while (*s != '\0') {
+        size_t n = strcspn(s, " "), eq = strcspn(s, " =("), key = 0;
+        bool set = !statement && eq < n && s[eq] == '=';
+        bool option = n > 2 && s[0] == '-' && s[1] == '-';
+        bool yaml = !statement && n > 1 && s[n - 1] == ':';
+        for (size_t i = 0; (set || option || yaml) && i < eq; i = part_end(s, i, eq))
+            key = i;
+        put_parts(o, s, n, key, set ? eq + 1 : is_value && !option ? 0 : n);
+        is_value = yaml || set || option || is_value;
+        s += n;
+        for (; *s == ' '; s++)
+            mt_putc(o, ' ');
+    }
     mt_puts(o, "</code>");
 }
 
@@ -334,28 +382,28 @@ void mt_h_place(struct mt_out *o, const struct mt_page *p, const struct mt_rank 
     mt_h_text(o, mt_row_place(p->r, rank, d, place, sizeof place), sizeof place);
 }
 
-/* What a section is of, where another device is looked at: 'd' the one of the verdict, 'j' the job.
- * None of those is what has its own words: the verdict, and above the table of owners what is at
- * the cursor. */
+/* What a section is of, where another device is looked at: 'd' the one of the verdict, 'j' the job,
+ * 'a' that of who advises. None of those is what has its own words: the verdict, and above the
+ * table of owners what is at the cursor. */
 static char owner_of(const struct mt_page *p, const char *slot)
 {
     static const struct {
         const char *slot;
         char of;
-    } all[] = {{"cause", 'd'},       {"numbers", 'd'},  {"state", 'd'},        {"phases", 'd'},
-               {"occurrences", 'd'}, {"roles", 'd'},    {"owners table", 'd'}, {"steps", 'd'},
-               {"segments", 'd'},    {"pins", 'd'},     {"audits", 'd'},       {"quality", 'd'},
-               {"allocator", 'd'},   {"advice", 'd'},   {"ledger", 'j'},       {"failures", 'j'},
-               {"reconcile", 'j'},   {"sleep", 'j'},    {"jobphases", 'j'},    {"ranks", 'j'},
-               {"lint", 'j'},        {"settings", 'j'}, {"log", 'j'},          {"processes", 'j'},
-               {"provenance", 'j'},  {"ticket", 'j'}};
+    } all[] = {{"cause", 'd'},       {"numbers", 'd'},    {"state", 'd'},        {"phases", 'd'},
+               {"occurrences", 'd'}, {"roles", 'd'},      {"owners table", 'd'}, {"steps", 'd'},
+               {"segments", 'd'},    {"pins", 'd'},       {"audits", 'd'},       {"quality", 'd'},
+               {"allocator", 'd'},   {"advice", 'a'},     {"change", 'a'},       {"ledger", 'j'},
+               {"failures", 'j'},    {"reconcile", 'j'},  {"sleep", 'j'},        {"jobphases", 'j'},
+               {"ranks", 'j'},       {"lint", 'j'},       {"settings", 'j'},     {"log", 'j'},
+               {"processes", 'j'},   {"provenance", 'j'}, {"ticket", 'j'}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].slot, slot) == 0)
-            return strcmp(slot, "advice") == 0 &&
-                           (mt_diagnosis_lead(p->r->diagnosis) == MT_LEAD_LOG ||
-                            mt_diagnosis_driver_advises(p->r->diagnosis))
+            return all[i].of != 'a' ? all[i].of
+                   : mt_diagnosis_lead(p->r->diagnosis) == MT_LEAD_LOG ||
+                           mt_diagnosis_driver_advises(p->r->diagnosis)
                        ? 'j'
-                       : all[i].of;
+                       : 'd';
     return '\0';
 }
 

@@ -93,7 +93,8 @@ void mt_h_at_cursor(struct mt_out *o, const struct mt_page *p, const char *words
 void mt_h_help(struct mt_out *o, const char *words);
 /* A definition list: name and value; the note may be NULL. */
 void mt_h_def(struct mt_out *o, const char *name, const char *value, const char *note);
-void mt_h_code(struct mt_out *o, const char *s); /* breaks at '.', '_', '/', '=' and "::" only */
+/* A setting as it is typed: breaks at dots and blanks only, the module pale, the value strong. */
+void mt_h_code(struct mt_out *o, const char *s);
 /* The i-th owner of the page's device, who called it, and its stack to open. */
 void mt_h_owner(struct mt_out *o, const struct mt_page *p, uint32_t i, bool with_stack);
 /* The lines of a piece of advice that apply, as they are typed. */

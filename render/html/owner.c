@@ -78,6 +78,6 @@ void mt_h_owner(struct mt_out *o, const struct mt_page *p, uint32_t i, bool with
     if (!opens)
         return;
     mt_puts(o, "</summary>\n");
-    put_stack(o, p->rank->trace, w->stack);
+    put_stack(o, p->rank->trace, w->forward != 0 ? w->forward : w->stack);
     mt_puts(o, "</details>");
 }

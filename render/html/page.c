@@ -29,6 +29,20 @@ static const struct part parts[] = {
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
+/* The page opens with the answer, the timeline, who holds the memory, phases and ranks. What is
+ * asked for after these waits behind its heading. */
+static bool is_folded(const struct part *t)
+{
+    static const char *const folded[] = {"cause",  "advice",    "roles",      "numbers",
+                                         "sleep",  "reconcile", "processes",  "occurrences",
+                                         "audits", "pins",      "segments",   "settings",
+                                         "log",    "quality",   "provenance", "ticket"};
+    for (size_t i = 0; i < sizeof folded / sizeof *folded; i++)
+        if (strcmp(folded[i], t->slot) == 0)
+            return true;
+    return false;
+}
+
 static const char *heading_of(const struct part *t)
 {
     return t->panel != NULL ? t->panel->heading : t->heading;
@@ -57,18 +71,31 @@ static void draw_part(const struct mt_page *p, struct mt_out *o, const struct pa
         draw(p, o, t);
         return;
     }
-    mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n<h2 id=\"h-%s\">%s", t->slot, t->slot,
-            t->slot, heading_of(t));
+    mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n%s<h2 id=\"h-%s\">%s", t->slot,
+            t->slot, is_folded(t) ? "<details class=\"part\"><summary>" : "", t->slot,
+            heading_of(t));
     mt_h_of(o, p, t->slot);
-    mt_puts(o, "</h2>\n");
+    mt_puts(o, is_folded(t) ? "</h2></summary>\n" : "</h2>\n");
     draw(p, o, t);
-    mt_puts(o, "</section>\n");
+    mt_puts(o, is_folded(t) ? "</details></section>\n" : "</section>\n");
 }
 
 static void put_title(const struct mt_page *p, struct mt_out *o)
 {
     char title[512];
     mt_h_text(o, mt_report_title(p->r, title, sizeof title), 200);
+}
+
+/* From memtrace.toml: the one address in a page that is not of this page. */
+static void put_link(const char *address, struct mt_out *o)
+{
+    if (address == NULL)
+        return;
+    mt_puts(o, " <a rel=\"noreferrer noopener\" href=\"");
+    mt_html_s(o, address);
+    mt_puts(o, "\">");
+    mt_html_s(o, address);
+    mt_puts(o, "</a>");
 }
 
 static void put_contents(const struct mt_page *p, struct mt_out *o)
@@ -91,19 +118,6 @@ static void put_parts(const struct mt_page *p, struct mt_out *o, bool with_headi
 static bool is(const char *word, size_t n, const char *name)
 {
     return strlen(name) == n && memcmp(word, name, n) == 0;
-}
-
-/* The style sheets, in the order of their names after report.css. */
-static bool put_css(struct mt_out *o)
-{
-    const struct mt_asset *first = mt_template_find("report.css");
-    if (first == NULL)
-        return false;
-    mt_put(o, first->data, first->size);
-    for (const struct mt_asset *a = mt_template_assets; a->name != NULL; a++)
-        if (strncmp(a->name, "css/", 4) == 0)
-            mt_put(o, a->data, a->size);
-    return true;
 }
 
 static bool put_csp(struct mt_out *o)
@@ -129,8 +143,10 @@ static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word
         put_contents(p, o);
     } else if (is(word, n, "version")) {
         mt_html_s(o, p->r->version);
+    } else if (is(word, n, "link")) {
+        put_link(p->r->link, o);
     } else if (is(word, n, "css")) {
-        return put_css(o);
+        return mt_template_css(o);
     } else if (is(word, n, "csp")) {
         return put_csp(o);
     } else if (is(word, n, "data")) {

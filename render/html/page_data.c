@@ -78,7 +78,9 @@ void mt_page_data(const struct mt_page *p, struct mt_out *o)
         put_block(o, &plan->ledger.p[i], 'g', i, "");
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_block(o, &plan->track.p[i].nvtx, 't', i, "-n");
-    mt_puts(o, "<script id=\"mt-worker\">");
+    mt_puts(o, "<script type=\"text/plain\" id=\"mt-report\">"); /* parser/input/html.c reads it */
+    mt_base64(o, plan->report.p, plan->report.n);
+    mt_puts(o, "</script>\n<script id=\"mt-worker\">");
     (void)mt_script_put(o, MT_SCRIPT_WORKER);
     mt_puts(o, "</script>\n");
     for (uint32_t i = 0; i < plan->track.n; i++)

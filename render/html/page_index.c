@@ -2,6 +2,7 @@
 
 #include "render/view/asked.h"
 #include "render/view/diagnosis.h"
+#include "render/view/story.h"
 #include "render/base/jsonw.h"
 #include "render/view/rows.h"
 #include "render/svg/ledger.h"
@@ -43,14 +44,11 @@ static unsigned phase_color(const struct mt_palette *p, unsigned phase)
 
 static void put_names(const struct mt_page *p, struct mt_jsonw *w)
 {
-    struct mt_role_palette roles;
-    memset(&roles, 0, sizeof roles);
-    if (p->dev != NULL)
-        mt_role_palette_build(&roles, &p->dev->roles);
     mt_jw_key(w, "roles");
     mt_jw_open(w, '[');
     for (int i = 0; i < MT_ROLE_COUNT; i++)
-        put_named(w, mt_role_id((enum mt_role)i), mt_role_words((enum mt_role)i), roles.of[i]);
+        put_named(w, mt_role_id((enum mt_role)i), mt_role_words((enum mt_role)i),
+                  mt_role_color((unsigned)i));
     mt_jw_close(w, ']');
     mt_jw_key(w, "palette");
     mt_jw_open(w, '[');
@@ -189,6 +187,29 @@ static void put_marks(struct mt_jsonw *w, const struct mt_pack *p,
     mt_jw_close(w, ']');
 }
 
+/* The numbered flags of a failure, and what to look at first. */
+static void put_story(struct mt_jsonw *w, const struct mt_device_analysis *d)
+{
+    struct mt_story s;
+    mt_story_of(&s, d);
+    mt_jw_key(w, "story");
+    mt_jw_open(w, '[');
+    for (unsigned i = 0; i < s.n; i++) {
+        mt_jw_open(w, '{');
+        mt_jw_ki(w, "event", s.step[i].event);
+        mt_jw_ks(w, "text", s.step[i].words);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    if (s.to == 0)
+        return;
+    mt_jw_key(w, "home");
+    mt_jw_open(w, '[');
+    mt_jw_u(w, s.from);
+    mt_jw_u(w, s.to);
+    mt_jw_close(w, ']');
+}
+
 static void put_time(struct mt_jsonw *w, const struct mt_track_plan *t)
 {
     const struct mt_pack *p = t->pack;
@@ -247,7 +268,7 @@ static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct 
     else
         mt_jw_null(w);
     mt_jw_ki(w, "device", d->ordinal);
-    mt_jw_ks(w, "kind", d->kind == MT_DEV_HOST ? "host" : "cuda");
+    mt_jw_ks(w, "kind", mt_device_kind_name(d->kind));
     mt_jw_ks(w, "input", m->member != NULL ? m->member : m->input);
     mt_jw_kb(w, "primary", d == p->dev);
     if (mt_page_ledger(p, t, &ledger))
@@ -275,6 +296,7 @@ static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct 
     put_chunks(w, t);
     put_moments(w, t->pack, d);
     put_marks(w, t->pack, d);
+    put_story(w, d);
     mt_jw_close(w, '}');
 }
 

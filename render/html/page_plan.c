@@ -1,10 +1,29 @@
 #include "render/html/page_plan.h"
 
+#include "render/base/json_form.h"
+#include "render/json/json.h"
 #include "render/pack/ledger.h"
 #include "render/pack/notes.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* 0 = out of memory */
+static int pack_report(struct mt_blob *b, const struct mt_report *r)
+{
+    struct mt_out text, dense;
+    int ok = mt_out_mem(&text);
+    if (ok)
+        mt_render_json(r, &text);
+    ok = mt_out_mem(&dense) && ok && mt_out_finish(&text) == 0;
+    if (ok) {
+        mt_json_dense(&dense, (const char *)text.buf, text.used);
+        ok = mt_out_finish(&dense) == 0 && mt_blob_gzip(b, dense.buf, dense.used);
+    }
+    mt_out_done(&text);
+    mt_out_done(&dense);
+    return ok;
+}
 
 int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r)
 {
@@ -37,7 +56,7 @@ int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r)
         if (b == NULL || !mt_ledger_blob(&r->diagnosis->driver->ledgers.p[i], b))
             return 0;
     }
-    return 1;
+    return pack_report(&p->report, r);
 }
 
 void mt_page_plan_done(struct mt_page_plan *p)
@@ -46,6 +65,7 @@ void mt_page_plan_done(struct mt_page_plan *p)
         mt_blob_done(&p->track.p[i].nvtx);
     for (uint32_t i = 0; i < p->ledger.n; i++)
         mt_blob_done(&p->ledger.p[i]);
+    mt_blob_done(&p->report);
     MT_VEC_DONE(&p->track);
     MT_VEC_DONE(&p->ledger);
 }

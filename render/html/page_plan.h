@@ -24,6 +24,7 @@ struct mt_page_plan {
     /* in the order of ranks and devices: their index is the track's number */
     MT_VEC(struct mt_track_plan) track;
     MT_VEC(struct mt_blob) ledger; /* of the job, in its order */
+    struct mt_blob report;         /* as JSON: who has the page alone has all of its numbers */
     uint64_t max_size;
 };
 

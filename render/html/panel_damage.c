@@ -14,12 +14,14 @@ static bool has(const struct mt_page *p)
 /* Two jobs given together: before anybody takes them for the ranks of one. */
 static void draw_jobs(const struct mt_page *p, struct mt_out *o)
 {
+    const struct mt_same_job *j = p->r->diagnosis->same_job;
     if (mt_report_same_job(p->r) == NULL)
         return;
     mt_puts(o, "<aside class=\"damage\" id=\"jobs\" role=\"note\" aria-labelledby=\"h-jobs\">\n"
                "<h2 id=\"h-jobs\">");
-    mt_puts(o, p->r->diagnosis->same_job->sentence != NULL ? "More than one job"
-                                                           : "The rank that failed is not here");
+    mt_puts(o, j->sentence != NULL    ? "More than one job"
+               : j->elsewhere != NULL ? "The rank that failed is not here"
+                                      : "That card is not this one");
     mt_puts(o, "</h2>\n<p>");
     mt_h_words(o, mt_report_same_job(p->r), 4000);
     mt_puts(o, "</p>\n</aside>\n");

@@ -64,6 +64,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_h_table_end(o);
     }
     mt_h_rows(o, p, mt_section_files, NULL);
+    mt_h_rows(o, p, mt_section_config, NULL);
     mt_puts(o, "<dl class=\"fields\">\n<dt>Made by</dt><dd>memtrace ");
     mt_html_s(o, r->version);
     mt_puts(o, "</dd>\n");

@@ -49,7 +49,7 @@ static void size_row(struct mt_out *o, const char *name, uint64_t bytes, uint64_
     mt_putf(o, "<div><dt>%s</dt><dd>", name);
     mt_stack_open(&b, o, whole, 14, "to the scale of the others");
     if (failed)
-        mt_stack_failed(&b, bytes, NULL);
+        mt_stack_asked(&b, bytes, NULL);
     else
         mt_stack_part(&b, bytes, mt_color_hex(MT_COLOR_UNATTRIBUTED), NULL);
     mt_stack_line(&b, request);
@@ -98,7 +98,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     focus(o, p->dev);
     sizes(o, p->dev);
     mt_h_rows(o, p, mt_section_pools, p->dev);
-    if (mt_page_has_timeline(p))
+    if (mt_page_has_timeline(p) && !p->dev->sums_only)
         map(p, o);
 }
 

@@ -5,8 +5,10 @@
 #include "render/html/page_index.h"
 #include "render/view/rows.h"
 #include "render/svg/timeline.h"
+#include "render/view/story.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* True when waiting takes so much of the time axis that the work is squeezed into a few columns: a
@@ -105,8 +107,48 @@ static void put_controls(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, s);
 }
 
+/* The failure in steps: the flags of the picture carry their numbers. */
+static void story(const struct mt_page *p, struct mt_out *o)
+{
+    struct mt_story s;
+    mt_story_of(&s, p->dev);
+    if (s.n == 0)
+        return;
+    mt_puts(o, "<ol class=\"story\" aria-label=\"The failure, step by step\">\n");
+    for (unsigned i = 0; i < s.n; i++) {
+        mt_puts(o, "<li>");
+        mt_h_words(o, s.step[i].words, SIZE_MAX);
+        mt_h_when(o, p, " ", s.step[i].event, s.step[i].event);
+        mt_puts(o, "</li>\n");
+    }
+    mt_puts(o, "</ol>\n");
+}
+
+/* How the picture is read; the dashed line is there where something was reserved. */
+static void help(const struct mt_page *p, struct mt_out *o)
+{
+    static const char lead[] =
+        "Each column is one moment, the highest of its stretch, so that no peak is lost "
+        "between columns. Stacked are the bytes that were live, by colour: the phase in "
+        "which they were allocated, or what the buttons above the picture choose. ";
+    static const char dashed[] =
+        "Dashed: what PyTorch had reserved from the driver; between the two lies memory that is "
+        "held and not in use. ";
+    static const char marks[] =
+        "The band below names the phase that ran. A triangle marks the peak; "
+        "red marks a request that failed: hatched, it stands on what was live, what PyTorch "
+        "held beside that (pale) and, where the capacity is known, what was in use outside "
+        "PyTorch (lined); the short line is where the device ends. What those two moments "
+        "show is never less than a few pixels wide, unless what lies beside it is higher.";
+    char text[sizeof lead + sizeof dashed + sizeof marks];
+    (void)snprintf(text, sizeof text, "%s%s%s", lead, mt_reserved_unknown(p->dev) ? "" : dashed,
+                   marks);
+    mt_h_help(o, text);
+}
+
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
+    mt_puts(o, "<div class=\"tl-room\">\n");
     put_controls(p, o);
     if (is_squeezed(p->dev)) {
         mt_puts(o, "<p class=\"note\">One step per event: most of the time nothing was allocated, "
@@ -119,16 +161,9 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     } else {
         picture(p, o, &p->dev->timeline, 0);
     }
-    mt_h_help(o,
-              "Each column is one moment, the highest of its stretch, so that no peak is lost "
-              "between columns. Stacked are the bytes that were live, by colour: the phase in "
-              "which they were allocated, or what the buttons above the picture choose. Dashed: "
-              "what PyTorch had reserved from the driver; between the two lies memory that is held "
-              "and not in use. The band below names the phase that ran. A triangle marks the peak; "
-              "red marks a request that failed: hatched, it stands on what was live, what PyTorch "
-              "held beside that (pale) and, where the capacity is known, what was in use outside "
-              "PyTorch (lined); the short line is where the device ends. What those two moments "
-              "show is never less than a few pixels wide, unless what lies beside it is higher.");
+    mt_puts(o, "</div>\n");
+    story(p, o);
+    help(p, o);
 }
 
 const struct mt_panel mt_panel_timeline = {"timeline", "Memory over time", mt_page_has_timeline,

@@ -17,7 +17,6 @@ struct rows {
     struct mt_sink sink; /* first: the sections know it alone */
     const struct mt_page *p;
     const struct mt_datum *datum; /* of the row that is written; NULL = words alone */
-    struct mt_role_palette roles;
     unsigned n_datum;
     bool in_table; /* of mt_h_has_rows(): a row was put */
 };
@@ -35,17 +34,17 @@ static unsigned color_of(const struct rows *x, const struct mt_datum *d)
             d = &x->datum[i];
     return d->kind == MT_D_PHASE    ? x->p->pal.of[d->n][d->of]
            : d->kind == MT_D_HOLDER ? mt_holder_color((enum mt_holder)d->n)
-           : d->kind == MT_D_ROLE   ? x->roles.of[d->n]
+           : d->kind == MT_D_ROLE   ? mt_role_color((unsigned)d->n)
                                     : MT_COLOR_UNATTRIBUTED;
 }
 
-static void put_roles(struct rows *x, struct mt_out *o, const struct mt_datum *d)
+static void put_roles(struct mt_out *o, const struct mt_datum *d)
 {
     enum { HEIGHT = 10 };
     struct mt_stack_bar b;
     mt_puts(o, "<td class=\"at\">");
     mt_stack_open(&b, o, d->of, HEIGHT, d->words);
-    mt_stack_roles(&b, d->bytes, NULL, MT_ROLE_COUNT, &x->roles);
+    mt_stack_roles(&b, d->bytes, NULL, MT_ROLE_COUNT);
     mt_stack_close(&b);
     mt_puts(o, "<small>");
     mt_h_words(o, d->words, SIZE_MAX);
@@ -90,7 +89,7 @@ static void put_td(struct rows *x, struct mt_out *o, const char *cell, const str
                 mt_fmt_count(exact, (int64_t)d->n < 0 ? 0 - d->n : d->n), cell);
         break;
     case MT_D_SHARE: mt_h_td_share(o, d->n, d->of, color_of(x, d)); break;
-    case MT_D_ROLES: put_roles(x, o, d); break;
+    case MT_D_ROLES: put_roles(o, d); break;
     case MT_D_PEAKS: put_peaks(x, o, d); break;
     case MT_D_WORDS:
     case MT_D_COUNT:
@@ -197,8 +196,6 @@ void mt_h_rows(struct mt_out *o, const struct mt_page *p, mt_section *section,
 {
     struct rows x = {.sink = sink_of(o), .p = p};
     x.sink.dev = dev != p->dev ? dev : NULL;
-    if (dev != NULL)
-        mt_role_palette_build(&x.roles, &dev->roles);
     section(&x.sink, p->r);
 }
 

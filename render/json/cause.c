@@ -58,9 +58,7 @@ static void pins(struct mt_jsonw *w, const struct mt_cause *c)
         mt_jw_ku(w, "live_bytes", p->block_bytes);
         mt_jw_ks(w, "site", p->label);
         mt_jw_ks(w, "role", mt_role_id((enum mt_role)p->role));
-        mt_jw_ks(w, "phase", mt_phase_id((enum mt_phase)p->attr.phase));
-        mt_jw_ks(w, "sub_phase",
-                 p->attr.sub == MT_PH_NONE ? NULL : mt_phase_id((enum mt_phase)p->attr.sub));
+        mt_json_phase(w, (enum mt_phase)p->attr.phase, (enum mt_phase)p->attr.sub);
         event(w, "event", p->event);
         mt_jw_close(w, '}');
     }
@@ -77,9 +75,7 @@ static void next(struct mt_jsonw *w, const struct mt_forecast *n)
     mt_jw_open(w, '{');
     mt_jw_ks(w, "sentence", n->sentence);
     mt_jw_kb(w, "tight", n->tight);
-    mt_jw_ks(w, "phase", mt_phase_id((enum mt_phase)n->attr.phase));
-    mt_jw_ks(w, "sub_phase",
-             n->attr.sub == MT_PH_NONE ? NULL : mt_phase_id((enum mt_phase)n->attr.sub));
+    mt_json_phase(w, (enum mt_phase)n->attr.phase, (enum mt_phase)n->attr.sub);
     mt_jw_ks(w, "role", mt_role_id((enum mt_role)n->role));
     mt_jw_ku(w, "role_bytes", n->role_bytes);
     mt_jw_ku(w, "live_bytes", n->live);
@@ -111,6 +107,7 @@ static void cause(struct mt_jsonw *w, const struct mt_cause *c)
     number(w, "pinned_free_bytes", c->pinned_free);
     number(w, "tokens", c->tokens);
     number(w, "vocabulary", c->vocab);
+    mt_jw_kb(w, "vocabulary_is_guess", c->vocab_is_guess);
     number(w, "vocabulary_split", c->vocab_split);
     number(w, "element_bytes", c->elem);
     next(w, &c->next);
@@ -205,10 +202,13 @@ static void audit(struct mt_jsonw *w, const struct mt_audit *a)
 
 void mt_json_device_cause(struct mt_jsonw *w, const struct mt_device_analysis *d)
 {
-    cause(w, d->cause);
+    if (d->cause != NULL)
+        cause(w, d->cause);
+    else
+        mt_jw_ks(w, "cause", NULL);
     mt_jw_key(w, "audits");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < d->audits->v.n; i++)
+    for (uint32_t i = 0; d->audits != NULL && i < d->audits->v.n; i++)
         audit(w, &d->audits->v.p[i]);
     mt_jw_close(w, ']');
 }

@@ -20,12 +20,6 @@ static void text(struct mt_jsonw *w, const char *key, const char *s)
     mt_jw_ks(w, key, s != NULL && s[0] != '\0' ? s : NULL);
 }
 
-static void phase(struct mt_jsonw *w, enum mt_phase p, enum mt_phase sub)
-{
-    mt_jw_ks(w, "phase", mt_phase_id(p));
-    mt_jw_ks(w, "sub_phase", sub == MT_PH_NONE ? NULL : mt_phase_id(sub));
-}
-
 /* Index in "processes", by which all the others name a process. */
 static void process_ref(struct mt_jsonw *w, const struct mt_driverdiag *j, uint32_t driver,
                         uint32_t process)
@@ -122,6 +116,7 @@ static void ledger(struct mt_jsonw *w, const struct mt_driverdiag *j, const stru
     str(w, "uuid", t, g != NULL ? g->uuid : 0);
     str(w, "pci", t, g != NULL ? g->pci : 0);
     mt_jw_known(w, "capacity_bytes", l->capacity != 0, l->capacity);
+    mt_jw_kb(w, "records_lost", l->records_lost);
     mt_jw_ku(w, "first_time_ns", l->t0_ns);
     mt_jw_ku(w, "last_time_ns", l->t1_ns);
     mt_jw_ku(w, "recorded_peak_bytes", l->peak_named);
@@ -173,7 +168,7 @@ static void failures(struct mt_jsonw *w, const struct mt_driverdiag *j)
         mt_jw_kb(w, "survived", o->survived);
         mt_jw_kb(w, "fatal", o->is_fatal);
         mt_jw_kb(w, "in_wake", o->in_wake);
-        phase(w, o->phase, o->sub);
+        mt_json_phase(w, o->phase, o->sub);
         str(w, "mark", j->drivers.p[o->driver], o->phase_mark);
         mt_jw_key(w, "held_bytes");
         mt_jw_open(w, '{');
@@ -308,6 +303,12 @@ void mt_json_driver(struct mt_jsonw *w, const struct mt_driverdiag *j)
     mt_jw_known(w, "failure", j->kind == MT_V_OOM, j->oom);
     mt_jw_ku(w, "survived_failures", j->n_survived);
     text(w, "unrecorded", j->unrecorded);
+    mt_jw_key(w, "cgroup");
+    mt_jw_open(w, '{');
+    mt_jw_ku(w, "limit_bytes", j->host.limit);
+    mt_jw_ku(w, "peak_bytes", j->host.peak);
+    mt_jw_ku(w, "oom_kills", j->host.kills);
+    mt_jw_close(w, '}');
     mt_jw_key(w, "ledgers");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; i < j->ledgers.n; i++)

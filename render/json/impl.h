@@ -7,11 +7,18 @@
 
 /* ---- quality.c ---- */
 
+/* "phase", "sub_phase" (null = none), and both as people read them: "phase_name" */
+void mt_json_phase(struct mt_jsonw *w, enum mt_phase phase, enum mt_phase sub);
 /* "rank"; null where none is known */
 void mt_json_rank(struct mt_jsonw *w, const struct mt_trace *t);
 /* "bytes_by_confidence" */
 void mt_json_by_conf(struct mt_jsonw *w, const uint64_t bytes[MT_CONF_COUNT]);
 /* "quality": what limits the trust in the report */
+void mt_json_saving(struct mt_jsonw *w, const struct mt_saving *s, const char *bytes,
+                    const char *low, const char *high);
+/* What the settings to change first do together; null where that cannot be computed. a: with every
+ * set of those that one may choose; NULL = without. */
+void mt_json_after(struct mt_jsonw *w, const struct mt_combined *c, const struct mt_analysis *a);
 void mt_json_quality(struct mt_jsonw *w, const struct mt_report *r);
 
 /* ---- roles.c: the members of a device that speak of roles, steps and growth ---- */
@@ -19,6 +26,13 @@ void mt_json_quality(struct mt_jsonw *w, const struct mt_report *r);
 void mt_json_roles(struct mt_jsonw *w, const struct mt_device_analysis *d);
 /* NULL = none */
 const char *mt_json_pool_role(const struct mt_device_analysis *d, const struct mt_pool_row *p);
+
+/* ---- advice.c, curve.c ---- */
+
+/* "advice", "advice_settled", "after", "tried" */
+void mt_json_advice(struct mt_jsonw *w, const struct mt_report *r);
+/* "curve" of a device */
+void mt_json_curve(struct mt_jsonw *w, const struct mt_device_analysis *d);
 
 /* ---- cause.c ---- */
 

@@ -6,33 +6,70 @@
 #include "render/view/driver.h"
 #include "render/view/run.h"
 #include "render/view/diagnosis.h"
+#include "render/view/stack.h"
 #include "render/view/view.h"
 
 #include <string.h>
 
 enum { SCHEMA_VERSION = 1 };
 
-static void frames(struct mt_jsonw *w, const struct mt_trace *t, mt_stack_id s)
+/* The program's own line behind one of generated code. */
+static void stands_for(struct mt_jsonw *w, const struct mt_trace *t, const struct mt_fx *x)
 {
-    mt_jw_key(w, "frames");
+    if (x == NULL || x->line == 0)
+        return;
+    mt_jw_key(w, "stands_for");
+    mt_jw_open(w, '{');
+    mt_jw_ks(w, "name", mt_str(t, t->frames.p[x->line].name));
+    mt_jw_ks(w, "file", mt_str(t, t->frames.p[x->line].file));
+    mt_jw_ku(w, "line", t->frames.p[x->line].line);
+    mt_jw_ks(w, "code", x->code != 0 ? mt_str(t, x->code) : NULL);
+    mt_jw_close(w, '}');
+}
+
+static void frames_as(struct mt_jsonw *w, const char *key, const struct mt_report *r,
+                      const struct mt_trace *t, mt_stack_id s)
+{
+    bool is_whole = r->all_frames || !mt_stack_has_own(t, s);
+    mt_jw_key(w, key);
     mt_jw_open(w, '[');
     for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
         const struct mt_frame *f = &t->frames.p[t->stacks.p[i].frame];
+        if (!is_whole && !mt_frame_is_own(t, t->stacks.p[i].frame))
+            continue;
         mt_jw_open(w, '{');
         mt_jw_key(w, "name");
         mt_jw_str(w, mt_str(t, f->name), mt_str_len(t, f->name));
         mt_jw_key(w, "file");
         mt_jw_str(w, mt_str(t, f->file), mt_str_len(t, f->file));
         mt_jw_ku(w, "line", f->line);
+        stands_for(w, t, mt_fx_of(t, t->stacks.p[i].frame));
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
 }
 
-static void phase(struct mt_jsonw *w, enum mt_phase p, enum mt_phase sub)
+static void log_frames(struct mt_jsonw *w, const struct mt_log_stack *s)
 {
-    mt_jw_ks(w, "phase", mt_phase_id(p));
-    mt_jw_ks(w, "sub_phase", sub == MT_PH_NONE ? NULL : mt_phase_id(sub));
+    mt_jw_key(w, "frames");
+    mt_jw_open(w, '[');
+    for (uint32_t i = s != NULL ? s->frames.n : 0; i-- > 0;) {
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "name", s->frames.p[i].function);
+        mt_jw_ks(w, "file", s->frames.p[i].file);
+        mt_jw_ku(w, "line", s->frames.p[i].line);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+}
+
+/* Of a block of the backward pass those of its forward as well, where they were recorded. */
+static void frames(struct mt_jsonw *w, const struct mt_report *r, const struct mt_trace *t,
+                   mt_stack_id s, mt_stack_id forward)
+{
+    frames_as(w, "frames", r, t, s);
+    if (forward != 0)
+        frames_as(w, "forward_frames", r, t, forward);
 }
 
 static void attribution(struct mt_jsonw *w, const struct mt_report *r, struct mt_attr a)
@@ -41,7 +78,7 @@ static void attribution(struct mt_jsonw *w, const struct mt_report *r, struct mt
         r->diagnosis->opts.rules != NULL
             ? mt_phase_rule_at(r->diagnosis->opts.rules->phases, mt_attr_rule(a))
             : NULL;
-    phase(w, (enum mt_phase)a.phase, (enum mt_phase)a.sub);
+    mt_json_phase(w, (enum mt_phase)a.phase, (enum mt_phase)a.sub);
     mt_jw_ks(w, "rule", rule ? rule->id : NULL);
     mt_jw_ks(w, "confidence", mt_conf_name(mt_attr_conf(a)));
 }
@@ -73,7 +110,7 @@ static void job_verdict(struct mt_jsonw *w, const struct mt_report *r)
         o != NULL ? &j->drivers.p[o->driver]->driver->processes.p[o->process] : NULL;
     const struct mt_meta *m = &j->drivers.p[o != NULL ? o->driver : 0]->meta;
     mt_jw_ks(w, "kind", o != NULL ? "driver_oom" : j->kind == MT_V_PEAK ? "driver_peak" : "empty");
-    phase(w, o != NULL ? o->phase : MT_PH_UNATTRIBUTED, o != NULL ? o->sub : MT_PH_NONE);
+    mt_json_phase(w, o != NULL ? o->phase : MT_PH_UNATTRIBUTED, o != NULL ? o->sub : MT_PH_NONE);
     mt_jw_ks(
         w, "confidence",
         mt_conf_name(o != NULL && o->phase != MT_PH_UNATTRIBUTED ? MT_CONF_MARKED : MT_CONF_NONE));
@@ -87,6 +124,9 @@ static void job_verdict(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_ks(w, "member", m->member);
     mt_jw_ks(w, "sentence", j->sentence);
     mt_jw_ks(w, "because", j->because[0] != '\0' ? j->because : NULL);
+    mt_jw_known(w, "request_bytes", o != NULL, o != NULL ? o->request : 0);
+    mt_jw_ks(w, "site", o != NULL && o->label[0] != '\0' ? o->label : NULL);
+    log_frames(w, NULL);
 }
 
 /* A log is all there is. */
@@ -98,7 +138,7 @@ static void log_verdict(struct mt_jsonw *w, const struct mt_report *r)
     const struct mt_log_fact *f = file != NULL ? &file->log.facts.p[d->fact] : NULL;
     bool has_rank = f != NULL && f->rank >= 0, has_gpu = f != NULL && f->gpu >= 0;
     mt_jw_ks(w, "kind", file != NULL ? "log" : "empty");
-    phase(w, d->phase, d->sub);
+    mt_json_phase(w, d->phase, d->sub);
     mt_jw_ks(w, "confidence",
              mt_conf_name(d->phase != MT_PH_UNATTRIBUTED || d->sub != MT_PH_NONE ? MT_CONF_LOW
                                                                                  : MT_CONF_NONE));
@@ -108,13 +148,18 @@ static void log_verdict(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_ks(w, "member", NULL);
     mt_jw_ks(w, "sentence", d->sentence);
     mt_jw_ks(w, "because", d->because[0] != '\0' ? d->because : NULL);
+    mt_jw_known(w, "request_bytes", d->request != MT_LOG_NONE, d->request);
+    mt_jw_ks(w, "site", d->site);
+    log_frames(w, f != NULL && d->site != NULL ? &file->log.stacks.p[f->stack - 1] : NULL);
 }
 
-static void snapshot_verdict(struct mt_jsonw *w, const struct mt_rank *k)
+static void snapshot_verdict(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k)
 {
     const struct mt_verdict *v = &k->analysis->verdict;
+    const struct mt_device_analysis *d = mt_rank_device(k);
+    const struct mt_oom *o = d != NULL && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
     mt_jw_ks(w, "kind", mt_verdict_kind_name(v->kind));
-    phase(w, v->phase, v->sub);
+    mt_json_phase(w, v->phase, v->sub);
     mt_jw_ks(w, "confidence", mt_conf_name(v->conf));
     mt_json_rank(w, k->trace);
     mt_jw_key(w, "device");
@@ -127,6 +172,9 @@ static void snapshot_verdict(struct mt_jsonw *w, const struct mt_rank *k)
     mt_jw_ks(w, "sentence", v->sentence);
     mt_jw_ks(w, "because", v->because[0] ? v->because : NULL);
     mt_jw_known(w, "event", v->event >= 0, v->event >= 0 ? (uint64_t)v->event : 0);
+    mt_jw_known(w, "request_bytes", o != NULL && o->request != 0, o != NULL ? o->request : 0);
+    mt_jw_ks(w, "site", o != NULL && o->stack != 0 ? o->label : NULL);
+    frames(w, r, k->trace, o != NULL ? o->stack : 0, o != NULL ? o->forward : 0);
 }
 
 static void verdict(struct mt_jsonw *w, const struct mt_report *r)
@@ -140,7 +188,16 @@ static void verdict(struct mt_jsonw *w, const struct mt_report *r)
     else if (mt_diagnosis_lead(r->diagnosis) == MT_LEAD_DRIVER)
         job_verdict(w, r);
     else if (k != NULL)
-        snapshot_verdict(w, k);
+        snapshot_verdict(w, r, k);
+    mt_jw_key(w, "out_of_memory");
+    if (mt_diagnosis_out_of_memory(r->diagnosis) != MT_MAYBE)
+        mt_jw_b(w, mt_diagnosis_out_of_memory(r->diagnosis) == MT_YES);
+    else
+        mt_jw_null(w);
+    mt_jw_known(w, "device_index",
+                mt_diagnosis_lead(r->diagnosis) == MT_LEAD_SNAPSHOT &&
+                    mt_diagnosis_device(r->diagnosis) != NULL,
+                0); /* EACH_DEVICE begins with it */
     mt_jw_ks(w, "framework", fw != NULL ? mt_framework_at(fw->rules, fw->main)->id : NULL);
     mt_jw_ks(w, "engine",
              fw == NULL || fw->engine == MT_FW_NONE ? NULL
@@ -162,11 +219,12 @@ static void oom(struct mt_jsonw *w, const struct mt_report *r, const struct mt_t
                 const struct mt_device_analysis *d, const struct mt_oom *o)
 {
     bool is_known = d->withheld == NULL;
+    const struct mt_note *graph;
     mt_jw_open(w, '{');
     mt_jw_ku(w, "event", o->event);
     mt_jw_known(w, "time_ns", o->time_ns != 0, o->time_ns);
     mt_jw_known(w, "request_bytes", o->request != 0, o->request);
-    mt_jw_ku(w, "device_free_bytes", o->device_free);
+    mt_jw_known(w, "device_free_bytes", !d->sums_only, o->device_free);
     mt_jw_known(w, "live_bytes", is_known, o->at.live);
     mt_jw_known(w, "reserved_bytes", is_known, o->at.reserved);
     mt_jw_known(w, "pending_free_bytes", is_known, o->at.pending);
@@ -176,7 +234,10 @@ static void oom(struct mt_jsonw *w, const struct mt_report *r, const struct mt_t
     mt_jw_ki(w, "stream", o->stream);
     attribution(w, r, o->attr);
     mt_jw_ks(w, "site", o->label);
-    frames(w, t, o->stack);
+    frames(w, r, t, o->stack, o->forward);
+    graph = mt_note_of(t, d->device, o->event, MT_NOTE_COMPILE_CONTEXT);
+    if (graph != NULL)
+        mt_jw_ks(w, "compile_context", mt_str(t, graph->text));
     mt_jw_close(w, '}');
 }
 
@@ -213,16 +274,24 @@ static void pools(struct mt_jsonw *w, const struct mt_device_analysis *d)
     mt_jw_close(w, ']');
 }
 
+/* at: its place in devices[], which is what tells two inputs without a rank from each other. */
+static void where(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_device_analysis *d,
+                  uint32_t at)
+{
+    mt_json_rank(w, k->trace);
+    mt_jw_ki(w, "device", d->ordinal);
+    mt_jw_ku(w, "device_index", at);
+}
+
 static void device(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k,
-                   const struct mt_device_analysis *d)
+                   const struct mt_device_analysis *d, uint32_t at)
 {
     bool curve = d->withheld == NULL;
     mt_jw_open(w, '{');
     mt_jw_ks(w, "input", k->trace->meta.input);
     mt_jw_ks(w, "member", k->trace->meta.member);
-    mt_json_rank(w, k->trace);
-    mt_jw_ki(w, "device", d->ordinal);
-    mt_jw_ks(w, "kind", d->kind == MT_DEV_HOST ? "host" : "cuda");
+    where(w, k, d, at);
+    mt_jw_ks(w, "kind", mt_device_kind_name(d->kind));
     mt_jw_ku(w, "events", d->n_events);
     mt_jw_ks(w, "withheld", d->withheld);
     mt_jw_key(w, "peak_event");
@@ -241,6 +310,7 @@ static void device(struct mt_jsonw *w, const struct mt_report *r, const struct m
     mt_jw_known(w, "reserved_end_bytes", !mt_state_unknown(d), d->reserved_end);
     mt_jw_ku(w, "rounding_end_bytes", d->rounding_loss);
     mt_jw_known(w, "capacity_bytes", d->capacity != 0, d->capacity);
+    mt_jw_ks(w, "capacity_from", d->capacity != 0 ? mt_capacity_from_name(k->capacity_from) : NULL);
     mt_jw_known(w, "first_time_ns", d->first_ns != 0, d->first_ns);
     mt_jw_known(w, "last_time_ns", d->last_ns != 0, d->last_ns);
     mt_jw_ku(w, "allocations", d->n_allocs);
@@ -265,19 +335,15 @@ static void device(struct mt_jsonw *w, const struct mt_report *r, const struct m
     for (uint32_t i = 0; i < d->ooms.n; i++)
         oom(w, r, k->trace, d, &d->ooms.p[i]);
     mt_jw_close(w, ']');
+    mt_json_curve(w, d);
     pools(w, d);
     mt_json_roles(w, d);
     mt_json_device_cause(w, d);
     mt_jw_close(w, '}');
 }
 
-static void where(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_device_analysis *d)
-{
-    mt_json_rank(w, k->trace);
-    mt_jw_ki(w, "device", d->ordinal);
-}
-
-static void phases(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_device_analysis *d)
+static void phases(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_device_analysis *d,
+                   uint32_t at)
 {
     for (uint32_t i = 0; i < d->phases.n; i++) {
         const struct mt_phase_row *p = &d->phases.p[i];
@@ -285,8 +351,8 @@ static void phases(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_
         if (!allocs && p->at_focus == 0 && p->retained == 0)
             continue;
         mt_jw_open(w, '{');
-        where(w, k, d);
-        phase(w, p->phase, p->sub);
+        where(w, k, d, at);
+        mt_json_phase(w, p->phase, p->sub);
         mt_jw_ku(w, "occurrences", p->n_occurrences);
         mt_jw_ku(w, "allocations", p->n_allocs);
         mt_jw_ku(w, "allocated_bytes", p->alloc_bytes);
@@ -304,12 +370,12 @@ static void phases(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_
 }
 
 static void owners(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k,
-                   const struct mt_device_analysis *d)
+                   const struct mt_device_analysis *d, uint32_t at)
 {
     for (uint32_t i = 0; i < d->owners.n; i++) {
         const struct mt_owner *o = &d->owners.p[i];
         mt_jw_open(w, '{');
-        where(w, k, d);
+        where(w, k, d, at);
         mt_jw_ks(w, "label", o->label);
         mt_jw_ku(w, "bytes", o->bytes);
         mt_jw_ku(w, "blocks", o->blocks);
@@ -317,136 +383,7 @@ static void owners(struct mt_jsonw *w, const struct mt_report *r, const struct m
         attribution(w, r, o->attr);
         mt_jw_ks(w, "born", mt_birth_name(o->birth));
         mt_jw_known(w, "first_event", o->first_event != UINT64_MAX, o->first_event);
-        frames(w, k->trace, o->stack);
-        mt_jw_close(w, '}');
-    }
-}
-
-static void saving(struct mt_jsonw *w, const struct mt_saving *s, const char *bytes,
-                   const char *low, const char *high)
-{
-    mt_jw_known(w, bytes, s->known, s->bytes);
-    mt_jw_known(w, low, s->known, s->low);
-    mt_jw_known(w, high, s->known, s->high);
-}
-
-/* What the settings to change first do together; null where that cannot be computed. */
-static void after(struct mt_jsonw *w, const struct mt_combined *c)
-{
-    mt_jw_key(w, "after");
-    if (c == NULL || !c->saving.known) {
-        mt_jw_null(w);
-        return;
-    }
-    mt_jw_open(w, '{');
-    mt_jw_ku(w, "settings", c->n);
-    saving(w, &c->saving, "saving_bytes", "saving_low_bytes", "saving_high_bytes");
-    mt_jw_ks(w, "saving_confidence", mt_fix_conf_name(c->saving.conf));
-    mt_jw_key(w, "fits");
-    if (c->fits_known)
-        mt_jw_b(w, c->fits);
-    else
-        mt_jw_null(w);
-    mt_jw_ks(w, "sentence", c->sentence);
-    mt_jw_close(w, '}');
-}
-
-static void settled(struct mt_jsonw *w, const struct mt_advice_list *list)
-{
-    static const char *const why[] = {"", "end", "set", "finding", "clash"};
-    for (uint32_t i = 0; list != NULL && i < list->settled.n; i++) {
-        const struct mt_settled *s = &list->settled.p[i];
-        mt_jw_open(w, '{');
-        mt_jw_ks(w, "id", s->rule->id);
-        mt_jw_ks(w, "title", s->card->title);
-        mt_jw_ks(w, "why", why[s->why]);
-        mt_jw_ks(w, "current", s->current);
-        mt_jw_close(w, '}');
-    }
-}
-
-static void tried(struct mt_jsonw *w, const struct mt_diagnosis *d)
-{
-    const struct mt_lint *l = d->tried_lint;
-    mt_jw_open(w, '{');
-    mt_jw_key(w, "settings");
-    mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < d->tried.n; i++) {
-        const struct mt_tried *t = &d->tried.p[i];
-        char words[MT_SETTLED_WORDS];
-        mt_jw_open(w, '{');
-        mt_jw_ks(w, "key", t->key);
-        mt_jw_ks(w, "value", t->value);
-        mt_jw_ks(w, "answer", mt_tried_id(t->why));
-        mt_jw_ks(w, "sentence", mt_tried_words(words, t));
-        mt_jw_ks(w, "rule", t->advice.rule != NULL ? t->advice.rule->id : NULL);
-        mt_jw_ks(w, "current", t->advice.current);
-        saving(w, &t->advice.saving, "saving_bytes", "saving_low_bytes", "saving_high_bytes");
-        mt_jw_ks(w, "saving_confidence",
-                 t->advice.saving.known ? mt_fix_conf_name(t->advice.saving.conf) : NULL);
-        mt_jw_known(w, "lacking_bytes", t->advice.fits_known, t->advice.lacking);
-        mt_jw_close(w, '}');
-    }
-    mt_jw_close(w, ']');
-    mt_jw_known(w, "needed_bytes", d->tried.needed != 0, d->tried.needed);
-    after(w, &d->tried.together);
-    mt_jw_key(w, "trips");
-    mt_jw_open(w, '[');
-    for (uint32_t i = 0; l != NULL && i < l->findings.n; i++) {
-        const struct mt_lint_finding *f = &l->findings.p[i];
-        if (!mt_diagnosis_trips(d, f))
-            continue;
-        mt_jw_open(w, '{');
-        mt_jw_ks(w, "id", f->id);
-        mt_jw_ks(w, "level", mt_lint_level_name(f->level));
-        mt_jw_ks(w, "sentence", f->sentence);
-        mt_jw_close(w, '}');
-    }
-    mt_jw_close(w, ']');
-    mt_jw_close(w, '}');
-}
-
-static void advice(struct mt_jsonw *w, const struct mt_report *r)
-{
-    char note[MT_ADVICE_NOTE];
-    uint32_t n;
-    const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
-    for (uint32_t i = 0; i < 2 * n; i++) { /* in the order to try: what is on top goes first */
-        const struct mt_advice *d = &list[i < n ? i : i - n];
-        if (d->is_top != (i < n))
-            continue;
-        mt_jw_open(w, '{');
-        mt_jw_ks(w, "id", d->rule->id);
-        mt_jw_kb(w, "top", d->is_top);
-        mt_jw_ks(w, "kind", mt_fix_kind_name(d->rule->kind));
-        mt_jw_ks(w, "title", d->card->title);
-        mt_jw_ks(w, "why", d->card->why);
-        mt_jw_key(w, "set");
-        mt_jw_open(w, '[');
-        for (uint32_t l = 0; l < d->card->n_set; l++) {
-            if ((d->lines >> l & 1) == 0)
-                continue;
-            mt_jw_open(w, '{');
-            mt_jw_ks(w, "text", mt_advice_line(d, l));
-            mt_jw_ks(w, "key", mt_advice_key(d, l));
-            mt_jw_ks(w, "value", mt_advice_value(d, l));
-            mt_jw_ks(w, "syntax", mt_fix_syntax_name(d->card->set[l].syntax));
-            mt_jw_ks(w, "note", mt_advice_note(d, l, note)[0] ? note : NULL);
-            mt_jw_close(w, '}');
-        }
-        mt_jw_close(w, ']');
-        mt_jw_ks(w, "current", d->current);
-        mt_jw_ks(w, "proposed", d->proposed);
-        mt_jw_ks(w, "moves",
-                 d->card->moves != MT_FIX_EITHER ? mt_fix_way_name(d->card->moves) : NULL);
-        mt_jw_known(w, "lacking_bytes", d->fits_known, d->lacking);
-        saving(w, &d->saving, "saving_bytes", "saving_low_bytes", "saving_high_bytes");
-        mt_jw_ks(w, "saving_confidence", d->saving.known ? mt_fix_conf_name(d->saving.conf) : NULL);
-        mt_jw_ks(w, "saving_note",
-                 d->saving_of != NULL && d->saving_of->note[0] != 0 ? d->saving_of->note : NULL);
-        mt_jw_ks(w, "constraints", d->card->constraints);
-        mt_jw_ks(w, "cost", d->card->cost);
-        mt_jw_ks(w, "source", d->rule->source);
+        frames(w, r, k->trace, o->stack, o->forward);
         mt_jw_close(w, '}');
     }
 }
@@ -471,15 +408,36 @@ static void settings_files(struct mt_jsonw *w, const struct mt_found *f)
     mt_jw_close(w, ']');
 }
 
+static void config_files(struct mt_jsonw *w, const struct mt_report *r)
+{
+    if (r->n_config == 0)
+        return;
+    mt_jw_key(w, "config_files");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < r->n_config; i++) {
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "file", r->config[i].file);
+        mt_jw_key(w, "keys");
+        mt_jw_open(w, '[');
+        for (uint32_t k = 0; k < r->config[i].n_keys; k++)
+            mt_jw_s(w, r->config[i].keys[k]);
+        mt_jw_close(w, ']');
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+}
+
 static void provenance(struct mt_jsonw *w, const struct mt_report *r)
 {
     mt_jw_key(w, "provenance");
     mt_jw_open(w, '{');
     mt_jw_ks(w, "memtrace_version", r->version);
     mt_jw_ks(w, "command", r->command[0] ? r->command : NULL);
+    mt_jw_kb(w, "redacted", r->redacted);
     settings_files(w, r->diagnosis->found);
     mt_jw_ku(w, "settings_files_left_out",
              r->diagnosis->found != NULL ? r->diagnosis->found->n_more : 0);
+    config_files(w, r);
     mt_jw_key(w, "inputs");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; i < n_drivers(r) + r->diagnosis->ranks.n; i++) {
@@ -494,7 +452,13 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
                  m->format == MT_FMT_PICKLE     ? "pickle"
                  : m->format == MT_FMT_JSON     ? "json"
                  : m->format == MT_FMT_MEMTRACE ? "memtrace"
+                 : m->format == MT_FMT_PROFILER ? "profiler"
+                 : m->format == MT_FMT_MEMRAY   ? "memray"
+                 : m->format == MT_FMT_NSYS     ? "nsys"
                                                 : "unknown");
+        mt_jw_ks(w, "pytorch",
+                 m->format == MT_FMT_PICKLE || m->format == MT_FMT_JSON ? mt_trace_pytorch(t)
+                                                                        : NULL);
         mt_jw_known(w, "input_bytes", m->input_bytes != 0, m->input_bytes);
         mt_jw_ku(w, "decoded_bytes", m->bytes);
         mt_jw_ks(w, "sha256", m->sha256[0] ? m->sha256 : NULL);
@@ -505,19 +469,20 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_close(w, '}');
 }
 
-/* Calls body for every device of every rank: that of the verdict first, then the others of its
- * rank.
- */
-#define EACH_DEVICE(r, w, call)                                                                    \
-    for (uint32_t pass = 0; pass < 3; pass++)                                                      \
+/* Calls body for every device of every rank, the at-th of all: that of the verdict first, then the
+ * others of its rank. */
+#define EACH_DEVICE(r, call)                                                                       \
+    for (uint32_t pass = 0, at = 0; pass < 3; pass++)                                              \
         for (uint32_t i = 0; i < (r)->diagnosis->ranks.n; i++) {                                   \
             const struct mt_rank *k = &(r)->diagnosis->ranks.p[i];                                 \
             for (uint32_t j = 0; j < k->analysis->devices.n; j++) {                                \
                 const struct mt_device_analysis *d = &k->analysis->devices.p[j];                   \
                 if (pass == (d == mt_diagnosis_device((r)->diagnosis) ? 0u                         \
                              : i == (r)->diagnosis->primary           ? 1u                         \
-                                                                      : 2u))                                 \
+                                                                      : 2u)) {                               \
                     call;                                                                          \
+                    at++;                                                                          \
+                }                                                                                  \
             }                                                                                      \
         }
 
@@ -531,30 +496,17 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     mt_json_cause(w, r);
     mt_jw_key(w, "devices");
     mt_jw_open(w, '[');
-    EACH_DEVICE(r, w, device(w, r, k, d))
+    EACH_DEVICE(r, device(w, r, k, d, at))
     mt_jw_close(w, ']');
     mt_jw_key(w, "phases");
     mt_jw_open(w, '[');
-    EACH_DEVICE(r, w, phases(w, k, d))
+    EACH_DEVICE(r, phases(w, k, d, at))
     mt_jw_close(w, ']');
     mt_jw_key(w, "owners");
     mt_jw_open(w, '[');
-    EACH_DEVICE(r, w, owners(w, r, k, d))
+    EACH_DEVICE(r, owners(w, r, k, d, at))
     mt_jw_close(w, ']');
-    mt_jw_key(w, "advice");
-    mt_jw_open(w, '[');
-    advice(w, r);
-    mt_jw_close(w, ']');
-    mt_jw_key(w, "advice_settled");
-    mt_jw_open(w, '[');
-    settled(w, mt_diagnosis_advice_list(r->diagnosis));
-    mt_jw_close(w, ']');
-    if (mt_diagnosis_rank(r->diagnosis) != NULL)
-        after(w, mt_diagnosis_combined(r->diagnosis));
-    if (r->diagnosis->tried.n != 0) {
-        mt_jw_key(w, "tried");
-        tried(w, r->diagnosis);
-    }
+    mt_json_advice(w, r);
     if (r->diagnosis->driver != NULL)
         mt_json_driver(w, r->diagnosis->driver);
     mt_json_run(w, r);

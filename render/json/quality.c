@@ -2,6 +2,13 @@
 #include "render/json/impl.h"
 #include "render/view/view.h"
 
+void mt_json_phase(struct mt_jsonw *w, enum mt_phase phase, enum mt_phase sub)
+{
+    mt_jw_ks(w, "phase", mt_phase_id(phase));
+    mt_jw_ks(w, "sub_phase", sub == MT_PH_NONE ? NULL : mt_phase_id(sub));
+    mt_jw_ks(w, "phase_name", MT_PHASE_CELL(phase, sub));
+}
+
 void mt_json_rank(struct mt_jsonw *w, const struct mt_trace *t)
 {
     mt_jw_key(w, "rank");
@@ -102,14 +109,15 @@ static void quality_of_driver(struct mt_jsonw *w, const struct mt_trace *t)
 /* "jobs": whether the inputs are of one; nothing where there is nothing to say. */
 static void same_job(struct mt_jsonw *w, const struct mt_same_job *j)
 {
-    if (j == NULL ||
-        (j->sentence == NULL && j->elsewhere == NULL && j->doubt == NULL && j->missing == NULL))
+    if (j == NULL || (j->sentence == NULL && j->elsewhere == NULL && j->doubt == NULL &&
+                      j->card == NULL && j->missing == NULL))
         return;
     mt_jw_key(w, "jobs");
     mt_jw_open(w, '{');
     mt_jw_ks(w, "contradiction", j->sentence);
     mt_jw_ks(w, "doubt", j->doubt);
     mt_jw_ks(w, "failed_elsewhere", j->elsewhere);
+    mt_jw_ks(w, "other_card", j->card);
     mt_jw_ks(w, "missing_ranks", j->missing);
     mt_jw_key(w, "groups");
     mt_jw_open(w, '[');

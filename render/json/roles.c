@@ -83,6 +83,7 @@ static void roles(struct mt_jsonw *w, const struct mt_role_facts *f)
     mt_jw_key(w, "logits");
     mt_jw_open(w, '{');
     mt_jw_known(w, "vocabulary", f->vocab != 0, f->vocab);
+    mt_jw_kb(w, "vocabulary_is_guess", f->vocab_is_guess);
     mt_jw_known(w, "vocabulary_split", f->vocab != 0, f->vocab_split);
     mt_jw_known(w, "tokens", f->vocab != 0, f->logits_tokens);
     mt_jw_known(w, "element_bytes", f->vocab != 0, f->logits_elem);
@@ -140,8 +141,10 @@ static void micros(struct mt_jsonw *w, const struct mt_role_facts *f)
     mt_jw_close(w, '}');
 }
 
-static void occurrences(struct mt_jsonw *w, const struct mt_role_facts *f)
+static void occurrences(struct mt_jsonw *w, const struct mt_device_analysis *d)
 {
+    const struct mt_role_facts *f = &d->roles;
+    char name[MT_WORDS];
     mt_jw_ku(w, "occurrence_count", f->n_occurrences_all);
     mt_jw_key(w, "occurrences");
     mt_jw_open(w, '[');
@@ -149,6 +152,7 @@ static void occurrences(struct mt_jsonw *w, const struct mt_role_facts *f)
         const struct mt_occurrence *o = &f->occurrences.p[i];
         mt_jw_open(w, '{');
         mt_jw_ks(w, "phase", mt_phase_id((enum mt_phase)o->phase));
+        mt_jw_ks(w, "phase_name", mt_occ_name(name, d, o->phase));
         mt_jw_known(w, "step", o->step != UINT32_MAX, o->step);
         mt_jw_ku(w, "first_event", o->first);
         mt_jw_ku(w, "last_event", o->last);
@@ -171,7 +175,7 @@ static void occurrences(struct mt_jsonw *w, const struct mt_role_facts *f)
 
 static void expected(struct mt_jsonw *w, const struct mt_device_analysis *d)
 {
-    mt_jw_ks(w, "occurrence_note", d->roles.occurrences.n != 0 ? mt_occ_note : NULL);
+    mt_jw_ks(w, "occurrence_note", d->roles.occurrences.n != 0 ? mt_occ_note(d) : NULL);
     mt_jw_key(w, "expected");
     mt_jw_open(w, '[');
     for (uint32_t i = 0; mt_has_expected(d) && i < d->expected->v.n; i++) {
@@ -218,7 +222,7 @@ void mt_json_roles(struct mt_jsonw *w, const struct mt_device_analysis *d)
     roles(w, &d->roles);
     steps(w, &d->roles);
     micros(w, &d->roles);
-    occurrences(w, &d->roles);
+    occurrences(w, d);
     expected(w, d);
     growth(w, &d->roles);
 }

@@ -261,6 +261,8 @@ static void add_lanes(struct writer *w, const struct mt_device_analysis *o)
                            l->pool[1]);
         else if (l->known == MT_LANE_POOL)
             (void)snprintf(pool, sizeof pool, "default pool");
+        else if (l->known != MT_LANE_NOTHING) /* as the table of pools calls it */
+            (void)snprintf(pool, sizeof pool, "default pool (not recorded)");
         if (l->known != MT_LANE_NOTHING && l->stream != 0)
             (void)snprintf(stream, sizeof stream, "stream %#" PRIx64, (uint64_t)l->stream);
         else if (l->known != MT_LANE_NOTHING)

@@ -60,7 +60,7 @@ static void ledger_row(struct mt_sink *k, const struct mt_driverdiag *j, const s
                 : "<tr><th scope=\"row\">{1:cn200}[ <small>{4:n200}</small>]</th><td>{8}</td>{0:t}"
                   "{6:t}{3:t}{7:t}</tr>\n",
             mt_as_signed(r->bytes),
-            mt_as_holder(r->holder, mt_driver_holder(holder, r->holder, r->library)),
+            mt_as_holder(r->holder, mt_driver_holder(holder, l, r->holder, r->library)),
             mt_as_words(is_process ? mt_driver_who(who, j, r->driver, r->process) : NULL),
             mt_known(is_process, mt_as_bytes(r->peak), NULL), mt_as_words(r->label),
             /* an expandable segment reserves a whole GPU: that says nothing */
@@ -92,7 +92,8 @@ static void ledger(struct mt_sink *k, const struct mt_driverdiag *j, const struc
     uint32_t shown = mt_most3(k, 14, 12, 20), more = 0;
     int64_t rest = 0;
     mt_heading(k, l->name, NULL);
-    curve(k, l);
+    if (!k->is_screen)
+        curve(k, l);
     MT_ROW(k, "  Held {1}, by owner:",
            "**{0}**, {1}\n\n| bytes | peak | owner | process |\n|---:|---:|---|---|\n", l->name,
            mt_ledger_focus_words(l));
@@ -162,8 +163,9 @@ static void failure(struct mt_sink *k, const struct mt_driverdiag *j, const stru
               "<td>{2:n200}[ <small>pinned {4}</small>][ <small>{12:n120}</small>]</td>{3:t}"
               "{9:t}<td>{13}[ <small>{14}</small>]</td><td>{7}</td></tr>\n",
         mt_as_words(mt_driver_moment(when, j, o->time_ns)),
-        mt_as_words(mt_driver_holder(holder, o->who, o->library)),
-        mt_as_words(mt_driver_who(who, j, o->driver, o->process)), mt_as_bytes(o->request),
+        mt_as_words(mt_driver_holder(holder, NULL, o->who, o->library)),
+        mt_as_words(mt_driver_who(who, j, o->driver, o->process)),
+        mt_known(o->request != 0, mt_as_bytes(o->request), "a size that is not recorded"),
         mt_as_words(o->is_host ? "host memory" : NULL),
         mt_known(o->free != 0, mt_as_bytes(o->free), NULL),
         mt_as_words(is_told ? MT_PHASE_WORDS(o->phase, o->sub) : NULL),
@@ -276,8 +278,9 @@ static void reconcile(struct mt_sink *k, const struct mt_driverdiag *j,
     part(k, PART, "of it known to PyTorch: the same as held above", mt_as_bytes(c->matched),
          c->driver_held);
     for (uint32_t n = 0; n < c->others.n; n++) {
-        (void)snprintf(words, sizeof words, "beside PyTorch: %s",
-                       mt_driver_holder(holder, c->others.p[n].holder, c->others.p[n].library));
+        (void)snprintf(
+            words, sizeof words, "beside PyTorch: %s",
+            mt_driver_holder(holder, NULL, c->others.p[n].holder, c->others.p[n].library));
         part(k, PART, words, mt_as_signed(c->others.p[n].bytes), c->driver_held);
     }
     if (k->format == MT_IN_HTML)

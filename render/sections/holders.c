@@ -121,7 +121,8 @@ void mt_section_phases(struct mt_sink *k, const struct mt_report *r)
             has_curve(d)
                 ? "\xe2\x80\x9cPeak inside\xe2\x80\x9d is the highest live memory of the whole "
                   "device while the phase ran; \xe2\x80\x9cretained\xe2\x80\x9d is what was "
-                  "allocated in it and still live when it last ended."
+                  "allocated in it and still live when it last ended; a part in brackets ends "
+                  "where the next part of its phase begins."
                 : "By the stacks of the live blocks.");
     phase_table(k, d);
     for (uint32_t i = 0; i < d->phases.n; i++)
@@ -183,23 +184,24 @@ void mt_section_owners(struct mt_sink *k, const struct mt_report *r)
                     MT_COUNT(d->owners.n - UNFOLDED));
             owner_table(k, "Smaller owners");
         }
-        MT_DATA(k,
-                "~  {0:>10} {1:>7} {3}\n                     {2} block{6}, {4}[, {7}]\n"
-                "                     |from {5}",
-                "| {0} | {1:=} | {2} | {3:`}[ from {5:`}] | {4}[, {7}] |\n",
-                "<tr><td class=\"n\">{8}</td><th scope=\"row\">{3:o}</th>{0:t}{1:t}{2:t}{9:t}"
-                "<td>{4:c}[ <small>{7}</small>]</td></tr>\n",
-                mt_as_bytes(o->bytes), mt_as_share(o->bytes, d->focus.live), mt_as_count(o->blocks),
-                mt_as(MT_D_OWNER, o->label, i, i < UNFOLDED),
-                mt_as_phase(o->attr.phase, o->attr.sub),
-                mt_as_words(!html && mt_owner_origin(words, sizeof words, rank->trace, d, i, max)
-                                ? words
-                                : NULL),
-                mt_as_words(mt_plural(o->blocks)),
-                mt_as_words(o->birth == MT_BIRTH_IN_TRACE || d->end_state_only
-                                ? NULL
-                                : "allocated before recording began"),
-                mt_as_count((uint64_t)i + 1), mt_as_bytes(o->largest));
+        MT_DATA(
+            k,
+            k->is_screen ? "~  {0:>10} {1:>7} {3}"
+                         : "~  {0:>10} {1:>7} {3}\n                     {2} block{6}, {4}[, {7}]\n"
+                           "                     |from {5}",
+            "| {0} | {1:=} | {2} | {3:`}[ from {5:`}] | {4}[, {7}] |\n",
+            "<tr><td class=\"n\">{8}</td><th scope=\"row\">{3:o}</th>{0:t}{1:t}{2:t}{9:t}"
+            "<td>{4:c}[ <small>{7}</small>]</td></tr>\n",
+            mt_as_bytes(o->bytes), mt_as_share(o->bytes, d->focus.live), mt_as_count(o->blocks),
+            mt_as(MT_D_OWNER, o->label, i, i < UNFOLDED), mt_as_phase(o->attr.phase, o->attr.sub),
+            mt_as_words(!html && mt_owner_origin(words, sizeof words, rank->trace, d, i, max)
+                            ? words
+                            : NULL),
+            mt_as_words(mt_plural(o->blocks)),
+            mt_as_words(o->birth == MT_BIRTH_IN_TRACE || d->end_state_only
+                            ? NULL
+                            : "allocated before recording began"),
+            mt_as_count((uint64_t)i + 1), mt_as_bytes(o->largest));
     }
     k->end(k);
     if (html && d->owners.n > UNFOLDED)
@@ -249,25 +251,13 @@ void mt_section_pins(struct mt_sink *k, const struct mt_report *r)
     k->end(k);
 }
 
-void mt_section_pools(struct mt_sink *k, const struct mt_report *r)
+static void pool_table(struct mt_sink *k, const struct mt_pool_rows *rows)
 {
-    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
     uint32_t most = mt_most3(k, 20, 0, UINT32_MAX);
-    if (d == NULL || d->pools.n == 0)
-        return;
-    mt_heading(k, "Segments at the end", NULL);
-    MT_ROW0(k, "  pool, stream                number   reserved     active       free    largest",
-            NULL);
-    MT_ROW3(k, NULL, NULL,
-            d->focus_is_oom
-                ? "<p class=\"note\">The table is of the dump, not of the failure. {0:=}</p>\n"
-                : "<p class=\"note\">The table is of the dump. {0:=}</p>\n",
-            "A request is served only from segments of its own pool, stream and size class: free "
-            "memory in another row does not help it.");
     MT_TABLE(k, "Segments by pool and stream", "Pool", "Stream", "Blocks", "#Segments", "#Reserved",
              "#In use", "#Rounding", "#Free", "#Free of it", "#Free blocks", "#Largest free");
-    for (uint32_t i = 0; i < d->pools.n && i < most; i++) {
-        const struct mt_pool_row *p = &d->pools.p[i];
+    for (uint32_t i = 0; i < rows->n && i < most; i++) {
+        const struct mt_pool_row *p = &rows->p[i];
         bool is_private = p->pool[0] != 0 || p->pool[1] != 0;
         char pool[64] = "default", name[160], stream[32] = "default", blocks[32];
         if (is_private)
@@ -295,6 +285,31 @@ void mt_section_pools(struct mt_sink *k, const struct mt_report *r)
                 mt_as_share(p->free, p->reserved), mt_as_count(p->n_free_blocks));
     }
     k->end(k);
-    if (d->pools.n > most)
-        MT_ROW(k, "  and {0} more rows (see --format json)", NULL, MT_COUNT(d->pools.n - most));
+    if (rows->n > most)
+        MT_ROW(k, "  and {0} more rows (see --format json)", NULL, MT_COUNT(rows->n - most));
+}
+
+/* At the moment that matters, where its segments could be laid out; else, and folded on the page
+ * beside it, at the dump. */
+void mt_section_pools(struct mt_sink *k, const struct mt_report *r)
+{
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
+    bool at = d != NULL && d->pools_at.n != 0 && !d->end_state_only;
+    char heading[64];
+    if (d == NULL || (d->pools.n == 0 && !at))
+        return;
+    (void)snprintf(heading, sizeof heading, "Segments %s", at ? mt_focus_words(d) : "at the end");
+    mt_heading(k, heading, NULL);
+    MT_ROW0(k, "  pool, stream                number   reserved     active       free    largest",
+            NULL);
+    MT_ROW3(k, NULL, NULL, "<p class=\"note\">Segments {0}. {1:=}</p>\n",
+            at ? mt_focus_words(d) : "at the dump",
+            "A request is served only from segments of its own pool, stream and size class: free "
+            "memory in another row does not help it.");
+    pool_table(k, at ? &d->pools_at : &d->pools);
+    if (!at || k->format != MT_IN_HTML || d->pools.n == 0)
+        return;
+    MT_NOTE(k, "<details class=\"more\"><summary>The same at the dump</summary>\n");
+    pool_table(k, &d->pools);
+    MT_NOTE(k, "</details>\n");
 }

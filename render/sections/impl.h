@@ -41,10 +41,12 @@ void mt_table(struct mt_sink *k, const char *label, const char *const *heads, un
 void mt_heading(struct mt_sink *k, const char *text, const char *md);
 /* "and 12 more", where n is not 0; not in Markdown. */
 void mt_row_more(struct mt_sink *k, uint64_t n);
-/* So many rows have room. */
+/* So many rows have room: few of them on one screen. */
 static inline uint32_t mt_most(const struct mt_sink *k, uint32_t text, uint32_t md)
 {
-    return k->format == MT_IN_MD ? md : text;
+    enum { ON_SCREEN = 5 };
+    uint32_t most = k->format == MT_IN_MD ? md : text;
+    return k->is_screen && most > ON_SCREEN ? ON_SCREEN : most;
 }
 static inline uint32_t mt_most3(const struct mt_sink *k, uint32_t text, uint32_t md, uint32_t html)
 {

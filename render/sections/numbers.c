@@ -41,7 +41,8 @@ static void request(struct mt_sink *k, const struct mt_device_analysis *d, const
     (void)snprintf(note, sizeof note, "the first of %u that failed", (unsigned)d->ooms.n);
     put(k, "Request that failed", mt_as_words(mt_row_request(b, m)),
         moment_of(when, d, (int64_t)m->event), d->ooms.n > 1 ? note : NULL);
-    number(k, "Free on the device", mt_as_bytes(m->device_free), "at that moment");
+    if (!d->sums_only)
+        number(k, "Free on the device", mt_as_bytes(m->device_free), "at that moment");
     if (d->withheld != NULL || !m->at.holes_known)
         return;
     (void)snprintf(note, sizeof note, "%s in %s hole%s that could serve the request",
@@ -65,6 +66,10 @@ static void held(struct mt_sink *k, const struct mt_device_analysis *d, bool cur
     (void)snprintf(name, sizeof name, "Reserved %s", at);
     (void)snprintf(note, sizeof note, "%s at its highest, %s at the end",
                    MT_BYTES(d->reserved_peak), MT_BYTES(d->reserved_end));
+    if (mt_reserved_unknown(d)) {
+        number(k, name, mt_as_words("not recorded"), NULL);
+        return;
+    }
     number(k, name, mt_as_bytes(d->focus.reserved), curve ? note : NULL);
     (void)snprintf(note, sizeof note, "%s of what is reserved",
                    MT_SHARE(d->focus.reserved_free, d->focus.reserved));
@@ -90,7 +95,7 @@ static void capacity(struct mt_sink *k, const struct mt_device_analysis *d)
         number(k, "Capacity", mt_as_bytes(d->capacity), note);
     else if (d->kind == MT_DEV_CUDA)
         number(k, "Capacity", mt_as_words("unknown"),
-               "a snapshot does not hold it; name it with --capacity 80GiB");
+               "the recording does not hold it; name it with --capacity 80GiB");
 }
 
 static void waiting(struct mt_sink *k, const struct mt_device_analysis *d, bool curve)

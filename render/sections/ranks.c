@@ -102,12 +102,31 @@ static void table(struct mt_sink *k)
              "#At", "#Live at end", "#Peak reserved", "#Of capacity", "Out of memory");
 }
 
+/* Those behind the worst, in one row: from the lowest to the highest. */
+static void others(struct mt_sink *k, const struct mt_report *r, const struct mt_place *at,
+                   uint32_t n)
+{
+    const struct mt_place *low = at, *high = at;
+    char of_low[256], of_high[256];
+    uint32_t failed = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        low = at[i].live < low->live ? &at[i] : low;
+        high = at[i].live > high->live ? &at[i] : high;
+        failed += at[i].dev->ooms.n != 0;
+    }
+    MT_ROW(k, "  |and {0} more, from {1} ({2}) to {3} ({4})[; {5} of them ran out of memory]",
+           "| and {0} more | {1} ({2}) to {3} ({4}) | |[ {5} times] |\n", MT_COUNT(n),
+           MT_BYTES(low->live), mt_row_place(r, low->rank, low->dev, of_low, sizeof of_low),
+           MT_BYTES(high->live), mt_row_place(r, high->rank, high->dev, of_high, sizeof of_high),
+           failed != 0 ? MT_COUNT(failed) : NULL);
+}
+
 void mt_section_ranks(struct mt_sink *k, const struct mt_report *r)
 {
-    enum { UNFOLDED = 8 };
+    enum { UNFOLDED = 8, IN_TICKET = 32 };
     struct mt_place *at;
     uint64_t whole = 0;
-    uint32_t n;
+    uint32_t n, most = k->is_screen ? UNFOLDED : k->format == MT_IN_MD ? IN_TICKET : UINT32_MAX;
     char form[96];
     if (mt_row_count(r) < 2)
         return;
@@ -127,6 +146,10 @@ void mt_section_ranks(struct mt_sink *k, const struct mt_report *r)
             r->diagnosis->same_job != NULL ? r->diagnosis->same_job->missing : NULL);
     table(k);
     for (uint32_t i = 0; i < n; i++) {
+        if (i == most) {
+            others(k, r, &at[i], n - i);
+            break;
+        }
         if (k->format == MT_IN_HTML && i == UNFOLDED) {
             k->end(k);
             MT_ROW3(k, NULL, NULL, "<details class=\"more\"><summary>{0} more</summary>\n",

@@ -78,14 +78,41 @@ void mt_section_role_notes(struct mt_sink *k, const struct mt_report *r)
     k->end(k);
 }
 
+/* Of which roles nothing is to be expected, once for every reason. */
+static void not_known(struct mt_sink *k, const struct mt_expected *x)
+{
+    for (uint32_t i = 0; i < x->v.n; i++) {
+        char roles[400] = "";
+        bool is_first = !x->v.p[i].known;
+        for (uint32_t j = 0; j < i && is_first; j++)
+            is_first = x->v.p[j].known || strcmp(x->v.p[j].text, x->v.p[i].text) != 0;
+        for (uint32_t j = i; j < x->v.n && is_first; j++) {
+            const struct mt_expect *e = &x->v.p[j];
+            size_t n = strlen(roles);
+            if (!e->known && strcmp(e->text, x->v.p[i].text) == 0)
+                (void)snprintf(roles + n, sizeof roles - n, "%s%s in %s (%s measured)",
+                               n != 0 ? ", " : "", mt_role_words((enum mt_role)e->role),
+                               MT_PHASE_WORDS(e->phase, MT_PH_NONE), MT_BYTES(e->measured));
+        }
+        if (is_first)
+            MT_ROW(k, "  - |not known for {0}: {1}", "- not known for {0}: {1}\n", roles,
+                   x->v.p[i].text);
+    }
+    k->end(k);
+}
+
 void mt_section_expected(struct mt_sink *k, const struct mt_report *r)
 {
     const struct mt_device_analysis *d = mt_sink_device(k, r);
+    bool any = false;
     if (d == NULL || !mt_has_roles(d) || !mt_has_expected(d))
         return;
     mt_heading(k, "Expected beside measured", NULL);
-    MT_ROW0(k, NULL,
-            "| role | phase | measured | expected | | how |\n|---|---|---:|---:|---|---|\n");
+    for (uint32_t i = 0; i < d->expected->v.n; i++)
+        any |= d->expected->v.p[i].known;
+    if (any)
+        MT_ROW0(k, NULL,
+                "| role | phase | measured | expected | | how |\n|---|---|---:|---:|---|---|\n");
     MT_NOTE(k, "<h3>Expected beside measured</h3>\n<p class=\"note\">The highest of a role in a "
                "phase, and what the model and the settings of the run ask for.</p>\n");
     MT_TABLE(k, "Expected beside measured", "Role", "Phase", "#Measured", "#Expected", "Answer",
@@ -93,9 +120,10 @@ void mt_section_expected(struct mt_sink *k, const struct mt_report *r)
     for (uint32_t i = 0; i < d->expected->v.n; i++) {
         const struct mt_expect *e = &d->expected->v.p[i];
         char bytes[48], answer[48];
+        if (!e->known && k->format != MT_IN_HTML)
+            continue;
         MT_DATA(k,
-                !e->known ? "  - |{0} in {1}: {2} measured; what to expect is not known: {5}"
-                : e->more
+                e->more
                     ? "!  ! |{0} in {1}: {2} measured, {3} expected: {4}\n      |{5}\n      |{6}"
                     : "  - |{0} in {1}: {2} measured, {3} expected: {4}\n      |{5}\n      |{6}",
                 e->more ? "| {0} | {1} | {2} | {3} | **{4:=}** | {5}[; {6}] |\n"
@@ -110,6 +138,8 @@ void mt_section_expected(struct mt_sink *k, const struct mt_report *r)
                 mt_as_words(e->text), mt_as_words(e->extra), mt_as_phase(e->phase, MT_PH_NONE));
     }
     k->end(k);
+    if (k->format != MT_IN_HTML)
+        not_known(k, d->expected);
 }
 
 /* ---- the devices that the verdict is not about ---- */
@@ -160,11 +190,12 @@ static struct mt_datum or_none(uint64_t bytes)
 }
 
 /* Every time that a phase ran. */
-static void all_occurrences(struct mt_sink *k, const struct mt_role_facts *f, uint64_t highest)
+static void all_occurrences(struct mt_sink *k, const struct mt_device_analysis *d, uint64_t highest)
 {
+    const struct mt_role_facts *f = &d->roles;
     enum { SHOWN = 64 };
     uint32_t shown = f->occurrences.n < SHOWN ? f->occurrences.n : SHOWN;
-    char few[256], span[MT_WORDS];
+    char few[256], span[MT_WORDS], name[MT_WORDS];
     MT_ROW3(k, NULL, NULL,
             shown < f->n_occurrences_all
                 ? "<details class=\"more\"><summary>The first {0} of all {1}, in order</summary>\n"
@@ -176,6 +207,7 @@ static void all_occurrences(struct mt_sink *k, const struct mt_role_facts *f, ui
         const struct mt_occurrence *o = &f->occurrences.p[i];
         struct mt_datum phase = mt_at(mt_as_phase(o->phase, MT_PH_NONE), (int64_t)o->last);
         phase.since = (int64_t)o->first;
+        phase.words = mt_occ_name(name, d, o->phase);
         MT_DATA(k, NULL, NULL,
                 "<tr><th scope=\"row\"{0:v}>{0}</th>{1:t}{2:t}{3:t}{4:t}{5:t}{6:t}{7:t}</tr>\n",
                 phase, mt_known(o->step != UINT32_MAX, mt_as_count((uint64_t)o->step + 1), "-"),
@@ -213,7 +245,7 @@ void mt_section_occurrences(struct mt_sink *k, const struct mt_report *r)
     if (k->dev == NULL) {
         MT_ROW3(k, n != 0 ? "  |{0}" : NULL, "{0}\n\n", n != 0 ? "<p>{0:w}</p>\n" : NULL,
                 mt_forecast_sentence(d));
-        MT_ROW3(k, NULL, NULL, n != 0 ? "<p class=\"note\">{0}</p>\n" : NULL, mt_occ_note);
+        MT_ROW3(k, NULL, NULL, n != 0 ? "<p class=\"note\">{0}</p>\n" : NULL, mt_occ_note(d));
     }
     if (n == 0)
         return;
@@ -223,16 +255,16 @@ void mt_section_occurrences(struct mt_sink *k, const struct mt_report *r)
     mt_table(k, "Each phase at its highest", often ? again : once, often ? 8 : 7);
     for (unsigned i = 0; i < n && i < mt_most3(k, n, 16, n); i++) {
         const struct mt_occurrence *top = sum[i].top;
-        struct mt_phase_in_words name = mt_phase_in_words(sum[i].phase, MT_PH_NONE, true);
-        bool is_long = strlen(name.s) > NAME;
+        char name[MT_WORDS];
+        bool is_long = strlen(mt_occ_name(name, d, sum[i].phase)) > NAME;
         MT_DATA(
             k,
             is_long ? "  |{0}\n  {7:<26} {1:>6} {2:>11} {3:>11} {4:>11}\n      |at the peak: {5}"
                     : "  {0:<26} {1:>6} {2:>11} {3:>11} {4:>11}\n      |at the peak: {5}",
             "| {0} | {1} | {2} | {6:=} | {3} | {4} |\n",
-            often ? "<tr><th scope=\"row\">{8}</th>{1:t}{9:t}{12:t}{2:t}{6:t}{10:t}{11:t}</tr>\n"
-                  : "<tr><th scope=\"row\">{8}</th>{1:t}{9:t}{2:t}{6:t}{10:t}{11:t}</tr>\n",
-            mt_as_words(name.s), mt_as_count(sum[i].n),
+            often ? "<tr><th scope=\"row\">{0}</th>{1:t}{9:t}{12:t}{2:t}{6:t}{10:t}{11:t}</tr>\n"
+                  : "<tr><th scope=\"row\">{0}</th>{1:t}{9:t}{2:t}{6:t}{10:t}{11:t}</tr>\n",
+            mt_as_words(name), mt_as_count(sum[i].n),
             mt_at(mt_as_bytes(top->peak), top->peak_event), mt_as_bytes(sum[i].retained),
             mt_as_bytes(sum[i].useless),
             mt_as_words(mt_role_words_list(many, sizeof many, top->peak_roles, 4)),
@@ -242,9 +274,9 @@ void mt_section_occurrences(struct mt_sink *k, const struct mt_report *r)
             mt_as(MT_D_PEAKS, "", sum[i].phase, highest));
     }
     k->end(k);
-    MT_ROW(k, "  |{0}", "{0}\n\n", mt_occ_note);
+    MT_ROW(k, "  |{0}", "{0}\n\n", mt_occ_note(d));
     if (often && k->dev == NULL)
-        all_occurrences(k, &d->roles, highest);
+        all_occurrences(k, d, highest);
 }
 
 static void growth(struct mt_sink *k, const struct mt_role_facts *f)

@@ -67,7 +67,7 @@ void mt_heading(struct mt_sink *k, const char *text, const char *md)
 void mt_row_more(struct mt_sink *k, uint64_t n)
 {
     if (n != 0)
-        MT_ROW3(k, "  and {0} more (see --format json)", NULL,
+        MT_ROW3(k, k->is_screen ? "  and {0} more" : "  and {0} more (see --format json)", NULL,
                 "<p class=\"note\">{0} more are in the JSON report.</p>\n", MT_COUNT(n));
 }
 

@@ -16,10 +16,17 @@ void mt_section_lint(struct mt_sink *k, const struct mt_report *r)
         return;
     mt_heading(k, "Check these", "Check these");
     for (uint32_t i = 0; i < n; i++) {
+        if (i >= mt_most3(k, n, n, n)) { /* of one screen */
+            mt_row_more(k, n - i);
+            break;
+        }
         const struct mt_lint_finding *f = &r->diagnosis->lint->findings.p[i];
         bool is_open =
             f->level == MT_LINT_ERROR || (f->level == MT_LINT_WARNING && n <= FEW_WARNINGS);
-        MT_ROW3(k, "  - |{0}: {1}[ ({2})]\n    |{3}\n    |Instead: {4}\n    |[[{5}] {6}",
+        MT_ROW3(k,
+                k->is_screen
+                    ? "  - |{0}: {1}[ ({2})]"
+                    : "  - |{0}: {1}[ ({2})]\n    |{3}\n    |Instead: {4}\n    |[[{5}] {6}",
                 "- {0}: {1}[ ({2})] {4}\n",
                 "<details class=\"advice\"{7:=}><summary>{8}: {1:w1000}</summary>\n"
                 "<dl class=\"fields\">\n[<dt>Where</dt><dd>{2:w1000}</dd>\n]"
@@ -42,7 +49,7 @@ void mt_section_log(struct mt_sink *k, const struct mt_report *r)
     struct mt_log_row rows[MOST];
     char settles[400];
     uint32_t n;
-    if (r->diagnosis->logdiag == NULL || mt_logs_facts(logs) == 0)
+    if (r->diagnosis->logdiag == NULL || mt_logs_facts(logs) == 0 || (k->is_screen && !leads))
         return;
     mt_heading(k, "Log", NULL);
     MT_ROW3(k, "  |{1}\n  |{2}", NULL, "[<p>{0}</p>\n][<p>{1}</p>\n][<p>{2}</p>\n]",
@@ -135,6 +142,25 @@ void mt_section_files(struct mt_sink *k, const struct mt_report *r)
     k->end(k);
 }
 
+/* Which memtrace.toml was read, and what of it this report has. */
+void mt_section_config(struct mt_sink *k, const struct mt_report *r)
+{
+    if (r->n_config == 0)
+        return;
+    mt_heading(k, "Configuration of memtrace", "Configuration of memtrace");
+    MT_TABLE(k, "Configuration of memtrace", "File", "Used of it");
+    for (uint32_t i = 0; i < r->n_config; i++) {
+        char keys[128] = "nothing";
+        size_t n = 0;
+        for (uint32_t j = 0; j < r->config[i].n_keys && n < sizeof keys; j++)
+            n += (size_t)snprintf(keys + n, sizeof keys - n, "%s%s", j != 0 ? ", " : "",
+                                  r->config[i].keys[j]);
+        MT_ROW3(k, "  - |{0}: {1}", "- {0:`300}: {1}\n",
+                "<tr><th scope=\"row\">{0:n300}</th><td>{1}</td></tr>\n", r->config[i].file, keys);
+    }
+    k->end(k);
+}
+
 void mt_section_caveats(struct mt_sink *k, const struct mt_report *r)
 {
     const struct mt_quality *q = &r->diagnosis->quality;
@@ -143,7 +169,8 @@ void mt_section_caveats(struct mt_sink *k, const struct mt_report *r)
     mt_heading(k, "Data quality", NULL);
     MT_NOTE(k, "<ul class=\"caveats\">\n");
     for (uint32_t i = 0; i < q->caveats.n && i < mt_most(k, MT_MAX_CAVEATS, 64); i++)
-        MT_ROW3(k, "  - |{0}", "- {0}\n", "<li>{0:w}</li>\n", q->caveats.p[i]);
+        MT_ROW3(k, k->is_screen ? "~  - {0}" : "  - |{0}", "- {0}\n", "<li>{0:w}</li>\n",
+                q->caveats.p[i]);
     MT_NOTE(k, "</ul>\n");
     k->end(k);
 }

@@ -29,7 +29,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MT_IN_TEXT = 1, MT_IN_MD = 2, MT_IN_HTML = 4 };
+enum {
+    MT_IN_TEXT = 1,
+    MT_IN_MD = 2,
+    MT_IN_HTML = 4,
+    /* of text what one screen has: forms are those of text; what has this has MT_IN_TEXT too */
+    MT_IN_SCREEN = 8
+};
 
 /* A curve as text can draw it: the higher of a and b (b may be NULL) in n columns. */
 struct mt_curve {
@@ -65,7 +71,8 @@ struct mt_datum {
 /* Where the rows of a report go: the format's printer. */
 struct mt_sink {
     struct mt_out *o;
-    unsigned format; /* MT_IN_... */
+    unsigned format; /* MT_IN_..., not MT_IN_SCREEN */
+    bool is_screen;  /* of text: the sections of MT_IN_SCREEN alone, and few rows of each */
     /* n cells in a form of the sink's format; datum: what they say, NULL = their words alone */
     void (*row)(struct mt_sink *k, const char *form, const char *const *cell,
                 const struct mt_datum *datum, unsigned n);
@@ -81,6 +88,8 @@ struct mt_sink {
 };
 /* All sections that the sink's format has, in their order. Errors are those of k->o. */
 void mt_sections(struct mt_sink *k, const struct mt_report *r);
+/* All but mt_section_footer(), for whom has something to say before it. */
+void mt_sections_but_last(struct mt_sink *k, const struct mt_report *r);
 /* One of them: the page's panels stand in their own order. */
 typedef void mt_section(struct mt_sink *k, const struct mt_report *r);
 #define MT_SECTION(name, formats) mt_section mt_section_##name;

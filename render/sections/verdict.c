@@ -4,6 +4,7 @@
 #include "render/view/diagnosis.h"
 #include "render/view/driver.h"
 #include "render/view/run.h"
+#include "render/view/stack.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,41 +17,81 @@ void mt_section_title(struct mt_sink *k, const struct mt_report *r)
 
 #define BECAUSE "<p class=\"because\">{0:w3000}</p>\n"
 
-/* Who leads has the headline: its sentence and why it is so; what the others say comes second. */
+enum { HEAD = 1024 };
+
+/* A headline of two lines at most: who, when, what was asked for and where. What stands behind the
+ * first semicolon is the sentence below it, with a capital. false: there is none. */
+static bool split(const char *sentence, char head[HEAD], char first[2], const char **rest)
+{
+    const char *cut = strstr(sentence, "; ");
+    if (cut == NULL || cut - sentence + 2 > HEAD)
+        return false;
+    memcpy(head, sentence, (size_t)(cut - sentence));
+    memcpy(head + (cut - sentence), ".", 2);
+    first[0] = cut[2] >= 'a' && cut[2] <= 'z' ? (char)(cut[2] - 'a' + 'A') : cut[2];
+    first[1] = '\0';
+    *rest = first[0] != '\0' ? cut + 3 : cut + 2;
+    return true;
+}
+
+/* The sentence of who leads. */
+static const char *sentence_of(const struct mt_diagnosis *g, const struct mt_verdict *v)
+{
+    switch (mt_diagnosis_lead(g)) {
+    case MT_LEAD_LOG: return g->logdiag->sentence;
+    case MT_LEAD_DRIVER: return g->driver->sentence;
+    case MT_LEAD_SNAPSHOT: return v->sentence;
+    case MT_LEAD_NOTHING: break;
+    }
+    return "Nothing could be read.";
+}
+
 void mt_section_headline(struct mt_sink *k, const struct mt_report *r)
 {
     const struct mt_diagnosis *g = r->diagnosis;
     const struct mt_rank *rank = mt_diagnosis_rank(g);
     const struct mt_device_analysis *d = mt_rank_device(rank);
     const struct mt_verdict *v = rank != NULL ? &rank->analysis->verdict : NULL;
+    bool log = mt_diagnosis_lead(g) == MT_LEAD_LOG, driver = mt_diagnosis_lead(g) == MT_LEAD_DRIVER;
+    bool oom = driver ? mt_driver_failed(g->driver) : d != NULL && d->ooms.n != 0;
+    const char *sentence = sentence_of(g, v), *rest;
+    char head[HEAD], capital[2], words[MT_WORDS];
+    const char *kind = log         ? mt_cause_log_words(g->logdiag->cause)
+                       : driver    ? mt_driver_kind_words(g->driver)
+                       : v != NULL ? mt_verdict_words(words, v->kind, d != NULL ? d->cause : NULL)
+                                   : NULL;
+    mt_heading(k, log ? kind : oom ? "OUT OF MEMORY" : "Verdict", NULL);
+    MT_ROW3(k, "  |{0}", "**{0}**\n\n", "[<p class=\"kind\">{1}</p>\n]<h1>{2:w3000}</h1>\n",
+            sentence, kind, split(sentence, head, capital, &rest) ? head : sentence);
+}
+
+/* Why it is so, and what the others say. */
+void mt_section_because(struct mt_sink *k, const struct mt_report *r)
+{
+    const struct mt_diagnosis *g = r->diagnosis;
+    const struct mt_rank *rank = mt_diagnosis_rank(g);
+    const struct mt_verdict *v = rank != NULL ? &rank->analysis->verdict : NULL;
     const char *second = mt_report_second(r), *cause = mt_report_cause_sentence(r);
     bool log = mt_diagnosis_lead(g) == MT_LEAD_LOG, driver = mt_diagnosis_lead(g) == MT_LEAD_DRIVER;
-    bool oom = driver ? g->driver->kind == MT_V_OOM : d != NULL && d->ooms.n != 0;
     const char *because = log         ? g->logdiag->because
                           : driver    ? g->driver->because
                           : v != NULL ? v->because
                                       : NULL;
-    const char *kind;
+    const char *rest = NULL;
+    char head[HEAD], capital[2];
     if (driver && v != NULL)
         second = v->sentence;
-    kind = log         ? mt_cause_log_words(g->logdiag->cause)
-           : driver    ? mt_driver_kind_words(g->driver)
-           : v != NULL ? mt_verdict_words(v->kind)
-                       : NULL;
-    mt_heading(k, log ? kind : oom ? "OUT OF MEMORY" : "Verdict", NULL);
-    MT_ROW3(k, "  |{0}", "**{0}**\n\n", "[<p class=\"kind\">{1}</p>\n]<h1>{0:w3000}</h1>\n",
-            log         ? g->logdiag->sentence
-            : driver    ? g->driver->sentence
-            : v != NULL ? v->sentence
-                        : "Nothing could be read.",
-            kind);
+    MT_ROW3(k, NULL, NULL, "<p class=\"because\">{0}{1:w3000}</p>\n",
+            split(sentence_of(g, v), head, capital, &rest) ? capital : NULL, rest);
     MT_ROW(k, NULL, "> {0}\n\n", mt_report_same_job(r));
     MT_ROW3(k, "  |{0}", "{0}\n\n", BECAUSE, because);
     MT_ROW3(k, driver ? NULL : "  |{0}", "{0}\n\n", driver ? NULL : BECAUSE, cause);
     if (second != NULL) {
         MT_ROW3(k, "  |{1}: {0}", "{1}: {0}\n\n",
                 "<p class=\"because\"><b>{1}:</b> {0:w3000}</p>\n", second,
-                driver ? "The snapshot" : "The driver");
+                !driver                                     ? "The driver"
+                : rank->trace->meta.format == MT_FMT_MEMRAY ? "The host"
+                                                            : "The snapshot");
         MT_ROW3(k, "  |{0}", "{0}\n\n", BECAUSE, log ? g->driver->because : NULL);
     }
     if (mt_report_log_second(r) != NULL)
@@ -59,6 +100,48 @@ void mt_section_headline(struct mt_sink *k, const struct mt_report *r)
     MT_ROW(k, "!  |{0}", NULL, mt_report_same_job(r));
     if (r->diagnosis->quality.damaged)
         MT_ROW0(k, "!  The input is damaged or incomplete: see \"Data quality\" below.", NULL);
+}
+
+/* The frames of the request that failed: who held the most need not be who asked. */
+void mt_section_asked(struct mt_sink *k, const struct mt_report *r)
+{
+    struct mt_stack_line line[MT_STACK_LINES];
+    char words[MT_LINE_WORDS], place[160];
+    uint32_t n = mt_report_asked(r, line),
+             left = mt_most3(k, k->is_screen ? 3 : 5, MT_STACK_LINES, MT_STACK_LINES);
+    uint64_t hidden = 0;
+    if (n == 0)
+        return;
+    MT_ROW0(k, "\n  The request that failed, innermost frame first:",
+            "<details><summary>Frames of the request that failed</summary>\n\n");
+    MT_NOTE(k, "<details class=\"asked\"><summary>Frames of the request that failed</summary>\n"
+               "<ol class=\"stack\">\n");
+    for (uint32_t i = 0; i < n; i++) {
+        const struct mt_frame_view *v = line[i].kind == MT_LINE_FRAME ? &line[i].v : NULL;
+        if ((v == NULL && k->format != MT_IN_HTML) || left == 0) {
+            hidden += line[i].n;
+            continue;
+        }
+        left--;
+        if (v != NULL)
+            (void)snprintf(place, sizeof place, v->line != 0 ? "%s:%u" : "%s", v->file,
+                           (unsigned)v->line);
+        MT_ROW3(k, "~    [{0} ]{1}", "- [{0:`} ]{1:`200}\n",
+                v != NULL ? "<li>{1:n200}[ <small>{0:n200}</small>]</li>\n"
+                          : "<li class=\"fold\">{2}</li>\n",
+                v != NULL && v->line != 0 ? place : NULL, v != NULL ? v->name : NULL,
+                mt_stack_line_words(&line[i], words));
+    }
+    MT_ROW3(k, "    in the compiled graph {0}", "- in the compiled graph {0:`}\n",
+            "<li class=\"fold\">in the compiled graph {0:n80}</li>\n", mt_report_graph(r));
+    if (hidden != 0)
+        MT_ROW(k,
+               k->is_screen ? "    and {0} more frames"
+                            : "    and {0} more frames (--format json --frames all)",
+               "\nand {0} more frames\n", MT_COUNT(hidden));
+    MT_ROW0(k, NULL, "\n</details>\n\n");
+    MT_NOTE(k, "</ol>\n</details>\n");
+    k->end(k);
 }
 
 /* ---- advice ---- */
@@ -96,6 +179,16 @@ static const struct card_html as_lines = {
     "<p class=\"saves\">Frees {0:w3000}[; {1}]</p>\n",
     "<p class=\"saves\"><small>Frees: not computed: {0:w3000}</small></p>\n", "<p>{0:w3000}</p>\n"};
 
+/* The card that stands first: on one screen it alone says why. */
+static const struct mt_advice *first_of(const struct mt_report *r)
+{
+    uint32_t n, i = 0;
+    const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
+    while (i < n && !list[i].is_top)
+        i++;
+    return i < n ? &list[i] : NULL;
+}
+
 static void in_short(struct mt_sink *k, const struct mt_report *r, const struct mt_advice *a,
                      bool whole)
 {
@@ -110,7 +203,8 @@ static void in_short(struct mt_sink *k, const struct mt_report *r, const struct 
     MT_ROW0(k, NULL, "\n");
     MT_ROW3(k, whole ? NULL : "     |Frees: not computed: {0}", NULL, html->missing,
             a->saving.known || first ? NULL : said(mt_saving_missing(a)));
-    MT_ROW3(k, "     |{0}", NULL, html->why, a->card->why);
+    MT_ROW3(k, k->is_screen && a != first_of(r) ? NULL : "     |{0}", NULL, html->why,
+            a->card->why);
 }
 
 /* What is to be known before one types it. */
@@ -149,6 +243,7 @@ void mt_section_first_card(struct mt_sink *k, const struct mt_report *r)
 
 void mt_section_first(struct mt_sink *k, const struct mt_report *r)
 {
+    char first[MT_FIRST];
     unsigned no = 0;
     uint32_t n;
     const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
@@ -157,7 +252,7 @@ void mt_section_first(struct mt_sink *k, const struct mt_report *r)
         if (!list[i].is_top)
             continue;
         if (no == 0)
-            mt_heading(k, mt_report_first(r), mt_report_first(r));
+            mt_heading(k, mt_report_first(first, r), mt_report_first(first, r));
         card(k, r, &list[i], ++no, false);
     }
     k->end(k);
@@ -174,7 +269,7 @@ void mt_section_beside(struct mt_sink *k, const struct mt_report *r)
                                  mt_instead_words(text, all)};
     const char *words;
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
-        MT_ROW3(k, "  |{0}", "{0}\n\n", BECAUSE, notes[i]);
+        MT_ROW3(k, "  |{0}", "{0}\n\n", i == 2 ? NULL : BECAUSE, notes[i]); /* boxes to tick */
     for (uint32_t at = 0; (words = mt_settled_next(text, all, &at)) != NULL;)
         MT_ROW3(k, "  - |{0}", "- {0}\n", "<p class=\"settled\">{0:w3000}</p>\n", words);
     k->end(k);
@@ -319,6 +414,10 @@ void mt_section_unfold(struct mt_sink *k, const struct mt_report *r)
 
 void mt_section_footer(struct mt_sink *k, const struct mt_report *r)
 {
-    MT_ROW(k, "\nmemtrace {0:=}[: {1}]", "<sub>memtrace {0:=}[: {1:`}]</sub>\n", r->version,
-           r->command);
+    if (k->is_screen)
+        MT_ROW0(k, "\n  >4|There is more: --full has all of it, -o report.html the page.", NULL);
+    if (r->link != NULL)
+        MT_ROW(k, "\n{0:=}", "\n{0:=}\n\n", r->link);
+    MT_ROW(k, "\nmemtrace {0:=}[: {1}]", "<sub>memtrace {0:=}[: {2:`1000}]</sub>\n", r->version,
+           r->command, r->ticket_command != NULL ? r->ticket_command : r->command);
 }

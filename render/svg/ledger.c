@@ -371,7 +371,8 @@ static void marks(struct mt_out *o, const struct plot *p)
                     p->top - (pass == 0 ? p->s->small ? 16 : 30 : 0), p->top + p->height);
             if (pass == 0 && !named) {
                 (void)snprintf(text, sizeof text, "%s: asked for %s", mt_holder_words(f->who),
-                               mt_fmt_bytes(b, f->request));
+                               f->request != 0 ? mt_fmt_bytes(b, f->request)
+                                               : "a size that is not recorded");
                 label(o, p, x, p->top - (p->s->small ? 18 : 34), mt_color_oom, text);
                 named = true;
             }
@@ -408,8 +409,8 @@ static void legend(struct mt_out *o, const struct plot *p, uint32_t y)
                 "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32
                 "\" width=\"11\" height=\"11\" rx=\"2\" fill=\"%s\"/><text x=\"%" PRIu32
                 "\" y=\"%" PRIu32 "\">%s, %s%s</text>\n",
-                x, y - 10, mt_color_hex(mt_holder_color(h)), x + 17, y, mt_holder_words(h),
-                sum[h] < 0 ? "-" : "",
+                x, y - 10, mt_color_hex(mt_holder_color(h)), x + 17, y,
+                mt_ledger_holder_words(p->l, h), sum[h] < 0 ? "-" : "",
                 mt_fmt_bytes(b, sum[h] < 0 ? (uint64_t)-sum[h] : (uint64_t)sum[h]));
         x += LEGEND_COLUMN;
         n++;

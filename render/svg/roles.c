@@ -10,12 +10,12 @@ enum { WIDTH = 1180, LEFT = 74, TOP = 8, HEIGHT = 150, COLUMNS = 160 };
 
 /* What stays lies below what comes and goes. */
 static const uint8_t from_below[] = {
-    MT_ROLE_BEFORE,     MT_ROLE_PARAM,       MT_ROLE_ENGINE_WEIGHTS, MT_ROLE_KV_CACHE,
-    MT_ROLE_GRAPH_POOL, MT_ROLE_OPTIM_STATE, MT_ROLE_WORKSPACE,      MT_ROLE_COMM,
-    MT_ROLE_UNKNOWN,    MT_ROLE_GRAD,        MT_ROLE_GRAD_REDUCE,    MT_ROLE_OFFLOAD,
-    MT_ROLE_UNSHARDED,  MT_ROLE_PARAM_CAST,  MT_ROLE_WEIGHT_SYNC,    MT_ROLE_CHECKPOINT,
-    MT_ROLE_ACTIVATION, MT_ROLE_RECOMPUTE,   MT_ROLE_LOGITS,         MT_ROLE_OPTIM_TEMP,
-    MT_ROLE_TEMP,
+    MT_ROLE_BEFORE,         MT_ROLE_PINNED,     MT_ROLE_SHARED,     MT_ROLE_PARAM,
+    MT_ROLE_ENGINE_WEIGHTS, MT_ROLE_KV_CACHE,   MT_ROLE_GRAPH_POOL, MT_ROLE_OPTIM_STATE,
+    MT_ROLE_WORKSPACE,      MT_ROLE_COMM,       MT_ROLE_UNKNOWN,    MT_ROLE_GRAD,
+    MT_ROLE_GRAD_REDUCE,    MT_ROLE_OFFLOAD,    MT_ROLE_UNSHARDED,  MT_ROLE_PARAM_CAST,
+    MT_ROLE_WEIGHT_SYNC,    MT_ROLE_CHECKPOINT, MT_ROLE_ACTIVATION, MT_ROLE_RECOMPUTE,
+    MT_ROLE_LOGITS,         MT_ROLE_OPTIM_TEMP, MT_ROLE_TEMP,
 };
 _Static_assert(sizeof from_below == MT_ROLE_COUNT, "each role has its layer");
 
@@ -98,8 +98,7 @@ bool mt_svg_roles_has(const struct mt_device_analysis *d)
     return d->curve.n >= 8 && d->withheld == NULL;
 }
 
-void mt_svg_roles(struct mt_out *o, const struct mt_device_analysis *d,
-                  const struct mt_role_palette *pal)
+void mt_svg_roles(struct mt_out *o, const struct mt_device_analysis *d)
 {
     struct curve v = {.c = &d->curve};
     char label[32];
@@ -119,7 +118,7 @@ void mt_svg_roles(struct mt_out *o, const struct mt_device_analysis *d,
     }
     mt_puts(o, "<g shape-rendering=\"crispEdges\">\n");
     for (unsigned i = 0; i < MT_ROLE_COUNT; i++)
-        layer(&v, o, from_below[i], mt_color_hex(pal->of[from_below[i]]));
+        layer(&v, o, from_below[i], mt_color_hex(mt_role_color(from_below[i])));
     mt_putf(o,
             "</g><text x=\"%d\" y=\"%d\">event 0</text><text x=\"%d\" y=\"%d\" "
             "text-anchor=\"end\">%s</text>\n</svg>\n",

@@ -56,9 +56,44 @@ void mt_stack_gap(struct mt_stack_bar *b, uint64_t bytes, const char *name)
     rect(b, bytes, "fill=\"currentColor\" fill-opacity", ".12", name);
 }
 
-void mt_stack_failed(struct mt_stack_bar *b, uint64_t bytes, const char *name)
+/* Lines over the last part, which takes what width the bar has: strokes keep theirs. */
+static void hatch(struct mt_stack_bar *b, uint32_t from, const char *stroke, const char *opacity)
 {
-    rect(b, bytes, "fill", mt_color_oom, name);
+    enum { STEP = 16, SLANT = 24 };
+    uint32_t to = x_of(b, b->sum);
+    if (to <= from)
+        return;
+    mt_putf(b->o,
+            "<path class=\"hatch\" fill=\"none\" stroke=\"%s\" stroke-opacity=\"%s\" "
+            "vector-effect=\"non-scaling-stroke\" d=\"",
+            stroke, opacity);
+    for (uint32_t x = from + STEP / 2; x < to; x += STEP) { /* steep ones, cut at the right edge */
+        uint32_t run = to - x < SLANT ? to - x : SLANT;
+        mt_putf(b->o, "M%" PRIu32 " %ul%" PRIu32 "-%u", x, b->height, run,
+                (unsigned)(b->height * run / SLANT));
+    }
+    mt_puts(b->o, "\"/>");
+}
+
+void mt_stack_idle(struct mt_stack_bar *b, uint64_t bytes, const char *fill, const char *name)
+{
+    uint32_t from = x_of(b, b->sum);
+    rect(b, bytes, "fill", fill, name);
+    hatch(b, from, "#fff", ".7");
+}
+
+void mt_stack_foreign(struct mt_stack_bar *b, uint64_t bytes, const char *name)
+{
+    uint32_t from = x_of(b, b->sum);
+    mt_stack_gap(b, bytes, name);
+    hatch(b, from, "currentColor", ".45");
+}
+
+void mt_stack_asked(struct mt_stack_bar *b, uint64_t bytes, const char *name)
+{
+    uint32_t from = x_of(b, b->sum);
+    rect(b, bytes, "fill-opacity=\".16\" fill", mt_color_oom, name);
+    hatch(b, from, mt_color_oom, "1");
 }
 
 void mt_stack_line(struct mt_stack_bar *b, uint64_t bytes)
@@ -71,11 +106,11 @@ void mt_stack_line(struct mt_stack_bar *b, uint64_t bytes)
 void mt_stack_close(struct mt_stack_bar *b) { mt_puts(b->o, "</svg>"); }
 
 void mt_stack_roles(struct mt_stack_bar *b, const uint64_t bytes[MT_ROLE_COUNT],
-                    const uint8_t *order, unsigned n, const struct mt_role_palette *pal)
+                    const uint8_t *order, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         unsigned role = order != NULL ? order[i] : i;
-        mt_stack_part(b, bytes[role], mt_color_hex(pal->of[role]),
+        mt_stack_part(b, bytes[role], mt_color_hex(mt_role_color(role)),
                       mt_role_words((enum mt_role)role));
     }
 }

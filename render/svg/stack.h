@@ -15,19 +15,21 @@ void mt_stack_open(struct mt_stack_bar *b, struct mt_out *o, uint64_t whole, uns
 void mt_stack_part(struct mt_stack_bar *b, uint64_t bytes, const char *fill, const char *name);
 /* Free space: its outline. */
 void mt_stack_gap(struct mt_stack_bar *b, uint64_t bytes, const char *name);
-/* What did not fit: the red of an out-of-memory. */
-void mt_stack_failed(struct mt_stack_bar *b, uint64_t bytes, const char *name);
+/* What is there and was of no use; what others hold; what was asked for and did not fit. Hatched: a
+ * reader who sees no colours tells them from the rest. */
+void mt_stack_idle(struct mt_stack_bar *b, uint64_t bytes, const char *fill, const char *name);
+void mt_stack_foreign(struct mt_stack_bar *b, uint64_t bytes, const char *name);
+void mt_stack_asked(struct mt_stack_bar *b, uint64_t bytes, const char *name);
 /* A line across at that many bytes. */
 void mt_stack_line(struct mt_stack_bar *b, uint64_t bytes);
 void mt_stack_close(struct mt_stack_bar *b);
 /* The bytes of n roles in their colours, in that order; NULL = of all MT_ROLE_COUNT in their own
  * order, the same in every bar. */
 void mt_stack_roles(struct mt_stack_bar *b, const uint64_t bytes[MT_ROLE_COUNT],
-                    const uint8_t *order, unsigned n, const struct mt_role_palette *pal);
+                    const uint8_t *order, unsigned n);
 
 /* Live memory over the trace, stacked by role (svg/roles.c); true when there is a curve to draw. */
 bool mt_svg_roles_has(const struct mt_device_analysis *d);
-void mt_svg_roles(struct mt_out *o, const struct mt_device_analysis *d,
-                  const struct mt_role_palette *pal);
+void mt_svg_roles(struct mt_out *o, const struct mt_device_analysis *d);
 
 #endif

@@ -157,7 +157,9 @@ static void put_desc(struct mt_out *o, const struct mt_svg *s)
             mt_fmt_bytes(b, d->live_peak));
     mt_putf(o, " (%s) and ends at %s", mt_event_words(when, d->peak_event),
             mt_fmt_bytes(a, d->live_end));
-    mt_putf(o, "; reserved memory is at most %s.", mt_fmt_bytes(a, d->reserved_peak));
+    if (!mt_reserved_unknown(d))
+        mt_putf(o, "; reserved memory is at most %s", mt_fmt_bytes(a, d->reserved_peak));
+    mt_puts(o, ".");
     for (uint32_t i = 0; i < d->ooms.n && i < 3; i++)
         mt_putf(o, " Out of memory at %s, asking for %s.",
                 mt_event_words(when, (int64_t)d->ooms.p[i].event),
@@ -184,11 +186,12 @@ static void draw_legend(struct mt_out *o, const struct mt_plot *p, const struct 
             "<text x=\"%" PRIu32 "\" y=\"%" PRIu32
             "\" font-weight=\"600\">Live %s, by the phase that allocated it: %s</text>\n",
             p->left, y, mt_focus_words(p->d), mt_fmt_bytes(a, p->d->focus.live));
-    mt_putf(o,
-            "<path fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"5 "
-            "3\" d=\"M%" PRIu32 " %" PRIu32 "h28\"/><text x=\"%" PRIu32 "\" y=\"%" PRIu32
-            "\">reserved by PyTorch, at most %s</text>\n",
-            p->left + 744, y - 4, p->left + 780, y, mt_fmt_bytes(a, p->d->reserved_peak));
+    if (!mt_reserved_unknown(p->d))
+        mt_putf(o,
+                "<path fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.5\" "
+                "stroke-dasharray=\"5 3\" d=\"M%" PRIu32 " %" PRIu32 "h28\"/><text x=\"%" PRIu32
+                "\" y=\"%" PRIu32 "\">reserved by PyTorch, at most %s</text>\n",
+                p->left + 744, y - 4, p->left + 780, y, mt_fmt_bytes(a, p->d->reserved_peak));
     mt_legend_draw(o, l, p->left, y + 12);
 }
 
@@ -215,7 +218,7 @@ static bool draw(struct mt_out *o, const struct mt_svg *s, uint32_t merge)
         ok = mt_plot_layers(o, &p);
         draw_band(o, &p);
         mt_puts(o, "</g>\n");
-        ok = ok && mt_plot_reserved(o, &p);
+        ok = ok && (mt_reserved_unknown(p.d) || mt_plot_reserved(o, &p));
         draw_capacity(o, &p);
         draw_ooms(o, &p);
         draw_peak(o, &p);

@@ -3,6 +3,7 @@
 
 #include "render/base/escape.h"
 #include "render/sections/sections.h"
+#include "render/text/ascii.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 struct text {
     struct mt_sink sink; /* first: the sections know it alone */
     size_t width;
-    bool color;
+    bool color, is_ascii;
 };
 
 /* of an ANSI escape; nothing without colours */
@@ -84,18 +85,18 @@ static void put_clipped(struct text *x, const char *s, size_t width)
 /* Broken at spaces; one long word stands rather than that a path is broken. */
 static void put_wrapped(struct text *x, const char *lead, size_t hang, const char *s)
 {
-    size_t used = mt_utf8_columns(lead, strlen(lead));
-    mt_puts(x->sink.o, lead);
+    enum { LEAST = 12, BELOW = 4 };
+    size_t used = mt_utf8_columns(lead, strlen(lead)), n_lead = strlen(lead);
+    bool is_below = used > BELOW && used + LEAST > x->width; /* no room beside it */
+    while (is_below && n_lead > 0 && lead[n_lead - 1] == ' ')
+        n_lead--;
+    mt_put(x->sink.o, lead, n_lead);
+    if (is_below) {
+        mt_puts(x->sink.o, "\n    ");
+        used = hang = BELOW;
+    }
     while (*s != '\0') {
-        size_t room = x->width > used + 20 ? x->width - used : 20, n = strlen(s), cut = n;
-        if (mt_utf8_columns(s, n) > room) {
-            for (size_t i = 1; i < n && mt_utf8_columns(s, i) <= room; i++)
-                if (s[i] == ' ')
-                    cut = i;
-            if (cut == n)
-                cut = strcspn(s, " ");
-            n = cut;
-        }
+        size_t n = mt_utf8_line(s, x->width > used + LEAST ? x->width - used : LEAST);
         mt_put(x->sink.o, s, n);
         for (s += n; *s == ' '; s++)
             ;
@@ -131,11 +132,15 @@ static size_t hang_of(const char *form, size_t *n)
     return strtoul(form + i, NULL, 10);
 }
 
+/* Tables are made for this; on less their ends are cut. What is to be typed never is. */
+enum { TABLE = 76 };
+
 static void put_line(struct text *x, const char *form, size_t n, const char *const *cell,
                      unsigned n_cells)
 {
     const char *style = n != 0 ? style_of(form[0]) : NULL, *end = form + n, *bar, *s;
     struct mt_out lead, body;
+    bool is_typed = n != 0 && form[0] == '$';
     form += style != NULL;
     bar = memchr(form, '|', (size_t)(end - form));
     s = bar != NULL ? bar + 1 : form; /* a lead alone says nothing */
@@ -156,7 +161,11 @@ static void put_line(struct text *x, const char *form, size_t n, const char *con
         s = expand(&body, x, from, (size_t)(end - from), cell, n_cells);
         put_clipped(x, s, x->width - leave);
     } else {
-        mt_puts(x->sink.o, expand(&body, x, form, (size_t)(end - form), cell, n_cells));
+        s = expand(&body, x, form, (size_t)(end - form), cell, n_cells);
+        if (x->width < TABLE && !is_typed)
+            put_clipped(x, s, x->width);
+        else
+            mt_puts(x->sink.o, s);
     }
     mt_out_done(&body);
     put_style(x, style != NULL ? "0" : NULL);
@@ -189,6 +198,9 @@ static void put_curve(struct mt_sink *k, const struct mt_curve *c)
     enum { ROWS = 8, MAX_W = 100 };
     static const char *const part[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
                                        "\u2585", "\u2586", "\u2587", "\u2588"};
+    /* in ASCII there is no more than a third of a character to tell */
+    static const char *const plain[] = {" ", ".", ".", ".", ":", ":", ":", "#", "#"};
+    const char *const *blocks = ((struct text *)k)->is_ascii ? plain : part;
     size_t room = ((struct text *)k)->width - 14;
     uint32_t w = room > MAX_W ? MAX_W : (uint32_t)room;
     uint64_t high[MAX_W] = {0};
@@ -205,28 +217,34 @@ static void put_curve(struct mt_sink *k, const struct mt_curve *c)
         for (uint32_t i = 0; i < w; i++) {
             uint64_t eighths = (uint64_t)((double)high[i] / (double)c->top * (ROWS * 8) + 0.5);
             uint64_t base = (uint64_t)row * 8;
-            mt_puts(k->o, part[eighths <= base ? 0 : eighths - base >= 8 ? 8 : eighths - base]);
+            mt_puts(k->o, blocks[eighths <= base ? 0 : eighths - base >= 8 ? 8 : eighths - base]);
         }
         mt_putc(k->o, '\n');
     }
     if (c->by_time)
-        mt_putf(k->o, "%11s  0 s%*s\n", "", (int)w - 3, mt_fmt_seconds(b, c->x));
+        mt_putf(k->o, "%11s  0 s %*s\n", "", (int)w - 4, mt_fmt_seconds(b, c->x));
     else
-        mt_putf(k->o, "%11s  event 0%*s\n", "", (int)w - 7, mt_fmt_count(b, c->x));
+        mt_putf(k->o, "%11s  event 0 %*s\n", "", (int)w - 8, mt_fmt_count(b, c->x));
 }
 
 void mt_render_text(const struct mt_report *r, struct mt_out *o)
 {
     int columns = r->columns != 0 ? r->columns : 80;
-    struct text x = {.sink = {.o = o,
+    struct mt_out ascii;
+    bool is_ascii = r->is_ascii && mt_ascii_open(&ascii, o);
+    struct text x = {.sink = {.o = is_ascii ? &ascii : o,
                               .format = MT_IN_TEXT,
+                              .is_screen = !r->in_full,
                               .row = put_row,
                               .heading = put_heading,
                               .end = end_list,
                               .curve = put_curve},
-                     .width = columns < 60    ? 60
+                     .width = columns < 20    ? 20
                               : columns > 160 ? 160
                                               : (size_t)columns,
-                     .color = r->color};
+                     .color = r->color,
+                     .is_ascii = is_ascii};
     mt_sections(&x.sink, r);
+    if (is_ascii)
+        mt_ascii_close(&ascii, o);
 }

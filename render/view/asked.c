@@ -18,7 +18,7 @@ bool mt_asked_of(struct mt_asked *a, const struct mt_device_analysis *d, const s
     uint64_t reserved = oom->at.reserved, there = plus(reserved, oom->device_free);
     *a = (struct mt_asked){.live = oom->at.live, .request = oom->request, .free = oom->device_free};
     a->held = reserved > a->live ? reserved - a->live : 0;
-    a->foreign = d->capacity > there ? d->capacity - there : 0;
+    a->foreign = d->capacity > there && !d->sums_only ? d->capacity - there : 0;
     a->stacked = true;
     a->stacked = !is_flat(a, d);
     a->cut = is_flat(a, d);

@@ -26,74 +26,6 @@ char *mt_saving_words(char buf[MT_SAVING_WORDS], const struct mt_saving *s)
     return buf;
 }
 
-char *mt_enough_words(char buf[MT_SAVING_WORDS], const struct mt_advice *a)
-{
-    char size[32];
-    buf[0] = '\0';
-    if (a->fits_known && a->lacking == 0)
-        (void)snprintf(buf, MT_SAVING_WORDS, "enough alone");
-    else if (a->fits_known && a->is_probable)
-        (void)snprintf(buf, MT_SAVING_WORDS, "probably enough alone");
-    else if (a->fits_known)
-        (void)snprintf(buf, MT_SAVING_WORDS, "alone %s short", mt_fmt_bytes(size, a->lacking));
-    return buf;
-}
-
-const char *mt_instead_words(char buf[MT_SETTLED_WORDS], const struct mt_advice_list *list)
-{
-    enum { MOST = 3 };
-    unsigned shown = 0;
-    bool first_is_enough = false;
-    int n = 0;
-    for (uint32_t i = 0; list != NULL && i < list->n; i++) {
-        const struct mt_advice *a = &list->p[i];
-        char size[32];
-        uint32_t l = 0;
-        bool enough = a->fits_known && a->lacking == 0 && a->rule->kind == MT_FIX_SETTING;
-        first_is_enough = first_is_enough || (a->is_top && enough);
-        while (l < a->card->n_set && (a->lines >> l & 1) == 0)
-            l++;
-        if (a->is_top || !enough || shown == MOST || l == a->card->n_set)
-            continue;
-        n += snprintf(buf + n, MT_SETTLED_WORDS - (size_t)n, "%s%.300s (%s)",
-                      shown++ == 0 ? "Or one of these, each enough alone: " : ", ",
-                      mt_advice_line(a, l), mt_fmt_bytes(size, a->saving.bytes));
-    }
-    return shown != 0 && first_is_enough ? buf : NULL;
-}
-
-const char *mt_tried_words(char buf[MT_SETTLED_WORDS], const struct mt_tried *t)
-{
-    char saving[MT_SAVING_WORDS], enough[MT_SAVING_WORDS];
-    const char *title = t->advice.card != NULL ? t->advice.card->title : "";
-    switch (t->why) {
-    case MT_TRIED_COUNTED:
-        (void)mt_saving_words(saving, &t->advice.saving);
-        (void)mt_enough_words(enough, &t->advice);
-        (void)snprintf(buf, MT_SETTLED_WORDS, "frees %s%s%s", saving, enough[0] != '\0' ? "; " : "",
-                       enough);
-        return buf;
-    case MT_TRIED_NO_FIGURE:
-        (void)snprintf(buf, MT_SETTLED_WORDS,
-                       "helps here (%s); what it frees cannot be told from what was given", title);
-        return buf;
-    case MT_TRIED_NOT_HERE: return "frees nothing at this moment";
-    case MT_TRIED_SAME: return "is what the run has already";
-    case MT_TRIED_OTHER_WAY:
-        return "frees nothing: that way it takes more, and how much more is not counted";
-    case MT_TRIED_BEYOND:
-        (void)snprintf(buf, MT_SETTLED_WORDS,
-                       "is %s than this run can do with: %.10g is as far as it goes (%s)",
-                       t->is_below ? "less" : "more", t->bound, title);
-        return buf;
-    case MT_TRIED_NO_NUMBER: return "is no number, and this setting is one";
-    case MT_TRIED_UNCOUNTED: return "is known, but memtrace does not count what it changes";
-    case MT_TRIED_FOREIGN: return "does nothing here: the key is another program's";
-    case MT_TRIED_UNKNOWN: break;
-    }
-    return "does nothing that memtrace knows of: is the key written right?";
-}
-
 static const char *settled_name(const struct mt_settled *s)
 {
     return s->current != NULL ? s->current : s->card->title;
@@ -147,13 +79,6 @@ const char *mt_saving_missing(const struct mt_advice *a)
     if (a->rule->no_saving != NULL && a->rule->no_saving[0] != '\0')
         return a->rule->no_saving;
     return a->card->saving != NULL ? "this recording lacks what it would be computed from" : "";
-}
-
-uint64_t mt_needed(const struct mt_device_analysis *d)
-{
-    uint64_t held = d->focus.reserved > d->focus.live ? d->focus.reserved : d->focus.live;
-    uint64_t request = d->focus_is_oom && d->ooms.n != 0 ? d->ooms.p[0].request : 0;
-    return held + (request <= UINT64_MAX - held ? request : 0);
 }
 
 const struct mt_cause *mt_report_cause(const struct mt_report *r)
@@ -225,25 +150,6 @@ unsigned mt_pin_groups(const struct mt_cause *c, struct mt_pin_group out[MT_PIN_
 
 /* ---- roles ---- */
 
-static bool is_gap(unsigned role) { return role == MT_ROLE_BEFORE || role == MT_ROLE_UNKNOWN; }
-
-unsigned mt_role_order(const uint64_t bytes[MT_ROLE_COUNT], uint8_t order[MT_ROLE_COUNT])
-{
-    unsigned n = 0;
-    for (unsigned role = 0; role < MT_ROLE_COUNT; role++) {
-        unsigned k = n;
-        if (bytes[role] == 0)
-            continue;
-        for (;
-             k > 0 && !is_gap(role) && (is_gap(order[k - 1]) || bytes[order[k - 1]] < bytes[role]);
-             k--)
-            order[k] = order[k - 1];
-        order[k] = (uint8_t)role;
-        n++;
-    }
-    return n;
-}
-
 char *mt_role_words_list(char *buf, size_t cap, const uint64_t bytes[MT_ROLE_COUNT], unsigned max)
 {
     uint8_t order[MT_ROLE_COUNT];
@@ -269,6 +175,13 @@ char *mt_role_words_list(char *buf, size_t cap, const uint64_t bytes[MT_ROLE_COU
     return buf;
 }
 
+uint64_t mt_role_idle(unsigned role, uint64_t bytes, enum mt_phase phase)
+{
+    uint64_t one[MT_ROLE_COUNT] = {0};
+    one[role] = bytes;
+    return mt_useless(phase, one);
+}
+
 bool mt_has_roles(const struct mt_device_analysis *d)
 {
     for (unsigned i = 0; i < MT_ROLE_COUNT; i++)
@@ -280,54 +193,6 @@ bool mt_has_roles(const struct mt_device_analysis *d)
 bool mt_roles_have_past(const struct mt_device_analysis *d)
 {
     return d->roles.made && !d->end_state_only;
-}
-
-/* The colour that a role likes: that of the phase it belongs to, see palette.c. */
-static unsigned preferred(unsigned role)
-{
-    switch (role) {
-    case MT_ROLE_PARAM: return 6;
-    case MT_ROLE_PARAM_CAST:
-    case MT_ROLE_UNSHARDED: return 10;
-    case MT_ROLE_GRAD: return 3;
-    case MT_ROLE_GRAD_REDUCE: return 8;
-    case MT_ROLE_OPTIM_STATE: return 4;
-    case MT_ROLE_ACTIVATION: return 5;
-    case MT_ROLE_RECOMPUTE: return 9;
-    case MT_ROLE_LOGITS: return 7;
-    case MT_ROLE_KV_CACHE: return 2;
-    case MT_ROLE_ENGINE_WEIGHTS: return 10;
-    case MT_ROLE_WEIGHT_SYNC: return 8;
-    case MT_ROLE_CHECKPOINT: return 10;
-    default: return MT_COLOR_OTHER;
-    }
-}
-
-void mt_role_palette_build(struct mt_role_palette *p, const struct mt_role_facts *f)
-{
-    bool taken[MT_COLOR_COUNT] = {true, true}, done[MT_ROLE_COUNT] = {false};
-    memset(p, MT_COLOR_OTHER, sizeof *p);
-    p->of[MT_ROLE_UNKNOWN] = MT_COLOR_UNATTRIBUTED;
-    /* those of the moment first, then those of other moments */
-    for (unsigned round = 0; round < 2 * MT_ROLE_COUNT; round++) {
-        const uint64_t *bytes = round < MT_ROLE_COUNT ? f->at_focus : f->peak;
-        unsigned best = MT_ROLE_COUNT, color;
-        for (unsigned i = 0; i < MT_ROLE_COUNT; i++)
-            if (!is_gap(i) && !done[i] && bytes[i] != 0 &&
-                (best == MT_ROLE_COUNT || bytes[i] > bytes[best]))
-                best = i;
-        if (best == MT_ROLE_COUNT)
-            continue;
-        done[best] = true;
-        color = preferred(best);
-        for (unsigned c = MT_COLOR_FIRST; taken[color] && c < MT_COLOR_COUNT; c++)
-            if (!taken[c])
-                color = c;
-        if (taken[color])
-            color = MT_COLOR_OTHER;
-        taken[color] = true;
-        p->of[best] = (uint8_t)color;
-    }
 }
 
 static size_t add_part(char *buf, size_t used, uint64_t bytes, const char *words)
@@ -357,6 +222,7 @@ unsigned mt_role_notes(char notes[MT_ROLE_NOTES][MT_ROLE_NOTE], const struct mt_
         [MT_WHY_LIFE] = "by lifetime",
         [MT_WHY_PHASE] = "by the phase alone",
         [MT_WHY_BEFORE] = "older than the recording",
+        [MT_WHY_NAME] = "by the name that the job gave it",
     };
     static const char *const life[MT_LIFE_COUNT] = {
         [MT_LIFE_UNKNOWN] = "not known (no free in the trace)",
@@ -399,13 +265,29 @@ unsigned mt_role_notes(char notes[MT_ROLE_NOTES][MT_ROLE_NOTE], const struct mt_
         end_note(notes[n], strlen(notes[n]));
         n++;
     }
+    if (f->second_model != 0)
+        (void)snprintf(notes[n++], MT_ROLE_NOTE,
+                       "%s of the parameters are a second model, or more, with the sizes of the "
+                       "first, as a reference, a teacher or a copy has.",
+                       MT_BYTES(f->second_model));
+    if (f->peak[MT_ROLE_GRAD] != 0 && f->peak[MT_ROLE_OPTIM_STATE] >= f->peak[MT_ROLE_GRAD] / 2 &&
+        f->peak[MT_ROLE_GRAD] > d->live_peak / 20 && f->peak[MT_ROLE_PARAM] == 0 &&
+        f->peak[MT_ROLE_UNSHARDED] == 0)
+        (void)snprintf(notes[n++], MT_ROLE_NOTE,
+                       "Gradients and optimizer state, but no parameters: those are among the "
+                       "state, or among what has no role.");
     if (f->vocab != 0) {
         char split[64] = "";
         if (f->vocab_split > 1)
             (void)snprintf(split, sizeof split, " split by %llu",
                            (unsigned long long)f->vocab_split);
         (void)snprintf(notes[n++], MT_ROLE_NOTE,
-                       "The largest logits are %llu tokens x a vocabulary of %llu%s x %llu bytes.",
+                       f->vocab_is_guess
+                           ? "The largest logits may be %llu tokens x a vocabulary of %llu%s x "
+                             "%llu bytes: a guess by the size, for no head of such a vocabulary "
+                             "is live."
+                           : "The largest logits are %llu tokens x a vocabulary of %llu%s x %llu "
+                             "bytes.",
                        (unsigned long long)f->logits_tokens, (unsigned long long)f->vocab, split,
                        (unsigned long long)f->logits_elem);
     }
@@ -498,16 +380,48 @@ char *mt_device_words(char *buf, size_t cap, const struct mt_device_analysis *d)
 
 /* ---- occurrences and steps ---- */
 
-const char *const mt_occ_note =
-    "\"Left behind\" was allocated in the phase and still live at its end; \"of no use\" was live "
-    "at the peak though the phase never touches its kind: optimizer state and gradients in a "
-    "rollout, KV cache and engine weights in training. Of several times, the most. In PyTorch's "
-    "books: an engine that sleeps may have unmapped its part.";
+#define LEFT_BEHIND                                                                                \
+    "\"Left behind\" was allocated in the phase, with all its parts, and still live at its end"
+
+const char *mt_occ_note(const struct mt_device_analysis *d)
+{
+    return d->kind != MT_DEV_CUDA /* nobody unmaps the host's behind its back */
+               ? LEFT_BEHIND ". Of several times, the most."
+               : LEFT_BEHIND
+               "; \"of no use\" was live at the peak though the phase never touches its kind: "
+               "optimizer state and gradients in a rollout, KV cache and engine weights in "
+               "training. Of several times, the most. In PyTorch's books: an engine that sleeps "
+               "may have unmapped its part.";
+}
 
 const char *mt_forecast_sentence(const struct mt_device_analysis *d)
 {
     const struct mt_cause *c = d->cause;
     return c != NULL && c->next.made && c->next.sentence != NULL ? c->next.sentence : NULL;
+}
+
+const char *mt_occ_name(char buf[MT_WORDS], const struct mt_device_analysis *d, unsigned phase)
+{
+    enum { MOST = 3 };
+    unsigned named = 0;
+    size_t n = 0;
+    uint64_t all = 0, told = 0;
+    (void)snprintf(buf, MT_WORDS, "%s", MT_PHASE_CELL(phase, MT_PH_NONE));
+    for (uint32_t i = 0; i < d->phases.n && phase == MT_PH_UNATTRIBUTED; i++)
+        if (d->phases.p[i].phase == MT_PH_UNATTRIBUTED) {
+            all += d->phases.p[i].alloc_bytes;
+            told += d->phases.p[i].sub != MT_PH_NONE ? d->phases.p[i].alloc_bytes : 0;
+        }
+    if (told <= all / 2) /* most of it is nothing that is known */
+        return buf;
+    for (uint32_t i = 0; i < d->phases.n && named < MOST; i++) {
+        const struct mt_phase_row *p = &d->phases.p[i];
+        if (p->phase == MT_PH_UNATTRIBUTED && p->sub != MT_PH_NONE && p->n_allocs != 0 &&
+            n < MT_WORDS)
+            n += (size_t)snprintf(buf + n, MT_WORDS - n, "%s%s", named++ != 0 ? ", " : "",
+                                  MT_PHASE_CELL(p->phase, p->sub));
+    }
+    return buf;
 }
 
 unsigned mt_occ_sums(const struct mt_role_facts *f, struct mt_occ_sum out[MT_PH_COUNT])

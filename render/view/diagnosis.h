@@ -19,6 +19,8 @@ char *mt_saving_words(char buf[MT_SAVING_WORDS], const struct mt_saving *s);
 const char *mt_saving_missing(const struct mt_advice *a);
 /* "enough alone", "1.20 GiB short alone"; "" where nothing failed or nothing was computed. */
 char *mt_enough_words(char buf[MT_SAVING_WORDS], const struct mt_advice *a);
+/* The line of the card that its bytes are of, else the first that applies; n_set = none does. */
+uint32_t mt_saving_line(const struct mt_advice *a);
 enum { MT_SETTLED_WORDS = 1600 };
 /* "Or one of these, each enough alone: a=1 (2.10 GiB), b=2 (3.00 GiB)": what stands behind the
  * settings to change first; NULL where there is none. */
@@ -30,9 +32,6 @@ const char *mt_settled_next(char buf[MT_SETTLED_WORDS], const struct mt_advice_l
 struct mt_tried;
 /* What a setting that was tried would do, as the end of "KEY=VALUE: ...". */
 const char *mt_tried_words(char buf[MT_SETTLED_WORDS], const struct mt_tried *t);
-/* What was needed at the moment that matters: all that was reserved or live, and the request that
- * failed. */
-uint64_t mt_needed(const struct mt_device_analysis *d);
 
 /* ---- cause ---- */
 
@@ -58,23 +57,17 @@ unsigned mt_pin_groups(const struct mt_cause *c, struct mt_pin_group out[MT_PIN_
 
 /* ---- roles ---- */
 
-/* Roles with bytes, largest first ("allocated before recording" and "unknown" last); returns how
- * many. */
-unsigned mt_role_order(const uint64_t bytes[MT_ROLE_COUNT], uint8_t order[MT_ROLE_COUNT]);
 /* "KV cache 27.00 GiB, parameters 3.81 GiB, others 12.0 MiB": the max largest. "-" when there are
  * none. */
 char *mt_role_words_list(char *buf, size_t cap, const uint64_t bytes[MT_ROLE_COUNT], unsigned max);
 bool mt_has_roles(const struct mt_device_analysis *d);
 /* Whether anything is known of other moments than the one that matters. */
 bool mt_roles_have_past(const struct mt_device_analysis *d);
-/* Colours of the roles in one report: those with the most bytes come first, see palette.h. */
-struct mt_role_palette {
-    uint8_t of[MT_ROLE_COUNT];
-};
-void mt_role_palette_build(struct mt_role_palette *p, const struct mt_role_facts *f);
+/* Of the bytes of a role those that the phase never touches. */
+uint64_t mt_role_idle(unsigned role, uint64_t bytes, enum mt_phase phase);
 /* How the roles are known, how long the blocks live, and what is not known, one sentence each;
  * returns how many. */
-enum { MT_ROLE_NOTES = 5, MT_ROLE_NOTE = 512 };
+enum { MT_ROLE_NOTES = 7, MT_ROLE_NOTE = 512 };
 unsigned mt_role_notes(char notes[MT_ROLE_NOTES][MT_ROLE_NOTE], const struct mt_device_analysis *d);
 
 /* "3.81 GiB", "at most 4.00 GiB", "not known": what was expected of a role. */
@@ -97,7 +90,7 @@ char *mt_device_words(char *buf, size_t cap, const struct mt_device_analysis *d)
 /* ---- occurrences and steps ---- */
 
 /* What "left behind" and "of no use" mean, in one sentence each. */
-extern const char *const mt_occ_note;
+const char *mt_occ_note(const struct mt_device_analysis *d);
 /* What would fail first where nothing failed; NULL when it did, or nothing is known. */
 const char *mt_forecast_sentence(const struct mt_device_analysis *d);
 
@@ -108,6 +101,9 @@ struct mt_occ_sum {
     const struct mt_occurrence *top; /* with the highest peak */
     uint64_t retained, useless;      /* the most of any occurrence */
 };
+/* The name of a stretch of one coarse phase; where that is not told, of what happens in such
+ * stretches: "forward, backward". */
+const char *mt_occ_name(char buf[MT_WORDS], const struct mt_device_analysis *d, unsigned phase);
 /* In order of first occurrence; returns how many, at most MT_PH_COUNT. */
 unsigned mt_occ_sums(const struct mt_role_facts *f, struct mt_occ_sum out[MT_PH_COUNT]);
 /* Which steps a table of at most max rows shows: the first ones and the last ones. Returns how

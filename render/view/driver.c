@@ -12,17 +12,20 @@ const char *mt_driver_kind_words(const struct mt_driverdiag *j)
     if (j->kind == MT_V_OOM)
         return j->ooms.p[j->oom].is_host ? "Out of pinned host memory, in a driver call"
                                          : "Out of memory, in a driver call";
+    if (j->host.kills != 0)
+        return mt_cause_log_words(MT_CAUSE_HOST);
     return j->kind == MT_V_PEAK ? "No failure that the driver saw: its peak"
                                 : "No GPU memory was recorded";
 }
 
-char *mt_driver_holder(char buf[MT_WHO], enum mt_holder h, const char *library)
+char *mt_driver_holder(char buf[MT_WHO], const struct mt_ledger *l, enum mt_holder h,
+                       const char *library)
 {
     if (library != NULL && h == MT_HOLD_LIBRARY)
         (void)snprintf(buf, MT_WHO, "%.200s", library);
     else
-        (void)snprintf(buf, MT_WHO, "%s%s%.200s", mt_holder_words(h), library != NULL ? ": " : "",
-                       library != NULL ? library : "");
+        (void)snprintf(buf, MT_WHO, "%s%s%.200s", mt_ledger_holder_words(l, h),
+                       library != NULL ? ": " : "", library != NULL ? library : "");
     return buf;
 }
 

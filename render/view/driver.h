@@ -12,7 +12,8 @@ const char *mt_driver_kind_words(
     const struct mt_driverdiag *j); /* "Out of memory in a driver call" */
 
 /* "NCCL: libnccl.so.2" */
-char *mt_driver_holder(char buf[MT_WHO], enum mt_holder h, const char *library);
+char *mt_driver_holder(char buf[MT_WHO], const struct mt_ledger *l, enum mt_holder h,
+                       const char *library);
 /* "-1.20 GiB" */
 char *mt_fmt_signed(char buf[40], int64_t bytes);
 /* Seconds after the beginning of the GPU's recording: "12.345 s". */

@@ -4,6 +4,7 @@
 #include "render/view/run.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 const char *mt_report_second(const struct mt_report *r)
 {
@@ -13,18 +14,41 @@ const char *mt_report_second(const struct mt_report *r)
                : NULL;
 }
 
-const char *mt_report_first(const struct mt_report *r)
+/* What ran, as far as it is known, is said; that its phase is not, too. */
+static const char *weak(char buf[MT_FIRST], const struct mt_logdiag *d)
+{
+    static const char rest[] = ", and these help most jobs";
+    if (d != NULL && d->program[0] != '\0')
+        (void)snprintf(buf, MT_FIRST, "To try first: nothing here says what %s was doing%s",
+                       d->program, rest);
+    else if (d != NULL && (d->site != NULL || d->sub != MT_PH_NONE))
+        (void)snprintf(buf, MT_FIRST, "To try first: the line that asked does not tell the phase%s",
+                       rest);
+    else
+        (void)snprintf(buf, MT_FIRST, "To try first: nothing here says what ran%s", rest);
+    return buf;
+}
+
+const char *mt_report_first(char buf[MT_FIRST], const struct mt_report *r)
 {
     const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
     uint32_t n;
     const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
     for (uint32_t i = 0; i < n; i++)
         if (list[i].is_top && list[i].any_phase)
-            return "Change first: the phase is not known, and this holds in any";
+            return list[i].is_weak ? weak(buf, r->diagnosis->logdiag)
+                                   : "Change first: the phase is not known, and this holds in any";
     if (k == NULL || mt_diagnosis_failed(r->diagnosis))
         return "Change first";
     return k->analysis->verdict.kind == MT_V_END_STATE ? "To lower what is held"
                                                        : "To lower this peak";
+}
+
+/* No snapshot is ever made of it. */
+static bool has_no_torch(const struct mt_diagnosis *d)
+{
+    return d->logdiag != NULL && d->logdiag->n_failures != 0 &&
+           mt_logdiag_no_torch(&d->logs->files.p[d->logdiag->file].log.facts.p[d->logdiag->fact]);
 }
 
 const char *mt_report_no_figures(const struct mt_report *r)
@@ -32,10 +56,13 @@ const char *mt_report_no_figures(const struct mt_report *r)
     uint32_t n;
     const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
     bool any = false;
+    if (r->diagnosis->ranks.n != 0 ||
+        has_no_torch(r->diagnosis)) /* of what is advised here, the one at hand does not say it */
+        return NULL;
     for (uint32_t i = 0; i < n; i++) {
         if (list[i].saving.known)
             return NULL;
-        any = any || (list[i].is_top && list[i].card->saving != NULL);
+        any = any || (list[i].is_top && (list[i].is_weak || list[i].card->saving != NULL));
     }
     return any ? "What each of them frees, only a snapshot can say: how to record one stands "
                  "under \"All advice\"."
@@ -60,13 +87,13 @@ const char *mt_report_no_first(const struct mt_report *r)
                "advice\".";
     if (r->diagnosis->ranks.n != 0 || r->diagnosis->driver != NULL)
         return conf != NULL && conf->any
-                   ? "No setting that memtrace knows would surely have helped here. Begin with "
+                   ? "None of the settings at hand is known to help here. Begin with "
                      "the largest holder: what allocated it stands below."
                    : "Begin with the largest holder: what allocated it stands below. With the "
                      "launch script or config of the run (--config FILE) memtrace looks for "
                      "settings too.";
     return conf != NULL && conf->any
-               ? "No setting that memtrace knows would surely have helped here. A snapshot of "
+               ? "None of the settings at hand is known to help here. A snapshot of "
                  "the failure names the holders."
                : "To say which setting helps, memtrace needs one of these: the traceback around "
                  "that line, the launch script or config of the run (--config FILE), or a "
@@ -76,14 +103,16 @@ const char *mt_report_no_first(const struct mt_report *r)
 const char *mt_report_log_second(const struct mt_report *r)
 {
     return r->diagnosis->logdiag != NULL && mt_diagnosis_lead(r->diagnosis) != MT_LEAD_LOG &&
-                   r->diagnosis->logdiag->cause != MT_CAUSE_NONE
+                   (r->diagnosis->logdiag->cause != MT_CAUSE_NONE || r->diagnosis->logdiag->tells)
                ? r->diagnosis->logdiag->sentence
                : NULL;
 }
 
 const char *mt_report_same_job(const struct mt_report *r)
 {
-    return r->diagnosis->same_job == NULL             ? NULL
-           : r->diagnosis->same_job->sentence != NULL ? r->diagnosis->same_job->sentence
-                                                      : r->diagnosis->same_job->elsewhere;
+    const struct mt_same_job *j = r->diagnosis->same_job;
+    return j == NULL              ? NULL
+           : j->sentence != NULL  ? j->sentence
+           : j->elsewhere != NULL ? j->elsewhere
+                                  : j->card;
 }

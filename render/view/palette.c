@@ -10,16 +10,65 @@ const char *const mt_color_oom = "#e5484d";
  * dark page. */
 static const struct {
     const char *hex, *ink;
-} colors[MT_COLOR_COUNT] = {
+} colors[MT_COLOR_ALL] = {
     {"#c9ced6", "#000000"}, /* other */
     {"#9aa3ad", "#000000"}, /* unattributed */
-    {"#2e44b3", "#ffffff"}, {"#ff9f41", "#000000"}, {"#398a5b", "#ffffff"},
-    {"#6cb2ff", "#000000"}, {"#9359fa", "#ffffff"}, {"#d5c27c", "#000000"},
-    {"#704f19", "#ffffff"}, {"#b263b8", "#000000"}, {"#584974", "#ffffff"},
+    {"#2e44b3", "#ffffff"},
+    {"#ff9f41", "#000000"},
+    {"#398a5b", "#ffffff"},
+    {"#6cb2ff", "#000000"},
+    {"#9359fa", "#ffffff"},
+    {"#d5c27c", "#000000"},
+    {"#704f19", "#ffffff"},
+    {"#b263b8", "#000000"},
+    {"#584974", "#ffffff"},
+    /* for roles alone, each as far from all before it as it can be, and from the red */
+    {"#86800c", "#ffffff"},
+    {"#883955", "#ffffff"},
+    {"#45d7a3", "#000000"},
+    {"#6902e3", "#ffffff"},
+    {"#bc9ed4", "#000000"},
+    {"#7c7fe9", "#000000"},
+    {"#c50a91", "#ffffff"},
+    {"#b6884e", "#000000"},
+    {"#d7618a", "#000000"},
+    {"#f1b80e", "#000000"},
+    {"#7a9a3a", "#000000"},
+    {"#1f66c1", "#ffffff"},
 };
 
-const char *mt_color_hex(unsigned color) { return colors[color < MT_COLOR_COUNT ? color : 0].hex; }
-const char *mt_color_ink(unsigned color) { return colors[color < MT_COLOR_COUNT ? color : 0].ink; }
+const char *mt_color_hex(unsigned color) { return colors[color < MT_COLOR_ALL ? color : 0].hex; }
+const char *mt_color_ink(unsigned color) { return colors[color < MT_COLOR_ALL ? color : 0].ink; }
+
+unsigned mt_role_color(unsigned role)
+{
+    static const unsigned char color[MT_ROLE_COUNT] = {
+        [MT_ROLE_PARAM] = 6,
+        [MT_ROLE_GRAD] = 3,
+        [MT_ROLE_OPTIM_STATE] = 4,
+        [MT_ROLE_ACTIVATION] = 5,
+        [MT_ROLE_LOGITS] = 7,
+        [MT_ROLE_KV_CACHE] = 2,
+        [MT_ROLE_WEIGHT_SYNC] = 8,
+        [MT_ROLE_CHECKPOINT] = 9,
+        [MT_ROLE_ENGINE_WEIGHTS] = 10,
+        [MT_ROLE_TEMP] = 11,
+        [MT_ROLE_UNSHARDED] = 12,
+        [MT_ROLE_PARAM_CAST] = 13,
+        [MT_ROLE_OPTIM_TEMP] = 14,
+        [MT_ROLE_GRAD_REDUCE] = 15,
+        [MT_ROLE_RECOMPUTE] = 16,
+        [MT_ROLE_COMM] = 17,
+        [MT_ROLE_WORKSPACE] = 18,
+        [MT_ROLE_GRAPH_POOL] = 19,
+        [MT_ROLE_OFFLOAD] = 20,
+        [MT_ROLE_SHARED] = 21,
+        [MT_ROLE_PINNED] = 22,
+        [MT_ROLE_BEFORE] = MT_COLOR_OTHER,
+        [MT_ROLE_UNKNOWN] = MT_COLOR_UNATTRIBUTED,
+    };
+    return role < MT_ROLE_COUNT ? color[role] : MT_COLOR_OTHER;
+}
 
 /* Where a phase likes to be: the same colour in every report, as long as nobody heavier has taken
  * it. */

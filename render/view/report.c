@@ -4,8 +4,17 @@
 
 #include <stdio.h>
 
-const char *mt_verdict_words(enum mt_verdict_kind k)
+const char *mt_verdict_words(char buf[MT_WORDS], enum mt_verdict_kind k,
+                             const struct mt_cause *cause)
 {
+    enum mt_cause_kind why = cause != NULL ? mt_cause_main(cause->kind) : MT_CAUSE_NONE;
+    if (mt_verdict_is_oom(k) && why != MT_CAUSE_NONE && why != MT_CAUSE_CAPACITY &&
+        why != MT_CAUSE_FRAGMENTATION) {
+        (void)snprintf(buf, MT_WORDS, "Out of memory: %s", mt_cause_words(why));
+        return buf;
+    }
+    if (k == MT_V_OOM_FRAGMENTATION && cause != NULL && why != MT_CAUSE_FRAGMENTATION)
+        k = MT_V_OOM; /* the pieces are not the cause */
     switch (k) {
     case MT_V_OOM_CAPACITY: return "Out of memory: the device was full";
     case MT_V_OOM_FRAGMENTATION: return "Out of memory: fragmentation";
@@ -86,6 +95,10 @@ char *mt_format_words(char buf[MT_WORDS], const struct mt_meta *m)
         (void)snprintf(buf, MT_WORDS, "%s%s",
                        m->format == MT_FMT_JSON       ? "JSON"
                        : m->format == MT_FMT_MEMTRACE ? "memtrace trace"
+                       : m->is_timeline               ? "memory timeline of torch.profiler"
+                       : m->format == MT_FMT_PROFILER ? "Chrome trace of torch.profiler"
+                       : m->format == MT_FMT_MEMRAY   ? "recording of memray"
+                       : m->format == MT_FMT_NSYS     ? "export of Nsight Systems"
                                                       : "unknown",
                        more);
     return buf;

@@ -133,8 +133,7 @@ char *mt_row_place(const struct mt_report *r, const struct mt_rank *k,
     const struct mt_meta *m = &k->trace->meta;
     const char *name = file_of(k), *told = told_by(r, k);
     char dev[40];
-    (void)snprintf(dev, sizeof dev, d->kind == MT_DEV_HOST ? "pinned host memory" : "device %d",
-                   d->ordinal);
+    (void)mt_words_device(dev, d->kind, d->ordinal);
     if (told != NULL)
         (void)snprintf(buf, cap, "rank %d (%.*s), %s", m->rank, (int)(cap > 160 ? cap - 80 : 80),
                        told, dev);

@@ -28,7 +28,7 @@ struct mt_log_row {
 uint32_t mt_log_rows(const struct mt_logs *l, struct mt_log_row *out, uint32_t max);
 
 /* The sentence of a log beside a headline that comes from elsewhere; NULL when it leads, or tells
- * of no failure. */
+ * of nothing. */
 const char *mt_report_log_second(const struct mt_report *r);
 /* What the log settles for the snapshot beside it: "the same failure as in the snapshot", capacity,
  * other processes. buf of cap; "" = nothing. */

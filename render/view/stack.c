@@ -10,16 +10,26 @@ static enum mt_line_kind kind_of(const struct mt_frame_view *v)
     return v->is_internal ? MT_LINE_TORCH : MT_LINE_FRAME;
 }
 
+bool mt_frame_is_own(const struct mt_trace *t, mt_frame_id f)
+{
+    struct mt_frame_view v;
+    mt_frame_describe(t, f, &v);
+    return kind_of(&v) == MT_LINE_FRAME;
+}
+
+bool mt_stack_has_own(const struct mt_trace *t, mt_stack_id s)
+{
+    while (s != 0 && !mt_frame_is_own(t, t->stacks.p[s].frame))
+        s = t->stacks.p[s].parent;
+    return s != 0;
+}
+
 uint32_t mt_stack_lines(const struct mt_trace *t, mt_stack_id s,
                         struct mt_stack_line out[MT_STACK_LINES])
 {
     struct mt_frame_view v;
-    bool fold = false;
+    bool fold = mt_stack_has_own(t, s);
     uint32_t n = 0;
-    for (mt_stack_id i = s; i != 0 && !fold; i = t->stacks.p[i].parent) {
-        mt_frame_describe(t, t->stacks.p[i].frame, &v);
-        fold = kind_of(&v) == MT_LINE_FRAME;
-    }
     for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
         enum mt_line_kind kind;
         mt_frame_describe(t, t->stacks.p[i].frame, &v);
@@ -50,6 +60,32 @@ const char *mt_stack_line_words(const struct mt_stack_line *l, char buf[MT_LINE_
         (void)snprintf(buf, MT_LINE_WORDS, "\xe2\x80\xa6 %u %s frame%s", (unsigned)l->n, what,
                        l->n == 1 ? "" : "s");
     return buf;
+}
+
+uint32_t mt_report_asked(const struct mt_report *r, struct mt_stack_line out[MT_STACK_LINES])
+{
+    const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
+    mt_frame_id site;
+    mt_stack_id s;
+    if (mt_diagnosis_lead(r->diagnosis) != MT_LEAD_SNAPSHOT || d == NULL || d->ooms.n == 0)
+        return 0;
+    s = d->ooms.p[0].forward != 0 ? d->ooms.p[0].forward : d->ooms.p[0].stack;
+    if (mt_stack_site(k->trace, NULL, s, &site) != MT_SITE_PYTHON)
+        while (s != 0 && k->trace->stacks.p[s].frame != site) /* the allocator's own */
+            s = k->trace->stacks.p[s].parent;
+    return mt_stack_lines(k->trace, s, out);
+}
+
+const char *mt_report_graph(const struct mt_report *r)
+{
+    const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
+    const struct mt_device_analysis *d = mt_diagnosis_device(r->diagnosis);
+    const struct mt_note *n =
+        d != NULL && d->ooms.n != 0
+            ? mt_note_of(k->trace, d->device, d->ooms.p[0].event, MT_NOTE_COMPILE_CONTEXT)
+            : NULL;
+    return n != NULL ? mt_str(k->trace, n->text) : NULL;
 }
 
 /* The next frame of somebody's own code from *s outwards; 0 = there is none. *s: what calls it. */

@@ -6,6 +6,7 @@
 
 #include "analysis/facts/analysis.h"
 #include "analysis/base/frames.h"
+#include "render/view/report.h"
 
 enum mt_line_kind {
     MT_LINE_FRAME, /* one frame, in v */
@@ -19,11 +20,22 @@ struct mt_stack_line {
     struct mt_frame_view v; /* of the only frame, or of the innermost of the folded ones */
 };
 
+/* A frame of Python code that is neither PyTorch's nor the interpreter's own. */
+bool mt_frame_is_own(const struct mt_trace *t, mt_frame_id f);
+/* A stack has such a frame. */
+bool mt_stack_has_own(const struct mt_trace *t, mt_stack_id s);
+
 #define MT_STACK_LINES 48
 /* Fills at most MT_STACK_LINES lines and returns how many. A stack without a frame of anybody's own
  * code is not folded, because nothing would be left of it. */
 uint32_t mt_stack_lines(const struct mt_trace *t, mt_stack_id s,
                         struct mt_stack_line out[MT_STACK_LINES]);
+
+/* Those of the request that failed; 0 = nothing failed, or nobody recorded where. */
+uint32_t mt_report_asked(const struct mt_report *r, struct mt_stack_line out[MT_STACK_LINES]);
+
+/* The graph of torch.compile that it came from, "0/0"; NULL = none, or not said. */
+const char *mt_report_graph(const struct mt_report *r);
 
 #define MT_LINE_WORDS 64
 /* "… 7 torch frames" for the folded kinds; "" for a frame. */

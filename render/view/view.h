@@ -12,20 +12,22 @@
 #include <stddef.h>
 
 /* The heading of the first settings of the advice: nothing has to be changed where nothing failed.
- */
-const char *mt_report_first(const struct mt_report *r);
+ * buf may be used for it. */
+#define MT_FIRST 128
+const char *mt_report_first(char buf[MT_FIRST], const struct mt_report *r);
 /* What stands there instead after a failure without any; NULL = nothing. */
 const char *mt_report_no_first(const struct mt_report *r);
 /* Why none of what is advised has a figure; NULL where one has, or none could. */
 const char *mt_report_no_figures(const struct mt_report *r);
-
-const char *mt_verdict_words(enum mt_verdict_kind k); /* "Out of memory: the device is full" */
 
 /* "at the OOM", "at the peak", "at the dump" */
 const char *mt_focus_words(const struct mt_device_analysis *d);
 const char *mt_birth_words(enum mt_birth b); /* "before the trace" */
 
 #define MT_WORDS 128
+/* "Out of memory: one giant tensor"; the cause is that of its device, or NULL. buf may be used. */
+const char *mt_verdict_words(char buf[MT_WORDS], enum mt_verdict_kind k,
+                             const struct mt_cause *cause);
 /* "event 3,737", "at the start" */
 char *mt_event_words(char buf[MT_WORDS], int64_t event);
 /* "1.204 s" after the first event of the device where there is a clock, else "event 3,737". */

@@ -108,7 +108,7 @@ export const initTimeline = (ctx) => {
     copyPin: () => { if (view.pin !== null) copyText(blockText(view.track, view.pin)); },
     csv: () => saveCsv(view), unpin: () => view.set({ pin: null }), unselect: () => view.set({ range: null }),
     search: () => { section.scrollIntoView({ block: "nearest" }); field.focus(); field.select(); },
-    help: () => help.showModal(),
+    help: () => { help.showModal(); help.scrollTop = 0; }, // what has the focus stands at its end
     clear: () => { field.value = ""; view.set({ pin: null, range: null, mark: null, query: "" }); field.blur(); },
     theme: cycleTheme,
     markdown: async () => { pSet(said, await copyMarkdown() ? "Copied as Markdown" : "Could not copy"); },
@@ -139,7 +139,7 @@ export const initTimeline = (ctx) => {
     const { track, exact: e } = view, cap = track.meta.capacity;
     if (!frame) return;
     const { top, reserved, used } = frame, above = (/** @type {number} */ v) => (v > top ? `, up to ${fmtBytes(v)}: above the picture` : "");
-    const lines = /** @type {[any, string?][]} */ ([[view.by !== "owner", above(reserved)], [e && e.pending.op.length > e.runs.length], [used, above(used)], [cap && cap <= top, ` ${fmtBytes(cap)}`], [match], [track.meta.marks.some((m) => m.request)]]);
+    const lines = /** @type {[any, string?][]} */ ([[view.by !== "owner" && reserved, above(reserved)], [e && e.pending.op.length > e.runs.length], [used, above(used)], [cap && cap <= top, ` ${fmtBytes(cap)}`], [match], [track.meta.marks.some((m) => m.request)]]);
     lineKeys.forEach((el, i) => {
       el.hidden = !lines[i][0];
       el.lastChild.lastChild.textContent = lines[i][1] || "";
@@ -184,8 +184,24 @@ export const initTimeline = (ctx) => {
   };
 
   beginTimeline(view, host, framed);
+  /** The next block that the search finds, or the one before, by birth: pinned, and in sight. @param {number} dir */
+  const hit = (dir) => {
+    const { exact: e, cursor } = view, hits = match;
+    if (!e || !hits) return;
+    const births = e.bBegin.reduce((list, op, b) => { if (hits[b] && op !== NONE) list.push([e.event[op], b]); return list; }, /** @type {number[][]} */ ([])).sort((p, q) => p[0] - q[0] || p[1] - q[1]);
+    const at = births.findIndex(([, b]) => b === view.pin), n = births.length, from = births.findIndex(([ev]) => ev > cursor);
+    const i = at >= 0 ? (at + dir + n) % n : dir > 0 ? max(from, 0) : ((from < 0 ? n : from) - 1 + n) % n;
+    if (!n) return;
+    view.set({ pin: births[i][1] });
+    goTo(births[i][0]);
+    pSet(part(".tl-found"), `${fmtCount(i + 1)} of ${fmtCount(n)} that were allocated here`);
+  };
   const typed = () => view.set({ query: field.value.trim() });
-  pFill(field, { input: pLater(150, typed), change: typed });
+  pFill(field, { input: pLater(150, typed), change: typed, keydown: (/** @type {KeyboardEvent} */ e) => {
+    if (e.key !== "Enter") return;
+    typed();
+    hit(e.shiftKey ? -1 : 1);
+  } });
   if (choose) pFill(choose, { change: () => view.set({ track: tracks[choose.value] }) });
   for (const track of tracks) track.onProgress = stateNow;
   view.on(refresh);

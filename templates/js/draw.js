@@ -17,6 +17,9 @@ export const rgbOf = (hex) => {
   return [v >> 16, (v >> 8) & 255, v & 255];
 };
 
+/** A colour, pale enough for dark text on it. @param {string} hex */
+export const paleOf = (hex) => `rgb(${rgbOf(hex).map((v) => round((v + 255) / 2))})`;
+
 /** A pixel: a over b, made lighter or darker by `shade`. @param {number[]} a @param {number[]} b @param {number} alpha
  *  @param {number} shade @returns {number} */
 export const inkOf = (a, b, alpha, shade) => {

@@ -13,6 +13,7 @@ import { floor, max } from "./math.js";
  * @property {{live: number, pending: number, reserved: number}} start @property {{event: number, live: number, tick: number}} peak
  * @property {{event: number, live: number, oom: boolean}} focus
  * @property {{id: string, kind: string, from: number, to: number, text: string, request?: number[]}[]} marks
+ * @property {{event: number, text: string}[]} story how a request came to fail @property {[number, number]} [home] events to look at first
  * @property {number} [lost] blocks that end without their free @property {number} [ledger] the id of its GPU's ledger
  */
 /**

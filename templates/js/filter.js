@@ -22,7 +22,7 @@ export const parseTime = (text) => {
 
 /** @param {string} word @returns {BlockTest|string} or what is wrong with it */
 const filterWord = (word) => {
-  const [, life, sign, value] = /^(life:)?([<>]=?)(.*)$/i.exec(word) ?? [], [, kind, name] = /^(file|role|phase|lane):(.*)$/is.exec(word) ?? [];
+  const [, life, sign, value] = /^<.*>$/.test(word) ? [] : /^(life:)?([<>]=?)(.*)$/i.exec(word) ?? [], [, kind, name] = /^(file|role|phase|lane):(.*)$/is.exec(word) ?? [];
   if (!word) return "\"!\" needs a word behind it";
   if (/^never-freed$/i.test(word)) return ({ bEnd }) => (b) => bEnd[b] === NONE;
   if (sign) {
@@ -33,6 +33,8 @@ const filterWord = (word) => {
     return (_, track) => (b) => { const l = lifeOf(track, b); return (above || l.exact) && fits(l.s); };
   }
   if (/^life:/i.test(word)) return `"${word}" needs < or >: life:>10s`;
+  const [, other] = /^([a-z]+):(?!:)/i.exec(kind ? "" : word) ?? [];
+  if (other) return `nothing is called "${other}:": file: role: phase: lane: life:`;
   if (kind && !name) return `"${word}" needs a name behind it`;
   return (_, track) => siteHits(track, kind?.toLowerCase(), (kind ? name : word).toLowerCase());
 };

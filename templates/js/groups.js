@@ -26,10 +26,10 @@ export const groupsOf = (track, by) => {
   if (by === "owner") return { names: index.holders.map((h) => h.name), keys: [], colors: index.holders.map((h) => h.color), of: new Uint16Array(0), single: false };
   const top = stack || by === "phase" ? heaviest(track, sites) : meta.groups.map((key) => /** @type {const} */ ([key, { site: 0 }])), at = new Map(top.map(([key], i) => [key, i]));
   const named = top.map(([key, { site }], i) => stack ? { name: s?.label(site) || "no stack recorded", color: own[i], key: "" } : { ...list[key], key: `${kind}:${list[key].id}` });
-  // Colours are given out over the whole report: what has none of its own takes one that is free on this track.
+  // Colours of phases are given out over the whole report: what has none of its own takes one that is free on this track. Roles have theirs for ever.
   const free = own.filter((c) => !named.some((g) => g.color === c));
   return {
-    names: [...named.map((g) => g.name), "other"], keys: named.map((g) => g.key), colors: [...named.map(({ color: c }) => c === other ? free.shift() || c : c), other],
+    names: [...named.map((g) => g.name), "other"], keys: named.map((g) => g.key), colors: [...named.map(({ color: c }) => c === other && by === "phase" ? free.shift() || c : c), other],
     of: Uint16Array.from(sites, (key) => at.get(key) ?? top.length), single: by === "alloc",
   };
 };

@@ -28,14 +28,17 @@ export const formatHash = (view, first) => {
   /** @param {number} v */
   const number = (v) => String(Number(axis === "t" ? track.seconds(v).toFixed(6) : v.toFixed(2)));
   if (!view.isWhole()) put(axis, `${number(view.lo)}-${number(view.hi)}`);
-  else if (axis !== track.meta.axis) put("x", axis);
+  else if (axis !== track.meta.axis || track.meta.home) put("x", axis);
+  const seen = out.length;
   put("by", view.by !== "role" && view.by);
   if (view.cursor !== track.meta.focus.event) put("c", view.cursor);
   put("b", view.mark);
   put("a", view.pin);
   put("s", view.range?.join("-"));
   put("q", encodeURIComponent(view.query.slice(0, HASH_QUERY)));
-  return out.join("&");
+  // A fresh page has no address; and what has more to say need not say that it is all of the run.
+  if (out.length === seen) return seen === 1 && track.meta.id === first && view.isHome() ? "" : out.join("&");
+  return (axis === track.meta.axis ? out.filter((s) => !s.startsWith("x=")) : out).join("&");
 };
 
 /** What a hash says of the view: complete, so that what it leaves out is as on a fresh page.

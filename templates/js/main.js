@@ -1,9 +1,10 @@
 // Where the page's script starts: index, tracks, view, every panel. What fails leaves the static page as it was.
 import { initTimeline } from "./controls.js";
-import { initHash } from "./hash.js";
+import { initHash, isViewHash } from "./hash.js";
 import { initCopy } from "./copy.js";
 import { initCursor } from "./panel_cursor.js";
 import { initScroll, pEl, pFind } from "./panel_dom.js";
+import { initFolds } from "./panel_fold.js";
 import { initLinks } from "./panel_links.js";
 import { initSegments } from "./panel_segmap.js";
 import { initTables } from "./panel_sort.js";
@@ -38,6 +39,7 @@ const followView = async ({ view, tracks }) => {
   };
   view.on((changed) => { if (changed.has("track")) read(); });
   await initHash(view, tracks, view.track);
+  if (isViewHash(location.hash)) pFind("#timeline")?.scrollIntoView(); // who follows a link to a moment wants to see it
   await read();
   document.documentElement.classList.add("js-exact");
 };
@@ -45,7 +47,7 @@ const followView = async ({ view, tracks }) => {
 const startPage = async () => {
   const ctx = /** @type {import("./panel_dom.js").PanelCtx} */ ({});
   await startView(ctx).catch(sayTrouble);
-  for (const init of [initCopy, initTheme, initTables, initScroll, ...ctx.view ? [initLinks, initCursor, initSegments, followView] : []]) {
+  for (const init of [initFolds, initCopy, initTheme, initTables, initScroll, ...ctx.view ? [initLinks, initCursor, initSegments, followView] : []]) {
     try {
       await init(ctx);
     } catch (error) {

@@ -111,22 +111,28 @@ const inkOn = (hex) => {
   return r * 0.299 + g * 0.587 + b * 0.114 > 140 ? "#000" : "#fff";
 };
 
-/** The phases: coarse ones with their names, and below them, thin, what happens inside. @param {Pen} pen */
-export const drawPhases = ({ g, box, view }) => {
-  const { track } = view, s = track.phases?.stretches;
+/** The phases: coarse ones with their names, and below them, thin, what happens inside. In greys, so that a colour in the picture is a role; but in the
+ *  red of errors the one where a request failed. What is stacked by phase has the colours of the phases. @param {Pen} pen */
+export const drawPhases = ({ g, box, view, c }) => {
+  const { track, by } = view, s = track.phases?.stretches, oom = track.meta.marks.find((m) => m.kind === "oom");
   if (!s?.n) return;
+  const failed = oom ? stretchAt(track, oom.from) : -1, placeOf = (/** @type {number} */ i, /** @type {boolean} */ fine) => i < 0 ? -1 : fine ? s.sub[i] - 1 : outerOf(s.phase[i], s.sub[i]);
   const w = floor(box.w), unit = (view.hi - view.lo) / w;
   g.font = MARK_FONT;
   const at = Int32Array.from({ length: w }, (_, x) => stretchAt(track, view.eventAt(view.lo + (x + 0.5) * unit)));
   for (const fine of [false, true]) {
     const y = fine ? box.band + 15 : box.band;
     for (let from = 0, was = -1, x = 0; x <= w; x++) {
-      const i = x < w ? at[x] : -1, now = i < 0 ? -1 : fine ? s.sub[i] - 1 : outerOf(s.phase[i], s.sub[i]);
+      const i = x < w ? at[x] : -1, now = placeOf(i, fine);
       if (now === was) continue;
       if (was >= 0) {
         const { color, name } = track.index.phases[was];
-        rect(g, color, from, y, x - from, fine ? 5 : 14);
-        if (!fine) writeIn(g, name, from, x - from, y + 7.5, inkOn(color));
+        if (by === "phase") rect(g, color, from, y, x - from, fine ? 5 : 14);
+        else {
+          rect(g, was === placeOf(failed, fine) ? c.oom : c.soft, from, y, x - from, fine ? 5 : 14, 0.24);
+          rect(g, c.card, from, y, 1, fine ? 5 : 14); // where one ends the next begins
+        }
+        if (!fine) writeIn(g, name, from, x - from, y + 7.5, by === "phase" ? inkOn(color) : c.ink);
       }
       from = x;
       was = now;
@@ -194,4 +200,27 @@ export const drawFlags = (pen, flags, top) => {
     taken.push([from, from + w]);
   }
   return seen;
+};
+
+/** Numbers of the steps that led to a failure, at their moments; of those outside the picture, at its edge. @param {Pen} pen @param {{event: number, text: string}[]} story @returns {Seen[]} */
+export const drawStory = (pen, story) => {
+  const { g, box, c } = pen, r = 8;
+  let free = 0;
+  g.font = "600 11px system-ui, sans-serif";
+  return story.map(({ event, text }, i) => {
+    const at = pxOfEvent(pen, event), x = clamp(max(at, free), r, box.w + 4), y = 12;
+    free = x + 2 * r + 2;
+    if (at >= 0 && at <= box.w) rect(g, c.ink, round(at), y, 1, box.h - y, 0.45);
+    g.beginPath();
+    g.arc(x, y, r, 0, 7);
+    g.fillStyle = c.card;
+    g.fill();
+    g.strokeStyle = c.ink;
+    g.lineWidth = 1.5;
+    g.setLineDash(at < 0 || at > box.w ? [2, 2] : []);
+    g.stroke();
+    g.setLineDash([]);
+    write(g, c.ink, `${i + 1}`, x, y + 0.5);
+    return { from: event, to: event, kind: "step", text: `${i + 1}. ${text}`, x, y: y + r };
+  });
 };

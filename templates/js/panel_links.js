@@ -11,9 +11,9 @@ export const initLinks = ({ tracks, view, near }) => {
   /** @type {HTMLElement[]} */
   const ranks = [];
   // A cell that stands for a moment or a track is no control without a script; a link to the section is.
-  for (const cell of pAll("[data-event]:not(a), [data-place] > th")) {
+  for (const cell of pAll("[data-event]:not(a), [data-place] > :is(th, .rank)")) {
     const track = trackOf(cell);
-    if (cell.matches("th") && !track) continue;
+    if (cell.matches("th, .rank") && !track) continue;
     const b = pEl("button.plain", { type: "button", title: "Show it in the timeline" }, ...cell.childNodes);
     if (track) ranks.push(b);
     cell.append(b);
@@ -26,6 +26,7 @@ export const initLinks = ({ tracks, view, near }) => {
     if (!a) return;
     const { event, to = event } = a.dataset, from = Number(event), end = Number(to);
     e.preventDefault();
+    history.pushState(null, "", location.href); // Back comes to where the reader was
     if (event) {
       view.set({ track: tracks.find(t => t.meta.primary) || view.track, cursor: end, range: end > from ? [from, end] : null });
       near?.(from, end);

@@ -5,7 +5,7 @@ import { fmtBytes, fmtCount, fmtMany, fmtPercent } from "./format.js";
 import { min } from "./math.js";
 import { pAll, pButton, pBytes, pEl, pFill, pFind, pNumber, pSet, pTable } from "./panel_dom.js";
 import { sortHeads, sortOrder } from "./panel_sort.js";
-import { nameColor } from "./query.js";
+import { paleOf } from "./draw.js";
 
 /** @typedef {import("./query.js").TreeNode} TreeNode */
 /** @typedef {{node: TreeNode, up: number, depth: number, x: number, w: number}} IcicleBox up: index of the parent, -1 */
@@ -47,7 +47,7 @@ export const drawIcicle = (box, root, say) => {
     const buttons = boxes.map(({ node: n, depth, x, w }, i) => {
       const title = `${n.name}${n.file && ` (${fileWords(n)})`}: ${fmtBytes(n.bytes)}, ${fmtPercent(n.bytes, root.bytes)}, ${fmtMany(n.count, "block")}`, on = () => say(title);
       return pButton(w < 0.02 ? "" : w < 0.12 ? n.name : `${n.name}  ${placeWords(n)}`, () => open(i), { title, tabindex: i === top ? 0 : -1,
-        class: i < top ? "ib lead" : "ib", style: `background:${nameColor(n.name)};left:${x * 100}%;width:${w * 100}%;top:${depth * 22}px`, focus: on, mouseenter: on });
+        class: i < top ? "ib lead" : "ib", style: `background:${paleOf(n.color)};left:${x * 100}%;width:${w * 100}%;top:${depth * 22}px`, focus: on, mouseenter: on });
     });
     box.style.height = `${(boxes[boxes.length - 1].depth + 1) * 22}px`;
     pSet(box, ...buttons);

@@ -23,7 +23,7 @@ export const pointerOn = (view, host, act) => {
   /** What is held down, and where. @type {Map<number, Point>} */
   const down = new Map();
   let drag = /** @type {Drag|null} */ (null);
-  let scrolled = -1e9, holding = 0;
+  let turned = -1e9, scrolled = -1e9, holding = 0;
   const place = (/** @type {MouseEvent} */ e) => ({ x: e.offsetX - LEFT, y: e.offsetY - TOP });
   const middle = () => {
     const [a, b = a] = down.values();
@@ -75,8 +75,10 @@ export const pointerOn = (view, host, act) => {
     wheel: (/** @type {WheelEvent} */ e) => {
       const side = e.shiftKey || abs(e.deltaX) > abs(e.deltaY);
       const d = ((side && e.deltaX) || e.deltaY) * [1, 16, 400][e.deltaMode];
-      // A page that is being scrolled past, and one that cannot zoom out further, goes on scrolling.
-      if (performance.now() - scrolled < 200 || (!side && d > 0 && view.isWhole())) return;
+      // A page that is being scrolled past goes on scrolling, and so it does over one that cannot zoom out further; a turn that zoomed does not scroll before it rests.
+      const now = performance.now(), zooms = now - turned < 250;
+      if (now - scrolled < 200 || (!zooms && !side && d > 0 && view.isWhole())) return;
+      turned = now;
       e.preventDefault();
       if (side) view.shift(xAt(d) - view.lo);
       else act.zoom(Math.exp(clamp(d, -400, 400) * 0.0022), xAt(clamp(place(e).x, 0, box.w)));

@@ -1,7 +1,7 @@
 // Questions about the blocks of a track at an operation, or between two.
 import { NONE } from "./decode.js";
 import { K_SEG_ALLOC, K_SEG_MAP, K_START } from "./kinds.js";
-import { max, min, upperBound } from "./math.js";
+import { floor, max, min, upperBound } from "./math.js";
 
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {import("./exact.js").Exact} Exact */
@@ -130,7 +130,8 @@ export const nextEvent = ({ exact: x, meta }, ev, dir) => {
   return eventOfOp(x, op);
 };
 
-/** @typedef {{name: string, file: string, line: number, bytes: number, count: number, children: TreeNode[], at: Map<number|string, TreeNode>}} TreeNode
+/** @typedef {{name: string, file: string, line: number, bytes: number, count: number, children: TreeNode[], at: Map<number|string, TreeNode>,
+ *  by: Map<number, number>, color: string}} TreeNode by: bytes by role; color: of the role that most of it is for;
  *  children: most bytes first; at: the same by frame */
 
 /**
@@ -139,10 +140,18 @@ export const nextEvent = ({ exact: x, meta }, ev, dir) => {
  */
 export const treeOf = (track, blocks, { bottomUp = false, foldInternal = true } = {}) => {
   const s = /** @type {Sites} */ (track.sites);
-  const node = (/** @type {string} */ name, file = "", line = 0) => /** @type {TreeNode} */ ({ name, file, line, bytes: 0, count: 0, children: [], at: new Map() });
+  const node = (/** @type {string} */ name, file = "", line = 0) => /** @type {TreeNode} */ ({ name, file, line, bytes: 0, count: 0, color: "", children: [], at: new Map(), by: new Map() });
   const all = node("all"), nodes = [all];
   // Blocks of one stack go down the tree together.
-  for (const [stack, { bytes, count, site }] of sumBy(track, blocks, s.stack)) {
+  const keys = Float64Array.from(s.stack, (stack, i) => stack * 64 + s.role[i]); // and what it is for
+  for (const [key, { bytes, count, site }] of sumBy(track, blocks, keys)) {
+    const stack = floor(key / 64), role = key % 64;
+    /** @param {TreeNode} n */
+    const add = (n) => {
+      n.bytes += bytes;
+      n.count += count;
+      n.by.set(role, (n.by.get(role) ?? 0) + bytes);
+    };
     /** @type {(number|string)[]} */
     let path = s.frameIds(stack);
     // Folded: Python of the job and its libraries; a stack without any is named as the tables name it.
@@ -153,8 +162,7 @@ export const treeOf = (track, blocks, { bottomUp = false, foldInternal = true } 
     if (!path.length) path = ["(no stack recorded)"];
     if (!bottomUp) path.reverse();
     let n = all;
-    n.bytes += bytes;
-    n.count += count;
+    add(n);
     for (const f of path) {
       let next = n.at.get(f);
       if (!next) {
@@ -163,10 +171,10 @@ export const treeOf = (track, blocks, { bottomUp = false, foldInternal = true } 
         nodes.push(next);
       }
       n = next;
-      n.bytes += bytes;
-      n.count += count;
+      add(n);
     }
   }
+  for (const n of nodes) n.color = track.index.roles[[...n.by].reduce((a, b) => b[1] > a[1] ? b : a, [0, 0])[0]].color; // of what most of it is for
   for (const n of nodes) n.children = [...n.at.values()].sort((a, b) => b.bytes - a.bytes);
   return all;
 };

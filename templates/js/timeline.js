@@ -3,7 +3,7 @@ import { blockAt, inkOf, inksOf, matchedIn, paintExact, paintOverview, paintRequ
 import { parseFilter } from "./filter.js";
 import { groupsOf } from "./groups.js";
 import { bucketsOf, byteAxis, columnsOf, NO_OP, stepsOf, widen } from "./layout.js";
-import { drawAxes, drawFlags, drawLine, drawPhases, drawRanges, drawSteps, showSpan, themeNow } from "./marks.js";
+import { drawAxes, drawFlags, drawLine, drawPhases, drawRanges, drawSteps, drawStory, showSpan, themeNow } from "./marks.js";
 import { floor, max, min, round } from "./math.js";
 import { pAll, pCanvas, pFind } from "./panel_dom.js";
 import { eventOfOp, liveAt, sumBy } from "./query.js";
@@ -203,7 +203,7 @@ export const paint = () => {
   drawSteps(pen);
   drawPhases(pen);
   frame.named = drawRanges(pen);
-  frame.seen = drawFlags(pen, track.meta.marks, frame.top);
+  frame.seen = [...drawFlags(pen, track.meta.marks, frame.top), ...drawStory(pen, track.meta.story)];
   frame.ms = performance.now() - t0;
   if (!rough && frame.c.exact) pace = (pace + frame.ms / max(frame.c.events, 5000)) / 2;
   drawOver();

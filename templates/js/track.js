@@ -1,4 +1,5 @@
 // One device of one rank: what is known of it from the index, and its blocks as they are decoded.
+import { xOfEvent } from "./layout.js";
 import { max, upperBound } from "./math.js";
 
 /** @typedef {import("./exact.js").TrackMeta} TrackMeta */
@@ -38,6 +39,8 @@ export class Track {
   /** True while nothing was heard of that for long. */
   stuck = false;
   onProgress = () => {};
+  /** By axis: kept, for the clock of events is known better later. @type {Record<string, [number, number]>} */
+  homes = {};
   /** @type {Promise<void>|undefined} */
   loading;
   /** @type {Promise<Exact>|undefined} */
@@ -110,6 +113,12 @@ export class Track {
     const o = this.overview[axis];
     if (o) return [o.x0, o.x1];
     return [0, axis === "t" && this.meta.time ? this.meta.time.end : this.meta.events];
+  }
+
+  /** What is looked at first: where a request failed, the events before it. @param {"t"|"e"} axis @returns {[number, number]} */
+  home(axis) {
+    const { home } = this.meta;
+    return home ? this.homes[axis] ??= /** @type {[number, number]} */ (home.map((e) => xOfEvent(this, e, axis))) : this.axisRange(axis);
   }
 
   /** @param {number} ticks @returns {number} */

@@ -48,7 +48,7 @@ export class View {
   constructor(track) {
     this.track = track;
     this.axis = track.meta.axis;
-    const [lo, hi] = this.span();
+    const [lo, hi] = track.home(this.axis);
     this.lo = lo;
     this.hi = hi;
     this.cursor = track.meta.focus.event;
@@ -67,6 +67,9 @@ export class View {
   get exact() { return this.by === "owner" ? null : this.track.exact; }
 
   isWhole() { return this.lo <= this.span()[0] && this.hi >= this.span()[1]; }
+
+  /** Where a fresh page begins. */
+  isHome() { return this.axis === this.track.meta.axis && `${this.track.home(this.axis)}` === `${[this.lo, this.hi]}`; }
 
   /** The last event at or before x on the axis. @param {number} x @returns {number} */
   eventAt(x) { return eventOfX(this.track, x, this.axis); }
@@ -98,7 +101,8 @@ export class View {
       next.hi = xOfEvent(track, this.eventAt(this.hi), axis);
     }
     if (other || next.lo !== undefined || next.hi !== undefined) {
-      [next.lo, next.hi] = clampSpan(next.lo ?? (other ? first : this.lo), next.hi ?? (other ? last : this.hi), first, last, axis === "t" ? 10 : 4);
+      const [lo, hi] = moved ? track.home(axis) : other ? [first, last] : [this.lo, this.hi];
+      [next.lo, next.hi] = clampSpan(next.lo ?? lo, next.hi ?? hi, first, last, axis === "t" ? 10 : 4);
     }
     const event = (/** @type {number} */ v) => Number.isFinite(v) ? clamp(round(v), -1, track.meta.events - 1) : -1;
     if (next.cursor !== undefined) next.cursor = event(next.cursor);
