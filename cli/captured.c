@@ -26,6 +26,30 @@ char *mt_shell_word(char *buf, size_t cap, const char *s)
     return buf;
 }
 
+/* NULL = out of memory. */
+static char *name_of(const struct mt_cli *c)
+{
+    static const char usual[] = "trace.gz";
+    if (c->output != NULL || c->force)
+        return mt_strndup(c->output != NULL ? c->output : usual,
+                          strlen(c->output != NULL ? c->output : usual));
+    return mt_trace_free_name(usual);
+}
+
+enum mt_exit mt_captured_into(const struct mt_cli *c, enum mt_exit (*run)(const struct mt_cli *own),
+                              enum mt_exit failed)
+{
+    struct mt_cli own = *c;
+    char *name = name_of(c);
+    own.output = name;
+    if (name != NULL)
+        failed = run(&own);
+    else
+        mt_say("out of memory");
+    mt_free(name);
+    return failed;
+}
+
 static bool worth_a_line(const struct mt_collected *p)
 {
     return p->has_cuda || p->ranges > 0 || p->snapshots > 0 || p->problem != NULL ||

@@ -17,9 +17,18 @@ enum mt_exit {
     MT_EXIT_FAILED = 1, /* nothing was written */
     MT_EXIT_USAGE = 2,
     MT_EXIT_DAMAGED = 3, /* written, from an input of which something is missing */
+    /* a limit of check is passed or not known, or one of report --fail-on is passed; what is
+     * written is whole */
+    MT_EXIT_OVER = 4,
     MT_EXIT_NOT_STARTED =
         125 /* capture: the command was not started; else its own exit status is passed on */
 };
+
+#define MT_SHARE_UNSAID UINT64_MAX
+
+enum mt_frames_choice { MT_FRAMES_USER, MT_FRAMES_ALL };
+
+struct mt_preferences; /* cli/preferences.h */
 
 /* The values of an option that may be given several times. */
 struct mt_strings {
@@ -40,17 +49,29 @@ struct mt_cli {
     int format;            /* index in mt_report_formats */
     const char *framework; /* NULL = detect; known is what the rules know */
     int32_t device;
-    uint64_t capacity;
-    uint64_t max_size; /* of the report; 0 = MT_MAX_SIZE_DEFAULT */
-    bool gzip, any_size, no_auto;
+    const char *capacity; /* a size, or the name of a card: mt_cli_rules.capacity has its bytes */
+    uint64_t max_size;    /* of the report; 0 = MT_MAX_SIZE_DEFAULT */
+    bool gzip, any_size, no_auto, full, no_pager;
+    int frames; /* enum mt_frames_choice */
     bool force, sha256, verify, quiet, json, all, meta;
     bool redact, open;
     const char *redact_key;
+    bool no_config;
+    /* memtrace.toml; NULL = it is not read yet. redact_by: the line that redacts, where no option
+     * does */
+    const struct mt_preferences *preferences;
+    const char *redact_by;
+    int fail_on; /* of a report: 0 = never, 1 = memory ran out */
+    /* diff, check */
+    uint64_t threshold, tolerance; /* thousandths */
+    struct mt_strings maxima, limit_files;
+    const char *baseline;
+    int check_format;
     int to;         /* enum mt_export_to */
     const char *at; /* of an export: a moment */
     int32_t rank;
     /* capture, collect */
-    bool no_torch, no_stacks, no_memory2, take_over, keep_spool, no_symbols, remove;
+    bool no_torch, no_stacks, memory2, take_over, keep_spool, no_symbols, remove;
     const char *spool;
     uint64_t max_mb;
     uint32_t flush_ms;
@@ -61,7 +82,8 @@ struct mt_cli {
 };
 #define MT_CLI_DEFAULTS                                                                            \
     {                                                                                              \
-        .device = -1, .rank = -1, .limits = MT_LIMITS_DEFAULT                                      \
+        .device = -1, .rank = -1, .threshold = 10, .tolerance = MT_SHARE_UNSAID,                   \
+        .limits = MT_LIMITS_DEFAULT                                                                \
     }
 
 /* A page that can be attached where tickets are written: the largest file that is taken there, and
@@ -97,7 +119,15 @@ const struct mt_command *mt_command_find(const char *name); /* NULL when unknown
 #define MT_CMD_COLLECT 64u
 #define MT_CMD_DOCTOR 128u
 #define MT_CMD_EXPORT 256u
+#define MT_CMD_SCHEMA 512u
+#define MT_CMD_DIFF 1024u
+#define MT_CMD_CHECK 2048u
+#define MT_CMD_COMPARE (MT_CMD_DIFF | MT_CMD_CHECK)
+/* those that diagnose what they read */
+#define MT_CMD_DIAGNOSE (MT_CMD_REPORT | MT_CMD_COMPARE)
 #define MT_CMD_READERS (MT_CMD_REPORT | MT_CMD_INFO | MT_CMD_DUMP | MT_CMD_EXPORT)
+/* those that memtrace.toml has something for */
+#define MT_CMD_PREFERS (MT_CMD_READERS | MT_CMD_COMPARE | MT_CMD_RULES)
 
 enum mt_exit mt_cmd_report(const struct mt_cli *c);
 enum mt_exit mt_cmd_info(const struct mt_cli *c);
@@ -107,6 +137,9 @@ enum mt_exit mt_cmd_rules(const struct mt_cli *c);
 enum mt_exit mt_cmd_capture(const struct mt_cli *c);
 enum mt_exit mt_cmd_collect(const struct mt_cli *c);
 enum mt_exit mt_cmd_doctor(const struct mt_cli *c);
+enum mt_exit mt_cmd_diff(const struct mt_cli *c);
+enum mt_exit mt_cmd_check(const struct mt_cli *c);
+enum mt_exit mt_cmd_schema(const struct mt_cli *c);
 
 /* message.c -- standard error. Every message is one line that starts with "memtrace: ", its control
  * characters made visible. */

@@ -43,6 +43,7 @@ static void collect(const struct mt_cli *c, const struct mt_launch *l, int statu
     o.end_ns = mt_launch_end(l);
     o.argv = c->inputs;
     o.program = mt_launch_program(l);
+    o.cgroup = mt_launch_cgroup(l);
     o.stop = mt_launch_interrupted;
     o.progress = mt_progress_update;
     o.progress_arg = &progress;
@@ -51,6 +52,8 @@ static void collect(const struct mt_cli *c, const struct mt_launch *l, int statu
     if (rc < 0) {
         mt_captured_failed(&err, o.dir);
     } else {
+        if (done.processes.n != 0)
+            mt_tell_outer(done.path);
         if (strcmp(done.path, c->output) != 0)
             mt_say("%s appeared while the command ran and was left alone", c->output);
         if (!c->quiet || done.why_nothing != NULL || rc == MT_WARN || done.n_running > 0 ||
@@ -60,26 +63,23 @@ static void collect(const struct mt_cli *c, const struct mt_launch *l, int statu
     mt_collection_done(&done);
 }
 
-enum mt_exit mt_cmd_capture(const struct mt_cli *c)
+static enum mt_exit capture(const struct mt_cli *c)
 {
     struct mt_launch_opts o;
     struct mt_launch *l;
-    struct mt_cli own = *c;
     struct mt_err err;
     int status;
     bool collected = false;
 
     memset(&o, 0, sizeof o);
     memset(&err, 0, sizeof err);
-    if (own.output == NULL)
-        own.output = "trace.gz";
-    o.output = own.output;
+    o.output = c->output;
     o.spool = c->spool;
     o.force = c->force;
     o.take_over = c->take_over;
     o.no_torch = c->no_torch;
     o.no_stacks = c->no_stacks;
-    o.no_memory2 = c->no_memory2;
+    o.memory2 = c->memory2;
     o.max_bytes = c->max_mb << 20;
     o.flush_ms = c->flush_ms;
     o.argv = c->inputs;
@@ -103,9 +103,14 @@ enum mt_exit mt_cmd_capture(const struct mt_cli *c)
     if (mt_launch_run(l, &status, &err) != MT_OK) {
         mt_say_err(NULL, &err);
     } else {
-        collect(&own, l, status);
+        collect(c, l, status);
         collected = true;
     }
     mt_launch_free(l, collected);
     return (enum mt_exit)status;
+}
+
+enum mt_exit mt_cmd_capture(const struct mt_cli *c)
+{
+    return mt_captured_into(c, capture, (enum mt_exit)STATUS_OWN);
 }

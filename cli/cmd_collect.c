@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum mt_exit mt_cmd_collect(const struct mt_cli *c)
+static enum mt_exit collect(const struct mt_cli *c)
 {
     struct mt_collect_opts o;
     struct mt_collection done;
@@ -17,7 +17,7 @@ enum mt_exit mt_cmd_collect(const struct mt_cli *c)
     memset(&o, 0, sizeof o);
     memset(&err, 0, sizeof err);
     o.dir = c->inputs[0];
-    o.output = c->output != NULL ? c->output : "trace.gz";
+    o.output = c->output;
     if (strcmp(o.output, "-") == 0) {
         mt_say("collect: the trace needs a file: give a name with -o");
         return MT_EXIT_USAGE;
@@ -40,4 +40,9 @@ enum mt_exit mt_cmd_collect(const struct mt_cli *c)
         mt_captured_say(&done, o.dir);
     mt_collection_done(&done);
     return rc < 0 ? MT_EXIT_FAILED : rc == MT_WARN ? MT_EXIT_DAMAGED : MT_EXIT_OK;
+}
+
+enum mt_exit mt_cmd_collect(const struct mt_cli *c)
+{
+    return mt_captured_into(c, collect, MT_EXIT_FAILED);
 }

@@ -30,7 +30,8 @@ static int visit(void *arg, struct mt_trace *t)
     enum mt_rc rc;
     char label[1024];
 
-    if (t->driver == NULL && j->c->rank >= 0 && t->meta.rank != j->c->rank) {
+    if (t->driver == NULL && j->c->rank >= 0 &&
+        (t->meta.rank >= 0 ? t->meta.rank : t->meta.name_number) != j->c->rank) {
         j->n_other_rank++;
         mt_trace_free(t);
         return 1;

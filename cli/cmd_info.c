@@ -2,7 +2,9 @@
 #include "cli/load.h"
 #include "cli/output.h"
 #include "cli/redaction.h"
+#include "cli/saved_report.h"
 #include "render/dump/dump.h"
+#include "render/saved/again.h"
 
 #include <string.h>
 
@@ -10,6 +12,7 @@ struct info {
     const struct mt_cli *c;
     struct mt_output out;
     uint64_t n;
+    enum mt_exit refused; /* of a report that is read back */
 };
 
 static int visit(void *arg, struct mt_trace *t)
@@ -25,6 +28,26 @@ static int visit(void *arg, struct mt_trace *t)
     i->n++;
     mt_trace_free(t);
     (void)mt_out_finish(&i->out.out); /* an error stays in it until the commit */
+    return 1;
+}
+
+static int visit_report(void *arg, const char *input, const char *member, struct mt_saved *report)
+{
+    struct info *i = arg;
+    i->refused = mt_saved_options(i->c, input);
+    if (i->refused != MT_EXIT_OK) { /* what it names would not be redacted */
+        mt_saved_free(report);
+        return 0;
+    }
+    if (!i->c->json && i->n > 0)
+        mt_putc(&i->out.out, '\n');
+    if (i->c->json)
+        mt_saved_info_json(report, input, member, &i->out.out);
+    else
+        mt_saved_info(report, input, member, &i->out.out);
+    i->n++;
+    mt_saved_free(report);
+    (void)mt_out_finish(&i->out.out);
     return 1;
 }
 
@@ -45,10 +68,12 @@ enum mt_exit mt_cmd_info(const struct mt_cli *c)
         return status;
     }
     load.redact = redact;
+    load.report = visit_report;
+    load.report_arg = &i;
     mt_load_inputs(&load, c, visit, &i);
     status = mt_output_commit(&i.out, false);
     if (status == MT_EXIT_OK)
-        status = mt_load_status(&load);
+        status = i.refused != MT_EXIT_OK ? i.refused : mt_load_status(&load);
     mt_load_done(&load);
     mt_redact_close(redact);
     return status;

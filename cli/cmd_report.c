@@ -3,9 +3,14 @@
 #include "cli/open.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/pager.h"
+#include "cli/preferences.h"
 #include "cli/report_read.h"
 #include "cli/report_write.h"
+#include "cli/saved_read.h"
+#include "cli/saved_report.h"
 #include "cli/term.h"
+#include "parser/saved/report.h"
 
 #include <string.h>
 
@@ -26,16 +31,31 @@ static enum mt_exit write_report(struct mt_reading *in, const struct mt_cli *sho
                                .max_size = in->max_size,
                                .columns = mt_term_width(1)};
     enum mt_exit status;
-    char *command = mt_command_line(shown);
-    if (command == NULL) {
+    bool paged;
+    char *command = mt_command_line(shown), *ticket = mt_command_line_short(shown);
+    if (command == NULL || ticket == NULL) {
+        mt_free(command);
+        mt_free(ticket);
         mt_say("out of memory");
         return MT_EXIT_FAILED;
     }
     report.title = shown->title != NULL && shown->title[0] != '\0' ? shown->title : NULL;
     report.command = command;
+    report.ticket_command = ticket;
+    report.redacted = c->redact || c->redact_key != NULL;
+    mt_preferences_show(&report, c->preferences);
+    report.ticket_size = has_trait(c, MT_FORMAT_IS_PAGE) ? 0 : c->max_size;
+    report.in_full = c->full;
+    report.is_ascii = !mt_term_is_utf8();
+    report.all_frames = c->frames == MT_FRAMES_ALL;
     report.color = is_stdout(path) && has_trait(c, MT_FORMAT_IN_COLOR) && mt_term_color(1);
+    paged = is_stdout(path) && has_trait(c, MT_FORMAT_IN_COLOR) && !c->gzip && !c->no_pager &&
+            mt_pager_start();
     status = mt_report_write(c, &report, path, &in->load.progress);
+    if (paged)
+        mt_pager_stop();
     mt_free(command);
+    mt_free(ticket);
     return status;
 }
 
@@ -50,6 +70,23 @@ static int is_allowed(const struct mt_cli *c, const char *path)
     return 1;
 }
 
+/* --fail-on oom. Asked of the JSON, so that a report that is read back answers the same. */
+static enum mt_exit gate(const struct mt_reading *in, const struct mt_cli *shown,
+                         enum mt_exit status)
+{
+    struct mt_saved *made = NULL;
+    const struct mt_saved *s;
+    if (in->c->fail_on == 0 || (status != MT_EXIT_OK && status != MT_EXIT_DAMAGED))
+        return status;
+    if (in->saved.n == 0 && mt_saved_diagnosed(&made, in, shown) != MT_EXIT_OK)
+        return MT_EXIT_FAILED;
+    s = made != NULL ? made : in->saved.p[0].report;
+    if (mt_saved_ran_out(s->root) == 1)
+        status = MT_EXIT_OVER;
+    mt_saved_free(made);
+    return status;
+}
+
 /* Whether the report can be written is checked before its inputs are read. */
 static enum mt_exit make(const struct mt_cli *c, const char *path)
 {
@@ -61,13 +98,16 @@ static enum mt_exit make(const struct mt_cli *c, const char *path)
     if (!mt_output_check(path, c->force, c->inputs, c->n_inputs))
         return MT_EXIT_FAILED;
     status = mt_report_read(&in, c, &shown);
-    if (status == MT_EXIT_OK)
+    if (status == MT_EXIT_OK && in.saved.n == 0)
         status = write_report(&in, &shown, path);
+    else if (status == MT_EXIT_OK && mt_saved_report_ok(&in, &status))
+        status = mt_saved_report_write(&in, path);
     if (status == MT_EXIT_OK) {
         if (c->open)
             mt_open_page(path);
         status = mt_reading_status(&in);
     }
+    status = gate(&in, &shown, status);
     mt_reading_done(&in);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/pager.h"
 #include "cli/rules_load.h"
 #include "cli/rules_field.h"
 #include "cli/rules_roles.h"
@@ -310,7 +311,8 @@ static void names_text(const struct mt_cli *c, const struct mt_rules *r, struct 
             continue;
         if (first)
             mt_puts(o, "\nNames (role.X: bytes of that role at the moment that matters; setting.X: "
-                       "as the run was set; named.X: its settings name that backend or engine)\n");
+                       "as the run was set; set.X: the run sets it; named.X: its settings name "
+                       "that backend or engine)\n");
         first = false;
         mt_putf(o, "    %s\n", name);
         mt_rules_field(o, "", row != NULL ? row->says : mt_metric_words((enum mt_metric)m), width);
@@ -533,6 +535,8 @@ enum mt_exit mt_cmd_rules(const struct mt_cli *c)
     struct mt_cli_rules r;
     struct mt_output out;
     enum mt_exit status = MT_EXIT_FAILED;
+    bool paged;
+    int width;
 
     status = mt_cli_rules_load(&r, c);
     if (status != MT_EXIT_OK)
@@ -542,13 +546,17 @@ enum mt_exit mt_cmd_rules(const struct mt_cli *c)
         mt_cli_rules_done(&r);
         return MT_EXIT_USAGE;
     }
+    width = mt_term_width(1);
+    paged = !c->json && !c->no_pager && mt_pager_start();
     if (mt_output_open(&out, NULL, false)) {
         if (c->json)
             rules_json(c, &r.rules, &out.out);
         else
-            rules_text(c, &r.rules, &out.out, mt_term_width(1));
+            rules_text(c, &r.rules, &out.out, width);
         status = mt_output_commit(&out, false);
     }
+    if (paged)
+        mt_pager_stop();
     mt_cli_rules_done(&r);
     return status;
 }

@@ -1,7 +1,10 @@
 /* cmdline.c -- the command line as a report shows it: the options that affect its content, quoted
  * for a shell. */
+#include "cli/capacity.h"
 #include "cli/options.h"
+#include "parser/base/mem.h"
 #include "parser/base/text.h"
+#include "render/base/escape.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +46,7 @@ static void add_option(struct mt_text *t, const struct mt_cli *c, const struct m
 {
     const void *now = (const char *)c + o->offset, *def = (const char *)defaults + o->offset;
     char name[40], number[32];
+    uint64_t bytes;
 
     snprintf(name, sizeof name, "--%s", o->name);
     switch (o->type) {
@@ -78,10 +82,28 @@ static void add_option(struct mt_text *t, const struct mt_cli *c, const struct m
         add_quoted(t, name);
         add_quoted(t, *(const char *const *)now);
         return;
+    case MT_OPT_CARD:
+        if (*(const char *const *)now == NULL)
+            return;
+        add_quoted(t, name);
+        if (!mt_capacity_is_size(*(const char *const *)now, &bytes)) {
+            add_quoted(t, *(const char *const *)now);
+            return;
+        }
+        format_number(number, sizeof number, bytes, true);
+        add_quoted(t, number);
+        return;
     case MT_OPT_ORDINAL:
         if (*(const int32_t *)now == *(const int32_t *)def)
             return;
         snprintf(number, sizeof number, "%ld", (long)*(const int32_t *)now);
+        break;
+    case MT_OPT_SHARE:
+        if (*(const uint64_t *)now == *(const uint64_t *)def)
+            return;
+        snprintf(number, sizeof number, "%llu.%llu%%",
+                 (unsigned long long)(*(const uint64_t *)now / 10),
+                 (unsigned long long)(*(const uint64_t *)now % 10));
         break;
     case MT_OPT_BYTES:
     case MT_OPT_COUNT:
@@ -103,6 +125,25 @@ static void add_inputs(struct mt_text *t, const struct mt_cli *c)
 {
     for (int i = 0; i < c->n_inputs; i++)
         add_quoted(t, c->inputs[i]);
+}
+
+char *mt_command_line_short(const struct mt_cli *c)
+{
+    struct mt_cli shown = *c;
+    char *line, **inputs = mt_calloc((size_t)c->n_inputs + 1, sizeof *inputs);
+    if (inputs == NULL)
+        return NULL;
+    for (int i = 0; i < c->n_inputs; i++)
+        memcpy(&inputs[i], &(const char *){mt_last_parts(c->inputs[i], 1)}, sizeof inputs[i]);
+    shown.inputs = inputs;
+    for (int i = 0; i < c->logs.n; i++)
+        shown.logs.p[i] = mt_last_parts(c->logs.p[i], 1);
+    for (int i = 0; i < c->configs.n; i++)
+        shown.configs.p[i] = mt_last_parts(c->configs.p[i], 1);
+    shown.rules_file = c->rules_file != NULL ? mt_last_parts(c->rules_file, 1) : NULL;
+    line = mt_command_line(&shown);
+    mt_free(inputs);
+    return line;
 }
 
 char *mt_command_line(const struct mt_cli *c)

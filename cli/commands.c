@@ -26,6 +26,24 @@ static const struct mt_exit_text doctor_exits[] = {
     {0, NULL},
 };
 
+static const struct mt_exit_text gate_exits[] = {
+    {MT_EXIT_OK, "Fine."},
+    {MT_EXIT_FAILED, "Failed: nothing was written; the message says why."},
+    {MT_EXIT_USAGE, "The command line is wrong."},
+    {MT_EXIT_DAMAGED,
+     "Written, but from damaged input: the output or a warning says what is missing."},
+    {MT_EXIT_OVER,
+     "Written, and a limit is passed or could not be checked, or with --fail-on oom memory "
+     "ran out."},
+    {0, NULL},
+};
+static const struct mt_exit_text schema_exits[] = {
+    {MT_EXIT_OK, "Fine."},
+    {MT_EXIT_FAILED, "Standard output cannot be written."},
+    {MT_EXIT_USAGE, "The command line is wrong, or there is no such schema."},
+    {0, NULL},
+};
+
 const struct mt_command mt_commands[] = {
     {
         .name = "report",
@@ -45,19 +63,20 @@ const struct mt_command mt_commands[] = {
                 "report says what is missing.",
         .examples = "a page beside the snapshot\n"
                     "memtrace report snapshot.pickle\n"
-                    "every rank of a job, in the terminal\n"
+                    "every rank of a job, in the terminal, on one screen\n"
                     "memtrace report --format text rank*.pickle\n"
-                    "from an archive, for cards of 80 GiB, to a named file\n"
-                    "memtrace report oom_dumps.tar.gz --capacity 80GiB -o report.html\n"
+                    "from an archive, for H100 cards of 80 GB, to a named file\n"
+                    "memtrace report oom_dumps.tar.gz --capacity H100-80 -o report.html\n"
                     "with the settings and the log of the run\n"
                     "memtrace report snapshot.pickle --config run.yaml --log train.log\n"
                     "a log is all there is\n"
                     "memtrace report train.log --format text\n"
-                    "the biggest owner at the peak, in a script\n"
+                    "the biggest owner when it mattered, on the GPU of the verdict, in a script\n"
                     "memtrace report --format json -q run.json.gz | jq '.owners[0]'\n"
                     "what the driver did and PyTorch's own view, of all nodes\n"
                     "memtrace report trace.*.gz -o report.html",
         .run = mt_cmd_report,
+        .exits = gate_exits,
     },
     {
         .name = "info",
@@ -199,6 +218,64 @@ const struct mt_command mt_commands[] = {
         .run = mt_cmd_doctor,
         .exits = doctor_exits,
     },
+    {
+        .name = "diff",
+        .bit = MT_CMD_DIFF,
+        .operands = "FIRST SECOND",
+        .min_operands = 2,
+        .max_operands = 2,
+        .summary = "say what a second run takes more or less than a first",
+        .text =
+            "Compares two runs: snapshots, traces, logs, folders, or reports that memtrace wrote "
+            "(JSON or page). Says in one sentence how the peak changed, what changed most and "
+            "whether memory still runs out; then the same by role, phase, holder and rank, the "
+            "settings that differ, warnings that are new and gone, and what the first report "
+            "promised for a setting beside what was measured.\n\n"
+            "Each is looked at on the device of its verdict, at its first failure, else its "
+            "peak. A holder whose line moved is known by its function.",
+        .examples = "what a setting did\n"
+                    "memtrace diff before.pickle after.pickle\n"
+                    "from two tickets, as a comment\n"
+                    "memtrace diff first.html second.html --format md",
+        .run = mt_cmd_diff,
+    },
+    {
+        .name = "check",
+        .bit = MT_CMD_CHECK,
+        .operands = "INPUT...",
+        .min_operands = 1,
+        .max_operands = INT_MAX,
+        .summary = "hold a run against limits, for a gate: exit status 4 when one is passed",
+        .text =
+            "Reads one run as 'report' does, or a report that memtrace wrote, and holds it against "
+            "limits: those of --max and --limits, and an earlier run (--baseline). Prints a line "
+            "for each with its margin, and where it was passed. A run that ran out of memory "
+            "fails without any limit. A limit that the input says nothing about is not kept "
+            "('?').",
+        .examples = "no rank may need more than 70 GiB, and a weight sync leaves nothing\n"
+                    "memtrace check rank*.pickle --max peak=70GiB --max phase:weight_sync.left=0\n"
+                    "no more than 2 % above the run of yesterday, as annotations\n"
+                    "memtrace check snapshot.pickle --baseline main.json --format github",
+        .run = mt_cmd_check,
+        .exits = gate_exits,
+    },
+    {
+        .name = "schema",
+        .bit = MT_CMD_SCHEMA,
+        .operands = "NAME",
+        .min_operands = 1,
+        .max_operands = 1,
+        .summary = "print the JSON Schema of a report, a diff, a check or of rules",
+        .text =
+            "Prints the JSON Schema (2020-12) of what this version writes or reads: 'report' is "
+            "what 'report --format json' writes, 'diff' and 'check' what these write with --format "
+            "json, 'rules' is a file for --rules. Within one "
+            "schema_version keys are added, and none goes or changes its meaning.",
+        .examples = "check a report in a script\n"
+                    "memtrace schema report > report.schema.json",
+        .run = mt_cmd_schema,
+        .exits = schema_exits,
+    },
     {.name = NULL},
 };
 
@@ -214,6 +291,14 @@ const struct mt_exit_text mt_exit_texts[] = {
 const struct mt_name_text mt_environment[] = {
     {"NO_COLOR", "When set and not empty, no colours in --format text."},
     {"COLUMNS", "Width of --format text; else that of the terminal, else 80."},
+    {"LC_ALL, LC_CTYPE, LANG",
+     "The first that is set says whether --format text may have more than ASCII: only "
+     "where it names UTF-8."},
+    {"MEMTRACE_PAGER, PAGER",
+     "The pager of text and of rules on a terminal; else less. Empty or cat: none."},
+    {"XDG_CONFIG_HOME, HOME",
+     "The user's memtrace.toml is memtrace/memtrace.toml in XDG_CONFIG_HOME; else in .config in "
+     "HOME."},
     {"BROWSER", "Programs for report --open, parted by ':'; '%s' stands for the page."},
     {"TERM", "With TERM=dumb there are no colours and no progress line."},
     {"TMPDIR", "Folder for the recording of capture, unless --spool names one; else /tmp."},

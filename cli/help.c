@@ -115,7 +115,7 @@ void mt_help_command(struct mt_out *o, const struct mt_command *c)
             mt_putf(o, "  # %.*s\n", (int)e.n_what, e.what);
         mt_putf(o, "  %.*s\n", (int)e.n_command, e.command);
     }
-    if ((c->bit & MT_CMD_READERS) != 0) {
+    if ((c->bit & (MT_CMD_READERS | MT_CMD_COMPARE)) != 0) {
         mt_putc(o, '\n');
         wrap(o,
              "An INPUT is a file, a folder, or '-' for standard input. Its format is told from its "
@@ -137,7 +137,8 @@ void mt_help_overview(struct mt_out *o)
     mt_puts(o, "\nCommands:\n");
     for (const struct mt_command *k = mt_commands; k->name != NULL; k++)
         mt_putf(o, "  %-8s %s\n", k->name, k->summary);
-    mt_puts(o, "  help     the same as COMMAND --help\n");
+    mt_puts(o, "  help     the same as COMMAND --help\n"
+               "  version  the same as --version\n");
     options(o, MT_CMD_NONE);
     mt_puts(o, "\nExamples:\n"
                "  # a page beside the snapshot, to open or to attach to a ticket\n"

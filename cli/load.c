@@ -79,12 +79,130 @@ static int cannot_read(struct mt_load *l, struct mt_progress *p, const char *inp
     return mt_load_unread(l, name, err);
 }
 
+char *mt_load_name(const char *input, const char *member)
+{
+    size_t k = strlen(input), n = k + strlen(member) + 2;
+    char *s = mt_malloc(n);
+    if (s != NULL)
+        (void)snprintf(s, n, "%s%s%s", input, k > 0 && input[k - 1] == '/' ? "" : "/", member);
+    return s;
+}
+
+static int keep(struct mt_load *l, const char *name, const char *why)
+{
+    struct mt_unread u = {mt_strndup(name, strlen(name)), mt_strndup(why, strlen(why))}, *slot;
+    slot = u.name != NULL && u.message != NULL ? MT_VEC_PUSH(&l->skipped.ignored) : NULL;
+    if (slot != NULL) {
+        *slot = u;
+        return 1;
+    }
+    mt_free(u.name);
+    mt_free(u.message);
+    return 0;
+}
+
+/* "run/" + "a.html/report.json" is "run/a.html": of a page the file, not what is in it. */
+static void page_itself(char *member)
+{
+    char *inside = strrchr(member, '/');
+    if (inside != NULL && strcmp(inside + 1, MT_PAGE_REPORT) == 0)
+        *inside = '\0';
+}
+
+/* A file in a folder or archive that is no snapshot. Names are a convenience: without memory for
+ * one it is counted. */
+static void ignored(void *arg, const char *input, const char *member)
+{
+    struct mt_load *l = arg;
+    char *name = mt_load_name(input, member);
+    const struct mt_found_file *f =
+        name != NULL && l->found != NULL ? mt_found_find(l->found, name) : NULL;
+    if (name != NULL && l->is_beside)
+        page_itself(name);
+    if (f == NULL || !f->is_used) {
+        l->skipped.n_ignored++;
+        if (name != NULL && l->skipped.ignored.n < MT_IGNORED_NAMED)
+            (void)keep(l, name,
+                       l->is_beside ? "a report of memtrace, which is read back alone"
+                       : f != NULL  ? f->why
+                                    : "no snapshot, no log that tells of memory");
+    }
+    l->is_beside = false;
+    mt_free(name);
+}
+
+/* For mt_input_opts.report. One in a folder waits: beside snapshots or logs it is another file. */
+static int take_report(void *arg, const char *input, const char *member, bool is_named,
+                       struct mt_saved *report)
+{
+    struct mt_load *l = arg;
+    if (is_named) {
+        l->n_reports++;
+        l->failed |= !l->report(l->report_arg, input, member, report);
+        return 1;
+    }
+    l->n_beside++;
+    l->is_beside = l->beside != NULL; /* ignored() is told of it next */
+    if (l->beside != NULL)
+        return 0;
+    l->beside_member = mt_strndup(member, strlen(member));
+    if (l->beside_member == NULL)
+        return -1;
+    l->beside = report;
+    return 1;
+}
+
+/* Which of the reports of memtrace in an input is read, or that none is. */
+static void say_beside(const struct mt_load *l, const char *input, const char *member, bool is_used)
+{
+    char *name = mt_load_name(input, member);
+    if (name != NULL && is_used && l->n_beside > 1)
+        mt_say("%s: %llu reports of memtrace lie in it, of which one is read: %s; name another, or "
+               "two for 'memtrace diff'",
+               input, (unsigned long long)l->n_beside, name);
+    else if (name != NULL && !is_used && !l->quiet)
+        mt_say(l->n_beside == 1
+                   ? "%s is a report of memtrace and is not read: the snapshots and logs "
+                     "beside it are"
+                   : "%s and others are reports of memtrace and are not read: the "
+                     "snapshots and logs beside them are",
+               name);
+    mt_free(name);
+}
+
+/* At the end of an input. n_before: what was read before it. 0 = stop. */
+static int settle_report(struct mt_load *l, const char *input, uint64_t n_before)
+{
+    struct mt_saved *report = l->beside;
+    char *member = l->beside_member;
+    int ok = 1;
+    l->beside = NULL;
+    l->beside_member = NULL;
+    if (report == NULL)
+        return 1;
+    page_itself(member);
+    say_beside(l, input, member, l->n_read + l->n_logs == n_before);
+    l->n_beside = 0;
+    if (l->n_read + l->n_logs == n_before) {
+        l->n_reports++;
+        ok = l->report(l->report_arg, input, member, report);
+        l->failed |= !ok;
+    } else {
+        l->is_beside = true;
+        ignored(l, input, member);
+        mt_saved_free(report);
+    }
+    mt_free(member);
+    return ok;
+}
+
 static int load_one(struct mt_load *l, const char *path, const struct mt_input_opts *opts,
                     struct mt_progress *p, mt_load_visit visit, void *arg)
 {
     struct mt_input *in = NULL;
     struct mt_err err;
     uint64_t n_before = l->n_read + l->n_logs, n_unread_before = l->skipped.unread.n;
+    uint64_t n_reports_before = l->n_reports;
     int go_on = 0;
 
     memset(&err, 0, sizeof err);
@@ -124,7 +242,10 @@ static int load_one(struct mt_load *l, const char *path, const struct mt_input_o
     if (mt_input_links(in) != 0 && !l->quiet)
         mt_say("%s: %llu link%s passed over: a file is read once, under its own name", path,
                (unsigned long long)mt_input_links(in), mt_input_links(in) == 1 ? " was" : "s were");
-    if (l->n_read + l->n_logs == n_before && l->skipped.unread.n == n_unread_before) {
+    if (!settle_report(l, path, n_before) || l->failed)
+        goto out;
+    if (l->n_read + l->n_logs == n_before && l->n_reports == n_reports_before &&
+        l->skipped.unread.n == n_unread_before) {
         /* An empty folder, or an archive of other files, is an input that could not be read. */
         memset(&err, 0, sizeof err);
         mt_fail(&err, MT_EINPUT,
@@ -139,44 +260,6 @@ out:
     mt_progress_erase(p);
     mt_input_close(in);
     return go_on;
-}
-
-char *mt_load_name(const char *input, const char *member)
-{
-    size_t k = strlen(input), n = k + strlen(member) + 2;
-    char *s = mt_malloc(n);
-    if (s != NULL)
-        (void)snprintf(s, n, "%s%s%s", input, k > 0 && input[k - 1] == '/' ? "" : "/", member);
-    return s;
-}
-
-static int keep(struct mt_load *l, const char *name, const char *why)
-{
-    struct mt_unread u = {mt_strndup(name, strlen(name)), mt_strndup(why, strlen(why))}, *slot;
-    slot = u.name != NULL && u.message != NULL ? MT_VEC_PUSH(&l->skipped.ignored) : NULL;
-    if (slot != NULL) {
-        *slot = u;
-        return 1;
-    }
-    mt_free(u.name);
-    mt_free(u.message);
-    return 0;
-}
-
-/* A file in a folder or archive that is no snapshot. Names are a convenience: without memory for
- * one it is counted. */
-static void ignored(void *arg, const char *input, const char *member)
-{
-    struct mt_load *l = arg;
-    char *name = mt_load_name(input, member);
-    const struct mt_found_file *f =
-        name != NULL && l->found != NULL ? mt_found_find(l->found, name) : NULL;
-    if (f == NULL || !f->is_used) {
-        l->skipped.n_ignored++;
-        if (name != NULL && l->skipped.ignored.n < MT_IGNORED_NAMED)
-            (void)keep(l, name, f != NULL ? f->why : "no snapshot, no log that tells of memory");
-    }
-    mt_free(name);
 }
 
 static int take_text(void *arg, const char *input, const char *member, struct mt_source *src)
@@ -203,6 +286,10 @@ void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit vis
         opts.text = take_text;
         opts.text_arg = l;
     }
+    if (l->report != NULL) {
+        opts.report = take_report;
+        opts.report_arg = l;
+    }
     if (p->on) {
         opts.progress = mt_progress_update;
         opts.progress_arg = p;
@@ -210,7 +297,7 @@ void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit vis
     mt_mem_limit(c->limits.max_memory);
     l->max_memory = c->limits.max_memory;
     for (int i = 0; i < c->n_inputs; i++)
-        if (!load_one(l, c->inputs[i], &opts, p, visit, arg))
+        if ((l->taken == NULL || !l->taken[i]) && !load_one(l, c->inputs[i], &opts, p, visit, arg))
             return;
 }
 
@@ -226,11 +313,13 @@ void mt_load_done(struct mt_load *l)
         mt_free(l->skipped.ignored.p[i].message);
     }
     MT_VEC_DONE(&l->skipped.ignored);
+    mt_saved_free(l->beside);
+    mt_free(l->beside_member);
 }
 
 enum mt_exit mt_load_status(const struct mt_load *l)
 {
-    if (l->failed || l->n_read + l->n_logs == 0)
+    if (l->failed || l->n_read + l->n_logs + l->n_reports == 0)
         return MT_EXIT_FAILED;
     return l->n_damaged > 0 || l->skipped.unread.n > 0 ? MT_EXIT_DAMAGED : MT_EXIT_OK;
 }

@@ -9,6 +9,7 @@
 #include "parser/base/mem.h"
 #include "parser/base/source.h"
 #include "parser/model/trace.h"
+#include "parser/saved/saved.h"
 
 struct mt_load {
     uint64_t n_read, n_damaged; /* snapshots */
@@ -18,6 +19,16 @@ struct mt_load {
     /* For mt_input_opts.text; NULL = logs are refused as inputs. */
     int (*text)(void *arg, const char *input, const char *member, struct mt_source *src);
     void *text_arg;
+    /* Takes over a report of memtrace's own that is an input, or all that a folder or archive has;
+     * 0 = stop (it has said why). NULL = such a one is refused. */
+    int (*report)(void *arg, const char *input, const char *member, struct mt_saved *report);
+    void *report_arg;
+    uint64_t n_reports;
+    struct mt_saved *beside; /* the first that lies in the folder or archive being read */
+    char *beside_member;
+    uint64_t n_beside; /* all of them */
+    bool is_beside;    /* of what is passed over: it is one */
+    const bool *taken; /* of each INPUT: it was read as something else; NULL = none was */
     const struct mt_found *found; /* files whose settings were taken or refused; NULL = none */
     /* what every trace passes before the visitor sees it; NULL = nothing */
     struct mt_redact *redact;

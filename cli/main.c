@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/preferences.h"
 #include "parser/base/mem.h"
 
 #include <fcntl.h>
@@ -36,6 +37,7 @@ static enum mt_exit unknown_command(const char *word)
     for (const struct mt_command *k = mt_commands; k->name != NULL; k++)
         mt_nearest_offer(&near, k->name);
     mt_nearest_offer(&near, "help");
+    mt_nearest_offer(&near, "version");
     if (access(word, F_OK) == 0)
         mt_say("'%s' is no command; to report on that file: memtrace report '%s'", word, word);
     else if (near.best != NULL)
@@ -95,6 +97,19 @@ static enum mt_exit usage_status(const struct mt_cli *c)
     return c->command != NULL && c->command->runs_command ? MT_EXIT_NOT_STARTED : MT_EXIT_USAGE;
 }
 
+/* With what memtrace.toml says where the command line says nothing. */
+static enum mt_exit run_command(struct mt_cli *c)
+{
+    struct mt_preferences preferences;
+    enum mt_exit status = mt_preferences_read(&preferences, c);
+    if (status == MT_EXIT_OK) {
+        mt_preferences_apply(c, &preferences);
+        status = c->command->run(c);
+    }
+    mt_preferences_done(&preferences);
+    return status;
+}
+
 static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
 {
     static const struct {
@@ -121,6 +136,8 @@ static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
         c->command = mt_command_find(argv[2]);
         return c->command != NULL ? print_help(c->command) : unknown_command(argv[2]);
     }
+    if (strcmp(argv[1], "version") == 0 && argc == 2)
+        return mt_print_stdout(mt_print_version);
     if (argv[1][0] != '-') {
         c->command = mt_command_find(argv[1]);
         if (c->command == NULL)
@@ -142,7 +159,7 @@ static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
     logs_alone(c);
     if (check_operands(c) != MT_EXIT_OK)
         return usage_status(c);
-    return c->command->run(c);
+    return run_command(c);
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
 /* num.c -- numbers from the command line, without the locale. */
 #include "cli/options.h"
+#include "parser/base/text.h"
 
 #include <string.h>
 
@@ -26,17 +27,6 @@ static const struct {
     const char *suffix;
     uint64_t unit;
 } count_units[] = {{"", 1}, {"k", 1000}, {"m", 1000000}, {"g", 1000000000}};
-
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
-
-static int same_word(const char *s, const char *word)
-{
-    while (*word != '\0' && lower(*s) == *word) {
-        s++;
-        word++;
-    }
-    return *s == '\0' && *word == '\0';
-}
 
 /* "12.5" up to the first other character: whole and fraction in units of 10^-n_digits. */
 static const char *number(const char *s, uint64_t *whole, uint64_t *fraction, uint64_t *scale)
@@ -82,7 +72,7 @@ int mt_parse_bytes(const char *s, uint64_t *out)
     if (suffix == NULL)
         return 0;
     for (size_t i = 0; i < sizeof byte_units / sizeof *byte_units; i++)
-        if (same_word(suffix, byte_units[i].suffix))
+        if (mt_same_word(suffix, byte_units[i].suffix))
             return scale_number(whole, fraction, scale, byte_units[i].unit, out);
     return 0;
 }
@@ -94,7 +84,19 @@ int mt_parse_count(const char *s, uint64_t *out)
     if (suffix == NULL)
         return 0;
     for (size_t i = 0; i < sizeof count_units / sizeof *count_units; i++)
-        if (same_word(suffix, count_units[i].suffix))
+        if (mt_same_word(suffix, count_units[i].suffix))
             return scale_number(whole, fraction, scale, count_units[i].unit, out);
     return 0;
+}
+
+int mt_parse_share(const char *s, uint64_t *out)
+{
+    uint64_t whole, fraction, scale;
+    const char *suffix = number(s, &whole, &fraction, &scale);
+    if (suffix == NULL || strcmp(suffix, "%") != 0 || whole > 100)
+        return 0;
+    *out = whole * 10 + fraction * 10 / scale;
+    if (*out == 0 && fraction != 0) /* "0.04%" is not "0%", which means nothing at all */
+        *out = 1;
+    return *out <= 1000;
 }

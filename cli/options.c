@@ -1,6 +1,7 @@
 /* options.c -- the option table and its parser. */
 #include "cli/options.h"
 
+#include "cli/formats.h"
 #include "parser/base/mem.h"
 
 #include <stdio.h>
@@ -24,7 +25,11 @@ static const char format_help[] =
 #include "cli/formats.def"
     ;
 #undef MT_FORMAT
+/* enum mt_frames_choice */
+static const char *const frames[] = {"user", "all", NULL};
 /* enum mt_export_to */
+static const char *const check_formats[] = {"text", "github", "junit", "json", NULL};
+static const char *const fail_on[] = {"never", "oom", NULL};
 static const char *const targets[] = {"perfetto", "speedscope", "folded", NULL};
 
 const struct mt_option mt_options[] = {
@@ -36,8 +41,16 @@ const struct mt_option mt_options[] = {
      "standard output.",
      NULL, true},
     {"output", 'o', MT_OPT_FILE, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(output), "FILE",
-     "Write the trace to FILE (default trace.gz).", NULL, true},
-    {"output", 'o', MT_OPT_FILE, MT_CMD_EXPORT | MT_CMD_DUMP, AT(output), "FILE",
+     "Write the trace to FILE. Without it to trace.gz, or to trace-2.gz, trace-3.gz ... where that "
+     "is "
+     "there; a FILE that is there is refused.",
+     NULL, true},
+    {"output", 'o', MT_OPT_FILE, MT_CMD_DIFF, AT(output), "FILE",
+     "Write to FILE instead of standard output. Its ending (.txt, .md, .html, .json) is the "
+     "format, "
+     "where none is given.",
+     NULL, true},
+    {"output", 'o', MT_OPT_FILE, MT_CMD_EXPORT | MT_CMD_DUMP | MT_CMD_CHECK, AT(output), "FILE",
      "Write to FILE; without it, or with '-', to standard output.", NULL, true},
     {"to", 0, MT_OPT_CHOICE, MT_CMD_EXPORT, AT(to), "FORMAT",
      "perfetto (a Chrome JSON trace of the whole run for ui.perfetto.dev, the default), speedscope "
@@ -50,10 +63,55 @@ const struct mt_option mt_options[] = {
      NULL, false},
     {"rank", 0, MT_OPT_ORDINAL, MT_CMD_EXPORT, AT(rank), "N", "Only the snapshot of rank N.", NULL,
      false},
-    {"format", 0, MT_OPT_CHOICE, MT_CMD_REPORT, AT(format), "FORMAT", format_help, formats, false},
-    {"device", 0, MT_OPT_ORDINAL, MT_CMD_REPORT | MT_CMD_EXPORT, AT(device), "N",
+    {"format", 0, MT_OPT_CHOICE, MT_CMD_REPORT, AT(format), "FORMAT", format_help, formats, true},
+    {"full", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(full), NULL,
+     "Everything that --format text has; without it about one screen: the answer, what to change, "
+     "who holds the memory.",
+     NULL, true},
+    {"no-pager", 0, MT_OPT_FLAG, MT_CMD_REPORT | MT_CMD_RULES, AT(no_pager), NULL,
+     "Do not show text through a pager. Without it, text on a terminal goes through "
+     "$MEMTRACE_PAGER, $PAGER or less, which leaves at once when it fits the screen.",
+     NULL, true},
+    {"frames", 0, MT_OPT_CHOICE, MT_CMD_REPORT, AT(frames), "WHICH",
+     "Frames of stacks in --format json: user (those of Python code outside PyTorch, the default) "
+     "or all. A stack without such a frame is always whole.",
+     frames, false},
+    {"format", 0, MT_OPT_CHOICE, MT_CMD_DIFF, AT(format), "FORMAT",
+     "text (the default), md (Markdown for a ticket), html (a page) or json (for scripts).",
+     formats, true},
+    {"format", 0, MT_OPT_CHOICE, MT_CMD_CHECK, AT(check_format), "FORMAT",
+     "text (a line for each limit, the default), github (annotations of a workflow), junit (for "
+     "GitLab and Jenkins) or json.",
+     check_formats, true},
+    {"max", 0, MT_OPT_TEXTS, MT_CMD_CHECK, AT(maxima), "NAME=SIZE",
+     "A limit, which may be reached and not passed: peak (live bytes), reserved, role:ID (as "
+     "role:logits=8GiB), phase:ID (live bytes while it holds), phase:ID.left (born there and live "
+     "at its end, as phase:weight_sync.left=0). Over all ranks the highest counts. May be given "
+     "several times.",
+     NULL, false},
+    {"limits", 0, MT_OPT_FILES, MT_CMD_CHECK, AT(limit_files), "FILE",
+     "Take limits from FILE, one NAME=SIZE a line; '#' begins a comment. May be given several "
+     "times.",
+     NULL, false},
+    {"baseline", 0, MT_OPT_FILE, MT_CMD_CHECK, AT(baseline), "FILE",
+     "No role, no phase, and no peak may be larger than in FILE, a report (JSON or page) or a "
+     "snapshot of an earlier run, by more than --tolerance.",
+     NULL, false},
+    {"tolerance", 0, MT_OPT_SHARE, MT_CMD_CHECK, AT(tolerance), "SHARE",
+     "How much more than in --baseline is allowed (default 2%; less than 2 MiB always is; 0% is "
+     "the "
+     "baseline itself).",
+     NULL, false},
+    {"threshold", 0, MT_OPT_SHARE, MT_CMD_DIFF, AT(threshold), "SHARE",
+     "Leave out rows that changed by less than this share of the first peak (default 1%; 0% has "
+     "all that changed). JSON has all rows.",
+     NULL, false},
+    {"fail-on", 0, MT_OPT_CHOICE, MT_CMD_REPORT, AT(fail_on), "WHAT",
+     "Exit status 4 when memory ran out (oom), for a script; the report is written all the same.",
+     fail_on, true},
+    {"device", 0, MT_OPT_ORDINAL, MT_CMD_DIAGNOSE | MT_CMD_EXPORT, AT(device), "N",
      "Look at GPU N only, counted as the process saw it.", NULL, false},
-    {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_REPORT | MT_CMD_EXPORT, AT(framework), "NAME",
+    {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_DIAGNOSE | MT_CMD_EXPORT, AT(framework), "NAME",
      "Take NAME for the training framework instead of telling it from the recorded stacks.", NULL,
      false},
     {"framework", 0, MT_OPT_FRAMEWORK, MT_CMD_RULES, AT(framework), "NAME",
@@ -62,21 +120,23 @@ const struct mt_option mt_options[] = {
      "Only rules for PHASE: a class of the fix rules (loss, weight_sync, ...) or a phase "
      "(train_actor, rollout.kv_alloc, ...).",
      NULL, false},
-    {"capacity", 0, MT_OPT_BYTES, MT_CMD_REPORT, AT(capacity), "SIZE",
-     "Memory of the card, as in 80GiB; at least 1GiB. A snapshot does not say it; without this "
-     "option "
-     "the report says 'capacity unknown'.",
+    {"capacity", 0, MT_OPT_CARD, MT_CMD_DIAGNOSE, AT(capacity), "SIZE",
+     "Memory of the card: a size of at least 1GiB, as 79.2GiB, or the name of a card, as H100-80, "
+     "A100-40, H200, 4090, 910B. A name stands for what a program can have of it, which is less "
+     "than the gigabytes in the name. A snapshot does not say it; without this option the report "
+     "says 'capacity unknown'.",
      NULL, false},
-    {"log", 0, MT_OPT_FILES, MT_CMD_REPORT, AT(logs), "FILE",
+    {"log", 0, MT_OPT_FILES, MT_CMD_REPORT | MT_CMD_CHECK, AT(logs), "FILE",
      "Read what the log FILE of the run says about memory: out-of-memory messages, memory lines of "
      "vLLM, SGLang, verl, slime, kills of the host. May be given several times; a log alone can be "
      "the INPUT.",
      NULL, false},
-    {"config", 0, MT_OPT_FILES, MT_CMD_REPORT, AT(configs), "FILE",
-     "Take the settings of the run from FILE: YAML, JSON, or the launch script (which is not run). "
+    {"config", 0, MT_OPT_FILES, MT_CMD_REPORT | MT_CMD_CHECK, AT(configs), "FILE",
+     "Take the settings of the run from FILE: YAML, TOML, JSON, or the launch script (which is not "
+     "run). "
      "May be given several times.",
      NULL, false},
-    {"args", 0, MT_OPT_TEXTS, MT_CMD_REPORT, AT(args), "TEXT",
+    {"args", 0, MT_OPT_TEXTS, MT_CMD_REPORT | MT_CMD_CHECK, AT(args), "TEXT",
      "Take settings from TEXT: Hydra overrides, flags and environment assignments as on the "
      "command line of the run. They hold before those of --config. May be given several times.",
      NULL, false},
@@ -85,19 +145,22 @@ const struct mt_option mt_options[] = {
      "would have fitted, what it would trip. The same numbers as those of the advice. May be given "
      "several times: each then counts with the others in force.",
      NULL, false},
-    {"no-auto", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(no_auto), NULL,
-     "Take no settings from files that lie in a folder or archive given as INPUT. Without it they "
+    {"no-auto", 0, MT_OPT_FLAG, MT_CMD_DIAGNOSE, AT(no_auto), NULL,
+     "Take no settings from files that lie in a folder or archive given as INPUT, or are named "
+     "beside another INPUT. Without it they "
      "are used and named, and hold where --config and --args say nothing: what Hydra composed, "
      "launch scripts, YAML, TOML, JSON, the model's config.json.",
      NULL, false},
-    {"rules", 0, MT_OPT_FILE, MT_CMD_REPORT | MT_CMD_RULES | MT_CMD_EXPORT, AT(rules_file), "FILE",
+    {"rules", 0, MT_OPT_FILE, MT_CMD_DIAGNOSE | MT_CMD_RULES | MT_CMD_EXPORT, AT(rules_file),
+     "FILE",
      "Read more phase and fix rules from the JSON file FILE; a rule with a known id replaces the "
      "built-in one.",
      NULL, false},
     {"max-size", 0, MT_OPT_BYTES, MT_CMD_REPORT, AT(max_size), "SIZE",
      "The report is at most SIZE bytes long (default 10MB; up to 25MB, which is what can be "
-     "attached to a ticket). A page gives up detail for it and says which; another format that "
-     "does not fit is not written.",
+     "attached to a ticket; of Markdown 60,000 bytes, which a comment takes). A page gives up "
+     "detail for it and says which, Markdown rows; another format that does not fit is not "
+     "written.",
      NULL, false},
     {"any-size", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(any_size), NULL,
      "Let --max-size be more than 25MB.", NULL, true},
@@ -131,8 +194,9 @@ const struct mt_option mt_options[] = {
     {"no-stacks", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_stacks), NULL,
      "No native stacks: cheaper, but the library that allocated is then mostly unknown.", NULL,
      true},
-    {"no-memory2", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_memory2), NULL,
-     "No records of CUPTI's own beside the driver calls: cheaper, but nothing to compare with.",
+    {"memory2", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(memory2), NULL,
+     "CUPTI's own memory records beside the driver calls: to compare with, and the sizes of memory "
+     "pools. A call costs about twice as much.",
      NULL, true},
     {"max-mb", 0, MT_OPT_COUNT, MT_CMD_CAPTURE, AT(max_mb), "N",
      "Write at most N MiB (compressed) for each process; what comes after is dropped and counted "
@@ -154,16 +218,17 @@ const struct mt_option mt_options[] = {
      "Do not look up the names of native functions; only this machine has the files for that.",
      NULL, true},
     {"force", 'f', MT_OPT_FLAG,
-     MT_CMD_REPORT | MT_CMD_DUMP | MT_CMD_EXPORT | MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(force), NULL,
-     "Overwrite the output file if it exists.", NULL, true},
-    {"quiet", 'q', MT_OPT_FLAG, MT_CMD_READERS, AT(quiet), NULL,
+     MT_CMD_DIAGNOSE | MT_CMD_DUMP | MT_CMD_EXPORT | MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(force),
+     NULL, "Overwrite the output file if it exists.", NULL, true},
+    {"quiet", 'q', MT_OPT_FLAG, MT_CMD_READERS | MT_CMD_COMPARE, AT(quiet), NULL,
      "No progress and no closing line. Errors, and warnings about damaged input, are still "
      "printed.",
      NULL, true},
     {"quiet", 'q', MT_OPT_FLAG, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(quiet), NULL,
      "Print nothing when all is well.", NULL, true},
     {"json", 0, MT_OPT_FLAG, MT_CMD_INFO, AT(json), NULL,
-     "Print JSON instead of text: a line for each snapshot or trace.", NULL, false},
+     "Print JSON instead of text: an object for each snapshot or trace, over many lines.", NULL,
+     false},
     {"json", 0, MT_OPT_FLAG, MT_CMD_RULES, AT(json), NULL,
      "Print JSON instead of text: a line for each rule.", NULL, false},
     {"json", 0, MT_OPT_FLAG, MT_CMD_DOCTOR, AT(json), NULL,
@@ -177,26 +242,31 @@ const struct mt_option mt_options[] = {
      NULL, false},
     {"sha256", 0, MT_OPT_FLAG, MT_CMD_READERS & ~MT_CMD_EXPORT, AT(sha256), NULL,
      "Compute the SHA-256 of every input. Without it, only of inputs up to 64 MiB.", NULL, false},
-    {"max-bytes", 0, MT_OPT_BYTES, MT_CMD_READERS, AT(limits.max_bytes), "SIZE",
+    {"no-config", 0, MT_OPT_FLAG, MT_CMD_PREFERS, AT(no_config), NULL,
+     "Read no memtrace.toml. Without it, what no option says is taken from memtrace.toml in the "
+     "working folder, then $XDG_CONFIG_HOME/memtrace/memtrace.toml, then /etc/memtrace.toml.",
+     NULL, false},
+    {"max-bytes", 0, MT_OPT_BYTES, MT_CMD_READERS | MT_CMD_COMPARE, AT(limits.max_bytes), "SIZE",
      "Stop reading an input after SIZE decompressed bytes (default 1TiB).", NULL, false},
-    {"max-memory", 0, MT_OPT_BYTES, MT_CMD_READERS, AT(limits.max_memory), "SIZE",
+    {"max-memory", 0, MT_OPT_BYTES, MT_CMD_READERS | MT_CMD_COMPARE, AT(limits.max_memory), "SIZE",
      "Hold at most SIZE bytes of memory (default 12GiB).", NULL, false},
-    {"max-string", 0, MT_OPT_BYTES, MT_CMD_READERS, AT(limits.max_string), "SIZE",
+    {"max-string", 0, MT_OPT_BYTES, MT_CMD_READERS | MT_CMD_COMPARE, AT(limits.max_string), "SIZE",
      "Longest string in an input (default 16MiB).", NULL, false},
-    {"max-events", 0, MT_OPT_COUNT, MT_CMD_READERS, AT(limits.max_events), "N",
+    {"max-events", 0, MT_OPT_COUNT, MT_CMD_READERS | MT_CMD_COMPARE, AT(limits.max_events), "N",
      "Most trace entries in a snapshot (default 250M).", NULL, false},
-    {"max-depth", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_depth), "N",
+    {"max-depth", 0, MT_OPT_COUNT32, MT_CMD_READERS | MT_CMD_COMPARE, AT(limits.max_depth), "N",
      "Deepest nesting in an input (default 256).", NULL, false},
-    {"max-ratio", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_ratio), "N",
+    {"max-ratio", 0, MT_OPT_COUNT32, MT_CMD_READERS | MT_CMD_COMPARE, AT(limits.max_ratio), "N",
      "Refuse input that decompresses to more than N times its size, after the first 64 MiB "
      "(default 1000).",
      NULL, false},
-    {"max-members", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_members), "N",
+    {"max-members", 0, MT_OPT_COUNT32, MT_CMD_READERS | MT_CMD_COMPARE, AT(limits.max_members), "N",
      "Most files in one archive or folder (default 4096).", NULL, false},
-    {"max-frames", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_frames), "N",
+    {"max-frames", 0, MT_OPT_COUNT32, MT_CMD_READERS | MT_CMD_COMPARE, AT(limits.max_frames), "N",
      "Most frames in one stack (default 4096).", NULL, false},
     {"help", 'h', MT_OPT_FLAG,
-     MT_CMD_READERS | MT_CMD_RULES | MT_CMD_CAPTURE | MT_CMD_COLLECT | MT_CMD_DOCTOR | MT_CMD_NONE,
+     MT_CMD_READERS | MT_CMD_RULES | MT_CMD_CAPTURE | MT_CMD_COLLECT | MT_CMD_DOCTOR |
+         MT_CMD_SCHEMA | MT_CMD_COMPARE | MT_CMD_NONE,
      AT(help), NULL, "Print this help.", NULL, true},
     {"version", 'V', MT_OPT_FLAG, MT_CMD_NONE, AT(version), NULL,
      "Print the version, the features of this build and the versions of its libraries.", NULL,
@@ -307,6 +377,7 @@ static int set_value(struct mt_cli *c, const struct mt_option *o, const char *va
     case MT_OPT_FLAG: *(bool *)field = true; return 1;
     case MT_OPT_TEXT:
     case MT_OPT_FRAMEWORK:
+    case MT_OPT_CARD:
     case MT_OPT_FILE:
         if (value[0] == '\0' && o->type == MT_OPT_FILE) {
             mt_fail(err, MT_EINPUT, "--%s: the file name is empty", o->name);
@@ -317,6 +388,12 @@ static int set_value(struct mt_cli *c, const struct mt_option *o, const char *va
     case MT_OPT_FILES:
     case MT_OPT_TEXTS: return add_string(o, field, value, err);
     case MT_OPT_CHOICE: return set_choice(o, field, value, err);
+    case MT_OPT_SHARE:
+        if (mt_parse_share(value, field))
+            return 1;
+        mt_fail(err, MT_EINPUT, "--%s: '%s' is no share; write 2%% or 0.5%%, at most 100%%",
+                o->name, value);
+        return 0;
     case MT_OPT_ORDINAL:
     case MT_OPT_BYTES:
     case MT_OPT_COUNT:
@@ -429,18 +506,8 @@ static int format_of(const char *path, bool *gzip, int *format)
 /* What is asked for has to agree, and to be possible. */
 static int check(struct mt_cli *c, struct mt_err *err)
 {
-    enum { LEAST_SHIFT = 30, FORGOTTEN = 4096 };
     bool given = c->format >= 0, gzip = false;
-    int by_name = 0;
-    if (c->capacity != 0 && c->capacity >> LEAST_SHIFT == 0) {
-        if (c->capacity < FORGOTTEN)
-            mt_fail(err, MT_EINPUT, "--capacity: %llu is %llu bytes: did you mean %lluGiB?",
-                    (unsigned long long)c->capacity, (unsigned long long)c->capacity,
-                    (unsigned long long)c->capacity);
-        else
-            mt_fail(err, MT_EINPUT, "--capacity: a card has at least 1GiB");
-        return 0;
-    }
+    int by_name = command_bit(c) == MT_CMD_DIFF ? (int)MT_FORMAT_TEXT : 0;
     if (c->output != NULL && format_of(c->output, &gzip, &by_name) && given &&
         c->format != by_name) {
         mt_fail(err, MT_EINPUT,
@@ -458,7 +525,7 @@ static int check(struct mt_cli *c, struct mt_err *err)
 int mt_options_parse(struct mt_cli *c, int argc, char **argv, int first, struct mt_err *err)
 {
     int i = first;
-    bool only_operands = false, is_report = command_bit(c) == MT_CMD_REPORT;
+    bool only_operands = false, is_report = (command_bit(c) & MT_CMD_DIAGNOSE) != 0;
 
     if (is_report)
         c->format = -1; /* not given */

@@ -12,7 +12,9 @@ enum mt_option_type {
     MT_OPT_TEXTS,     /* the same, no file names */
     MT_OPT_CHOICE,    /* int: index into choices */
     MT_OPT_FRAMEWORK, /* const char *: an id, checked when the rules are known */
+    MT_OPT_CARD,      /* const char *: "80GiB" or a card's name, checked when the rules are known */
     MT_OPT_ORDINAL,   /* int32_t, 0 or more */
+    MT_OPT_SHARE,     /* uint64_t, thousandths: "2%", "0.5%", at most 100% */
     MT_OPT_BYTES,     /* uint64_t: "80GiB" */
     MT_OPT_COUNT,     /* uint64_t: "250M" */
     MT_OPT_COUNT32    /* uint32_t */
@@ -40,11 +42,14 @@ int mt_options_parse(struct mt_cli *c, int argc, char **argv, int first, struct 
 /* The command line for the report, quoted for a shell: the output path and the like left out. ""
  * when out of memory. */
 char *mt_command_line(const struct mt_cli *c);
+/* The same with the last parts of the inputs' and files' paths alone. mt_free() each. */
+char *mt_command_line_short(const struct mt_cli *c);
 
 /* num.c: 1 on success. Sizes: 80GiB, 80G (both 2^30), 80GB (10^9), 79.6GiB, 1234. Counts: 1234,
  * 250k, 250M. */
 int mt_parse_bytes(const char *s, uint64_t *out);
 int mt_parse_count(const char *s, uint64_t *out);
+int mt_parse_share(const char *s, uint64_t *out); /* "2.5%" is 25 thousandths */
 
 /* nearest.c: the candidate closest to word, or NULL when none is close enough. */
 struct mt_nearest {

@@ -61,9 +61,20 @@ static int refuse_existing(const char *path)
     return 0;
 }
 
-int mt_output_check(const char *path, bool force, char *const *inputs, int n_inputs)
+bool mt_output_is_other(const char *path, const char *input)
 {
     struct stat st, in;
+    if (is_stdout(path) || strcmp(input, "-") == 0 || stat(path, &st) != 0 ||
+        !S_ISREG(st.st_mode) || stat(input, &in) != 0 || in.st_dev != st.st_dev ||
+        in.st_ino != st.st_ino)
+        return true;
+    mt_say("%s is the input itself; the output needs another name", path);
+    return false;
+}
+
+int mt_output_check(const char *path, bool force, char *const *inputs, int n_inputs)
+{
+    struct stat st;
     size_t n;
 
     if (is_stdout(path))
@@ -96,11 +107,8 @@ int mt_output_check(const char *path, bool force, char *const *inputs, int n_inp
     if (!S_ISREG(st.st_mode))
         return 1; /* a device or a pipe: nothing can be overwritten */
     for (int i = 0; i < n_inputs; i++)
-        if (strcmp(inputs[i], "-") != 0 && stat(inputs[i], &in) == 0 && in.st_dev == st.st_dev &&
-            in.st_ino == st.st_ino) {
-            mt_say("%s is the input itself; the output needs another name", path);
+        if (!mt_output_is_other(path, inputs[i]))
             return 0;
-        }
     return force ? 1 : refuse_existing(path);
 }
 

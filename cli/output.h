@@ -17,6 +17,8 @@ struct mt_output {
  * missing, or it is one of the inputs. path NULL or "-" = standard output. 1 on success; 0 with a
  * message printed. */
 int mt_output_check(const char *path, bool force, char *const *inputs, int n_inputs);
+/* False with a message printed: path is that very file, which would be overwritten. */
+bool mt_output_is_other(const char *path, const char *input);
 int mt_output_open(struct mt_output *o, const char *path, bool force);
 /* Flushes, renames. MT_EXIT_OK, or MT_EXIT_FAILED with a message printed and nothing left behind. A
  * reader of standard output that went away ends the program as SIGPIPE would. */

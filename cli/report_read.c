@@ -3,6 +3,7 @@
 
 #include "cli/formats.h"
 #include "cli/redaction.h"
+#include "parser/input/input.h"
 
 #include <string.h>
 
@@ -22,7 +23,8 @@ static int begin(struct mt_reading *r)
                                  .found = &r->run.found,
                                  .framework = r->rules.framework,
                                  .only_device = r->c->device,
-                                 .capacity = r->c->capacity,
+                                 .capacity = r->rules.capacity,
+                                 .capacity_else = r->rules.capacity_else,
                                  .tries = r->run.tries.entries.p,
                                  .n_tries = r->run.tries.entries.n,
                                  .verify = r->c->verify,
@@ -68,6 +70,25 @@ static int visit(void *arg, struct mt_trace *t)
     return mt_load_unread(&r->load, label, &err);
 }
 
+/* For mt_load.report. A page's own member says nothing. */
+static int keep_report(void *arg, const char *input, const char *member, struct mt_saved *report)
+{
+    struct mt_reading *r = arg;
+    const char *name = strcmp(input, "-") == 0 ? "standard input" : input;
+    struct mt_saved_input s = {report, NULL}, *slot;
+    s.name = member != NULL && strcmp(member, MT_PAGE_REPORT) != 0 ? mt_load_name(name, member)
+                                                                   : mt_strndup(name, strlen(name));
+    slot = s.name != NULL ? MT_VEC_PUSH(&r->saved) : NULL;
+    if (slot != NULL) {
+        *slot = s;
+        return 1;
+    }
+    mt_saved_free(report);
+    mt_free(s.name);
+    mt_say("out of memory; raise --max-memory");
+    return 0;
+}
+
 /* Names that are in no trace, then what all inputs come to. 0 after a message. */
 static int diagnose(struct mt_reading *r, struct mt_cli *shown)
 {
@@ -101,7 +122,8 @@ static enum mt_exit prepare(struct mt_reading *r)
     if (!mt_redact_open(&r->redact, r->c, r->rules.rules.frameworks) ||
         !mt_run_inputs_load(&r->run, r->c, &r->rules) || !begin(r))
         return MT_EXIT_FAILED;
-    if (mt_redact_conf(r->redact, r->run.conf))
+    r->run.redact = r->redact;
+    if (mt_redact_conf(r->redact, r->run.conf, 0))
         return MT_EXIT_OK;
     mt_say("out of memory; raise --max-memory");
     return MT_EXIT_FAILED;
@@ -119,10 +141,15 @@ enum mt_exit mt_report_read(struct mt_reading *r, const struct mt_cli *c, struct
     r->load.redact = r->redact;
     r->load.text = mt_run_inputs_text;
     r->load.text_arg = &r->run;
+    r->load.report = keep_report;
+    r->load.report_arg = r;
     r->load.found = &r->run.found;
+    r->load.taken = r->run.taken;
     mt_load_inputs(&r->load, c, visit, r);
     if (r->load.failed)
         return MT_EXIT_FAILED;
+    if (r->saved.n != 0)
+        return MT_EXIT_OK;
     if (r->diagnosis->ranks.n == 0 && r->diagnosis->drivers.n == 0 && r->load.n_logs == 0) {
         if (r->load.n_read > 0)
             mt_say(
@@ -144,6 +171,11 @@ void mt_reading_done(struct mt_reading *r)
     for (uint32_t i = 0; i < r->packs.n; i++)
         mt_packs_done(&r->packs.p[i]);
     MT_VEC_DONE(&r->packs);
+    for (uint32_t i = 0; i < r->saved.n; i++) {
+        mt_saved_free(r->saved.p[i].report);
+        mt_free(r->saved.p[i].name);
+    }
+    MT_VEC_DONE(&r->saved);
     mt_diagnosis_free(r->diagnosis);
     mt_load_done(&r->load);
     mt_run_inputs_done(&r->run);

@@ -9,6 +9,12 @@
 
 struct mt_redact;
 
+/* A report of memtrace's own among the inputs. */
+struct mt_saved_input {
+    struct mt_saved *report;
+    char *name; /* "report.html", "run42: report.json" */
+};
+
 struct mt_reading {
     const struct mt_cli *c;
     struct mt_load load;
@@ -16,12 +22,14 @@ struct mt_reading {
     struct mt_run_inputs run; /* logs and settings */
     struct mt_redact *redact;
     struct mt_diagnosis *diagnosis;
-    MT_VEC(struct mt_packs) packs; /* by order of the snapshots, for a page */
-    uint64_t max_size;             /* of the report, in bytes */
-    const char *at;                /* what is being analysed, for the progress */
+    MT_VEC(struct mt_saved_input) saved; /* then nothing is diagnosed */
+    MT_VEC(struct mt_packs) packs;       /* by order of the snapshots, for a page */
+    uint64_t max_size;                   /* of the report, in bytes */
+    const char *at;                      /* what is being analysed, for the progress */
 };
 
-/* Reads rules, settings, logs and inputs into a diagnosis and finishes it. *shown: c as the report
+/* Reads rules, settings, logs and inputs into a diagnosis and finishes it, unless what it read is
+ * reports. *shown: c as the report
  * may show it, redacted; it lives as long as r. MT_EXIT_OK, or with a message printed what the
  * command returns. mt_reading_done() in any case. */
 enum mt_exit mt_report_read(struct mt_reading *r, const struct mt_cli *c, struct mt_cli *shown);

@@ -1,4 +1,5 @@
 #include "cli/rules_load.h"
+#include "cli/capacity.h"
 #include "cli/load.h"
 #include "cli/options.h"
 
@@ -40,7 +41,7 @@ enum mt_exit mt_cli_rules_load(struct mt_cli_rules *r, const struct mt_cli *c)
     if (mt_rules_load(&r->rules, r->overlay, n, c->rules_file, &err) < 0)
         mt_say_err(c->rules_file, &err);
     else
-        status = choose_framework(r, c) ? MT_EXIT_OK : MT_EXIT_USAGE;
+        status = choose_framework(r, c) ? mt_capacity_read(r, c) : MT_EXIT_USAGE;
     if (status != MT_EXIT_OK)
         mt_cli_rules_done(r);
     return status;

@@ -54,6 +54,7 @@ static void one_text(struct mt_out *o, const struct mt_role_rule *r, int width)
                        strcmp(r->file, "*") == 0 ? "any Python file," : r->file, r->function,
                        r->lines == MT_LINES_FIRST  ? ", the first of its lines"
                        : r->lines == MT_LINES_LAST ? ", the last of its lines"
+                       : r->at_free                ? ", which lets it go"
                                                    : "");
     mt_rules_field(o, "frame", text, width);
     mt_rules_field(o, "note", r->note, width);
@@ -131,6 +132,7 @@ void mt_rules_roles_json(const struct mt_cli *c, const struct mt_role_rules *rul
         mt_jw_ks(&w, "file_suffix", r->file);
         mt_jw_ks(&w, "function", r->function);
         mt_jw_ks(&w, "lines", lines[r->lines <= MT_LINES_LAST ? r->lines : 0]);
+        mt_jw_ks(&w, "at", r->at_free ? "free" : "allocation");
         mt_jw_ks(&w, "status", status);
         mt_jw_ks(&w, "note", r->note);
         mt_jw_ks(&w, "source", r->source);

@@ -1,6 +1,7 @@
 #include "cli/run_inputs.h"
 #include "analysis/run/read_log.h"
 #include "cli/load.h"
+#include "cli/redact/redact.h"
 #include "parser/input/input.h"
 
 #include <string.h>
@@ -10,11 +11,16 @@ static int read_log(struct mt_run_inputs *r, const char *input, const char *memb
                     struct mt_source *src, bool keep_empty)
 {
     int added = mt_logs_add(&r->logs, input, member, src, keep_empty);
+    uint32_t first = r->conf->conf.entries.n;
+    struct mt_err err = {.rc = MT_OK};
     const struct mt_log_file *f = added == 1 ? &r->logs.files.p[r->logs.files.n - 1] : NULL;
     if (f != NULL && f->problem != NULL) {
         mt_say("warning: %s: %s; what comes before was used", f->name, f->problem);
         r->cut = true;
     }
+    if (f != NULL && (mt_logs_settings(f, r->conf, &err) != MT_OK ||
+                      (r->redact != NULL && !mt_redact_conf(r->redact, r->conf, first))))
+        return -1;
     return added;
 }
 
@@ -96,11 +102,16 @@ static int load_config(struct mt_run_inputs *r, const char *path)
     struct mt_err err;
     size_t n = 0;
     char *text = mt_load_file(path, MT_CONF_FILE, &n);
+    uint32_t before;
     enum mt_rc rc;
     if (text == NULL)
         return 0;
     memset(&err, 0, sizeof err);
+    before = r->conf->conf.entries.n;
     rc = mt_conf_file(&r->conf->conf, text, n, path, &err);
+    if (rc == MT_OK && mt_conf_is_python(path) && r->conf->conf.entries.n == before)
+        mt_say("%s: a Python script without a setting in plain text, which memtrace would not run",
+               path);
     if (rc == MT_OK)
         rc = mt_runconf_added(r->conf, MT_FROM_CONFIG, &err);
     mt_free(text);
@@ -179,13 +190,28 @@ static int look_into(struct mt_run_inputs *r, const char *path, const struct mt_
     return rc != MT_ENOMEM;
 }
 
+/* A launch script or a file of settings that is named beside what is to be read: who drops the
+ * files of a ticket on the command line need not know of --config. JSON may be a snapshot: of that
+ * a model's config.json alone. */
+static bool is_settings_input(const struct mt_run_inputs *r, const struct mt_cli *c, int i)
+{
+    const char *base = strrchr(c->inputs[i], '/');
+    const struct mt_found_kind *kind =
+        mt_found_kind_of(&r->found, base != NULL ? base + 1 : c->inputs[i]);
+    struct stat st;
+    /* of a folder no Python file is taken: which of them ran nobody says */
+    return c->n_inputs > 1 && !c->no_auto &&
+           (kind != NULL ? strcmp(kind->file, "*.json") != 0 : mt_conf_is_python(c->inputs[i])) &&
+           stat(c->inputs[i], &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static int load_found(struct mt_run_inputs *r, const struct mt_cli *c)
 {
     struct mt_err err;
     int ok = 1;
     memset(&err, 0, sizeof err);
     for (int i = 0; i < c->n_inputs && ok && !c->no_auto; i++)
-        ok = look_into(r, c->inputs[i], c);
+        ok = r->taken[i] || look_into(r, c->inputs[i], c);
     if (ok && mt_found_use(&r->found, r->conf, &err) == MT_OK)
         return 1;
     mt_say("out of memory; raise --max-memory");
@@ -199,14 +225,25 @@ int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c,
     memset(&err, 0, sizeof err);
     mt_mem_limit(c->limits.max_memory);
     r->logs.rules = rules->rules.frameworks;
+    r->logs.phases = rules->rules.phases;
     if (mt_found_init(&r->found, rules->rules.frameworks, &err) < 0 ||
         mt_runconf_new(&r->conf, rules->rules.frameworks, &err) < 0) {
         mt_say_err(NULL, &err);
         return 0;
     }
+    r->taken = mt_calloc((size_t)c->n_inputs + 1, sizeof *r->taken);
+    if (r->taken == NULL) {
+        mt_say("out of memory; raise --max-memory");
+        return 0;
+    }
     for (int i = 0; i < c->configs.n; i++)
         if (!load_config(r, c->configs.p[i]))
             return 0;
+    for (int i = 0; i < c->n_inputs; i++) /* one that cannot be read has had its message */
+        if (is_settings_input(r, c, i)) {
+            r->taken[i] = true;
+            (void)load_config(r, c->inputs[i]);
+        }
     for (int i = 0; i < c->args.n; i++)
         if (!load_args(r, c->args.p[i]))
             return 0;
@@ -225,5 +262,6 @@ void mt_run_inputs_done(struct mt_run_inputs *r)
     mt_runconf_free(r->conf);
     mt_conf_done(&r->tries);
     mt_found_done(&r->found);
+    mt_free(r->taken);
     memset(r, 0, sizeof *r);
 }

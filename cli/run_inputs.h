@@ -9,12 +9,16 @@
 #include "cli/cli.h"
 #include "cli/rules_load.h"
 
+struct mt_redact;
 struct mt_run_inputs {
     struct mt_logs logs;
     struct mt_runconf *conf;
-    struct mt_config tries; /* of --try */
-    struct mt_found found;  /* files of settings in the folders and archives among the inputs */
-    bool cut;               /* a log broke off */
+    struct mt_redact *redact; /* of settings that a log among the inputs has; NULL = of none yet */
+    struct mt_config tries;   /* of --try */
+    struct mt_found found;    /* files of settings in the folders and archives among the inputs */
+    bool *taken; /* of each INPUT: a file of settings beside a log or a snapshot, read as --config
+                    is, and no input any more; NULL = none */
+    bool cut;    /* a log broke off */
 };
 /* Reads the files of the options, and those of settings that lie in a folder or archive. rules have
  * to outlive r. 1 on success; 0 with a message printed.

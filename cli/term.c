@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,10 +22,10 @@ int mt_term_width(int fd)
     struct winsize ws;
     if (columns != NULL) {
         long n = strtol(columns, NULL, 10);
-        if (n >= 40 && n <= 400)
+        if (n >= 1 && n <= 400)
             return (int)n;
     }
-    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 40)
+    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 1)
         return ws.ws_col < 400 ? ws.ws_col : 400;
     return 80;
 }
@@ -35,6 +36,18 @@ bool mt_term_color(int fd)
     if ((no != NULL && no[0] != '\0') || term == NULL || strcmp(term, "dumb") == 0)
         return false;
     return isatty(fd);
+}
+
+bool mt_term_is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *v = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && (v == NULL || v[0] == '\0'); i++)
+        v = getenv(names[i]);
+    for (; v != NULL && *v != '\0'; v++)
+        if (strncasecmp(v, "utf-8", 5) == 0 || strncasecmp(v, "utf8", 4) == 0)
+            return true;
+    return false;
 }
 
 static uint64_t now_ns(void)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 int mt_term_width(int fd);  /* COLUMNS, else the terminal's own, else 80 */
+bool mt_term_is_utf8(void); /* by LC_ALL, else LC_CTYPE, else LANG, as the C library chooses */
 bool mt_term_color(int fd); /* a terminal, not TERM=dumb, and NO_COLOR is not set */
 
 struct mt_progress {

@@ -6,6 +6,7 @@
 #include <archive.h>
 #include <cjson/cJSON.h>
 #include <nettle/version.h>
+#include <sqlite3.h>
 #include <xxhash.h>
 #include <yaml.h>
 #include <zlib.h>
@@ -13,17 +14,20 @@
 void mt_print_version(struct mt_out *o)
 {
     mt_putf(o, "memtrace %s\n", MEMTRACE_VERSION);
-    mt_puts(o, "reads: PyTorch CUDA memory snapshots (pickle 0-5, JSON, _memory_viz HTML), "
-               "compressed, in archives or in folders; "
-               "memtrace traces\n");
+    mt_puts(
+        o, "reads: PyTorch CUDA memory snapshots (pickle 0-5, JSON, _memory_viz HTML), "
+           "torch.profiler's traces and timelines, memray's recordings, exports of Nsight Systems, "
+           "logs, memtrace traces; compressed, in archives or in folders\n");
     mt_puts(o, "writes: ");
     for (const struct mt_report_format *f = mt_report_formats; f->name != NULL; f++)
         mt_putf(o, "%s%s", f->name, f[1].name != NULL ? ", " : "\n");
     mt_putf(o, "capture: %s\n", MEMTRACE_CAPTURE_STATE);
-    mt_putf(o, "libraries: zlib %s, %s, nettle %d.%d, cJSON %s, libyaml %s, xxHash %d.%d.%d\n",
+    mt_putf(o,
+            "libraries: zlib %s, %s, nettle %d.%d, cJSON %s, libyaml %s, SQLite %s, "
+            "xxHash %d.%d.%d\n",
             zlibVersion(), archive_version_string(), nettle_version_major(), nettle_version_minor(),
-            cJSON_Version(), yaml_get_version_string(), XXH_VERSION_MAJOR, XXH_VERSION_MINOR,
-            XXH_VERSION_RELEASE);
+            cJSON_Version(), yaml_get_version_string(), sqlite3_libversion(), XXH_VERSION_MAJOR,
+            XXH_VERSION_MINOR, XXH_VERSION_RELEASE);
     mt_putf(o, "build: %s, %s%s%s\n", MEMTRACE_BUILD_TYPE[0] != '\0' ? MEMTRACE_BUILD_TYPE : "none",
 #if defined(__clang__)
             "clang " __clang_version__,

@@ -24,6 +24,7 @@ mt_find_dep(nettle nettle nettle-dev)
 mt_find_dep(cjson libcjson libcjson-dev)
 mt_find_dep(zlib zlib zlib1g-dev)
 mt_find_dep(yaml yaml-0.1 libyaml-dev)
+mt_find_dep(sqlite sqlite3 libsqlite3-dev)
 mt_find_dep(elf libelf libelf-dev)
 mt_find_dep(xxhash libxxhash libxxhash-dev HEADER_ONLY)
 
@@ -31,7 +32,8 @@ mt_find_dep(xxhash libxxhash libxxhash-dev HEADER_ONLY)
 
 # The static form: lib<name>.a where the distribution ships one, the shared library otherwise (cpack then puts it beside memtrace).
 list(REMOVE_DUPLICATES mt_static_names)
-list(REMOVE_DUPLICATES mt_static_dirs)
+# glibc stays shared, whole: half of it static does not link.
+list(REMOVE_ITEM mt_static_names m c dl pthread rt)
 set(MEMTRACE_STATIC_LIBS "")
 set(MEMTRACE_BUNDLED_LIBS "")
 foreach(lib IN LISTS mt_static_names)
@@ -49,3 +51,4 @@ foreach(lib IN LISTS mt_static_names)
     endif()
   endif()
 endforeach()
+list(APPEND MEMTRACE_STATIC_LIBS m)

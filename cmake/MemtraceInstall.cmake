@@ -19,7 +19,14 @@ else()
   install(FILES "${mt_made}/memtrace.1" DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT common)
   install(FILES "${mt_made}/memtrace.bash" DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME memtrace
     COMPONENT common)
-  install(FILES "${mt_made}/_memtrace" DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT common)
+  # zsh looks in vendor-completions below /usr alone; in /usr/local, and where people add a folder of their own, it is site-functions.
+  install(CODE "
+    set(mt_zsh site-functions)
+    if(CMAKE_INSTALL_PREFIX MATCHES \"/usr\$\") # a package's too
+      set(mt_zsh vendor-completions)
+    endif()
+    file(INSTALL \"${mt_made}/_memtrace\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/zsh/\${mt_zsh}\")
+  " COMPONENT common)
 endif()
 
 install(TARGETS memtrace RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT system)
@@ -40,11 +47,11 @@ if(TARGET memtrace_inject)
     install(FILES capture/include/memtrace.h DESTINATION ${mt_includedir} COMPONENT ${kind} ${mt_exclude})
   endforeach()
 endif()
-foreach(doc README.md CHANGELOG.md)
+foreach(doc README.md CHANGELOG.md LICENSE)
   if(EXISTS "${PROJECT_SOURCE_DIR}/${doc}")
     install(FILES ${doc} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT common)
   endif()
 endforeach()
 # What README.md links to, and what memtrace itself refers to.
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT common FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT common FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.json" PATTERN "*.tsv")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT common)

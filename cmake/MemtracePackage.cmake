@@ -23,7 +23,9 @@ if(MEMTRACE_STATIC_DEPS AND NOT MEMTRACE_SANITIZE AND NOT MEMTRACE_FUZZ)
     $<TARGET_FILE:mt_render> $<TARGET_FILE:mt_analysis> $<TARGET_FILE:mt_capture> $<TARGET_FILE:mt_parser>)
   # Built when it is packaged, so that a machine without the archives can still build everything else.
   install(CODE "
-    execute_process(COMMAND \"${CMAKE_COMMAND}\" --build \"${PROJECT_BINARY_DIR}\" --target memtrace_portable RESULT_VARIABLE failed)
+    if(NOT DEFINED ENV{MT_PORTABLE_IS_BUILT})
+      execute_process(COMMAND \"${CMAKE_COMMAND}\" --build \"${PROJECT_BINARY_DIR}\" --target memtrace_portable RESULT_VARIABLE failed)
+    endif()
     if(failed)
       message(FATAL_ERROR \"The portable memtrace could not be linked; './bootstrap.sh deps package' installs what it needs.\")
     endif()"

@@ -4,6 +4,7 @@
 #include "analysis/ledger/driver.h"
 #include "analysis/run/lint.h"
 #include "analysis/run/rules.h"
+#include "analysis/setup/cards.h"
 #include "analysis/setup/found.h"
 #include "cli/redact/impl.h"
 
@@ -31,6 +32,23 @@ static enum mt_rc known_ids(const cJSON *node, const struct mt_framework_rules *
     return rc;
 }
 
+/* A name of two cards would be the first one's, and nobody would be told. */
+static enum mt_rc check_cards(struct mt_err *err)
+{
+    struct mt_cards cards = {0};
+    enum mt_rc rc = mt_cards_load(&cards, NULL, 0, NULL, err);
+    for (uint32_t i = 0; rc == MT_OK && i < cards.rows.n; i++) {
+        const struct mt_card *c = &cards.rows.p[i];
+        bool own = mt_cards_find(&cards, c->name) == c;
+        for (const char *const *also = c->also; own && *also != NULL; also++)
+            own = mt_cards_find(&cards, *also) == c;
+        if (!own)
+            rc = mt_fail(err, MT_EINTERN, "cards.json: a name of %s stands twice", c->name);
+    }
+    mt_cards_done(&cards);
+    return rc;
+}
+
 int main(void)
 {
     struct mt_err err = {.rc = MT_OK};
@@ -52,6 +70,8 @@ int main(void)
         rc = mt_lint_make(&lint, &in, &err);
     if (rc == MT_OK)
         rc = mt_lib_rules_check(NULL, 0, NULL, &err);
+    if (rc == MT_OK)
+        rc = check_cards(&err);
     if (rc == MT_OK)
         rc = mt_redact_words_load(&words, &err);
     if (rc == MT_OK)

@@ -33,7 +33,8 @@ int mt_redact_learn_here(struct mt_redact *r);
 int mt_redact_learn_file(struct mt_redact *r, const char *path);
 /* sealed, and nothing made of it yet */
 int mt_redact_trace(struct mt_redact *r, struct mt_trace *t);
-int mt_redact_conf(struct mt_redact *r, struct mt_runconf *conf);
+/* Entries from `first` on. */
+int mt_redact_conf(struct mt_redact *r, struct mt_runconf *conf, uint32_t first);
 int mt_redact_logs(struct mt_redact *r, struct mt_logs *logs);
 /* An input that could not be read, and why; both from mt_malloc(), and replaced. */
 int mt_redact_complaint(struct mt_redact *r, char **name, char **message);

@@ -210,6 +210,12 @@ static void names(struct pool *p)
         field(p, MT_AS_TEXT, &t->ranges.p[i].name);
     for (uint32_t i = 0; i < t->notes.n; i++)
         field(p, MT_AS_ARGS, &t->notes.p[i].text);
+    for (uint32_t i = 0; i < t->fx.n; i++) {
+        field(p, MT_AS_CODE, &t->fx.p[i].op);
+        field(p, MT_AS_CODE, &t->fx.p[i].name);
+        field(p, MT_AS_CODE, &t->fx.p[i].target);
+        field(p, MT_AS_ARGS, &t->fx.p[i].code);
+    }
     for (uint32_t i = 0; i < t->settings.n; i++)
         plain(p, t->settings.p[i].key);
     for (uint32_t i = 0; i < t->unknown_keys.n; i++)
@@ -322,11 +328,11 @@ static bool is_own_source(const char *s)
     return false;
 }
 
-int mt_redact_conf(struct mt_redact *r, struct mt_runconf *conf)
+int mt_redact_conf(struct mt_redact *r, struct mt_runconf *conf, uint32_t first)
 {
     const char *last = NULL, *last_now = NULL;
     for (int pass = r->names ? 0 : 1; pass < 2; pass++)
-        for (uint32_t i = 0; i < conf->conf.entries.n && !r->failed; i++) {
+        for (uint32_t i = first; i < conf->conf.entries.n && !r->failed; i++) {
             struct mt_conf_entry *e = &conf->conf.entries.p[i];
             if (pass == 0) {
                 enum mt_key_kind k = mt_redact_key(e->key, strlen(e->key));
@@ -390,12 +396,34 @@ static void fixed(struct mt_redact *r, enum mt_redact_as how, char *buf, size_t 
  * name. */
 static enum mt_redact_as how_fact(const struct mt_redact *r, const struct mt_log_fact *f)
 {
-    if (f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_RAY_KILL)
+    if (f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_RAY_KILL && f->kind != MT_LOG_CARD_PROC)
         return MT_AS_TEXT;
     for (size_t n = 1; n <= r->words.longest && f->text[n - 1] != '\0'; n++)
         if (mt_redact_in(r, MT_RED_PROCESSES, f->text, n))
             return MT_AS_TEXT;
     return MT_AS_FILE;
+}
+
+/* What a log keeps of a backslash is "\\x5c". */
+static void slashes(char *path)
+{
+    char *to = path;
+    for (const char *p = path; *p != '\0';) {
+        bool escaped = strncmp(p, "\\x5c", 4) == 0;
+        *to++ = escaped ? '/' : *p;
+        p += escaped ? 4 : 1;
+    }
+    *to = '\0';
+}
+
+static void stack_of(struct mt_redact *r, struct mt_log_stack *s)
+{
+    for (uint32_t i = 0; i < s->frames.n && !r->failed; i++) {
+        struct mt_log_frame *f = &s->frames.p[i];
+        slashes(f->file);
+        fixed(r, MT_AS_FILE, f->file, sizeof f->file);
+        fixed(r, MT_AS_CODE, f->function, sizeof f->function);
+    }
 }
 
 int mt_redact_logs(struct mt_redact *r, struct mt_logs *logs)
@@ -413,6 +441,10 @@ int mt_redact_logs(struct mt_redact *r, struct mt_logs *logs)
                       sizeof f->log.facts.p[k].text);
         for (uint32_t k = 0; k < f->log.paths.n && !r->failed; k++)
             fixed(r, MT_AS_FILE, f->log.paths.p[k].path, sizeof f->log.paths.p[k].path);
+        if (f->log.program[0] != '\0')
+            fixed(r, MT_AS_FILE, f->log.program, sizeof f->log.program);
+        for (uint32_t k = 0; k < f->log.stacks.n && !r->failed; k++)
+            stack_of(r, &f->log.stacks.p[k]);
     }
     return !r->failed;
 }

@@ -1,0 +1,173 @@
+"""watch(): when PyTorch runs out of memory, a snapshot, a page and one line. Nothing in it may fail the job or change what it does.
+
+Only PyTorch's own observer of failures is used, beside whatever others there are, and a memory history is switched on only where none is
+on. Every step may fail for itself; what failed is the line then. Interrupts go to the job, as without us."""
+
+import importlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from typing import Any, Callable, List, Optional, Tuple
+
+from ._program import program
+
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")  # torchrun, Ray and vLLM set the first
+LAST = 2        # kept beside the first
+SHARE = 0.05    # of the time since watch(), after the first three, for failures that a job lives with
+LIMIT = 60.0    # seconds that a page may take
+
+
+def _say(text: str) -> None:
+    try:
+        os.write(2, ("[memtrace] " + text + "\n").encode("utf-8", "replace"))
+    except OSError:
+        pass
+
+
+def _rank(torch: Any) -> Optional[int]:
+    try:
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            return int(torch.distributed.get_rank())
+    except Exception:
+        pass
+    for name in RANKS:
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return None
+
+
+def dump(torch: Any, path: str) -> None:
+    memory = torch.cuda.memory
+    if hasattr(memory, "_dump_snapshot"):
+        memory._dump_snapshot(path)
+    else:  # 1.13
+        import pickle
+
+        with open(path, "wb") as file:
+            pickle.dump(memory._snapshot(), file)
+
+
+class Watch:
+    """The one of this process."""
+
+    def __init__(self) -> None:
+        self.folder = ""
+        self.pid = 0
+        self.begun = self.spent = 0.0
+        self.failures = 0
+        self.kept: List[str] = []  # stems of the last ones, the first left out
+        self.lock = threading.Lock()
+
+    def start(self, folder: str, entries: int, stacks: str) -> None:
+        torch: Any = importlib.import_module("torch")
+        fresh = self.pid != os.getpid()
+        self.folder = os.path.abspath(folder)
+        if not fresh:
+            return
+        attach = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None) or getattr(torch._C, "_cuda_attachOutOfMemoryObserver", None)
+        if attach is None:
+            _say("watch: this PyTorch has no CUDA, or is older than 1.13: nothing is watched")
+            return
+        if self.pid:  # a fork of a process that watched
+            self.failures, self.kept, self.lock = 0, [], threading.Lock()
+        self.pid, self.begun = os.getpid(), time.monotonic()
+        # CUDA is not initialised by us: programs that fork first would break
+        torch.cuda._lazy_call(lambda: self.begin(torch, attach, entries, stacks))
+
+    def begin(self, torch: Any, attach: Callable[..., Any], entries: int, stacks: str) -> None:
+        try:
+            enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)
+            if enabled is None or not enabled():
+                self.record(torch, entries, stacks)
+            attach(self.observed)
+        except Exception as e:
+            _say("watch: nothing is watched: %s" % e)
+
+    @staticmethod
+    def record(torch: Any, entries: int, stacks: str) -> None:
+        import inspect
+
+        function = torch.cuda.memory._record_memory_history
+        names = inspect.signature(function).parameters
+        if "max_entries" in names:
+            wanted = {"enabled": "all", "context": "alloc", "stacks": stacks, "max_entries": entries, "global_record_annotations": True}
+        else:  # 1.13, 2.0
+            wanted = {"enabled": True, "record_context": True, "trace_alloc_max_entries": entries, "trace_alloc_record_context": True}
+        function(**{k: v for k, v in wanted.items() if k in names})
+
+    def observed(self, device: int, *unused: Any) -> None:
+        """PyTorch calls this where it is about to raise; other threads are not waited for."""
+        if os.getpid() != self.pid or not self.lock.acquire(False):
+            return
+        begun = time.monotonic()
+        try:
+            self.failures += 1
+            if self.failures <= 1 + LAST or self.spent < SHARE * (begun - self.begun):
+                self.save(sys.modules["torch"], int(device))
+        except Exception as e:
+            _say("out of memory, and nothing could be saved: %s" % e)
+        finally:
+            self.spent += time.monotonic() - begun
+            self.lock.release()
+
+    def save(self, torch: Any, device: int) -> None:
+        rank = _rank(torch)
+        name = "%spid%d_%d" % ("" if rank is None else "rank%d_" % rank, self.pid, self.failures)
+        os.makedirs(self.folder, exist_ok=True)
+        stem = os.path.join(self.folder, "oom_" + name)
+        part = stem + ".part"
+        try:
+            dump(torch, part)
+            os.replace(part, stem + ".pickle")
+        finally:
+            if os.path.exists(part):
+                os.unlink(part)
+        sentence, page = self.page(stem)
+        if page:
+            _say("%s Report: %s" % (sentence, page))
+        else:
+            _say("out of memory on GPU %d, pid %d. Snapshot: %s.pickle (%s)" % (device, self.pid, stem, sentence))
+        self.forget(stem)
+
+    @staticmethod
+    def page(stem: str) -> Tuple[str, str]:
+        """The verdict's sentence and the page; or why there is none, and ""."""
+        import json
+
+        page = stem + ".html"
+        commands = (["report", "--quiet", "--force", "-o", page, stem + ".pickle"], ["report", "--quiet", "--format=json", "-o", "-", page])
+        try:
+            for command in commands:
+                done = subprocess.run([program(), *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      timeout=LIMIT, check=False)
+                if done.returncode not in (0, 3):
+                    return done.stderr.decode("utf-8", "replace").strip().replace("\n", " ") or "no report", ""
+            return str(json.loads(done.stdout)["verdict"]["sentence"]), page
+        except (OSError, subprocess.SubprocessError, ValueError, KeyError) as e:
+            return "no report: %s" % e, ""
+
+    def forget(self, stem: str) -> None:
+        """Of many failures the first and the last two stay."""
+        if self.failures > 1:
+            self.kept.append(stem)
+        while len(self.kept) > LAST:
+            old = self.kept.pop(0)
+            for ending in (".pickle", ".html"):
+                try:
+                    os.unlink(old + ending)
+                except OSError:
+                    pass
+
+
+_watch = Watch()
+
+
+def watch(folder: "str | os.PathLike[str]" = "oom", *, entries: int = 100000, stacks: str = "python") -> None:
+    """From now on, when PyTorch runs out of memory in this process: a snapshot and its page in `folder`, and one line on standard error.
+    Records PyTorch's memory history of the last `entries` events unless one is recorded already; stacks="all" has C++ frames too."""
+    try:
+        _watch.start(os.fspath(folder), entries, stacks)
+    except Exception as e:
+        _say("watch: nothing is watched: %s" % e)
