@@ -19,8 +19,8 @@ sys.path.insert(0, HERE)
 from run import MIB, Bench, compile_helper  # noqa: E402
 
 GOAL = 1.6
-TRACES = [("alloc and free in turn, calls only", "loop", 1, ["--no-memory2"]), ("random sizes and lifetimes, calls only", "mix", 1, ["--no-memory2"]),
-          ("random sizes and lifetimes, with MEMORY2", "mix", 1, []), ("the same, 4 threads", "mix", 4, [])]
+TRACES = [("alloc and free in turn, calls only", "loop", 1, []), ("random sizes and lifetimes, calls only", "mix", 1, []),
+          ("random sizes and lifetimes, with MEMORY2", "mix", 1, ["--memory2"]), ("the same, 4 threads", "mix", 4, ["--memory2"])]
 
 
 def record(build, path, mode, threads, calls, options):

@@ -84,3 +84,12 @@ export function saysBytes(text, n) {
   const unit = 1024 ** ["B", "KiB", "MiB", "GiB", "TiB"].indexOf(m[2]), v = Number(m[1].replace(/,/g, "")), digits = (m[1].split(".")[1] ?? "").length;
   return Math.abs(v - n / unit) <= 0.5001 / 10 ** digits;
 }
+
+/** A cell of bytes: what it says, and how far rounding may have moved it. An empty one is 0; anything else that is no size fails. */
+export function bytesIn(text) {
+  const m = /^([+\u2212-]?)([\d.,]+) (B|KiB|MiB|GiB|TiB)$/.exec(text.trim());
+  assert.ok(m || text.trim() === "", `no size: ${text}`);
+  if (!m) return [0, 0];
+  const unit = 1024 ** ["B", "KiB", "MiB", "GiB", "TiB"].indexOf(m[3]), digits = (m[2].split(".")[1] ?? "").length;
+  return [(m[1] === "" || m[1] === "+" ? 1 : -1) * Number(m[2].replace(/,/g, "")) * unit, (0.5001 * unit) / 10 ** digits];
+}

@@ -36,7 +36,7 @@ async function shot(name, options, prepare) {
 
 try {
   await shot("wide", { width: 1440, height: 1000 }, (page) => showAt(page, "body", 0));
-  await shot("dark", { width: 1440, height: 1000, scheme: "dark" }, async (page) => {
+  await shot("dark", { width: 1200, height: 900, scheme: "dark" }, async (page) => {
     await page.keyboard.press("o");
     await showAt(page, "#timeline", 16);
     await page.waitForTimeout(500);

@@ -42,6 +42,24 @@ test("an address typed right after a change, or in the middle of a glide, is whe
   await done();
 });
 
+test("a link to a moment shows it, one of the page comes back by Back, and one to a folded section opens it", async () => {
+  const { page, seen, done } = await opened("#c=300"), top = () => page.evaluate(() => document.querySelector("#timeline").getBoundingClientRect().top);
+  assert.ok(Math.abs(await top()) < 2, `the picture is ${await top()} px down`);
+  await page.evaluate(() => { document.querySelector("nav a[href='#cause']").click(); });
+  await kit.settled(page);
+  assert.deepEqual(await page.evaluate(() => [location.hash, document.querySelector("#cause > .part").open, document.querySelector("#settings > .part").open]), ["#cause", true, false]);
+  await page.evaluate(() => { document.querySelector("#cause a.at, .where a.at").click(); });
+  await kit.settled(page);
+  assert.match(await kit.hashOf(page), /^#[a-z]+=/);
+  await page.goBack();
+  await kit.settled(page);
+  assert.equal(await kit.hashOf(page), "#cause", "the report, and where the reader was in it");
+  await page.evaluate(() => { dispatchEvent(new Event("beforeprint")); });
+  assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll(".part")].filter((d) => !d.open).length), 0);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
 test("a section followed right after a change stays in the address, and Back comes to the view", async () => {
   const { page, seen, done } = await opened("#c=300");
   await page.evaluate(() => {

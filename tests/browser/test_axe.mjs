@@ -55,6 +55,7 @@ test("axe finds what is wrong", async () => {
   const { html } = kit.reportOf(pages[0][1], "axe");
   const { page, done } = await kit.open(html);
   await page.evaluate(() => {
+    for (const d of document.querySelectorAll("details")) d.open = true;
     document.querySelector("h1").style.color = "#ddd";
     document.querySelector("table th").textContent = "";
   });
@@ -78,7 +79,7 @@ test("every stop of the Tab key is seen, has a name and an outline, and the last
         what: e.outerHTML.slice(0, 120),
         inView: r.bottom > 0 && r.top < innerHeight && r.right > 0 && r.left < innerWidth,
         outline: s.outlineStyle !== "none" && parseFloat(s.outlineWidth) > 0,
-        name: (e.getAttribute("aria-label") || e.textContent || "").trim() !== "",
+        name: (e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent || "").trim() !== "",
       };
     });
     if (!at) break;

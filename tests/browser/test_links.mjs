@@ -42,6 +42,7 @@ test("every moment that a sentence names leads to it", async () => {
   let stretches = 0, pins = 0, grows = 0;
   for (const [name, { json }] of reports) {
     const { page, seen, done } = await pageOf(name), want = moments(json);
+    await page.emulateMedia({ reducedMotion: "reduce" }); // a click in the middle of a long glide meets another place
     await unfold(page);
     const linksOf = (selector) => page.evaluate((s) => [...document.querySelectorAll(s)].map((a) => [Number(a.dataset.event), Number(a.dataset.to ?? a.dataset.event)]), selector);
     assert.deepEqual(await linksOf("#cause a.at"), want.cause, name);
@@ -60,6 +61,7 @@ test("every moment that a sentence names leads to it", async () => {
       const [from, to] = await links.nth(i).evaluate((a) => [Number(a.dataset.event), Number(a.dataset.to ?? a.dataset.event)]);
       await page.keyboard.press("Home");
       await links.nth(i).click();
+      await kit.until(page, `event ${to}`, (n) => document.querySelector(".tl-said").textContent.includes(`event ${n}`), to.toLocaleString("en-US"), 10);
       await kit.settled(page);
       const said = await kit.said(page);
       assert.match(said, new RegExp(`event ${to.toLocaleString("en-US")}\\b`), `${name}, ${from} to ${to}`);
@@ -111,15 +113,24 @@ test("what changed names its places in parts that a line may end behind", async 
   await done();
 });
 
-test("a setting is copied as it is typed", async () => {
-  const { json } = reports.get("capacity"), { page, done } = await pageOf("capacity");
-  const lines = json.advice.filter((a) => a.top).flatMap((a) => a.set.map((l) => l.text));
-  const chosen = await page.evaluate(() => [...document.querySelectorAll(".first .set code")].map((c) => {
+test("a setting is copied as it is typed; it breaks at dots, its module is pale, its value strong", async () => {
+  const { json } = reports.get("capacity"), { page, done } = await pageOf("capacity", { width: 390, height: 844 });
+  const lines = json.advice.flatMap((a) => a.set);
+  await unfold(page);
+  const chosen = await page.evaluate(() => [...document.querySelectorAll(".set code, .whatif label code")].map((c) => {
     getSelection().selectAllChildren(c);
-    return [getSelection().toString(), c.querySelectorAll("wbr").length];
+    const tops = [...c.querySelectorAll(".p")].map((p) => [p.textContent, p.getClientRects().length, p.clientHeight / parseFloat(getComputedStyle(p).lineHeight)]);
+    return [getSelection().toString(), tops, [...c.querySelectorAll(".pale")].map((p) => p.textContent).join(""), [...c.querySelectorAll("b")].map((p) => p.textContent).join(" ")];
   }));
-  assert.ok(chosen.length > 1 && chosen.some(([, breaks]) => breaks > 3), JSON.stringify(chosen));
-  for (const [text] of chosen) assert.ok(lines.includes(text), `${JSON.stringify(text)} is none of ${JSON.stringify(lines)}`);
+  assert.ok(chosen.length > 1 && chosen.some(([, parts]) => parts.length > 2), JSON.stringify(chosen));
+  for (const [text, parts, pale, strong] of chosen) {
+    const { key, value } = lines.find((l) => l.text === text) ?? assert.fail(`${JSON.stringify(text)} is none of ${JSON.stringify(lines)}`);
+    for (const [part, boxes, tall] of parts) assert.ok(boxes === 1 && (tall < 1.5 || part.length > 30), `${part} is on one line, of ${text}`);
+    if (!text.endsWith(`${key}=${value}`) || !value || /[(\s]/.test(key)) continue;
+    assert.equal(strong, value);
+    assert.equal(pale, key.slice(0, key.lastIndexOf(".") + 1));
+  }
+  assert.ok(chosen.some(([, , pale, strong]) => pale && strong));
   await done();
 });
 

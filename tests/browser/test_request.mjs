@@ -19,7 +19,7 @@ const hatch = (page) => page.evaluate(() => {
   let first = Infinity, last = 0;
   for (let y = Math.round(36 * dpr); y < base.height - 24 * dpr; y++) for (let x = Math.round(58 * dpr); x < base.width - 12 * dpr; x++) {
     const i = 4 * (y * base.width + x);
-    if (!red.every((v, k) => Math.abs(data[i + k] - v) < 3)) continue;
+    if (data[i + 3] < 200 || !red.every((v, k) => Math.abs(data[i + k] - v) < 3)) continue;
     columns.add(x);
     first = Math.min(first, y);
     last = Math.max(last, y);

@@ -5,6 +5,7 @@
 [ -r /etc/os-release ] || skip_all "no /etc/os-release"
 grep -qiE '^ID(_LIKE)?=.*(debian|ubuntu)' /etc/os-release || skip_all "bootstrap.sh installs packages on Debian and Ubuntu only"
 script="$MT_SOURCE_DIR/bootstrap.sh"
+unset BUILD_DIR # of who runs the tests
 mkdir bin
 fake() { printf '#!/bin/sh\n%s\n' "$2" > "bin/$1" && chmod +x "bin/$1"; }
 
@@ -16,7 +17,7 @@ fake apt-get "echo called >> '$TMP/apt'; exit 1"
 PATH="$TMP/bin:$PATH" bash "$script" deps build > .out 2> .err
 check [ $? -eq 1 ]
 out_has "sudo apt-get update && sudo apt-get install -y --no-install-recommends"
-for package in libc6-dev libarchive-dev zlib1g-dev nettle-dev libcjson-dev libyaml-dev libxxhash-dev; do out_has "$package"; done
+for package in libc6-dev libarchive-dev zlib1g-dev nettle-dev libcjson-dev libyaml-dev libxxhash-dev libsqlite3-dev; do out_has "$package"; done
 absent apt
 
 # with sudo that asks for nothing, that is what is called
@@ -45,6 +46,23 @@ PKG_CONFIG_LIBDIR=/nonexistent PKG_CONFIG_PATH='' bash other/bootstrap.sh deps b
 check [ $? -eq 1 ]
 out_has "neither Debian nor Ubuntu"
 out_has "libarchive (library and headers)"
+
+# what is built, and what the tests left out
+# shellcheck disable=SC2016 # for the inner shell
+fake cmake '[ "$1" != --version ] || { echo "cmake version 3.25.1"; exit 0; }; echo "$*" >> calls; mkdir -p build/Testing/Temporary'
+fake ctest 'printf "# skipped: no node\n# skipped: no node\n# skipped: the shared data folder is not there\n" > Testing/Temporary/LastTest.log'
+(cd other && CI='' PATH="$TMP/bin:$PATH" bash bootstrap.sh test) > .out 2> .err
+check [ $? -eq 0 ]
+out_has "3 tests or parts of tests were left out:"
+check grep -qE '^ +2 no node$' .out
+out_has "./bootstrap.sh deps ci"
+out_has "which are not public: tests/reference/README.md"
+check grep -q -e '-DBUILD_TESTING=ON' other/calls
+rm other/calls
+(cd other && PATH="$TMP/bin:$PATH" bash bootstrap.sh build) > .out 2> .err
+check grep -q -e '-DBUILD_TESTING=OFF' other/calls
+(cd other && PATH="$TMP/bin:$PATH" bash bootstrap.sh demo) > .out 2> .err
+check grep -q -e '--target memtrace memtrace_made$' other/calls # `cmake --install` wants the second
 
 bash "$script" frobnicate > .out 2> .err
 check [ $? -eq 2 ]

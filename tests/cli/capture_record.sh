@@ -215,6 +215,31 @@ check [ "$(find elsewhere -name 'mt-*' | wc -l)" -ge 2 ]
 no_spool
 run 0 collect elsewhere/memtrace-* -o q2.gz
 err_has "peak 20.0 MiB"
+# --- a capture inside a capture: the outer one says where the recording is
+run 0 capture -o outer.gz -- "$MEMTRACE" capture -q -o inner.gz -- "$app" leak:10:2
+err_has "another 'memtrace capture' inside this one took over: its trace is $TMP/inner.gz"
+run 0 info inner.gz
+out_has "fake_app, pid"
+no_spool
+run 127 capture -o outer2.gz -- "$MEMTRACE" capture -q -o inner2.gz -- ./nothing-there
+err_lacks "took over"
+mkdir fifo && mkfifo fifo/mt-inner.txt
+MEMTRACE_SPOOL=$PWD/fifo run 0 capture -q -o inner3.gz -- "$app" leak:10:2
+# --- the host's memory ran out: what the launcher says of the job's cgroup leads where no call failed
+run 0 capture -q -o host.gz -- "$app" device:0 leak:100:5
+python3 - >> host.gz << END
+import sys
+sys.path.insert(0, "$MT_SOURCE_DIR/samples")
+from imitate import wire
+launch = wire.Chunk(0, 99, wire.LAUNCH, 4000, 10**18, 10**9)
+for key, value in (("cgroup.oom_kills", 1), ("cgroup.limit_bytes", 64 << 30), ("cgroup.peak_bytes", 64 << 30)):
+    launch.attr(key, value)
+sys.stdout.buffer.write(launch.member())
+END
+run 4 report host.gz --format json --fail-on oom -o host.json
+check jq -e '.job.cgroup == {limit_bytes: 68719476736, peak_bytes: 68719476736, oom_kills: 1} and .verdict.out_of_memory' host.json
+check jq -e '.verdict.sentence | startswith("Host memory ran out: the kernel killed 1 process of this job") and contains("at its limit of 64.00 GiB.")' host.json
+check jq -e '(.advice | length) > 0' host.json
 # --- and the reader takes it
 run 0 info a.gz
 out_has "fake_app, pid"

@@ -17,7 +17,7 @@ secret_token: hf_abcdefghijklmnopqrstuvwxyz
 END
 for format in html text md json; do
     run 0 report s.pickle --config run.yaml --args 'actor_rollout_ref.rollout.gpu_memory_utilization=0.7 api_key=sk-secret' \
-        --format "$format" -o "out.$format"
+        --full --format "$format" -o "out.$format"
     check grep -q 'gpu_memory_utilization' "out.$format"
     check grep -q 'does not exist' "out.$format"
     check [ "$(grep -c 'hf_abc\|sk-secret' "out.$format")" = 0 ]
@@ -66,4 +66,19 @@ err_has 'absent.yaml'
 run 1 report s.pickle --config s.pickle
 run 2 report s.pickle --config
 run 2 report s.pickle --config ''
+# A Python script: by --config and beside the log; what only a run would know is not known, and one without settings is told.
+cat > job.py << 'END'
+from vllm import LLM
+SEQS = 96
+llm = LLM(model="m", max_num_seqs=SEQS, gpu_memory_utilization=float(x))
+END
+echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 700.00 MiB. GPU 0 has a total capacity of 39.50 GiB of which 300.00 MiB is free. Of the allocated memory 38.10 GiB is allocated by PyTorch, and 200.00 MiB is reserved by PyTorch but unallocated.' > job.log
+run 0 report job.log --config job.py --format json -o py.json --force
+check [ "$(jq -r '.settings[] | select(.set_in == "job.py" and .value == "96") | .line' py.json)" = 3 ]
+cp py.json first.json
+run 0 report job.log job.py --format json -o py.json --force
+check cmp <(jq -c "[.settings, [.advice[].id]]" first.json) <(jq -c "[.settings, [.advice[].id]]" py.json)
+echo 'print("hello")' > none.py
+run 0 report job.log --config none.py --format json -o py.json --force
+err_has "without a setting in plain text"
 finish

@@ -18,9 +18,9 @@ took()
     s="$( { time "$MEMTRACE" report deep.json "$@" -q > .out 2> .err; } 2>&1)"
     echo $((10#${s//./}))
 }
-run 0 report deep.json --format text -o -
+run 0 report deep.json --format text --full -o -
 out_has 'forward'
 read="$(took --format json -o -)"
-check [ "$(took --format text -o -)" -lt $((10 * read + 500)) ]
+check [ "$(took --format text --full -o -)" -lt $((10 * read + 500)) ]
 check [ "$(took --format md -o -)" -lt $((10 * read + 500)) ]
 finish

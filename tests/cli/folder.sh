@@ -33,7 +33,7 @@ check [ "$(jq -r '.quality.ignored_files' run.json)" = 4 ]
 check [ "$(jq -r '.quality.ignored[3].why' run.json)" = 'run42/.hydra/config.yaml says what ran' ]
 check [ "$(jq -r '.quality.ignored[1].why' run.json | cut -d: -f1)" = 'cannot be read' ]
 for format in text md html; do
-    run 0 report run42 --format "$format" -o "run.$format"
+    run 0 report run42 --full --format "$format" -o "run.$format"
     check grep -q 'settings as Hydra composed them' "run.$format"
     check grep -q 'run42/.hydra/config.yaml' "run.$format"
     check grep -q 'run42/old.sh' "run.$format"

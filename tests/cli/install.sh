@@ -5,7 +5,10 @@
 "${CMAKE:-cmake}" --install "$MT_BINARY_DIR" --prefix "$TMP/prefix" > .out 2> .err || fail "cmake --install"
 exists prefix/bin/memtrace
 exists prefix/share/man/man1/memtrace.1
+exists prefix/share/zsh/site-functions/_memtrace
 exists prefix/share/doc/memtrace/copyright
+# what the documents link to beside themselves
+for file in LICENSE docs/rules.schema.json docs/guide-settings.tsv docs/page-wide.png; do exists "prefix/share/doc/memtrace/$file"; done
 check [ "$(find prefix/bin -type f | wc -l)" -eq 1 ]
 # The recorder: found from the installed program, from a copied folder, and through a link.
 if [ -f "$MT_BINARY_DIR/lib/memtrace/libmemtrace_inject.so" ]; then

@@ -28,7 +28,7 @@ err_has "warning: These files are not of one job: rank 0 began twice with nothin
 err_has " and, 26 h later, in runB/"
 check [ "$(jq -c '[.quality.jobs.groups[] | [.files, .n_files, .has_verdict]]' .out)" = '[["runA (2 files)",2,true],["runB (2 files)",2,false]]' ]
 for format in text md html; do
-    run 0 report --format "$format" -o - runB runA
+    run 0 report --full --format "$format" -o - runB runA
     tr '\n' ' ' < .out | tr -s ' ' > flat
     check grep -qF "These files are not of one job" flat
     check grep -qF "Make one report of each." flat
@@ -71,7 +71,7 @@ run 0 report --format json job.tar.gz --args "trainer.n_gpus_per_node=8 trainer.
 check [ "$(jq -c '[.devices[].rank]' .out)" = '[3,17,null]' ]
 check [ "$(jq -r .quality.jobs.missing_ranks .out)" = "Of the 64 ranks of the job 2 have a snapshot here: 3, 17; the names of 1 more file say no rank. Whether the others are as full is not known." ]
 check [ "$(jq -r .quality.jobs.failed_elsewhere .out)" = "Memory ran out on rank 5, says the log, and no snapshot of it is here. What follows is about rank 3, which did not fail: give the snapshot of the rank that did." ]
-run 0 report --format text -o - job.tar.gz
+run 0 report --format text --full -o - job.tar.gz
 out_has "node2-gpu5/memory.pickle"
 run 0 report --format html -o - job.tar.gz
 out_has '>The rank that failed is not here</h2>'
@@ -80,5 +80,31 @@ mkdir -p with/rank_5 && cp "$SAMPLES/verl_grpo_oom_logprob.pickle" with/rank_5/m
 run 0 report --format json with
 check [ "$(jq .quality.jobs .out)" = null ]
 check [ "$(jq .verdict.rank .out)" -eq 5 ]
+
+# Numbers at the end of names: without gaps and at one time they are ranks, of sequence lengths they are not; nor is a card that a log of another job names this one's.
+mkdir -p ranks lengths
+for i in 0 1; do cp runA/*rank"$i"_*.pickle "ranks/snapshot_$i.pickle"; done
+cp ranks/snapshot_0.pickle lengths/memory_train_128.pickle
+cp ranks/snapshot_1.pickle lengths/memory_train_256.pickle
+run 0 report --format json ranks
+check [ "$(jq -c '[.devices[].rank] | unique' .out)" = '[0,1]' ]
+check [ "$(jq -r .verdict.sentence .out | grep -c '^Rank [01], device')" -eq 1 ]
+run 0 report --format json lengths
+check [ "$(jq -c '[.devices[].rank] | unique' .out)" = '[null]' ]
+check [ "$(jq -r .verdict.sentence .out | grep -c 'ank')" -eq 0 ]
+cp ranks/snapshot_1.pickle ranks/snapshot_3.pickle # a gap
+run 0 report --format json ranks
+check [ "$(jq -c '[.devices[].rank] | unique' .out)" = '[null]' ]
+echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 2.00 GiB of which 11.00 MiB is free.' > lengths/a.log
+run 0 report --format json lengths
+check [ "$(jq -c '.devices[0].capacity_bytes' .out)" = null ]
+check [ "$(jq -r .quality.jobs.other_card .out | grep -c '^A log names a card of 2.00 GiB, and on ')" -eq 1 ]
+run 0 report --format text --full -o - lengths
+tr '\n' ' ' < .out | tr -s ' ' > flat
+check grep -qF "A log names a card of 2.00 GiB, and on " flat
+check grep -qF "they are of two jobs. That size is not used." flat
+check [ "$(grep -c 'of the 2.00 GiB card' flat)" -eq 0 ]
+run 0 report --format html -o - lengths
+check grep -qF '>That card is not this one</h2>' .out
 
 finish

@@ -7,6 +7,8 @@ if [ -z "${MT_SIGNALS_RESET:-}" ] && ! grep -qE '^SigIgn:[[:blank:]]*0+$' /proc/
 fi
 export LC_ALL=C
 umask 022
+export XDG_CONFIG_HOME=/nonexistent # no memtrace.toml of whoever runs this
+export MEMTRACE_PAGER= # on a terminal too, nobody is there to leave it
 unset NO_COLOR COLUMNS CDPATH BASH_ENV ENV POSIXLY_CORRECT GREP_OPTIONS TAR_OPTIONS MT_SIGNALS_RESET || true
 : "${MEMTRACE:?the program to test}" "${MT_SOURCE_DIR:?}"
 case "$MEMTRACE" in /*) ;; *) MEMTRACE="$PWD/$MEMTRACE" ;; esac
@@ -46,6 +48,7 @@ run()
 out_has() { if grep -qF -e "$1" "$TMP/.out"; then ok; else fail "standard output has no '$1'"; fi; }
 err_has() { if grep -qF -e "$1" "$TMP/.err"; then ok; else fail "standard error has no '$1'"; fi; }
 err_lacks() { if grep -qF -e "$1" "$TMP/.err"; then fail "standard error has '$1'"; else ok; fi; }
+out_lacks() { if grep -qF -e "$1" "$TMP/.out"; then fail "standard output has '$1'"; else ok; fi; }
 out_empty() { if [ -s "$TMP/.out" ]; then fail "standard output is not empty"; else ok; fi; }
 err_empty() { if [ -s "$TMP/.err" ]; then fail "standard error is not empty"; else ok; fi; }
 exists() { if [ -e "$1" ]; then ok; else fail "$1 is not there"; fi; }

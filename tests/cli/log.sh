@@ -6,7 +6,7 @@
 oom='[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.20 GiB is free. Including non-PyTorch memory, this process has 77.90 GiB memory in use. Of the allocated memory 64.80 GiB is allocated by PyTorch, and 12.00 GiB is reserved by PyTorch but unallocated.'
 printf 'start\n%s\n' "$oom" > train.log
 for format in html text md json; do
-    run 0 report train.log --format "$format" -o "out.$format"
+    run 0 report train.log --full --format "$format" -o "out.$format"
     check grep -q 'asked for 2.00 GiB and 1.20 GiB of 79.10 GiB were free' "out.$format"
 done
 check grep -q 'Out of memory: fragmentation' out.html
@@ -17,7 +17,7 @@ check [ "$(jq -r .verdict.rank out.json)" = 3 ]
 check [ "$(jq -r '.logs[0].facts[0].kind' out.json)" = torch_oom ]
 
 # The same out of a pipe, compressed, without a newline at the end, with Windows line ends.
-run 0 report - --format text -o a.txt < train.log
+run 0 report - --format text --full -o a.txt < train.log
 check grep -q 'fragmentation' a.txt
 gzip -k train.log
 run 0 report train.log.gz --format json -o gz.json
@@ -51,12 +51,12 @@ run 0 report full.log --format json -o full.json
 check [ "$(jq -r .log_diagnosis.cause full.json)" = capacity ]
 # torch_npu's sentence has one number more.
 echo 'RuntimeError: NPU out of memory. Tried to allocate 4.64 GiB (NPU 0; 60.96 GiB total capacity; 50.30 GiB already allocated; 50.30 GiB current active; 1.75 GiB free; 57.10 GiB reserved in total by PyTorch)' > npu.log
-run 0 report npu.log --format text -o npu.txt
+run 0 report npu.log --format text --full -o npu.txt
 check grep -q 'asked for 4.64 GiB and 1.75 GiB of 60.96 GiB' npu.txt
 
 # vLLM prints what its share lacks as a negative size: that is not a cache of 0 B.
 printf 'INFO [gpu_worker.py:276] Available KV cache memory: -1.23 GiB\n%s\n' "$oom" > kv.log
-run 0 report kv.log --format text -o kv.txt
+run 0 report kv.log --format text --full -o kv.txt
 check grep -q 'vLLM: nothing left for the KV cache' kv.txt
 
 # Beside a snapshot it settles the size of the card, whether named or found in the folder.
@@ -75,7 +75,7 @@ check [ "$(jq -r '.logs | length' two.json)" = 2 ]
 
 # Host memory: other advice, in the form that appends.
 printf 'Out of memory: Killed process 77 (python) total-vm:1kB, anon-rss:9kB\n' > dmesg.log
-run 0 report dmesg.log --format text -o host.txt
+run 0 report dmesg.log --format text --full -o host.txt
 check grep -q 'The host ran out of memory' host.txt
 # shellcheck disable=SC2016 # as it is printed
 check grep -qF 'LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4${LD_PRELOAD:+:$LD_PRELOAD}' host.txt
@@ -85,7 +85,7 @@ printf 'Before <script>alert(1)</script>\033[31m, memory allocated (GB): 1, memo
     > '<img src=x>.log'
 run 0 report '<img src=x>.log' --format html -o evil.html
 check [ "$(grep -c '<script>alert\|<img src' evil.html)" = 0 ]
-run 0 report '<img src=x>.log' --format text -o evil.txt
+run 0 report '<img src=x>.log' --format text --full -o evil.txt
 check [ "$(grep -c "$(printf '\033')" evil.txt)" = 0 ]
 
 # Lines that only sound like a failure are said to be harmless.

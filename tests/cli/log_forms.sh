@@ -5,7 +5,7 @@
 
 says() { # FILE TEXT...
     run 0 report "$1" --force --format json -o "$1.json"
-    run 0 report "$1" --force --format text -o "$1.text"
+    run 0 report "$1" --force --format text --full -o "$1.text"
     for text in "${@:2}"; do
         check grep -qF -- "$text" <(tr -s ' \n' ' ' < "$1.text")
     done
@@ -50,7 +50,7 @@ cause try.log none
 
 # Only named: by Ray, by PyTorch that failed over its own message. A line with numbers is preferred.
 echo 'ray.exceptions.RayTaskError(OutOfMemoryError): ray::Trainer.fit() (pid=77, ip=10.0.0.1)' > named.log
-says named.log 'A process (pid 77) ran out of memory: Ray names an OutOfMemoryError of Trainer'
+says named.log 'A process (pid 77), in training, ran out of memory: Ray names an OutOfMemoryError of Trainer'
 cause named.log unknown
 cat typed.log >> named.log
 says named.log 'asked for 6.00 GiB'
@@ -82,9 +82,9 @@ cause xpu2.log capacity
 echo "torch.OutOfMemoryError: $xpu 1.00 GiB. GPU 0 has a total capacity of 16.00 GiB. Of the allocated memory 2.00 GiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated." > xpu3.log
 says xpu3.log 'PyTorch held only 2.00 GiB of the card'
 
-# More free than was asked for is said so, no limit is claimed.
+# A little more free than was asked for is a full card, of which something was given back.
 echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 300.00 MiB. GPU 0 has a total capacity of 24.00 GiB of which 500.00 MiB is free. Including non-PyTorch memory, this process has 23.00 GiB memory in use. Of the allocated memory 22.00 GiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated.' > more.log
-says more.log 'Out of memory, though more was free'
+says more.log '500.0 MiB were free when PyTorch asked' 'The card was full'
 
 # A worker of the data loader: what helps is no setting of the GPU's.
 echo 'RuntimeError: DataLoader worker (pid 19) is killed by signal: Killed.' > loader.log
@@ -114,7 +114,7 @@ Free (according to CUDA): 0 bytes
 PyTorch limit (set by user-supplied memory fraction)
                         : 17179869184.00 GiB
 END
-says async.log 'on GPU 1, in forward, asked for 1.00 GiB and 0 B of 11.00 GiB were free: PyTorch held 10.00 GiB'
+says async.log 'on GPU 1 asked for 1.00 GiB at modules/linear.py:9 forward, and 0 B of 11.00 GiB were free: PyTorch held 10.00 GiB'
 cause async.log capacity
 echo 'torch.OutOfMemoryError: Allocation on device' > async2.log
 says async2.log 'The allocator is cudaMallocAsync'
@@ -141,10 +141,10 @@ says shm.log 'shared memory, not the GPU'
 echo '[TRT] [E] Error Code 2: OutOfMemory (Requested size was 9 bytes.)' > trt.log
 says trt.log 'a call of TensorRT could not allocate'
 
-# A worker of Ray that died says nothing of memory: nothing is to be changed first.
+# A worker of Ray that died says nothing of memory: to find the reason comes first, and nothing beside it.
 echo 'The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: (1) killed by SIGKILL by OOM killer due to high memory usage' > died.log
-says died.log 'A worker of Ray died'
-says_not died.log 'Change first'
+says died.log 'A worker of Ray died' 'Change first 1. See what was killed'
+check [ "$(run 0 report died.log --force --format json -o died.json; jq '[.advice[] | select(.top)] | length' died.json)" = 1 ]
 
 # Shared memory of a multiprocessor is none of what a GPU runs out of.
 echo 'triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 300, Hardware limit: 200. Reducing' > chip.log
@@ -165,7 +165,7 @@ printf '(LLMRayActor pid=7) %s\n' "$(sed 's/$/ x/' weights.log | head -n 1)" "$f
 says weights2.log '--vllm.tensor_parallel_size 2'
 # A request that no card has is no matter of the share either.
 printf '  File "/x/vllm/v1/worker/gpu_worker.py", line 9, in determine_available_memory\n%s\n' "${full/2.00 GiB./90.00 GiB.}" > beyond.log
-says beyond.log 'The request alone is larger than the card' --max-num-seqs
+says beyond.log 'The request alone is 2 times the card' --max-num-seqs
 says_not beyond.log --gpu-memory-utilization
 
 # Both memories: each has its advice, and nothing more is moved to a host that is full.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Host memory: the allocator first, by the machine; workers of data loaders; offloading only where it is on; Ray's table of processes. Logs that
+# Host memory: the allocator, by the machine; workers of data loaders; offloading only where it is on; Ray's table of processes. Logs that
 # tell of memory without a want of it.
 # shellcheck disable=SC2016 # what is to be typed has a $ in it
 # shellcheck source=tests/cli/lib.sh
@@ -12,7 +12,7 @@ says() { # FILE [CONFIG] TEXT...
         set -- "$1" "${@:3}"
     fi
     run 0 report "$1" "${options[@]}" --force --format json -o "$1.json"
-    run 0 report "$1" "${options[@]}" --force --format text -o "$1.text"
+    run 0 report "$1" "${options[@]}" --force --format text --full -o "$1.text"
     for text in "${@:2}"; do
         check grep -qF -- "$text" <(tr -s ' \n' ' ' < "$1.text")
     done
@@ -29,14 +29,14 @@ kill='Memory on the node (IP: 10.0.0.5, ID: a) where the task (actor ID: b, name
 printf 'data:\n  train_batch_size: 256\nactor_rollout_ref:\n  actor:\n    strategy: fsdp\n    ppo_mini_batch_size: 64\n' > plain.yaml
 { cat plain.yaml; printf '    fsdp_config:\n      optimizer_offload: True\n'; } > offload.yaml
 
-# The allocator first, then what is offloaded, then the workers: half of what they are.
+# What is offloaded first, where it is on, then half of the loader's workers, then a larger limit; an allocator after them.
 echo "$kill" > ray.log
 says ray.log offload.yaml 'libtcmalloc.so.4${LD_PRELOAD:+:$LD_PRELOAD}' libjemalloc.so.2 "Adam's two moments 8"
-advice ray.log '*V37 *V40 *V42 V41 V38'
+advice ray.log '*V40 *V37 *V42 V41 V38'
 check [ "$(typed ray.log V42)" = data.dataloader_num_workers=4 ]
 # Nothing is offloaded: nothing is to be offloaded less. Without settings nobody knows.
 says ray.log plain.yaml libtcmalloc.so.4
-advice ray.log '*V37 *V42 V41 V38'
+advice ray.log '*V37 *V42 *V41 V38'
 says_not ray.log 'offload less'
 says ray.log 'offload less'
 # Workers down to none, and no further; an allocator that is there already is no advice.
@@ -47,11 +47,11 @@ for from in 2:1 1:0; do
 done
 { cat plain.yaml; echo 'data.dataloader_num_workers: 0'; } > none.yaml
 says ray.log none.yaml libtcmalloc.so.4
-advice ray.log '*V37 V41 V38'
+advice ray.log '*V37 *V41 V38'
 for set in libtcmalloc.so.4 libjemalloc.so.2; do
     printf 'export LD_PRELOAD=/opt/%s\npython3 -m verl.trainer.main_ppo actor_rollout_ref.actor.strategy=fsdp\n' "$set" > run.sh
     says ray.log run.sh 'Fewer data loader workers'
-    advice ray.log '*V42 V41'
+    advice ray.log '*V42 *V41'
 done
 
 # An ARM machine, by uname, a library's path, or any path of a traceback; a list of wheels names both.
@@ -60,7 +60,7 @@ done
 printf '  File "/opt/py/lib/aarch64-linux-gnu/site-packages/pandas/io.py", line 9, in read\nMemoryError\n' > path.log
 for arm in uname library path; do
     says $arm.log plain.yaml '/usr/lib/aarch64-linux-gnu/libjemalloc.so.2${LD_PRELOAD:+:$LD_PRELOAD}' /usr/lib/aarch64-linux-gnu/libtcmalloc.so.4
-    check [ "$(jq -r '.advice[0].id' $arm.log.json)" = V39 ]
+    check [ "$(jq '[.advice[].id] | index("V39") != null' $arm.log.json)" = true ]
     says_not $arm.log x86_64-linux-gnu
 done
 { echo 'Downloading torch-manylinux_aarch64.whl torch-manylinux_x86_64.whl'; echo "$kill"; } > wheels.log
@@ -69,7 +69,7 @@ says wheels.log plain.yaml x86_64-linux-gnu/libtcmalloc.so.4
 # A worker of the data loader that was killed, and MemoryError while data are loaded: workers before the allocator, in each program's words.
 echo 'RuntimeError: DataLoader worker (pid 4321) is killed by signal: Killed. ' > loader.log
 says loader.log plain.yaml "A worker of PyTorch's data loader died"
-advice loader.log '*V42 *V37 V41 V38'
+advice loader.log '*V42 *V37 *V41 V38'
 says_not loader.log 'No setting that memtrace knows'
 says loader.log 'num_workers=<fewer>'
 printf 'actor:\n  backend: "fsdp:d4"\n  path: x\nrollout:\n  backend: "sglang:d4"\ntrain_dataset:\n  num_workers: 6\n' > areal.yaml
@@ -83,7 +83,7 @@ says shm.log plain.yaml --shm-size
 advice shm.log '*V42'
 echo 'RuntimeError: ould not allocate pinned host memory of size: 1073741824' > pinned.log
 says pinned.log offload.yaml 'offload less'
-advice pinned.log '*V40 V41'
+advice pinned.log '*V40'
 
 # Relax: no advice that its own arguments refuse.
 printf 'python3 relax/entrypoints/train.py --colocate --tensor-model-parallel-size 2 --max-tokens-per-gpu 9216 --sglang-mem-fraction-static 0.8\n' > relax.sh

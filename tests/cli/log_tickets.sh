@@ -18,7 +18,7 @@ frames() { # PREFIX, then FILE LINE FUNCTION CODE of each
 }
 ticket() { # FILE CAUSE IDS-OF-WHICH-ONE-IS-AMONG-THE-FIRST-THREE TEXT...
     run 0 report "$1" --force --format json -o "$1.json"
-    run 0 report "$1" --force --format text -o "$1.text"
+    run 0 report "$1" --force --format text --full -o "$1.text"
     check [ "$(jq -r .log_diagnosis.cause "$1.json")" = "$2" ]
     [ "$3" = - ] || check [ "$(jq -r --arg ids " $3 " '[.advice[:3][].id | select(. as $id | $ids | contains(" \($id) "))] | length > 0' "$1.json")" = true ]
     for text in "${@:4}"; do
@@ -97,7 +97,8 @@ ticket state.log capacity B87 'FSDP was gathering the whole state dict on the GP
 { echo '    x = torch.nn.functional.scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)).transpose(1, 2)'
   echo '        ^^^^^^^^^^^^^^^^^^^^^^^^'
   torch_says '' '29.76 GiB' '8.00 GiB' '3.65 GiB' '4.30 GiB' '2.81 GiB' '512.83 MiB'; } > sdpa.log
-ticket sdpa.log capacity P15 'in forward, asked for 29.76 GiB' 'The request alone is larger than the card'
+ticket sdpa.log request P45 'in forward, asked for 29.76 GiB' 'The request alone is 3 times the card'
+says_not sdpa.log 'in place of softmax(q k^T) v'
 says_not sdpa.log torch.utils.checkpoint
 torch_says '' '27.21 GiB' '31.37 GiB' '20.98 GiB' '10.38 GiB' '9.44 GiB' '345.86 MiB' > eagle.log
 ticket eagle.log capacity - 'The request alone is 86 % of the card'
@@ -111,4 +112,60 @@ ticket tpu.log capacity - 'needs 21.95 GiB of the 15.48 GiB that the TPU has'
 check [ "$(jq '.advice | length' tpu.log.json)" = 0 ]
 echo "(EngineCore pid=269) RuntimeError: Error in function 'aligned_alloc' at /workspace/include/flashinfer/allocator.h:49: Buffer overflow when allocating memory for batch_prefill_tmp_v with size 536346624 and alignment 16, but only 413138944 bytes available in AlignedAllocator. Increase the workspace buffer size." > workspace.log
 ticket workspace.log setting - "FlashInfer's workspace is too small: 511.5 MiB needed, 394.0 MiB there" VLLM_FLASHINFER_WORKSPACE_BUFFER_SIZE 'more than 536346624'
+# One line of code, with its frame in a script of one's own or alone; one method of a worker of Ray, by whose name it is.
+says_phase() { # FILE WORDS
+    run 0 report "$1" --force --format text --full -o "$1.text"
+    check grep -qF -- "in $2, asked for" <(tr -s ' \n' ' ' < "$1.text")
+}
+while IFS='|' read -r code words; do
+    { echo "    $code"; torch_says '' '130.00 MiB' '94.99 GiB' '87.19 MiB' '94.89 GiB' '93.50 GiB' '400.00 MiB'; } > alone.log
+    says_phase alone.log "$words"
+    { printf '  File "/home/u/main.py", line 7, in run\n    %s\n' "$code"; torch_says '' '130.00 MiB' '94.99 GiB' '87.19 MiB' '94.89 GiB' '93.50 GiB' '400.00 MiB'; } > framed.log
+    says_phase framed.log "$words"
+done << 'EOF'
+accelerator.backward(loss)|training (backward)
+self.optimizer.step()|training (optimizer step)
+loss = F.cross_entropy(out.view(-1, n), y.view(-1))|loss
+attn = torch.softmax(attn_weights, dim=-1)|forward
+ids = model.generate(**batch, max_new_tokens=64)|rollout generation
+net = AutoModel.from_pretrained(name).cuda()|model set-up
+state = torch.load(path, map_location="cuda")|checkpoint load
+EOF
+while IFS='|' read -r method words; do
+    { echo "ray.exceptions.RayTaskError(OutOfMemoryError): ray::$method() (pid=4711, ip=10.0.0.1)"; torch_says '' '130.00 MiB' '94.99 GiB' '87.19 MiB' '94.89 GiB' '93.50 GiB' '400.00 MiB'; } > method.log
+    says_phase method.log "$words"
+done << 'EOF'
+CriticModelActor.fit|critic update
+ReferenceModelActor.forward|reference log-prob
+PolicyModelActor.broadcast_to_vllm|weight sync
+WorkerDict.critic_compute_values|value estimation
+WorkerDict.ref_compute_ref_log_prob|reference log-prob
+lm_policy-0-0:MegatronPolicyWorker.offload_after_refit|onload and offload
+EOF
+# The logits are made in a forward whose line says so.
+{ printf '  File "/opt/py/lib/python3.12/site-packages/transformers/models/llama/modeling_llama.py", line 9, in forward\n    logits = logits.float()\n'; torch_says '' '4.64 GiB' '79.11 GiB' '87.19 MiB' '79.00 GiB' '78.00 GiB' '400.00 MiB'; } > float.log
+says_phase float.log logits
+
+# A terminal cut the sentence within a word, and within the size itself.
+torch_says '' '1.16 GiB' '79.11 GiB' '412.00 MiB' '78.69 GiB' '75.12 GiB' '310.20 MiB' > whole.log
+for width in 40 57 67 69 70 80; do
+    fold -w "$width" whole.log > folded.log
+    ticket folded.log capacity - 'asked for 1.16 GiB and 412.0 MiB of 79.11 GiB were free: PyTorch held 75.42 GiB'
+done
+# torch_npu's workspace, which is none of PyTorch's cache.
+echo '[rank2]: RuntimeError: NPU out of memory. NPUWorkspaceAllocator tried to allocate 1.89 GiB(NPU 2; 60.96 GiB total capacity; 1.79 GiB free). If you want to reduce memory usage, take a try to set the environment variable TASK_QUEUE_ENABLE=1.' > workspace.log
+ticket workspace.log capacity - 'Rank 2 on NPU 2 asked for 1.89 GiB and 1.79 GiB of 60.96 GiB were free'
+says_not workspace.log CUDA
+
+# The copy of all logits in 32 bits: chunks come after it, unless the line is of what is called for each chunk. Tokens where the vocabulary is known.
+big() { torch_says '' '9.27 GiB' '79.15 GiB' '900.00 MiB' '78.20 GiB' '76.90 GiB' '512.00 MiB'; }
+echo 'python3 train.py --hf-checkpoint /m/q --vocab-size 151936 --use-dynamic-batch-size --max-tokens-per-gpu 16384' > slime.sh
+{ frames '' slime/backends/megatron_utils/actor.py 400 compute_log_prob 'x' slime/backends/megatron_utils/loss.py 100 get_log_probs_and_entropy 'logits = logits.float()'; big; } > float.log
+ticket float.log capacity X10 'It is the copy of all logits in 32 bits'
+check [ "$(jq -r '[.advice[].id] | index("X16")' float.log.json)" = null ]
+{ frames '' slime/backends/megatron_utils/actor.py 400 compute_log_prob 'x' slime/utils/ppo_utils.py 90 compute_log_probs 'logits = logits.float()'; big; } > chunk.log
+ticket chunk.log capacity X16
+says_not chunk.log 'come after it'
+run 0 report float.log --force --config slime.sh --format text --full -o float.text
+check grep -qF 'the request is about 16378 tokens at once' <(tr -s ' \n' ' ' < float.text)
 finish

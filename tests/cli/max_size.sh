@@ -39,12 +39,16 @@ check [ "$(grep -c -E 'id="mt-t[0-5]-e"' ranks.html)" -eq 6 ]
 grep -q '<li>rank 5, device 0: exact events' ranks.html || fail "the page does not say which ranks it leaves out"
 
 # Nothing is written that is larger than asked for, in no format.
-for format in html text md json; do
+for format in html text json; do
     run 1 report -q big.pickle --format "$format" --max-size 2000 -o small
     err_has 'more than --max-size allows'
     absent small
 done
-run 0 report -q big.pickle --format text --max-size 200kB -o small
+# Markdown gives up rows, and says so
+run 0 report -q big.pickle --format md --max-size 3000 -o small.md
+check [ "$(stat -c %s small.md)" -le 3000 ]
+check grep -q 'more rows have no room' small.md
+run 0 report -q big.pickle --format text --full --max-size 200kB -o small
 run 2 report -q big.pickle --max-size 26MB -o page.html
 err_has --any-size
 run 0 report -q big.pickle --max-size 26MB --any-size -o page.html

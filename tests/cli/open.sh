@@ -39,7 +39,7 @@ check [ "$(cat opened)" = "$TMP/bin/xdg-open|$TMP/e.html|" ]
 rm opened
 
 # only a page in a file can be opened; said before anything is read
-for wrong in "--format text" "--format html -o -" "--format json -o x.json" "--gzip"; do
+for wrong in "--format text --full" "--format html -o -" "--format json -o x.json" "--gzip"; do
     # shellcheck disable=SC2086 # words
     BROWSER="good" run 2 report tiny.pickle $wrong --open
     err_has '--open shows a page that was written to a file'

@@ -4,11 +4,12 @@
 . "$(dirname "$0")/lib.sh"
 cp "$SAMPLES/tiny.pickle" .
 cp "$SAMPLES/tiny.pickle" rank0.pickle
+"$MEMTRACE" report tiny.pickle -q -o base.json || fail "base.json"
 "$MEMTRACE" __man > memtrace.1 || fail "__man"
 "$MEMTRACE" __complete-bash > memtrace.bash || fail "__complete-bash"
 "$MEMTRACE" __complete-zsh > _memtrace || fail "__complete-zsh"
 
-for c in report info dump export rules capture collect doctor; do
+for c in report diff check info dump export rules capture collect doctor schema; do
     "$MEMTRACE" "$c" --help | sed -n '/^Options:/,/^Examples:/p' | grep -oE '^ +(-[a-zA-Z], )?--[a-z0-9-]+' | grep -oE -e '--[a-z0-9-]+' \
         | sort > "$c.help"
     check [ -s "$c.help" ]
@@ -19,12 +20,18 @@ for c in report info dump export rules capture collect doctor; do
     same "$c.help" "$c.bash"
     sed -n "/^    $c)/,/;;/p" _memtrace | grep -oE "^        '(\(-[a-zA-Z] --[a-z0-9-]+\)'|--[a-z0-9-]+)" | grep -oE -e '--[a-z0-9-]+' | sort > "$c.zsh"
     same "$c.help" "$c.zsh"
-    case "$c" in capture | collect | doctor) continue ;; esac # what these do with an option is tested by capture*.sh
+    case "$c" in capture | collect | doctor | schema) continue ;; esac # what these do with an option is tested by capture*.sh
     while read -r option; do
         grep -q -e "^ .*$option [A-Z]" <("$MEMTRACE" "$c" --help) && value=(4096) || value=()
         case "$option" in
             --format) value=(json) ;;
+            --fail-on) value=(never) ;;
+            --threshold | --tolerance) value=(5%) ;;
+            --max) value=(peak=1TiB) ;;
+            --limits) printf 'peak = 1TiB # all of it\n' > limits && value=(limits) ;;
+            --baseline) value=(base.json) ;;
             --framework) value=(verl) ;;
+            --frames) value=(all) ;;
             --phase) value=(weight_sync) ;;
             --device) value=(0) ;;
             --try) value=(PYTORCH_CUDA_ALLOC_CONF.expandable_segments=True) ;;
@@ -39,9 +46,13 @@ for c in report info dump export rules capture collect doctor; do
             --max-memory | --max-string | --max-bytes | --capacity) value=(1GiB) ;;
         esac
         input=(tiny.pickle)
+        want=0
+        [ "$c" != check ] || want=4 # memory ran out
+        [ "$c" != diff ] || input=(tiny.pickle rank0.pickle)
         [ "$c" != rules ] || input=()
         [ "$option" != --rank ] || input=(rank0.pickle)
-        run 0 "$c" "$option" "${value[@]}" "${input[@]}"
+        [ "$option" != --help ] || want=0
+        run "$want" "$c" "$option" "${value[@]}" "${input[@]}"
         rm -f tiny.pickle.html{,.gz}
         [ "$c" != report ] || [ "${#value[@]}" -eq 0 ] || run 0 "$c" "$option=${value[0]}" "${input[@]}" --force
         rm -f tiny.pickle.html{,.gz}

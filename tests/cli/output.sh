@@ -98,7 +98,7 @@ run 0 report sub/snap.pickle -o /dev/null
 if [ -w /dev/full ]; then
     run 1 report sub/snap.pickle -o /dev/full
     err_has "No space left on device"
-    "$MEMTRACE" report --format text sub/snap.pickle > /dev/full 2> .err
+    "$MEMTRACE" report --format text --full sub/snap.pickle > /dev/full 2> .err
     check [ $? -eq 1 ]
     err_has "standard output: cannot be written"
     "$MEMTRACE" info sub/snap.pickle > /dev/full 2> .err
@@ -121,7 +121,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 # a closed standard output is nowhere to write to, a closed standard input no empty file
-"$MEMTRACE" report --format text sub/snap.pickle >&- 2> .err
+"$MEMTRACE" report --format text --full sub/snap.pickle >&- 2> .err
 check [ $? -eq 1 ]
 err_has "standard output: cannot be written"
 "$MEMTRACE" info - <&- > .out 2> .err
@@ -162,11 +162,11 @@ check [ "$(cat .status)" -eq 1 ]
 err_has 'narrow/a.html: cannot be written: File too large'
 check [ -z "$(ls -A narrow)" ]
 # no title is the title of a report without one
-run 0 report "$SAMPLES/tiny.pickle" --format text --title ''
+run 0 report "$SAMPLES/tiny.pickle" --format text --full --title ''
 check grep -q '^memtrace  tiny.pickle' .out
 # what is read over ssh fits a terminal of 80 columns: but for the lines to type and the command at the end
 for sample in verl_grpo_oom_logprob.pickle expandable_segments.pickle verl_two_ranks_truncated.tar.gz driver_v1.trace.gz; do
-    "$MEMTRACE" report "$SAMPLES/$sample" --format text -q -o wide.txt --force 2> .err
+    "$MEMTRACE" report "$SAMPLES/$sample" --format text --full -q -o wide.txt --force 2> .err
     check [ -s wide.txt ]
     LC_ALL=C.UTF-8 grep -E '^.{81,}' wide.txt | grep -vE '^(memtrace |       [^ ])' > .wide
     if [ -s .wide ]; then fail "$sample: wider than 80 columns: $(head -1 .wide)"; else ok; fi

@@ -65,10 +65,10 @@ fi
 
 # colours: a terminal only, and not with NO_COLOR
 escape="$(printf '\033')"
-TERM=xterm script -qec '"$MEMTRACE" report --format text "$sample"' /dev/null < /dev/null > colored 2>&1
+TERM=xterm script -qec '"$MEMTRACE" report --format text --full "$sample"' /dev/null < /dev/null > colored 2>&1
 check grep -q "$escape" colored
-NO_COLOR=1 TERM=xterm script -qec '"$MEMTRACE" report --format text "$sample"' /dev/null < /dev/null > plain 2>&1
+NO_COLOR=1 TERM=xterm script -qec '"$MEMTRACE" report --format text --full "$sample"' /dev/null < /dev/null > plain 2>&1
 if grep -q "$escape" plain; then fail "NO_COLOR was set"; else ok; fi
-run 0 report --format text "$sample"
+run 0 report --format text --full "$sample"
 if grep -q "$escape" .out; then fail "colours in a file"; else ok; fi
 finish

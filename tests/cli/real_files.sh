@@ -11,7 +11,7 @@ for file in "$DATA"/*.pickle "$DATA"/derived/[!b]*; do
     run 0 info "$file"
     out_has "PyTorch memory snapshot"
     for format in html text md json; do
-        run 0 report "$file" --format "$format" -o "out.$format" --force
+        run 0 report "$file" --full --format "$format" -o "out.$format" --force
         check test -s "out.$format"
     done
     check grep -q 'http-equiv="Content-Security-Policy"' out.html
@@ -54,7 +54,7 @@ out_has "state only"
 
 # Damaged: a report, a banner, exit status 3.
 for format in html text md json; do
-    run 3 report "$DATA/derived/bad_truncated.pickle" --format "$format" -o "t.$format" --force
+    run 3 report "$DATA/derived/bad_truncated.pickle" --full --format "$format" -o "t.$format" --force
     check test -s "t.$format"
     check grep -q 40000 "t.$format"
 done

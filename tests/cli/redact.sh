@@ -74,7 +74,7 @@ lacks_names() # FILE; what is packed in a page is unpacked: four letters are in 
     fi
 }
 in=runs/acme-falcon/alice_rank0.json
-given=(--log runs/acme-falcon/train.log --config runs/acme-falcon/run.yaml
+given=(--full --frames all --log runs/acme-falcon/train.log --config runs/acme-falcon/run.yaml
     --args 'trainer.project_name=acme-falcon data.train_files=data/acme-falcon/train.parquet +env.HF_TOKEN=hf_abcdefABCDEF0123456789')
 for format in html text md json; do
     run 0 report --format "$format" "$in" "${given[@]}" --title "alice's run" -o "plain.$format" -q
@@ -130,7 +130,7 @@ check grep -q dp_actor.py out.exporttofolded
 # what the driver saw: the host, the GPU, a process's command
 run 0 dump "$SAMPLES/driver_v1.trace.gz"
 out_has node7
-for command in "dump" "info" "report --format html -o -" "report --format text" "report --format md" "report --format json" "export"; do
+for command in "dump" "info" "report --format html -o -" "report --format text --full" "report --format md" "report --format json" "export"; do
     # shellcheck disable=SC2086
     run 0 $command "$SAMPLES/driver_v1.trace.gz" --redact --redact-key "$key"
     if grep -qa -e node7 -e 'GPU-5d0c1f6e' -e 'it.s a test' .out; then fail "$command tells the host or the GPU"; else ok; fi
@@ -152,9 +152,9 @@ printf 'czorglub.models\nNet\n(tR.' > quoted/rank2.pickle
 python3 -c 'import pickle; pickle.dump({"zorglub": 1}, open("quoted/rank3.pickle", "wb"))'
 cp "$SAMPLES/tiny.pickle" quoted/rank4.pickle
 for format in text md json html; do
-    run 3 report quoted quoted/rank1.json --format "$format" -o "quoted.$format"
+    run 3 report quoted quoted/rank1.json --full --format "$format" -o "quoted.$format"
     check grep -q zorglub "quoted.$format"
-    run 3 report quoted quoted/rank1.json --format "$format" -o "quoted.red.$format" --redact
+    run 3 report quoted quoted/rank1.json --full --format "$format" -o "quoted.red.$format" --redact
     if grep -q zorglub "quoted.red.$format"; then fail "$format quotes a file: $(grep -o '.\{40\}zorglub' "quoted.red.$format" | head -n 2)"; else ok; fi
 done
 check [ "$(jq '.quality.unreadable | length' quoted.red.json)" -eq 4 ]
@@ -176,12 +176,19 @@ for words in 'report --format json' 'report --format md' 'info'; do
     check [ -s .out ]
     if grep -q node7 .out; then fail "$words: the file's name tells the machine"; else ok; fi
 done
-for words in 'report hosts --format json' 'report hosts/train_gpu-node-33.log --format json' 'report hosts/oom_node7_rank0.pickle --log hosts/train_gpu-node-33.log --format text'; do
+for words in 'report hosts --format json' 'report hosts/train_gpu-node-33.log --format json' 'report hosts/oom_node7_rank0.pickle --log hosts/train_gpu-node-33.log --format text --full'; do
     # shellcheck disable=SC2086
     run 0 $words --redact
     out_has python3
     if grep -q -e gpu-node -e xanadu -e node7 .out; then fail "$words: a log tells the machine or the program"; else ok; fi
 done
+
+# the frames of a log's traceback are those of any other
+{ printf '%s\n' 'Traceback (most recent call last):' '  File "/home/alice/xanadu/net.py", line 12, in mix' '  File "C:\Users\alice\xanadu\loss.py", line 7, in fold' \
+    'RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total capacity; 12.00 GiB already allocated; 1.00 GiB free; 13.00 GiB reserved in total by PyTorch)'; } > hosts/frames.log
+run 0 report hosts/frames.log --format json --redact
+out_has 'loss.py:7 fold'
+if grep -q -e alice -e xanadu .out; then fail 'frames of a log tell who and where'; else ok; fi
 
 # the options
 run 1 report --format json "$in" --redact --redact-key short

@@ -103,10 +103,10 @@ check grep -q dragon.tokens_in_flight found
 
 # The words of a built-in setting, and whether it is listed, may be the file's.
 jq '.settings[0].words = "tokens in flight"' dragon.json > named.json
-run 0 report --rules named.json train.json --args dragon.tokens_in_flight=32768 --format text -o -
+run 0 report --rules named.json train.json --args dragon.tokens_in_flight=32768 --format text --full -o -
 out_has 'tokens in flight: 32768'
 jq '.settings[0].quiet = true' dragon.json > quiet.json
-run 0 report --rules quiet.json train.json --args dragon.tokens_in_flight=32768 --format text -o -
+run 0 report --rules quiet.json train.json --args dragon.tokens_in_flight=32768 --format text --full -o -
 check eval '! grep -q "dragon.tokens_in_flight=32768" .out'
 
 # A log: the actor's name, and files of the package.
@@ -152,7 +152,7 @@ wrong() { # wrong JQ MESSAGE...
     shift
     for message; do err_has "$message"; done
 }
-wrong '.fixes[0].framework = ["dargonrl"]' 'wrong.json: rule DR1: field "framework": "dargonrl" is not a framework' 'there are verl, areal' 'scales' '(a row in "frameworks" adds one)'
+wrong '.fixes[0].framework = ["dargonrl"]' 'wrong.json: rule DR1: field "framework": "dargonrl" is not a framework' 'there are verl, easyr1' 'scales' '(a row in "frameworks" adds one)'
 wrong '.settings[0].keys[0].framework = "dargonrl"' 'wrong.json: setting tokens_per_gpu: field "framework": "dargonrl" is not a framework' 'there are verl'
 wrong '.order[0].dargonrl = []' '"dargonrl" is not a framework'
 wrong '.frameworks[0].kind = "wyvern"' 'wrong.json: framework dragonrl: field "kind": "wyvern" is not one of rl, tuner'

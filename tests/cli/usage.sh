@@ -33,7 +33,7 @@ usage "is not a size" report --capacity "" tiny.pickle
 usage "--capacity: 80 is 80 bytes: did you mean 80GiB?" report --capacity 80 tiny.pickle
 usage "--capacity: a card has at least 1GiB" report --capacity 1023MiB tiny.pickle
 usage "--format html and -o x.json contradict each other: leave out --format, or let the name end in .html" report --format html -o x.json tiny.pickle
-usage "--format text and -o x.md.gz contradict each other" report --format text -o x.md.gz tiny.pickle
+usage "--format text and -o x.md.gz contradict each other" report --format text --full -o x.md.gz tiny.pickle
 usage "is not a size" report --capacity 99999999999999999999GiB tiny.pickle
 usage "0 is too small" report --max-depth 0 tiny.pickle
 usage "5000M is too large" report --max-depth 5000M tiny.pickle
@@ -85,6 +85,6 @@ err_has 'memtrace: é.pickle: cannot open it'
 
 run 0 --version
 check [ "$(head -n 1 .out | cut -d ' ' -f 1)" = memtrace ]
-for word in zlib libarchive nettle cJSON xxHash capture: reads: build:; do out_has "$word"; done
+for word in zlib libarchive nettle cJSON SQLite xxHash capture: reads: build:; do out_has "$word"; done
 err_empty
 finish

@@ -20,7 +20,7 @@ frame() { printf '{"name":"%s","filename":"%s","line":%s}' "$1" "$2" "$3"; }
     printf '{"action":"free_completed","addr":1,"size":1048576,"stream":0,"frames":[]},'
     printf '{"action":"oom","device_free":4194304,"size":419430400,"stream":0,"frames":[]}]]}'
 } > two.json
-run 0 report two.json --format text -o -
+run 0 report two.json --format text --full -o -
 out_has 'Device 1 ran out of memory'
 out_has '40.0 MiB reserved was live'
 check grep -qF 'all of' "$TMP/.out"
@@ -35,7 +35,7 @@ out_has 'yes, this report'
 # The share of the card stands behind the figure that it is a share of, once.
 printf '{"segments":[%s]}' "$(segment 0 1073741824 1073741824 "$(block 1073741824 1073741824 "$(frame _allocate_kv_cache_tensors \
     /x/vllm/v1/worker/gpu_model_runner.py 2700),$(frame init_model /x/verl/workers/fsdp_workers.py 9)")")" > kv.json
-run 0 report kv.json --format text -o - --capacity 4GiB
+run 0 report kv.json --format text --full -o - --capacity 4GiB
 tr '\n' ' ' < "$TMP/.out" | tr -s ' ' > flat
 check grep -qF 'in 1.00 GiB reserved, 25 % of the 4.00 GiB card, when the snapshot was taken' flat
 check [ "$(grep -oF 'of the 4.00 GiB card' flat | wc -l)" -eq 1 ]
@@ -44,7 +44,7 @@ out_has 'KV-cache allocation'
 out_has 'a smaller share of the card'
 if grep -qF 'a larger share of the card' "$TMP/.out"; then fail 'a larger share is advised'; else ok; fi
 # In the sentence of a failure as well.
-run 0 report "$SAMPLES/tiny.pickle" --format text -o - --capacity 1GiB
+run 0 report "$SAMPLES/tiny.pickle" --format text --full -o - --capacity 1GiB
 tr '\n' ' ' < "$TMP/.out" | tr -s ' ' > flat
 check grep -qF '6.0 MiB was live of 22.0 MiB reserved, 2 % of the 1.00 GiB card' flat
 # 4 bytes that waited, and 13 that have no role, are no numbers that a verdict of 1.6 GiB stands on.

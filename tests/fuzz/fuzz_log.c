@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mt_mem_limit(UINT64_C(256) << 20);
     if (mt_source_mem(&src, data, size) != MT_OK)
         return 0;
-    rc = mt_log_read(&log, src, packages, &err);
+    rc = mt_log_read(&log, src, packages, NULL, &err);
     if (rc < 0 && err.rc != rc)
         abort();
     if (rc == MT_OK && log.n_bytes != size)
@@ -48,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     settings(data, size, "x.yaml");
     settings(data, size, "x.sh");
     settings(data, size, "x.toml");
+    settings(data, size, "x.py");
     if (mt_mem_used() != held)
         abort();
     return 0;

@@ -13,7 +13,7 @@ golden()
 {
     local name="$1"
     shift
-    (cd "$SAMPLES" && "$MEMTRACE" "$@") > "$TMP/.out" 2> "$TMP/.err"
+    (cd "$SAMPLES" && LC_ALL=C.UTF-8 "$MEMTRACE" "$@") > "$TMP/.out" 2> "$TMP/.err"
     case "$name" in *.html) # the script and its data have tests of their own
         sed -i -e '/<script[^>]*>.*<\/script>/d' -e '/<script/,/<\/script>/d' -e "s/'sha256-[^']*'/'sha256-'/" "$TMP/.out" ;;
     esac
@@ -29,19 +29,40 @@ golden()
 }
 
 for sample in verl_grpo_oom_logprob fsdp_finetune expandable_segments fragmentation_oom python_only tiny; do
-    golden "$sample.txt" report "$sample.pickle" --format text -o -
+    golden "$sample.txt" report "$sample.pickle" --format text --full -o -
     golden "$sample.md" report "$sample.pickle" --format md -o -
     golden "$sample.json" report "$sample.pickle" --format json -o -
     golden "$sample.info" info "$sample.pickle"
+done
+for sample in verl_grpo_oom_logprob.pickle fsdp_finetune.pickle verl_two_ranks.tar.gz cards.log driver_v1.trace.gz; do # one screen of each
+    golden "screen.${sample%%.*}.txt" report "$sample" --format text -o -
 done
 for sample in verl_grpo_oom_logprob tiny; do
     golden "$sample.html" report "$sample.pickle" --format html -o - --capacity 80GiB
 done
 for ranks in verl_two_ranks verl_two_ranks_truncated; do
-    golden "$ranks.txt" report "$ranks.tar.gz" --format text -o -
+    golden "$ranks.txt" report "$ranks.tar.gz" --format text --full -o -
     golden "$ranks.info" info "$ranks.tar.gz"
 done
-golden page.txt report fragmentation_oom.trace_plot.html --format text -o -
+for log in cards cards_npu; do
+    golden "$log.txt" report "$log.log" --format text --full -o -
+    golden "$log.json" report "$log.log" --format json -o -
+done
+for sample in verl_oom_rank0.pt.trace.json.gz finetune_rank3.pt.trace.json.gz finetune_2021.pt.trace.json.gz finetune.timeline.json finetune.timeline.raw.json.gz; do
+    golden "profiler.${sample%%.gz}.txt" report "profiler/$sample" --format text --full -o -
+    golden "profiler.${sample%%.gz}.info" info "profiler/$sample"
+done
+golden profiler.tiny.dump dump profiler/tiny.pt.trace.json
+for sample in memory_snapshot_time1767322800_rank3_snapshot.pickle killed_v12.bin aggregated_v13.bin; do
+    golden "memray.$sample.txt" report "memray/$sample" --format text --full -o -
+    golden "memray.$sample.info" info "memray/$sample"
+done
+golden memray.stats.txt report memray/memray-stats-train.json --format text --full -o -
+golden nsys.job.txt report nsys/job.sqlite --format text --full -o -
+golden nsys.job.info info nsys/job.sqlite
+golden nsys.failed_first.txt report nsys/failed_first.sqlite --format text --full -o -
+golden memray.tiny.dump dump memray/tiny_v12.bin
+golden page.txt report fragmentation_oom.trace_plot.html --format text --full -o -
 
 # The trace of format version 1: what is read out of it must never change.
 golden driver_v1.dump dump driver_v1.trace.gz

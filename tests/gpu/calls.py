@@ -9,6 +9,9 @@
     calls.py oom            a cudaMalloc larger than the card, survived
     calls.py profiler       torch.profiler with CUDA activities while the recorder is on
     calls.py nccl RANK N    one rank of an all-reduce over N GPUs
+    calls.py children       forked, spawned and executed children of a process that has used CUDA: all must end with their own status
+    calls.py captures MS    captures CUDA graphs for MS milliseconds, in the strictest mode: nothing the recorder does may break a capture
+    calls.py kernels        code that is loaded lazily: what the device takes beside every recorded allocation
     calls.py forever        allocates and frees until it is killed; prints the count of completed calls
 
 Every program ends with one JSON line: what it held at its highest point, what the device said was used before and then."""
@@ -53,11 +56,14 @@ def cudart(n):
     for i in range(100):
         lib.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(MIB))
         lib.cudaFree(p)
-    start = time.perf_counter_ns()
-    for i in range(n):
-        lib.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(sizes[i % len(sizes)]))
-        lib.cudaFree(p)
-    tell(calls=2 * n, ns_per_call=(time.perf_counter_ns() - start) / (2 * n), used=used())
+    took = []
+    for _ in range(3):
+        start = time.perf_counter_ns()
+        for i in range(n // 3):
+            lib.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(sizes[i % len(sizes)]))
+            lib.cudaFree(p)
+        took.append((time.perf_counter_ns() - start) / (2 * max(1, n // 3)))
+    tell(calls=6 * (n // 3), ns_per_call=sorted(took)[1], all_ns_per_call=[round(t) for t in took], used=used())
 
 
 def plain():
@@ -180,10 +186,70 @@ def forever():
             os.write(1, f"{n}\n".encode())
 
 
+def children(*_):
+    """What real jobs do after CUDA is up: DataLoader workers, subprocesses, spawned actors."""
+    import multiprocessing
+    import subprocess
+
+    torch.empty(1, device="cuda")
+    got, started = {}, time.monotonic()
+    for how, end in (("sys.exit", lambda: sys.exit(7)), ("os._exit", lambda: os._exit(7))):
+        pid = os.fork()
+        if pid == 0:
+            end()  # sys.exit runs every exit handler of libcupti, libcuda and the recorder in the child
+        got[f"fork, {how}"] = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    for method in ("fork", "spawn"):
+        p = multiprocessing.get_context(method).Process(target=time.sleep, args=(0.1,))
+        p.start()
+        p.join(60)
+        got[method] = p.exitcode
+    got["exec"] = subprocess.run([sys.executable, "-c", "raise SystemExit(7)"], check=False).returncode
+    tell(statuses=got, seconds=round(time.monotonic() - started, 2), used=used())
+
+
+def captures(ms=6000):
+    x = torch.randn(256, 256, device="cuda")
+    for _ in range(3):
+        x @ x
+    torch.cuda.synchronize()
+    made, broken, longest, end = 0, [], 0.0, time.monotonic() + ms / 1e3
+    while time.monotonic() < end:
+        g, began = torch.cuda.CUDAGraph(), time.monotonic()
+        try:
+            with torch.cuda.graph(g, capture_error_mode="global"):
+                y = x
+                for _ in range(400):
+                    y = (y @ x).relu()
+            g.replay()
+        except RuntimeError as e:
+            broken.append(str(e).split("\n")[0][:200])
+            if len(broken) > 3:
+                break
+        made, longest = made + 1, max(longest, time.monotonic() - began)
+    torch.cuda.synchronize()
+    tell(captures=made, broken=broken, longest_ms=round(longest * 1e3, 1), used=used())
+
+
+def kernels(*_):
+    torch.empty(1, device="cuda")
+    base, apart = used() - torch.cuda.memory_reserved(), []
+    x = torch.randn(512, 512, device="cuda")
+    for name in ("exp", "sort", "cumsum", "svd", "fft", "matmul", "conv", "sdpa"):
+        y = {"svd": lambda: torch.linalg.svdvals(x), "fft": lambda: torch.fft.fft(x), "sort": lambda: x.sort()[0], "exp": lambda: x.exp(),
+             "cumsum": lambda: x.cumsum(0), "matmul": lambda: x.bfloat16() @ x.bfloat16(),
+             "conv": lambda: torch.nn.functional.conv2d(x[None, None], x[None, None, :3, :3]),
+             "sdpa": lambda: torch.nn.functional.scaled_dot_product_attention(*[x.bfloat16()[None, None, :, :64]] * 3)}[name]()
+        torch.cuda.synchronize()
+        del y
+        apart.append((name, (used() - torch.cuda.memory_reserved() - base) // MIB))
+    time.sleep(1.2)
+    tell(beside_the_allocator_MiB=apart, used=used(), reserved=torch.cuda.memory_reserved())
+
+
 def main():
     name, rest = sys.argv[1], [int(a) for a in sys.argv[2:]]
     {"cudart": cudart, "plain": plain, "async": plain, "graph": graph, "vmm": vmm, "oom": oom, "profiler": profiler, "nccl": nccl,
-     "forever": forever}[name](*rest)
+     "forever": forever, "children": children, "captures": captures, "kernels": kernels}[name](*rest)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@ def find_memtrace(build):
         path = os.path.join(os.path.abspath(build), name)
         if not os.path.isfile(path):
             continue
+        if not os.access(path, os.X_OK):  # carried by something that keeps no modes
+            os.chmod(path, 0o755)
         try:
             p = subprocess.run([path, "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
         except OSError as e:

@@ -63,15 +63,16 @@ class Phase:
 def make_model():
     try:
         from transformers import LlamaConfig, LlamaForCausalLM
-    except ImportError:
+
+        config = LlamaConfig(vocab_size=ARGS.vocab, hidden_size=ARGS.hidden, intermediate_size=ARGS.hidden * 3, use_cache=True,
+                             num_hidden_layers=ARGS.layers, num_attention_heads=8, num_key_value_heads=4,
+                             max_position_embeddings=1 << 20)
+        return LlamaForCausalLM(config).to("cuda", torch.bfloat16)
+    except Exception as e:  # absent, or of a version that builds it otherwise: the plain one does
+        print(f"# the plain model: {type(e).__name__}: {e}", file=sys.stderr)
         from model import CausalLM
 
         return CausalLM(ARGS.vocab, ARGS.hidden, ARGS.layers).to("cuda", torch.bfloat16)
-
-    config = LlamaConfig(vocab_size=ARGS.vocab, hidden_size=ARGS.hidden, intermediate_size=ARGS.hidden * 3, use_cache=True,
-                         num_hidden_layers=ARGS.layers, num_attention_heads=8, num_key_value_heads=4,
-                         max_position_embeddings=1 << 20)
-    return LlamaForCausalLM(config).to("cuda", torch.bfloat16)
 
 
 @torch.no_grad()

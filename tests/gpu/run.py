@@ -63,15 +63,41 @@ def environment(lab, _quick):
 @check(90)
 def driver_callbacks_under_cudart(lab, quick):
     """driver callbacks fire under cudaMalloc and cudaFree"""
-    p, trace = lab.capture("cudart", lab.script("calls.py", "cudart", 500 if quick else 3000), "--no-torch")
+    p, trace = lab.capture("cudart", lab.script("calls.py", "cudart", 500 if quick else 3000), "--no-torch", "--memory2")
     asked = said(p)["calls"] + 200
-    calls = rows(lab.dump(trace), "call")
+    dump = lab.dump(trace)
+    calls = rows(dump, "call")
     alloc = sum(1 for c in calls if c["op"] == "mem_alloc" and c["cbid"] < 0x10000)
     free = sum(1 for c in calls if c["op"] == "mem_free" and c["cbid"] < 0x10000)
     runtime = sum(1 for c in calls if c["cbid"] >= 0x10000)
     with_stack = sum(1 for c in calls if c["op"] == "mem_alloc" and c.get("stack"))
-    lab.note(asked=asked, driver_allocs=alloc, driver_frees=free, runtime_fallback_records=runtime, allocs_with_stack=with_stack)
+    lab.note(asked=asked, driver_allocs=alloc, driver_frees=free, runtime_fallback_records=runtime, allocs_with_stack=with_stack,
+             said=[s["text"][:200] for s in rows(dump, "status")])  # which libcupti, driver, NVML: all that is needed if nothing came
     assert alloc >= asked // 2 and free >= asked // 2, f"{alloc} allocations and {free} frees for {asked} calls"
+
+
+def against_nvml(lab, name, slack, *options, label=None, **more):
+    p, trace = lab.capture(label or name, lab.script("calls.py", name), *options, **more)
+    assert p.returncode == 0, p.stderr[-800:]
+    lab.note(workload=said(p))
+    table = ledgers_of(lab.report(trace))
+    lab.note(ledgers=table)
+    within(table, slack)
+    return trace
+
+
+@check(60)
+def totals_plain(lab, _quick):
+    """totals against NVML: default allocator; the context is measured; nothing is said in an ordinary run"""
+    trace = against_nvml(lab, "plain", 900 * MIB)
+    dump = lab.dump(trace)
+    contexts = [c.get("change", 0) for c in rows(dump, "call") if c["op"] == "context_retain"]
+    modules = [c.get("change", 0) for c in rows(dump, "call") if c["op"] == "module_load"]
+    lab.note(context_retain_change_MiB=[c // MIB for c in contexts], module_loads=len(modules), module_change_MiB=sum(modules) // MIB,
+             statuses=[s["text"][:160] for s in rows(dump, "status") if s["level"] != "note"],
+             notes=[s["text"][:160] for s in rows(dump, "status") if s["level"] == "note"])
+    assert not lab.seen["statuses"], "the recorder complains in an ordinary run"
+    assert contexts and max(contexts) > 100 * MIB, "what the context took was not measured (NVML opened too late?)"
 
 
 @check(60)
@@ -91,20 +117,40 @@ def failure_is_seen(lab, _quick):
     assert report["job"]["failures"], "the report has no failure"
 
 
-def against_nvml(lab, name, slack, *options, label=None, **more):
-    p, trace = lab.capture(label or name, lab.script("calls.py", name), *options, **more)
-    assert p.returncode == 0, p.stderr[-800:]
-    lab.note(workload=said(p))
-    table = ledgers_of(lab.report(trace))
-    lab.note(ledgers=table)
-    within(table, slack)
-    return trace
+@check(90)
+def ends(lab, _quick):
+    """exit order with the real libraries: return, os._exit, exception, abort"""
+    for name, last in (("return", "pass"), ("os._exit", "import os; os._exit(3)"), ("raise", "raise SystemExit(5)"),
+                       ("abort", "import os; os.abort()")):
+        argv = [sys.executable, "-c", f"import torch; x = torch.ones(1 << 20, device='cuda'); {last}"]
+        want = {"return": 0, "os._exit": 3, "raise": 5, "abort": 134}[name]
+        got, trace = lab.capture(f"end_{name.replace('.', '')}", argv)
+        lab.note(**{name: {"status": got.returncode, "calls": len(rows(lab.dump(trace), "call"))}})
+        assert got.returncode == want, f"{name}: {got.returncode} instead of {want}: {got.stderr[-400:]}"
+        assert lab.seen[name]["calls"], f"{name}: nothing was recorded"
 
 
 @check(60)
-def totals_plain(lab, _quick):
-    """totals against NVML: default allocator"""
-    against_nvml(lab, "plain", 600 * MIB)
+def children_of_a_cuda_process(lab, _quick):
+    """fork, spawn and exec after CUDA: statuses and time with and without the recorder"""
+    alone = said(lab.plain(lab.script("calls.py", "children")))
+    p, _trace = lab.capture("children", lab.script("calls.py", "children"))
+    together = said(p)
+    lab.note(alone=alone, together=together, stderr=p.stderr[-300:])
+    assert p.returncode == 0 and together["statuses"] == alone["statuses"], (alone, together)
+    assert together["seconds"] < alone["seconds"] + 5, "a child waits for something"
+
+
+@check(60)
+def captures_under_flush(lab, quick):
+    """CUDA graph capture in global mode while the recorder flushes CUPTI every millisecond"""
+    argv = lab.script("calls.py", "captures", 2000 if quick else 6000)
+    alone = said(lab.plain(argv))
+    p, _trace = lab.capture("captures", argv, "--no-torch", "--flush-ms", "1", MEMTRACE_SAMPLE_MS="1")
+    together = said(p)
+    lab.note(alone=alone, together=together)
+    assert p.returncode == 0 and not together["broken"] and not alone["broken"], together["broken"]
+    assert together["captures"] >= alone["captures"] // 3, "captures take three times as long"
 
 
 def loop_args(quick):
@@ -163,6 +209,27 @@ def into_a_real_oom(lab, _quick):
     assert any(abs(r - asked) <= 64 * MIB for r in requests), f"PyTorch asked for {asked:.0f} bytes, the failed calls for {requests}"
 
 
+@check(150, 40)
+def fixes_save_what_they_promise(lab, quick):
+    """each fix that the report of a plain run names and the loop can apply: bytes promised against bytes measured"""
+    more = ["--prompt", 1024 if quick else 2048, "--steps", 3, "--entries", 60000]
+    path = lab.path("loop_base.pickle")
+
+    def peak(p):
+        return max(json.loads(x)["peak"] for x in p.stdout.splitlines() if x.startswith('{"step"'))
+
+    base = peak(lab.plain(lab.script("rl_loop.py", *more, "--snapshot", path)))
+    advice = {a["id"]: a for a in lab.report(path).get("advice", [])}
+    lab.note(peak_MiB=base // MIB, advised=list(advice))
+    for key, change in (("P01", ["--checkpoint"]), ("P02", ["--batch", 4]), ("B01", ["--expandable"])):
+        if key not in advice:
+            continue
+        a, after = advice[key], peak(lab.plain(lab.script("rl_loop.py", *more, *change)))
+        lab.note(**{key: {"promised_MiB": [(a.get(k) or 0) // MIB for k in ("saving_low_bytes", "saving_bytes", "saving_high_bytes")],
+                          "measured_MiB": (base - after) // MIB}})
+    assert advice, "the report of a run that fills the card names no fix"
+
+
 @check(60)
 def totals_expandable(lab, _quick):
     """totals against NVML: expandable segments"""
@@ -176,7 +243,7 @@ def totals_expandable(lab, _quick):
 @check(60)
 def sleep_and_wake(lab, _quick):
     """unmap and map of an engine's pool is seen, and the ledger follows"""
-    p, trace = lab.capture("vmm", lab.script("calls.py", "vmm"), "--no-torch")
+    p, trace = lab.capture("vmm", lab.script("calls.py", "vmm"), "--no-torch", "--memory2")
     what, report = said(p), lab.report(trace)
     table = ledgers_of(report)
     lab.note(workload=what, ledgers=table, sleeps=[{k: s[k] for k in ("is", "holder", "bytes", "calls")} for s in report["job"]["sleeps"]])
@@ -188,13 +255,20 @@ def sleep_and_wake(lab, _quick):
 @check(60)
 def totals_graphs(lab, _quick):
     """totals against NVML: CUDA graphs"""
-    against_nvml(lab, "graph", 600 * MIB)
+    against_nvml(lab, "graph", 600 * MIB, "--memory2")
 
 
 @check(60)
 def totals_async(lab, _quick):
     """totals against NVML: cudaMallocAsync"""
-    against_nvml(lab, "async", 1200 * MIB)
+    against_nvml(lab, "async", 1200 * MIB, "--memory2")
+
+
+@check(60)
+def code_loaded_lazily(lab, _quick):
+    """kernels that are loaded at their first launch: how much of the device that is, and that it stays in 'unexplained' or has a name"""
+    p, trace = lab.capture("kernels", lab.script("calls.py", "kernels"), "--no-torch")
+    lab.note(workload=said(p), ledgers=ledgers_of(lab.report(trace)))
 
 
 @check(60, 5)
@@ -215,11 +289,37 @@ def secondary_records(lab, _quick):
     assert any(lab.seen.values()), "no MEMORY2 record at all"
 
 
+@check(60)
+def with_torch_profiler(lab, _quick):
+    """torch.profiler in the same process: the job runs, the recorder keeps recording"""
+    alone = said(lab.plain(lab.script("calls.py", "profiler")))
+    lab.note(alone=alone)
+    assert alone["gpu_events_in_profile"] > 0, "the profiler sees no GPU here, even alone"
+    p, trace = lab.capture("profiler", lab.script("calls.py", "profiler"), "--no-torch")
+    lab.note(returncode=p.returncode, stderr=p.stderr[-400:])
+    assert p.returncode == 0, p.stderr[-800:]
+    dump = lab.dump(trace)
+    large = [c for c in rows(dump, "call") if c["op"] == "mem_alloc" and c.get("size", 0) >= 64 * MIB]
+    lab.note(together=said(p), calls=len(rows(dump, "call")), allocations_after_the_profile=len(large),
+             status=[s["text"] for s in rows(dump, "status") if s["level"] != "note"])
+    assert len(large) >= 4, "what was allocated after the profile is not in the trace"
+
+
+@check(45)
+def memory_added(lab, _quick):
+    """GPU memory that the recorder itself takes"""
+    argv = lab.script("calls.py", "plain")
+    without = said(lab.plain(argv))["used"]
+    with_it = said(lab.capture("added", argv, "--no-torch")[0])["used"]
+    lab.note(without_MiB=without // MIB, with_MiB=with_it // MIB)
+    assert abs(with_it - without) <= 64 * MIB, f"{(with_it - without) // MIB} MiB more are used with the recorder"
+
+
 @check(90)
 def after_kill_9(lab, quick):
     """kill -9: completed calls that are not in the trace"""
     runs = []
-    for i in range(2 if quick else 5):
+    for i in range(2 if quick else 3):
         trace = lab.path("killed.trace.gz")
         with open(lab.path("killed.log"), "w", encoding="utf-8") as err:
             p = subprocess.Popen([lab.memtrace, "capture", "-o", trace, "--force", "--no-torch", "--", *lab.script("calls.py", "forever")],
@@ -239,6 +339,23 @@ def after_kill_9(lab, quick):
         assert alloc >= done // 2 and free >= done // 2, runs[-1]
 
 
+@check(120, 20)
+def cost_per_call(lab, quick):
+    """nanoseconds that recording adds to cudaMalloc and cudaFree"""
+    n, runs = (900, 1) if quick else (6000, 1)  # each process measures three times
+    argv = lab.script("calls.py", "cudart", n)
+    variants = {"none": None, "callbacks": ("--no-torch", "--no-stacks"), "memory2": ("--no-torch", "--no-stacks", "--memory2"),
+                "stacks": ("--no-torch",)}
+    got = {k: [] for k in variants}
+    for _ in range(runs):
+        for name, options in variants.items():
+            p = lab.plain(argv) if options is None else lab.capture(f"cost_{name}", argv, *options)[0]
+            got[name].append(round(said(p)["ns_per_call"]))
+            lab.note(ns_per_call=got)
+    base = statistics.median(got["none"])
+    lab.note(added={k: round(statistics.median(v) - base) for k, v in got.items() if k != "none"})
+
+
 @check(120, 40)
 def training_loop_expandable(lab, quick):
     """the same with expandable segments"""
@@ -255,60 +372,6 @@ def snapshots_for_samples(lab, quick):
         assert os.path.exists(path), f"{name}: status {p.returncode}: {p.stderr[-800:]}"
         report = lab.report(path)
         lab.note(**{name: {"bytes": compress(path), "verdict": report["verdict"]["sentence"]}})
-
-
-@check(45)
-def memory_added(lab, _quick):
-    """GPU memory that the recorder itself takes"""
-    argv = lab.script("calls.py", "plain")
-    without = said(lab.plain(argv))["used"]
-    with_it = said(lab.capture("added", argv, "--no-torch")[0])["used"]
-    lab.note(without_MiB=without // MIB, with_MiB=with_it // MIB)
-    assert abs(with_it - without) <= 64 * MIB, f"{(with_it - without) // MIB} MiB more are used with the recorder"
-
-
-@check(120, 20)
-def cost_per_call(lab, quick):
-    """nanoseconds that recording adds to cudaMalloc and cudaFree"""
-    n, runs = (500, 1) if quick else (3000, 3)
-    argv = lab.script("calls.py", "cudart", n)
-    variants = {"none": None, "callbacks": ("--no-torch", "--no-stacks", "--no-memory2"), "memory2": ("--no-torch", "--no-stacks"),
-                "stacks": ("--no-torch",)}
-    got = {k: [] for k in variants}
-    for _ in range(runs):
-        for name, options in variants.items():
-            p = lab.plain(argv) if options is None else lab.capture(f"cost_{name}", argv, *options)[0]
-            got[name].append(round(said(p)["ns_per_call"]))
-            lab.note(ns_per_call=got)
-    base = statistics.median(got["none"])
-    lab.note(added={k: round(statistics.median(v) - base) for k, v in got.items() if k != "none"})
-
-
-@check(60)
-def with_torch_profiler(lab, _quick):
-    """torch.profiler in the same process: the job runs, the recorder keeps recording"""
-    lab.note(alone=said(lab.plain(lab.script("calls.py", "profiler"))))
-    p, trace = lab.capture("profiler", lab.script("calls.py", "profiler"), "--no-torch")
-    lab.note(returncode=p.returncode, stderr=p.stderr[-400:])
-    assert p.returncode == 0, p.stderr[-800:]
-    dump = lab.dump(trace)
-    large = [c for c in rows(dump, "call") if c["op"] == "mem_alloc" and c.get("size", 0) >= 64 * MIB]
-    lab.note(together=said(p), calls=len(rows(dump, "call")), allocations_after_the_profile=len(large),
-             status=[s["text"] for s in rows(dump, "status") if s["level"] != "note"])
-    assert len(large) >= 4, "what was allocated after the profile is not in the trace"
-
-
-@check(90)
-def ends(lab, _quick):
-    """exit order with the real libraries: return, os._exit, exception, abort"""
-    for name, last in (("return", "pass"), ("os._exit", "import os; os._exit(3)"), ("raise", "raise SystemExit(5)"),
-                       ("abort", "import os; os.abort()")):
-        argv = [sys.executable, "-c", f"import torch; x = torch.ones(1 << 20, device='cuda'); {last}"]
-        want = {"return": 0, "os._exit": 3, "raise": 5, "abort": 134}[name]
-        got, trace = lab.capture(f"end_{name.replace('.', '')}", argv)
-        lab.note(**{name: {"status": got.returncode, "calls": len(rows(lab.dump(trace), "call"))}})
-        assert got.returncode == want, f"{name}: {got.returncode} instead of {want}: {got.stderr[-400:]}"
-        assert lab.seen[name]["calls"], f"{name}: nothing was recorded"
 
 
 @check(120, 40)
@@ -433,11 +496,17 @@ def main():
     work = os.path.abspath(args.work) if args.work else tempfile.mkdtemp(prefix="memtrace-gpu-")
     os.makedirs(work, exist_ok=True)
     results, pack = {}, Pack(work, args.out)
+    keeper = None  # without a client the driver shuts the GPU down between two processes: seconds each where persistence mode is off
+    if shutil.which("nvidia-smi"):
+        keeper = subprocess.Popen(["nvidia-smi", "-l", "3600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for name in args.names:
         entry = results[name] = start_one(name, args, work, args.budget - (time.monotonic() - started))
         print(f"{entry['result']:8} {entry['seconds']:6.1f} s  {name}: {entry.get('why') or ''} {json.dumps(entry['seen'])[:600]}", flush=True)
         write_results(args.out, about, results)
         left = pack.write()
+    if keeper:
+        keeper.kill()
+        keeper.wait()
     if left:
         print(f"# left out of artifacts.tar.gz: {', '.join(left)}")
     if not args.work:

@@ -227,13 +227,14 @@ class OnStandIns(Folder):
         with open(self.path("out/results.json"), encoding="utf-8") as f:
             checks = json.load(f)["checks"]
         self.assertEqual(list(checks), list(gpu_run.CHECKS), p.stdout + p.stderr)
-        beyond = {"totals_expandable", "totals_graphs", "with_torch_profiler"}  # what the stand-in for PyTorch cannot do
+        beyond = {"totals_expandable", "totals_graphs", "with_torch_profiler", "captures_under_flush", "code_loaded_lazily",
+                  "fixes_save_what_they_promise"}  # what the stand-in for PyTorch cannot do
         self.assertEqual(p.returncode, 1)
         for name, entry in checks.items():
             loop = name.startswith(("training", "into", "snapshots", "nccl"))
             want = ("skipped", "failed") if loop else ("failed",) if name in beyond else ("ok",)
             self.assertIn(entry["result"], want, f"{name}: {json.dumps(entry)[:2000]}")
-        self.assertEqual(checks["driver_callbacks_under_cudart"]["seen"]["driver_allocs"], 601)
+        self.assertEqual(checks["driver_callbacks_under_cudart"]["seen"]["driver_allocs"], 599)
         self.assertEqual(checks["totals_plain"]["seen"]["ledgers"][0]["max_unexplained_MiB"], 0)
         self.assertEqual(checks["sleep_and_wake"]["seen"]["workload"]["mapped"], 512 * gpu_lab.MIB)
         self.assertEqual({k: v["status"] for k, v in checks["ends"]["seen"].items()}, {"return": 0, "os._exit": 3, "raise": 5, "abort": 134})

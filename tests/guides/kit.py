@@ -105,7 +105,8 @@ class Run:
 
     def now(self, key):
         """The value that the run has, set or by default; None = not known."""
-        return self.set.get(key, DEFAULTS.get(key))
+        flags = ("--" + key, "--" + key.replace("_", "-"))  # of a program that takes on its command line what its file has
+        return self.set.get(key, next((self.set[f] for f in flags if f in self.set), DEFAULTS.get(key)))
 
     def named(self, *logical):
         """What the run sets by a name that all frameworks share."""

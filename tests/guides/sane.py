@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """sane.py MEMTRACE [FRAMEWORK...]: what no card may do, over settings that nobody chose.
 
-For every framework that analysis/rules/settings.json has keys of, 30 sets of settings are made, the same ones each time (set, at a floor, at the default, off,
-40 heads, tensor parallelism over all GPUs ...), and logs that fail in its phases, with the functions that analysis/rules/phases.json knows. Of all cards, not
+For every framework that analysis/rules/settings.json has keys of, 70 sets of settings are made, the same ones each time (set, at a floor, at the default, off,
+40 heads, tensor parallelism over all GPUs; in 40 of them a lint of level error holds but for one of its conditions), and logs that fail in its phases, with the functions that analysis/rules/phases.json knows. Of all cards, not
 only the first: none types what is set, raises what it lowers, splits what cannot be split, goes below the longest sequence, types a key of another program
-or of the other backend. With its lines added no new finding of level error appears.
-The same over the snapshots and logs of samples/, the situations of the guides and the logs of tests/scenarios.
+or of the other backend. With the lines of any card added, and with those of the cards to change first together, no new finding of level error appears.
+Modes and versions of one program are in modes.py. The same over the snapshots and logs of samples/, the situations of the guides and the logs of tests/scenarios.
 open_sane.txt lists what is not so yet: framework, kind, card."""
 
 import concurrent.futures
@@ -21,9 +21,13 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import kit  # noqa: E402
+import modes  # noqa: E402
 
 LIST = "open_sane.txt"
 SETS, LOGS_EACH = 30, 2
+FEW = 12  # sets more of one to four keys, most of them keys that several programs have, beside a log that names no program
+HALVES = 40  # sets more, each with a lint of level error that lacks one condition
+LINTS = [lint for lint in json.loads((kit.RULES / "lint.json").read_text(encoding="utf-8"))["lint"] if lint["level"] == "error"]
 SENTENCE = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.16 GiB. GPU 0 has a total capacity of 79.11 GiB of which 412.00 MiB is free. "
             "Process 12345 has 78.69 GiB memory in use. Of the allocated memory 75.12 GiB is allocated by PyTorch, and 310.20 MiB is reserved by PyTorch but "
             "unallocated.")
@@ -78,6 +82,33 @@ def keys_of(framework):
     return out
 
 
+def terms(when):
+    """The conditions on keys of a lint: (key, value that fulfils it)."""
+    for cond in when:
+        if "any" in cond:
+            yield from terms(cond["any"])
+        elif "not_divides" in cond:
+            yield from ((cond["not_divides"][0], "4"), (cond["not_divides"][1], "14"))
+        elif "key" in cond:
+            yield cond["key"], str(cond.get("is", cond.get("min", "/models/ref" if cond.get("set") else "sgd")))
+
+
+def half_a_lint(framework, number, pick):
+    """Settings that fulfil a lint of level error but for one or two of its conditions: the advice must not add the rest."""
+    mine, out = keys_of(framework), {}
+    own = {key for keys in mine.values() for key in keys}
+    halves = []
+    for lint in LINTS:
+        known = [(k, v) for k, v in terms(lint["when"]) if k in mine or k in own or k.startswith("PYTORCH_") or k == "expandable_segments"]
+        halves += [[t for t in known if t is not left] for left in known]
+    for key, value in halves[number % len(halves)] if halves else ():
+        key = pick.choice(mine[key]) if key in mine else key
+        if key.rsplit(".", 1)[-1] == "expandable_segments":
+            key, value = "PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"
+        out[key] = "" if key.startswith("-") and value == "true" else value
+    return out
+
+
 def make_settings(framework, number):
     pick, out = random.Random(f"{framework} {number}"), {}
     for logical, keys in sorted(keys_of(framework).items()):
@@ -95,6 +126,8 @@ def make_settings(framework, number):
                 out[key] = str(on)
             elif on:
                 out[key] = ""
+    if number >= SETS:
+        out.update(half_a_lint(framework, number - SETS, pick))
     named = {kit.LOGICAL.get(key.lstrip("-")): key for key in out}
     if number % 4 == 1 and {"tokens_per_gpu", "max_prompt_len", "max_response_len"} <= set(named):  # at the floor
         out[named["tokens_per_gpu"]] = str(int(out[named["max_prompt_len"]]) + int(out[named["max_response_len"]]))
@@ -124,16 +157,17 @@ def logs_of(framework):
         path = next((p for p in ROWS[framework].get("runs_in", []) if p.endswith(".py")), None)
         out = [(inside, traceback([(path, "training_step")] + INNER[inside])) for inside in INSIDE["train"] if path]
     package = (ROWS[framework].get("packages") or [{"name": framework}])[0]["name"]
-    started = f'  File "{SITE}{package}/trainer/main.py", line 10, in main\n'
+    inside = next((p for p in ROWS[framework].get("runs_in", []) if p.endswith("/")), package + "/trainer/")
+    started = f'  File "{SITE}{inside}main.py", line 10, in main\n'
     return out + [(name, started + text) for name, text in OTHER_LOGS.items()]
 
 
-# Programs whose own settings these take as well; those that share a flag (Megatron's, in slime) are found.
-MADE_FROM = {"trl": "transformers", "swift": "transformers", "llamafactory": "transformers", "axolotl": "transformers", "unsloth": "transformers"}
+# Programs whose own settings these take as well; those that share a flag (Megatron's, in slime) are found. Accelerate hands DeepSpeed its file.
+MADE_FROM = {"accelerate": "deepspeed", "trl": "transformers", "swift": "transformers", "llamafactory": "transformers", "axolotl": "transformers", "unsloth": "transformers"}
 OWNERS = {}
 for _row in kit.SETTINGS:
     for _key in _row["keys"]:
-        OWNERS.setdefault(_key["key"], set()).add(_key["framework"])
+        OWNERS.setdefault(_key["key"].replace("-", "_"), set()).add(_key["framework"])  # argparse takes both
 
 
 def strangers(framework, run):
@@ -143,7 +177,7 @@ def strangers(framework, run):
     mine |= {o for owners in OWNERS.values() if framework in owners for o in owners}
     for card in run.cards:
         for line in card.lines:
-            owners = OWNERS.get(line.key)
+            owners = OWNERS.get(line.key.replace("-", "_"))
             if framework in ROWS and line.syntax != "env" and owners and not owners & mine and not owners & LIBRARIES:
                 out.append(("stranger", card.id, f"{line.key} is a key of {', '.join(sorted(owners))}"))
             for key, value, pattern in BACKENDS:
@@ -152,38 +186,92 @@ def strangers(framework, run):
     return out
 
 
-def added(run, again, turn):
-    """New findings of level error with the lines of the cards to change first together, and of one other card."""
-    groups = [[c for c in run.cards if c.top]]
-    others = [c for c in run.cards if not c.top and any(ln.typed for ln in c.lines)]
-    if others:
-        groups.append([others[turn % len(others)]])
-    out, before = [], kit.errors(run)
-    for cards in groups:
-        lines = {}
-        for card in cards:
-            lines.update({ln.key: ln.raw for ln in card.lines if ln.typed})
-        if lines:
-            for new in sorted(kit.errors(again(lines)) - before):
-                out.append(("error", "+".join(c.id for c in cards) if len(cards) == 1 else "first", f"{new} with {kit.as_args(lines)}"))
+def make_few(framework, number):
+    """One to four settings, shared ones first."""
+    pick = random.Random(f"few {framework} {number}")
+    settings = make_settings(framework, number)
+    shared = [k for k in settings if len(OWNERS.get(k.replace("-", "_"), ())) > 1]
+    keys = pick.sample(sorted(shared), min(len(shared), 1 + number % 4)) or pick.sample(sorted(settings), min(len(settings), 1 + number % 2))
+    return {key: settings[key] for key in keys}
+
+
+def base_of(framework):
+    """Programs of which it has the settings, itself first."""
+    out = [framework]
+    for f in out:
+        row = ROWS[f]
+        out += [b for b in [row.get("same_as"), MADE_FROM.get(f), *row.get("settings_of", [])] if b and b not in out]
     return out
 
 
-def check_job(memtrace, scratch, framework, number, log, turn):
+def has_key(framework, key):
+    return bool(OWNERS.get(key.replace("-", "_"), set()) & set(base_of(framework)))
+
+
+def not_of_all(run, settings):
+    """Keys that not every program has which has all that is set: nobody knows which of them runs."""
+    could, out = [f for f, r in ROWS.items() if r["kind"] in ("rl", "trainer", "tuner") and all(has_key(f, k) for k in settings)], []
+    could = [f for f in could if ROWS[f].get("program_in") not in could]  # a second program of a package is told by its folder or by keys of its own
+    for card in run.cards:
+        for line in card.lines:
+            owners = OWNERS.get(line.key.replace("-", "_"))
+            if line.syntax == "env" or not owners or owners & LIBRARIES or line.key in settings:
+                continue
+            missing = [f for f in could if not has_key(f, line.key)]
+            if missing and len(missing) < len(could) and not told_apart(run, could):
+                out.append(("not of all", card.id, f"{line.key} is no key of {', '.join(sorted(missing))}"))
+            elif could and len(missing) == len(could):
+                out.append(("stranger", card.id, f"{line.key} is a key of {', '.join(sorted(owners))}"))
+    return out
+
+
+def told_apart(run, could):
+    """The program that the report names is one of which all others that could run have the settings."""
+    runs = run.report["verdict"].get("framework")
+    return runs in could and all(runs in base_of(f) for f in could)
+
+
+def check_few(memtrace, scratch, framework, number, log):
+    settings = make_few(framework, number)
+    run = kit.Run(memtrace, [log], more=settings, cwd=scratch)
+    if run.report is None:
+        return [(framework, "no report", "-", run.errors.strip()[-120:], settings, log)]
+    found = kit.contradictions(run) + not_of_all(run, settings)
+    return [("few " + framework, kind, card, what, settings, log) for kind, card, what in found]
+
+
+def added(run, again):
+    """New findings of level error with the lines of the cards to change first together, and with those of every other card."""
+    groups = [[c for c in run.cards if c.top]] + [[c] for c in run.cards if not c.top]
+    # what can be ticked together
+    sets = [s["rules"] for s in ((run.report.get("after") or {}).get("choices") or []) if len(s["rules"]) > 1]
+    groups += [[c for c in run.cards if c.id in rules] for rules in sets]
+    out, before, asked = [], kit.errors(run), set()
+    for cards in groups:
+        lines = {ln.key: ln.raw for card in cards for ln in card.lines if ln.typed}
+        if not lines or kit.as_args(lines) in asked:
+            continue
+        asked.add(kit.as_args(lines))
+        for new in sorted(kit.errors(again(lines)) - before):
+            out.append(("error", "+".join(c.id for c in cards) if len(cards) == 1 else "first", f"{new} with {kit.as_args(lines)}"))
+    return out
+
+
+def check_job(memtrace, scratch, framework, number, log):
     settings = make_settings(framework, number)
     run = kit.Run(memtrace, [log], more=settings, cwd=scratch)
     if run.report is None:
         return [(framework, "no report", "-", run.errors.strip()[-120:], settings, log)]
-    found = kit.contradictions(run) + strangers(framework, run) + added(run, lambda more: kit.Run(memtrace, [log], more={**settings, **more}, cwd=scratch), turn)
+    found = kit.contradictions(run) + strangers(framework, run) + added(run, lambda more: kit.Run(memtrace, [log], more={**settings, **more}, cwd=scratch))
     return [(framework, kind, card, what, settings, log) for kind, card, what in found]
 
 
-def check_file(memtrace, where, name, again, turn):
+def check_file(memtrace, where, name, again):
     """A file of the project: `again(settings)` makes its report with those settings more."""
     run = again(None)
     if run.report is None or run.status not in (0, 3):
         return []
-    found = kit.contradictions(run) + strangers(run.report["verdict"].get("framework"), run) + added(run, again, turn)
+    found = kit.contradictions(run) + strangers(run.report["verdict"].get("framework"), run) + added(run, again)
     return [(where, kind, card, what, {}, name) for kind, card, what in found]
 
 
@@ -197,8 +285,9 @@ def own_files(memtrace, scratch):
             inputs = kit.Inputs(row["inputs"].split(" ++ ")[0])
             out.append(("guides", row["id"], lambda more, i=inputs: i.run(memtrace, more)))
     sys.path.insert(0, str(kit.HERE.parent / "scenarios"))
+    import log_misread  # pylint: disable=import-outside-toplevel
     import logs  # pylint: disable=import-outside-toplevel
-    for n, scenario in enumerate(s for s in logs.SCENARIOS if not s.snapshot):
+    for n, scenario in enumerate(s for s in logs.SCENARIOS + log_misread.SCENARIOS if not s.snapshot):
         path = pathlib.Path(scratch) / f"scenario-{n}.log"
         path.write_text(next(iter(scenario.files.values())), encoding="utf-8")
         out.append(("scenarios", scenario.name, lambda more, p=path: kit.Run(memtrace, [str(p)], more=more)))
@@ -217,11 +306,18 @@ def main():
             logs = logs_of(framework)
             for n, (name, text) in enumerate(logs):
                 (pathlib.Path(scratch) / f"{framework}-{n}.log").write_text(f"step 3 {name}\n{text}", encoding="utf-8")
-            for number in range(SETS):
-                jobs += [pool.submit(check_job, memtrace, scratch, framework, number, f"{framework}-{(number * LOGS_EACH + i) % len(logs)}.log", number)
+            for number in range(SETS + HALVES):
+                jobs += [pool.submit(check_job, memtrace, scratch, framework, number, f"{framework}-{(number * LOGS_EACH + i) % len(logs)}.log")
                          for i in range(min(LOGS_EACH, len(logs)))]
+        plain = [(name, traceback([("../../../../../home/u/train.py", name)] + INNER[name])) for name in ("forward", "backward", "optimizer")]
+        for name, text in plain:
+            (pathlib.Path(scratch) / f"plain-{name}.log").write_text(text, encoding="utf-8")
+        for framework in frameworks:
+            if ROWS[framework]["kind"] != "engine":
+                jobs += [pool.submit(check_few, memtrace, scratch, framework, number, f"plain-{plain[number % 3][0]}.log") for number in range(FEW)]
+        jobs += modes.jobs(pool.submit, memtrace, scratch, frameworks, [f"plain-{name}.log" for name, _ in plain])
         own = [] if words[1:] else own_files(memtrace, scratch)
-        jobs += [pool.submit(check_file, memtrace, where, name, again, n) for n, (where, name, again) in enumerate(own)]
+        jobs += [pool.submit(check_file, memtrace, where, name, again) for where, name, again in own]
         for job in jobs:
             found += job.result()
     missed, listed = {}, kit.open_list(LIST)

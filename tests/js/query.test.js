@@ -147,7 +147,8 @@ test("words of the search field", async () => {
   for (const bad of ["", "M", "6x", "1e5", "-1", "64 apples"]) assert.ok(Number.isNaN(parseSize(bad)), bad);
   assert.deepEqual([parseTime("10s"), parseTime("5ms"), parseTime("2min"), parseTime("3"), parseTime("1h")], [10, 0.005, 120, 3, 3600]);
   assert.ok(Number.isNaN(parseTime("5 parsecs")) && Number.isNaN(parseTime("5constructor")));
-  for (const bad of [">x", "life:10s", "life:>x", "role:", "!"]) assert.ok(parseFilter(bad).error, bad);
+  for (const good of ["<module>", "<lambda>", "std::vector", "job.py:12"]) assert.equal(parseFilter(good).error, null, good);
+  for (const bad of ["size:>1G", "event:3", ">x", "life:10s", "life:>x", "role:", "!"]) assert.ok(parseFilter(bad).error, bad);
   assert.equal(parseFilter("  ").mask, null);
 
   const { track, x } = await open({ events: [...madeEvents(3000)], old: [{ site: 1, size: 5e6, addr: 0 }] });

@@ -22,6 +22,7 @@ shopt -s lastpipe
 only 'cjson/' analysis parser
 only 'yaml[.]h' parser
 only 'archive' parser
+only 'sqlite3[.]h' parser
 only 'nettle/' parser render cli # hashes of inputs, of the page's script, of redacted names
 only 'zlib[.]h' parser capture render cli
 only 'gelf[.]h|libelf' capture

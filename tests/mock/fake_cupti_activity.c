@@ -37,6 +37,7 @@ static struct {
     uint64_t dropped, drop_every, seen, taken_after;
     uint32_t enabled;
     size_t stride;
+    bool keeps;
 } a;
 
 static uint64_t now(void)
@@ -88,6 +89,8 @@ static bool room(size_t n)
 {
     for (int attempt = 0; attempt < 2; attempt++) {
         pthread_mutex_lock(&lock);
+        if (a.keeps && a.used) /* as if a kernel that never ends had the buffer */
+            a.buffer = NULL;
         if (a.buffer && a.size - a.used >= n && !(a.max && a.n >= a.max))
             return true;
         struct done d = detach();
@@ -102,6 +105,8 @@ static bool room(size_t n)
         size_t size = 0, max = 0;
         if (need) {
             f(&b, &size, &max);
+            if (!b && FAKE_CUPTI_MAJOR < 13)
+                abort(); /* as CUPTI before 12.9 */
             if (b)
                 memset(
                     b, 0,
@@ -200,6 +205,7 @@ static void settings(void)
 {
     a.drop_every = fc_mode("drop", 0, NULL);
     a.taken_after = fc_mode("taken", 0, NULL);
+    fc_mode("keeps", 0, &a.keeps);
     a.stride = fc_mode("stride", 0, NULL);
     if (a.stride < 8 || a.stride > 512)
         a.stride = 0;

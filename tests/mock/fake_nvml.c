@@ -68,10 +68,10 @@ static bool mode(const char *name, uint64_t dflt, uint64_t *value)
     return v != NULL;
 }
 
-static void slow(void)
+static void slow(const char *how)
 {
     uint64_t ms = 0;
-    if (mode("slow", 300, &ms))
+    if (mode(how, 300, &ms))
         nanosleep(&(struct timespec){.tv_sec = (time_t)(ms / 1000),
                                      .tv_nsec = (long)(ms % 1000) * 1000000},
                   NULL);
@@ -90,7 +90,8 @@ static struct fake_state *the_state(void)
 FAKE_EXPORT int nvmlInit_v2(void);
 int nvmlInit_v2(void)
 {
-    slow();
+    slow("slow");
+    slow("init");
     if (mode("missing", 0, NULL))
         return NV_LIBRARY_NOT_FOUND;
     if (mode("error", 0, NULL))
@@ -238,7 +239,7 @@ int nvmlDeviceGetPciInfo_v3(void *h, struct nv_pci *pci)
 
 static int memory(void *h, uint64_t *used)
 {
-    slow();
+    slow("slow");
     int r;
     int i = device(h, &r);
     if (i < 0)
@@ -288,7 +289,7 @@ struct one {
 
 static int processes(void *h, struct one *list, unsigned *n)
 {
-    slow();
+    slow("slow");
     int r;
     int i = device(h, &r);
     if (i < 0)

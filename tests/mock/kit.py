@@ -105,6 +105,7 @@ def environment(variant="cuda13", injected=True, spool=None, **more):
         env["LD_LIBRARY_PATH"] = str(MOCK / variant)
     if injected:
         env["CUDA_INJECTION64_PATH"] = env["NVTX_INJECTION64_PATH"] = str(LIB)
+        env["MEMTRACE_MEMORY2"] = "1"  # all that can be recorded; off by default
         if spool is not None:
             env["MEMTRACE_SPOOL"] = str(spool)
     env.update({k: str(v) for k, v in more.items() if v is not None})

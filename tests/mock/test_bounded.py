@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Bounds: the size of the file, the memory of the process, and losses that are counted exactly: recorded + dropped = what happened."""
+import ctypes
 import pathlib
 import sys
 
@@ -30,6 +31,38 @@ def cap(megabytes):
     return dropped
 
 
+def failure_behind_the_cap():
+    """The failure comes when nothing else is recorded any more: its call, its stack and the sample that it asked for are in the trace."""
+    done = kit.run([kit.APP, "device:0", f"random:{CALLS}", "oom:nccl", "sleep:100"], MEMTRACE_MAX_MB=1, MEMTRACE_FLUSH_MS=20, FAKE_TRUTH_LINES=0)
+    p = done.process()
+    if not kit.check("a failure behind the cap: a whole trace", p is not None and not done.trace.problems, done.trace.problems):
+        return
+    failed = [c for c in p.calls if c.get("result") == 2]
+    stacks = {s["id"] for s in p.of("stack")}
+    kit.check("a failure behind the cap: records were dropped", p.losses().get("records", (0, 0))[0] > 0, p.losses())
+    kit.check("a failure behind the cap: its call", len(failed) >= 1 and all(c.get("free") for c in failed), failed)
+    kit.check("a failure behind the cap: its stack", all(c.get("stack") in stacks for c in failed), failed)
+    kit.check("a failure behind the cap: the sample it asked for", any(s["why"] == 1 for s in p.of("gpu_sample")), len(p.of("gpu_sample")))
+    size = sum(f.stat().st_size for f in done.spool.iterdir() if f.suffix == ".gz")
+    kit.check("a failure behind the cap: the file stays below it", size <= 1 << 20, size)
+
+
+def late_nvml():
+    """However long nvmlInit takes, what a context took is measured; without NVML nobody waits for it."""
+    for ms in (0, 300, 800):
+        p = kit.run([kit.APP, "device:0", "alloc:10"], FAKE_NVML=f"init:{ms}").process()
+        took = [c.get("change") for c in p.calls if c["op"] == "context_retain"]
+        kit.check(f"nvmlInit takes {ms} ms: the context is measured", took and took[0] and took[0] > 100 << 20, took)
+    # by the job's own clock; a sleep that the kernel makes long (timer slack, throttling) counts as long as it is
+    slack = [lambda: None, lambda: ctypes.CDLL(None).prctl(29, 20_000_000)]
+    for nvml, least, most in (("missing", 0, 0.9), ("init:60000", 0.9, 2.5)):
+        for i, before in enumerate(slack):
+            done = kit.run([kit.APP, "device:0", "alloc:10"], truth=True, before=before, FAKE_NVML=nvml)
+            held = max((line["t1"] - line["t0"]) / 1e9 for path in kit.truth_files(done.truth_dir).get(done.pid, [])
+                       for line in kit.truth_lines(path) if kit.is_call(line))
+            kit.check(f"NVML {nvml}, slack {i}: the longest call", least <= held < most, held)
+
+
 def memory():
     """What the library adds to the resident memory of a process that makes many calls from many places."""
     words = ["threads:4", f"random:{CALLS // 8}", "threads:1", "resident"]
@@ -56,6 +89,8 @@ def main():
     kit.need(kit.LIB, kit.APP)
     memory()
     many_names()
+    late_nvml()
+    failure_behind_the_cap()
     cap(0)
     kit.check("the small cap was reached", cap(1))
     kit.done()

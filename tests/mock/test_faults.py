@@ -120,6 +120,9 @@ def faults():
     yield Fault("activity buffers taken over", ["activity_taken"], env={"FAKE_CUPTI": "taken:50"}, lib={"MEMTRACE_FLUSH_MS": 20},
                 job=["print", "alloc:300", "sleep:700", "alloc:10", "sleep:700", "exit:3"])
     yield Fault("activity records dropped", [], env={"FAKE_CUPTI": "drop:7"}, after=dropped_activity)
+    for variant in ["cuda118", "cuda12"]:
+        yield Fault(f"activity buffers that never come back, {variant}", variant=variant, env={"FAKE_CUPTI": "keeps"},
+                    job=["print", "alloc:300", "exit:3"], after=dropped_activity)
     yield Fault("records of an odd size", [], env={"FAKE_CUPTI": "stride:136"})
     yield Fault("records that are too small", ["memory2_off"], env={"FAKE_CUPTI": "stride:104"})
     yield Fault("a newer driver", [], env={"FAKE_CUPTI": "future"})
@@ -150,7 +153,7 @@ def faults():
         kit.skip("read-only folder, no threads", "needs root to become another user")
     yield Fault("size cap", ["size_cap"], "some", job=["print", "random:200000", "exit:3"], lib={"MEMTRACE_MAX_MB": 1, "MEMTRACE_FLUSH_MS": 20})
     yield Fault("without stacks", lib={"MEMTRACE_STACKS": 0})
-    yield Fault("without MEMORY2", lib={"MEMTRACE_MEMORY2": 0})
+    yield Fault("without MEMORY2, as it is by default", lib={"MEMTRACE_MEMORY2": None}, after=no_activity)
     yield Fault("no libcuda", [], None, variant=None, job=["init", "exit:3"])
     yield Fault("the library is not there", calls=None, lib={"CUDA_INJECTION64_PATH": "/nonexistent.so", "NVTX_INJECTION64_PATH": "/nonexistent.so"})
     yield Fault("the library is no library", calls=None, lib={"CUDA_INJECTION64_PATH": "/etc/passwd", "NVTX_INJECTION64_PATH": "/etc/passwd"})
@@ -159,6 +162,10 @@ def faults():
 def dropped_activity(what, process):
     lost = process.losses().get("activity", (0, 0))[0]
     kit.check(f"{what}: dropped activity records are counted", lost > 0, process.losses())
+
+
+def no_activity(what, process):
+    kit.equal(f"{what}: nothing of CUPTI's own", (process.of("memory2"), "memory2_off" in process.codes()), ([], False))
 
 
 def held(folder, pid):

@@ -120,8 +120,24 @@ for failing, holder in (("nccl", "nccl"), ("cumem", "engine"), ("torch", "torch"
     kit.check(f"oom={failing}: said to be invisible to a snapshot where it is",
               ("no trace in a PyTorch snapshot" in job["because"]) == (failing != "torch"), job["because"])
     for kind in ("html", "text", "md"):
-        out = subprocess.run([MEMTRACE, "report", str(trace), "--format", kind, "-o", "-"], stdout=subprocess.PIPE, check=False, timeout=300)
+        out = subprocess.run([MEMTRACE, "report", str(trace), "--format", kind, "--full", "-o", "-"], stdout=subprocess.PIPE, check=False, timeout=300)
         kit.check(f"oom={failing}: {kind} opens with it", out.returncode == 0 and b"Rank 3 (fake_app" in b" ".join(out.stdout.split()))
+
+# ---- a failure behind the cap -----------------------------------------------------------------------------------------------------------
+
+spool, out = kit.scratch(), kit.scratch()
+trace = out / "cap.gz"
+subprocess.run([MEMTRACE, "capture", "-o", str(trace), "--max-mb", "1", "--", str(kit.APP), "device:0", "random:200000", "oom:nccl"],
+               env=kit.environment("cuda13", False), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=300)
+p = subprocess.run([MEMTRACE, "report", str(trace), "--format", "json"], stdout=subprocess.PIPE, check=False, timeout=300)
+report = json.loads(p.stdout)
+ledger, failed = report["job"]["ledgers"][0], report["job"]["failures"][-1]
+focus = ledger["focus"]
+kit.equal("behind the cap: the verdict is the failure", (report["verdict"]["kind"], ledger["records_lost"], p.returncode), ("driver_oom", True, 0))
+kit.equal("behind the cap: the device's figure is the failed call's", focus["used_bytes"], ledger["capacity_bytes"] - failed["device_free_bytes"])
+kit.equal("behind the cap: what was not recorded is the rest", focus["unexplained_bytes"], focus["used_bytes"] - focus["recorded_bytes"])
+kit.check("behind the cap: the first sentence says that records are lost", "not recorded" in report["verdict"]["sentence"] and
+          "records are lost" in report["verdict"]["sentence"], report["verdict"]["sentence"])
 
 # ---- Python: snapshots inside, workers without marks ----------------------------------------------------------------------------------
 
@@ -187,14 +203,15 @@ def python_jobs():
               ("nccl", "libnccl.so.2", "weight_sync", "update_weights") and job["processes"][fatal[0]["process"]]["rank"] == 1, job["failures"])
     ledger = job["ledgers"][0]
     width = (ledger["last_time_ns"] - ledger["first_time_ns"]) // 480 + 1
-    kit.equal("and so has the column in which the workers' engines slept",
-              ledger["columns"]["phase"][(said[0]["time_ns"] - ledger["first_time_ns"]) // width], "weight_sync")
+    # half a tick later: the column of the unmaps themselves may begin in the phase before
+    asleep = said[0]["time_ns"] + 25_000_000 - ledger["first_time_ns"]
+    kit.equal("and so has the column in which the workers' engines slept", ledger["columns"]["phase"][asleep // width], "weight_sync")
     kit.equal("ranges of the parent alone", {p["phase"]: p["occurrences"] for p in job["phase_ranges"]}, {"rollout.generate": 1, "weight_sync": 1})
     parent = [p for p in job["processes"] if p["rank"] is None]
     kit.check("the parent is there, without a GPU", len(parent) == 1 and parent[0]["peak_bytes"] == 0 and parent[0]["calls"] == 0, parent)
     for kind, words in (("html", "PyTorch believes it holds"), ("html", "not held: unmapped, its pool sleeps"), ("text", "of it held"),
                         ("md", "PyTorch believes"), ("html", "unexplained"), ("text", "unexplained"), ("md", "unexplained")):
-        out = subprocess.run([MEMTRACE, "report", str(trace), "--format", kind, "-o", "-"], stdout=subprocess.PIPE, check=False, timeout=300)
+        out = subprocess.run([MEMTRACE, "report", str(trace), "--format", kind, "--full", "-o", "-"], stdout=subprocess.PIPE, check=False, timeout=300)
         kit.check(f"Python: {kind} says \"{words}\"", out.returncode == 0 and words.encode() in b" ".join(out.stdout.split()))
 
     data = trace.read_bytes()

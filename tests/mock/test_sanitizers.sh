@@ -38,7 +38,7 @@ run() {
     mkdir -p "$work/spool"
     env -u LD_PRELOAD LD_LIBRARY_PATH="$dir/tests/mock/$what" CUDA_INJECTION64_PATH="$dir/lib/memtrace/libmemtrace_inject.so" \
         NVTX_INJECTION64_PATH="$dir/lib/memtrace/libmemtrace_inject.so" MEMTRACE_SPOOL="$work/spool" MEMTRACE_FLUSH_MS=20 MEMTRACE_SAMPLE_MS=20 \
-        TSAN_OPTIONS="die_after_fork=0:halt_on_error=0:exitcode=66:log_path='$work/report'" \
+        TSAN_OPTIONS="die_after_fork=0:halt_on_error=0:exitcode=66:log_path='$work/report':suppressions='$MT_SOURCE_DIR/tests/mock/tsan_suppressions.txt'" \
         ASAN_OPTIONS="detect_leaks=0:exitcode=66:log_path='$work/report':allocator_may_return_null=1" \
         UBSAN_OPTIONS="halt_on_error=1:exitcode=66:print_stacktrace=1:log_path='$work/report'" \
         timeout 100 "$dir/tests/fake_app" "$@" >"$work/out" 2>&1

@@ -4,7 +4,7 @@ from generator.record import GIB
 from generator.scenario import Scenario
 from tickets import AREAL, MEGATRON, SGLANG, VLLM
 
-ALARMS = ("B33", "B34", "B13", "B20", "B01", "B02", "B03", "B11", "B35", "B37")
+ALARMS = ("B33", "B34", "B13", "B20", "B01", "B02", "B03", "B11", "B116", "B35", "B37")
 
 
 def well(name, job, phase=(), **more):

@@ -184,6 +184,7 @@ def torch_says(request, capacity, free, allocated, unallocated, more="", gpu=0):
 
 
 SITE = "/x/site-packages/"
+DIFFUSERS = SITE + "diffusers/"
 TRAINER = (SITE + "transformers/trainer.py", 2900, "training_step")
 # upside down, as some shells of clusters show it
 UPSIDE_DOWN = (
@@ -267,6 +268,8 @@ RAY_SAYS = ("ray.exceptions.OutOfMemoryError: Task was killed due to the node ru
 HOST_AND_GPU = (frames("(WorkerDict pid=7) ", ("/opt/verl/verl/workers/fsdp_workers.py", 445, "update_actor"), ("/opt/verl/verl/workers/actor/dp_actor.py", 200, "update_policy"))
                 + "(WorkerDict pid=7) " + torch_says(8, 79.1, 4.1, 70.1, 1.0) + RAY_SAYS)
 GPU_AND_HOST = ("Out of memory: Killed process 77 (python) total-vm:1kB, anon-rss:99000000kB\n" + frames("[rank0]: ", TRAINER) + "[rank0]: " + torch_says(8, 79.1, 4.1, 70.1, 1.0))
+OLD_SAYS = ("RuntimeError: CUDA out of memory. Tried to allocate 1.20 GiB (%s 0; 15.78 GiB total capacity; 9.10 GiB already allocated; 512.75 MiB free; 13.90 GiB reserved in total by "
+            "PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.\n")
 NO_EXPANDABLE = ("[W1 CUDAAllocatorConfig.h:28] Warning: expandable_segments not supported on this platform (function operator())\n" + frames("", TRAINER)
                  + torch_says(3.9, 44.4, 2.0, 34.4, 7.1))
 SKYRL_SYNC = (frames("(MegatronPolicyWorkerBase pid=7) ", ("/w/skyrl/backends/skyrl_train/workers/megatron/megatron_worker.py", 900, "broadcast_to_inference_engines"))
@@ -298,6 +301,7 @@ GATHERS = torch_says(0.5, 79.3, 0.2, 76.7, 1.1)
 VERL_RESUMES = (frames("", ("/opt/verl/verl/utils/checkpoint/fsdp_checkpoint_manager.py", 130, "load_checkpoint"), (SITE + "torch/serialization.py", 1500, "load"))
                 + torch_says(4.64, 79.33, 1.11, 74.1, 2.4))
 EACH_LOADS = frames("", (SITE + "transformers/modeling_utils.py", 5000, "from_pretrained")) + torch_says(0.5, 63.9, 0.1, 62.9, 0.1)
+SCRIPT = "$ python train.py --data coco.yaml --imgsz 1280 --batch 64 --device 0\n" + torch_says(1.5, 79.1, 0.6, 77.0, 0.3)
 REARRANGES = (frames("", (SITE + "vllm/v1/worker/gpu_worker.py", 300, "load_model"), (SITE + "vllm/model_executor/model_loader/utils.py", 100, "process_weights_after_loading"))
               + torch_says(0.02, 184.31, 0.021, 181.8, 0.013))
 GRPO = (SITE + "trl/trainer/grpo_trainer.py", 1400, "_get_per_token_logps_and_entropies")
@@ -314,6 +318,8 @@ SAVES = (frames("", (SITE + "accelerate/accelerator.py", 3439, "save_model"), (S
                 (SITE + "torch/distributed/tensor/_api.py", 600, "full_tensor")) + torch_says(0.5, 39.4, 0.3, 37.4, 0.9))
 DPO_LOSS = (frames("", TRAINER, (SITE + "trl/trainer/dpo_trainer.py", 1500, "compute_loss"), (SITE + "transformers/models/qwen3/modeling_qwen3.py", 200, "forward"))
             + torch_says(0.9, 79.1, 0.6, 75.9, 0.9))
+ADAPTER_DPO = (frames("", TRAINER, (SITE + "trl/trainer/dpo_trainer.py", 1500, "compute_loss"), (SITE + "peft/tuners/lora/layer.py", 700, "forward"))
+               + torch_says(0.9, 79.1, 0.6, 75.9, 0.9))
 TOKENS_UNBOUND = (frames("", ("/root/slime/slime/backends/megatron_utils/actor.py", 449, "train_actor"), ("/root/slime/slime/utils/ppo_utils.py", 672, "calculate_log_probs_and_entropy"))
                   + torch_says(58.15, 139.81, 47.69, 82.55, 2.06))
 UNCHUNKED = (frames("(MegatronPolicyWorker pid=9) ", ("/opt/nemo-rl/nemo_rl/models/policy/workers/megatron_policy_worker.py", 500, "train"),
@@ -333,6 +339,14 @@ ZERO3_SYNC = (frames("", (SITE + "trl/trainer/grpo_trainer.py", 900, "_move_mode
 
 def alone(name, ticket, text, cause, **more):
     return Scenario("log-" + name, ticket, {}, snapshot=False, files={"job.log": text}, cause=cause, **more)
+
+
+MODULE = (SITE + "torch/nn/modules/module.py", 1747, "_call_impl")
+NO_GRAD = (SITE + "torch/utils/_contextlib.py", 116, "decorate_context")
+
+
+def net(*where):
+    return frames("", *where) + torch_says(3, 23.6, 1.2, 21, 0.9)
 
 
 SCENARIOS = [
@@ -364,7 +378,7 @@ SCENARIOS = [
     alone("traceback-names-the-phase", "verl 2828, EasyR1 9: the phase from the frames, the process from Ray's line", TRACEBACK, "capacity",
           phase="logp_old", sub=("logits",), must=["V06", "V25", "P06"], must_not=["V12", "V17"]),
     alone("card-full-in-a-container", "verl 647: lower the engine's share", CONTAINER, "foreign", phase="train_actor", sub=("optimizer",),
-          must=["B34", "V01/down"], must_not=["B01", "V24"]),
+          must=["B34", "V01/down"], must_not=["V24"]),
     alone("graph-capture-vllm", "vLLM 19186, 15598: a smaller share, fewer sequences", GRAPHS_VLLM, ("none", "capacity"), phase="rollout.graph",
           must=["P08/down", "B41"], must_not=["P08/up"], sets={"B41": "--enforce-eager", "P08": "--gpu-memory-utilization <less than it is>"}),
     alone("wake-up-sglang", "SGLang 14092, verl 1431: a smaller share", WAKE_SGLANG, "foreign", phase="rollout.wake_sleep",
@@ -393,7 +407,7 @@ SCENARIOS = [
     alone("xpu-block", "intel-extension-for-pytorch 629: a limit of one block", XPU_BLOCK, "limit"),
     alone("kv-cache-full-sglang", "SGLang 4602, 7353", KV_FULL, "capacity", phase="rollout.generate", must=["P08/up"], must_not=["P08/down", "B33"]),
     alone("put-off", "SGLang 4184: no failure", PUT_OFF, "none"),
-    alone("larger-than-the-card", "TheRock 1054, pytorch 134208", TOO_LARGE, "capacity", must_not=["B01", "B35"]),
+    alone("larger-than-the-card", "TheRock 1054, pytorch 134208", TOO_LARGE, "giant_tensor", must_not=["B01", "B35"]),
     alone("container-says-nothing", "ms-swift 5943: 0 bytes in use", IN_CONTAINER, "foreign", must=["B35"]),
     alone("ends-of-segments", "stanford_alpaca 308, OpenRLHF 95: a full card", FULL_CARD, "capacity", phase="train", must=["P01", "P02"]),
     alone("all-but-enough", "TRL 3172: unallocated and free together", ALL_BUT, "capacity", phase="train", must=["B01", "B31"]),
@@ -403,7 +417,7 @@ SCENARIOS = [
     alone("engine-loads-by-its-words", "vLLM's own sentence, which advises a smaller share", LOADS_WORDS, "capacity", phase="rollout.load", must=["B47"], must_not=["P08"]),
     alone("engine-loads-beside-others", "a process that was left holds the card", LOADS_BESIDE, "foreign", phase="rollout.load", must=["B35"], must_not=["P08"]),
     alone("trl-loads-its-engine", "TRL 2688's place", LOADS_TRL, "capacity", phase="rollout.load", must=["B47"], must_not=["B31"], sets={"B47": "vllm_tensor_parallel_size=2"}),
-    alone("larger-than-the-card-in-profile", "gpustack 4963: no share helps", LARGER_PROFILE, "capacity", phase="rollout.profile", must=["B41"], must_not=["P08"]),
+    alone("larger-than-the-card-in-profile", "gpustack 4963: no share helps", LARGER_PROFILE, "giant_tensor", phase="rollout.profile", must=["B41"], must_not=["P08"]),
     alone("trial-run-of-the-sampler", "the place of samples/torch/vllm/oom_profile: rows of logits are sequences, whatever a step may take", TRIES_SAMPLER, "capacity", phase="rollout.profile",
           sub=("rollout.sample",), must=["B41"], must_not=["B51", "P09"], sets={"B41": "--max-num-seqs <half of its value>"}),
     alone("engine-wakes-openrlhf", "OpenRLHF 1050: only the process's name tells the framework", WAKE_OPENRLHF, "foreign", phase="rollout.wake_sleep",
@@ -417,6 +431,11 @@ SCENARIOS = [
     alone("slime-and-host", "the same, and the host ran out: nothing can be moved there", SLIME_TRAINS + RAY_SAYS, "foreign", phase="train_actor", must=["V40"], must_not=["B34"]),
     alone("gpu-and-host", "the kernel's kill first", GPU_AND_HOST, "host", must=["V40", "P01"], must_not=["P04"]),
     alone("no-expandable-segments", "torchtune 1965: PyTorch warns that they do not exist there", NO_EXPANDABLE, "fragmentation", phase="train", must=["B02"], must_not=["B01"]),
+    alone("torch-too-old", "the line of PyTorch to 2.0: no such option", frames("", TRAINER) + OLD_SAYS % "GPU", "fragmentation", must=["B02"], must_not=["B01"],
+          sets={"B02": "or a PyTorch of 2.1 or newer, with expandable_segments:True in its place"}, no_lint=["fragmentation-expandable-off"]),
+    alone("torch-too-old-by-its-name", "only PyTorch 2.2 and newer writes that sentence: the version is another environment's", "PyTorch version: 2.0.1+cu118\n" + FRAGMENTS, "fragmentation", must=["B01"],
+          must_not=["B02"]),
+    alone("npu-keeps-the-older-line", "torch_npu has the option", frames("", TRAINER) + (OLD_SAYS % "NPU").replace("CUDA", "NPU"), "fragmentation", must=["B01"], must_not=["B02"]),
     alone("engine-asleep-in-this-process", "RAGEN 92: PyTorch counts more than the one process that is named has", UNMAPPED, "capacity", must_not=["B35"]),
     alone("sglang-updates-weights", "SGLang PR 10597, AReaL: only the words tell the phase", UPDATES, "capacity", phase="weight_sync"),
     alone("skyrl-syncs", "SkyRL 1623: its processes' names are not NeMo-RL's", SKYRL_SYNC, "capacity", phase="weight_sync", must=["B52"], must_not=["B29"]),
@@ -424,7 +443,8 @@ SCENARIOS = [
     alone("prime-rl", "prime-rl: its trainer", PRIME_RL, "capacity", phase="train_actor", sub=("logits",)),
     alone("unsloth", "unsloth 1744, 3864: a copy of TRL's trainer", UNSLOTH, "capacity", must=["B67"], must_not=["B31"], sets={"B67": "per_device_train_batch_size=1"}),
     alone("turbomind", "LMDeploy 2236, 1019", "RuntimeError: [TM][ERROR] CUDA runtime error: out of memory /x/turbomind/utils/memory_utils.cu:32\n", "none"),
-    alone("state-dict-gathered", "Bagel 157, stanford_alpaca 65", GATHERED, "capacity", sub=("fsdp_unshard",), must_not=["P03"]),
+    alone("state-dict-gathered", "Bagel 157, stanford_alpaca 65", GATHERED, "capacity", sub=("fsdp_unshard",), must=["B87"], must_not=["P03"],
+          sets={"B87": "FSDP.set_state_dict_type(model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(offload_to_cpu=True, rank0_only=True))"}),
     alone("sglang-calls-vllm", "SGLang 4547", SGLANG_STREAM, ("none", "capacity"), phase="rollout.generate", must=["B17"], must_not=["B41"]),
     alone("colab", "unsloth 465, 3373: a notebook's traceback", COLAB, "capacity", phase="train", must=["P01"], must_not=["B82", "B63", "B05"]),
     alone("shared-memory", "pytorch 5040: /dev/shm", SHARED, "host", must_not=["V37"]),
@@ -456,8 +476,169 @@ SCENARIOS = [
     alone("profiles-an-encoder", "vLLM 10569, 8879", ENC_DEC, "capacity", phase="rollout.profile", must=["B41"]),
     alone("saved-whole", "accelerate 3633, PR 1181, torchtune PR 1495", SAVES, "capacity", phase="ckpt_save", must=["B87"], must_not=["P09", "P05", "B84", "B78", "B79"],
           sets={"B87": "fsdp_config.fsdp_state_dict_type: SHARDED_STATE_DICT"}, not_sets={"B87": 'torch.load(path, map_location="cpu", mmap=True)'}),
-    alone("reference-beside-the-policy", "TRL PR 885", DPO_LOSS, "capacity", must=["B31"], sets={"B31": "precompute_ref_log_probs=True"}, not_sets={"B31": "packing=True"}),
+    alone("reference-beside-the-policy", "TRL PR 885", DPO_LOSS, "capacity", must=["B97"], must_not=["P18"], sets={"B97": "precompute_ref_log_probs=True"}, not_sets={"B31": "packing=True"}),
+    alone("reference-of-an-adapter", "with an adapter the base is the reference: there is no second model", ADAPTER_DPO, "capacity", must=["B31"], must_not=["B97", "P18"]),
+    alone("verl-on-fsdp", "the file of the actor tells the backend", frames("", ("/w/verl/workers/actor/dp_actor.py", 390, "update_policy")) + torch_says(3, 79.1, 2, 74, 1),
+          "capacity", phase="train_actor", must=["V06", "V12"], must_not=["V14"]),
+    alone("verl-on-megatron", "the same", frames("", ("/w/verl/workers/actor/megatron_actor.py", 590, "update_policy")) + torch_says(3, 79.1, 2, 74, 1),
+          "capacity", phase="train_actor", must=["V06", "V14"], must_not=["V12", "V29"]),
+    alone("unsloth-by-its-banner", "Unsloth 465: the frames are Transformers' alone", "==((====))==  Unsloth 2025.3.19: Fast Qwen2 patching. Transformers: 4.50.0.\n" + frames("", TRAINER)
+          + torch_says(1.2, 14.7, 0.4, 13.1, 0.3), "capacity", must=["B67"], must_not=["B31"]),
     alone("online-dpo", "TRL 3701", ONLINE_DPO, "capacity", must=["B31"], must_not=["B01"], sets={"B31": "per_device_train_batch_size=<half of its value>"},
           not_sets={"B31": ["activation_offloading=True", "packing=True", "precompute_ref_log_probs=True"]}),
+    alone("says-nothing-of-what-ran", "a line alone", torch_says(3, 23.6, 1.2, 21.3, 0.4), "capacity", must=["P30", "P31", "P32"], must_not=["P33", "P34", "P35", "B35"]),
+    alone("says-nothing-at-all", "a driver's error without a number", "RuntimeError: CUDA error: out of memory\n", "none", must=["P33"]),
+    alone("more-was-free", "a refusal with half the card free", torch_says(0.02, 79.1, 40, 35, 1.0), "limit", must=["P34"], must_not=["P01", "P02", "P04", "P30"]),
+    alone("a-small-card", "what lies outside PyTorch is the process's own context", frames("", ("/home/u/gen.py", 8, "main"))
+          + "RuntimeError: CUDA out of memory. Tried to allocate 120.00 MiB (GPU 0; 2.00 GiB total capacity; 1.20 GiB already allocated; 10.00 MiB free; 1.30 GiB reserved in total by PyTorch)\n",
+          "capacity", must_not=["B35"]),
+    alone("a-small-card-with-a-desktop", "a tenth of the card is no other job", frames("", ("/home/u/gen.py", 8, "main"))
+          + torch_says(0.3, 4, 0.1, 2.9, 0.05, "Including non-PyTorch memory, this process has 3.45 GiB memory in use. "), "capacity", must_not=["B35"]),
+    alone("a-small-card-and-a-game", "half of it is somebody's", frames("", ("/home/u/gen.py", 8, "main"))
+          + torch_says(0.5, 6, 0.1, 2.4, 0.05, "Including non-PyTorch memory, this process has 2.95 GiB memory in use. "), "foreign"),
+    alone("joins-what-it-collected", "all outputs of a loop, at its end", 'Traceback (most recent call last):\n  File "/home/u/encode.py", line 55, in encode_all\n    return torch.cat(outs)\n'
+          + torch_says(11, 23.6, 9, 14, 0.1), "capacity", must=["P42"]),
+    alone("joins-two-of-one-pass", "no list that a loop filled", 'Traceback (most recent call last):\n  File "/home/u/net.py", line 55, in up\n    x = torch.cat([x, skip], 1)\n'
+          + torch_says(1, 23.6, 0.5, 22, 0.1), "capacity", must=["P30"], must_not=["P42"]),
+    alone("killed-by-nobody", "a shell's word", "step 100 loss 2.1\nKilled\n", "host", must=["P39", "V40"], sets={"P39": 'dmesg -T | grep -i -E "out of memory|oom-kill|killed process"'}),
+    alone("engine-alone-on-its-card", "a trial run: no trainer to be moved, no share that bounds it", "ERROR 08-01 10:01:40 [core.py:515] Traceback (most recent call last):\n"
+          + frames("ERROR 08-01 10:01:40 [core.py:515] ", (SITE + "vllm/v1/worker/gpu_worker.py", 205, "determine_available_memory"), (SITE + "vllm/model_executor/models/qwen2.py", 100, "forward"))
+          + "ERROR 08-01 10:01:40 [core.py:515] " + torch_says(0.6, 15.8, 0.2, 15.2, 0.06), "capacity", phase="rollout.profile", must=["B51", "B47"], must_not=["P16", "P08"]),
+    alone("engine-lacks-more-than-a-cache", "vLLM prints a negative size", "INFO [gpu_worker.py:227] Available KV cache memory: -6.42 GiB\n"
+          "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n", "capacity", phase="rollout.kv_alloc",
+          must=["P08/up", "B47"], must_not=["P16"]),
+    alone("xla-on-a-gpu", "JAX: nothing of PyTorch's helps", "jax.errors.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory allocating 8589934592 bytes.\n", "none", must=["P43", "P30"], must_not=["P31", "P32"]),
+    alone("trains-with-lightning", "its own trainer's words before PyTorch's", frames("", (SITE + "pytorch_lightning/loops/optimization/automatic.py", 311, "_training_step"), ("/home/u/unet.py", 120, "forward"))
+          + torch_says(1.2, 23.6, 0.6, 21.9, 0.2), "capacity", must=["P44", "P01"], sets={"P44": 'Trainer(precision="bf16-mixed")'}, not_sets={"P44": "batch=<half>"}),
+    alone("box-pairs", "MMDetection compares every anchor with every box", frames("", ("/w/mmdet/core/bbox/assigners/approx_max_iou_assigner.py", 120, "assign"), ("/w/mmdet/core/bbox/iou_calculators/iou2d_calculator.py", 190, "bbox_overlaps"))
+          + torch_says(1.9, 23.6, 0.6, 21.9, 0.2), "capacity", must=["P110", "P44"], sets={"P110": "assigner=dict(type='MaxIoUAssigner', ..., gpu_assign_thr=100)", "P44": "data.samples_per_gpu=<half>"}),
+    alone("trains-with-yolov5", "train.py of YOLOv5", frames("", ("/w/train.py", 310, "train"), ("/w/models/yolo.py", 114, "_forward_once"))
+          + torch_says(0.4, 10.7, 0.2, 9.6, 0.3), "capacity", must=["P44"], sets={"P44": "--img-size <smaller>"}),
+    alone("trains-with-detectron2", "the same", frames("", ("/w/detectron2/engine/train_loop.py", 310, "run_step"), ("/w/detectron2/layers/wrappers.py", 114, "forward"))
+          + torch_says(0.4, 10.7, 0.2, 9.6, 0.3), "capacity", must=["P44"], sets={"P44": "SOLVER.IMS_PER_BATCH <half>"}),
+    alone("zero-init", "it divides already: FSDP's flags are nothing there", frames("[rank3]: ", (SITE + "transformers/modeling_utils.py", 4097, "from_pretrained"),
+          (SITE + "deepspeed/runtime/zero/partition_parameters.py", 1050, "_zero_init_param")) + "[rank3]: " + torch_says(0.5, 79.1, 0.3, 77.2, 0.3), "capacity", phase="init", must=["B88"],
+          sets={"B88": '"offload_param": {"device": "cpu"}'}, not_sets={"B88": ["fsdp_config.fsdp_cpu_ram_efficient_loading: true", "deepspeed_config.zero3_init_flag: true"]}),
+    alone("eager-attention", "generate() of a model that was loaded with it", frames("", ("/home/u/run.py", 40, "<module>"), (SITE + "transformers/generation/utils.py", 2460, "generate"),
+          (SITE + "transformers/models/llama/modeling_llama.py", 240, "eager_attention_forward")) + torch_says(32, 79.1, 20, 57.9, 0.6), "capacity", must=["P15"],
+          sets={"P15": 'from_pretrained(<model>, attn_implementation="sdpa")'}),
+    alone("evaluation-pads", "outputs of all ranks in one width, before any function may reduce them", frames("", (SITE + "transformers/trainer.py", 4300, "evaluation_loop"),
+          (SITE + "accelerate/utils/operations.py", 680, "_pad_across_processes")) + torch_says(9.3, 79.1, 4.4, 72.9, 1.1), "capacity", phase="eval", must=["B84", "P09"],
+          sets={"B84": "prediction_loss_only=True"}, not_sets={"B84": "eval_accumulation_steps=1"}),
+    alone("all-pairs", "a matrix of distances larger than the card", frames("", ("/home/u/pairs.py", 8, "nearest")) + torch_says(300, 39.4, 30, 8, 0.1), "giant_tensor",
+          must=["P35"], must_not=["P01", "P31"]),
+    alone("decodes-an-image", "an autoencoder of a pipeline", frames("", (DIFFUSERS + "pipelines/flux/pipeline_flux.py", 990, "__call__"),
+                                                                    (DIFFUSERS + "models/autoencoders/autoencoder_kl.py", 320, "decode")) + torch_says(9, 23.6, 6, 16.8, 0.1),
+          "capacity", phase="infer", must=["D01", "D02", "D03"], must_not=["P02"]),
+    alone("denoises", "the transformer of a pipeline", frames("", (DIFFUSERS + "pipelines/flux/pipeline_flux.py", 950, "__call__"),
+                                                              (DIFFUSERS + "models/transformers/transformer_flux.py", 500, "forward")) + torch_says(0.9, 23.6, 0.5, 22, 0.1),
+          "capacity", phase="infer", must=["D02"], must_not=["D01"]),
+    Scenario("log-trains-an-image-model", "a training script of diffusers and its flags", {}, snapshot=False, cause="capacity",
+             files={"job.log": torch_says(0.9, 23.6, 0.5, 22, 0.1), "train.sh": "#!/bin/bash\naccelerate launch train_text_to_image.py --pretrained_model_name_or_path=/m "
+                    "--train_batch_size=8 --resolution=768 --use_ema --gradient_checkpointing\n"},
+             options=["--config", "{folder}/train.sh"], must=["P02", "D04", "D05"], must_not=["P01"], sets={"P02": "--train_batch_size 4", "D04": "--resolution 384"}),
+    alone("a-fork-of-verl", "EasyR1: keys of its own, and counters that hold what the engine's sleep unmapped",
+          frames("", ("/root/EasyR1/verl/workers/fsdp_workers.py", 520, "compute_log_probs"), ("/root/EasyR1/verl/workers/actor/dp_actor.py", 90, "_forward_micro_batch"))
+          + torch_says(5, 79.1, 2, 84, 12, "Process 7 has 76.90 GiB memory in use. "), "capacity", phase="logp_old", must=["B107"], must_not=["B01", "V06", "V12"],
+          sets={"B107": "worker.actor.micro_batch_size_per_device_for_experience=8"}),
+    alone("ranks-on-one-card", "each rank took the first card", "$ torchrun --nproc_per_node=3 fit.py\n" + frames("[rank1]: ", ("/w/depth/fit.py", 14, "main"))
+          + "[rank1]: " + torch_says(1, 79.1, 0.2, 25, 0.9, "Process 31 has 26.40 GiB memory in use. Process 32 has 26.10 GiB memory in use. Including non-PyTorch memory, this process "
+                                     "has 26.40 GiB memory in use. "), "foreign", must=["B106"], must_not=["B35"],
+          sets={"B106": 'torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))'}),
+    alone("an-engine-of-another-size", "a rank, and a process that is none", frames("[rank1]: ", ("/w/depth/fit.py", 14, "main"))
+          + "[rank1]: " + torch_says(1, 79.1, 0.2, 25, 0.9, "Process 31 has 52.20 GiB memory in use. Including non-PyTorch memory, this process has 26.40 GiB memory in use. "),
+          "foreign", must=["B35"], must_not=["B106"]),
+    alone("two-strangers-alike", "nothing shows ranks", torch_says(1, 79.1, 0.2, 38, 0.9, "Process 31 has 39.40 GiB memory in use. Including non-PyTorch memory, this process has 39.40 GiB memory "
+          "in use. "), "foreign", must=["B35"], must_not=["B106"]),
+    alone("one-image-at-a-time", "a key that no table has, by its shape", "$ python fit.py --imgs-per-gpu 1 --val_batch_size 16\n" + frames("", ("/w/depth/fit.py", 14, "train_one_epoch"),
+          ("/w/depth/net.py", 88, "forward")) + torch_says(1, 23.6, 0.5, 22, 0.1), "capacity", phase="train", must=["P01", "P126"], must_not=["P02", "P36"]),
+    alone("seconds-of-something", "of sound in a batch, or until the job ends: a name that may be either is not typed, nor what is no batch of one pass", "$ python fit.py --total_batch_size 512 --max-duration 700\n" + frames("", ("/w/depth/fit.py", 14, "train_one_epoch"),
+          ("/w/depth/net.py", 88, "forward")) + torch_says(1, 23.6, 0.5, 22, 0.1), "capacity", phase="train", must=["P02"], must_not=["P36"]),
+    Scenario("log-batch-in-a-file", "its last component tells, however it is nested", {}, snapshot=False, cause="capacity",
+             files={"job.log": frames("", ("/w/depth/fit.py", 14, "train_one_epoch"), ("/w/depth/net.py", 88, "forward")) + torch_says(1, 23.6, 0.5, 22, 0.1),
+                    "job.yaml": "solver:\n  epochs: 9\n  train:\n    batch_size_per_device: 6\n    total_batch_size: 96\n"},
+             options=["--config", "{folder}/job.yaml"], must=["P36"], sets={"P36": "solver.train.batch_size_per_device: 3"}),
+    alone("llama-cpp-loads", "no PyTorch: the weights", "load_tensors: offloading 48 repeating layers to GPU\nggml_backend_cuda_buffer_type_alloc_buffer: allocating 22016.00 MiB on device 1: "
+          "cudaMalloc failed: out of memory\nalloc_tensor_range: failed to allocate CUDA1 buffer of size 23085449216\nllama_model_load: error loading model: unable to allocate CUDA1 buffer\n",
+          "none", must=["P72"], must_not=["P30", "P31", "P32"], sets={"P72": "-ngl <fewer layers>"}, not_sets={"P72": "-ub 128"}),
+    alone("llama-cpp-computes", "what it was for stands behind it, and nothing else was pasted", "ggml_gallocr_reserve_n: failed to allocate ROCm0 buffer of size 4026531840\n"
+          "llama_init_from_model: failed to initialize the context: failed to allocate compute pp buffers\n", "none", must=["P72"], sets={"P72": "-ub 128"}),
+    alone("xla-before-its-error-had-a-name", "JAX of 2021", "RuntimeError: Resource exhausted: Failed to allocate request for 2.00GiB (2147483648B) on device ordinal 0\n", "none", must=["P43"]),
+    alone("ray-without-an-address", "a ticket's author cut it out", "(raylet) Memory on the node (...) where the task (...) was running was 230.10GB / 240.00GB (0.958750), which exceeds the "
+          "memory usage threshold of 0.95.\n", "host", must=["V40"]),
+    alone("killed-while-loading", "the last line before it", "Loading checkpoint shards:  20%|##        | 3/15 [00:30<02:00, 10.0s/it]\nKilled\n", "host", phase="init", must=["P73", "P39"],
+          must_not=["V40", "V42"]),
+    alone("killed-while-resuming", "a checkpoint of all ranks", "Resuming from checkpoint /out/step-400\nseed 1\nKilled\n", "host", phase="ckpt_load", must=["P77", "P39"], must_not=["V40", "V42"]),
+    alone("resumed-long-ago", "steps stand in between", "Resuming from checkpoint /out/step-400\n" + "step 401 loss 2.0\n" * 30 + "Killed\n", "host", must=["P39", "V40"], must_not=["P77"]),
+    alone("helper-without-gradients", "inside of a loss that is trained on", frames("", ("/w/depth/run.py", 14, "main"), (SITE + "torch/nn/modules/module.py", 1736, "_call_impl"),
+          (SITE + "torch/utils/_contextlib.py", 116, "decorate_context"), ("/w/depth/match.py", 88, "forward")) + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", must=["P30"], must_not=["P09"]),
+    alone("in-the-file-of-a-loss", "what people call it", frames("", ("/w/depth/losses/chamfer.py", 14, "pairs"), ("/w/depth/geometry.py", 88, "forward")) + torch_says(3, 23.6, 1.2, 21, 0.9),
+          "capacity", phase="train", must=["P02"], must_not=["P09"]),
+    alone("scores-by-hand", "the line names them, no function does", 'Traceback (most recent call last):\n  File "/w/depth/predict.py", line 8, in forward\n    attn = (q @ k.transpose(-2, -1)) * self.scale\n'
+          + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", phase="infer", must=["P15"], not_sets={"P15": "torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)"}),
+    alone("a-line-without-its-indent", "pasted with two blanks before it", "  out = F.scaled_dot_product_attention(q, k, v)\n" + torch_says(9, 23.6, 1.2, 21, 0.9), "capacity", must=["P45"],
+          must_not=["P15"]),
+    alone("frame-without-its-file", "what was left of it", "  line 299, in update_critic\n" + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", phase="train_critic"),
+    alone("frame-by-its-file", "the file first", "[rank2]: heads.py:29 in compute_ref_log_prob\n[rank2]: " + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", phase="logp_ref"),
+    alone("frame-as-others-write-it", "the name first", "  at training_step (trainer.py:29)\n" + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", phase="train"),
+    alone("method-behind-a-role", "verl's workers of several roles", "ray::WorkerDict.critic_save_checkpoint() (pid=7, ip=10.0.0.3)\n" + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", phase="ckpt_save"),
+    alone("method-without-its-pid", "cut behind it", "ray::RolloutActor.wake_up()\n" + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", phase="rollout.wake_sleep"),
+    alone("a-path-of-any-length", "its end tells", frames("", ("/w/depth/fit.py", 14, "train_one_epoch"), ("/data/" + "projects/" * 14 + "depth/net.py", 88, "forward")) + torch_says(3, 23.6, 1.2, 21, 0.9),
+          "capacity", phase="train", sub=("forward",)),
+    alone("killed-after-loading", "what is loaded is no reason", "Loading checkpoint shards: 100%|##########| 15/15 [02:30<00:00, 10.0s/it]\nstep 1 loss 2.0\nKilled\n", "host", must=["P39", "V40"], must_not=["P73"]),
+    alone("killed-while-data-are-made", "a map of datasets", "Running tokenizer on dataset (num_proc=32):  61%|######    | 610000/1000000 [02:00<01:20]\nKilled\n", "host", must=["P74", "P39"],
+          must_not=["V40", "V42"]),
+    alone("killed-beside-an-optimizer", "DeepSpeed says where it works", "Adam Optimizer #0 is created with AVX512 arithmetic capability.\nstep 1 loss 2.0\nKilled\n", "host", must=["P75", "P39"], must_not=["V40"]),
+    alone("killed-by-full-objects", "Ray spills", "(raylet) Spilled 61234 MiB, 812 objects, write throughput 900 MiB/s.\n" + RAY_SAYS, "host", must=["P76"]),
+    alone("killed-between-files-of-a-save", "the first file is not the last", "Saving model checkpoint to /out/step-9\nConfiguration saved in /out/step-9/config.json\nKilled\n", "host", phase="ckpt_save",
+          must=["P52"], must_not=["V42"]),
+    alone("used-from-a-web-page", "a program of nobody's, around a model that it only uses", frames("", ("/srv/clips/gradio_page.py", 140, "on_click"), ("/srv/clips/net/decoder.py", 31, "forward"))
+          + torch_says(6, 23.6, 1.2, 21, 0.9), "capacity", phase="infer", must=["P09", "P71"], must_not=["P01", "P02", "P04", "P14"]),
+    alone("gradients-are-off", "no name tells more than PyTorch's own wrapper", frames("", ("/w/depth/run.py", 14, "main"), (SITE + "torch/utils/_contextlib.py", 116, "decorate_context"),
+          ("/w/depth/net.py", 88, "forward")) + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", phase="infer", must=["P09"], must_not=["P01", "P02", "P05"]),
+    alone("trains-by-its-name", "the script alone says it", frames("", ("/w/depth/train_depth.py", 14, "main"), ("/w/depth/net.py", 88, "forward")) + torch_says(3, 23.6, 1.2, 21, 0.9),
+          "capacity", phase="train", must=["P01", "P02"]),
+    alone("a-forward-of-nobody", "whether it trains nothing says", frames("", ("/w/depth/main.py", 14, "main"), ("/w/depth/net.py", 88, "forward")) + torch_says(3, 23.6, 1.2, 21, 0.9),
+          "capacity", must=["P30", "P31", "P32"], must_not=["P01", "P02"]),
+    alone("fused-attention-itself", "what failed is no cure", 'Traceback (most recent call last):\n  File "/w/depth/train_depth.py", line 88, in forward\n    x = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)\n'
+          + torch_says(9, 23.6, 1.2, 21, 0.9), "capacity", phase="train", must=["P45"], must_not=["P15"]),
+    alone("small-fused-attention", "its result alone: the kernel is as it should be", 'Traceback (most recent call last):\n  File "/w/depth/train_depth.py", line 88, in forward\n'
+          "    x = F.scaled_dot_product_attention(q, k, v)\n" + torch_says(0.1, 23.6, 0.05, 22, 0.2), "capacity", phase="train", must_not=["P15", "P45"]),
+    alone("flash-attention-itself", "the same of another package", frames("", ("/w/depth/train_depth.py", 88, "forward"), (SITE + "flash_attn/flash_attn_interface.py", 96, "_flash_attn_forward"))
+          + torch_says(2, 23.6, 1.2, 21, 0.9), "capacity", phase="train", must=["P01"], must_not=["P15", "P45"]),
     alone("zero3-gathers-for-the-engine", "TRL PR 5766, PR 3133", ZERO3_SYNC, "capacity", phase="weight_sync", must=["B31"], sets={"B31": "FSDP2 instead of DeepSpeed ZeRO-3"}),
+    alone("flags-of-a-script", "a project that nobody knows", SCRIPT, "capacity", must=["P36", "P37"], sets={"P36": "--batch 32", "P37": "--imgsz 640"}),
+    alone("host-keeps-what-sleeps", "Ray kills beside engines that sleep", "$ python3 -m openrlhf.cli.train_ppo_ray --vllm_enable_sleep --vllm_num_engines 8 --micro_train_batch_size 2 --zero_stage 2\n"
+          + RAY_SAYS, "host", must=["P38", "V37"], not_sets={"P38": "leave out --ds.adam_offload (--adam_offload)"}),
+    alone("host-refuses", "numpy's own words, in an evaluation", "MemoryError: Unable to allocate 5.12 GiB for an array with shape (40000, 34000) and data type float32\n", "host",
+          must=["P39"], must_not=["V37", "V40"]),
+    alone("own-outside", "NCCL, graphs and a second library in the process", torch_says(0.2, 79.1, 0.1, 50, 0.5, "Including non-PyTorch memory, this process has 78.95 GiB memory in use. "), "foreign",
+          must=["P53"], must_not=["B35", "B01"]),
+    alone("host-while-saving", "Ray kills while a checkpoint is written", "(WorkerDict pid=7) INFO: Saving model to /ckpt/global_step_100/model_world_size_8_rank_0.pt\n(WorkerDict pid=7) verl/utils/checkpoint/fsdp_checkpoint_manager.py\n"
+          + RAY_SAYS, "host", must=["P52"], sets={"P52": "actor_rollout_ref.actor.checkpoint.save_contents=[model,optimizer,extra]"}),
+    alone("host-after-saving", "the same when it was written", "(WorkerDict pid=7) INFO: Saving model to /ckpt/global_step_100/model.pt\n(WorkerDict pid=7) Saved model to /ckpt/global_step_100/model.pt\n" + RAY_SAYS,
+          "host", must_not=["P52"]),
+    alone("masters-do-not-fit", "DeepSpeed's set-up, the end of the traceback", frames("", (SITE + "deepspeed/runtime/zero/stage_1_and_2.py", 600, "__init__")) + torch_says(7, 79.1, 1, 77, 0.2),
+          "capacity", phase="init", must=["P50"], must_not=["P03", "P01", "P30"], sets={"P50": "zero_optimization.offload_optimizer.device: cpu"}),
+    alone("weights-of-an-unknown-trainer", "names of functions alone", frames("", ("/w/mine/sync.py", 8, "stream_weights"), ("/w/mine/layout.py", 40, "joined")) + torch_says(7, 79.1, 1, 77, 0.2),
+          "capacity", phase="weight_sync", must=["P51"], must_not=["P01", "P30"]),
+    alone("optimizer-of-an-unknown-trainer", "names of functions alone", frames("", ("/w/mine/loop.py", 8, "train"), ("/w/mine/loop.py", 80, "my_optimizer_step"), ("/w/mine/sophia.py", 40, "lerp"))
+          + torch_says(7, 79.1, 1, 77, 0.2), "capacity", phase="train", must=["B08"], must_not=["P30", "P01"]),
+    alone("test-inside-an-unknown-trainer", "the innermost name counts", frames("", ("/w/mine/loop.py", 8, "train"), ("/w/mine/loop.py", 90, "validation_step"), ("/w/mine/blocks.py", 40, "mix"))
+          + torch_says(7, 79.1, 1, 77, 0.2), "capacity", phase="eval", must=["P05"], must_not=["P30", "P01"]),
+    # what files are called: whole words of the program's own; and functions without gradients
+    alone("compiled", "a file of PyTorch is no program", net(("/w/main.py", 88, "run_epoch"), MODULE, (SITE + "torch/_dynamo/eval_frame.py", 574, "_fn"), MODULE, ("/w/unet.py", 50, "forward")),
+          "capacity", phase="unattributed"),
+    alone("retrieval", "it ends in eval", net(("/w/train_retrieval.py", 88, "<module>"), MODULE, ("/w/model.py", 44, "forward")), "capacity", phase="train"),
+    alone("pretrained", "a name that ends otherwise than a trainer's", net(("/w/run_pretrained.py", 88, "<module>"), MODULE, ("/w/net.py", 44, "forward")), "capacity", phase="unattributed"),
+    alone("trains-in-a-server", "a file further in", net(("/w/ComfyUI/execution.py", 88, "execute"), ("/w/ComfyUI/nodes/train_network.py", 9, "run"), MODULE, ("/w/net.py", 44, "forward")), "capacity", phase="train"),
+    alone("average-of-weights", "no_grad's wrapper, nothing is inferred", net(("/w/main.py", 60, "main"), NO_GRAD, ("/w/ema.py", 33, "update")), "capacity", phase="train", must_not=["P71"]),
+    alone("teacher", "a trainer's forward without gradients", net(("/w/train.py", 60, "main"), NO_GRAD, ("/w/train.py", 33, "teacher_logits"), MODULE, ("/w/net.py", 44, "forward")), "capacity",
+          phase="unattributed", must_not=["P71", "P02"]),
+    alone("scores-in-a-trainer", "the same of an evaluation", net(("/w/train.py", 60, "main"), NO_GRAD, ("/w/train.py", 33, "score"), MODULE, ("/w/net.py", 44, "forward")), "capacity",
+          phase="eval", must_not=["P71"]),
+    alone("evaluates-a-loss", "a file of a loss below evaluate()", net(("/w/main.py", 60, "main"), ("/w/main.py", 33, "evaluate"), ("/w/losses/chamfer.py", 4, "pairs")), "capacity", phase="eval"),
+    alone("mixture", "log-probabilities of no policy", net(("/w/gmm.py", 60, "main"), ("/w/gmm.py", 33, "compute_log_prob")), "capacity", phase="unattributed"),
+    alone("jax-trains", "the phase is known by its name, and nothing of PyTorch's helps", frames("", ("/w/train.py", 30, "train_step"), (SITE + "jax/_src/pjit.py", 340, "cache_miss"))
+          + "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 34359738368 bytes.\n", "none", phase="train", must=["P43"], must_not=["P01", "P02"]),
 ]

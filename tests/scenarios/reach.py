@@ -3,6 +3,7 @@ report offers it, or, where the code does not know or ignores it, says so (docs/
 setting). And advice that has to be the right one of two."""
 
 from cells import AREAL_YAML, LONG, OPENRLHF, RELAX, TRL, VERL_MEGATRON
+from generator import scripts
 from generator.record import GIB
 from generator.scenario import Scenario
 from tickets import AREAL
@@ -95,6 +96,12 @@ SCENARIOS = [
     Scenario("reach-batch-size-areal", "AReaL's page: the batch size does not change the peak", dict(AREAL, micro=(16384,), steps=1),
              fail="train_actor/loss", cause=("capacity", "giant_tensor"), phase="train_actor", must=["A04", "A12"],
              must_not=["A08"], lint=["A08"], options=["--config", "{folder}/run.yaml"], files={"run.yaml": AREAL_BATCH}),
+    job("zeros-like-weights", "zeros of the sizes of a model are no copy of it", dict(framework="plain", backend="plain", dp=1, shape="qwen3_0.6b",
+        layers=6, script=scripts.best_so_far, steps=3, outputs="zeros"), phase=("train", "unattributed"), must_not=["P18"]),
+    job("compile-graphs", "what a forward keeps stays in the pool of CUDA graphs, in the optimizer step too",
+        dict(framework="plain", backend="plain", dp=1, shape="qwen3_0.6b", script=scripts.graphed, steps=3), phase="train", must=["P48"]),
+    job("compile-no-graphs", "the same without graphs", dict(framework="plain", backend="plain", dp=1, shape="qwen3_0.6b", script=scripts.graphed,
+        steps=3, outputs=False), phase="train", must_not=["P48"]),
     job("batch-size-of-a-job-that-runs", "nobody is told so who does not look for memory", dict(SMALL, **AREAL), no_lint=["A08"],
         must=["A01"], sets={"A01": 'actor.backend: "fsdp:d4t2"'},
         options=["--config", "{folder}/run.yaml"], files={"run.yaml": AREAL_BATCH}),
@@ -166,6 +173,17 @@ SCENARIOS = [
     job("newer-openrlhf", "OpenRLHF with sections", dict(OPENRLHF, micro=(12288,), steps=1), must=["B30"],
         sets={"B30": "--train.micro_batch_size 2"}, not_sets={"B30": ["--micro_train_batch_size 2", "--ds.zero_stage 3"]},
         options=["--args", "--train.micro_batch_size 4"]),
+    # what the job's own line brings to the card between the backward and the optimizer is no gradient
+    job("next-batch", "prefetchers: the next batch is loaded after the backward", dict(framework="plain", backend="plain", dp=1, shape="qwen3_0.6b", layers=6, script=scripts.prefetches, steps=4),
+        phase=("train", "unattributed")),
+    # the autograd thread has no frames: gradients of a second pass are added to those of the first, and are no activations
+    job("python-stacks-second-pass", "stacks=\"python\", two micro-batches to a step", dict(framework="plain", backend="plain", dp=1, shape="qwen3_0.6b", layers=6, micro=(2048, 2048), steps=3, mode="python"),
+        phase=("train", "unattributed")),
+    # the smallest step of ZeRO that suffices: the parameters are divided last
+    job("openrlhf-stage-0", "OpenRLHF, DeepSpeed's stage 0: gradients and states are most of it", dict(OPENRLHF, backend="plain", dp=1, shape="qwen2_1.5b", layers=8, micro=(512,), state_bytes=4),
+        must=["B30"], sets={"B30": "--ds.zero_stage 2"}, not_sets={"B30": "--ds.zero_stage 3"}, options=["--args", "--ds.zero_stage 0"]),
+    job("openrlhf-stage-2", "the same, and those are divided already", dict(OPENRLHF, backend="plain", dp=1, shape="qwen2_1.5b", layers=8, micro=(512,), state_bytes=4),
+        must=["B30"], sets={"B30": "--ds.zero_stage 3"}, not_sets={"B30": "--ds.zero_stage 2"}, options=["--args", "--ds.zero_stage 2"]),
     # what the run is set to already is not typed once more
     job("openrlhf-is-on", "OpenRLHF, with two of the lines set", dict(OPENRLHF, micro=(12288,), steps=1), must=["B30"],
         not_sets={"B30": ["--train.micro_batch_size 1", "--ds.packing_samples"]}, options=["--args", "--train.micro_batch_size 1 --ds.packing_samples"]),

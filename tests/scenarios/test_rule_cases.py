@@ -21,11 +21,13 @@ import driver_tickets  # noqa: E402
 import finetune  # noqa: E402
 import healthy  # noqa: E402
 import guide  # noqa: E402
+import log_misread  # noqa: E402
 import logs  # noqa: E402
 import reach  # noqa: E402
 import rl_frameworks  # noqa: E402
 import savings  # noqa: E402
 import tickets  # noqa: E402
+import told  # noqa: E402
 
 FAILED = []
 
@@ -52,7 +54,7 @@ def load_rules():
 def wanted():
     """{rule: scenarios that ask for it}"""
     out = {}
-    for s in tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + savings.SCENARIOS + reach.SCENARIOS + rl_frameworks.SCENARIOS + finetune.SCENARIOS:
+    for s in tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + log_misread.SCENARIOS + told.SCENARIOS + savings.SCENARIOS + reach.SCENARIOS + rl_frameworks.SCENARIOS + finetune.SCENARIOS:
         for ids in s.must:
             for one in ids.split("|"):
                 out.setdefault(one.partition("/")[0], set()).add(s.name)

@@ -182,7 +182,7 @@ def altered(name, what, snapshot, truth, notes):
         pickle.dump(snapshot, f)
         f.flush()
         device, report = device_of(f.name)
-        text = " ".join(memtrace("report", f.name, "--format", "text", "-o", "-").split())
+        text = " ".join(memtrace("report", f.name, "--format", "text", "--full", "-o", "-").split())
     requested = any(e["action"] == "free_requested" for t in snapshot["device_traces"] for e in t)
     completed = any(e["action"] == "free_completed" for t in snapshot["device_traces"] for e in t)
     same(name, f"{what}: says that what waited is not known", "waited for other streams is not known" in text, completed and not requested)

@@ -77,6 +77,7 @@ static inline void teardown(struct bench *b)
     MT_VEC_DONE(&b->d->ooms);
     MT_VEC_DONE(&b->d->phases);
     MT_VEC_DONE(&b->d->owners);
+    MT_VEC_DONE(&b->d->by_stack);
     MT_VEC_DONE(&b->a.devices);
 }
 

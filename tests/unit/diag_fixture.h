@@ -192,6 +192,12 @@ static inline void fxd_make(struct diag_fixture *x, bool hostile)
     x->f.rule[1].no_saving = hostile ? FX_HOSTILE : "host memory, not the card's";
     a->combined.saving = a->advice.p[0].saving;
     a->combined.n = 1;
+    a->choices = (struct mt_choices){.n = 1, .n_first = 1, .needed = UINT64_C(80) << 30};
+    a->choices.with[1] = (struct mt_outcome){.low = UINT64_C(6) << 30,
+                                             .bytes = UINT64_C(6) << 30,
+                                             .high = UINT64_C(6) << 30,
+                                             .fits_known = true,
+                                             .is_sure = true};
     a->combined.fits_known = a->combined.fits = true;
     a->combined.sentence = fx_dup("With this setting: about 6.00 GiB less; the failed request of "
                                   "2.32 GiB would have fitted.");

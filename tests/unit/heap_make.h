@@ -82,22 +82,25 @@ static inline unsigned heap_alloc(struct heap *h, uint64_t size, const char *sta
     return heap_alloc_in(h, size, (size + 2 * MIB - 1) / (2 * MIB) * (2 * MIB), stack);
 }
 
-static inline void heap_ask(struct heap *h, unsigned i)
+static inline void heap_ask_at(struct heap *h, unsigned i, const char *stack)
 {
-    bt_event(&h->x, "free_requested", h->b[i].addr, h->b[i].size, "");
+    bt_event(&h->x, "free_requested", h->b[i].addr, h->b[i].size, stack);
     h->b[i].pending = true;
 }
+static inline void heap_ask(struct heap *h, unsigned i) { heap_ask_at(h, i, ""); }
 static inline void heap_gone(struct heap *h, unsigned i)
 {
     bt_event(&h->x, "free_completed", h->b[i].addr, h->b[i].size, "");
     bt_event(&h->x, "segment_free", h->b[i].addr, h->b[i].room, "");
     h->b[i].live = false;
 }
-static inline void heap_free(struct heap *h, unsigned i)
+/* Let go of by code of that stack. */
+static inline void heap_free_at(struct heap *h, unsigned i, const char *stack)
 {
-    heap_ask(h, i);
+    heap_ask_at(h, i, stack);
     heap_gone(h, i);
 }
+static inline void heap_free(struct heap *h, unsigned i) { heap_free_at(h, i, ""); }
 static inline void heap_oom(struct heap *h, uint64_t request, uint64_t device_free,
                             const char *stack)
 {

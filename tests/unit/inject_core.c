@@ -132,6 +132,7 @@ static int run_case(int (*f)(void), long kill_us)
     if (!mkdtemp(dir))
         return -1;
     setenv("MEMTRACE_SPOOL", dir, 1);
+    setenv("MEMTRACE_MEMORY2", "1", 1); /* with CUPTI's buffers, which are off by default */
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0)

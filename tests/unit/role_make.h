@@ -61,17 +61,18 @@ static inline uint64_t put(struct job *j, uint64_t size, const char *stack)
     return addr;
 }
 
-static inline void drop(struct job *j, uint64_t addr)
+static inline void drop_at(struct job *j, uint64_t addr, const char *stack)
 {
     for (unsigned i = 0; i < j->n; i++)
         if (j->live[i].addr == addr) {
-            bt_event(&j->bt, "free_requested", addr, j->live[i].size, "");
+            bt_event(&j->bt, "free_requested", addr, j->live[i].size, stack);
             bt_event(&j->bt, "free_completed", addr, j->live[i].size, "");
             j->live[i] = j->live[--j->n];
             return;
         }
     abort();
 }
+static inline void drop(struct job *j, uint64_t addr) { drop_at(j, addr, ""); }
 
 /* A block that was there before recording. */
 static inline uint64_t old_block(struct job *j, uint64_t size)
@@ -146,6 +147,14 @@ struct model {
     bool recorded_late;  /* parameters and state were there before */
     bool grads_stay;     /* zero_grad(set_to_none=False) */
 };
+
+/* The weights of the model. */
+static inline void params(struct job *j)
+{
+    for (int i = 0; i < LAYERS; i++)
+        (void)put(j, PARAM_BYTES, S_INIT);
+    drop(j, put(j, 7 * MIB, S_INIT)); /* a weight on its way */
+}
 
 static inline void micro_batch(struct job *j, struct model *m, bool first)
 {

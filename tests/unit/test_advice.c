@@ -152,7 +152,8 @@ MT_TEST(selection)
         {FW(verl), MT_FW_NONE, FSDP | FRAG, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
          "*B01 V05 B04 V12 V06 !B02"},
         {FW(verl), MT_FW_NONE, 0, MT_PH_CKPT_SAVE, MT_PH_NONE, "*V01/down B04 B33 !B64 !B84"},
-        {FW(verl), MT_FW_NONE, 0, MT_PH_UNATTRIBUTED, MT_PH_NONE, "P06 B39 !V01 !V06 !V43 !V44"},
+        {FW(verl), MT_FW_NONE, 0, MT_PH_UNATTRIBUTED, MT_PH_NONE,
+         "*V06 *V04 *V01/down P06 B39 !V43 !V44"},
         /* that of another machine (V39) is no advice; the second allocator is only a tip */
         {FW(verl), MT_FW_NONE, HOST, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
          "*V37 *V40 *V42 V41 V38 !V39 !V06 !V12"},
@@ -174,7 +175,7 @@ MT_TEST(selection)
         /* Relax, slime and bare Megatron share a column, but not every flag: X19 is Relax's alone,
          * bare Megatron has neither the budget (X09) nor the packing (X11) of both */
         {FW(relax), MT_FW_NONE, MCORE, MT_PH_INIT, MT_PH_NONE, "*X20/down B46 B50 X01 B27"},
-        {FW(relax), MT_FW_NONE, MCORE, MT_PH_TRAIN_ACTOR, MT_PH_LOSS, "*X11 X09 X16 X08 X12"},
+        {FW(relax), MT_FW_NONE, MCORE, MT_PH_TRAIN_ACTOR, MT_PH_LOSS, "*X16 *X11 X09 X08 X12"},
         {FW(relax), MT_FW_NONE, MCORE, MT_PH_TRAIN_ACTOR, MT_PH_FORWARD,
          "*X08 X11 X09 X15 X13 X12 B94 B26 B27 !X10 !X16 !V12"},
         {FW(slime), MT_FW_NONE, MCORE, MT_PH_LOGP, MT_PH_NONE, "*X10 X16 X09 !X08 !X11"},
@@ -191,12 +192,12 @@ MT_TEST(selection)
         /* the others: their own keys before PyTorch's, and no keys of one another or of the engine
          * that they start */
         {FW(openrlhf), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*B30 *B44 B01 !B31 !P01"},
-        {FW(trl), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "*B31 B09 B01 B44 !B30 !P02"},
+        {FW(trl), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "*B31 B09 B01 !B44 !B30 !P02"},
         {FW(nemorl), FW(vllm), 0, MT_PH_ROLLOUT_GRAPH, MT_PH_NONE, "*B29 B33 !B41 !P08"},
         {FW(skyrl), FW(vllm), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE, "*B52 B34 B33 !B14 !P08"},
         {FW(roll), FW(sglang), 0, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*B53 B33 !B48 !P08"},
         {FW(prime_rl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_LOSS, "*B54 B01 B33 !P02"},
-        {FW(swift), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*B55 *B44 B01 !B31 !P01"},
+        {FW(swift), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*B55 B01 !B44 !B31 !P01"},
         /* no framework: plain PyTorch only */
         {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*P01 P02 P04 B01 !B44 !P05 !P09"},
         {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_UNATTRIBUTED, MT_PH_BACKWARD,
@@ -212,7 +213,7 @@ MT_TEST(selection)
         {FW(transformers), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "*P02 B09 P01 P04 B01 !B31"},
         /* an engine by itself, with its own flags */
         {MT_FW_NONE, FW(vllm), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE,
-         "*P08/down P16 B14 B15 !B48 !V01"},
+         "*P08/down *B15/bytes *B14 !P16 !B48 !V01"},
         {MT_FW_NONE, FW(sglang), 0, MT_PH_ROLLOUT_DECODE, MT_PH_NONE,
          "*P05 *P08/down *B17 B49 !B14 !B41 !B51"},
     };
@@ -472,5 +473,30 @@ MT_TEST(from_an_analysis)
     MT_CHECK_EQ(mt_mem_used(), 0);
 }
 
-MT_MAIN(MT_RUN(selection) MT_RUN(selection_invariants) MT_RUN(settings_already_on)
-            MT_RUN(frames_that_rule_out) MT_RUN(from_an_analysis))
+/* What is on by default stands behind the rest, keeps its order, and leaves its place in the three.
+ */
+MT_TEST(usual_settings_last)
+{
+    static const struct mt_fix_rule rule = {.id = "x", .group = "", .kind = MT_FIX_SETTING};
+    static const bool usual[] = {true, false, true, false, false};
+    struct mt_advice list[5];
+    memset(list, 0, sizeof list);
+    for (uint32_t i = 0; i < 5; i++) {
+        list[i].rule = &rule;
+        list[i].lines = i;
+        list[i].in_row = true;
+        list[i].is_usual = usual[i];
+        list[i].is_top = i < 3;
+    }
+    mt_advice_usual_last(list, 0, 5);
+    {
+        static const uint64_t order[] = {1, 3, 4, 0, 2};
+        for (uint32_t i = 0; i < 5; i++) {
+            MT_CHECK_EQ(list[i].lines, order[i]);
+            MT_CHECK_EQ(list[i].is_top, i < 3);
+        }
+    }
+}
+
+MT_MAIN(MT_RUN(usual_settings_last) MT_RUN(selection) MT_RUN(selection_invariants)
+            MT_RUN(settings_already_on) MT_RUN(frames_that_rule_out) MT_RUN(from_an_analysis))

@@ -156,6 +156,29 @@ MT_TEST(pinned_beside_a_peak)
     }
 }
 
+/* Of what the ring buffer lost nothing is said. */
+MT_TEST(a_ring_that_lost_its_beginning)
+{
+    for (int lost = 0; lost < 2; lost++) {
+        struct bt x = bt_new();
+        struct mt_trace *t;
+        struct mt_analysis *a;
+        bt_trace(&x, 0);
+        bt_event(&x, "alloc", 0x9000000, MIB, "");
+        bt_segment(&x, 0, 0x9000000, 20 * MIB, "1048576a 19922944i", "");
+        t = bt_done(&x);
+        t->devices.p[0].ring_overflowed = (int8_t)lost;
+        a = analyze(t);
+        MT_ASSERT(a != NULL && a->devices.n == 1);
+        MT_CHECK_HAS(a->verdict.sentence,
+                     lost != 0 ? "No out-of-memory event was recorded in the 1 entries that the "
+                                 "ring buffer kept: device 0 peaked"
+                               : "No out-of-memory event was recorded: device 0 peaked");
+        mt_analysis_free(a);
+        mt_trace_free(t);
+    }
+}
+
 /* Two live blocks in a segment of 20 MiB with a hole between and behind them, then a request that
  * fails. */
 static struct mt_trace *oom_trace(uint64_t request, uint64_t device_free, int64_t stream)
@@ -292,7 +315,8 @@ MT_TEST(oom_of_an_impossible_size)
     MT_CHECK_EQ(a->verdict.kind, MT_V_OOM);
     MT_CHECK_HAS(
         a->verdict.sentence,
-        "it asked for a size that its entry does not tell with 1.0 MiB free on the device:");
+        "it asked for a size that its entry does not tell at a.py:9 want, with 1.0 MiB free on "
+        "the device:");
     MT_CHECK(strstr(a->verdict.sentence, "0 B") == NULL);
     MT_CHECK_HAS(
         a->verdict.because,
@@ -346,7 +370,7 @@ MT_TEST(first_forward_is_not_inference)
     bt_trace(&x, 0);
     bt_event(&x, "segment_alloc", 0x2000000, 20 * MIB, "");
     bt_event(&x, "alloc", 0x2000000, 20 * MIB, "model.py:1:forward");
-    bt_event_on(&x, "oom", MIB, 64 * MIB, 0, "model.py:9:forward");
+    bt_event_on(&x, "oom", MIB, 32 * MIB, 0, "model.py:9:forward");
     bt_event(&x, "free_requested", 0x2000000, 20 * MIB, "");
     bt_event(&x, "free_completed", 0x2000000, 20 * MIB, "");
     bt_event(&x, "segment_free", 0x2000000, 20 * MIB, "");
@@ -439,7 +463,7 @@ MT_TEST(owner_sums_are_exact)
     struct bt x = bt_new();
     struct mt_trace *t;
     struct mt_analysis *a;
-    uint64_t sum, rows = 0;
+    uint64_t sum, rows = 0, stacks = 0;
     bt_trace(&x, 0);
     for (uint64_t i = 0; i < 1000; i++) { /* more owners than the list holds */
         char stack[64];
@@ -458,6 +482,9 @@ MT_TEST(owner_sums_are_exact)
         sum += a->devices.p[0].owners.p[i].bytes;
     for (uint32_t i = 0; i < a->devices.p[0].phases.n; i++)
         rows += a->devices.p[0].phases.p[i].at_focus;
+    for (uint32_t i = 0; i < a->devices.p[0].by_stack.n; i++)
+        stacks += a->devices.p[0].by_stack.p[i].bytes;
+    MT_CHECK_EQ(stacks, a->devices.p[0].focus.live); /* all of them, however many */
     MT_CHECK_EQ(a->devices.p[0].n_owners_all, 700);
     MT_CHECK_EQ(sum, a->devices.p[0].focus.live);
     MT_CHECK_EQ(rows, a->devices.p[0].focus.live);
@@ -638,14 +665,14 @@ MT_TEST(out_of_memory_anywhere)
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(anchored_on_the_end) MT_RUN(only_frees_that_wait_are_pending)
             MT_RUN(negative_start_is_withheld) MT_RUN(oom_capacity) MT_RUN(no_segments_no_state)
-                MT_RUN(pinned_beside_a_peak) MT_RUN(oom_of_an_impossible_size) MT_RUN(oom_in_pieces)
-                    MT_RUN(oom_crumbs) MT_RUN(oom_of_a_full_card) MT_RUN(oom_words)
-                        MT_RUN(oom_while_frees_wait) MT_RUN(first_forward_is_not_inference)
-                            MT_RUN(oom_fragmentation) MT_RUN(oom_limit) MT_RUN(oom_other_stream)
-                                MT_RUN(segment_sizes) MT_RUN(expandable_holes)
-                                    MT_RUN(columns_are_true_states) MT_RUN(owner_sums_are_exact)
-                                        MT_RUN(forged_frees) MT_RUN(forged_sizes)
-                                            MT_RUN(many_ooms_of_one_deep_stack)
+                MT_RUN(pinned_beside_a_peak) MT_RUN(a_ring_that_lost_its_beginning)
+                    MT_RUN(oom_of_an_impossible_size) MT_RUN(oom_in_pieces) MT_RUN(oom_crumbs)
+                        MT_RUN(oom_of_a_full_card) MT_RUN(oom_words) MT_RUN(oom_while_frees_wait)
+                            MT_RUN(first_forward_is_not_inference) MT_RUN(oom_fragmentation)
+                                MT_RUN(oom_limit) MT_RUN(oom_other_stream) MT_RUN(segment_sizes)
+                                    MT_RUN(expandable_holes) MT_RUN(columns_are_true_states)
+                                        MT_RUN(owner_sums_are_exact) MT_RUN(forged_frees)
+                                            MT_RUN(forged_sizes) MT_RUN(many_ooms_of_one_deep_stack)
                                                 MT_RUN(cut_trace_has_no_anchor)
                                                     MT_RUN(empty_snapshot)
                                                         MT_RUN(framework_by_settings)

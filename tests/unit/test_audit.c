@@ -126,6 +126,54 @@ MT_TEST(gathers_that_stay_and_gathers_that_go)
     }
 }
 
+/* Passes that gather once for the forward and once for the backward: the whole model is one unit.
+ * Two layers of other sizes are none, nor is the first gather of a pass that failed right after it.
+ */
+MT_TEST(a_model_that_is_one_unit)
+{
+    enum { WHOLE, PARTS, CUT, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, GIB, MODEL);
+        for (int i = 0; i < (what == CUT ? 1 : 4); i++) {
+            unsigned f[20], g = heap_alloc(h, 8 * GIB, GATHER), k;
+            for (k = 0; k < 20; k++) {
+                if (what == PARTS && k == 10) {
+                    heap_free(h, g);
+                    g = heap_alloc(h, 6 * GIB, GATHER);
+                }
+                if (what == CUT && k == 3)
+                    break;
+                f[k] = heap_alloc(h, 64 * MIB, FORWARD);
+            }
+            if (what == CUT)
+                break;
+            heap_free(h, g);
+            g = heap_alloc(h, (what == PARTS ? 6 : 8) * GIB, GATHER);
+            while (k-- > 0) {
+                heap_free(h, heap_alloc(h, 32 * MIB, ENGINE));
+                heap_free(h, f[k]);
+            }
+            heap_free(h, g);
+        }
+        if (what == CUT)
+            heap_oom(h, 64 * MIB, 0, FORWARD);
+        {
+            FINISH(0);
+            const struct mt_audit *v = heap_audit(a, "fsdp_unit");
+            MT_CHECK(a->devices.p[0].one_unit == (what == WHOLE ? 8 * GIB : 0));
+            MT_CHECK((v != NULL) == (what == WHOLE));
+            MT_CHECK(
+                v == NULL ||
+                (v->finding &&
+                 strstr(v->sentence,
+                        "gathers all of it at once, 8.00 GiB, where this rank keeps 1.00 GiB of") !=
+                     NULL));
+            DONE;
+        }
+    }
+}
+
 /* One layer may be gathered as many parameters: they are one group, however many. */
 MT_TEST(one_layer_of_many_parameters)
 {
@@ -398,11 +446,14 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(nothing_to_audit) MT_RUN(first_step_predicts_the_second)
             MT_RUN(first_step_that_the_second_will_not_fit)
-                MT_RUN(gathers_that_stay_and_gathers_that_go) MT_RUN(one_layer_of_many_parameters)
-                    MT_RUN(delayed_frees) MT_RUN(a_wait_that_nobody_noticed)
-                        MT_RUN(a_few_late_bytes_are_not_mentioned) MT_RUN(a_backlog_is_a_finding)
-                            MT_RUN(weight_sync_buckets) MT_RUN(weight_sync_that_leaves_its_buckets)
-                                MT_RUN(weight_sync_that_leaves_a_scale)
-                                    MT_RUN(weight_sync_cut_by_a_failure) MT_RUN(engine_in_training)
-                                        MT_RUN(offload_and_onload) MT_RUN(rows_are_bounded)
-                                            MT_RUN(rules_done))
+                MT_RUN(gathers_that_stay_and_gathers_that_go) MT_RUN(a_model_that_is_one_unit)
+                    MT_RUN(one_layer_of_many_parameters) MT_RUN(delayed_frees)
+                        MT_RUN(a_wait_that_nobody_noticed)
+                            MT_RUN(a_few_late_bytes_are_not_mentioned)
+                                MT_RUN(a_backlog_is_a_finding) MT_RUN(weight_sync_buckets)
+                                    MT_RUN(weight_sync_that_leaves_its_buckets)
+                                        MT_RUN(weight_sync_that_leaves_a_scale)
+                                            MT_RUN(weight_sync_cut_by_a_failure)
+                                                MT_RUN(engine_in_training)
+                                                    MT_RUN(offload_and_onload)
+                                                        MT_RUN(rows_are_bounded) MT_RUN(rules_done))

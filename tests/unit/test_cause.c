@@ -120,6 +120,8 @@ MT_TEST(logits_are_a_giant_tensor)
         MT_CHECK_EQ(c->vocab, vocab);
         MT_CHECK_EQ(c->vocab_split, 1);
         MT_CHECK_EQ(c->elem, 4);
+        MT_CHECK(!c->vocab_is_guess);
+        MT_CHECK_HAS(c->sentence, "the request is logits of 32768 tokens");
         MT_CHECK(heap_evidence(c, "32768 tokens x 151936 x 4 bytes", tokens * vocab * 4));
         MT_CHECK(
             heap_evidence(c, "live were logits and their gradient already", tokens * vocab * 2));
@@ -140,6 +142,26 @@ MT_TEST(shape_of_58_gib)
         MT_CHECK_EQ(c->kind, MT_CAUSE_GIANT_TENSOR);
         MT_CHECK_EQ(c->vocab, 152064);
         MT_CHECK_EQ(c->tokens * (c->vocab / c->vocab_split) * c->elem, UINT64_C(62431395840));
+        DONE;
+    }
+}
+
+/* The vectors of a model are live and no head of such a vocabulary: sizes alone name it. */
+MT_TEST(a_vocabulary_without_a_head_is_a_guess)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 10 * GIB, MODEL);
+    for (int i = 0; i < 8; i++)
+        heap_alloc(h, 8192, MODEL);
+    heap_oom(h, UINT64_C(62431395840), 20 * GIB, LOSS);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->kind, MT_CAUSE_GIANT_TENSOR);
+        MT_CHECK(c->vocab_is_guess);
+        MT_CHECK_HAS(c->sentence, "the request has the size of logits, perhaps of 102640 tokens");
+        MT_CHECK(heap_evidence(c,
+                               ": a guess by the size, for no head of such a vocabulary is live.",
+                               UINT64_C(62431395840)));
         DONE;
     }
 }
@@ -510,10 +532,10 @@ MT_TEST(outputs_that_are_kept_are_growth)
         MT_ASSERT(heap_what_if(c, "no_kept") != NULL);
         MT_CHECK(heap_what_if(c, "no_kept")->fits);
         MT_CHECK_EQ(heap_what_if(c, "no_kept")->freed, 9 * GIB);
-        MT_ASSERT(evidence(c, "one after each round") != NULL);
+        MT_ASSERT(evidence(c, "kept 9 blocks, in 9 rounds") != NULL);
         /* the model, four layers, the output of each */
-        MT_CHECK_EQ(evidence(c, "one after each round")->since, 23);
-        MT_CHECK_EQ(evidence(c, "one after each round")->event, 23 + 8 * 22);
+        MT_CHECK_EQ(evidence(c, "kept 9 blocks, in 9 rounds")->since, 23);
+        MT_CHECK_EQ(evidence(c, "kept 9 blocks, in 9 rounds")->event, 23 + 8 * 22);
         MT_CHECK_EQ(c->event, 23 + 8 * 22 + 1);
         DONE;
     }
@@ -999,23 +1021,24 @@ MT_MAIN(
     MT_RUN(rules_load) MT_RUN(a_full_card_is_capacity) MT_RUN(
         holes_are_fragmentation_with_their_pins) MT_RUN(crumbs_are_not_fragmentation)
         MT_RUN(logits_are_a_giant_tensor) MT_RUN(shape_of_58_gib) MT_RUN(
-            a_power_of_two_names_no_vocabulary) MT_RUN(size_alone_is_no_giant)
-            MT_RUN(cache_in_training_is_stale) MT_RUN(an_engine_that_sleeps_is_not_stale) MT_RUN(
-                cache_in_rollout_is_not_stale) MT_RUN(optimizer_state_in_rollout_is_stale)
-                MT_RUN(parameters_beside_an_engine_are_the_trainers) MT_RUN(pending_frees) MT_RUN(
-                    few_pending_frees_are_no_cause) MT_RUN(memory_of_others)
-                    MT_RUN(a_context_is_not_foreign) MT_RUN(a_limit) MT_RUN(growth_is_a_leak) MT_RUN(
-                        a_leak_comes_before_its_pieces) MT_RUN(a_failure_that_was_caught)
-                        MT_RUN(outputs_that_are_kept_are_growth) MT_RUN(
-                            outputs_that_may_be_layers_are_not) MT_RUN(steady_training_is_healthy)
-                            MT_RUN(state_of_the_first_step_is_no_leak) MT_RUN(
-                                state_of_the_first_step_is_said) MT_RUN(inference_alone_is_healthy)
-                                MT_RUN(left_by_an_earlier_phase) MT_RUN(
-                                    logits_of_a_batch_are_not_left_by_an_earlier_phase)
-                                    MT_RUN(a_full_card_is_next_to_fail)
-                                        MT_RUN(a_card_with_room_has_no_cause) MT_RUN(
-                                            an_engine_fills_its_card) MT_RUN(what_makes_it_next)
-                                            MT_RUN(holes_are_next)
+            a_power_of_two_names_no_vocabulary) MT_RUN(a_vocabulary_without_a_head_is_a_guess)
+            MT_RUN(size_alone_is_no_giant) MT_RUN(cache_in_training_is_stale) MT_RUN(
+                an_engine_that_sleeps_is_not_stale) MT_RUN(cache_in_rollout_is_not_stale)
+                MT_RUN(optimizer_state_in_rollout_is_stale) MT_RUN(
+                    parameters_beside_an_engine_are_the_trainers) MT_RUN(pending_frees)
+                    MT_RUN(few_pending_frees_are_no_cause) MT_RUN(memory_of_others) MT_RUN(
+                        a_context_is_not_foreign) MT_RUN(a_limit) MT_RUN(growth_is_a_leak)
+                        MT_RUN(a_leak_comes_before_its_pieces) MT_RUN(
+                            a_failure_that_was_caught) MT_RUN(outputs_that_are_kept_are_growth)
+                            MT_RUN(outputs_that_may_be_layers_are_not) MT_RUN(
+                                steady_training_is_healthy) MT_RUN(state_of_the_first_step_is_no_leak)
+                                MT_RUN(state_of_the_first_step_is_said) MT_RUN(
+                                    inference_alone_is_healthy) MT_RUN(left_by_an_earlier_phase)
+                                    MT_RUN(logits_of_a_batch_are_not_left_by_an_earlier_phase)
+                                        MT_RUN(a_full_card_is_next_to_fail) MT_RUN(
+                                            a_card_with_room_has_no_cause)
+                                            MT_RUN(an_engine_fills_its_card) MT_RUN(
+                                                what_makes_it_next) MT_RUN(holes_are_next)
                                                 MT_RUN(holes_on_a_larger_card_are_nothing) MT_RUN(
                                                     growth_says_when)
                                                     MT_RUN(a_withheld_curve_has_no_cause) MT_RUN(

@@ -411,15 +411,37 @@ MT_TEST(framework_of_the_run)
          FW(llamafactory)},
         {"sequence_len=4096 micro_batch_size=1", FW(axolotl)},
         {"enable_activation_offloading=True", FW(torchtune)},
-        {"--per_device_train_batch_size 8", FW(trl)},
+        /* of all programs that have these, the one that the others are made from */
+        {"--per_device_train_batch_size 8", FW(transformers)},
+        {"--per_device_train_batch_size 8 --gradient_checkpointing False", FW(transformers)},
+        {"--per_device_train_batch_size 8 --max_completion_length 512", FW(trl)},
+        /* Megatron's flags as well */
+        {"--bf16 --fp16", -1},
+        /* what was started says more than keys */
+        {"swift sft --per_device_train_batch_size 8", FW(swift)},
+        {"NPROC_PER_NODE=2 megatron sft --micro_batch_size 1", FW(swift)},
+        {"torchrun --nproc_per_node 8 /home/u/ms-swift/swift/cli/_megatron/sft.py "
+         "--tensor_model_parallel_size 2",
+         FW(swift)},
+        {"deepspeed --module openrlhf.cli.train_sft --micro_train_batch_size 2", FW(openrlhf)},
+        {"uv run examples/run_grpo_math.py policy.train_micro_batch_size=4", FW(nemorl)},
+        {"accelerate launch -m axolotl.cli.train x.yml --micro_batch_size 1", FW(axolotl)},
+        {"python -m verl.trainer.fsdp_sft_trainer data.micro_batch_size_per_gpu=8", FW(verl_sft)},
+        {"python3 -m verl.trainer.main config=c.yaml data.max_prompt_length=9", FW(easyr1)},
+        {"torchrun --standalone run_clm.py --per_device_train_batch_size 8", FW(transformers)},
+        {"vllm serve m --max-num-seqs 4; python -m verl.trainer.main_ppo "
+         "actor_rollout_ref.rollout.name=vllm",
+         FW(verl)},
     };
     struct mt_runconf_hit hit;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         open_conf();
         args(of[i].args);
-        MT_CHECK_EQ(mt_runconf_run(rc), of[i].run);
+        if (mt_runconf_run(rc) != of[i].run)
+            MT_FAIL_AT("%s of %s", of[i].args, "mt_runconf_run");
         MT_CHECK_EQ(rc->any, strstr(of[i].args, "learning_rate") == NULL &&
-                                 strstr(of[i].args, "response_length") == NULL);
+                                 strstr(of[i].args, "response_length") == NULL &&
+                                 strstr(of[i].args, "bf16") == NULL);
         mt_runconf_free(rc);
     }
     open_conf();
@@ -513,8 +535,12 @@ MT_TEST(every_key)
             MT_CHECK_EQ(mt_runconf_new(&one, mt_test_frameworks(), &err), MT_OK);
             snprintf(text, sizeof text, "%s=%s", key.key,
                      key.part != NULL ? "fsdp:d2t2p2c2e2" : "3");
+            for (char *star = text; (star = strchr(star, '*')) != NULL;)
+                *star = 'a'; /* a shape: some name of it */
             MT_CHECK_EQ(mt_conf_args(&one->conf, text, strlen(text), "x", false, &err), MT_OK);
             MT_CHECK_EQ(mt_runconf_added(one, MT_FROM_ARGS, &err), MT_OK);
+            if (mt_framework_is_main(one->rules, key.framework) && key.framework != MT_FW_NONE)
+                mt_runconf_tell(one, key.framework); /* "--train-batch-size" has two meanings */
             if (mt_runconf_get(one, s.name) == NULL ||
                 strcmp(mt_runconf_get(one, s.name), want) != 0)
                 MT_FAIL_AT("%s by %s", s.name, text);
@@ -522,6 +548,41 @@ MT_TEST(every_key)
         }
     }
     mt_runconf_free(rc);
+}
+
+/* Keys that no table has, by their shape: the last component, however it is spelt; what is a batch
+ * of something else is none, nor what is no number, nor one of two that are alike. */
+MT_TEST(shapes)
+{
+    static const struct {
+        const char *args, *value;
+    } cases[] = {
+        {"--imgs-per-gpu 6", "6"},
+        {"trainer.stage2.MicroBatchSize=1 --batch_size 64", "64"},
+        {"trainer.stage2.micro_batch_size_x=1 --batch_size 64", "1"},
+        {"--eval_batch_size 8", NULL},
+        {"--global-batch-size 512 --num_train_batch_size_warmups 2", NULL},
+        {"--imgs-per-gpu auto", NULL},
+        {"--batch_size 4 --batch_size 9", "9"},
+        {"model.max_tokens_per_gpu=4096", NULL},
+        /* a number of parts, of samples of something, of seconds */
+        {"--micro_batches 8 --batch_size 64", "64"},
+        {"--n_micro_batch 8", NULL},
+        {"--n_samples_per_prompt 4", NULL},
+        {"--cuda_graph_max_bs 128 --map_batch_size 1", NULL},
+        {"--max_duration 43200", NULL},
+        /* by the place above it: what trains, and nothing where that is not told */
+        {"train.batch_size=8 val.batch_size=64 tokenizer.batch_size=1000", "8"},
+        {"data.batch_size=8 collect.batch_size=4", "8"},
+        {"encoder.batch_size=8 decoder.batch_size=4", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        open_conf();
+        mt_runconf_tell(rc, FW(pytorch));
+        args(cases[i].args);
+        MT_CHECK_STR(get("script_batch"), cases[i].value != NULL ? cases[i].value : "(null)");
+        mt_runconf_free(rc);
+    }
 }
 
 MT_TEST(ray_environment)
@@ -622,5 +683,5 @@ MT_TEST(words)
 MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(toml) MT_RUN(toml_of_others) MT_RUN(toml_is_wrong)
             MT_RUN(toml_is_right) MT_RUN(bad_files) MT_RUN(script) MT_RUN(precedence)
                 MT_RUN(defaults) MT_RUN(frameworks) MT_RUN(framework_of_the_run)
-                    MT_RUN(backend_of_the_run) MT_RUN(quiet) MT_RUN(every_key)
+                    MT_RUN(backend_of_the_run) MT_RUN(quiet) MT_RUN(every_key) MT_RUN(shapes)
                         MT_RUN(ray_environment) MT_RUN(hostile) MT_RUN(out_of_memory) MT_RUN(words))

@@ -46,8 +46,8 @@ static bool add_log(struct mt_logs *l, const char *text, struct mt_err *err)
     bool ok = f != NULL && mt_source_mem(&src, text, strlen(text)) == MT_OK;
     if (ok) {
         f->name = mt_strndup("run.log", 7);
-        ok = f->name != NULL &&
-             mt_log_read(&f->log, src, mt_framework_log_packages(l->rules), err) == MT_OK;
+        ok = f->name != NULL && mt_log_read(&f->log, src, mt_framework_log_packages(l->rules),
+                                            mt_phase_log_steps(l->phases), err) == MT_OK;
     }
     mt_source_free(src);
     return ok;
@@ -68,6 +68,7 @@ static bool start(struct run *r, const struct job *j, const struct mt_rules *rul
         r->rules = &r->own;
     }
     r->logs.rules = r->rules->frameworks;
+    r->logs.phases = r->rules->phases;
     if (mt_runconf_new(&r->conf, r->rules->frameworks, &err) < 0 ||
         (j->args != NULL &&
          (mt_conf_args(&r->conf->conf, j->args, strlen(j->args), "--args", false, &err) < 0 ||

@@ -14,6 +14,7 @@ static char *report_of(const struct mt_report *r, enum format format)
     char *text = NULL;
     struct mt_report wide = *r;
     wide.columns = 100;
+    wide.in_full = true;
     if (!mt_out_mem(&o))
         return NULL;
     if (format == TEXT)
@@ -40,6 +41,8 @@ MT_TEST(text)
 {
     static const char *const words[] = {
         "One giant tensor: the request is logits of 4096 tokens",
+        "  The request that failed, innermost frame first:\n    utils/torch_functional.py:",
+        "more frames (--format json --frames all)",
         "Change first",
         "Set now: recipe/metrics.py:41 append_metrics",
         "Frees: about 6.00 GiB (4.00 GiB to 7.00 GiB; confidence: medium)",
@@ -63,12 +66,12 @@ MT_TEST(text)
         "4 x 1 GiB",
         "! gradients in actor update: 12.00 GiB measured, at most 4.00 GiB expected: 8.00 GiB",
         "recipe/metrics.py:41 append_metrics",
-        "- KV cache in rollout generation: 4.00 GiB measured; what to expect is not known: the",
+        "- not known for KV cache in rollout generation (4.00 GiB measured): the",
         "Phases",
         "Each phase at its highest",
         "recipe/metrics.py:41 append_metrics",
         "at the peak: KV cache 8.00 GiB, parameters 1.00 GiB",
-        "\"of no use\" was live",
+        "\"Left behind\" was allocated",
         "Steps",
         "9 steps, found by annotations.",
         "Grows from step to step",
@@ -98,6 +101,9 @@ MT_TEST(markdown)
 {
     static const char *const words[] = {
         "One giant tensor",
+        "<details><summary>Frames of the request that failed</summary>\n\n- "
+        "`utils/torch_functional.",
+        "\n</details>\n\n",
         "**Change first**",
         "; set now: `recipe/metrics.py:41 append_metrics`; frees about 6.00 GiB",
         "**With this setting",
@@ -106,7 +112,7 @@ MT_TEST(markdown)
         "| parameters | actor update | 4.00 GiB | 4.00 GiB | as expected | 4 x 1 GiB |",
         ("| gradients | actor update | 12.00 GiB | at most 4.00 GiB | **8.00 GiB more** | 4 x 1 "
          "GiB; recipe"),
-        "| KV cache | rollout generation | 4.00 GiB | not known |  | the card",
+        "- not known for KV cache in rollout generation (4.00 GiB measured): the card",
         "of no use",
         "| step of 9 |",
         "| 1 | 0 B | 9.00 GiB | 1.00 GiB |",
@@ -239,5 +245,21 @@ MT_TEST(words)
     MT_CHECK_STR(mt_slope_words(buf, 1e300), "+0 B");
 }
 
+/* A stretch has one name everywhere: of a phase that is not told what happens inside. */
+MT_TEST(stretches)
+{
+    struct mt_phase_row row[] = {
+        {.phase = MT_PH_UNATTRIBUTED, .sub = MT_PH_FORWARD, .n_allocs = 9, .alloc_bytes = 600},
+        {.phase = MT_PH_TRAIN, .sub = MT_PH_OPTIMIZER, .n_allocs = 9, .alloc_bytes = 900},
+        {.phase = MT_PH_UNATTRIBUTED, .sub = MT_PH_BACKWARD, .n_allocs = 9, .alloc_bytes = 300},
+        {.phase = MT_PH_UNATTRIBUTED, .sub = MT_PH_NONE, .n_allocs = 9, .alloc_bytes = 100}};
+    struct mt_device_analysis d = {.phases = {.p = row, .n = 4}};
+    char name[MT_WORDS];
+    MT_CHECK_STR(mt_occ_name(name, &d, MT_PH_UNATTRIBUTED), "forward, backward");
+    MT_CHECK_STR(mt_occ_name(name, &d, MT_PH_TRAIN), "training");
+    row[3].alloc_bytes = 2000;
+    MT_CHECK_STR(mt_occ_name(name, &d, MT_PH_UNATTRIBUTED), "unattributed");
+}
+
 MT_MAIN(MT_RUN(text) MT_RUN(markdown) MT_RUN(hostile) MT_RUN(nothing_to_say) MT_RUN(other_devices)
-            MT_RUN(words))
+            MT_RUN(words) MT_RUN(stretches))

@@ -601,6 +601,7 @@ MT_TEST(growth_without_a_failure)
         check_sums(j);
         MT_CHECK_HAS(j->sentence, "No allocation failed");
         MT_CHECK_HAS(j->sentence, " during actor update: PyTorch holds 20.00 GiB, NCCL ");
+        MT_CHECK_HAS(j->because, " were left there: what fails next would be in that phase.");
         MT_CHECK_EQ(j->growth.n, n == 7 ? 6 : 0);
         MT_CHECK_EQ(
             strstr(
@@ -608,6 +609,33 @@ MT_TEST(growth_without_a_failure)
                 "After each of the last 6 update_actor (the first is left out) NCCL held more: ") !=
                 NULL,
             n == 7);
+        mt_driverdiag_free(j);
+        mt_trace_free(t);
+    }
+}
+
+/* What is lost may have failed. */
+MT_TEST(no_verdict_on_what_is_lost)
+{
+    for (int lost = 0; lost < 3; lost++) {
+        struct bd x = one_process();
+        struct mt_trace *t;
+        struct mt_driverdiag *j;
+        (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 20 * BD_GIB, BD_TORCH);
+        x.d->processes.p[0].n_dropped = lost == 1 ? 900 : 0;
+        x.d->processes.p[0].n_missing = lost == 2 ? 1 : 0;
+        t = bd_done(&x);
+        j = make(t);
+        MT_ASSERT(j != NULL && j->kind == MT_V_PEAK);
+        if (lost == 0) {
+            MT_CHECK_HAS(j->sentence, "No allocation failed: ");
+            MT_CHECK_HAS(j->because, "(75 %) were left there.");
+        } else {
+            MT_CHECK_HAS(j->sentence, "are lost, so whether an allocation failed is not known; in "
+                                      "what was recorded, ");
+            MT_CHECK(strstr(j->sentence, "No allocation failed") == NULL);
+            MT_CHECK(strstr(j->because, "were left") == NULL);
+        }
         mt_driverdiag_free(j);
         mt_trace_free(t);
     }
@@ -759,8 +787,8 @@ MT_MAIN(MT_RUN(owners_and_frees) MT_RUN(handles_are_counted_by_reference)
                     MT_RUN(sleep_and_wake) MT_RUN(phases_of_the_job) MT_RUN(survival)
                         MT_RUN(ended_well) MT_RUN(measured_beside_others) MT_RUN(held_after_a_burst)
                             MT_RUN(held_at_the_failure) MT_RUN(growth_by_steps)
-                                MT_RUN(growth_without_a_failure) MT_RUN(a_wake_follows_a_sleep)
-                                    MT_RUN(reserved_and_not_mapped)
+                                MT_RUN(growth_without_a_failure) MT_RUN(no_verdict_on_what_is_lost)
+                                    MT_RUN(a_wake_follows_a_sleep) MT_RUN(reserved_and_not_mapped)
                                         MT_RUN(same_process_in_two_traces_counts_once)
                                             MT_RUN(a_process_that_ends_holds_nothing)
                                                 MT_RUN(hostile_calls)

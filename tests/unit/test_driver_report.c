@@ -93,6 +93,7 @@ static const char *render(struct made *m, char format)
     struct mt_out o;
     if (m->r.diagnosis == NULL)
         m->r.diagnosis = &m->whole;
+    m->r.in_full = true;
     mt_free(m->text);
     m->text = NULL;
     if (!mt_out_mem(&o))

@@ -97,6 +97,9 @@ MT_TEST(packages_and_checkouts)
     MT_CHECK_STR(main_of("/w/SkyRL/skyrl-train/skyrl_train/workers/worker.py:ppo_train"), "skyrl");
     MT_CHECK_STR(main_of("/w/ROLL/roll/pipeline/base_worker.py:train_step"), "roll");
     MT_CHECK_STR(main_of("/w/prime-rl/src/prime_rl/trainer/rl/train.py:train"), "prime_rl");
+    /* an egg is a folder around the package; a checkout has no site-packages */
+    MT_CHECK_STR(main_of("/v/site-packages/trl-0.9-py3.8.egg/trl/trainer/dpo_trainer.py:a"), "trl");
+    MT_CHECK_STR(main_of("/home/me/checkout/swift/cli/sft.py:main"), "swift");
     MT_CHECK_STR(main_of("/v/site-packages/swift/rlhf_trainers/grpo_trainer.py:training_step"),
                  "swift");
     /* 3.x */
@@ -170,7 +173,9 @@ MT_TEST(programs_that_drive_trainers)
         MT_PART_CHECKPOINTING));
     MT_CHECK(mt_framework_is_program(mt_test_frameworks(), FW(axolotl)) &&
              mt_framework_is_program(mt_test_frameworks(), FW(nemorl)));
-    MT_CHECK(!mt_framework_is_program(mt_test_frameworks(), FW(transformers)) &&
+    /* a library whose flags are a script's */
+    MT_CHECK(mt_framework_is_program(mt_test_frameworks(), FW(transformers)) &&
+             !mt_framework_is_program(mt_test_frameworks(), FW(accelerate)) &&
              !mt_framework_is_program(mt_test_frameworks(), FW(vllm)));
 }
 

@@ -211,16 +211,20 @@ MT_TEST(order_and_content)
 {
     static const char *const order[] = {"Out of memory: the device was full",
                                         "<h1>Rank 0, device 0 ran out of memory",
-                                        "It is capacity",
+                                        "<figure class=\"card\">",
                                         "Change first",
-                                        "gpu_<wbr>memory_<wbr>utilization=<wbr>0.<wbr>5",
+                                        "gpu_<wbr>memory_<wbr>utilization=<wbr><b>0.<wbr>5</b>",
+                                        "It is capacity",
+                                        "<summary>Frames of the request that failed</summary>",
+                                        "<li class=\"fold\">\xe2\x80\xa6 2 C++ frames</li>",
+                                        "</ol>\n</details>",
                                         "<nav",
+                                        "id=\"timeline\"",
+                                        "<svg xmlns",
                                         "id=\"advice\"",
                                         "Those to change first, in full",
                                         "id=\"numbers\"",
                                         "<a class=\"at\" href=\"#timeline\" data-event=\"",
-                                        "id=\"timeline\"",
-                                        "<svg xmlns",
                                         "id=\"phases\"",
                                         "id=\"owners\"",
                                         "id=\"segments\"",
@@ -295,11 +299,11 @@ MT_TEST(diagnosis)
 {
     static const char *const order[] = {
         "id=\"verdict\"",
-        "One giant tensor: the request is logits",
         "Frees about <span class=\"q\">6.00 GiB</span>",
         "Frees: not computed: ",
-        "<strong>With this setting: about <span class=\"q\">6.00 GiB</span> less",
-        "Needed then",
+        "What if?",
+        "fits: 74.00 GiB needed, 6.00 GiB freed",
+        "One giant tensor: the request is logits",
         "id=\"cause\"",
         "With the engine asleep <span class=\"q\">(37.00 GiB</span>)</th>",
         "id=\"advice\"",
@@ -338,19 +342,28 @@ MT_TEST(diagnosis)
     fxd_done(&x);
 }
 
-/* What is typed may break between its parts, never behind the hyphens that begin an option. */
+/* What is typed stands in parts that end at dots, the module pale, the value strong; it is never
+ * broken behind the hyphens that begin an option. */
+#define PART "<span class=\"p\">"
 MT_TEST(options_in_code)
 {
     static const struct {
         const char *text, *html;
     } cases[] = {
-        {"--micro-batch-size 1", "<code><span class=\"q\">--micro</span>-batch-size 1</code>"},
+        {"--micro-batch-size 1",
+         "<code>" PART "<span class=\"q\">--micro</span>-batch-size</span> " PART
+         "<b>1</b></span></code>"},
         {"--a --exp-avg-dtype bf16",
-         "<code><span class=\"q\">--a</span> <span class=\"q\">--exp</span>-avg-dtype bf16</code>"},
-        {"x--y -- z", "<code>x--y -- z</code>"},
-        {"--", "<code>--</code>"},
-        {"--set.a_b=<c>",
-         "<code><span class=\"q\">--set</span>.<wbr>a_<wbr>b=<wbr>&lt;c&gt;</code>"},
+         "<code>" PART "<span class=\"q\">--a</span></span> " PART
+         "<span class=\"q\">--exp</span>-avg-dtype</span> " PART "<b>bf16</b></span></code>"},
+        {"x--y -- z", "<code>" PART "x--y</span> " PART "--</span> " PART "z</span></code>"},
+        {"--", "<code>" PART "--</span></code>"},
+        {"--set.a_b=<c>", "<code><span class=\"p pale\"><span class=\"q\">--set</span>.</span>" PART
+                          "a_<wbr>b=<wbr><b>&lt;c&gt;</b></span></code>"},
+        {"a.b.c=0.5", "<code><span class=\"p pale\">a.</span><span class=\"p pale\">b.</span>" PART
+                      "c=<wbr><b>0.<wbr>5</b></span></code>"},
+        {"key: x", "<code>" PART "key:</span> " PART "<b>x</b></span></code>"},
+        {"f(a=1)", "<code>" PART "f(a=<wbr>1)</span></code>"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct mt_out o;

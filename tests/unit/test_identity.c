@@ -25,12 +25,11 @@ static const struct {
     {"memory_snapshot_time1718000000.123_rank5_snapshot.pickle", 5, -1, ""},
     {"memory_snapshot_time1718000000_rank63_snapshot.pickle", 63, -1, ""},
     /* Megatron-LM */
-    {"snapshot_0.pickle", 0, -1, ""},
-    {"snapshot_17.pickle", 17, -1, ""},
-    {"snapshot_255.pickle.gz", 255, -1, ""},
     {"snapshot_oom_rank_9.pickle", 9, -1, ""},
     {"mem/snapshot_oom_rank_511.pickle", 511, -1, ""},
-    {"memory_3.pkl", 3, -1, ""},
+    /* of sequence lengths, of steps, of ranks: the name alone does not say */
+    {"snapshot_0.pickle", -1, -1, ""},
+    {"memory_train_128.pickle", -1, -1, ""},
     /* torchtitan */
     {"profiling/memory_snapshot/step_000000000010/000003_step_10.pickle", 3, -1, ""},
     {"000000_step_100.pickle", 0, -1, ""},
@@ -125,6 +124,29 @@ MT_TEST(names)
     }
 }
 
+MT_TEST(numbers_that_may_be_ranks)
+{
+    static const struct {
+        const char *name;
+        int32_t number;
+    } names[] = {{"snapshot_0.pickle", 0},
+                 {"snapshot_17.pickle", 17},
+                 {"a/b/snapshot_255.pickle.gz", 255},
+                 {"memory_3.pkl", 3},
+                 {"memory_train_128.pickle", 128},
+                 {"snapshot_1000.pickle", -1},
+                 {"snapshot_007.pickle", -1},
+                 {"memory_snapshot_step_100.pickle", -1},
+                 {"memory_gpu_1.pickle", -1},
+                 {"results_12.pickle", -1},
+                 {"snapshot_3.log", -1},
+                 {"snapshot_5/trace.pickle", -1},
+                 {"snapshot_.pickle", -1},
+                 {"", -1}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        MT_CHECK_EQ(mt_name_number(names[i].name), names[i].number);
+}
+
 /* Every prefix of every name, so that no look-ahead leaves the string. */
 MT_TEST(prefixes)
 {
@@ -138,7 +160,7 @@ MT_TEST(prefixes)
             memcpy(s, table[i].name, k);
             s[k] = '\0';
             mt_name_identity(s, &rank, &pid, &host);
-            MT_CHECK(rank >= -1 && pid >= -1);
+            MT_CHECK(rank >= -1 && pid >= -1 && mt_name_number(s) >= -1);
             mt_free(host);
             free(s);
         }
@@ -158,4 +180,4 @@ MT_TEST(no_memory)
     MT_CHECK_EQ(pid, 4242);
 }
 
-MT_MAIN(MT_RUN(names) MT_RUN(prefixes) MT_RUN(no_memory))
+MT_MAIN(MT_RUN(names) MT_RUN(numbers_that_may_be_ranks) MT_RUN(prefixes) MT_RUN(no_memory))

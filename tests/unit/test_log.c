@@ -22,7 +22,7 @@ static enum mt_rc read_bytes(const char *p, size_t n)
     memset(&err, 0, sizeof err);
     memset(&l, 0, sizeof l);
     if (mt_source_mem(&src, p, n) == MT_OK)
-        rc = mt_log_read(&l, src, mt_framework_log_packages(mt_test_frameworks()), &err);
+        rc = mt_log_read(&l, src, mt_framework_log_packages(mt_test_frameworks()), NULL, &err);
     mt_source_free(src);
     return rc;
 }
@@ -690,7 +690,7 @@ MT_TEST(out_of_memory)
         memset(&err, 0, sizeof err);
         MT_CHECK_EQ(mt_source_mem(&src, NOW "\nKilled\n", sizeof NOW + 7), MT_OK);
         mt_mem_fail_after(i);
-        rc = mt_log_read(&l, src, mt_framework_log_packages(mt_test_frameworks()), &err);
+        rc = mt_log_read(&l, src, mt_framework_log_packages(mt_test_frameworks()), NULL, &err);
         mt_mem_fail_after(0);
         MT_CHECK(rc == MT_OK || err.rc == MT_ENOMEM);
         mt_log_done(&l);
@@ -870,10 +870,10 @@ MT_TEST(cut_by_a_terminal)
 MT_TEST(upside_down)
 {
     static const char frames[] =
-        "  File \"/x/c.py\", line 3, in inner\n    outer()\n  File \"/x/a.py\", line 1, in outer\n";
+        "  File \"/x/c.py\", line 3, in inner\n    inner()\n  File \"/x/a.py\", line 1, in outer\n";
     char text[1024];
     for (int headed = 0; headed < 2; headed++) {
-        (void)snprintf(text, sizeof text, "CUDA error: out of memory\n    ^^^^^\n    inner()\n%s%s",
+        (void)snprintf(text, sizeof text, "CUDA error: out of memory\n    ^^^^^\n    alloc()\n%s%s",
                        frames, headed ? "Traceback (most recent call last):\nbye\n" : "");
         read_text(text);
         const struct mt_log_fact *f = only(MT_LOG_CUDA_OOM);
@@ -897,6 +897,19 @@ MT_TEST(upside_down)
                    frames);
     read_text(text);
     MT_CHECK_EQ(only(MT_LOG_CUDA_OOM)->stack, 0);
+    mt_log_done(&l);
+}
+
+/* The same place with the outermost frame first: its line of code calls the next one. */
+MT_TEST(below_in_order)
+{
+    read_text("CUDA error: out of memory\n  File \"/x/a.py\", line 1, in outer\n    y = inner(3)\n"
+              "  File \"/x/c.py\", line 3, in inner\n    alloc()\n");
+    const struct mt_log_fact *f = only(MT_LOG_CUDA_OOM);
+    MT_CHECK_EQ(f->stack, 1);
+    MT_CHECK(l.stacks.n == 1 && l.stacks.p[0].frames.n == 2);
+    if (l.stacks.n == 1)
+        MT_CHECK_STR(l.stacks.p[0].frames.p[1].function, "inner");
     mt_log_done(&l);
 }
 
@@ -960,10 +973,11 @@ MT_TEST(notebooks)
               "f(\n[/no/a.py\n/.py\n[\n/\n");
     const struct mt_log_fact *f = only(MT_LOG_TORCH_OOM);
     MT_CHECK_EQ(f->stack, 1);
-    MT_ASSERT(l.stacks.n == 1 && l.stacks.p[0].frames.n == 2);
+    MT_ASSERT(l.stacks.n == 1 && l.stacks.p[0].frames.n == 3);
     MT_CHECK_STR(l.stacks.p[0].frames.p[0].file, "/usr/lib/python3/transformers/trainer.py");
     MT_CHECK_STR(l.stacks.p[0].frames.p[0].function, "training_step");
-    MT_CHECK_STR(l.stacks.p[0].frames.p[1].function, "forward");
+    MT_CHECK_STR(l.stacks.p[0].frames.p[1].function, "<cell line: 0>");
+    MT_CHECK_STR(l.stacks.p[0].frames.p[2].function, "forward");
     mt_log_done(&l);
     read_text("  Tried to allocate 8.00 MiB. GPU 0 has a total capacity of 24.00 GiB of\n  which "
               "4.00 MiB is free. ...\n");
@@ -1008,5 +1022,6 @@ MT_MAIN(MT_RUN(torch_now) MT_RUN(torch_2_1_misspelt) MT_RUN(torch_1_to_2_0) MT_R
                 MT_RUN(very_long_line) MT_RUN(hostile_repeats) MT_RUN(too_many_facts)
                     MT_RUN(out_of_memory) MT_RUN(paths) MT_RUN(tracebacks)
                         MT_RUN(tracebacks_that_are_odd) MT_RUN(cut_by_a_terminal)
-                            MT_RUN(upside_down) MT_RUN(caught_errors) MT_RUN(ipython)
-                                MT_RUN(names_of_processes) MT_RUN(notebooks) MT_RUN(names))
+                            MT_RUN(upside_down) MT_RUN(below_in_order) MT_RUN(caught_errors)
+                                MT_RUN(ipython) MT_RUN(names_of_processes) MT_RUN(notebooks)
+                                    MT_RUN(names))

@@ -17,7 +17,8 @@ static void read_text(const char *text)
     memset(&err, 0, sizeof err);
     memset(&l, 0, sizeof l);
     MT_CHECK_EQ(mt_source_mem(&src, text, strlen(text)), MT_OK);
-    MT_CHECK_EQ(mt_log_read(&l, src, mt_framework_log_packages(mt_test_frameworks()), &err), MT_OK);
+    MT_CHECK_EQ(mt_log_read(&l, src, mt_framework_log_packages(mt_test_frameworks()), NULL, &err),
+                MT_OK);
     mt_source_free(src);
 }
 

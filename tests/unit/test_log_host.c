@@ -16,7 +16,8 @@ static void read_text(const char *text)
     memset(&err, 0, sizeof err);
     memset(&l, 0, sizeof l);
     MT_CHECK_EQ(mt_source_mem(&src, text, strlen(text)), MT_OK);
-    MT_CHECK_EQ(mt_log_read(&l, src, mt_framework_log_packages(mt_test_frameworks()), &err), MT_OK);
+    MT_CHECK_EQ(mt_log_read(&l, src, mt_framework_log_packages(mt_test_frameworks()), NULL, &err),
+                MT_OK);
     mt_source_free(src);
 }
 
@@ -151,6 +152,15 @@ MT_TEST(machine)
     MT_CHECK_EQ(l.n_arm, 2);
     MT_CHECK_EQ(l.n_x86, 0);
     mt_log_done(&l);
+    read_text("  File \"D:\\\\jobs\\\\fit.py\", line 1, in f\nat C:\\Users\\x\\y.py\nratio "
+              "a:\\b\nx/y/z\n");
+    MT_CHECK_EQ(l.n_windows, 2);
+    MT_CHECK_EQ(l.n_unix, 0);
+    mt_log_done(&l);
+    read_text("  File \"/srv/jobs/fit.py\", line 1, in f\n 3/5 of http://x/y/z\n");
+    MT_CHECK_EQ(l.n_windows, 0);
+    MT_CHECK_EQ(l.n_unix, 1);
+    mt_log_done(&l);
     read_text("Platform: Linux-5.15-x86_64-with-glibc2.35\n");
     MT_CHECK_EQ(l.n_arm, 0);
     MT_CHECK_EQ(l.n_x86, 1);
@@ -204,5 +214,163 @@ MT_TEST(no_want_of_memory)
     mt_log_done(&l);
 }
 
-MT_MAIN(MT_RUN(wrapped_by_a_terminal) MT_RUN(table_of_processes) MT_RUN(observer) MT_RUN(machine)
-            MT_RUN(lines_of_use) MT_RUN(no_want_of_memory))
+/* llama.cpp: one failure, whichever of its lines were pasted, and what it was for. */
+MT_TEST(llama_cpp)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes, what;
+        int32_t gpu;
+    } cases[] = {
+        {"ggml_backend_cuda_buffer_type_alloc_buffer: allocating 512.00 MiB on device 3: "
+         "cudaMalloc "
+         "failed: out of memory\nalloc_tensor_range: failed to allocate CUDA3 buffer of size "
+         "536870912\nllama_model_load: error loading model: unable to allocate CUDA3 buffer\n",
+         512 * MIB, MT_LB_WEIGHTS, 3},
+        {"ggml_gallocr_reserve_n: failed to allocate CUDA1 buffer of size 1048576\n", MIB,
+         MT_LB_COMPUTE, 1},
+        {"alloc_tensor_range: failed to allocate Vulkan0 buffer of size 1048576\n"
+         "llama_init_from_model: failed to allocate buffer for kv cache\n",
+         MIB, MT_LB_CACHE, 0},
+        {"ggml_vulkan: Device memory allocation of size 1048576 failed.\n", MIB, MT_LOG_NONE, -1},
+        {"Error: llama runner process has terminated: cudaMalloc failed: out of memory\n",
+         MT_LOG_NONE, MT_LOG_NONE, -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        read_text(cases[i].text);
+        MT_CHECK_EQ(l.facts.n, 1);
+        MT_CHECK_STR(kind(0), "cuda_oom");
+        MT_CHECK_STR(fact(0)->text, "llama.cpp");
+        MT_CHECK_EQ(fact(0)->value[0], cases[i].bytes);
+        MT_CHECK_EQ(fact(0)->value[1], cases[i].what);
+        MT_CHECK_EQ(fact(0)->gpu, cases[i].gpu);
+        mt_log_done(&l);
+    }
+    read_text("alloc_tensor_range: failed to allocate CPU buffer of size 1048576\n"); /* the host */
+    MT_CHECK_EQ(l.facts.n, 0);
+    mt_log_done(&l);
+}
+
+/* Lines that are no fact, and tell what held the host's memory. A full bar has ended. */
+MT_TEST(hints)
+{
+    read_text(
+        "Loading checkpoint shards:  40%|####      | 2/5\nstep\nTime to load cpu_adam op: 2 s\n"
+        "Map (num_proc=8): 100%|######| 9/9\nKilled\n");
+    MT_CHECK_EQ(l.hint[MT_LH_LOAD], 1);
+    MT_CHECK_EQ(l.hint[MT_LH_OFFLOAD], 3);
+    MT_CHECK_EQ(l.hint[MT_LH_DATA], 0);
+    MT_CHECK_EQ(l.hint[MT_LH_SPILL], 0);
+    MT_CHECK_EQ(l.facts.n, 1);
+    mt_log_done(&l);
+    read_text(
+        "Loading checkpoint shards: 100%|##########| 5/5\n(raylet) Spilled 9 MiB, 3 objects\n");
+    MT_CHECK_EQ(l.hint[MT_LH_LOAD], 0);
+    MT_CHECK_EQ(l.hint[MT_LH_SPILL], 2);
+    MT_CHECK_EQ(l.facts.n, 0);
+    mt_log_done(&l);
+}
+
+/* What lists, bars and steps say of it is that it is over, or never was. */
+MT_TEST(hints_that_are_none)
+{
+    read_text("cpu_adam ............... [NO] ....... [OKAY]\n"
+              "Loading safetensors checkpoint shards:  50% Completed | 2/4\n"
+              "Loading safetensors checkpoint shards: 100% Completed | 4/4\nKilled\n");
+    MT_CHECK_EQ(l.hint[MT_LH_OFFLOAD], 0);
+    MT_CHECK_EQ(l.hint[MT_LH_LOAD], 0);
+    mt_log_done(&l);
+    read_text("Resuming from checkpoint-100\nLoading checkpoint shards:  40%|####| 2/5\n"
+              "{'loss': 1.2, 'epoch': 1.01}\nKilled\n");
+    MT_CHECK_EQ(l.hint[MT_LH_RESUME], 0);
+    MT_CHECK_EQ(l.hint[MT_LH_LOAD], 0);
+    mt_log_done(&l);
+    read_text("***** Running training *****\nAttempting to resume from /x\n");
+    MT_CHECK_EQ(l.hint[MT_LH_RESUME], 2);
+    mt_log_done(&l);
+    read_text("multi_modal_inputs of 512 samples\n");
+    MT_CHECK_EQ(l.hint[MT_LH_IMAGES], 1);
+    mt_log_done(&l);
+}
+
+MT_TEST(schedulers)
+{
+    static const struct {
+        const char *text;
+        enum mt_log_stop why;
+    } cases[] = {
+        {"slurmstepd: error: *** JOB 42 ON n7 CANCELLED AT 2026-05-01T10:00:00 DUE TO TIME LIMIT "
+         "***\n",
+         MT_LS_TIME},
+        {"slurmstepd: error: *** STEP 42.0 ON n7 CANCELLED AT 2026-05-01T10:00:00 DUE TO "
+         "PREEMPTION ***\n",
+         MT_LS_PREEMPTED},
+        {"srun: error: *** JOB 42 ON n7 CANCELLED AT 2026-05-01T10:00:00 DUE TO NODE FAILURE, SEE "
+         "SLURMCTLD LOG FOR DETAILS ***\n",
+         MT_LS_NODE},
+        {"slurmstepd: error: *** JOB 42 ON n7 CANCELLED AT 2026-05-01T10:00:00 DUE TO JOB REQUEUE "
+         "***\n",
+         MT_LS_REQUEUED},
+        {"slurmstepd: error: *** JOB 42 ON n7 CANCELLED AT 2026-05-01T10:00:00 ***\n",
+         MT_LS_CANCELLED},
+        {"slurmstepd: error: *** STEP 42.0 ON n7 CANCELLED AT 2026-05-01T10:00:00 ***\n",
+         MT_LS_STEP},
+        {"=>> PBS: job killed: walltime 3622 exceeded limit 3600\n", MT_LS_TIME},
+        {"TERM_RUNLIMIT: job killed after reaching LSF run time limit.\n", MT_LS_TIME},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        read_text(cases[i].text);
+        MT_CHECK_EQ(l.facts.n, 1);
+        MT_CHECK_STR(kind(0), "stopped");
+        MT_CHECK_EQ(fact(0)->value[0], cases[i].why);
+        mt_log_done(&l);
+    }
+    read_text("TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\n");
+    MT_CHECK_STR(kind(0), "kernel_kill");
+    mt_log_done(&l);
+}
+
+/* Programs that have no PyTorch, or lie beside it. */
+MT_TEST(other_allocators)
+{
+#define TF "ResourceExhaustedError: OOM when allocating tensor with shape"
+    static const struct {
+        const char *text, *kind, *whose;
+        uint64_t bytes;
+        int32_t gpu;
+    } cases[] = {
+        {TF "[64,128,112] and type float on /job:a/device:GPU:1 by allocator GPU_1_bfc\n",
+         "cuda_oom", "TensorFlow", (uint64_t)64 * 128 * 112 * 4, 1},
+        {TF "[4,1024] and type half on /job:a/device:GPU:0 by allocator\n", "cuda_oom",
+         "TensorFlow", 8192, 0},
+        {TF "[] and type int64 on /job:a/device:GPU:0 by allocator\n", "cuda_oom", "TensorFlow", 8,
+         0},
+        {TF "[99999999999,99999999999] and type float on /device:GPU:0 by\n", "cuda_oom",
+         "TensorFlow", MT_LOG_NONE, 0},
+        {TF "[4,10\n", "cuda_oom", "TensorFlow", MT_LOG_NONE, -1},
+        {TF "[1024] and type double on /job:a/device:CPU:0 by allocator cpu\n", "host_oom", "",
+         8192, -1},
+        {"cuda_device_api.cc:117: Check failed: e == cudaSuccess || e == cudaErrorCudartUnloading: "
+         "CUDA: out of memory\n",
+         "cuda_oom", "", MT_LOG_NONE, -1},
+        {"NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory\n", "host_oom",
+         "locked", MT_LOG_NONE, -1},
+        {"k.cu:88: cudaMalloc failed: out of memory\n", "cuda_oom", "cudaMalloc", MT_LOG_NONE, -1},
+        {"StandardGpuResources: alloc fail type FlatData dev 0 space Device stream 0x55d1 size "
+         "1610612736 bytes (cudaMalloc error out of memory [2])\n",
+         "cuda_oom", "FAISS", 1610612736, -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        read_text(cases[i].text);
+        MT_CHECK_EQ(l.facts.n, 1);
+        MT_CHECK_STR(kind(0), cases[i].kind);
+        MT_CHECK_STR(fact(0)->text, cases[i].whose);
+        MT_CHECK_EQ(fact(0)->value[0], cases[i].bytes);
+        MT_CHECK_EQ(fact(0)->gpu, cases[i].gpu);
+        mt_log_done(&l);
+    }
+}
+
+MT_MAIN(MT_RUN(hints_that_are_none) MT_RUN(schedulers) MT_RUN(other_allocators) MT_RUN(llama_cpp)
+            MT_RUN(hints) MT_RUN(wrapped_by_a_terminal) MT_RUN(table_of_processes) MT_RUN(observer)
+                MT_RUN(machine) MT_RUN(lines_of_use) MT_RUN(no_want_of_memory))

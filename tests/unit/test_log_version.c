@@ -1,4 +1,5 @@
 /* Versions that programs print when they start. */
+#include "analysis/log/diagnose.h"
 #include "mt_test.h"
 #include "parser/log/log.h"
 #include "frameworks.h"
@@ -10,7 +11,8 @@ static void read_text(struct mt_log *l, const char *text)
     memset(&err, 0, sizeof err);
     memset(l, 0, sizeof *l);
     MT_CHECK_EQ(mt_source_mem(&src, text, strlen(text)), MT_OK);
-    MT_CHECK_EQ(mt_log_read(l, src, mt_framework_log_packages(mt_test_frameworks()), &err), MT_OK);
+    MT_CHECK_EQ(mt_log_read(l, src, mt_framework_log_packages(mt_test_frameworks()), NULL, &err),
+                MT_OK);
     mt_source_free(src);
 }
 
@@ -79,4 +81,91 @@ MT_TEST(too_many)
     mt_log_done(&l);
 }
 
-MT_MAIN(MT_RUN(numbers) MT_RUN(lines) MT_RUN(too_many))
+/* PyTorch's is said by many programs, and is meant by more. */
+MT_TEST(of_torch)
+{
+    static const struct {
+        const char *line;
+        uint64_t number; /* 0 = none */
+    } want[] = {
+        {"PyTorch version: 1.13.1+cu117", MT_LOG_VERSION(1, 13, 1)},
+        {"2023-05-04 10:11:12,131 - mmseg - INFO - PyTorch: 1.11.0", MT_LOG_VERSION(1, 11, 0)},
+        {"YOLOv5 v7.0-1 Python-3.9.16 torch-2.0.1+cu118 CUDA:0 (Tesla T4, 15110MiB)",
+         MT_LOG_VERSION(2, 0, 1)},
+        {"torch==2.4.0", MT_LOG_VERSION(2, 4, 0)},
+        {"torch                    1.12.1+cu116", MT_LOG_VERSION(1, 12, 1)},
+        {"PyTorch                 1.10.0 @/opt/torch", MT_LOG_VERSION(1, 10, 0)},
+        {"xformers 0.0.22 requires torch==2.0.1, but you have torch 2.4.0", 0},
+        {"Collecting torch==2.1.0", 0},
+        {"Requirement already satisfied: torch==2.0.1 in /opt/env/lib", 0},
+        {"      Successfully uninstalled torch-1.13.1", 0},
+        {"Successfully installed torch-2.1.0 triton-2.1.0", MT_LOG_VERSION(2, 1, 0)},
+        {"pytorch-lightning==1.9.5", 0},
+        {"UserWarning: In PyTorch 1.8 this is deprecated", 0},
+    };
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        struct mt_log l;
+        read_text(&l, want[i].line);
+        if ((want[i].number != 0) != (l.versions.n == 1) ||
+            (l.versions.n != 0 && (strcmp(l.versions.p[0].program, "torch") != 0 ||
+                                   l.versions.p[0].number != want[i].number)))
+            MT_FAIL_AT("\"%s\": %u", want[i].line, (unsigned)l.versions.n);
+        mt_log_done(&l);
+    }
+}
+
+/* The newest that it can be: the form of the failure's line, or the newest that is named. */
+MT_TEST(newest_torch)
+{
+#define FAILED "CUDA out of memory. Tried to allocate 98.00 MiB (GPU 0; 7.79 GiB total capacity; "
+    static const struct {
+        const char *text;
+        uint32_t newest;
+        bool no_expandable;
+    } want[] = {
+        {FAILED "6.20 GiB already allocated; 50.00 MiB free; 17.64 MiB cached)", 103, true},
+        {FAILED "6.20 GiB already allocated; 50.00 MiB free; 6.30 GiB reserved in total by "
+                "PyTorch)",
+         200, true},
+        {"RuntimeError: " FAILED /* from 1.10 on the sentence goes on with advice */
+         "6.20 GiB already allocated; 50.00 MiB free; 6.30 GiB reserved in total by PyTorch)",
+         109, true},
+        {"RuntimeError: " FAILED
+         "6.20 GiB already allocated; 50.00 MiB free; 6.30 GiB reserved in total by PyTorch) If "
+         "reserved memory is >> allocated memory try setting max_split_size_mb to avoid "
+         "fragmentation.",
+         200, true},
+        {"torch.cuda.OutOfMemoryError: " FAILED /* cut: that class is newer */
+         "6.20 GiB already allocated; 50.00 MiB free; 6.30 GiB reserved in total by PyTorch)",
+         200, true},
+        {"torch==1.8.1\n" FAILED
+         "6.20 GiB already allocated; 50.00 MiB free; 6.30 GiB reserved in total by PyTorch)",
+         108, true},
+        {"torch==2.6.0\n" FAILED /* the worker has another than the list shows */
+         "6.20 GiB already allocated; 50.00 MiB free; 6.30 GiB reserved in total by PyTorch)",
+         200, true},
+        {"torch==1.13.1\nCUDA out of memory. Tried to allocate 98.00 MiB. GPU 0 has a total "
+         "capacity of 7.79 GiB of which 50.00 MiB is free.\n",
+         0, false}, /* of another environment */
+        {"torch==2.1.0\nCUDA out of memory. Tried to allocate 98.00 MiB. GPU 0 has a total "
+         "capacty of 7.79 GiB of which 50.00 MiB is free.\n",
+         201, false},
+        {"torch==2.10.1\n", 210, false},
+        {"CUDA out of memory. Tried to allocate 98.00 MiB. GPU 0 has a total capacity of 7.79 GiB "
+         "of which 50.00 MiB is free.",
+         0, false},
+    };
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        struct mt_logs l = {.files = {NULL, 0, 0}};
+        struct mt_log_file *f = MT_VEC_PUSH(&l.files);
+        MT_ASSERT(f != NULL);
+        memset(f, 0, sizeof *f);
+        read_text(&f->log, want[i].text);
+        if (mt_logs_torch(&l) != want[i].newest ||
+            mt_logs_no_expandable(&l) != want[i].no_expandable)
+            MT_FAIL_AT("case %u: %u", (unsigned)i, mt_logs_torch(&l));
+        mt_logs_done(&l);
+    }
+}
+
+MT_MAIN(MT_RUN(numbers) MT_RUN(lines) MT_RUN(too_many) MT_RUN(of_torch) MT_RUN(newest_torch))

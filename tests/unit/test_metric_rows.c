@@ -49,11 +49,12 @@ static const struct mt_runconf *settings(void)
 static void own(struct bench *b, mt_stack_id stack, uint32_t blocks, uint64_t each)
 {
     struct mt_owner *o = MT_VEC_PUSH(&b->d->owners);
-    MT_ASSERT(o != NULL);
-    o->stack = stack;
-    o->blocks = blocks;
-    o->bytes = blocks * each;
-    o->largest = each;
+    struct mt_stack_share *s = MT_VEC_PUSH(&b->d->by_stack);
+    MT_ASSERT(o != NULL && s != NULL);
+    o->stack = s->stack = stack;
+    o->blocks = s->blocks = blocks;
+    o->bytes = s->bytes = blocks * each;
+    o->largest = s->largest = each;
 }
 
 MT_TEST(rows_of_an_overlay)
@@ -105,16 +106,57 @@ MT_TEST(rows_of_a_traceback)
     MT_ASSERT(mt_metric_rules_load(&r, settings(), MINE, strlen(MINE), "mine.json", NULL) == MT_OK);
     (void)stack(&m, POOL ":keep|" MAIN);
     MT_ASSERT(mt_intern_functions(m.t));
-    v = mt_metric_of_stack(r, m.t, "walks", 5);
+    v = mt_metric_of_failure(r, m.t, NULL, NULL, "walks", 5);
     MT_CHECK(v.known && v.v == 1);
-    v = mt_metric_of_stack(r, m.t, "flies", 5);
+    v = mt_metric_of_failure(r, m.t, NULL, NULL, "flies", 5);
     MT_CHECK(v.known && v.v == 0);
-    MT_CHECK(!mt_metric_of_stack(r, m.t, "runs_sft", 8).known);
-    MT_CHECK(!mt_metric_of_stack(r, m.t, "hoard", 5).known);
-    MT_CHECK(!mt_metric_of_stack(r, m.t, "nothing", 7).known);
-    MT_CHECK(!mt_metric_of_stack(r, NULL, "walks", 5).known);
+    MT_CHECK(!mt_metric_of_failure(r, m.t, NULL, NULL, "runs_sft", 8).known);
+    MT_CHECK(!mt_metric_of_failure(r, m.t, NULL, NULL, "hoard", 5).known);
+    MT_CHECK(!mt_metric_of_failure(r, m.t, NULL, NULL, "nothing", 7).known);
+    MT_CHECK(!mt_metric_of_failure(r, NULL, NULL, NULL, "walks", 5).known);
     mt_metric_rules_free(r);
     done(&m);
+}
+
+/* The mode of a program, by its command: what it starts, and the word that a setting is given. */
+MT_TEST(rows_of_a_command)
+{
+    static const struct {
+        const char *args, *name;
+        int want; /* -1 = not known */
+    } of[] = {
+        {"swift sft --max_length 4096", "swift_tunes", 1},
+        {"swift sft --max_length 4096", "swift_pairs", 0},
+        {"swift sft --max_length 4096", "swift_no_engine", 1},
+        {"swift rlhf --max_length 4096", "swift_tunes", -1}, /* dpo by default shows nothing */
+        {"swift rlhf --rlhf_type kto", "swift_pairs", 1},
+        {"swift rlhf --rlhf_type grpo", "swift_no_engine", 0},
+        {"megatron sft --micro_batch_size 2", "swift_megatron", 1},
+        {"swift sft --sft_type full", "set.older_flags", 1},
+        {"swift sft --max_length 4096", "set.older_flags", 0},
+        {"swift sft --deepspeed zero2", "set.deepspeed_config", 1},
+        {"swift rlhf --max_length 4096", "set.rl_type", 0},
+        {"trl sft --max_length 4096", "runs_grpo", 0},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        struct mt_runconf *conf = NULL;
+        struct mt_metric_rules *r = NULL;
+        struct mt_metrics *m = NULL;
+        struct mt_err err;
+        struct mt_value v;
+        MT_ASSERT(mt_runconf_new(&conf, mt_test_frameworks(), &err) == MT_OK);
+        MT_ASSERT(mt_conf_args(&conf->conf, of[i].args, strlen(of[i].args), "run", false, &err) ==
+                  MT_OK);
+        MT_ASSERT(mt_runconf_added(conf, MT_FROM_ARGS, &err) == MT_OK);
+        MT_ASSERT(mt_metric_rules_load(&r, conf, NULL, 0, NULL, NULL) == MT_OK);
+        MT_ASSERT(mt_metrics_told(&m, r, conf, NULL, true) == MT_OK);
+        v = mt_metric_get(m, of[i].name, strlen(of[i].name));
+        if ((v.known ? (int)v.v : -1) != of[i].want)
+            MT_FAIL_AT("\"%s\": %s is %d", of[i].args, of[i].name, v.known ? (int)v.v : -1);
+        mt_metrics_free(m);
+        mt_metric_rules_free(r);
+        mt_runconf_free(conf);
+    }
 }
 
 #define ROW(fields)                                                                                \
@@ -138,7 +180,13 @@ MT_TEST(wrong_rows_are_refused)
         {ROW(""), "metric a: field \"seen\": is missing"},
         {ROW(", \"sen\": 1"), "field \"sen\": is not known"},
         {ROW(", \"seen\": []"), "field \"seen\": has to be a list of frames"},
-        {ROW(", \"seen\": [{}]"), "field \"seen\": has a frame without a file"},
+        {ROW(", \"seen\": [{}]"), "field \"seen\": has to have, each time, a file or a function"},
+        {ROW(", \"seen\": [{\"setting\": \"tp\"}]"),
+         "field \"seen\": has to have, each time, a file"},
+        {ROW(", \"seen\": [{\"setting\": \"tp\", \"is\": \"2\", \"file\": \"a.py\"}]"),
+         "field \"seen\": has to have, each"},
+        {ROW(", \"asked\": [{\"setting\": \"tp\", \"is\": \"2\"}]"),
+         "field \"asked\": has what goes with \"seen\" alone"},
         {ROW(", \"seen\": [{\"line\": \"1\"}]"), "field \"line\": is not known"},
         {ROW(", \"asked\": [{\"file\": 1}]"), "field \"file\": has to be a text"},
         {ROW(SEEN ", \"is\": \"live\""), "field \"is\": is a second way"},
@@ -206,5 +254,6 @@ MT_TEST(every_allocation_may_fail)
     MT_CHECK(whole);
 }
 
-MT_MAIN(MT_RUN(rows_of_an_overlay) MT_RUN(rows_of_a_traceback) MT_RUN(wrong_rows_are_refused)
-            MT_RUN(a_known_name_is_replaced) MT_RUN(every_allocation_may_fail))
+MT_MAIN(MT_RUN(rows_of_an_overlay) MT_RUN(rows_of_a_traceback) MT_RUN(rows_of_a_command)
+            MT_RUN(wrong_rows_are_refused) MT_RUN(a_known_name_is_replaced)
+                MT_RUN(every_allocation_may_fail))

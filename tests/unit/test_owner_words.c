@@ -19,12 +19,14 @@ MT_TEST(what_has_no_stack_is_no_smaller_for_that)
     struct job *j = job_new();
     (void)old_block(j, 60 * MIB);
     (void)put(j, 40 * MIB, LINEAR "|" EVAL);
-    check_sentence(j, "60.0 MiB of it has no stack, of the rest the largest holder, with 40.0 MiB, "
-                      "is u/model.py:22 forward");
+    check_sentence(j,
+                   "; the largest part whose use is known, 40.0 MiB, is activations; of what has a "
+                   "stack, the largest holder, with 40.0 MiB, is u/model.py:22 forward.");
     j = job_new();
     (void)old_block(j, 40 * MIB);
     (void)put(j, 60 * MIB, LINEAR "|" EVAL);
-    check_sentence(j, "; the largest holder, with 60.0 MiB, is u/model.py:22 forward");
+    check_sentence(j, "; the largest part, 60.0 MiB, is activations; the largest holder, with 60.0 "
+                      "MiB, is u/model.py:22 forward.");
     j = job_new();
     (void)old_block(j, 60 * MIB);
     (void)put(j, 5 * MIB, LINEAR "|" EVAL);

@@ -183,7 +183,11 @@ MT_TEST(overlay_errors_name_file_rule_and_field)
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"C\",\"phase\":"
                                "\"eval\",\"file\":\"a.py\","
                                "\"function\":\"f\",\"status\":\"G\",\"gradients\":\"some\"}")),
-                 "field \"gradients\": has to be \"none\"");
+                 "field \"gradients\": \"some\" is not one of none, unasked");
+    MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"C\",\"phase\":"
+                               "\"eval\",\"file\":\"a.py\","
+                               "\"function\":\"f\",\"status\":\"G\",\"gradients\":\"unasked\"}")),
+                 "field \"gradients\": is \"unasked\" at level N only");
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"S\",\"phase\":"
                                "\"forward\",\"file\":\"a.py\","
                                "\"function\":\"f\",\"status\":\"G\",\"gradients\":\"none\"}")),

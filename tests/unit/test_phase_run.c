@@ -101,6 +101,47 @@ MT_TEST(the_wrapper_alone_proves_nothing)
     done(&m);
 }
 
+/* "predict" is no training step where nothing below it asks for gradients while the job does so
+ * elsewhere, or nowhere; gradients may be on in it all the same. */
+MT_TEST(names_of_evaluation)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, CALL "|/job/loop.py:fit|" MAIN);
+    alloc(&m, MAKE_GRADS "|" BACKWARD "|/job/loop.py:fit|" MAIN);
+    alloc(&m, CALL "|/job/loop.py:predict|" MAIN);
+    alloc(&m, CALL "|/job/loop.py:fit|" MAIN);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 0, "train/forward inferred phase.torch.module._call_impl");
+    SAYS(m, 2, "eval/forward low phase.torch.module._call_impl");
+    MT_CHECK(!mt_attr_no_grad(m.at[2]));
+    SAYS(m, 3, "train/forward carried phase.torch.module._call_impl");
+    done(&m);
+    /* it asks for gradients itself */
+    start(&m);
+    alloc(&m, CALL "|/job/loop.py:predict|" MAIN);
+    alloc(&m, MAKE_GRADS "|" BACKWARD "|/job/loop.py:predict|" MAIN);
+    alloc(&m, CALL "|/job/loop.py:fit|" MAIN);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 0, "train/forward inferred phase.torch.module._call_impl");
+    done(&m);
+    /* somebody trains what it computed: there is no other forward pass */
+    start(&m);
+    alloc(&m, CALL "|/job/loop.py:predict|" MAIN);
+    alloc(&m, MAKE_GRADS "|" BACKWARD "|" MAIN);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 0, "train/forward inferred phase.torch.module._call_impl");
+    done(&m);
+    /* a backward pass that nobody is seen to ask for may be of any function */
+    start(&m);
+    alloc(&m, CALL "|/job/loop.py:predict|" MAIN);
+    alloc(&m, CALL "|/job/loop.py:fit|" MAIN);
+    alloc(&m, ENGINE);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 0, "train/forward inferred phase.torch.module._call_impl");
+    done(&m);
+}
+
 /* A range that the job marks says more than what its functions are called. */
 MT_TEST(annotations_win_over_names)
 {
@@ -610,9 +651,10 @@ MT_TEST(blocks_of_a_public_verl_snapshot)
 
 MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattributed)
             MT_RUN(a_pass_without_gradients_is_no_training) MT_RUN(the_wrapper_alone_proves_nothing)
-                MT_RUN(annotations_win_over_names) MT_RUN(loss_trains_when_there_is_a_backward)
-                    MT_RUN(loss_trains_when_the_backward_has_no_frames)
-                        MT_RUN(backward_never_belongs_to_rollout_or_logp)
+                MT_RUN(names_of_evaluation) MT_RUN(annotations_win_over_names)
+                    MT_RUN(loss_trains_when_there_is_a_backward)
+                        MT_RUN(loss_trains_when_the_backward_has_no_frames) MT_RUN(
+                            backward_never_belongs_to_rollout_or_logp)
                             MT_RUN(set_up_is_not_carried_into_training) MT_RUN(
                                 set_up_ends_where_the_model_runs) MT_RUN(an_interruption_ends)
                                 MT_RUN(a_gathered_state_is_saved_unless_something_says_otherwise)

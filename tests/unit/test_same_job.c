@@ -270,6 +270,51 @@ MT_TEST(files_go_with_their_folder)
     done(&m);
 }
 
+/* Files without ranks whose recordings lie hours apart; of one process, or minutes apart, nothing
+ * is said. */
+MT_TEST(hours_apart_is_a_doubt)
+{
+    for (int i = 0; i < 4; i++) {
+        struct made m;
+        struct file a = {.input = "runs/a.pickle", ACTOR, .rank = -1},
+                    b = {.input = "runs/b.pickle", ACTOR, .rank = i == 3 ? 1 : -1};
+        const struct mt_same_job *j;
+        a.pid = i == 1 ? 7 : 0;
+        b.pid = a.pid;
+        b.from = i == 2 ? HOUR / 2 : 3 * HOUR + HOUR / 60;
+        b.to = b.from + HOUR / 60;
+        j = two(&m, a, b);
+        MT_ASSERT(j != NULL && j->sentence == NULL);
+        MT_CHECK((j->doubt != NULL) == (i == 0 || i == 3));
+        if (j->doubt != NULL)
+            MT_CHECK_HAS(j->doubt, "The recording of runs/b.pickle began 3 h after that of "
+                                   "runs/a.pickle had ended. Whether");
+        done(&m);
+    }
+}
+
+/* A card that is smaller than what was on it. */
+MT_TEST(a_card_of_another_job)
+{
+    struct made m;
+    const struct mt_same_job *j;
+    struct file f = {.input = "a.pickle", ACTOR, .rank = -1};
+    memset(&m, 0, sizeof m);
+    add(&m, &f);
+    j = look(&m, NULL, NULL);
+    MT_ASSERT(j != NULL);
+    MT_CHECK(j->card == NULL);
+    mt_same_job_free(m.same_job);
+    m.a[0].devices.p[0].not_capacity = UINT64_C(2) << 30;
+    m.a[0].devices.p[0].reserved_peak = UINT64_C(66) << 30;
+    j = look(&m, NULL, NULL);
+    MT_ASSERT(j != NULL && j->card != NULL);
+    MT_CHECK_STR(j->card, "--capacity names a card of 2.00 GiB, and on a.pickle's device 0 66.00 "
+                          "GiB of PyTorch's was reserved: that card is another one. That size is "
+                          "not used.");
+    done(&m);
+}
+
 /* In one folder the times tell which processes ran together; a file of a third folder that fits
  * both is of neither. */
 MT_TEST(files_of_one_folder_go_by_time)
@@ -484,6 +529,7 @@ MT_TEST(out_of_memory_while_telling)
 }
 
 MT_MAIN(MT_RUN(what_contradicts) MT_RUN(what_does_not) MT_RUN(files_go_with_their_folder)
-            MT_RUN(files_of_one_folder_go_by_time) MT_RUN(a_doubt_is_no_contradiction)
-                MT_RUN(missing_ranks) MT_RUN(the_rank_that_failed_is_elsewhere)
-                    MT_RUN(recordings_of_the_driver) MT_RUN(out_of_memory_while_telling))
+            MT_RUN(hours_apart_is_a_doubt) MT_RUN(a_card_of_another_job)
+                MT_RUN(files_of_one_folder_go_by_time) MT_RUN(a_doubt_is_no_contradiction)
+                    MT_RUN(missing_ranks) MT_RUN(the_rank_that_failed_is_elsewhere)
+                        MT_RUN(recordings_of_the_driver) MT_RUN(out_of_memory_while_telling))

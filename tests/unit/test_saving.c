@@ -358,6 +358,28 @@ MT_TEST(together)
     teardown(&b);
 }
 
+/* 0.18 of 10 GiB, times 100, divided by 18: in binary fractions a little less than 10 GiB. */
+MT_TEST(a_saving_is_the_nearest_whole_number)
+{
+    static const char text[] = "{\"schema_version\": 1, \"fixes\": [{\"id\": \"mine\", "
+                               "\"framework\": [\"verl\"], \"kind\": \"setting\", "
+                               "\"phases\": [\"forward_backward\"], \"title\": \"t\", "
+                               "\"why\": \"w\", \"set\": [{\"syntax\": \"hydra\", "
+                               "\"key\": \"k\", \"value\": \"1\"}], \"when\": \"live > 0\", "
+                               "\"saving\": {\"bytes\": \"live * 0.18 * 100 / 18\", "
+                               "\"confidence\": \"high\", \"from\": [\"unknown\"]}, "
+                               "\"constraints\": \"none\", \"cost\": \"none\", "
+                               "\"source\": \"s\", \"status\": \"DOC\"}]}";
+    struct bench b;
+    const struct mt_advice *v;
+    setup(&b, NULL, text);
+    role(&b, MT_ROLE_UNKNOWN, 10 * GIB);
+    v = advise(&b, "mine");
+    MT_ASSERT(v != NULL);
+    MT_CHECK_EQ(v->saving.bytes, 10 * GIB);
+    teardown(&b);
+}
+
 /* Without a failed request another moment of the phase may become the highest: it is that far that
  * a change saves. */
 MT_TEST(next_peak_is_the_bound)
@@ -896,9 +918,10 @@ MT_TEST(no_memory)
 
 MT_MAIN(MT_RUN(metrics) MT_RUN(fit_over_micro_batches) MT_RUN(numbers_of_settings)
             MT_RUN(token_budget) MT_RUN(settings_suppress) MT_RUN(engine_kept_awake)
-                MT_RUN(between_phases_and_inside) MT_RUN(together) MT_RUN(next_peak_is_the_bound)
-                    MT_RUN(order) MT_RUN(entropy_in_training) MT_RUN(settings_of_this_framework)
-                        MT_RUN(moved_key) MT_RUN(layouts) MT_RUN(without_numbers)
-                            MT_RUN(direction_of_the_share) MT_RUN(mistakes_in_rules)
-                                MT_RUN(hostile_numbers) MT_RUN(an_engine_that_may_sleep)
-                                    MT_RUN(a_leak_is_mended_first) MT_RUN(no_memory))
+                MT_RUN(between_phases_and_inside) MT_RUN(together)
+                    MT_RUN(a_saving_is_the_nearest_whole_number) MT_RUN(next_peak_is_the_bound)
+                        MT_RUN(order) MT_RUN(entropy_in_training) MT_RUN(settings_of_this_framework)
+                            MT_RUN(moved_key) MT_RUN(layouts) MT_RUN(without_numbers)
+                                MT_RUN(direction_of_the_share) MT_RUN(mistakes_in_rules)
+                                    MT_RUN(hostile_numbers) MT_RUN(an_engine_that_may_sleep)
+                                        MT_RUN(a_leak_is_mended_first) MT_RUN(no_memory))

@@ -255,7 +255,33 @@ MT_TEST(chunks_of_a_prefill)
     }
 }
 
-MT_MAIN(MT_RUN(buckets_of_any_size) MT_RUN(no_budget_below_the_longest_sequence)
-            MT_RUN(packing_that_is_seen_is_on) MT_RUN(one_stage_is_no_pipeline)
-                MT_RUN(expandable_segments_of_slime) MT_RUN(requests_for_gradients_and_state)
-                    MT_RUN(chunks_of_a_prefill))
+/* Who trains adapters is not told to: what its gradients and state hold is for something else. */
+MT_TEST(adapters_are_not_advised_twice)
+{
+    static const struct {
+        const char *file, *rule;
+        bool own;
+    } of[] = {{"/v/site-packages/peft/tuners/lora/layer.py", "P13", false},
+              {"/v/site-packages/unsloth/kernels/fast_lora.py", "P13", false},
+              {"/v/src/megatron/bridge/peft/lora.py", "B32", true},
+              {"/v/site-packages/peft/tuners/lora/layer.py", "B32", true},
+              {"/v/site-packages/timm/layers/mlp.py", "P13", false},
+              {"/v/site-packages/timm/layers/mlp.py", "B32", true}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct bench b;
+        struct mt_trace *t;
+        setup(&b, NULL, NULL);
+        one_stack(&b, &t, of[i].file, "forward");
+        role(&b, MT_ROLE_GRAD, 4 * GIB);
+        role(&b, MT_ROLE_OPTIM_STATE, 8 * GIB);
+        b.a.fw.main = of[i].own ? FW(transformers) : MT_FW_NONE;
+        MT_CHECK_EQ(advise(&b, of[i].rule) != NULL, strstr(of[i].file, "timm") != NULL);
+        teardown(&b);
+        mt_trace_free(t);
+    }
+}
+
+MT_MAIN(MT_RUN(adapters_are_not_advised_twice) MT_RUN(buckets_of_any_size)
+            MT_RUN(no_budget_below_the_longest_sequence) MT_RUN(packing_that_is_seen_is_on)
+                MT_RUN(one_stage_is_no_pipeline) MT_RUN(expandable_segments_of_slime)
+                    MT_RUN(requests_for_gradients_and_state) MT_RUN(chunks_of_a_prefill))

@@ -141,6 +141,61 @@ MT_TEST(a_reference_inside_the_loss)
     preferences(false);
 }
 
+#define S_ZERO SITE "torch/optim/optimizer.py:975:zero_grad|" S_UPDATE
+
+/* Steps of so many micro-batches. The optimizer allocates in the first `loud` of them only;
+ * gradients go by zero_grad where the stacks of frees are recorded. Something of a MiB stays of
+ * each step. */
+static struct job *quiet_job(unsigned n, unsigned loud, unsigned accumulation, bool zero)
+{
+    struct job *j = job_new();
+    struct model m = {.leak = 0};
+    for (unsigned i = 0; i < n; i++) {
+        for (unsigned k = 0; k < accumulation; k++)
+            micro_batch(j, &m, k == 0);
+        for (int k = 0; k < LAYERS && i < loud; k++) {
+            if (i == 0)
+                m.state[k][0] = put(j, PARAM_BYTES, S_ADAM_STATE);
+            drop(j, put(j, 512, S_ADAM));
+        }
+        for (int k = 0; k < LAYERS; k++) {
+            drop_at(j, m.grad[k], zero ? S_ZERO : "");
+            m.grad[k] = 0;
+        }
+        (void)put(j, MIB, "/home/u/run.py:31:remember|" S_UPDATE);
+    }
+    return j;
+}
+
+/* An optimizer that is quiet from its second step on marks none of them; the gradients do, and
+ * where their frees tell nothing the order of the passes. Either shows what grows. */
+MT_TEST(steps_of_an_optimizer_that_is_quiet)
+{
+    static const struct {
+        unsigned n, loud, accumulation;
+        bool zero;
+        const char *from;
+        unsigned steps; /* the rest after the last end is one */
+    } jobs[] = {
+        {8, 1, 1, true, "gradients let go of", 9}, {8, 1, 4, true, "gradients let go of", 9},
+        {8, 0, 4, true, "gradients let go of", 9}, {8, 1, 1, false, "phase periodicity", 8},
+        {8, 1, 4, false, "phase periodicity", 8},  {8, 0, 1, false, "phase periodicity", 8},
+        {8, 8, 2, true, "optimizer phases", 8},    {4, 1, 2, true, "optimizer phases", 2}};
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        struct job *j = quiet_job(jobs[i].n, jobs[i].loud, jobs[i].accumulation, jobs[i].zero);
+        MT_ASSERT(analyze(j));
+        MT_CHECK_STR(j->f->steps_from, jobs[i].from);
+        MT_CHECK_EQ(j->f->steps.n, jobs[i].steps);
+        if (jobs[i].n == 8) {
+            MT_ASSERT(j->f->growth.n == 1);
+            MT_CHECK_HAS(j->f->growth.p[0].label, "remember");
+            MT_CHECK_EQ((uint64_t)j->f->growth.p[0].slope, MIB);
+            MT_CHECK_EQ(j->f->growth.p[0].conf, MT_CONF_MARKED);
+        }
+        job_free(j);
+    }
+}
+
 MT_MAIN(MT_RUN(calls_without_a_pass_between_them_end_one_step)
             MT_RUN(passes_before_a_call_are_one_step) MT_RUN(every_call_where_passes_are_not_known)
-                MT_RUN(a_reference_inside_the_loss))
+                MT_RUN(a_reference_inside_the_loss) MT_RUN(steps_of_an_optimizer_that_is_quiet))

@@ -5,13 +5,11 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { minify } from "terser";
-import { LETTERS, OWN } from "./own.mjs";
 
 const templates = join(dirname(fileURLToPath(import.meta.url)), "../../templates");
 const check = process.argv.includes("--check"), { outputFiles } = await build({
   entryPoints: { page: join(templates, "js/main.js"), worker: join(templates, "js/worker.js") }, outdir: templates, bundle: true, minify: true, format: "iife",
   charset: "ascii", target: ["chrome100", "firefox113", "safari16.4"], legalComments: "none",
-  mangleProps: new RegExp(`^(${OWN.join("|")})$`), mangleCache: Object.fromEntries(OWN.map((name, i) => [name, LETTERS[i]])), // the same in both
   write: false, logLevel: "warning" });
 let stale = 0;
 for (const { path, text: joined } of outputFiles) {

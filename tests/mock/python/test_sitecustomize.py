@@ -162,10 +162,22 @@ class Hook(unittest.TestCase):
         self.assertEqual(r.files, [])
 
     def test_out_of_memory(self):
-        r = Run(self, USE + OOM + "for i in range(4):\n    oom()\n")
+        r = Run(self, USE + OOM + "for i in range(3):\n    oom()\n")
         self.assertEqual(r.kinds(), ["exit", "oom1", "oom2", "oom3"])
         self.assertTrue(all(f.endswith("dev1.pickle") for f in r.dumps() if "oom" in f))
         self.assertEqual(len(r.log("dump")), 4)
+
+    def test_many_out_of_memory(self):
+        """The first and the last two stay; a storm is not followed, one after a rest is."""
+        hook = "import time, types\nhook = getattr(sys, '_memtrace_hook', types.SimpleNamespace(oom_next=0))\n"
+        r = Run(self, USE + OOM + hook + "for i in range(6):\n    oom()\n    while time.monotonic() < hook.oom_next:\n        time.sleep(0.01)\n")
+        self.assertEqual(r.kinds(), ["exit", "oom1", "oom5", "oom6"])
+        r = Run(self, USE + OOM + hook + "for i in range(3):\n    oom()\nhook.oom_next += 1000\nfor i in range(50):\n    oom()\n")
+        self.assertEqual(r.kinds(), ["exit", "oom1", "oom2", "oom3"])
+
+    def test_rank(self):
+        for env, rank in (({"OMPI_COMM_WORLD_RANK": "7"}, "7"), ({"SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "4"}, "3"), ({"SLURM_PROCID": "0"}, "x"), ({"RANK": "1", "SLURM_PROCID": "3"}, "1"), ({}, "x")):
+            self.assertIn(f"-rank{rank}-", Run(self, USE, env=env).dumps()[0])
 
     def test_out_of_memory_that_kills(self):
         r = Run(self, USE + "torch.cuda.allocate(1 << 40)\n", status=1)

@@ -20,9 +20,9 @@ DEFAULTS = {
     "running": 256, "prompt_logprobs": 0, "draft": 0, "experts": 0, "requests": 0, "weights_split": False, "prefill": 8192,
     "sync": "stream", "bucket": 512 * MIB, "buckets": 2, "leak": 0, "leak_where": "train_actor", "foreign": 0,
     "foreign_later": 0,
-    "share": 0, "card": 0, "eval_batches": 4, "eval_keep": False, "eval_grad": False, "autocast": False, "scores": 0, "first_stage": False, "reduce_bytes": 4, "full_load": False, "collective": 0, "skew": 1.0,
+    "share": 0, "card": 0, "eval_batches": 4, "eval_keep": False, "eval_grad": False, "autocast": False, "scores": 0, "scores_by": "python", "ema": False, "tunes": 0, "first_stage": False, "reduce_bytes": 4, "full_load": False, "collective": 0, "skew": 1.0,
     "expandable": False, "conf": "", "mode": "all", "ring": 0, "free_stacks": True, "script": None, "seed": 7,
-    "last_micro": None, "in_backward": False, "quantized": False,
+    "last_micro": None, "in_backward": False, "quantized": False, "reference": False, "one_unit": False,
 }
 POOLS = {"weights": (0, 1), "kv": (0, 2), "graph": (0, 3)}
 
@@ -155,6 +155,15 @@ class Job:
                 whole = []
             self.make_params()
             self.drop(*whole)
+        if self.ema:
+            with self.call(*self.places["init"][:1], *at.AVERAGED):
+                self.held += [self.new(n * self.width(number, n), "param", "clone") for number, n in self.shards()]
+        if self.reference:  # the same model, loaded once more by the next line of the script
+            place = self.places["init"]
+            with self.call(place[0].replace(":212 ", ":213 "), *place[1:]):
+                policy = self.params
+                self.make_params()
+                self.reference, self.params = self.params, policy
 
     def make_params(self):
         if self.backend == "megatron":
@@ -184,9 +193,9 @@ class Job:
 
     def gather(self, group, role="unsharded_param"):
         """Full parameters of one group, gathered on another stream. Returns what has to go after use."""
-        if not self.sharded:
+        if not self.sharded or (self.one_unit and group):
             return []
-        sizes = [2 * n for n in self.groups()[group]]
+        sizes = [2 * n for g in (self.groups() if self.one_unit else self.groups()[group:group + 1]) for n in g]
         if self.backend != "fsdp2":
             with self.call(*at.SHARDING[self.backend]["gather" if self.thread is None else "gather_in"]):
                 flat = self.new(sum(sizes), role, "empty_memory_format", COMM)
@@ -238,7 +247,7 @@ class Job:
                 else:
                     self.drop(block)
                 if self.scores and op == "_flash_attention_forward" and size > 64 * tokens:
-                    with self.call(*inner, at.HF_MODEL + ":180 eager_attention_forward"):
+                    with self.call(*inner, *(() if self.scores_by != "python" else (at.HF_MODEL + ":180 eager_attention_forward",))):
                         (left if keep else loose).append(self.written_scores(tokens, role if keep else "temp"))
                 if module == "layer" and loose and not keep:
                     self.drop(*loose[:-1])
@@ -248,6 +257,14 @@ class Job:
     def written_scores(self, tokens, role):
         """An attention without a fused kernel: sequences of self.scores tokens, 32 bits. The softmax stays for the backward."""
         size = tokens * self.scores * self.shape_.heads * 4
+        if self.scores_by == "sdpa":  # in C++, behind a function that any module may call
+            raw, soft = (self.new(size, what, "_scaled_dot_product_attention_math") for what in ("temp", role))
+            self.drop(raw)
+            return soft
+        if self.scores_by == "operations":  # q @ k, torch.softmax() in a module's own forward
+            raw, soft = self.new(size, "temp", "bmm"), self.new(size, role, "_softmax")
+            self.drop(raw)
+            return soft
         raw = self.new(size, "temp", "mm")
         with self.call("torch/nn/functional.py:2140 softmax"):
             soft = self.new(size, role, "_softmax")
@@ -259,6 +276,9 @@ class Job:
         """Returns (gathered outer parameters, embedding output, per layer what is gathered and saved)."""
         outer_full = []
         layers, role = [], "activation" if train else "temp"
+        if self.tunes and train:
+            with self.call(*at.TUNING):
+                self.drop(*[self.new(self.tunes, "temp", "empty_strided") for _ in range(3)])
         with self.model(at.HF_MODEL + ":508 forward"):
             outer_full = self.gather(0)
             hidden = self.new(tokens * self.shape_.hidden * 2, role, "embedding")

@@ -20,6 +20,12 @@ BACKWARD = ("torch/_tensor.py:626 backward", "torch/autograd/__init__.py:347 bac
 ROOT_GRAD = ("torch/_tensor.py:626 backward", "torch/autograd/__init__.py:340 backward",
     "torch/autograd/__init__.py:198 _make_grads")
 ADAMW = ("torch/optim/optimizer.py:485 wrapper", "torch/optim/adamw.py:220 step")
+COMPILED = "torch/_functorch/_aot_autograd/"
+RECORDS = ("torch/_inductor/cudagraph_trees.py:2150 record_function", "torch/_inductor/cudagraph_trees.py:860 __init__",
+           "torch/_inductor/cudagraph_trees.py:1260 _record")
+AVERAGED = ("torch/optim/swa_utils.py:229 __init__", "/usr/lib/python3.12/copy.py:162 deepcopy", "torch/nn/parameter.py:68 __deepcopy__")
+TUNING = ("torch/_inductor/compile_fx.py:1863 compile_fx", "torch/_inductor/select_algorithm.py:2033 benchmark_in_current_process",
+          "torch/_inductor/select_algorithm.py:1960 get_inputs", "torch/_dynamo/testing.py:345 rand_strided")
 INIT_GROUP = ("torch/optim/adam.py:175 _init_group",)
 FOREACH = ("torch/optim/adam.py:949 adam", "torch/optim/adam.py:766 _multi_tensor_adam")
 CLIP = ("torch/nn/utils/clip_grad.py:218 clip_grad_norm_", "torch/nn/utils/clip_grad.py:97 _get_total_norm")

@@ -24,16 +24,18 @@ class Scenario:
     saves: {fix id: switches with that fix applied,
     or a function of the proposed value that returns them}; where: the place whose
     peak is compared before and after; loose: {fix id, or "ID/try" of the other value: why what is promised is more than a tenth off, and inside its
-    range}; "holes": what is reserved and not live at the end, on the same card; request: bytes of the failed request; pieces: the free bytes would have held it, and that is not the cause; grows: (function, bytes a
+    range}; keeps: {fix id: (switches with that fix applied, whether it is said to be enough alone)}: what is said to be enough has to be, on the same
+    card, to the end of the job; "holes": what is reserved and not live at the end, on the same card; request: bytes of the failed request; pieces: the free bytes would have held it, and that is not the cause; grows: (function, bytes a
     step) where something does,
     else nothing may be said to; lint, no_lint: ids of findings about the run's settings;
     sets, not_sets: {fix id: line or lines that its card has to, must not tell to type}; options: of `memtrace report`; files: {name: text, or a function of what
-    was played} beside the snapshot, named in options; without a snapshot the first of them is the input."""
+    was played} beside the snapshot; peers: switches of what the process does on its other devices, one each; strays: of what the ranks that do not fail do on the first
+    device, beside their own, named in options; without a snapshot the first of them is the input."""
 
     def __init__(self, name, ticket, job, fail="", room=0.5, cause="none", phase=(), sub=(), top="", must=(), must_not=(),
     kind="",
                  saves=None, where="", options=(), files=None, capacity=0, step=None, snapshot=True, ranks=None,
-                 request=0, late=False, grows=None, lint=(), no_lint=(), sets=None, not_sets=None, pieces=False, loose=None):
+                 keeps=None, request=0, late=False, grows=None, lint=(), no_lint=(), sets=None, not_sets=None, pieces=False, loose=None, peers=(), strays=None):
         self.name, self.ticket, self.job, self.fail, self.room = name, ticket, job, fail, room
         self.cause = (cause,) if isinstance(cause, str) else tuple(cause)
         self.phase = (phase,) if isinstance(phase, str) else tuple(phase)
@@ -44,11 +46,14 @@ class Scenario:
         self.kind = kind or (KINDS.get(self.cause[0], "oom_capacity") if snapshot else "")
         self.saves, self.where, self.options, self.files = saves or {}, where, tuple(options), files or {}
         self.capacity, self.step, self.snapshot, self.ranks, self.late = capacity, step, snapshot, ranks, late
+        self.keeps = keeps or {}
         self.grows, self.lint, self.no_lint = grows, tuple(lint), tuple(no_lint)
         self.sets, self.not_sets, self.pieces, self.loose = sets or {}, not_sets or {}, pieces, loose or {}
+        self.peers, self.strays = tuple(peers), strays
 
     def dry(self, **changes):
-        job = Whole(dict(self.job, **changes), dry=True)
+        last = self.ranks[-1] if self.ranks else {}  # that fails
+        job = Whole(dict(self.job, **{**last, **changes}), dry=True)
         job.play()
         return job.truth
 
@@ -92,6 +97,14 @@ class Played:
     def roles(self):
         """At the moment that matters: the failed request, else the peak."""
         return self.live if self.failed else self.truth.roles_at_peak()
+
+
+def on_devices(*snapshots):
+    """One snapshot of a process that has a device for each; None = it does nothing there."""
+    whole = dict(next(s for s in snapshots if s), device_traces=[s["device_traces"][0] if s else [] for s in snapshots], segments=[])
+    for device, one in enumerate(snapshots):
+        whole["segments"] += [dict(segment, device=device) for segment in (one["segments"] if one else [])]
+    return pickle.dumps(whole, protocol=4)
 
 
 def play(spec, capacity):

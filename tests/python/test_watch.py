@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""watch() and phase(): what they leave, and that the job does not notice. Every job runs twice, without and with them: standard output, exit
+status and standard error, but for our own lines, are the same bytes. The PyTorch is the stand-in of tests/mock/python.
+
+MEMTRACE_TEST_PYTHON: the interpreter to test with, if it is not the one that runs this."""
+
+import glob
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = pathlib.Path(os.environ.get("MT_SOURCE_DIR") or HERE.parents[1])
+MEMTRACE = os.environ.get("MEMTRACE") or str(SOURCE / "build" / "memtrace")
+PYTHON = os.environ.get("MEMTRACE_TEST_PYTHON") or sys.executable
+PRELUDE = """
+import os, sys
+sys.path[:0] = [%r, %r]
+folder = sys.argv[1]
+import memtrace
+WATCH = len(sys.argv) > 2
+def watch(folder=folder, **more):
+    if WATCH: memtrace.watch(folder, **more)
+""" % (str(SOURCE / "python"), str(SOURCE / "tests" / "mock" / "python" / "fake_torch"))
+FAIL = """
+def fail():
+    try: torch.cuda.allocate(2 << 30)
+    except torch.OutOfMemoryError as e: print("caught", e)
+"""
+
+
+class Job(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="memtrace-watch-")
+        self.addCleanup(scratch.cleanup)
+        self.scratch = pathlib.Path(scratch.name)
+        self.folder = self.scratch / "oom"
+
+    def command(self, code, watched):
+        script = self.scratch / "job.py"
+        script.write_text(PRELUDE + textwrap.dedent(code))
+        return [PYTHON, "-B", str(script), str(self.folder)] + ["watch"] * watched
+
+    def environment(self, more):
+        drop = ("PYTHON", "MEMTRACE", "RANK", "SLURM", "OMPI", "PMI", "CUDA_INJ", "NVTX_INJ")
+        env = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
+        env.update(dict(MEMTRACE_PROGRAM=MEMTRACE, FAKE_TORCH_LOG=str(self.scratch / "log")), **more)
+        return env
+
+    def job(self, code, status=0, **more):
+        """Our lines of the run with watch."""
+        results = []
+        for watched in (False, True):
+            done = subprocess.run(self.command(code, watched), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                                  env=self.environment(more), timeout=120)
+            lines = done.stderr.decode(errors="replace").splitlines()
+            ours = [line for line in lines if line.startswith("[memtrace] ")]
+            results.append((done.returncode, done.stdout, [line for line in lines if line not in ours]))
+            if not watched:
+                self.assertEqual(ours, [])
+        self.assertEqual(results[0], results[1], "the job noticed")
+        self.assertEqual(results[0][0], status, results[0])
+        self.assertEqual(glob.glob(str(self.folder / "*.part")), [])
+        return ours
+
+    def files(self):
+        return sorted(os.listdir(self.folder)) if self.folder.is_dir() else []
+
+    def called(self, what):
+        with open(self.scratch / "log", encoding="utf-8") as log:
+            return [row for row in map(json.loads, log) if row["what"] == what]
+
+    def test_snapshot_page_and_the_line_of_the_report(self):
+        lines = self.job("import torch" + FAIL + "watch()\nfail()\nprint('went on')", RANK="3")
+        self.assertEqual([f.split("pid")[0] for f in self.files()], ["oom_rank3_", "oom_rank3_"])
+        snapshot, = glob.glob(str(self.folder / "*_1.pickle"))
+        page, = glob.glob(str(self.folder / "*_1.html"))
+        report = subprocess.run([MEMTRACE, "report", "--format=json", "-o", "-", snapshot], stdout=subprocess.PIPE, check=True).stdout
+        self.assertEqual(lines, ["[memtrace] %s Report: %s" % (json.loads(report)["verdict"]["sentence"], page)])
+        self.assertGreater(os.path.getsize(page), 20000)
+
+    def test_a_failure_that_ends_the_job(self):
+        lines = self.job("import torch\nwatch()\ntorch.cuda.allocate(2 << 30)", status=1)
+        self.assertEqual(len(lines), 1)
+        self.assertEqual(len(self.files()), 2)
+
+    def test_of_many_the_first_and_the_last_two(self):
+        code = "import torch" + FAIL + "memtrace._watch.SHARE = 1e9\nwatch()\nfor i in range(6): fail()"
+        self.assertEqual(len(self.job(code)), 6)
+        self.assertEqual(sorted({f.split("_")[-1] for f in self.files()}), ["%d.%s" % (n, e) for n in (1, 5, 6) for e in ("html", "pickle")])
+
+    def test_a_job_that_lives_with_failures_is_not_slowed(self):
+        lines = self.job("import torch" + FAIL + "watch()\nfor i in range(50): fail()")
+        self.assertEqual(len(lines), 3)
+
+    def test_other_observers_and_histories(self):
+        code = """
+            import torch
+            seen = []
+            torch._C._cuda_attach_out_of_memory_observer(lambda *a: seen.append(('before', a)))
+            torch.cuda.memory._record_memory_history(max_entries=7)
+            watch()
+            torch.cuda.init()
+            torch._C._cuda_attach_out_of_memory_observer(lambda *a: seen.append(('after', a)))
+            for i in range(2):
+                try: torch.cuda.allocate(2 << 30)
+                except torch.OutOfMemoryError: pass
+            print(seen, torch._C.history)"""
+        self.assertEqual(len(self.job(code)), 2)
+        self.assertEqual([row["arguments"]["max_entries"] for row in self.called("record")], [7, 7])  # the job's own, in both runs
+
+    def test_cuda_is_not_begun_for_it(self):
+        self.job("import torch\nwatch()\nprint(torch.cuda.is_initialized())")
+        self.assertFalse(os.path.exists(self.scratch / "log"))
+
+    def test_versions_of_pytorch(self):
+        for version in ("2.9", "2.1", "2.0", "1.13"):
+            with self.subTest(version):
+                self.assertEqual(len(self.job("import torch" + FAIL + "watch()\nfail()", FAKE_TORCH=version)), 1)
+        for version in ("nocuda", "broken", "async"):
+            with self.subTest(version):
+                code = "try: import torch\nexcept ImportError: pass\nwatch()\nprint('on')"
+                self.job(code + ("\ntorch.cuda.init()" if version == "async" else ""), FAKE_TORCH=version)
+        line, = self.job("sys.path[:] = [p for p in sys.path if 'fake_torch' not in p]\nwatch()\nprint('on')")
+        self.assertIn("nothing is watched", line)
+
+    def test_nothing_can_be_written(self):
+        (self.scratch / "file").write_text("")
+        for code in ("import torch" + FAIL + "watch(folder + '/../file/oom')\nfail()",
+                     "import torch, resource" + FAIL + "watch()\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\nfail()",
+                     "import torch" + FAIL + "def broken(*a): raise RuntimeError('no')\ntorch.cuda.memory._dump_snapshot = broken\nwatch()\nfail()"):
+            with self.subTest(code):
+                line, = self.job(code, FAKE_TORCH_LOG="")
+                self.assertIn("nothing could be saved", line)
+        line, = self.job("import torch" + FAIL + "watch()\nfail()", MEMTRACE_PROGRAM="/nonexistent")
+        self.assertIn("Snapshot: ", line)
+        self.job("import torch" + FAIL + "watch()\nos.close(2)\nfail()")
+
+    def test_memory_runs_out_inside(self):
+        code = "import torch" + FAIL + """
+real = torch.cuda.memory._dump_snapshot
+def dump(path):
+    real(path)
+    torch.cuda.allocate(2 << 30)
+torch.cuda.memory._dump_snapshot = dump
+watch()
+fail()
+fail()
+"""
+        self.assertEqual(len(self.job(code)), 2)
+
+    def test_an_interrupt_goes_to_the_job(self):
+        code = """
+            import signal, torch
+            def dump(path):
+                open(path, 'w').close()
+                os.kill(os.getpid(), signal.SIGINT)
+            torch.cuda.memory._dump_snapshot = dump
+            watch()
+            if not WATCH: torch._C._cuda_attach_out_of_memory_observer(lambda *a: os.kill(os.getpid(), signal.SIGINT))
+            try: torch.cuda.allocate(2 << 30)
+            except KeyboardInterrupt: print('interrupted')"""
+        self.assertEqual(self.job(code), [])
+        self.assertEqual(self.files(), [])
+
+    def test_fork_spawn_threads(self):
+        fork = "import torch" + FAIL + """
+watch()
+torch.cuda.init()
+pid = os.fork()
+if pid == 0:
+    for observer in torch._C.observers: observer(0, 1, 1, 0)
+    os._exit(7)
+print(os.waitpid(pid, 0)[1])
+"""
+        self.assertEqual(self.job(fork), [])
+        threads = "import torch, threading" + FAIL + """
+watch()
+torch.cuda.init()
+many = [threading.Thread(target=fail) for i in range(8)]
+for t in many: t.start()
+for t in many: t.join()
+"""
+        self.assertGreaterEqual(len(self.job(threads)), 1)
+
+    def test_eight_processes_in_one_folder(self):
+        code = "import torch" + FAIL + "watch()\nfail()"
+        command = self.command(code, True)
+        many = [subprocess.Popen(command, env=self.environment({"SLURM_PROCID": str(i)}), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                for i in range(8)]
+        lines = [p.communicate(timeout=120)[1].decode().splitlines() for p in many]
+        self.assertTrue(all(p.returncode == 0 and len(line) == 1 for p, line in zip(many, lines)), lines)
+        self.assertEqual({f.split("_")[1] for f in self.files()}, {"rank%d" % i for i in range(8)})
+        self.assertEqual(len(self.files()), 16)
+
+    def test_phases(self):
+        code = """
+            import types, torch
+            calls = []
+            class Function:
+                def __init__(self, name): self.name = name
+                def __enter__(self): calls.append('+' + self.name)
+                def __exit__(self, *why): calls.append('-' + self.name)
+            on = [False]
+            torch.autograd = types.SimpleNamespace(profiler=types.SimpleNamespace(record_function=Function), _profiler_enabled=lambda: on[0])
+            phase = memtrace.phase
+            with phase('off'): pass
+            on[0] = True
+            with phase('a'), phase('b'): pass
+            @phase('again')
+            def again(n): return n and again(n - 1)
+            again(1)
+            one = phase('one')
+            with one:
+                with one: pass
+            try:
+                with phase('error'): raise ValueError('the job')
+            except ValueError as e: calls.append(str(e))
+            def broken(self, *why): raise RuntimeError
+            Function.__exit__ = broken
+            with phase('broken'): pass
+            del torch.autograd
+            with phase('gone'): pass
+            want = '+a +b -b -a +again +again -again -again +one +one -one -one +error -error'.split() + ['the job', '+broken']
+            assert calls == want, calls
+            print('done')"""
+        self.assertEqual(self.job(code), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,104 @@
+"""Logs whose lines were taken for what they are not, and settings typed in a form or with a number that the job refuses."""
+
+import json
+
+from logs import MODULE, NO_GRAD, SITE, alone, frames, torch_says
+from generator.scenario import Scenario
+
+OWN = "/w/seg/"
+CARD = torch_says(2, 79.1, 0.5, 76.3, 1.2)
+DEEPSPEED = frames("[rank3]: ", (OWN + "train_ds.py", 88, "<module>"), (OWN + "train_ds.py", 60, "main"), (SITE + "deepspeed/runtime/engine.py", 1899, "forward"), MODULE, (OWN + "net.py", 50, "forward"))
+YOURS = frames("", (OWN + "train.py", 90, "main"), MODULE, (OWN + "net.py", 50, "forward"))
+EVALUATES = (NO_GRAD, (OWN + "main.py", 180, "evaluate"), MODULE, (OWN + "net.py", 50, "forward"))
+LLAMA = ("ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9866.00 MiB on device 0: cudaMalloc failed: out of memory\n"
+         "alloc_tensor_range: failed to allocate CUDA0 buffer of size 10345250816\nllama_model_load: error loading model: unable to allocate CUDA0 buffer\n")
+TITAN = frames("[rank0]: ", ("/w/torchtitan/torchtitan/train.py", 400, "train"), ("/w/torchtitan/torchtitan/train.py", 300, "train_step"), ("/w/torchtitan/torchtitan/train.py", 250, "forward_backward_step"), MODULE, ("/w/torchtitan/torchtitan/models/llama3/model/model.py", 450, "forward"))
+TUNE = frames("", ("/x/torchtune/training/memory.py", 9, "step"), (SITE + "torch/_tensor.py", 581, "backward"))
+CANCELLED = "slurmstepd: error: *** JOB 4242 ON gpu07 CANCELLED AT 2026-05-01T10:00:00 DUE TO TIME LIMIT ***\n"
+XLA = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes.\n"
+TENSORFLOW = ("tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[64,128,112,112] and type float on "
+              "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc\n")
+PIP = "Collecting torch==1.13.1\nRequirement already satisfied: torch==2.0.1 in /opt/env (from -r r.txt)\n"
+HOLES = torch_says(2, 79.1, 1.1, 50, 26)
+
+
+def zero(**more):
+    """A configuration of DeepSpeed."""
+    return json.dumps(dict({"bf16": {"enabled": True}, "zero_optimization": {"stage": 2}}, **more))
+
+
+def with_file(name, ticket, text, file, content, **more):
+    return Scenario("log-" + name, ticket, {}, snapshot=False, files={"job.log": text, file: content}, cause="capacity", options=["--config", "{folder}/" + file], **more)
+
+
+def started(name, ticket, text, command, **more):
+    return alone(name, ticket, "$ " + command + "\n" + text, "capacity", **more)
+
+
+SCENARIOS = [
+    # -- another library's line
+    alone("cudamalloc-of-whoever", "a kernel of one's own uses llama.cpp's words", "what():  my_kernel.cu:88: cudaMalloc failed: out of memory\n", "none", must_not=["P72"]),
+    alone("llama-cpp-and-then-pytorch", "a program that goes on without the card, and fails in PyTorch", LLAMA + YOURS + CARD, "capacity", phase="train", must=["P01"], must_not=["P72"]),
+    # -- a scheduler stops the job
+    alone("time-limit", "Slurm's own kill is no host that ran out", "step 900\n" + CANCELLED + "srun: error: gpu07: tasks 0-3: Killed\n", "none", must_not=["P39", "V40"]),
+    alone("memory-and-then-the-time-limit", "what failed before stays what failed", YOURS + CARD + CANCELLED + "srun: error: gpu07: task 0: Killed\n", "capacity", phase="train", must_not=["P39"]),
+    alone("killed-by-the-host-all-the-same", "Slurm says both", CANCELLED + "slurmstepd: error: Detected 1 oom_kill event in StepId=4242.0.\n", "host"),
+    # -- which PyTorch runs
+    alone("what-pip-looks-at", "no version that runs: the sentence is a newer one's", PIP + YOURS + HOLES, "fragmentation", phase="train", must=["B01"],
+          sets={"B01": "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}),
+    alone("another-environments-list", "a list of packages that the sentence contradicts", "torch==1.13.1\n" + YOURS + HOLES, "fragmentation", phase="train", must=["B01"],
+          sets={"B01": "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}),
+    # -- DeepSpeed's configuration: train_batch_size = micro-batch x accumulation x ranks
+    with_file("zero-halves-a-micro-batch", "and adds up twice as many", DEEPSPEED + "[rank3]: " + CARD, "ds.json",
+              zero(train_batch_size=64, train_micro_batch_size_per_gpu=8, gradient_accumulation_steps=1), phase="train", must=["P02", "P80"], must_not=["P36"],
+              sets={"P02": ['"train_micro_batch_size_per_gpu": 4', '"gradient_accumulation_steps": 2'], "P80": '"zero_optimization": {"stage": 3}'}),
+    with_file("zero-odd-micro-batch", "an odd one has no half", DEEPSPEED + "[rank3]: " + CARD, "ds.json", zero(train_micro_batch_size_per_gpu=5, gradient_accumulation_steps=4), phase="train",
+              must=["P02"], sets={"P02": ['"train_micro_batch_size_per_gpu": 1', '"gradient_accumulation_steps": 20']}),
+    with_file("zero-whole-batch-alone", "the micro-batch follows from the accumulation", DEEPSPEED + "[rank3]: " + CARD, "ds.json", zero(train_batch_size=64), phase="train", must=["P02"], must_not=["P36"],
+              sets={"P02": '"gradient_accumulation_steps": 2'}),
+    with_file("zero-smallest-micro-batch", "only ZeRO is left, one stage at a time", DEEPSPEED + "[rank3]: " + CARD, "ds.json",
+              zero(train_micro_batch_size_per_gpu=1, zero_optimization={"stage": 1}), phase="train", must=["P80"], must_not=["P02", "P36"], sets={"P80": '"zero_optimization": {"stage": 2}'}),
+    with_file("zero-last-stage", "there is no further one", DEEPSPEED + "[rank3]: " + CARD, "ds.json", zero(zero_optimization={"stage": 3}), phase="train", must_not=["P80"]),
+    with_file("toml-is-typed-as-toml", "torchtitan's own file", TITAN + "[rank0]: " + CARD, "run.toml", '[training]\nlocal_batch_size = 8\n[activation_checkpoint]\nmode = "none"\n', phase="train",
+              must=["P01", "P02"], must_not=["P36"], sets={"P02": "training.local_batch_size = 4", "P01": 'activation_checkpoint.mode = "full"'}),
+    # -- evaluation
+    started("evaluation-has-a-batch-of-its-own", "and no setting of the training's", frames("", (OWN + "main.py", 300, "<module>"), (OWN + "main.py", 250, "train"), *EVALUATES) + CARD,
+            "python main.py --batch-size 64 --val-batch-size 48", phase="eval", must=["P81"], must_not=["P36", "P01"], sets={"P81": "--val-batch-size 24"}),
+    started("evaluation-of-the-trainer", "TrainingArguments on the command line", frames("", (SITE + "transformers/trainer.py", 4061, "evaluation_loop"), MODULE,
+            (SITE + "transformers/models/llama/modeling_llama.py", 1190, "forward")) + CARD,
+            "python run_clm.py --per_device_train_batch_size 8 --per_device_eval_batch_size 6", phase="eval", must=["P81"], sets={"P81": "--per_device_eval_batch_size 3"}),
+    alone("a-teacher-in-training", "gradients are off for a helper, and the job trains", frames("", (OWN + "main.py", 300, "<module>"), (OWN + "main.py", 200, "train"), NO_GRAD,
+          (OWN + "main.py", 180, "teacher_logits"), MODULE, (OWN + "net.py", 50, "forward")) + CARD, "capacity", phase="unattributed"),
+    # -- programs without PyTorch
+    alone("xla-is-no-pytorch", "nothing of PyTorch can be recorded", XLA, "none", must=["P43", "P06"], must_not=["B39", "P31", "P82"],
+          sets={"P06": 'jax.profiler.save_device_memory_profile("memory.prof")'}, not_sets={"P06": 'torch.cuda.memory._record_memory_history(max_entries=100000, stacks="all")'}),
+    alone("tensorflow", "a tensor by its shape and type", TENSORFLOW, "none", must=["P82"], must_not=["B39", "P31", "P32", "P43"]),
+    # -- attention that is written out, told by its line of code
+    alone("scores-by-their-names", "no function has attention in its name", frames("", (OWN + "train.py", 90, "main"), MODULE, (OWN + "vit.py", 33, "forward"))
+          + "    dots = torch.matmul(q, k.transpose(-1, -2)) * self.scale\n" + torch_says(12, 79.1, 0.5, 76.3, 1.2), "capacity", phase="train", must=["P15"]),
+    # -- names of recipes and flags
+    alone("axolotl-by-its-flags", "hyphens where the file has underscores", frames("", (SITE + "axolotl/train.py", 190, "train"), MODULE, (SITE + "transformers/models/llama/modeling_llama.py", 1190, "forward"))
+          + CARD, "capacity", phase="train", options=["--args", "axolotl train c.yml --micro-batch-size 8"], must=["P02"], sets={"P02": "--micro-batch-size 4"}),
+    started("torchtune-recipe-with-adapters", "the recipe's name says what it knows", TUNE + CARD, "tune run --nproc_per_node 4 lora_finetune_distributed --config llama3_1/8B_lora batch_size=4",
+            phase="train", must=["B65"], must_not=["B66"], sets={"B65": "fsdp_cpu_offload=True"}),
+    started("torchtune-recipe-for-one-card", "nothing is divided there", TUNE + CARD, "tune run full_finetune_single_device --config llama3_1/8B_full_single_device batch_size=4",
+            phase="train", must=["B66"], must_not=["B65"]),
+    # -- one tensor that is nearly the card
+    alone("all-edges-at-once", "a graph that is not cut: nothing that waits for a backward pass is in its way", frames("", (OWN + "gcn.py", 70, "main"), (OWN + "gcn.py", 40, "train"), MODULE,
+          (SITE + "torch_geometric/nn/conv/message_passing.py", 544, "propagate")) + torch_says(29.5, 31.7, 24.8, 6.1, 0.2), "capacity", phase="train", must=["P35", "P02"],
+          must_not=["P01", "P04"]),
+    with_file("zero-left-to-the-trainer", "\"auto\" is a number of another place", DEEPSPEED + "[rank3]: " + CARD, "ds.json",
+              zero(train_batch_size="auto", train_micro_batch_size_per_gpu="auto", gradient_accumulation_steps="auto"), phase="train", must=["P02", "P80"], must_not=["P36"],
+              not_sets={"P02": ['"gradient_accumulation_steps": 2', '"gradient_accumulation_steps": <twice>']}),
+    alone("unsloth-trains", "its own line", frames("", ("<string>", 31, "_unsloth_training_step"), ("/w/unsloth_compiled_cache/UnslothSFTTrainer.py", 1041, "compute_loss"), (SITE + "unsloth/models/_utils.py", 1300, "_unsloth_pre_compute_loss"))
+          + CARD, "capacity", phase="train", must=["P02"], sets={"P02": "per_device_train_batch_size=<half>, gradient_accumulation_steps=<twice>"}),
+    alone("locked-memory", "a limit of the process, no host that ran out", "NCCL WARN Call to ibv_create_cq failed with error Cannot allocate memory\n", "none", must_not=["P39", "V40", "V42"]),
+    # -- one card for one number, and who is there first
+    started("yolo-by-its-own-words", "the batch is typed once", frames("", (SITE + "ultralytics/engine/model.py", 810, "train"), (SITE + "ultralytics/engine/trainer.py", 381, "_do_train"), MODULE, (SITE + "ultralytics/nn/tasks.py", 112, "forward")) + CARD,
+            "python -m yolo --imgsz 1280 --batch 32", phase="train", must=["P36", "P44"], must_not=["P02"], sets={"P36": "--batch 16"}, not_sets={"P44": "batch=<half>"}),
+    alone("full-before-anything-runs", "the line has no numbers: another job may hold the card", frames("", (OWN + "main.py", 40, "<module>"), (SITE + "torch/nn/modules/module.py", 1340, "to"),
+          (SITE + "torch/nn/modules/module.py", 900, "_apply")) + "RuntimeError: CUDA error: out of memory\n", "none", phase="init", must=["P33"]),
+    # -- the host
+    alone("images-in-flight", "a rollout of a vision-language model", "(AgentLoopWorker pid=7) Using a slow image processor as `use_fast` is unset\n"
+          "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n", "host", must=["P83"]),
+]

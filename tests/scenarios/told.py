@@ -1,0 +1,91 @@
+"""Logs whose advice the settings beside them, a path or the age of PyTorch decide."""
+
+from generator.scenario import Scenario
+from logs import SITE, TRAINER, alone, frames, torch_says
+
+RUN = ("--config", "{folder}/run.sh")
+
+
+def with_script(name, ticket, text, command, cause="capacity", **more):
+    return Scenario("told-" + name, ticket, {}, snapshot=False, files={"job.log": text, "run.sh": "#!/bin/bash\n" + command + "\n"}, cause=cause, options=RUN, **more)
+
+
+def old_says(request, capacity, allocated, free, cached):
+    """PyTorch 1.2 and 1.3."""
+    return ("RuntimeError: CUDA out of memory. Tried to allocate %.2f GiB (GPU 0; %.2f GiB total capacity; %.2f GiB already allocated; %.2f GiB free; %.2f GiB cached)\n"
+            % (request, capacity, allocated, free, cached))
+
+
+FULL = torch_says(0.7, 39.4, 0.3, 37.9, 0.2)
+CORE = "(EngineCore_DP0 pid=77) "
+SAMPLES = (frames(CORE, (SITE + "vllm/v1/worker/gpu_worker.py", 380, "compile_or_warm_up_model"), (SITE + "vllm/v1/sample/sampler.py", 90, "forward"))
+           + CORE + torch_says(0.5, 44.4, 0.2, 33, 0.3, "Including non-PyTorch memory, this process has 44.20 GiB memory in use. "))
+CACHE = (frames(CORE, (SITE + "vllm/v1/worker/gpu_model_runner.py", 6000, "initialize_kv_cache_tensors"), (SITE + "vllm/v1/worker/gpu_model_runner.py", 5800, "_allocate_kv_cache_tensors"))
+         + CORE + torch_says(1.4, 44.4, 0.2, 43.1, 0.2))
+ZERO3_STEP = (frames("", (SITE + "deepspeed/runtime/engine.py", 2100, "_take_model_step"), (SITE + "deepspeed/runtime/zero/stage3.py", 2050, "step"),
+                     (SITE + "deepspeed/runtime/zero/stage3.py", 950, "_optimizer_step"), (SITE + "torch/optim/adamw.py", 200, "step"))
+              + torch_says(2.5, 79.1, 1.9, 74, 1.1))
+BOXES = frames("", ("/w/mmdetection/mmdet/models/task_modules/assigners/max_iou_assigner.py", 190, "assign")) + torch_says(2, 23.6, 1.1, 21, 0.2)
+OLD_BOXES = ('Traceback (most recent call last):\n  File "/w/mmdetection/mmdet/core/bbox/geometry.py", line 63, in bbox_overlaps\n    overlap = wh[:, :, 0] * wh[:, :, 1]\n'
+             "RuntimeError: CUDA error: out of memory\n")
+UNPADS = (frames("", ("/w/axolotl/src/axolotl/monkeypatch/llama_attn_hijack_flash.py", 300, "generate_qkv"), (SITE + "flash_attn/bert_padding.py", 110, "unpad_input"))
+          + torch_says(210, 79.1, 70, 7, 0.2))
+WINDOWS = ('  File "D:\\jobs\\images\\environments\\python-3.9\\Lib\\site-packages\\torch\\nn\\modules\\batchnorm.py", line 150, in forward\n    return F.batch_norm(\n'
+           + torch_says(0.2, 12, 5.1, 4, 0.2))
+POOL = "RuntimeError: CUDA Error: out of memory at /w/csrc/cumem_allocator.cpp:62\n"
+NPU = ("RuntimeError: NPU out of memory. Tried to allocate 9.50 GiB (NPU 5; 60.97 GiB total capacity; 44.00 GiB already allocated; 44.00 GiB current active; 8.80 GiB free; "
+       "50.10 GiB reserved in total by PyTorch)\n")
+PPO = """\
+data: {train_batch_size: 512, max_prompt_length: 512, max_response_length: 1024}
+actor_rollout_ref:
+  model: {path: Qwen/Qwen2.5-7B-Instruct}
+  actor: {strategy: fsdp, ppo_mini_batch_size: 64, ppo_micro_batch_size_per_gpu: 1}
+  rollout: {gpu_memory_utilization: 0.35}
+critic: {ppo_micro_batch_size_per_gpu: 1}
+trainer: {n_gpus_per_node: 8, nnodes: 1}
+"""
+
+SCENARIOS = [
+    with_script("a-flag-of-everybody", "--model_name_or_path is in every script made from transformers' examples", frames("", TRAINER) + FULL,
+                "python fit.py --model_name_or_path /m --num_train_epochs 2", phase="train", must=["P01", "P02"], must_not=["B31"]),
+    with_script("rank-of-an-adapter", "and so is --lora_r, in scripts with peft", FULL, "python fit.py --model_name_or_path /m --lora_r 64 --lora_target_modules q_proj,v_proj", must_not=["B31"]),
+    with_script("shards-by-fsdp", "the Trainer's own switch", FULL, 'torchrun --nproc_per_node=8 sft.py --per_device_train_batch_size 2 --learning_rate 1e-5 --fsdp "full_shard auto_wrap"',
+                must=["P120"], must_not=["B31", "P32"], sets={"P120": '--fsdp "full_shard offload auto_wrap"'}),
+    with_script("shards-on-the-host", "it is on", FULL, 'torchrun --nproc_per_node=8 sft.py --per_device_train_batch_size 2 --fsdp "full_shard auto_wrap offload"', must_not=["P120"]),
+    alone("steps-by-groups", "ZeRO-3's step", ZERO3_STEP, "capacity", phase="train", sub=("optimizer",), must=["P121"], sets={"P121": '"sub_group_size": 100000000'},
+          not_sets={"B06": "torch.optim.AdamW(params, fused=True)"}),
+    Scenario("told-stage-1", "DeepSpeed's file alone", {}, snapshot=False, cause="capacity", files={"job.log": FULL, "ds.json": '{"zero_optimization": {"stage": 1}, "train_micro_batch_size_per_gpu": 1}'},
+             options=("--config", "{folder}/ds.json"), must=["P80"]),
+    Scenario("told-stage-3", "divided already", {}, snapshot=False, cause="capacity", files={"job.log": FULL, "ds.json": '{"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": 1}'},
+             options=("--config", "{folder}/ds.json"), must_not=["P80"]),
+    alone("many-boxes", "MMDetection 3", BOXES, "capacity", must=["P110"]),
+    alone("many-boxes-of-an-old-pytorch", "the words of its own allocator, without numbers", OLD_BOXES, "none", must=["P110"]),
+    alone("takes-padding-out", "a patched attention computes an impossible size", UNPADS, "giant_tensor", must=["P124", "P35"], must_not=["P01", "B62"], sets={"P124": "sample_packing: false"}),
+    alone("old-pieces", "PyTorch 1.2: no setting keeps pieces together", old_says(2, 10.7, 6.2, 0.8, 3.1), "fragmentation", must=["P125", "P30"], must_not=["B01", "B02"]),
+    with_script("weights-beyond-the-card", "no share makes room", torch_says(0.3, 22.1, 0.1, 21.4, 0.1), "python3 -m vllm.entrypoints.openai.api_server --model Qwen/Qwen2.5-14B-Instruct --gpu-memory-utilization 0.8",
+                must=["B47"], must_not=["P08", "P30", "P31"]),
+    with_script("weights-in-fewer-bits", "the same model in 4 bits fits", torch_says(0.3, 22.1, 0.1, 21.4, 0.1),
+                "python3 -m vllm.entrypoints.openai.api_server --model Qwen/Qwen2.5-14B-Instruct-AWQ --gpu-memory-utilization 0.8", must=["P08/down"]),
+    Scenario("told-two-trained-models", "actor and critic of 7 B in 32 bits over 8 cards: 28 GiB of 39", {}, snapshot=False, cause="capacity", files={"job.log": FULL, "ppo.yaml": PPO},
+             options=("--config", "{folder}/ppo.yaml"), must=["V22"], sets={"V22": "actor_rollout_ref.actor.fsdp_config.optimizer_offload=True"}),
+    with_script("pool-of-a-sleeping-engine", "what the trainer keeps on the card", POOL, "swift rlhf --rlhf_type grpo --model /m --use_vllm true --vllm_mode colocate --vllm_gpu_memory_utilization 0.4",
+                "foreign", must=["B55"], sets={"B55": "--offload_optimizer true"}),
+    alone("samples-alone", "a server: no trainer is anywhere", SAMPLES, "capacity", must=["P08/down"], must_not=["P16", "P30", "P31"]),
+    alone("cache-that-does-not-fit", "it takes what the share leaves, however long a sequence is", CACHE, "capacity", phase="rollout.kv_alloc", must=["P08/down", "B15"], must_not=["B14", "P16"],
+          sets={"B15": "--kv-cache-memory-bytes <bytes>"}, not_sets={"B15": "--kv-cache-dtype fp8"}),
+    alone("cache-for-one-sequence", "vLLM refuses: then the length and the bits count",
+          "ValueError: To serve at least one request with the models max seq len (65536), (9.00 GiB KV cache is needed, which is larger than the available KV cache memory (2.50 GiB). "
+          "Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.\n", "capacity", phase="rollout.kv_alloc",
+          must=["P08/up", "B14", "B15"], must_not=["P08/down"], sets={"B15": "--kv-cache-dtype fp8"}),
+    alone("refused-on-windows", "paths behind a drive's letter", WINDOWS, "limit", must=["P34"], sets={"P34": "DataLoader(..., num_workers=0)"},
+          not_sets={"P34": "sysctl vm.max_map_count; wc -l /proc/PID/maps; ulimit -v"}),
+    with_script("adapters-on-16-bits", "LLaMA-Factory's flags", FULL, "llamafactory-cli train --stage sft --do_train --finetuning_type lora --model_name_or_path /m --per_device_train_batch_size 2 --learning_rate 1e-4",
+                must=["P02", "B62", "B63"], must_not=["P31", "P32"], sets={"B63": "quantization_bit: 4"}),
+    with_script("trains-by-its-flags", "a step size: it trains", FULL, "python fit.py --lr 1e-4 --epochs 9", must=["P31"], must_not=["P32"]),
+    with_script("chunks-are-large", "half of them may be", frames("", ("/w/slime/slime/backends/megatron_utils/loss.py", 150, "get_log_probs_and_entropy"), ("/w/slime/slime/utils/ppo_utils.py", 600, "calculate_log_probs_and_entropy"))
+                + torch_says(2.1, 79.1, 1.2, 75, 0.9), "python3 train.py --tensor-model-parallel-size 2 --max-tokens-per-gpu 16384 --log-probs-chunk-size 4096 --use-dynamic-batch-size",
+                must=["X16"], sets={"X16": "--log-probs-chunk-size 1024"}),
+    alone("one-request-of-most-of-the-card", "nothing else is in its way", torch_says(20, 23.6, 12, 10, 0.4), "capacity", must=["P30", "P35"], must_not=["P31", "P32", "P01"]),
+    with_script("pieces-on-an-npu", "no engine beside the trainer", NPU, "megatron sft --model /m --train_type full --micro_batch_size 1 --max_length 4096", must=["B01"],
+                sets={"B01": "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True"}),
+]

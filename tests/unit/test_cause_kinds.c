@@ -1,0 +1,486 @@
+/* Which cause wins, and what was still to come: kinds that tickets have, on traces small enough to
+ * check by hand. */
+#include "analysis/advice/rules.h"
+#include "analysis/cause/skew.h"
+#include "heap_make.h"
+
+static struct mt_rules rules;
+
+MT_TEST(rules_load) { MT_CHECK(mt_load_rules(&rules)); }
+
+#define FINISH(capacity)                                                                           \
+    struct mt_trace *t;                                                                            \
+    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                    \
+    const struct mt_cause *c;                                                                      \
+    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].cause != NULL);                    \
+    c = a->devices.p[0].cause
+#define DONE                                                                                       \
+    mt_analysis_free(a);                                                                           \
+    mt_trace_free(t)
+
+/* Pieces of 3 GiB in sum beside what could be let go of: an engine's, others', what a stream holds.
+ * In one piece they would have served the request and nothing after it. Where the holder is less
+ * than the pieces, they are the cause. */
+MT_TEST(what_can_be_let_go_of_comes_before_pieces)
+{
+    enum { OF_ENGINE, OF_OTHERS, WAITING, N };
+    static const enum mt_cause_kind kinds[N] = {MT_CAUSE_STALE_ENGINE, MT_CAUSE_FOREIGN,
+                                                MT_CAUSE_PENDING_FREES};
+    static const char *const first[N] = {"; memory of the other phase still held first, then fragm",
+                                         "; memory outside this process's PyTorch first, then fr",
+                                         "; frees that wait for a stream first, then fragment"};
+    for (int what = 0; what < N; what++) {
+        for (int large = 0; large < 2; large++) {
+            struct heap *h = heap_new();
+            uint64_t held = large ? 8 * GIB : 2 * GIB;
+            uint64_t own = 4 * GIB + UINT64_C(6) * 612 * MIB + 128 * MIB;
+            unsigned block = 0;
+            heap_alloc(h, 4 * GIB, MODEL);
+            if (what != OF_OTHERS)
+                block = heap_alloc(h, held, what == OF_ENGINE ? KV : GATHER);
+            for (int i = 0; i < 6; i++)
+                heap_alloc_in(h, 100 * MIB, 612 * MIB, FORWARD);
+            if (what == WAITING)
+                heap_ask(h, block);
+            heap_oom(h, GIB, 128 * MIB, FORWARD);
+            if (what == WAITING)
+                heap_gone(h, block);
+            {
+                FINISH(what == OF_OTHERS ? own + held : 0);
+                MT_CHECK_EQ(a->verdict.kind, MT_V_OOM_FRAGMENTATION);
+                MT_CHECK_EQ(c->kind, large ? kinds[what] : MT_CAUSE_FRAGMENTATION);
+                MT_CHECK_HAS(a->verdict.sentence,
+                             large ? first[what] : "; fragmentation, not capacity");
+                /* the pieces are evidence all the same */
+                MT_CHECK(heap_evidence(c, "is free in 6 segments that live blocks hold",
+                                       UINT64_C(6) * 512 * MIB));
+                DONE;
+            }
+        }
+    }
+}
+
+/* A layer asks for a GiB, and for a half after it; both stay. */
+static unsigned layers(struct heap *h, unsigned n, bool halves, unsigned *block)
+{
+    unsigned k = 0;
+    for (unsigned i = 0; i < n; i++) {
+        block[k++] = heap_alloc(h, GIB, FORWARD);
+        if (halves)
+            block[k++] = heap_alloc(h, 512 * MIB, "models/qwen2.py:61:mlp|" FORWARD);
+    }
+    return k;
+}
+
+/* After the request of the third layer the half of it comes, and where an earlier pass shows six
+ * layers three whole ones more, and the first of its backward pass. Pieces that would have held the
+ * request and less than all of that are not the cause. */
+MT_TEST(what_a_pass_had_still_to_ask_for)
+{
+    for (int earlier = 0; earlier < 2; earlier++) {
+        for (int room = 0; room < 2; room++) {
+            struct heap *h = heap_new();
+            unsigned block[32];
+            uint64_t to_come = (earlier ? 3 * 3 * GIB / 2 + 64 * MIB : 0) + 512 * MIB;
+            uint64_t holes = (room ? GIB + to_come : GIB + to_come / 2) / (256 * MIB);
+            heap_alloc(h, 4 * GIB, MODEL);
+            if (earlier) {
+                unsigned n = layers(h, 6, true, block);
+                heap_free(h, heap_alloc(h, 64 * MIB, ENGINE));
+                while (n-- > 0)
+                    heap_free(h, block[n]);
+            }
+            for (uint64_t i = 0; i < holes; i++)
+                heap_alloc_in(h, 300 * MIB, 556 * MIB, MODEL);
+            (void)layers(h, 2, true, block);
+            heap_oom(h, GIB, 128 * MIB, FORWARD);
+            {
+                FINISH(0);
+                MT_CHECK_EQ(c->pass_to_come, to_come);
+                MT_CHECK_EQ(c->kind, room ? MT_CAUSE_FRAGMENTATION : MT_CAUSE_CAPACITY);
+                MT_CHECK(heap_evidence(c,
+                                       earlier
+                                           ? "made 6 such requests, this one had made 2: after it"
+                                           : "in 3 layers of this pass, and",
+                                       to_come));
+                MT_CHECK((strstr(a->verdict.because, "The same pass had") != NULL) == !room);
+                DONE;
+            }
+        }
+    }
+}
+
+/* Where a layer adds its request alone, or the place is new, nothing is known to come. */
+MT_TEST(a_pass_that_says_nothing)
+{
+    for (unsigned n = 0; n <= 3; n++) {
+        struct heap *h = heap_new();
+        unsigned block[32];
+        heap_alloc(h, 4 * GIB, MODEL);
+        for (int i = 0; i < 5; i++)
+            heap_alloc_in(h, 300 * MIB, 556 * MIB, MODEL);
+        (void)layers(h, n, n == 1, block);
+        heap_oom(h, GIB, 128 * MIB, FORWARD);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->pass_to_come, 0);
+            MT_CHECK_EQ(c->kind, MT_CAUSE_FRAGMENTATION);
+            DONE;
+        }
+    }
+}
+
+/* The optimizer makes two blocks for each gradient of a first step, and fails in the middle. What
+ * would let the request fit has to leave room for the rest, too: with 128 MiB free an engine of
+ * 1.5 GiB is not enough for 512 MiB and the 1.5 GiB after it, one of 2 GiB is. */
+MT_TEST(state_that_is_still_to_come)
+{
+    static const uint64_t sizes[] = {GIB, 512 * MIB, 512 * MIB, 256 * MIB};
+    for (unsigned enough = 0; enough < 2; enough++) {
+        struct heap *h = heap_new();
+        const struct mt_what_if *w;
+        unsigned f;
+        for (unsigned i = 0; i < 4; i++)
+            heap_alloc(h, sizes[i], MODEL);
+        heap_alloc(h, enough ? 2 * GIB : 3 * GIB / 2, KV);
+        f = heap_alloc(h, GIB, FORWARD);
+        for (unsigned i = 0; i < 4; i++)
+            heap_alloc(h, sizes[i], ENGINE);
+        heap_free(h, f);
+        heap_alloc(h, GIB, STATE);
+        heap_alloc(h, GIB, STATE);
+        heap_alloc(h, 512 * MIB, STATE);
+        heap_oom(h, 512 * MIB, 128 * MIB, STATE);
+        {
+            FINISH(0);
+            /* of the second size one, two of the third, two of the last; the request is one */
+            MT_CHECK_EQ(c->state_to_come, 2 * 512 * MIB + 2 * 256 * MIB);
+            w = heap_what_if(c, "engine_asleep");
+            MT_ASSERT(w != NULL);
+            MT_CHECK_EQ(w->fits, enough);
+            MT_CHECK_HAS(w->text, "and the 1.50 GiB of state that the step had still to make");
+            MT_CHECK_EQ(c->kind, enough ? MT_CAUSE_STALE_ENGINE : MT_CAUSE_CAPACITY);
+            DONE;
+        }
+    }
+}
+
+#define LINE "own/loop.py:30 main"
+#define LOOP "own/loop.py:30:main|" MAIN
+#define CALLED "torch/nn/modules/module.py:60:_call_impl|" LOOP
+enum loop { ASSIGNS, DELETES, OTHER_LINE, INSIDE, N_LOOPS };
+
+/* Passes of a loop: four layers, and a result of a GiB, of which the one before goes at the line
+ * that called the model, at another line, or inside PyTorch; or its own goes at the end of the
+ * pass.
+ */
+static void loop(struct heap *h, enum loop how, unsigned n)
+{
+    unsigned result = 0;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned layer[4], before = result;
+        for (unsigned k = 0; k < 4; k++)
+            layer[k] = heap_alloc(h, (64 + k) * MIB,
+                                  k == 0 ? "own/model.py:3:forward|" CALLED
+                                         : "own/model.py:5:forward|" CALLED);
+        result = heap_alloc(h, GIB, "own/model.py:9:forward|" CALLED);
+        if (i != 0 && how != DELETES)
+            heap_free_at(h, before,
+                         how == ASSIGNS      ? LOOP
+                         : how == OTHER_LINE ? "own/loop.py:31:main|" MAIN
+                                             : CALLED);
+        heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+        for (unsigned k = 4; k-- > 0;)
+            heap_free(h, layer[k]);
+        if (how == DELETES)
+            heap_free_at(h, result, LOOP);
+    }
+}
+
+/* Where the line that makes the result lets go of the one before, a pass that fails needs one GiB
+ * less; nothing says so of another line, and where it is let go of in time there is none. */
+MT_TEST(the_result_of_the_pass_before)
+{
+    for (enum loop how = ASSIGNS; how < N_LOOPS; how++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 4 * GIB, MODEL);
+        loop(h, how, 3);
+        heap_alloc(h, 64 * MIB, "own/model.py:3:forward|" CALLED);
+        heap_alloc(h, 64 * MIB, "own/model.py:5:forward|" CALLED);
+        heap_oom(h, GIB, 128 * MIB, "own/model.py:9:forward|" CALLED);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->last_result, how == ASSIGNS ? GIB : 0);
+            MT_CHECK_EQ(heap_what_if(c, "no_last_result") != NULL, how == ASSIGNS);
+            if (how == ASSIGNS) {
+                MT_CHECK_EQ(c->kind, MT_CAUSE_LEAK);
+                MT_CHECK_EQ(c->conf, MT_CONF_MARKED);
+                MT_CHECK_STR(c->by, "no_last_result");
+                MT_CHECK_STR(c->last_result_line, LINE);
+                MT_CHECK_HAS(c->sentence, "still alive: 1.00 GiB, which " LINE " lets go of only");
+                MT_CHECK(heap_evidence(c, "which goes only when " LINE, GIB));
+            } else {
+                MT_CHECK(strcmp(c->by, "no_last_result") != 0);
+            }
+            DONE;
+        }
+    }
+}
+
+/* Nothing failed: the peak is where both are there. */
+MT_TEST(two_results_at_the_peak)
+{
+    for (int deletes = 0; deletes < 2; deletes++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 4 * GIB, MODEL);
+        loop(h, deletes ? DELETES : ASSIGNS, 4);
+        {
+            FINISH(80 * GIB);
+            MT_CHECK_EQ(c->kind, MT_CAUSE_NONE);
+            MT_CHECK_EQ(c->last_result, deletes ? 0 : GIB);
+            MT_CHECK_EQ(strstr(c->next.sentence, "the result of the pass before") != NULL,
+                        !deletes);
+            DONE;
+        }
+    }
+}
+
+/* x = layer(x), a hundred times in one pass: each is the input of the next. */
+MT_TEST(the_input_of_a_layer_is_no_result)
+{
+    struct heap *h = heap_new();
+    unsigned x;
+    heap_alloc(h, 4 * GIB, MODEL);
+    x = heap_alloc(h, 64 * MIB, "own/model.py:3:forward|" CALLED);
+    for (unsigned i = 0; i < 50; i++) {
+        unsigned y = heap_alloc(h, GIB, "own/layer.py:7:forward|own/model.py:5:forward|" CALLED);
+        heap_free_at(h, x, "own/model.py:5:forward|" CALLED);
+        x = y;
+    }
+    heap_oom(h, GIB, 128 * MIB, "own/layer.py:7:forward|own/model.py:5:forward|" CALLED);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->last_result, 0);
+        DONE;
+    }
+}
+
+#define PREDICT "own/predict.py:57:predict|" MAIN
+#define UNET "own/unet.py:98:forward|torch/nn/modules/module.py:60:_call_impl|" PREDICT
+
+/* Batches of sizes of their own through a model whose layers are lines of their own: of each some
+ * results stay. `between`: the input of a batch is made where the model is called. */
+static uint64_t predict(struct heap *h, unsigned batches, unsigned results, bool between)
+{
+    uint64_t kept = 0;
+    for (unsigned i = 0; i < batches; i++) {
+        unsigned input = 0, down, up;
+        if (between)
+            input = heap_alloc(h, 32 * MIB, "own/predict.py:52:predict|" MAIN);
+        down = heap_alloc(h, 128 * MIB, "own/unet.py:21:forward|" UNET);
+        up = heap_alloc(h, 256 * MIB, "own/unet.py:33:forward|" UNET);
+        for (unsigned k = 0; k < results; k++) {
+            uint64_t size = (128 + 16 * (i % 5)) * MIB;
+            heap_alloc(h, size,
+                       k == 0 ? "own/unet.py:75:forward|" UNET : "own/unet.py:76:forward|" UNET);
+            kept += size;
+        }
+        heap_free(h, up);
+        heap_free(h, down);
+        if (between)
+            heap_free(h, input);
+    }
+    return kept;
+}
+
+/* Each batch leaves the call of the model, so that its results are told from the layers of one
+ * pass, whatever their sizes. Without that they might be layers; in a job that trains the same
+ * number was there in a pass before. */
+MT_TEST(results_of_batches_of_any_size)
+{
+    static const struct {
+        unsigned batches, results;
+        bool between, trained, is_kept;
+    } jobs[] = {{9, 1, true, false, true},
+                {9, 2, true, false, true},
+                {9, 1, true, true, true},
+                {7, 1, true, false, false},
+                {9, 1, false, false, false}};
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        struct heap *h = heap_new();
+        uint64_t kept;
+        heap_alloc(h, 2 * GIB, MODEL);
+        if (jobs[i].trained) {
+            unsigned f = heap_alloc(h, 128 * MIB, "own/unet.py:75:forward|" UNET);
+            heap_free(h, heap_alloc(h, 64 * MIB, "own/train.py:3:main|" MAIN));
+            heap_free(h, heap_alloc(h, 64 * MIB, ENGINE));
+            heap_free(h, f);
+        }
+        kept = predict(h, jobs[i].batches, jobs[i].results, jobs[i].between);
+        heap_oom(h, 256 * MIB, 128 * MIB, "own/unet.py:33:forward|" UNET);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->kind == MT_CAUSE_LEAK && strcmp(c->by, "no_kept") == 0, jobs[i].is_kept);
+            if (jobs[i].is_kept) {
+                MT_ASSERT(heap_what_if(c, "no_kept") != NULL);
+                MT_CHECK_EQ(heap_what_if(c, "no_kept")->freed, kept);
+                MT_CHECK_HAS(c->sentence, jobs[i].results == 2 ? "in 18 blocks" : "in 9 blocks");
+                MT_CHECK(heap_evidence(c, "in 9 rounds of this phase", kept));
+            }
+            DONE;
+        }
+    }
+}
+
+/* Each pass leaves a block of half the size of a weight: autocast's copy, made anew each time. Of
+ * another size it is a result. */
+MT_TEST(copies_of_weights_that_each_pass_makes)
+{
+    for (int cast = 0; cast < 2; cast++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 512 * MIB, MODEL);
+        heap_alloc(h, GIB, MODEL);
+        for (unsigned i = 0; i < 10; i++) {
+            heap_free(h, heap_alloc(h, 32 * MIB, "own/predict.py:52:predict|" MAIN));
+            heap_alloc(h, cast ? 256 * MIB : 250 * MIB, "own/head.py:5:forward|" UNET);
+        }
+        heap_oom(h, 256 * MIB, 128 * MIB, "own/head.py:5:forward|" UNET);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->kind, MT_CAUSE_LEAK);
+            MT_CHECK_EQ(c->kept_casts, cast ? 10 * 256 * MIB : 0);
+            MT_CHECK_EQ(strstr(c->sentence, "as autocast copies them") != NULL, cast);
+            for (uint32_t i = 0; i < a->advice.n; i++) {
+                MT_CHECK(!cast || strcmp(a->advice.p[i].rule->id, "P07") != 0);
+                MT_CHECK(cast || strcmp(a->advice.p[i].rule->id, "P11") != 0);
+            }
+            DONE;
+        }
+    }
+}
+
+#define TEST(line) "own/train.py:" line ":test|" MAIN
+
+/* A pass from that line, of four layers that stay. */
+static void pass_from(struct heap *h, const char *line, unsigned layer[4])
+{
+    char input[200], forward[400];
+    (void)snprintf(input, sizeof input, "own/train.py:9:main|" MAIN);
+    (void)snprintf(forward, sizeof forward,
+                   "own/model.py:5:forward|torch/nn/modules/module.py:60:_call_impl|%s", line);
+    heap_free(h, heap_alloc(h, 16 * MIB, input));
+    for (unsigned k = 0; k < 4; k++)
+        layer[k] = heap_alloc(h, 256 * MIB, forward);
+}
+
+/* Steps of training, each of so many passes before its backward; then passes from a line of their
+ * own, or from that of the training. */
+MT_TEST(passes_that_no_backward_follows)
+{
+    static const struct {
+        unsigned accumulate, tests;
+        bool own_line;
+        uint64_t graph;
+    } jobs[] = {{1, 2, true, GIB},
+                {1, 3, true, 2 * GIB},
+                {1, 1, true, 0},
+                {2, 2, false, 0},
+                {1, 2, false, GIB}};
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        struct heap *h = heap_new();
+        unsigned layer[8][4];
+        heap_alloc(h, 4 * GIB, MODEL);
+        for (unsigned step = 0; step < 3; step++) {
+            for (unsigned k = 0; k < jobs[i].accumulate; k++)
+                pass_from(h, TEST("20"), layer[k]);
+            heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+            for (unsigned k = 0; k < jobs[i].accumulate * 4; k++)
+                heap_free(h, layer[k / 4][k % 4]);
+        }
+        for (unsigned k = 0; k < jobs[i].tests; k++)
+            pass_from(h, jobs[i].own_line ? TEST("40") : TEST("20"), layer[k]);
+        heap_oom(
+            h, 256 * MIB, 128 * MIB,
+            jobs[i].own_line
+                ? "own/model.py:5:forward|torch/nn/modules/module.py:60:_call_impl|" TEST("40")
+                : "own/model.py:5:forward|torch/nn/modules/module.py:60:_call_impl|" TEST("20"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->unused_graph, jobs[i].graph);
+            MT_CHECK_EQ(strcmp(c->by, "no_graph") == 0, jobs[i].graph != 0);
+            if (jobs[i].own_line && jobs[i].graph != 0) {
+                MT_CHECK_EQ(c->kind, MT_CAUSE_LEAK);
+                MT_CHECK_STR(c->unused_graph_line, "own/train.py:40 test");
+                MT_CHECK_EQ(c->unused_now, GIB);
+                MT_CHECK_HAS(c->sentence, "Autograd is on where nothing is trained");
+            }
+            DONE;
+        }
+    }
+}
+
+/* A rank that needs `need` in its forward pass; it fails at the last GiB of it, or not at all. */
+static struct mt_analysis *rank_of(int rank, uint64_t need, bool fails, struct mt_trace **t)
+{
+    struct heap *h = heap_new();
+    struct mt_analysis *a;
+    heap_alloc(h, 4 * GIB, MODEL);
+    heap_alloc(h, need - GIB, FORWARD);
+    if (fails)
+        heap_oom(h, GIB, 256 * MIB, FORWARD);
+    else
+        heap_free(h, heap_alloc(h, GIB, FORWARD));
+    a = heap_done(h, &rules, 0, t);
+    (*t)->meta.rank = rank;
+    return a;
+}
+
+/* Half as much again as any other rank, and enough less in the mean of all: nothing less is skew.
+ */
+MT_TEST(a_rank_that_has_more_to_do)
+{
+    static const struct {
+        uint64_t own, other;
+        bool skew;
+    } jobs[] = {{9, 3, true}, {9, 6, true}, {9, 7, false}, {4, 4, false}};
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        struct mt_trace *t[3];
+        struct mt_analysis *a[3];
+        uint64_t even = (jobs[i].own + 2 * jobs[i].other) * GIB / 3;
+        const struct mt_cause *c;
+        bool changed = false;
+        for (int r = 0; r < 3; r++)
+            a[r] = rank_of(r, (r == 2 ? jobs[i].own : jobs[i].other) * GIB, r == 2, &t[r]);
+        MT_CHECK(mt_cause_skew(a[2], 0, a, 3, &changed));
+        c = a[2]->devices.p[0].cause;
+        MT_CHECK_EQ(changed, jobs[i].skew);
+        MT_CHECK_EQ(c->kind, jobs[i].skew ? MT_CAUSE_SKEW : MT_CAUSE_CAPACITY);
+        MT_CHECK(c->skew / MIB == (jobs[i].skew ? (jobs[i].own * GIB - even) / MIB : 0) ||
+                 c->skew / MIB + 1 == (jobs[i].own * GIB - even) / MIB);
+        if (jobs[i].skew) {
+            MT_CHECK_HAS(c->sentence, "rank 2 had 9.00 GiB of what follows the tokens");
+            MT_CHECK_HAS(c->sentence, jobs[i].other == 3
+                                          ? "2 other ranks had 3.00 GiB in the same"
+                                          : "2 other ranks had 6.00 GiB in the same");
+            MT_ASSERT(heap_what_if(c, "even") != NULL);
+            MT_CHECK(heap_what_if(c, "even")->fits);
+            MT_CHECK(heap_evidence(c, "Rank 1: ", jobs[i].other * GIB));
+        }
+        /* nothing failed there */
+        MT_CHECK(mt_cause_skew(a[0], 0, a, 3, &changed) && !changed);
+        for (int r = 0; r < 3; r++) {
+            mt_analysis_free(a[r]);
+            mt_trace_free(t[r]);
+        }
+    }
+}
+
+MT_TEST(rules_done) { mt_rules_done(&rules); }
+
+MT_MAIN(MT_RUN(rules_load) MT_RUN(what_can_be_let_go_of_comes_before_pieces)
+            MT_RUN(what_a_pass_had_still_to_ask_for) MT_RUN(a_pass_that_says_nothing)
+                MT_RUN(state_that_is_still_to_come) MT_RUN(the_result_of_the_pass_before)
+                    MT_RUN(two_results_at_the_peak) MT_RUN(the_input_of_a_layer_is_no_result)
+                        MT_RUN(results_of_batches_of_any_size) MT_RUN(a_rank_that_has_more_to_do)
+                            MT_RUN(passes_that_no_backward_follows)
+                                MT_RUN(copies_of_weights_that_each_pass_makes) MT_RUN(rules_done))

@@ -1,0 +1,142 @@
+/* Settings in a Python script: what is read of it, what is not, and that nothing is an error. */
+#include "analysis/setup/keys.h"
+#include "mt_test.h"
+#include "frameworks.h"
+
+static struct mt_config c;
+
+static enum mt_rc read_py(const char *text)
+{
+    struct mt_err err = {.rc = MT_OK};
+    mt_conf_done(&c);
+    return mt_conf_file(&c, text, strlen(text), "job/run.py", &err);
+}
+
+/* The last value of the key; "(none)", "(not known)". */
+static const char *value(const char *key)
+{
+    for (uint32_t i = c.entries.n; i-- > 0;)
+        if (strcmp(c.entries.p[i].key, key) == 0)
+            return c.entries.p[i].is_variable ? "(not known)" : c.entries.p[i].value;
+    return "(none)";
+}
+
+MT_TEST(arguments)
+{
+    MT_CHECK_EQ(read_py("ROWS = 2048\n"
+                        "args = DPOConfig(\n"
+                        "    per_device_train_batch_size=4, # a comment, with (x=1\n"
+                        "    max_length = ROWS,\n"
+                        "    output_dir=f\"out/{ROWS}\",\n"
+                        "    optim='adamw_torch', bf16=True, learning_rate=2e-5,\n"
+                        "    beta=0.1 if x else 0.2,\n"
+                        "    seed=None, warmup_steps=2_000,\n"
+                        "    peft_config=LoraConfig(r=16, target_modules=[\"q\", \"v\"]),\n"
+                        "    gradient_checkpointing=False)\n"
+                        "plot(figure_size=3)\n"
+                        "m = AutoModel.from_pretrained(\"x\", load_in_4bit=True)\n"),
+                MT_OK);
+    MT_CHECK_STR(value("per_device_train_batch_size"), "4");
+    MT_CHECK_STR(value("max_length"), "2048");
+    MT_CHECK_STR(value("output_dir"), "(not known)");
+    MT_CHECK_STR(value("optim"), "adamw_torch");
+    MT_CHECK_STR(value("bf16"), "True");
+    MT_CHECK_STR(value("learning_rate"), "2e-5");
+    MT_CHECK_STR(value("beta"), "(not known)");
+    MT_CHECK_STR(value("seed"), "(none)");
+    MT_CHECK_STR(value("warmup_steps"), "(not known)");
+    MT_CHECK_STR(value("r"), "16");
+    MT_CHECK_STR(value("gradient_checkpointing"), "False");
+    MT_CHECK_STR(value("load_in_4bit"), "True");
+    MT_CHECK_STR(value("figure_size"), "(none)");
+    MT_CHECK_STR(value("ROWS"), "2048");
+    MT_CHECK_EQ(c.entries.p[c.entries.n - 1].line, 12u);
+}
+
+MT_TEST(names)
+{
+    /* set again to what is not known; set in a function; compared, not set */
+    MT_CHECK_EQ(read_py("n = 8\n"
+                        "n = compute()\n"
+                        "def f():\n"
+                        "    k = 3\n"
+                        "    return Loader(batch_size=k, workers=n)\n"
+                        "if n == 4: pass\n"
+                        "'''text\n"
+                        "m = 5\n"
+                        "'''\n"
+                        "x[1] = 2\n"
+                        "label = \"text\"\n"),
+                MT_OK);
+    MT_CHECK_STR(value("batch_size"), "3");
+    MT_CHECK_STR(value("workers"), "(not known)");
+    MT_CHECK_STR(value("k"), "(none)");
+    MT_CHECK_STR(value("m"), "(none)");
+    MT_CHECK_STR(value("label"), "(none)");
+    MT_CHECK_STR(value("n"), "8");
+}
+
+MT_TEST(environment)
+{
+    MT_CHECK_EQ(read_py("import os\n"
+                        "os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = 'max_split_size_mb:64'\n"
+                        "os.environ['A'] == 'b'\n"
+                        "os.environ['PORT'] = str(3)\n"),
+                MT_OK);
+    MT_CHECK_STR(value("PYTORCH_CUDA_ALLOC_CONF.max_split_size_mb"), "64");
+    MT_CHECK_EQ(c.entries.p[0].form, (unsigned)MT_CONF_ENV);
+    MT_CHECK_STR(value("A"), "(none)");
+    MT_CHECK_STR(value("PORT"), "(not known)");
+}
+
+static int program_of(const char *text)
+{
+    struct mt_err err = {.rc = MT_OK};
+    struct mt_runconf *rc;
+    int f;
+    MT_CHECK_EQ(mt_runconf_new(&rc, mt_test_frameworks(), &err), MT_OK);
+    MT_CHECK_EQ(mt_conf_file(&rc->conf, text, strlen(text), "x.py", &err), MT_OK);
+    MT_CHECK_EQ(mt_runconf_added(rc, MT_FROM_CONFIG, &err), MT_OK);
+    f = rc->framework;
+    mt_runconf_free(rc);
+    return f;
+}
+
+MT_TEST(imports)
+{
+    MT_CHECK_EQ(read_py("from a.b import (\n    One, two,\n    Three as T)\nfrom . import Four\n"),
+                MT_OK);
+    MT_CHECK_EQ(c.started.n, 2u);
+    MT_CHECK_STR(c.started.p[0], "a.b.One");
+    MT_CHECK_STR(c.started.p[1], "a.b.Three");
+    MT_CHECK_EQ(program_of("from vllm import LLM, SamplingParams\nllm = LLM(model='m')\n"),
+                (int)FW(vllm));
+    MT_CHECK_EQ(program_of("from transformers import AutoModel, Trainer, TrainingArguments\n"),
+                (int)FW(transformers));
+    MT_CHECK_EQ(program_of("from transformers import AutoTokenizer\nfrom trl import RLOOTrainer\n"),
+                (int)FW(trl));
+}
+
+/* Any end and any byte of it: never an error, never read beyond. */
+MT_TEST(hostile)
+{
+    static const char text[] = "from a import B\nx = '''y\nz = C(d=\"e\\\"f\", g=[1,(2)], h=-3)\n"
+                               "os.environ[\"K\"]='v'\n))]}\nq=r'\\'\n";
+    char part[sizeof text];
+    uint64_t held;
+    mt_conf_done(&c);
+    held = mt_mem_used();
+    for (size_t n = 0; n < sizeof text; n++) {
+        for (int change = 0; change < 4; change++) {
+            memcpy(part, text, n);
+            part[n] = '\0';
+            if (change != 0 && n != 0)
+                part[(n * 7) % n] = "('\"="[change];
+            MT_CHECK_EQ(read_py(part), MT_OK);
+        }
+    }
+    mt_conf_done(&c);
+    MT_CHECK_EQ(mt_mem_used(), held);
+}
+
+MT_MAIN(MT_RUN(arguments) MT_RUN(names) MT_RUN(environment) MT_RUN(imports) MT_RUN(hostile))

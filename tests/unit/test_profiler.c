@@ -1,0 +1,191 @@
+/* The readers of torch.profiler's recordings: every cut and every piece, limits, and what is said.
+ * The numbers are those of tests/reference/test_profiler.py. */
+#include "tests/unit/json_sample.h"
+
+static struct mt_trace *read_as(const struct mt_reader *r, const char *p, size_t n, size_t step,
+                                const struct mt_limits *lim, enum mt_rc *rc, struct mt_err *err)
+{
+    struct piece_ctx *c = calloc(1, sizeof *c);
+    struct mt_source *src = NULL;
+    struct mt_trace *t = mt_trace_new();
+    if (c == NULL || t == NULL)
+        abort();
+    *c = (struct piece_ctx){p, n, step, false};
+    memset(err, 0, sizeof *err);
+    if (mt_source_new(&src, piece_read, free, c) != MT_OK)
+        abort();
+    *rc = r->read(src, lim, t, err);
+    mt_source_free(src);
+    return t;
+}
+
+static const struct mt_limits limits = MT_LIMITS_DEFAULT;
+
+static uint64_t live_end(const struct mt_trace *t)
+{
+    return t->devices.n != 0 ? t->devices.p[0].live_end : UINT64_MAX;
+}
+
+/* Every prefix ends well, and what is in front of the cut is there. */
+static void every_cut(const struct mt_reader *r, const char *file, size_t stride)
+{
+    size_t n;
+    unsigned char *p = mt_slurp(file, &n);
+    uint64_t before = 0;
+    for (size_t cut = 0; p != NULL && cut < n; cut += stride) {
+        struct mt_err err;
+        enum mt_rc rc;
+        struct mt_trace *t = read_as(r, (const char *)p, cut, 1 << 16, &limits, &rc, &err);
+        uint64_t events = t->devices.n != 0 ? t->devices.p[0].events.n : 0;
+        if (rc == MT_WARN) {
+            MT_CHECK(t->damaged && t->sealed && t->diags.n != 0);
+            MT_CHECK(events >= before);
+            before = events;
+        } else if (rc < 0) {
+            MT_CHECK(err.msg[0] != '\0' && before == 0);
+        } else { /* what follows the last bracket is white space */
+            MT_CHECK(cut + 64 > n);
+        }
+        mt_trace_free(t);
+    }
+    MT_CHECK(before > 5);
+    free(p);
+}
+
+MT_TEST(every_cut_ends_well)
+{
+    every_cut(&mt_reader_profiler, MT_SAMPLES "/profiler/tiny.pt.trace.json", 7);
+    every_cut(&mt_reader_timeline, MT_SAMPLES "/profiler/finetune.timeline.json", 211);
+}
+
+MT_TEST(pieces_of_any_size_are_one_trace)
+{
+    static const size_t steps[] = {1, 3, 64, 4097, 1 << 20};
+    size_t n;
+    unsigned char *p = mt_slurp(MT_SAMPLES "/profiler/tiny.pt.trace.json", &n);
+    for (size_t i = 0; p != NULL && i < sizeof steps / sizeof *steps; i++) {
+        struct mt_err err;
+        enum mt_rc rc;
+        struct mt_trace *t =
+            read_as(&mt_reader_profiler, (const char *)p, n, steps[i], &limits, &rc, &err);
+        MT_CHECK_EQ(rc, MT_OK);
+        MT_CHECK_EQ(live_end(t), 6294016);
+        MT_CHECK_EQ(t->devices.p[0].reserved_end, 23068672);
+        MT_CHECK_EQ(t->devices.p[0].memory, UINT64_C(85049016320));
+        MT_CHECK_EQ(t->n_distinct_stacks, 6);
+        MT_CHECK_EQ(t->meta.rank, 0);
+        mt_trace_free(t);
+    }
+    free(p);
+}
+
+/* No memory at any moment, and nothing is held after. */
+MT_TEST(without_memory)
+{
+    static const char *const files[] = {MT_SAMPLES "/profiler/tiny.pt.trace.json",
+                                        MT_SAMPLES "/profiler/finetune.timeline.json"};
+    for (int i = 0; i < 2; i++) {
+        const struct mt_reader *r = i == 0 ? &mt_reader_profiler : &mt_reader_timeline;
+        size_t n;
+        unsigned char *p = mt_slurp(files[i], &n);
+        enum mt_rc rc = MT_ENOMEM;
+        for (uint64_t at = 1; p != NULL && rc == MT_ENOMEM && at < 2000; at++) {
+            struct mt_source *src = NULL;
+            struct mt_trace *t = mt_trace_new();
+            struct mt_err err = {.rc = MT_OK};
+            uint64_t held = mt_mem_used();
+            if (t == NULL || mt_source_mem(&src, p, n) != MT_OK)
+                abort();
+            mt_mem_fail_after(at);
+            rc = r->read(src, &limits, t, &err);
+            mt_mem_fail_after(0);
+            MT_CHECK(rc == MT_OK || (rc == MT_ENOMEM && err.rc == MT_ENOMEM));
+            mt_source_free(src);
+            mt_trace_free(t);
+            MT_CHECK(mt_mem_used() <= held);
+        }
+        MT_CHECK_EQ(rc, MT_OK);
+        free(p);
+    }
+}
+
+static void refuses(const struct mt_reader *r, const char *text, const struct mt_limits *lim,
+                    enum mt_rc want, const char *words)
+{
+    struct mt_err err;
+    enum mt_rc rc;
+    struct mt_trace *t = read_as(r, text, strlen(text), 1 << 16, lim, &rc, &err);
+    MT_CHECK_EQ(rc, want);
+    MT_CHECK_HAS(err.msg, words);
+    mt_trace_free(t);
+}
+
+#define MEMORY                                                                                     \
+    "{\"ph\": \"i\", \"name\": \"[memory]\", \"pid\": 1, \"tid\": 1, \"ts\": 5, \"args\": "
+
+MT_TEST(what_is_said)
+{
+    struct mt_limits small = limits;
+    refuses(&mt_reader_profiler, "{\"schemaVersion\": 1, \"traceEvents\": []}", &limits, MT_EINPUT,
+            "profile_memory=True");
+    refuses(&mt_reader_profiler, "{\"profile_memory\": 1, \"traceEvents\": []}", &limits, MT_EINPUT,
+            "ProfilerActivity.CPU");
+    refuses(&mt_reader_profiler, "{\"schemaVersion\": 1}", &limits, MT_EINPUT,
+            "without a list of \"traceEvents\"");
+    refuses(&mt_reader_profiler, "{\"traceEvents\": [" MEMORY "{\"Bytes\": \"many\"}}]}", &limits,
+            MT_EINPUT, "none of whose memory events");
+    refuses(&mt_reader_profiler, "{\"traceEvents\": [7", &limits, MT_EINPUT,
+            "damaged before its first memory event: expected an event");
+    small.max_events = 1;
+    refuses(&mt_reader_profiler,
+            "{\"traceEvents\": [" MEMORY "{\"Bytes\": 512}}, " MEMORY "{\"Bytes\": 512}}]}", &small,
+            MT_ELIMIT, "--max-events");
+    small = limits;
+    small.max_depth = 3;
+    refuses(&mt_reader_profiler, "{\"traceEvents\": [{\"args\": [[[[1]]]]}]}", &small, MT_ELIMIT,
+            "--max-depth");
+    refuses(&mt_reader_timeline, "[[1, 2, 3], [[0, 5, \"x\"]]]", &limits, MT_EINPUT,
+            "a row of a memory timeline");
+    refuses(&mt_reader_timeline, "[[1, 2, 3], []]", &limits, MT_EINPUT, "no row follows");
+}
+
+/* An event larger than the limit of a string is refused, not held. */
+MT_TEST(a_long_event_is_bounded)
+{
+    struct mt_limits small = limits;
+    struct text s = {NULL, 0, 0};
+    small.max_string = 1 << 20;
+    put(&s, "{\"traceEvents\": [{\"name\": \"");
+    for (int i = 0; i < 1 << 17; i++)
+        put(&s, "abcdefghijklmnop");
+    put(&s, "\"}]}");
+    refuses(&mt_reader_profiler, s.p, &small, MT_ELIMIT, "--max-string");
+    free(s.p);
+}
+
+MT_TEST(bids)
+{
+    static const struct {
+        const char *text;
+        int profiler, timeline;
+    } heads[] = {
+        {"{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0", 95, 0},
+        {" {\"traceEvents\": [", 95, 0},
+        {"[{\"ph\": \"X\", \"ts\": 1}]", 95, 0},
+        {"[{\"segment_type\": \"large\"}]", 0, 0},
+        {"{\"segments\": []}", 0, 0},
+        {"{\"level\": \"info\", \"ts\": 17.5, \"msg\": \"x\"}", 0, 0},
+        {"[[1, 2], [3, 4]]", 0, 0},
+        {"[[-1, 1, 37888, 7], [-1, 1, 512, 7]", 0, 95},
+        {"[[1, 2, 3], [[0, 1", 0, 95},
+        {"", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        const unsigned char *p = (const unsigned char *)heads[i].text;
+        MT_CHECK_EQ(mt_reader_profiler.probe(p, strlen(heads[i].text)), heads[i].profiler);
+        MT_CHECK_EQ(mt_reader_timeline.probe(p, strlen(heads[i].text)), heads[i].timeline);
+    }
+}
+
+MT_MAIN(MT_RUN(every_cut_ends_well) MT_RUN(pieces_of_any_size_are_one_trace) MT_RUN(without_memory)
+            MT_RUN(what_is_said) MT_RUN(a_long_event_is_bounded) MT_RUN(bids))

@@ -1,0 +1,238 @@
+/* What had still to come after the request that failed, and what the same place had asked for
+ * before, on traces small enough to add up by hand. */
+#include "analysis/advice/rules.h"
+#include "heap_make.h"
+
+static struct mt_rules rules;
+
+MT_TEST(rules_load) { MT_CHECK(mt_load_rules(&rules)); }
+
+#define FINISH(capacity)                                                                           \
+    struct mt_trace *t;                                                                            \
+    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                    \
+    const struct mt_cause *c;                                                                      \
+    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].cause != NULL);                    \
+    c = a->devices.p[0].cause
+#define DONE                                                                                       \
+    mt_analysis_free(a);                                                                           \
+    mt_trace_free(t)
+
+#define MLP "models/qwen2.py:61:mlp|" FORWARD
+#define UNTRAINED(line)                                                                            \
+    "own/model.py:" line ":forward|torch/nn/modules/module.py:60:_call_impl|" MAIN
+
+/* A pass of three layers of that many bytes, each with a half of it beside; then its backward. */
+static void pass(struct heap *h, uint64_t bytes)
+{
+    unsigned b[6], n = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        b[n++] = heap_alloc(h, bytes, FORWARD);
+        b[n++] = heap_alloc(h, bytes / 2, MLP);
+    }
+    heap_free(h, heap_alloc(h, bytes / 4, ENGINE));
+    while (n-- > 0)
+        heap_free(h, b[n]);
+}
+
+/* A batch that is longer than those before it: the sentence says by how much, and what came after
+ * the same request is to come in proportion. One that is a little longer is not worth a word. */
+MT_TEST(a_place_that_asks_for_more_than_before)
+{
+    static const struct {
+        uint64_t request;
+        const char *times;
+    } of[] = {
+        {1024, "; the request is 4.0 times the 256.0 MiB that this place had asked for before; "},
+        {384, "; the request is 1.5 times the 256.0 MiB that this place had asked for before; "},
+        {288, NULL},
+        {256, NULL},
+        {128, NULL}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 4 * GIB, MODEL);
+        for (unsigned k = 0; k < 4; k++)
+            pass(h, (k == 1 ? 256 : 200) * MIB);
+        heap_oom(h, of[i].request * MIB, 100 * MIB, FORWARD);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->before_most, 256 * MIB);
+            MT_CHECK_EQ(c->before_passes, 4);
+            if (of[i].times != NULL)
+                MT_CHECK_HAS(a->verdict.sentence, of[i].times);
+            else
+                MT_CHECK(strstr(a->verdict.sentence, " times the ") == NULL);
+            MT_CHECK(of[i].times == NULL ||
+                     heap_evidence(c, "had asked for 256.0 MiB at most in 4 earlier passes",
+                                   of[i].request * MIB));
+            /* two more layers, the rest of this one, and the first of the backward pass */
+            MT_CHECK_EQ(c->pass_to_come, of[i].request * MIB * 15 / 4);
+            DONE;
+        }
+    }
+}
+
+/* The parameters tell how many layers there are: what the first pass has still to make of them. */
+MT_TEST(layers_that_are_left)
+{
+    for (unsigned done = 2; done <= 5; done++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 300 * MIB, MODEL);
+        for (unsigned i = 0; i < 6; i++) {
+            heap_alloc(h, 100 * MIB, MODEL);
+            heap_alloc(h, 100 * MIB, MODEL);
+            heap_alloc(h, 200 * MIB, MODEL);
+        }
+        for (unsigned i = 0; i < done; i++) {
+            heap_alloc(h, GIB, FORWARD);
+            heap_alloc(h, 512 * MIB, MLP);
+        }
+        heap_oom(h, GIB, 128 * MIB, FORWARD);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->pass_to_come, 512 * MIB + (5 - done) * (GIB + 512 * MIB));
+            MT_CHECK(c->left_open); /* gradients, and state */
+            MT_CHECK(done == 5 ||
+                     heap_evidence(c, " of 6 layers of this pass, and each left 1.50 GiB",
+                                   c->pass_to_come));
+            DONE;
+        }
+    }
+}
+
+/* The same tensors in the same order once more: a second model, of which the rest is to come. In
+ * one piece the holes would have held the request alone. A first model of equal layers is none. */
+MT_TEST(a_second_model_that_is_being_loaded)
+{
+    static const uint64_t sizes[] = {900, 100, 200, 300, 100, 210, 300, 100, 220, 300, 110, 40};
+    enum { N = sizeof sizes / sizeof *sizes };
+    for (unsigned second = 0; second < 2; second++) {
+        struct heap *h = heap_new();
+        uint64_t rest = (sizes[10] + sizes[11]) * MIB;
+        for (unsigned i = 0; i < N; i++)
+            heap_alloc_in(h, sizes[i] * MIB, (sizes[i] + 20) * MIB, MODEL);
+        for (unsigned i = 0; i < 9; i++)
+            heap_alloc_in(h, (second ? sizes[i] : 700 + i) * MIB,
+                          (second ? sizes[i] + 20 : 740) * MIB, MODEL);
+        heap_oom(h, 300 * MIB, 30 * MIB, MODEL);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->pass_to_come, second ? rest : 0);
+            MT_CHECK(c->left_open == !second);
+            MT_CHECK(!second || heap_evidence(c, "the next tensor of a second model", rest));
+            MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+            DONE;
+        }
+    }
+}
+
+/* Set-up that is not over goes on as it began: pieces that would have held one request more and a
+ * little beside are not the cause, pieces of a half of all that was made are. */
+MT_TEST(pieces_while_a_model_is_loaded)
+{
+    for (unsigned much = 0; much < 2; much++) {
+        struct heap *h = heap_new();
+        for (unsigned i = 0; i < 20; i++)
+            heap_alloc_in(h, (300 + i) * MIB, (much ? 550 : 330) * MIB, MODEL);
+        heap_oom(h, 400 * MIB, 100 * MIB, MODEL);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->kind, much ? MT_CAUSE_FRAGMENTATION : MT_CAUSE_CAPACITY);
+            DONE;
+        }
+    }
+}
+
+/* The first forward pass of a program that nothing tells: a block a layer, and two of something
+ * between each two. Those are layers, no batches. */
+MT_TEST(layers_of_one_pass_are_no_leak)
+{
+    for (unsigned passes = 1; passes <= 12; passes += 11) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 2 * GIB, MODEL);
+        for (unsigned i = 0; i < 12; i++) {
+            if (i == 0 || passes > 1)
+                heap_free(h, heap_alloc(h, 16 * MIB, UNTRAINED("3")));
+            heap_free(h, heap_alloc(h, 8 * MIB, UNTRAINED("5")));
+            heap_alloc(h, 256 * MIB, UNTRAINED("7"));
+            heap_free(h, heap_alloc(h, 8 * MIB, UNTRAINED("5")));
+        }
+        heap_oom(h, 512 * MIB, 128 * MIB, UNTRAINED("9"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->kind, passes == 1 ? MT_CAUSE_CAPACITY : MT_CAUSE_LEAK);
+            DONE;
+        }
+    }
+}
+
+/* What goes while its pass goes on waits for no backward pass, though two of it are alive at once;
+ * in the pass that memory ran out in, what those before it tell. */
+MT_TEST(what_goes_inside_its_pass)
+{
+    struct heap *h = heap_new();
+    unsigned kept[8], skip[8];
+    heap_alloc(h, 2 * GIB, MODEL);
+    for (unsigned p = 0; p < 2; p++) {
+        for (unsigned i = 0; i < 8; i++) {
+            kept[i] = heap_alloc(h, 100 * MIB, FORWARD);
+            for (unsigned k = 0; k < 6; k++) /* longer than one operation */
+                heap_free(h, heap_alloc(h, MIB, MLP));
+            skip[i] = heap_alloc(h, 60 * MIB, "models/qwen2.py:70:skip|" FORWARD);
+            if (i != 0)
+                heap_free(h, skip[i - 1]);
+            if (p == 1 && i == 4)
+                break;
+        }
+        if (p == 1)
+            break;
+        heap_free(h, skip[7]);
+        heap_free(h, heap_alloc(h, 50 * MIB, "models/qwen2.py:80:head|" FORWARD));
+        heap_free(h, heap_alloc(h, 50 * MIB, ENGINE));
+        for (unsigned i = 8; i-- > 0;)
+            heap_free(h, kept[i]);
+    }
+    heap_oom(h, 512 * MIB, 128 * MIB, FORWARD);
+    {
+        FINISH(0);
+        const struct mt_role_facts *f = &a->devices.p[0].roles;
+        MT_CHECK_EQ(f->at_focus[MT_ROLE_ACTIVATION], 5 * 100 * MIB);
+        MT_CHECK_EQ(f->at_focus[MT_ROLE_TEMP], 60 * MIB);
+        MT_CHECK_EQ(f->alloc_bytes[MT_ROLE_ACTIVATION], 13 * 100 * MIB);
+        MT_CHECK(c != NULL);
+        DONE;
+    }
+}
+
+/* A cache that each token makes anew, a little longer: as many as came may come. */
+MT_TEST(a_cache_that_grows_with_each_token)
+{
+    for (unsigned grows = 0; grows < 2; grows++) {
+        struct heap *h = heap_new();
+        unsigned cache = 0;
+        heap_alloc(h, 2 * GIB, MODEL);
+        for (unsigned i = 0; i < 12; i++) {
+            unsigned next;
+            heap_free(h, heap_alloc(h, 4 * MIB, UNTRAINED("3")));
+            next = heap_alloc(h, (512 + (grows != 0 ? UINT64_C(4) * i : 0)) * MIB, UNTRAINED("7"));
+            if (i != 0)
+                heap_free(h, cache);
+            cache = next;
+        }
+        heap_free(h, heap_alloc(h, 4 * MIB, UNTRAINED("3")));
+        heap_oom(h, (512 + (grows != 0 ? UINT64_C(48) : 0)) * MIB, 128 * MIB, UNTRAINED("7"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->left_open, grows);
+            MT_CHECK(strstr(a->verdict.sentence, " times the ") == NULL);
+            DONE;
+        }
+    }
+}
+
+MT_TEST(rules_done) { mt_rules_done(&rules); }
+
+MT_MAIN(MT_RUN(rules_load) MT_RUN(a_place_that_asks_for_more_than_before)
+            MT_RUN(layers_that_are_left) MT_RUN(a_second_model_that_is_being_loaded)
+                MT_RUN(pieces_while_a_model_is_loaded) MT_RUN(layers_of_one_pass_are_no_leak)
+                    MT_RUN(what_goes_inside_its_pass) MT_RUN(a_cache_that_grows_with_each_token)
+                        MT_RUN(rules_done))
