@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
 
 static _Atomic bool ok; /* subscribed; cleared at exit */
 static void *subscriber;
@@ -17,6 +16,7 @@ static pthread_mutex_t flush_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Heartbeat: a harmless driver call whose callback must come. Its silence counts only after it was
  * heard once. */
 #define PROBE_NS UINT64_C(2000000000)
+#define AT_EXIT_NS UINT64_C(2000000000) /* for the writer to come back from what it is at */
 static _Thread_local enum { PROBE_NONE, PROBE_WAITS, PROBE_HEARD } probe_state;
 static _Atomic bool probe_worked;
 static bool silent_said;
@@ -92,17 +92,10 @@ static void periodic(void)
     pthread_mutex_unlock(&flush_lock);
 }
 
-static void at_exit(void)
+/* On the writer thread; from here on nobody is inside CUPTI while it is taken down. */
+static void end(void)
 {
-    /* Waits for a flush of the writer; from here on nobody is inside CUPTI while it is taken down.
-     */
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 2;
-    if (pthread_mutex_timedlock(&flush_lock, &until)) {
-        atomic_store(&ok, false); /* it hangs in there: leave it alone */
-        return;
-    }
+    pthread_mutex_lock(&flush_lock);
     if (atomic_exchange(&ok, false)) {
         uint32_t version;
         probe_last = 0;
@@ -117,6 +110,14 @@ static void at_exit(void)
         }
     }
     pthread_mutex_unlock(&flush_lock);
+}
+
+/* Not on this thread: it may be a signal handler that called exit() in the middle of a driver call,
+ * with CUPTI's lock held. */
+static void at_exit(void)
+{
+    if (!mti_writer_run(end, AT_EXIT_NS))
+        atomic_store(&ok, false); /* the writer hangs in there: leave it alone */
 }
 
 /* ---- subscription ---- */

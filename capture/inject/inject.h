@@ -124,6 +124,10 @@ void mti_spool_strides(uint32_t memory2, uint32_t pool);
 
 bool mti_writer_start(void);
 void mti_writer_stop(void); /* flushes everything; used at exit */
+/* Runs f on the writer thread and waits for it: `patience` ns for it to begin, two seconds for it to
+ * end; without a writer on this one. False when f has not ended; a late f may still run. For what
+ * calls out of the library at exit. */
+bool mti_writer_run(void (*f)(void), uint64_t patience);
 void mti_writer_wake(void); /* [any] a chunk is full */
 /* Called on the writer thread every flush_ms; registered by samples.c and activity.c. */
 void mti_periodic(void (*f)(void));

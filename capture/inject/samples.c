@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define GPUS 64u
+#define AT_END_NS UINT64_C(100000000) /* for the writer to come back from what it is at */
 #define GPU_QUIET_NS (5 * UINT64_C(1000000000))
 #define HOST_QUIET_NS (10 * UINT64_C(1000000000))
 #define BACK_OFF_NS UINT64_C(5000000)
@@ -357,23 +358,21 @@ static void periodic(void)
     pthread_mutex_unlock(&S.nvml);
 }
 
-/* The last sample of the GPUs; nobody is in NVML afterwards. A writer that hangs in NVML is not
- * waited for. */
-static void at_end(void)
+/* On the writer thread: the last sample of the GPUs. */
+static void last_sample(void)
 {
-    struct timespec until;
-    if (atomic_exchange(&S.closed, true) || clock_gettime(CLOCK_REALTIME, &until) != 0)
-        return;
-    until.tv_nsec += 100000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    if (pthread_mutex_timedlock(&S.nvml, &until) != 0)
-        return;
+    pthread_mutex_lock(&S.nvml);
     if (S.open && !S.failed && !mti_nvml_slow())
         sample_gpus(MT_WY_END);
     pthread_mutex_unlock(&S.nvml);
+}
+
+/* Nobody is in NVML afterwards. A writer that hangs in NVML is not waited for, and this thread does
+ * not ask NVML itself: it may be a signal handler that called exit() in the middle of it. */
+static void at_end(void)
+{
+    if (!atomic_exchange(&S.closed, true))
+        mti_writer_run(last_sample, AT_END_NS);
 }
 
 static void host_at_end(void)

@@ -27,6 +27,7 @@
     20000000u /* a driver that is asked for a sample may not answer for long: others then write */
 
 enum request { ASK_SAMPLE = 1, ASK_FLUSH = 2, ASK_LAST = 4 };
+enum errand { ERRAND_NONE, ERRAND_ASKED, ERRAND_TAKEN, ERRAND_DONE };
 
 static struct {
     pthread_mutex_t drain; /* the z stream, `out`, the file */
@@ -42,6 +43,8 @@ static struct {
     _Atomic uint32_t wake;         /* futex */
     _Atomic uint32_t asked;        /* enum request */
     _Atomic uint32_t flushed;      /* futex: counts finished flushes */
+    void (*_Atomic errand)(void);  /* mti_writer_run() */
+    _Atomic uint32_t errand_is;    /* futex: enum errand */
     _Atomic bool no_periodic;
     _Atomic unsigned n_periodic;
     void (*_Atomic periodic[PERIODIC_MAX])(void);
@@ -223,6 +226,19 @@ static void periodic(void)
     atomic_store(&W.away, 0);
 }
 
+static void run_errand(void)
+{
+    uint32_t is = ERRAND_ASKED;
+    if (!atomic_compare_exchange_strong(&W.errand_is, &is, ERRAND_TAKEN))
+        return;
+    void (*f)(void) = atomic_load(&W.errand);
+    atomic_store(&W.away, mti_now());
+    f();
+    atomic_store(&W.away, 0);
+    atomic_store(&W.errand_is, ERRAND_DONE);
+    mti_futex_wake(&W.errand_is);
+}
+
 static uint64_t period(void)
 {
     uint32_t ms = mti_set.flush_ms;
@@ -251,6 +267,7 @@ static void *run(void *unused)
                 next = sampled + SAMPLE_GAP_NS;
         }
         bool tick = now >= next;
+        run_errand();
         mti_drain(MTI_SLOTS, true);
         if (tick || (asked & ASK_SAMPLE)) {
             periodic();
@@ -361,6 +378,36 @@ void mti_writer_flush(bool last)
 
 void mti_writer_stop(void) { mti_writer_flush(true); }
 
+/* Waits while the errand is in the state `is`, for so long; the state it is in then. */
+static uint32_t wait_errand(uint32_t is, uint64_t ns)
+{
+    uint64_t end = mti_now() + ns, now;
+    while (atomic_load(&W.errand_is) == is && (now = mti_now()) < end)
+        mti_futex_wait(&W.errand_is, is, end - now < 10000000u ? end - now : 10000000u);
+    return atomic_load(&W.errand_is);
+}
+
+bool mti_writer_run(void (*f)(void), uint64_t patience)
+{
+    uint32_t is = ERRAND_NONE;
+    if (!atomic_load(&W.thread)) {
+        f();
+        return true;
+    }
+    atomic_store(&W.errand, f);
+    if (!atomic_compare_exchange_strong(&W.errand_is, &is, ERRAND_ASKED))
+        return false; /* the one before never came back */
+    mti_writer_wake();
+    is = wait_errand(ERRAND_ASKED, patience);
+    if (is == ERRAND_ASKED &&
+        atomic_compare_exchange_strong(&W.errand_is, &is, ERRAND_NONE)) /* withdrawn */
+        return false;
+    if (wait_errand(ERRAND_TAKEN, EXIT_NS) != ERRAND_DONE)
+        return false;
+    atomic_store(&W.errand_is, ERRAND_NONE);
+    return true;
+}
+
 /* In the child of a fork. The z stream is memory like any other and can be used again; whoever was
  * writing is not in this process. */
 void mti_writer_forget(void)
@@ -370,6 +417,7 @@ void mti_writer_forget(void)
     atomic_store(&W.away, 0);
     atomic_store(&W.no_periodic, false);
     atomic_store(&W.asked, 0);
+    atomic_store(&W.errand_is, ERRAND_NONE);
     atomic_store(&W.n_periodic, 0);
     for (unsigned i = 0; i < PERIODIC_MAX; i++)
         atomic_store(&W.periodic[i], NULL);

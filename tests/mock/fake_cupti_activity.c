@@ -34,7 +34,7 @@ static struct {
     fc_complete complete;
     uint8_t *buffer;
     size_t size, used, max, n;
-    uint64_t dropped, drop_every, seen, taken_after;
+    uint64_t dropped, drop_every, seen, taken_after, term_after;
     uint32_t enabled;
     size_t stride;
     bool keeps;
@@ -141,6 +141,8 @@ static void append(const void *record, size_t n)
         a.request = other_request;
         a.complete = other_complete;
     }
+    if (a.term_after && a.seen == a.term_after)
+        raise(SIGTERM);
     pthread_mutex_unlock(&lock);
 }
 
@@ -205,6 +207,7 @@ static void settings(void)
 {
     a.drop_every = fc_mode("drop", 0, NULL);
     a.taken_after = fc_mode("taken", 0, NULL);
+    a.term_after = fc_mode("term", 0, NULL);
     fc_mode("keeps", 0, &a.keeps);
     a.stride = fc_mode("stride", 0, NULL);
     if (a.stride < 8 || a.stride > 512)

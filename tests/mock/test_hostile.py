@@ -171,6 +171,12 @@ int main(int argc, char **argv)
             pairs(100);
             usleep(100);
         }
+    } else if (!strcmp(what, "exit-under-a-lock")) {
+        /* The stand-in raises SIGTERM with CUPTI's lock held; without it the job itself does. */
+        start();
+        signal(SIGTERM, on_term);
+        pairs(200);
+        raise(SIGTERM);
     } else if (!strcmp(what, "closed-files")) {
         start();
         pairs(1000);
@@ -286,7 +292,7 @@ int main(int argc, char **argv)
 """
 
 # name, may calls be a little fewer than records (threads that are in a call when the process ends), attempts
-JOBS = [("tiny-stacks", 0, 1), ("init-on-a-tiny-stack", 0, 1), ("handlers", 0, 1), ("exit-in-a-handler", 2, 6), ("closed-files", 0, 1),
+JOBS = [("tiny-stacks", 0, 1), ("init-on-a-tiny-stack", 0, 1), ("handlers", 0, 1), ("exit-in-a-handler", 2, 6), ("exit-under-a-lock", 2, 1), ("closed-files", 0, 1),
         ("fork-under-load", 4, 2), ("exit-under-load", 8, 6), ("calls-at-exit", 0, 1), ("quick-exit", 0, 1), ("cancelled", 8, 2),
         ("changed-directory", 0, 1), ("no-more-files", 0, 1), ("many-threads", 0, 1), ("errno", 0, 1), ("vfork", 0, 1)]
 
@@ -295,7 +301,7 @@ def one(program, name, slack, attempt):
     counters = [kit.scratch() / "count" for _ in range(2)]
     for path in counters:
         path.write_bytes(bytes(4096))
-    later = {"LATER": "1"} if name == "calls-at-exit" else {}
+    later = {"calls-at-exit": {"LATER": "1"}, "exit-under-a-lock": {"FAKE_CUPTI": "term:100"}}.get(name, {})
     plain = kit.run([program, name, counters[0]], injected=False, timeout=60, **later)
     done = kit.run([program, name, counters[1]], timeout=60, MEMTRACE_FLUSH_MS=30, MEMTRACE_MAX_MB=0, **later)
     what = name + (f", attempt {attempt}" if attempt else "")
@@ -310,7 +316,7 @@ def one(program, name, slack, attempt):
     marks = len(p.of("mark"))
     if marks or dropped:
         kit.note(f"{what}: {made} calls made, {len(p.calls)} recorded, {dropped} records dropped, {marks} marks")
-    if name in ("exit-in-a-handler", "exit-under-load"):
+    if name in ("exit-in-a-handler", "exit-under-a-lock", "exit-under-load"):
         # What other threads do after the exit handlers ran is recorded or counted.
         kit.check(f"{what}: nothing vanished", made <= len(p.calls) + dropped, made, len(p.calls), dropped)
     elif name == "handlers":
