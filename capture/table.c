@@ -1,6 +1,7 @@
 /* table.c -- u64 -> two u64. Linear probing, deletion by moving the run back, so that no table
  * fills with graves. */
 #include "capture/parts.h"
+#include "parser/base/secret.h"
 
 #include <string.h>
 
@@ -8,10 +9,7 @@
 
 static uint32_t home(const struct mt_table *t, uint64_t key)
 {
-    key ^= key >> 33;
-    key *= UINT64_C(0xff51afd7ed558ccd);
-    key ^= key >> 33;
-    return (uint32_t)key & (t->cap - 1);
+    return mt_hash_one(key) & (t->cap - 1);
 }
 
 struct mt_cell *mt_table_find(const struct mt_table *t, uint64_t key)

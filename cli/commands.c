@@ -304,6 +304,9 @@ const struct mt_name_text mt_environment[] = {
     {"TMPDIR", "Folder for the recording of capture, unless --spool names one; else /tmp."},
     {"MEMTRACE_INJECT",
      "The recorder to use (libmemtrace_inject.so) instead of the one that lies beside memtrace."},
+    {"MEMTRACE_HASH_SEED",
+     "A number for the secret of the hash tables, else drawn anew each time. No output depends on "
+     "it; two counts of instructions do."},
     {"MEMTRACE_CUPTI", "The libcupti to use in processes that have none of their own."},
     {NULL, NULL},
 };

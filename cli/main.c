@@ -4,9 +4,11 @@
 #include "cli/output.h"
 #include "cli/preferences.h"
 #include "parser/base/mem.h"
+#include "parser/base/secret.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -164,9 +166,12 @@ static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    const char *seed = getenv("MEMTRACE_HASH_SEED");
     struct mt_cli c = MT_CLI_DEFAULTS;
     enum mt_exit status;
 
+    if (seed != NULL && *seed != '\0')
+        mt_secret_fix(strtoull(seed, NULL, 0));
     /* Puts something in the place of closed standard descriptors: the next file that is opened
      * would get their numbers, and the text that is meant for them. It fails when it is used: a
      * report written to nowhere is not written, and a closed standard input is no empty file. */

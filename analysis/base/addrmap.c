@@ -1,14 +1,11 @@
 #include "analysis/base/addrmap.h"
 
 #include "parser/base/mem.h"
+#include "parser/base/secret.h"
 
 #include <string.h>
 
-static uint32_t home(uint64_t addr, uint32_t mask)
-{
-    /* blocks are 512-byte aligned */
-    return (uint32_t)((addr >> 9) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
-}
+static uint32_t home(uint64_t addr, uint32_t mask) { return mt_hash_one(addr) & mask; }
 
 static int grow(struct mt_addrmap *m)
 {

@@ -1,14 +1,11 @@
 /* The books: one open-addressed table of everything that is held, and the sums
  * that it makes. */
 #include "analysis/ledger/impl.h"
+#include "parser/base/secret.h"
 
 static uint32_t hash(uint64_t key, uint32_t proc, uint32_t space)
 {
-    uint64_t h =
-        (key ^ ((uint64_t)proc << 40 | (uint64_t)space << 36)) * UINT64_C(0x9e3779b97f4a7c15);
-    h ^= h >> 29;
-    h *= UINT64_C(0xbf58476d1ce4e5b9);
-    return (uint32_t)(h >> 32);
+    return mt_hash_pair(key, (uint64_t)proc << 32 | space);
 }
 
 static uint32_t slot_of(const struct mt_books *b, uint32_t proc, enum mt_space space, uint64_t key)

@@ -1,16 +1,9 @@
 #include "analysis/phases/pool.h"
 
 #include "parser/base/mem.h"
+#include "parser/base/secret.h"
 
 #include <string.h>
-
-static uint32_t hash_bytes(const unsigned char *p, size_t n)
-{
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * 16777619u;
-    return h ^ (h >> 15);
-}
 
 static int pool_grow(struct mt_pool *p)
 {
@@ -19,7 +12,7 @@ static int pool_grow(struct mt_pool *p)
     if (slot == NULL)
         return 0;
     for (uint32_t k = 0; k < p->n; k++) {
-        uint32_t i = hash_bytes(mt_pool_at(p, k), p->size) & (n - 1);
+        uint32_t i = (uint32_t)mt_hash_bytes(mt_pool_at(p, k), p->size) & (n - 1);
         while (slot[i] != 0)
             i = (i + 1) & (n - 1);
         slot[i] = k + 1;
@@ -35,7 +28,7 @@ int mt_pool_add(struct mt_pool *p, const void *item, uint32_t *index)
     uint32_t i;
     if (p->n * 2 >= p->n_slots && !pool_grow(p))
         return 0;
-    i = hash_bytes(item, p->size) & (p->n_slots - 1);
+    i = (uint32_t)mt_hash_bytes(item, p->size) & (p->n_slots - 1);
     for (; p->slot[i] != 0; i = (i + 1) & (p->n_slots - 1)) {
         if (memcmp(mt_pool_at(p, p->slot[i] - 1), item, p->size) == 0) {
             *index = p->slot[i] - 1;

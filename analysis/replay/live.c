@@ -10,6 +10,34 @@ static int push_live(struct mt_live_set *s, const struct mt_live *l)
     return 1;
 }
 
+/* In the order of birth: a table's own order is that of its secret. */
+static int push_births(const struct mt_replay *r, const struct mt_addrmap *map,
+                       struct mt_live_set *out)
+{
+    uint64_t n_words = r->d->events.n / 64 + 1, *born;
+    int rc = 0;
+    if (map->n == 0)
+        return 1;
+    if ((born = mt_calloc(n_words, sizeof *born)) == NULL)
+        return 0;
+    for (uint32_t i = 0; i < map->n_slots; i++)
+        if (map->slot[i].value != 0)
+            born[(map->slot[i].value - 1) / 64] |= UINT64_C(1) << (map->slot[i].value - 1) % 64;
+    for (uint64_t w = 0; w < n_words; w++)
+        for (uint64_t bits = born[w]; bits != 0; bits &= bits - 1) {
+            uint64_t birth = w * 64 + (unsigned)__builtin_ctzll(bits);
+            const struct mt_event *e = mt_event_at(r->d, birth);
+            struct mt_live l = {e->addr,        e->size,          birth, 0, e->stack,
+                                r->attr[birth], MT_BIRTH_IN_TRACE};
+            if (!push_live(out, &l))
+                goto out;
+        }
+    rc = 1;
+out:
+    mt_free(born);
+    return rc;
+}
+
 int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at,
                       struct mt_live_set *out)
 {
@@ -33,17 +61,8 @@ int mt_replay_live_at(struct mt_replay *r, struct mt_phaser *ph, int64_t at,
             (void)mt_addrmap_take(&map, e->addr, &birth);
         }
     }
-    for (uint32_t i = 0; i < map.n_slots; i++) {
-        const struct mt_event *e;
-        if (map.slot[i].value == 0)
-            continue;
-        birth = map.slot[i].value - 1;
-        e = mt_event_at(r->d, birth);
-        l = (struct mt_live){e->addr,        e->size,          birth, 0, e->stack,
-                             r->attr[birth], MT_BIRTH_IN_TRACE};
-        if (!push_live(out, &l))
-            goto out;
-    }
+    if (!push_births(r, &map, out))
+        goto out;
     for (uint32_t i = 0; i < r->old.n; i++) {
         const struct mt_old *b = &r->old.p[i];
         if (b->gone_at != UINT64_MAX && at >= 0 && b->gone_at <= (uint64_t)at)

@@ -1,5 +1,6 @@
 /* redact.c -- the key, and the names that are known. */
 #include "cli/redact/impl.h"
+#include "parser/base/secret.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static bool same(const char *a, const char *b, size_t n)
 
 static struct mt_known *slot_of(const struct mt_redact *r, uint64_t h, const char *s, size_t n)
 {
-    uint32_t mask = r->n_slots - 1, i = (uint32_t)(h ^ h >> 32) & mask;
+    uint32_t mask = r->n_slots - 1, i = mt_hash_one(h) & mask;
     for (; r->known[i].hash != 0; i = (i + 1) & mask) {
         const struct mt_strref *ref = &r->str.ref.p[r->known[i].name];
         if (r->known[i].hash == h && ref->len == n && same(ref->p, s, n))

@@ -1,9 +1,8 @@
 #include "parser/base/strpool.h"
 
-#include <string.h>
+#include "parser/base/secret.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include <string.h>
 
 int mt_strpool_init(struct mt_strpool *p)
 {
@@ -35,7 +34,7 @@ static uint32_t probe(const struct mt_strpool *p, const void *s, size_t n, uint3
 
 mt_str_id mt_strpool_find(const struct mt_strpool *p, const void *s, size_t n)
 {
-    uint32_t i = p->slot[probe(p, s, n, (uint32_t)XXH3_64bits(s, n))];
+    uint32_t i = p->slot[probe(p, s, n, (uint32_t)mt_hash_bytes(s, n))];
     return i ? i - 1 : MT_STR_FAIL;
 }
 
@@ -59,7 +58,7 @@ static int grow(struct mt_strpool *p)
 
 mt_str_id mt_strpool_add(struct mt_strpool *p, const void *s, size_t n)
 {
-    uint32_t h = (uint32_t)XXH3_64bits(s, n), i;
+    uint32_t h = (uint32_t)mt_hash_bytes(s, n), i;
     struct mt_strref *r;
     if (n >= UINT32_MAX)
         return MT_STR_FAIL;

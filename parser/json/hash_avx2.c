@@ -1,6 +1,7 @@
 /* The same XXH3 as in json/hash.c, compiled for AVX2: xxhash.h picks its vector code by the
  * compiler's target, and the hash is a third of the time spent on a stack. Called only after the
  * CPU said that it has AVX2. */
+#include "parser/base/secret.h"
 #include "parser/json/scan.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -24,7 +25,7 @@
 
 struct mt_json_hash mt_json_hash_avx2(const void *p, size_t n)
 {
-    XXH128_hash_t h = XXH3_128bits(p, n);
+    XXH128_hash_t h = XXH3_128bits_withSecret(p, n, mt_secret.bytes, sizeof mt_secret.bytes);
     return (struct mt_json_hash){h.low64, h.high64};
 }
 

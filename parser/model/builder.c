@@ -1,3 +1,4 @@
+#include "parser/base/secret.h"
 #include "parser/model/builder_impl.h"
 
 enum { MAX_LANES = 4096, LANE_SLOTS = 2 * MAX_LANES };
@@ -107,9 +108,8 @@ static int lane_of(struct mt_builder *b, int64_t stream, const uint64_t pool[2],
         *lane = b->last_lane;
         return 1;
     }
-    h = ((uint64_t)stream ^ (pool[0] << 20) ^ (pool[1] << 40)) * UINT64_C(0x9e3779b97f4a7c15);
-    for (i = (uint32_t)(h >> 40) & (LANE_SLOTS - 1); b->lane_slot[i] != 0;
-         i = (i + 1) & (LANE_SLOTS - 1)) {
+    h = mt_hash_pair((uint64_t)stream, mt_hash_pair(pool[0], pool[1]));
+    for (i = (uint32_t)h & (LANE_SLOTS - 1); b->lane_slot[i] != 0; i = (i + 1) & (LANE_SLOTS - 1)) {
         l = &b->t->lanes.p[b->lane_slot[i]];
         if (l->stream == stream && l->pool[0] == pool[0] && l->pool[1] == pool[1]) {
             *lane = b->last_lane = b->lane_slot[i];

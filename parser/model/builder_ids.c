@@ -1,5 +1,6 @@
 /* model/builder_ids.c -- ids of strings, frames, stacks and pairs, and what all of the builder
  * stands on. */
+#include "parser/base/secret.h"
 #include "parser/model/builder_impl.h"
 
 int mt_b_nomem(struct mt_builder *b)
@@ -36,8 +37,7 @@ int mt_build_pair(struct mt_builder *b, uint64_t p0, uint64_t p1, uint32_t *id)
         *id = b->last_pair;
         return 1;
     }
-    at = (uint32_t)((p0 ^ p1 << 32 ^ p1 >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 40) &
-         (MT_PAIR_SLOTS - 1);
+    at = mt_hash_pair(p0, p1) & (MT_PAIR_SLOTS - 1);
     for (; b->pair_slot[at] != 0; at = (at + 1) & (MT_PAIR_SLOTS - 1)) {
         p = &b->pairs.p[b->pair_slot[at] - 1];
         if (p->v[0] == p0 && p->v[1] == p1) {

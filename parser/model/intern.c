@@ -1,5 +1,7 @@
 #include "parser/model/intern.h"
 
+#include "parser/base/secret.h"
+
 #include <string.h>
 
 #define XXH_INLINE_ALL
@@ -27,20 +29,20 @@ static uint32_t id_of(uint32_t slot, bool tags) { return tags ? slot & ID_MASK :
 
 static const uint8_t cuts[] = {2, 6, 14, 30}; /* frames left out at the inner end */
 
-static uint32_t mix(uint64_t a, uint64_t b)
+static XXH128_hash_t hash_ids(const mt_frame_id *ids, uint32_t n)
 {
-    uint64_t h = (a ^ (b * UINT64_C(0x9e3779b97f4a7c15))) * UINT64_C(0xd6e8feb86659fd93);
-    return (uint32_t)(h >> 32);
+    return XXH3_128bits_withSecret(ids, (size_t)n * sizeof *ids, mt_secret.bytes,
+                                   sizeof mt_secret.bytes);
 }
 
 static uint32_t frame_hash(const struct mt_frame *f)
 {
-    return mix(((uint64_t)f->name << 32) | f->file, f->line);
+    return mt_hash_pair((uint64_t)f->name << 32 | f->file, f->line);
 }
 
 static uint32_t node_hash(const struct mt_stack_node *n)
 {
-    return mix(((uint64_t)n->parent << 32) | n->frame, 7);
+    return mt_hash_one((uint64_t)n->parent << 32 | n->frame);
 }
 
 int mt_intern_init(struct mt_intern *in, struct mt_trace *t)
@@ -202,8 +204,7 @@ static int intern_nodes(struct mt_intern *in, const mt_frame_id *ids, uint32_t n
     mt_stack_id at = 0;
     uint32_t k = n;
     while (n_missed < sizeof cuts && cuts[n_missed] < n) {
-        h[n_missed] =
-            XXH3_128bits(ids + cuts[n_missed], (size_t)(n - cuts[n_missed]) * sizeof *ids);
+        h[n_missed] = hash_ids(ids + cuts[n_missed], n - cuts[n_missed]);
         at = find_outer(in, h[n_missed]);
         if (at != 0) {
             k = cuts[n_missed];
@@ -230,7 +231,7 @@ int mt_intern_stack(struct mt_intern *in, const mt_frame_id *ids, uint32_t n, mt
         *id = 0;
         return 1;
     }
-    h = XXH3_128bits(ids, (size_t)n * sizeof *ids);
+    h = hash_ids(ids, n);
     mask = in->n_seen_slots - 1;
     for (i = (uint32_t)h.low64 & mask; in->seen[i].id != 0 && tries < 16;
          i = (i + 1) & mask, tries++) {
@@ -264,7 +265,7 @@ static int function_table(struct function_table *f, const struct mt_trace *t, ui
     if (f->slot == NULL)
         return 0;
     for (uint32_t k = 0; k < t->functions.n; k++) {
-        uint32_t i = mix(t->functions.p[k].name, t->functions.p[k].file) & (n_slots - 1);
+        uint32_t i = mt_hash_pair(t->functions.p[k].name, t->functions.p[k].file) & (n_slots - 1);
         while (f->slot[i] != 0)
             i = (i + 1) & (n_slots - 1);
         f->slot[i] = k + 1;
@@ -276,7 +277,7 @@ static int function_table(struct function_table *f, const struct mt_trace *t, ui
 static uint32_t *function_slot(const struct function_table *f, const struct mt_trace *t,
                                const struct mt_frame *fr)
 {
-    uint32_t i = mix(fr->name, fr->file) & (f->n_slots - 1);
+    uint32_t i = mt_hash_pair(fr->name, fr->file) & (f->n_slots - 1);
     while (f->slot[i] != 0 && (t->functions.p[f->slot[i] - 1].name != fr->name ||
                                t->functions.p[f->slot[i] - 1].file != fr->file))
         i = (i + 1) & (f->n_slots - 1);

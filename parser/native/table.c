@@ -1,19 +1,12 @@
 /* native/table.c -- the hash tables of the trace reader. */
+#include "parser/base/secret.h"
 #include "parser/native/impl.h"
 
 #include <string.h>
 
-static uint32_t hash(uint64_t k)
-{
-    k *= UINT64_C(0x9e3779b97f4a7c15);
-    k ^= k >> 29;
-    k *= UINT64_C(0xd6e8feb86659fd93);
-    return (uint32_t)(k >> 32);
-}
-
 static uint32_t place(const struct mt_idmap *m, uint64_t key)
 {
-    uint32_t i = hash(key) & (m->cap - 1);
+    uint32_t i = mt_hash_one(key) & (m->cap - 1);
     while (m->key[i] != 0 && m->key[i] != key)
         i = (i + 1) & (m->cap - 1);
     return i;
@@ -76,8 +69,7 @@ void mt_idmap_done(struct mt_idmap *m)
 
 static uint32_t seen_hash(const struct mt_seen_chunk *c)
 {
-    return hash(c->uid ^ c->seq * UINT64_C(0x9e3779b97f4a7c15) ^
-                c->realtime * UINT64_C(0xc2b2ae3d27d4eb4f) ^ c->kind);
+    return mt_hash_pair(mt_hash_pair(c->uid, c->seq), c->realtime ^ c->kind);
 }
 
 static bool same_chunk(const struct mt_seen_chunk *a, const struct mt_seen_chunk *b)

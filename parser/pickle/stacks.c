@@ -2,11 +2,10 @@
  * thousands of times, so a list that was read once is not decoded again. A match is exact: equal
  * bytes up to the closing opcode are equal opcodes, and a number of the memo keeps its meaning. If
  * a file stores a number twice, which no pickler does, all known stacks are forgotten. */
+#include "parser/base/secret.h"
 #include "parser/pickle/impl.h"
 
-#define XXH_INLINE_ALL
 #include <string.h>
-#include <xxhash.h>
 
 enum {
     SLOTS = 16384,
@@ -78,7 +77,7 @@ const unsigned char *mt_pk_stack_find(const struct pk *m, const unsigned char *p
         if (!may_follow(*e))
             continue;
         len = (size_t)(e - p);
-        k = find(m->stacks, p, len, XXH3_64bits(p, len));
+        k = find(m->stacks, p, len, mt_hash_bytes(p, len));
         if (k->len != 0) {
             *id = k->id;
             *count = k->count;
@@ -105,7 +104,7 @@ int mt_pk_stack_note(struct pk *m, const unsigned char *p, const unsigned char *
     }
     if (s->n == MAX_LISTS || len > MAX_BYTES - s->n_bytes)
         forget(s);
-    hash = XXH3_64bits(p, len);
+    hash = mt_hash_bytes(p, len);
     k = find(s, p, len, hash);
     if (k->len != 0)
         return 1;

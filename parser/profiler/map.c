@@ -1,9 +1,10 @@
 /* profiler/map.c -- a table of open addresses. */
+#include "parser/base/secret.h"
 #include "parser/profiler/feed.h"
 
 static uint32_t slot_of(const struct mt_pf_map *m, uint64_t key)
 {
-    uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (m->cap - 1);
+    uint32_t at = mt_hash_one(key) & (m->cap - 1);
     while (m->p[at].value != 0 && m->p[at].key != key)
         at = (at + 1) & (m->cap - 1);
     return at;
@@ -47,7 +48,7 @@ void mt_pf_map_take(struct mt_pf_map *m, uint64_t key)
     m->n--;
     /* moves back what would not be found across the hole */
     for (uint32_t i = (hole + 1) & mask; m->p[i].value != 0; i = (i + 1) & mask) {
-        uint32_t home = (uint32_t)(m->p[i].key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
+        uint32_t home = mt_hash_one(m->p[i].key) & mask;
         if (((i - home) & mask) >= ((i - hole) & mask)) {
             m->p[hole] = m->p[i];
             hole = i;

@@ -5,6 +5,7 @@
  * walked once beside the thread's memory events, with the open slices on a stack. PyTorch writes
  * slices in the order of their begins; where a file does not, the log of that thread alone is
  * unpacked and sorted. */
+#include "parser/base/secret.h"
 #include "parser/profiler/impl.h"
 
 #include <stdlib.h>
@@ -174,8 +175,8 @@ uint32_t mt_pf_thread(struct mt_pf *f, uint64_t key)
         mt_pf_nomem(f);
         return MT_PF_NO_THREAD;
     }
-    for (at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (THREAD_SLOTS - 1);
-         f->thread_slot[at] != 0; at = (at + 1) & (THREAD_SLOTS - 1))
+    for (at = mt_hash_one(key) & (THREAD_SLOTS - 1); f->thread_slot[at] != 0;
+         at = (at + 1) & (THREAD_SLOTS - 1))
         if (f->threads.p[f->thread_slot[at] - 1].key == key)
             return f->last_thread = f->thread_slot[at] - 1;
     if (f->threads.n == MAX_THREADS) {

@@ -1,4 +1,5 @@
 /* Stacks, sites and lanes: what the blocks refer to by number. */
+#include "parser/base/secret.h"
 #include "render/base/escape.h"
 #include "render/pack/impl.h"
 #include "analysis/base/frames.h"
@@ -79,11 +80,9 @@ static bool same(const struct mt_site_key *a, const struct mt_site_key *b)
 
 static uint32_t place(const struct mt_sites *s, const struct mt_site_key *k)
 {
-    uint64_t h = ((uint64_t)k->stack << 32 | k->lane) * UINT64_C(0x9e3779b97f4a7c15);
-    h ^= h >> 29;
-    h = (h + ((uint64_t)k->role << 16 | (uint64_t)k->phase << 8 | k->sub)) *
-        UINT64_C(0xbf58476d1ce4e5b9);
-    return (uint32_t)(h >> 32) & (s->n_slots - 1);
+    uint64_t h = mt_hash_pair((uint64_t)k->stack << 32 | k->lane,
+                              (uint64_t)k->role << 16 | (uint64_t)k->phase << 8 | k->sub);
+    return (uint32_t)h & (s->n_slots - 1);
 }
 
 static int grow(struct mt_sites *s)
