@@ -1,4 +1,5 @@
 #include "cli/load.h"
+#include "cli/output.h"
 #include "cli/redact/redact.h"
 #include "cli/term.h"
 #include "parser/input/input.h"
@@ -8,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_WARNINGS 8 /* of one snapshot; the report lists all */
@@ -280,6 +282,7 @@ void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit vis
     memset(&opts, 0, sizeof opts);
     opts.limits = c->limits;
     opts.sha256_always = c->sha256;
+    opts.opened = mt_output_keep;
     opts.ignored = ignored;
     opts.ignored_arg = l;
     if (l->text != NULL) {
@@ -330,11 +333,14 @@ char *mt_load_file(const char *path, size_t max, size_t *n)
     char *text = NULL;
     size_t used = 0, cap = 0;
     const char *why = NULL;
+    struct stat st;
 
     if (fd < 0) {
         mt_say("%s: cannot be read: %s", path, strerror(errno));
         return NULL;
     }
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        mt_output_keep((uint64_t)st.st_dev, (uint64_t)st.st_ino);
     for (;;) {
         ssize_t got;
         if (used + 65536 + 1 > cap) {

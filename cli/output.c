@@ -20,12 +20,44 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 static void (*on_large)(int) = SIG_ERR; /* SIGXFSZ as it was */
 
+/* Files that were read. */
+static struct {
+    uint64_t device, inode;
+} * kept;
+static uint32_t n_kept, cap_kept;
+
+void mt_output_keep(uint64_t device, uint64_t inode)
+{
+    if (!mt_vec_grow((void **)&kept, &cap_kept, n_kept + 1, sizeof *kept))
+        return; /* out of memory: the reading of that very file will say so */
+    kept[n_kept].device = device;
+    kept[n_kept++].inode = inode;
+}
+
+static bool is_kept(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return false;
+    for (uint32_t i = 0; i < n_kept; i++)
+        if (kept[i].device == (uint64_t)st.st_dev && kept[i].inode == (uint64_t)st.st_ino)
+            return true;
+    return false;
+}
+
 static void on_signal(int sig)
 {
     if (is_doomed)
         (void)unlink(doomed);
     (void)signal(sig, SIG_DFL);
     (void)raise(sig);
+}
+
+/* Beyond the limit of ulimit -f a write fails instead of ending the program. */
+static void survive_large(void)
+{
+    if (on_large == SIG_ERR)
+        on_large = signal(SIGXFSZ, SIG_IGN);
 }
 
 static void remember_temporary(const char *path)
@@ -41,13 +73,12 @@ static void remember_temporary(const char *path)
         if (sigaction(signals[i], NULL, &old) == 0 &&
             old.sa_handler == SIG_DFL) /* nohup ignores SIGHUP: leave it so */
             (void)sigaction(signals[i], &sa, NULL);
-    /* beyond the limit of ulimit -f a write fails instead of ending the program */
-    on_large = signal(SIGXFSZ, SIG_IGN);
 }
 
-static void forget_temporary(void)
+static void forget_temporary(void) { is_doomed = 0; }
+
+static void forget_large(void)
 {
-    is_doomed = 0;
     if (on_large != SIG_ERR)
         (void)signal(SIGXFSZ, on_large);
     on_large = SIG_ERR;
@@ -127,7 +158,8 @@ static int open_temporary(struct mt_output *o)
     (void)sigprocmask(SIG_BLOCK, &held, &before);
     for (unsigned i = 0; i < 100 && o->fd < 0; i++) {
         snprintf(o->temporary, cap, "%s.%lu-%u.tmp", o->target, (unsigned long)getpid(), i);
-        o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        o->fd =
+            open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, o->replaces ? 0600 : 0666);
         if (o->fd >= 0)
             remember_temporary(o->temporary);
         else if (errno != EEXIST)
@@ -164,6 +196,7 @@ int mt_output_open(struct mt_output *o, const char *path, bool force)
                 char *real = realpath(path, NULL);
                 o->target = real != NULL ? mt_strndup(real, strlen(real)) : NULL;
                 free(real);
+                o->replaces = true;
             } else {
                 o->target = mt_strndup(path, strlen(path));
             }
@@ -184,6 +217,7 @@ int mt_output_open(struct mt_output *o, const char *path, bool force)
         mt_output_discard(o);
         return 0;
     }
+    survive_large();
     return 1;
 }
 
@@ -200,11 +234,37 @@ static enum mt_exit write_failed(struct mt_output *o, int error)
     return MT_EXIT_FAILED;
 }
 
+/* Mode and owner of what is replaced. A private report stays private: where its owner cannot be
+ * kept, group and others get nothing that the new owner's group had not. */
+static void take_after(const struct mt_output *o)
+{
+    struct stat st;
+    mode_t mode;
+    if (stat(o->target, &st) != 0)
+        return;
+    mode = st.st_mode & 0777;
+    if (fchown(o->fd, st.st_uid, st.st_gid) != 0 && fchown(o->fd, (uid_t)-1, st.st_gid) != 0)
+        mode &= ~(mode_t)0070;
+    (void)fchmod(o->fd, mode);
+}
+
 enum mt_exit mt_output_commit(struct mt_output *o, bool force)
 {
     int error = mt_out_finish(&o->out);
     if (error != 0)
         return write_failed(o, error);
+    if (o->temporary != NULL) {
+        if (is_kept(o->target)) {
+            mt_say("%s was read by this run; the output needs another name", o->name);
+            mt_output_discard(o);
+            return MT_EXIT_FAILED;
+        }
+        if (o->replaces)
+            take_after(o);
+        /* else a loss of power may leave the name without its bytes; EINVAL: it cannot be synced */
+        if (fsync(o->fd) != 0 && errno != EINVAL && errno != ENOTSUP)
+            return write_failed(o, errno);
+    }
     if (o->owns_fd) {
         int fd = o->fd;
         o->fd = -1;
@@ -235,6 +295,7 @@ void mt_output_discard(struct mt_output *o)
 {
     mt_out_done(&o->out);
     memset(&o->out, 0, sizeof o->out);
+    forget_large();
     if (o->fd >= 0 && o->owns_fd)
         (void)close(o->fd);
     o->fd = -1;

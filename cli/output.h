@@ -11,6 +11,7 @@ struct mt_output {
     char *temporary;
     int fd;
     bool owns_fd;
+    bool replaces; /* target is there and goes */
 };
 
 /* Refuses early, before anything is read: the file exists and force is not set, its folder is
@@ -19,9 +20,13 @@ struct mt_output {
 int mt_output_check(const char *path, bool force, char *const *inputs, int n_inputs);
 /* False with a message printed: path is that very file, which would be overwritten. */
 bool mt_output_is_other(const char *path, const char *input);
+/* A file that this run has opened: mt_output_commit() refuses to put an output in its place, also
+ * with force. The main thread alone. */
+void mt_output_keep(uint64_t device, uint64_t inode);
 int mt_output_open(struct mt_output *o, const char *path, bool force);
-/* Flushes, renames. MT_EXIT_OK, or MT_EXIT_FAILED with a message printed and nothing left behind. A
- * reader of standard output that went away ends the program as SIGPIPE would. */
+/* Flushes, syncs, renames; a file that is replaced hands on its mode and, where that is allowed,
+ * its owner. MT_EXIT_OK, or MT_EXIT_FAILED with a message printed and nothing left behind. A reader
+ * of standard output that went away ends the program as SIGPIPE would. */
 enum mt_exit mt_output_commit(struct mt_output *o, bool force);
 void mt_output_discard(struct mt_output *o); /* harmless after a commit */
 

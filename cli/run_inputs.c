@@ -1,6 +1,7 @@
 #include "cli/run_inputs.h"
 #include "analysis/run/read_log.h"
 #include "cli/load.h"
+#include "cli/output.h"
 #include "cli/redact/redact.h"
 #include "parser/input/input.h"
 
@@ -69,8 +70,11 @@ static int add_try(struct mt_run_inputs *r, const char *text)
 /* A file, a pipe, a compressed one, or everything in an archive or folder. */
 static int load_log(struct mt_run_inputs *r, const char *path, const struct mt_cli *c)
 {
-    struct mt_input_opts opts = {
-        .limits = c->limits, .text = any_text, .text_arg = r, .text_only = true};
+    struct mt_input_opts opts = {.limits = c->limits,
+                                 .text = any_text,
+                                 .text_arg = r,
+                                 .text_only = true,
+                                 .opened = mt_output_keep};
     struct mt_input *in = NULL;
     struct mt_trace *t = NULL;
     struct mt_err err;
@@ -161,7 +165,8 @@ static int look_into(struct mt_run_inputs *r, const char *path, const struct mt_
                                  .text = take_settings,
                                  .text_arg = r,
                                  .text_only = true,
-                                 .wanted = is_settings_file};
+                                 .wanted = is_settings_file,
+                                 .opened = mt_output_keep};
     struct mt_input *in = NULL;
     struct mt_trace *t = NULL;
     struct mt_progress progress;

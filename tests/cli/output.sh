@@ -132,6 +132,40 @@ err_has "Bad file descriptor"
 (umask 027 && "$MEMTRACE" report -q sub/snap.pickle -o mode.html)
 check [ "$(stat -c %a mode.html)" = 640 ]
 
+# a report that is replaced hands on its mode; beyond ulimit -f standard output fails by name too, and not by a signal
+echo old > private.html
+chmod 600 private.html
+(umask 022 && "$MEMTRACE" report -q sub/snap.pickle -o private.html --force)
+check [ "$(stat -c %a private.html)" = 600 ]
+check grep -q '^<!doctype html>' private.html
+(ulimit -f 1 && "$MEMTRACE" report --format html sub/snap.pickle -o - > large.html) 2> .err
+check [ $? -eq 1 ]
+err_has "standard output: cannot be written: File too large"
+
+# nothing that the run reads is overwritten, whatever names it: a snapshot cannot be taken again
+mkdir reads
+printf 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB.\n' > reads/a.log
+echo 'a: 1' > reads/a.yaml
+echo 'abcdefghijklmnopqrstuvwxyz' > reads/key
+echo '[report]' > reads/memtrace.toml
+cp sub/snap.pickle reads/rank0.pickle
+ln -s reads/a.log reads-link
+cp -R reads as-it-was
+keeps() # FILE ARGUMENTS...
+{
+    local file=$1
+    shift
+    run 1 report -q "$@" -o "$file" --force
+    err_has "was read by this run"
+    check cmp -s "reads/$(basename "$(realpath "$file")")" "as-it-was/$(basename "$(realpath "$file")")"
+}
+keeps reads/a.log sub/snap.pickle --log reads/a.log
+keeps reads-link sub/snap.pickle --log reads/a.log
+keeps reads/a.yaml sub/snap.pickle --config reads/a.yaml
+keeps reads/key sub/snap.pickle --redact-key @reads/key
+keeps reads/rank0.pickle reads
+check [ "$(find reads -name '*.tmp' | wc -l)" -eq 0 ]
+
 # interrupted while it writes: nothing stays
 mkfifo pipe
 "$MEMTRACE" dump - -o interrupted.txt < pipe 2> /dev/null &
