@@ -264,7 +264,11 @@ static const struct prefix {
     {"shpat_", 12, false},
     {"wandb_v1_", 8, false},
     {"GOCSPX-", 8, false},
-};
+    {"dapi", 32, true},
+    {"hvs.", 20, false},
+    {"hvb.", 20, false},
+    {"ATATT3", 20, false},
+    {"ATCTT3", 20, false}};
 
 static bool jwtbyte(char c) { return tokenbyte(c) || c == '.'; }
 
@@ -432,6 +436,13 @@ static struct span bare(struct span name) /* without the dashes and hydra's mark
     return name;
 }
 
+/* Services whose addresses are the secret: whoever has one may post. Without their path they tell
+ * nothing. */
+static const char *const webhook_hosts[] = {
+    "hooks.slack.com",    "discord.com",        "discordapp.com",   "open.feishu.cn",
+    "open.larksuite.com", "oapi.dingtalk.com",  "api.telegram.org", "qyapi.weixin.qq.com",
+    "outlook.office.com", "webhook.office.com", NULL};
+
 /* "://" at t.p[i]: writes it, and the mark in place of credentials. Returns where to go on. */
 static size_t url(struct out *o, struct span t, size_t begin, size_t i)
 {
@@ -442,6 +453,12 @@ static size_t url(struct out *o, struct span t, size_t begin, size_t i)
     if (n > 0) {
         put_mark(o);
         i += n;
+    }
+    n = run(from(t, i), authority);
+    if (n > 0 && ends_in((struct span){t.p + i, n}, webhook_hosts) && run(from(t, i), unquoted) > n + 1) {
+        put(o, t.p + i, n + 1);
+        put_mark(o);
+        i += run(from(t, i), unquoted);
     }
     return i;
 }
@@ -535,7 +552,26 @@ void mti_redact_env(const char *name, const char *value, char *out, size_t cap)
     end(&o);
 }
 
-enum next { NEXT_ANY, NEXT_SECRET, NEXT_ALWAYS, NEXT_MAYBE, NEXT_USER };
+enum next { NEXT_ANY, NEXT_SECRET, NEXT_ALWAYS, NEXT_MAYBE, NEXT_USER, NEXT_COMMIT };
+
+/* A whole argument of forty hexadecimal digits (Weights & Biases) or of forty mixed characters (the
+ * secret of an access key of AWS). A commit is forty digits too: not behind a flag that says so. */
+static bool is_bare_key(struct span a)
+{
+    bool hex = true, has[3] = {false, false, false};
+    if (a.n != 40)
+        return false;
+    for (size_t i = 0; i < a.n; i++) {
+        char c = a.p[i];
+        hex = hex && (digit(c) || (c >= 'a' && c <= 'f'));
+        has[0] = has[0] || lower(c);
+        has[1] = has[1] || upper(c);
+        has[2] = has[2] || digit(c);
+        if (!word(c) && (c != '/' || i == 0) && c != '+')
+            return false;
+    }
+    return has[0] && has[2] && (hex || has[1]);
+}
 
 static int next_of(struct span a)
 {
@@ -545,6 +581,9 @@ static int next_of(struct span a)
         return NEXT_MAYBE;
     if (a.n < 2 || a.p[0] != '-' || run(a, namebyte) != a.n)
         return NEXT_ANY;
+    static const char *const commits[] = {"revision", "commit", "sha", "sha1", "rev", "ref", "hash", NULL};
+    if (ends_in(a, commits))
+        return NEXT_COMMIT;
     switch (name_says(bare(a))) {
     case ALWAYS: return NEXT_ALWAYS;
     case YES: return NEXT_SECRET;
@@ -570,7 +609,7 @@ void mti_redact_arg(struct mti_redact *r, const char *arg, char *out, size_t cap
         hide = value_is_secret(MAYBE, a);
     else if (before == NEXT_USER && !flag && memchr(a.p, ':', a.n) != NULL)
         hide = memchr(a.p, '/', a.n) == NULL;
-    if (hide) {
+    if (hide || (before != NEXT_COMMIT && is_bare_key(a))) {
         put_mark(&o);
         r->next = NEXT_ANY;
     } else {

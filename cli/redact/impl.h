@@ -107,6 +107,9 @@ enum mt_redact_list {
     MT_RED_DATA_ENDS,
     MT_RED_DOCS,
     MT_RED_SITES,
+    MT_RED_TOPS,
+    MT_RED_SHAPED_TOPS,
+    MT_RED_DOORS,
     MT_RED_PROCESSES,
     MT_RED_LISTS
 };
@@ -118,6 +121,17 @@ bool mt_redact_in(const struct mt_redact *r, enum mt_redact_list which, const ch
 bool mt_redact_all_digits(const char *s, size_t n);
 /* an everyday word, a number, or one with the other: "rank3" */
 bool mt_redact_plain_word(const struct mt_redact *r, const char *s, size_t n);
+
+/* redact/hosts.c */
+/* Length of four numbers with dots at s[0..n), or 0; what goes on as "_rank0" or ".log" is one,
+ * what goes on with a fifth number is none. */
+size_t mt_redact_ipv4(const char *s, size_t n);
+/* Length of an address or of a UUID, boot id or key in hexadecimal digits at s, or 0: 10.1.2.3,
+ * 2001:db8::1, 02:42:ac:11:00:02, GPU-3f9a1c52-... *kind: of its token. */
+size_t mt_redact_address(const char *s, size_t n, const char **kind);
+/* Length of what names a machine by its form, of whose first n_word bytes are a word, or 0:
+ * node-17.acme.internal, gpu07.uni.de, dgx[001-004], ip-10-1-2-3, job-7f9c4-abcde. */
+size_t mt_redact_host(const struct mt_redact *r, const char *s, size_t n, size_t n_word);
 
 /* redact/text.c */
 enum mt_key_kind { MT_KEY_NONE, MT_KEY_HOST, MT_KEY_USER, MT_KEY_NAME };

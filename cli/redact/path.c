@@ -62,9 +62,40 @@ static bool plain_name(const struct mt_redact *r, const char *s, size_t n)
     return true;
 }
 
+/* Where an address begins in the name of a file, and how long it is. A dot before it is a border
+ * too, but not in libfoo.so.1.2.3.4. */
+static size_t find_address(const char *s, size_t n, bool is_code, size_t *len)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool fresh = i == 0 || s[i - 1] == '_' || s[i - 1] == '-' || (s[i - 1] == '.' && !is_code);
+        if (fresh && mt_red_digit(s[i]) && (*len = mt_redact_ipv4(s + i, n - i)) > 0)
+            return i;
+    }
+    return n;
+}
+
+static void base(struct mt_redact *r, const char *s, size_t n, struct mt_out *o);
+
+/* What stands before an address in a name, or behind it. */
+static void piece(struct mt_redact *r, const char *s, size_t n, struct mt_out *o)
+{
+    if (n > 1 && s[0] == '.' &&
+        (mt_redact_in(r, MT_RED_CODE_ENDS, s + 1, n - 1) ||
+         mt_redact_in(r, MT_RED_DATA_ENDS, s + 1, n - 1)))
+        mt_put(o, s, n);
+    else if (n > 0)
+        base(r, s, n, o);
+}
+
 static void base(struct mt_redact *r, const char *s, size_t n, struct mt_out *o)
 {
-    size_t stem = n;
+    size_t stem = n, len = 0, from = find_address(s, n, is_code(r, s, n), &len);
+    if (from < n) {
+        piece(r, s, from, o);
+        mt_redact_token(r, "host", s + from, len, o);
+        piece(r, s + from + len, n - from - len, o);
+        return;
+    }
     if (is_code(r, s, n)) {
         mt_redact_with_known(r, s, n, o);
         return;

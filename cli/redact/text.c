@@ -26,11 +26,6 @@ static bool is_word(char c)
     return mt_red_alnum(c) || c == '_' || c == '.' || c == '-' || c == '+';
 }
 
-static bool is_text(const char *s, size_t n, const char *text)
-{
-    return strlen(text) == n && memcmp(s, text, n) == 0;
-}
-
 static void put_token(struct walk *w, const char *kind, const char *s, size_t n)
 {
     if (w->learn)
@@ -226,7 +221,9 @@ static bool starts_path(const struct walk *w)
     if (c == '/' && fresh && name)
         return path_end(w, w->i) - w->i >= 4;
     if (c == '~' && fresh)
-        return next == '/' || (w->how == MT_AS_ARGS && mt_red_alnum(next));
+        return next == '/' || (w->how == MT_AS_ARGS && mt_red_alnum(next)) ||
+               (mt_red_alnum(next) && !mt_red_digit(next) &&
+                memchr(w->s + w->i, '/', path_end(w, w->i) - w->i) != NULL);
     if (c == '\\' && next == '\\' && w->how != MT_AS_CODE && fresh)
         return memchr(w->s + w->i + 2, '\\',
                       path_end(w, w->i) > w->i + 2 ? path_end(w, w->i) - w->i - 2 : 0) != NULL;
@@ -285,51 +282,6 @@ static void put_url(struct walk *w)
     w->i = end;
 }
 
-static bool hex(char c)
-{
-    return mt_red_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-/* Length of an address at s, or 0: 10.1.2.3, 2001:db8::1, 02:42:ac:11:00:02, GPU-3f9a1c52-... */
-static size_t address(const struct walk *w, size_t i)
-{
-    const char *s = w->s + i;
-    size_t n = w->n - i, k = 0, colons = 0, doubles = 0, dots = 0, part = 0;
-    unsigned value = 0;
-    if (n > 12 && (memcmp(s, "GPU-", 4) == 0 || memcmp(s, "MIG-", 4) == 0) && hex(s[4]) &&
-        hex(s[5]) && hex(s[6]) && hex(s[7])) {
-        for (k = 4;
-             k < n && k < 64 &&
-             (hex(s[k]) || s[k] == '-' || s[k] == 'G' || s[k] == 'P' || s[k] == 'U' || s[k] == '/');
-             k++) {
-        }
-        return k;
-    }
-    for (k = 0; k < n && k < 16 && (mt_red_digit(s[k]) || (s[k] == '.' && part > 0 && dots < 3));
-         k++) {
-        value = mt_red_digit(s[k]) ? value * 10 + (unsigned)(s[k] - '0') : 0;
-        part = mt_red_digit(s[k]) ? part + 1 : 0;
-        dots += s[k] == '.';
-        if (part > 3 || value > 255)
-            break;
-    }
-    if (dots == 3 && part > 0 && part <= 3 && value <= 255 &&
-        (k >= n || !is_word(s[k]) || (s[k] == '.' && (k + 1 >= n || !is_word(s[k + 1])))))
-        return mt_redact_is_plain_value(s, k) ? 0 : k;
-    for (k = 0; k < n && k < 48 && (hex(s[k]) || s[k] == ':'); k++) {
-        colons += s[k] == ':';
-        doubles += k > 0 && s[k] == ':' && s[k - 1] == ':';
-    }
-    if (k < n && (mt_red_alnum(s[k]) || s[k] == '_'))
-        return 0;
-    if (colons == 7 || (colons == 5 && k == 17))
-        return k;
-    return doubles == 1 && colons >= 2 && k > 6 && hex(s[1]) && hex(s[2]) && hex(s[3]) &&
-                   s[4] == ':' && (s[0] == '2' || s[0] == 'f' || s[0] == 'F')
-               ? k
-               : 0;
-}
-
 /* ---- words ---- */
 
 static size_t word_end(const struct walk *w, size_t i)
@@ -337,6 +289,38 @@ static size_t word_end(const struct walk *w, size_t i)
     while (i < w->n && is_word(w->s[i]))
         i++;
     return i;
+}
+
+/* What follows a host: ":5000/team/image", or ":team/repository" behind git@host. */
+static void put_behind(struct walk *w, bool is_mail)
+{
+    size_t k = w->i + 1, end;
+    if (at(w, w->i) != ':')
+        return;
+    while (!is_mail && mt_red_digit(at(w, k)))
+        k++;
+    if (is_mail ? !mt_red_alnum(at(w, k)) : at(w, k) != '/' || k == w->i + 1)
+        return;
+    k += !is_mail;
+    end = path_end(w, k);
+    if (end <= k || (is_mail && memchr(w->s + k, '/', end - k) == NULL))
+        return;
+    mt_put(w->o, w->s + w->i, k - w->i);
+    if (!w->learn)
+        mt_redact_token(w->r, "path", w->s + k, end - k, w->o);
+    w->i = end;
+}
+
+/* "node-17.acme.internal", "dgx[001-004]", "ip-10-1-2-3" */
+static bool put_host(struct walk *w, size_t end)
+{
+    size_t len = mt_redact_host(w->r, w->s + w->i, w->n - w->i, end - w->i);
+    if (len == 0)
+        return false;
+    put_token(w, "host", w->s + w->i, len);
+    w->i += len;
+    put_behind(w, false);
+    return true;
 }
 
 /* user@host: both go. */
@@ -353,29 +337,8 @@ static bool put_mail(struct walk *w, size_t end)
     mt_putc(w->o, '@');
     put_token(w, "host", w->s + end + 1, to - end - 1);
     w->i = to;
+    put_behind(w, true);
     return true;
-}
-
-/* "node-17.acme.internal": a name that ends as names of machines do, and those of modules do not.
- */
-static bool put_fqdn(struct walk *w, size_t end)
-{
-    static const char *const tops[] = {"internal", "lan", "corp", "intranet", "localdomain",
-                                       "com",      "net", "org",  "edu",      "gov"};
-    size_t to = end, dot;
-    while (to > w->i && !mt_red_alnum(w->s[to - 1]))
-        to--;
-    for (dot = to; dot > w->i && w->s[dot - 1] != '.'; dot--) {
-    }
-    if (dot <= w->i + 1 || to - w->i > WORD_MOST || is_public_host(w->r, w->s + w->i, to - w->i))
-        return false;
-    for (size_t k = 0; k < sizeof tops / sizeof *tops; k++)
-        if (is_text(w->s + dot, to - dot, tops[k])) {
-            put_token(w, "host", w->s + w->i, to - w->i);
-            w->i = to;
-            return true;
-        }
-    return false;
 }
 
 /* KEY=VALUE, KEY: VALUE, --KEY VALUE, where the key says that the value is a name. */
@@ -440,19 +403,20 @@ static bool put_module(struct walk *w, size_t end)
 static bool put_special(struct walk *w)
 {
     size_t end = word_end(w, w->i), len;
+    const char *kind;
     if (at(w, end) == ':' && at(w, end + 1) == '/' && at(w, end + 2) == '/' && end > w->i) {
         mt_put(w->o, w->s + w->i, end + 3 - w->i);
         w->i = end + 3;
         put_url(w);
         return true;
     }
-    len = address(w, w->i);
+    len = mt_redact_address(w->s + w->i, w->n - w->i, &kind);
     if (len > 0) {
-        put_token(w, w->s[w->i] == 'G' || w->s[w->i] == 'M' ? "id" : "host", w->s + w->i, len);
+        put_token(w, kind, w->s + w->i, len);
         w->i += len;
         return true;
     }
-    return put_mail(w, end) || put_fqdn(w, end) || (w->how == MT_AS_ARGS && put_pair(w, end)) ||
+    return put_mail(w, end) || put_host(w, end) || (w->how == MT_AS_ARGS && put_pair(w, end)) ||
            put_relative(w, end) || put_module(w, end);
 }
 
@@ -471,6 +435,13 @@ static void pass(struct walk *w)
             before != '@' && before != '/' && put_special(w))
             continue;
         w->i = from;
+        /* an address inside a word: worker_10.1.2.3_rank0 */
+        if (w->how != MT_AS_CODE && mt_red_digit(c) && (before == '_' || before == '-') &&
+            (len = mt_redact_ipv4(w->s + from, w->n - from)) > 0) {
+            put_token(w, "host", w->s + from, len);
+            w->i += len;
+            continue;
+        }
         len = mt_red_alnum(c) && !mt_red_alnum(before)
                   ? mt_redact_known(w->r, w->s + from, w->n - from, &to)
                   : 0;

@@ -4,13 +4,20 @@
 #include "analysis/base/rule_json.h"
 #include "cli/redact/impl.h"
 
-static const char *const lists[MT_RED_LISTS] = {
-    [MT_RED_PACKAGES] = "packages",   [MT_RED_INSIDE] = "inside",
-    [MT_RED_SYSTEMS] = "systems",     [MT_RED_EVERYDAY] = "everyday",
-    [MT_RED_HOSTS] = "hosts",         [MT_RED_PUBLISHERS] = "publishers",
-    [MT_RED_CODE_ENDS] = "code_ends", [MT_RED_DATA_ENDS] = "data_ends",
-    [MT_RED_DOCS] = "documentation",  [MT_RED_SITES] = "sites",
-    [MT_RED_PROCESSES] = "processes"};
+static const char *const lists[MT_RED_LISTS] = {[MT_RED_PACKAGES] = "packages",
+                                                [MT_RED_INSIDE] = "inside",
+                                                [MT_RED_SYSTEMS] = "systems",
+                                                [MT_RED_EVERYDAY] = "everyday",
+                                                [MT_RED_HOSTS] = "hosts",
+                                                [MT_RED_PUBLISHERS] = "publishers",
+                                                [MT_RED_CODE_ENDS] = "code_ends",
+                                                [MT_RED_DATA_ENDS] = "data_ends",
+                                                [MT_RED_DOCS] = "documentation",
+                                                [MT_RED_SITES] = "sites",
+                                                [MT_RED_PROCESSES] = "processes",
+                                                [MT_RED_TOPS] = "tops",
+                                                [MT_RED_SHAPED_TOPS] = "shaped_tops",
+                                                [MT_RED_DOORS] = "doors"};
 
 /* The slot of a word, or the empty one where it would stand. folded: s in small letters is looked
  * for. */

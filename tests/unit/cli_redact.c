@@ -163,6 +163,83 @@ MT_TEST(names_go_by_their_place)
     }
 }
 
+/* By form alone, in sentences as annotations and logs have them. */
+MT_TEST(machines_go_by_their_form)
+{
+    static const char *const texts[] = {"on gpu07.clu.uni-falcon.de it is full",
+                                        "n1.falcon.io",
+                                        "login.falcon.ai",
+                                        "node3.falcon.cn:29500",
+                                        "gpu01.falcon.local",
+                                        "trainer-0.svc.falcon.svc.cluster.local",
+                                        "pod falcon-grpo-worker-7f9c4-abcde died",
+                                        "ip-10-66-55-44 (falcon.internal)",
+                                        "ip-10-66-55-44.ec2.internal",
+                                        "falcon[001-004,10]",
+                                        "dgx[1-4]",
+                                        "registry.falcon.cn:5000/falcon/img:3",
+                                        "git@host.falcon.com:falcon/repo",
+                                        "~falcon/notes",
+                                        "see 10.66.55.44_rank0, 10.66.55.44.log",
+                                        "worker_10.66.55.44 and oom-10.66.55.44-rank3",
+                                        "key 0123456789abcdef0123456789abcdef01234567"};
+    struct mt_redact *r = fresh();
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *out = red(r, MT_AS_TEXT, texts[i]);
+        if (strstr(out, "falcon") != NULL || strstr(out, "66.55") != NULL ||
+            strstr(out, "66-55") != NULL || strstr(out, "dgx") != NULL ||
+            strstr(out, "0123456789abcdef0") != NULL) {
+            printf("%s -> %s\n", texts[i], out);
+            MT_CHECK(false);
+        }
+    }
+    mt_redact_close(r);
+}
+
+MT_TEST(addresses_go_from_names_of_files)
+{
+    static const char *const names[] = {"10.66.55.44.pickle",
+                                        "oom-10.66.55.44-rank0.pickle",
+                                        "runs/worker_10.66.55.44.pickle.gz",
+                                        "snapshot_10.66.55.44_rank3.json",
+                                        "oom.10.66.55.44.log",
+                                        "worker_10.66.55.44.py",
+                                        "10.66.55.44"};
+    struct mt_redact *r = fresh();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(red(r, MT_AS_FILE, names[i]), "66.55") != NULL) {
+            printf("%s\n", names[i]);
+            MT_CHECK(false);
+        }
+    MT_CHECK(strstr(red(r, MT_AS_FILE, "snapshot_10.66.55.44_rank3.pickle"), "_rank3.pickle") !=
+             NULL);
+    MT_CHECK_STR(red(r, MT_AS_FILE, "/usr/lib/libcublas.so.12.4.5.8"),
+                 "/usr/lib/libcublas.so.12.4.5.8");
+    mt_redact_close(r);
+}
+
+MT_TEST(sentences_stay)
+{
+    static const char *const stay[] = {"layers.0.self_attn.to",
+                                       "torch 2.7.0.dev20250101+cu128",
+                                       "model.encoder.layer.in is None",
+                                       "threading.local",
+                                       "torch.nn.io",
+                                       "tensor[0-4] of x[1,2]",
+                                       "layers.12.mlp.down_proj.weight",
+                                       "rank-0.step.pt",
+                                       "qwen2-7b-instruct",
+                                       "gradient-checkpointing-layers",
+                                       "flash-attn-2 and llama-3-8b",
+                                       "~3.5 GiB of ~4/5",
+                                       "epoch 3: 10.5.3",
+                                       "model-00001-of-00004.safetensors"};
+    struct mt_redact *r = fresh();
+    for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
+        MT_CHECK_STR(red(r, MT_AS_TEXT, stay[i]), stay[i]);
+    mt_redact_close(r);
+}
+
 MT_TEST(other_text_stays)
 {
     static const char *const stay[] = {
@@ -382,8 +459,9 @@ MT_TEST(long_text_takes_linear_time)
 }
 
 MT_MAIN(MT_RUN(paths_keep_what_is_public) MT_RUN(rules_still_match) MT_RUN(names_go_from_text)
-            MT_RUN(names_go_by_their_place) MT_RUN(other_text_stays)
-                MT_RUN(tokens_depend_on_the_key) MT_RUN(known_names_are_whole_words)
-                    MT_RUN(lists_of_words_are_in_order) MT_RUN(a_key_is_long_or_random)
-                        MT_RUN(secrets_go_without_names) MT_RUN(hostile_text)
-                            MT_RUN(long_text_takes_linear_time))
+            MT_RUN(names_go_by_their_place) MT_RUN(machines_go_by_their_form)
+                MT_RUN(addresses_go_from_names_of_files) MT_RUN(sentences_stay)
+                    MT_RUN(other_text_stays) MT_RUN(tokens_depend_on_the_key)
+                        MT_RUN(known_names_are_whole_words) MT_RUN(lists_of_words_are_in_order)
+                            MT_RUN(a_key_is_long_or_random) MT_RUN(secrets_go_without_names)
+                                MT_RUN(hostile_text) MT_RUN(long_text_takes_linear_time))
