@@ -46,7 +46,9 @@ void mt_places_done(struct mt_places *p);
 struct mt_cgroup {
     uint64_t limit, peak, kills; /* kills: processes that the kernel killed for want of memory */
 };
-/* list: /proc/self/cgroup; root: where cgroups are mounted, /sys/fs/cgroup. False: not told here. */
+#define MT_CGROUP_LIST "/proc/self/cgroup"
+#define MT_CGROUP_ROOT "/sys/fs/cgroup"
+/* list: MT_CGROUP_LIST; root: where cgroups are mounted, MT_CGROUP_ROOT. False: not told here. */
 bool mt_cgroup_read(struct mt_cgroup *out, const char *list, const char *root);
 
 struct mt_launch; /* a started command */

@@ -38,8 +38,6 @@ struct mt_launch {
     struct sigaction old_xfsz;
 };
 
-#define CGROUP_LIST "/proc/self/cgroup"
-#define CGROUP_ROOT "/sys/fs/cgroup"
 
 static uint64_t realtime(void)
 {
@@ -375,7 +373,7 @@ enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts
         mt_launch_free(l, false);
         return rc;
     }
-    (void)mt_cgroup_read(&l->before, CGROUP_LIST, CGROUP_ROOT);
+    (void)mt_cgroup_read(&l->before, MT_CGROUP_LIST, MT_CGROUP_ROOT);
     *status = 0;
     *out = l;
     return MT_OK;
@@ -384,7 +382,7 @@ enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts
 struct mt_cgroup mt_launch_cgroup(const struct mt_launch *l)
 {
     struct mt_cgroup now;
-    (void)mt_cgroup_read(&now, CGROUP_LIST, CGROUP_ROOT);
+    (void)mt_cgroup_read(&now, MT_CGROUP_LIST, MT_CGROUP_ROOT);
     now.kills = now.kills > l->before.kills ? now.kills - l->before.kills : 0;
     return now;
 }

@@ -1,5 +1,6 @@
 /* main.c -- dispatch and exit status. */
 #include "cli/cli.h"
+#include "cli/memory.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/preferences.h"
@@ -172,6 +173,7 @@ int main(int argc, char **argv)
 
     if (seed != NULL && *seed != '\0')
         mt_secret_fix(strtoull(seed, NULL, 0));
+    c.limits.max_memory = mt_memory_here(c.limits.max_memory);
     /* Puts something in the place of closed standard descriptors: the next file that is opened
      * would get their numbers, and the text that is meant for them. It fails when it is used: a
      * report written to nowhere is not written, and a closed standard input is no empty file. */

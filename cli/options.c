@@ -249,7 +249,9 @@ const struct mt_option mt_options[] = {
     {"max-bytes", 0, MT_OPT_BYTES, MT_CMD_READERS | MT_CMD_COMPARE, AT(limits.max_bytes), "SIZE",
      "Stop reading an input after SIZE decompressed bytes (default 1TiB).", NULL, false},
     {"max-memory", 0, MT_OPT_BYTES, MT_CMD_READERS | MT_CMD_COMPARE, AT(limits.max_memory), "SIZE",
-     "Hold at most SIZE bytes of memory (default 12GiB).", NULL, false},
+     "Hold at most SIZE bytes of memory (default 12GiB, or three quarters of what the machine or "
+     "the cgroup has where that is less).",
+     NULL, false},
     {"max-string", 0, MT_OPT_BYTES, MT_CMD_READERS | MT_CMD_COMPARE, AT(limits.max_string), "SIZE",
      "Longest string in an input (default 16MiB).", NULL, false},
     {"max-events", 0, MT_OPT_COUNT, MT_CMD_READERS | MT_CMD_COMPARE, AT(limits.max_events), "N",

@@ -1,4 +1,5 @@
 /* cli_options.c -- sizes, near misses, and the command line that a report shows. */
+#include "cli/memory.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "parser/base/mem.h"
@@ -126,6 +127,18 @@ static const char *line(int argc, const char *const *args)
     line((int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)),                            \
          (const char *const[]){__VA_ARGS__})
 
+MT_TEST(memory_of_the_machine)
+{
+    const uint64_t gib = UINT64_C(1) << 30;
+    MT_CHECK_EQ(mt_memory_share(12 * gib, 0, 0), 12 * gib);
+    MT_CHECK_EQ(mt_memory_share(12 * gib, 64 * gib, 0), 12 * gib);
+    MT_CHECK_EQ(mt_memory_share(12 * gib, 8 * gib, 0), 6 * gib);
+    MT_CHECK_EQ(mt_memory_share(12 * gib, 64 * gib, 4 * gib), 3 * gib);
+    MT_CHECK_EQ(mt_memory_share(12 * gib, 8 * gib, 100 * gib), 6 * gib);
+    MT_CHECK_EQ(mt_memory_share(12 * gib, 0, 4 * gib), 3 * gib);
+    MT_CHECK(mt_memory_here(12 * gib) > 0 && mt_memory_here(12 * gib) <= 12 * gib);
+}
+
 MT_TEST(command_line)
 {
     MT_CHECK_STR(LINE("a.pickle"), "memtrace report a.pickle");
@@ -219,5 +232,6 @@ MT_TEST(out_of_memory)
     MT_CHECK_EQ(mt_mem_used(), held);
 }
 
-MT_MAIN(MT_RUN(sizes) MT_RUN(no_sizes) MT_RUN(counts) MT_RUN(near_misses) MT_RUN(command_line)
-            MT_RUN(default_names) MT_RUN(names_in_errors) MT_RUN(out_of_memory))
+MT_MAIN(MT_RUN(sizes) MT_RUN(no_sizes) MT_RUN(counts) MT_RUN(near_misses)
+            MT_RUN(memory_of_the_machine) MT_RUN(command_line) MT_RUN(default_names)
+                MT_RUN(names_in_errors) MT_RUN(out_of_memory))
