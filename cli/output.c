@@ -28,6 +28,9 @@ static uint32_t n_kept, cap_kept;
 
 void mt_output_keep(uint64_t device, uint64_t inode)
 {
+    for (uint32_t i = 0; i < n_kept; i++)
+        if (kept[i].inode == inode && kept[i].device == device)
+            return;
     if (!mt_vec_grow((void **)&kept, &cap_kept, n_kept + 1, sizeof *kept))
         return; /* out of memory: the reading of that very file will say so */
     kept[n_kept].device = device;
