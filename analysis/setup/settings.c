@@ -283,6 +283,20 @@ static const struct mt_conf_entry *named_model(const struct mt_runconf *rc, int 
     return NULL;
 }
 
+/* Each rank's snapshot brings two dozen settings of its allocator, none of which is the
+ * framework's: among those a shape would be looked for in all of a thousand ranks, for each of
+ * them. */
+static bool count(struct mt_runconf *rc, uint32_t entry)
+{
+    uint32_t *slot;
+    if (rc->from.p[entry] == MT_FROM_SNAPSHOT || !mt_runconf_countable(&rc->conf.entries.p[entry]))
+        return true;
+    slot = MT_VEC_PUSH(&rc->countable);
+    if (slot != NULL)
+        *slot = entry;
+    return slot != NULL;
+}
+
 enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, struct mt_err *err)
 {
     while (rc->from.n < rc->conf.entries.n) {
@@ -297,7 +311,7 @@ enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, st
         }
         *f = (uint8_t)from;
         *s = (struct mt_runconf_slot){.key = key, .entry = rc->from.n - 1, .from = (uint8_t)from};
-        if (!look_for_model(rc, rc->from.n - 1))
+        if (!look_for_model(rc, rc->from.n - 1) || !count(rc, rc->from.n - 1))
             return no_memory(err);
     }
     if (rc->slots.n > 1)

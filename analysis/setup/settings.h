@@ -66,6 +66,7 @@ struct mt_runconf {
     MT_VEC(struct mt_runconf_setting) settings; /* in the order of the file */
     MT_VEC(struct mt_runconf_slot) slots;       /* sorted */
     MT_VEC(uint8_t) from;                       /* by entry */
+    MT_VEC(uint32_t) countable;                 /* entries that setup/shape.c may find */
     struct mt_models models;
     MT_VEC(struct mt_runconf_named) named;
     bool has_shape; /* layers, heads or hidden size are set: the model's name tells nothing more */

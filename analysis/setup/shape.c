@@ -4,9 +4,11 @@
 
 #include <string.h>
 
-static bool is_whole(const char *value)
+bool mt_runconf_countable(const struct mt_conf_entry *e)
 {
-    return value != NULL && *value != '\0' && value[strspn(value, "0123456789")] == '\0';
+    const char *value = e->value;
+    return !e->is_variable && value != NULL && *value != '\0' &&
+           value[strspn(value, "0123456789")] == '\0';
 }
 
 /* A key as shapes are written: "--Micro-Batch" is "micro_batch". */
@@ -41,15 +43,15 @@ const struct mt_conf_entry *mt_runconf_shaped(const struct mt_runconf *rc,
     const struct mt_conf_entry *best = NULL;
     uint8_t from = 0;
     bool best_trains = false, several = false;
-    for (uint32_t i = 0; i < rc->from.n; i++) {
+    for (uint32_t k = 0; k < rc->countable.n; k++) {
+        uint32_t i = rc->countable.p[k];
         const struct mt_conf_entry *e = &rc->conf.entries.p[i];
         char key[MT_CONF_KEY + 1], *dot, *name;
         size_t n = plain_key(key, e->key);
         bool trains;
         dot = strrchr(key, '.');
         name = dot != NULL ? dot + 1 : key;
-        if (e->is_variable || !is_whole(e->value) ||
-            !mt_glob(shape, name, n - (size_t)(name - key)) || is_unlike(s, key, name))
+        if (!mt_glob(shape, name, n - (size_t)(name - key)) || is_unlike(s, key, name))
             continue;
         trains = strstr(key, "train") != NULL;
         if (best != NULL && (best_trains > trains || rc->from.p[i] < from))

@@ -10,5 +10,7 @@
 const struct mt_conf_entry *mt_runconf_shaped(const struct mt_runconf *rc,
                                               const struct mt_runconf_setting *s,
                                               const char *shape);
+/* Whether an entry's value is a whole number, in rc->countable then. */
+bool mt_runconf_countable(const struct mt_conf_entry *e);
 
 #endif

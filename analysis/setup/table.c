@@ -166,6 +166,7 @@ void mt_runconf_free(struct mt_runconf *rc)
     MT_VEC_DONE(&rc->settings);
     MT_VEC_DONE(&rc->slots);
     MT_VEC_DONE(&rc->from);
+    MT_VEC_DONE(&rc->countable);
     MT_VEC_DONE(&rc->named);
     mt_models_done(&rc->models);
     mt_free(rc);
