@@ -208,8 +208,8 @@ void mt_render_html(const struct mt_report *r, struct mt_out *o)
                         .plan = &plan};
     const struct mt_asset *page = mt_template_find("report.html");
     int error = page == NULL ? ENOENT : 0; /* built without its templates */
-    if (error == 0 && !mt_page_plan_begin(&plan, r))
-        error = ENOMEM;
+    if (error == 0)
+        error = mt_page_plan_begin(&plan, r);
     if (error == 0) {
         mt_palette_build(&p.pal, r);
         error = fit(&p, page, &plan);

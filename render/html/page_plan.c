@@ -4,25 +4,28 @@
 #include "render/json/json.h"
 #include "render/pack/ledger.h"
 #include "render/pack/notes.h"
+#include "render/pack/xz.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* 0 = out of memory */
 static int pack_report(struct mt_blob *b, const struct mt_report *r)
 {
     struct mt_out text, dense;
-    int ok = mt_out_mem(&text);
+    int error = ENOMEM, ok = mt_out_mem(&text);
     if (ok)
         mt_render_json(r, &text);
     ok = mt_out_mem(&dense) && ok && mt_out_finish(&text) == 0;
     if (ok) {
         mt_json_dense(&dense, (const char *)text.buf, text.used);
-        ok = mt_out_finish(&dense) == 0 && mt_blob_gzip(b, dense.buf, dense.used);
+        error = mt_out_finish(&dense);
     }
+    if (ok && error == 0)
+        error = mt_blob_xz(b, dense.buf, dense.used);
     mt_out_done(&text);
     mt_out_done(&dense);
-    return ok;
+    return error;
 }
 
 int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r)
@@ -37,7 +40,7 @@ int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r)
              k++) {
             struct mt_track_plan *t = MT_VEC_PUSH(&p->track);
             if (t == NULL)
-                return 0;
+                return ENOMEM;
             t->rank = i;
             t->device = k;
             t->pack = packs->list.p[k];
@@ -48,13 +51,13 @@ int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r)
             t->grain = t->pack->partial ? MT_GRAIN_FINE : MT_GRAIN_COARSE;
             t->n_exact = t->pack->why == NULL ? t->pack->n_events : 0;
             if (!mt_nvtx_blob(&t->nvtx, t->pack, r->diagnosis->driver, i))
-                return 0;
+                return ENOMEM;
         }
     }
     for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->ledgers.n; i++) {
         struct mt_blob *b = MT_VEC_PUSH(&p->ledger);
         if (b == NULL || !mt_ledger_blob(&r->diagnosis->driver->ledgers.p[i], b))
-            return 0;
+            return ENOMEM;
     }
     return pack_report(&p->report, r);
 }

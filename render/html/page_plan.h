@@ -28,8 +28,8 @@ struct mt_page_plan {
     uint64_t max_size;
 };
 
-/* Everything; packs what is not packed yet, once, as a page may be written twice. 1, or 0 = out of
- * memory; done() either way. */
+/* Everything; packs what is not packed yet, once, as a page may be written twice. 0, or an errno;
+ * done() either way. */
 int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r);
 void mt_page_plan_done(struct mt_page_plan *p);
 /* Bytes of the packed blocks as planned. */

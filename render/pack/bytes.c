@@ -151,33 +151,6 @@ int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n, unsi
     return 1;
 }
 
-int mt_blob_gzip(struct mt_blob *out, const void *p, size_t n)
-{
-    enum { GZIP = 15 + 16 }; /* its header says neither when nor where */
-    z_stream z;
-    size_t bound;
-    unsigned char *buf = NULL, *exact;
-    memset(&z, 0, sizeof z);
-    z.zalloc = z_alloc;
-    z.zfree = z_free;
-    if (deflateInit2(&z, 9, Z_DEFLATED, GZIP, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-        return 0;
-    bound = deflateBound(&z, (unsigned long)n) + SPARE;
-    if (bound <= UINT32_MAX)
-        buf = mt_malloc(bound);
-    z.next_out = buf;
-    z.avail_out = (unsigned)bound;
-    if (buf != NULL && feed(&z, p, n, Z_FINISH)) {
-        out->n = (uint32_t)(bound - z.avail_out);
-        exact = mt_realloc(buf, out->n);
-        out->p = exact != NULL ? exact : buf;
-        buf = NULL;
-    }
-    (void)deflateEnd(&z);
-    mt_free(buf);
-    return out->p != NULL;
-}
-
 void mt_blob_done(struct mt_blob *b)
 {
     mt_free(b->p);

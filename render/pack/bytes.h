@@ -72,8 +72,6 @@ int mt_blob_noise(struct mt_blob *out, struct mt_bytes *columns, unsigned n);
  * the next few (*dense) are not searched for repetitions, other than of one byte, which takes most
  * of the time and finds next to nothing. *dense begins as 0. */
 int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n, unsigned *dense);
-/* A text as a file of gzip, the smallest that zlib makes. 1, or 0 = out of memory. */
-int mt_blob_gzip(struct mt_blob *out, const void *p, size_t n);
 void mt_blob_done(struct mt_blob *b);
 /* Bytes that it takes in a page, element and all. */
 uint64_t mt_blob_cost(const struct mt_blob *b);

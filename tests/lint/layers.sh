@@ -21,7 +21,7 @@ only() # HEADERS FOLDER...
 shopt -s lastpipe
 only 'cjson/' analysis parser
 only 'yaml[.]h' parser
-only 'archive' parser
+only 'archive' parser render # reads packed inputs; packs the JSON of a page
 only 'sqlite3[.]h' parser
 only 'nettle/' parser render cli # hashes of inputs, of the page's script, of redacted names
 only 'zlib[.]h' parser capture render cli

@@ -1,0 +1,52 @@
+#include "render/pack/xz.h"
+
+#include "parser/base/mem.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+
+static la_ssize_t take(struct archive *a, void *ctx, const void *p, size_t n)
+{
+    struct mt_bytes *b = ctx;
+    mt_put_bytes(b, p, n);
+    if (!b->failed)
+        return (la_ssize_t)n;
+    archive_set_error(a, ENOMEM, "out of memory");
+    return -1;
+}
+
+static bool pack(struct archive *a, struct archive_entry *e, struct mt_bytes *to, const void *p,
+                 size_t n)
+{
+    archive_entry_set_filetype(e, AE_IFREG);
+    archive_entry_set_size(e, (la_int64_t)n);
+    /* at level 5 as at 6 the search is by trees, which takes a tenth off; more finds nothing */
+    return archive_write_add_filter_xz(a) == ARCHIVE_OK &&
+           archive_write_set_filter_option(a, "xz", "compression-level", "6") == ARCHIVE_OK &&
+           archive_write_set_format_raw(a) == ARCHIVE_OK &&
+           archive_write_set_bytes_in_last_block(a, 1) == ARCHIVE_OK && /* no padding */
+           archive_write_open(a, to, NULL, take, NULL) == ARCHIVE_OK &&
+           archive_write_header(a, e) == ARCHIVE_OK &&
+           archive_write_data(a, p, n) == (la_ssize_t)n && archive_write_close(a) == ARCHIVE_OK;
+}
+
+int mt_blob_xz(struct mt_blob *out, const void *p, size_t n)
+{
+    struct archive *a = archive_write_new();
+    struct archive_entry *e = archive_entry_new();
+    struct mt_bytes to = {.p = NULL};
+    int error = ENOMEM;
+    if (a != NULL && e != NULL && pack(a, e, &to, p, n) && to.n <= UINT32_MAX) {
+        out->p = to.p;
+        out->n = (uint32_t)to.n;
+        to = (struct mt_bytes){.p = NULL};
+        error = 0;
+    } else if (a != NULL && e != NULL && !to.failed && archive_errno(a) != ENOMEM) {
+        error = ENOTSUP;
+    }
+    mt_bytes_done(&to);
+    archive_entry_free(e);
+    (void)archive_write_free(a);
+    return error;
+}
