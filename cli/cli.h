@@ -125,9 +125,9 @@ const struct mt_command *mt_command_find(const char *name); /* NULL when unknown
 #define MT_CMD_COMPARE (MT_CMD_DIFF | MT_CMD_CHECK)
 /* those that diagnose what they read */
 #define MT_CMD_DIAGNOSE (MT_CMD_REPORT | MT_CMD_COMPARE)
-#define MT_CMD_READERS (MT_CMD_REPORT | MT_CMD_INFO | MT_CMD_DUMP | MT_CMD_EXPORT)
+#define MT_CMD_READERS (MT_CMD_DIAGNOSE | MT_CMD_INFO | MT_CMD_DUMP | MT_CMD_EXPORT)
 /* those that memtrace.toml has something for */
-#define MT_CMD_PREFERS (MT_CMD_READERS | MT_CMD_COMPARE | MT_CMD_RULES)
+#define MT_CMD_PREFERS (MT_CMD_READERS | MT_CMD_RULES)
 
 enum mt_exit mt_cmd_report(const struct mt_cli *c);
 enum mt_exit mt_cmd_info(const struct mt_cli *c);

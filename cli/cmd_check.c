@@ -2,10 +2,12 @@
 #include "cli/limits_read.h"
 #include "cli/output.h"
 #include "cli/preferences.h"
+#include "cli/redaction.h"
 #include "cli/saved_read.h"
 #include "cli/saved_report.h"
 #include "render/saved/check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Of --baseline, where nothing else is said: thousandths. */
@@ -44,6 +46,29 @@ static enum mt_exit read_both(struct mt_saved *report[2], const struct mt_cli *c
     return status;
 }
 
+/* Where the limits were set, as it is shown. 0 after a message. */
+static int hide(struct mt_redact **redact, const struct mt_cli *c, struct mt_limit_list *limits)
+{
+    if (!mt_redact_open(redact, c, NULL))
+        return 0;
+    for (uint32_t i = 0; i < limits->list.n; i++) {
+        struct mt_limit *l = &limits->list.p[i];
+        char *colon = strrchr(l->set_in, ':'), line[24];
+        const char *hidden;
+        if (colon == NULL)
+            continue;
+        (void)snprintf(line, sizeof line, "%.23s", colon);
+        *colon = '\0';
+        hidden = mt_redact_file_name(*redact, l->set_in);
+        if (hidden == NULL) {
+            mt_say("out of memory");
+            return 0;
+        }
+        mt_limit_set_in(l, hidden, line);
+    }
+    return 1;
+}
+
 /* The output is none of the files that are read. */
 static bool may_write(const struct mt_cli *c)
 {
@@ -56,6 +81,9 @@ static bool may_write(const struct mt_cli *c)
 
 enum mt_exit mt_cmd_check(const struct mt_cli *c)
 {
+    struct mt_cli one = *c;
+    char key[MT_REDACT_KEY_TEXT];
+    struct mt_redact *redact = NULL;
     struct mt_limit_list limits;
     struct mt_saved *report[2] = {NULL, NULL};
     struct mt_check k;
@@ -68,8 +96,11 @@ enum mt_exit mt_cmd_check(const struct mt_cli *c)
     memset(&k, 0, sizeof k);
     if (status == MT_EXIT_OK && !may_write(c))
         status = MT_EXIT_FAILED;
+    if (status == MT_EXIT_OK && (c->redact || c->redact_key != NULL) &&
+        !(mt_redact_one_key(&one, key) && hide(&redact, &one, &limits)))
+        status = MT_EXIT_FAILED;
     if (status == MT_EXIT_OK)
-        status = read_both(report, c, &seen);
+        status = read_both(report, &one, &seen);
     if (status == MT_EXIT_OK && seen.n_made == 0)
         status = mt_saved_options(c, c->inputs[0]);
     if (status == MT_EXIT_OK && mt_check_make(&k, report[0], limits.list.p, limits.list.n,
@@ -87,5 +118,7 @@ enum mt_exit mt_cmd_check(const struct mt_cli *c)
     mt_limits_done(&limits);
     mt_saved_free(report[0]);
     mt_saved_free(report[1]);
+    mt_redact_close(redact);
+    explicit_bzero(key, sizeof key);
     return status;
 }

@@ -1,6 +1,7 @@
 /* cmd_diff.c -- two runs beside each other. */
 #include "cli/formats.h"
 #include "cli/output.h"
+#include "cli/redaction.h"
 #include "cli/saved_read.h"
 #include "cli/saved_report.h"
 #include "cli/term.h"
@@ -30,11 +31,34 @@ static enum mt_exit write_diff(const struct mt_cli *c, const struct mt_diff_repo
     return status;
 }
 
+/* One key for both runs, so that a name is one token in both; the inputs as they are shown. 0 after
+ * a message. */
+static int hide(struct mt_redact **redact, struct mt_cli *c, char key[MT_REDACT_KEY_TEXT],
+                const char *name[2])
+{
+    char **hidden;
+    if (!c->redact && c->redact_key == NULL)
+        return 1;
+    if (!mt_redact_one_key(c, key) || !mt_redact_open(redact, c, NULL))
+        return 0;
+    hidden = mt_redact_file_names(*redact, c->inputs, 2);
+    if (hidden == NULL) {
+        mt_say("out of memory");
+        return 0;
+    }
+    name[0] = hidden[0];
+    name[1] = hidden[1];
+    return 1;
+}
+
 enum mt_exit mt_cmd_diff(const struct mt_cli *c)
 {
     struct mt_diff_report r = {.name = {c->inputs[0], c->inputs[1]},
                                .version = MEMTRACE_VERSION,
                                .thousandths = c->threshold};
+    struct mt_cli one = *c;
+    char key[MT_REDACT_KEY_TEXT];
+    struct mt_redact *redact = NULL;
     struct mt_saved *side[2] = {NULL, NULL};
     struct mt_saved_seen seen = {false, 0};
     enum mt_exit status = MT_EXIT_OK;
@@ -46,8 +70,10 @@ enum mt_exit mt_cmd_diff(const struct mt_cli *c)
     }
     if (!mt_output_check(c->output, c->force, c->inputs, c->n_inputs))
         return MT_EXIT_FAILED;
+    if (!hide(&redact, &one, key, r.name))
+        status = MT_EXIT_FAILED;
     for (int i = 0; i < 2 && status == MT_EXIT_OK; i++)
-        status = mt_saved_of(&side[i], c, &c->inputs[i], 1, &seen);
+        status = mt_saved_of(&side[i], &one, &one.inputs[i], 1, &seen);
     if (status == MT_EXIT_OK && seen.n_made == 0)
         status = mt_saved_options(c, c->inputs[0]);
     memset(&d, 0, sizeof d);
@@ -61,5 +87,7 @@ enum mt_exit mt_cmd_diff(const struct mt_cli *c)
     mt_diff_done(&d);
     mt_saved_free(side[0]);
     mt_saved_free(side[1]);
+    mt_redact_close(redact);
+    explicit_bzero(key, sizeof key);
     return status == MT_EXIT_OK && seen.damaged ? MT_EXIT_DAMAGED : status;
 }

@@ -115,7 +115,7 @@ void mt_help_command(struct mt_out *o, const struct mt_command *c)
             mt_putf(o, "  # %.*s\n", (int)e.n_what, e.what);
         mt_putf(o, "  %.*s\n", (int)e.n_command, e.command);
     }
-    if ((c->bit & (MT_CMD_READERS | MT_CMD_COMPARE)) != 0) {
+    if ((c->bit & MT_CMD_READERS) != 0) {
         mt_putc(o, '\n');
         wrap(o,
              "An INPUT is a file, a folder, or '-' for standard input. Its format is told from its "

@@ -9,6 +9,13 @@
 
 enum { MAX_FILE = 1 << 20 };
 
+void mt_limit_set_in(struct mt_limit *l, const char *where, const char *line)
+{
+    size_t cap = sizeof l->set_in - strlen(line), n = strlen(where);
+    (void)snprintf(l->set_in, sizeof l->set_in, "%s%s%s", n < cap ? "" : "...",
+                   n < cap ? where : where + n - (cap - 4), line);
+}
+
 /* "role:logits=8GiB", also with blanks around; where: for messages. */
 static enum mt_exit add(struct mt_limit_list *l, const char *text, const char *where)
 {
@@ -39,7 +46,7 @@ static enum mt_exit add(struct mt_limit_list *l, const char *text, const char *w
         mt_say("%s: %s", where, err.msg);
         return MT_EXIT_USAGE;
     }
-    (void)snprintf(limit->set_in, sizeof limit->set_in, "%.79s", where);
+    mt_limit_set_in(limit, where, "");
     if (mt_parse_bytes(size, &limit->max))
         return MT_EXIT_OK;
     mt_say("%s: '%s': what stands behind '=' is not a size; write 70GiB, 512MiB or 0", where,

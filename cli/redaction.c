@@ -50,6 +50,20 @@ int mt_redact_open(struct mt_redact **out, const struct mt_cli *c,
     return rc == MT_OK && learn(*out, c);
 }
 
+int mt_redact_one_key(struct mt_cli *c, char key[MT_REDACT_KEY_TEXT])
+{
+    struct mt_err err;
+    memset(&err, 0, sizeof err);
+    if (!c->redact || c->redact_key != NULL)
+        return 1;
+    if (mt_redact_random_key(key, &err) != MT_OK) {
+        mt_say("--redact: %s; name a key with --redact-key", err.msg);
+        return 0;
+    }
+    c->redact_key = key;
+    return 1;
+}
+
 static int hide_files(struct mt_redact *r, const char **names, int n)
 {
     for (int i = 0; i < n; i++)

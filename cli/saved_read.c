@@ -18,6 +18,7 @@ enum mt_exit mt_saved_diagnosed(struct mt_saved **out, const struct mt_reading *
     enum mt_rc rc = MT_ENOMEM;
     struct mt_out o;
     report.command = command;
+    report.redacted = in->c->redact || in->c->redact_key != NULL;
     mt_preferences_show(&report, shown->preferences);
     if (mt_out_mem(&o) && command != NULL) {
         mt_render_json(&report, &o);
@@ -48,8 +49,9 @@ enum mt_exit mt_saved_of(struct mt_saved **out, const struct mt_cli *c, char **i
         status = mt_saved_diagnosed(out, &in, &shown);
         seen->n_made += status == MT_EXIT_OK;
     } else if (status == MT_EXIT_OK && mt_saved_report_alone(&in, &status) &&
-               (!(c->redact || c->redact_key != NULL) ||
-                (status = mt_saved_options(c, in.saved.p[0].name)) == MT_EXIT_OK)) {
+               mt_saved_shows_names(c, &in.saved.p[0])) {
+        status = MT_EXIT_USAGE;
+    } else if (status == MT_EXIT_OK) {
         *out = in.saved.p[0].report;
         in.saved.p[0].report = NULL;
     }

@@ -70,16 +70,17 @@ enum mt_exit mt_saved_options(const struct mt_cli *c, const char *name)
     return MT_EXIT_USAGE;
 }
 
-/* memtrace.toml hides names, and what is read back has them still. */
-static bool shows_names(const struct mt_cli *c, const struct mt_saved_input *s)
+bool mt_saved_shows_names(const struct mt_cli *c, const struct mt_saved_input *s)
 {
     const struct cJSON *redacted =
         mt_value_in(mt_value_in(s->report->root, "provenance"), "redacted");
-    if (c->redact_by == NULL || cJSON_IsTrue(redacted))
+    if (!(c->redact || c->redact_key != NULL) || cJSON_IsTrue(redacted))
         return false;
-    mt_say("%s was written without --redact, which %s asks for, and cannot be redacted any more; "
-           "make it again of the snapshot, or show it as it is: --no-config",
-           s->name, c->redact_by);
+    mt_say("%s was written without --redact%s%s%s, and cannot be redacted any more; "
+           "make it again of the snapshot%s",
+           s->name, c->redact_by != NULL ? ", which " : "",
+           c->redact_by != NULL ? c->redact_by : "", c->redact_by != NULL ? " asks for" : "",
+           c->redact_by != NULL ? ", or show it as it is: --no-config" : "");
     return true;
 }
 
@@ -91,7 +92,7 @@ bool mt_saved_report_ok(const struct mt_reading *in, enum mt_exit *status)
         (*status = mt_saved_options(c, in->saved.p[0].name)) != MT_EXIT_OK)
         return false;
     *status = MT_EXIT_USAGE;
-    if (shows_names(c, &in->saved.p[0]))
+    if (mt_saved_shows_names(c, &in->saved.p[0]))
         return false;
     if (option != NULL)
         mt_say("--%s is not for a report that is read back (%s)", option, in->saved.p[0].name);
@@ -156,11 +157,24 @@ static enum mt_exit write_for_person(const struct mt_reading *in, const char *pa
 static enum mt_exit write_json(const struct mt_reading *in, const char *path)
 {
     const struct mt_saved *report = in->saved.p[0].report;
+    uint64_t limit = in->c->max_size;
     struct mt_output out;
-    if (!mt_output_open(&out, path, in->c->force))
-        return MT_EXIT_FAILED;
-    mt_json_pretty(&out.out, report->text, report->n);
-    return mt_output_commit(&out, in->c->force);
+    struct mt_out text;
+    int ok = mt_out_mem(&text);
+    enum mt_exit status = MT_EXIT_FAILED;
+    if (ok)
+        mt_json_pretty(&text, report->text, report->n);
+    if (!ok || mt_out_finish(&text) != 0) {
+        mt_say("out of memory; raise --max-memory");
+    } else if (limit != 0 && text.n > limit) {
+        mt_say("the report is %llu bytes long, more than --max-size allows (%llu); raise it",
+               (unsigned long long)text.n, (unsigned long long)limit);
+    } else if (mt_output_open(&out, path, in->c->force)) {
+        mt_put(&out.out, text.buf, text.used);
+        status = mt_output_commit(&out, in->c->force);
+    }
+    mt_out_done(&text);
+    return status;
 }
 
 enum mt_exit mt_saved_report_write(const struct mt_reading *in, const char *path)

@@ -19,4 +19,8 @@ bool mt_saved_report_ok(const struct mt_reading *in, enum mt_exit *status);
 /* Writes it as c->format says. */
 enum mt_exit mt_saved_report_write(const struct mt_reading *in, const char *path);
 
+/* Whether names are to be hidden and s has them still, then after a message: what is read back
+ * cannot be redacted any more. */
+bool mt_saved_shows_names(const struct mt_cli *c, const struct mt_saved_input *s);
+
 #endif

@@ -305,7 +305,7 @@ void mt_check_done(struct mt_check *c)
         mt_diff_done(&c->against);
 }
 
-void mt_checked_words(const struct mt_checked *k, struct mt_sentence *out)
+static void add_finding(const struct mt_checked *k, struct mt_sentence *out)
 {
     const struct mt_limit *l = &k->limit;
     mt_words_add(out, "%s: ", l->name);
@@ -341,4 +341,11 @@ void mt_checked_words(const struct mt_checked *k, struct mt_sentence *out)
         mt_words_add(out, ", in %s", k->phase);
     if (k->site != NULL)
         mt_words_add(out, "; %s %s", k->why_site, k->site);
+}
+
+void mt_checked_words(const struct mt_checked *k, struct mt_sentence *out)
+{
+    add_finding(k, out);
+    if (strchr(k->limit.set_in, ':') != NULL) /* a line of a file; "--max" is none */
+        mt_words_add(out, "; limit set in %s", k->limit.set_in);
 }

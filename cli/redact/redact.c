@@ -202,6 +202,20 @@ static enum mt_rc random_key(uint8_t key[RANDOM_KEY], struct mt_err *err)
     return MT_OK;
 }
 
+enum mt_rc mt_redact_random_key(char out[MT_REDACT_KEY_TEXT], struct mt_err *err)
+{
+    uint8_t made[RANDOM_KEY];
+    enum mt_rc rc = random_key(made, err);
+    _Static_assert(MT_REDACT_KEY_TEXT == 2 * RANDOM_KEY + 1, "a byte is two letters");
+    for (size_t i = 0; i < RANDOM_KEY && rc == MT_OK; i++) {
+        out[2 * i] = "0123456789abcdef"[made[i] >> 4];
+        out[2 * i + 1] = "0123456789abcdef"[made[i] & 15];
+    }
+    out[MT_REDACT_KEY_TEXT - 1] = '\0';
+    explicit_bzero(made, sizeof made);
+    return rc;
+}
+
 void mt_redact_close(struct mt_redact *r)
 {
     if (r == NULL)

@@ -24,6 +24,9 @@ struct mt_redact;
 enum mt_rc mt_redact_new(struct mt_redact **out, const struct mt_framework_rules *fw, bool names,
                          const void *key, size_t n, struct mt_err *err);
 void mt_redact_close(struct mt_redact *r); /* NULL is fine */
+/* A key of random letters and its end, for several redactors of one output. MT_EIO as above. */
+enum { MT_REDACT_KEY_TEXT = 65 };
+enum mt_rc mt_redact_random_key(char out[MT_REDACT_KEY_TEXT], struct mt_err *err);
 bool mt_redact_hides_names(const struct mt_redact *r);
 
 /* All of these: 1 on success, 0 = out of memory. Without names only secrets are replaced. */

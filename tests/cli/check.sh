@@ -51,6 +51,12 @@ out_has "FAIL  phase:train.left: 3.49 GiB, 2.49 GiB over the limit of 1.00 GiB"
 out_has "ok    reserved: 10.09 GiB of 1.00 TiB"
 printf '# all of them\n\n  peak = 70GiB  # the card has 80\nrole:logits=8GiB\r\n' > limits
 run 0 check run.pickle --limits limits
+check [ "$(sed -n 's/.*; limit set in //p' .out | tr '\n' ' ')" = 'limits:3 limits:4 ' ]
+check [ "$(grep -c 'set in' <("$MEMTRACE" check run.pickle --max peak=70GiB))" -eq 0 ]
+far="$(printf 'a%.0s' {1..90})"
+cp limits "$far"
+run 0 check run.pickle --limits "$far"
+out_has "aaaa:3"
 check [ "$(grep -c '^ok ' .out)" -eq 3 ]
 run 4 check "$SAMPLES/verl_two_ranks.tar.gz" --max peak=10GiB
 out_has "; rank 1, device 0; largest holder at "

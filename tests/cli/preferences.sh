@@ -82,8 +82,15 @@ run 0 report out.json --format text
 run 2 report none.json --format text
 err_has 'none.json was written without --redact, which memtrace.toml:1 asks for'
 run 0 report none.json --format text --no-config
-run 0 diff none.json none.json # neither of these can redact
-run 4 check none.json
+run 2 diff none.json none.json
+err_has 'none.json was written without --redact, which memtrace.toml:1 asks for'
+run 0 diff none.json none.json --no-config
+run 2 check none.json
+err_has 'none.json was written without --redact'
+mkdir alice-acme && cp s.pickle alice-acme/second.pickle
+run 0 diff s.pickle alice-acme/second.pickle
+out_lacks alice
+rm memtrace.toml
 
 # Limits and tolerance of check; a limit of the same name on the command line holds.
 printf '[check]\ntolerance = "0%%"\n[check.max]\npeak = "70GiB"\n"role:logits" = "8GiB"\n"phase:weight_sync.left" = 0\n' > memtrace.toml
@@ -92,6 +99,8 @@ run 4 check s.pickle --format json
 check [ "$(jq -r '[.limits[] | select(.over) | .limit] | sort | join(" ")' .out)" = 'oom reserved role:logits' ]
 check [ "$(jq -r '.limits[] | select(.limit == "role:logits") | .set_in' .out)" = memtrace.toml:5 ]
 check [ "$(jq -r '.limits[] | select(.limit == "peak") | [.set_in, .max_bytes] | @csv' .out)" = '"memtrace.toml:4",75161927680' ]
+run 4 check s.pickle
+out_has "; limit set in memtrace.toml:5"
 run 4 check s.pickle --max role:logits=30GiB --format json
 check [ "$(jq -c '[.limits[] | select(.limit == "role:logits") | [.set_in, .over]]' .out)" = '[["--max",false]]' ]
 jq '.devices[].live_peak_bytes -= 1000000000' none.json > less.json

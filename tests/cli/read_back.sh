@@ -210,6 +210,10 @@ run 0 report long.json --format md --max-size 9000
 check [ "$(wc -c < .out)" -le 9000 ]
 run 1 report long.json --format md --max-size 100
 err_has "raise --max-size"
+run 1 report long.json --format json --max-size 9000
+err_has "more than --max-size allows (9000); raise it"
+out_empty
+run 0 report long.json --format json --max-size 25MB
 run 0 report long.json --format text
 check [ "$(grep -c '^  rank ' .out)" -eq 40 ]
 out_has "and 260 more (--format json has all)"

@@ -52,13 +52,14 @@ node-17
 0123456789abcdef0123456789abcdef01234567
 EOF
 cat > unpack.py << 'EOF'
-import base64, re, sys, zlib
+import base64, lzma, re, sys, zlib
 page = open(sys.argv[1], "rb").read()
 if "text" in sys.argv:
     sys.stdout.buffer.write(re.sub(rb'(<script[^>]*id="mt-[^"]+"[^>]*>)[^<]*', rb"\1", page))
 for name, data in re.findall(rb'<script[^>]*id="(mt-[^"]+)"[^>]*>([^<]*)</script>', page):
     try:
-        sys.stdout.buffer.write(b"\n" + zlib.decompress(base64.b64decode(data, validate=True)))
+        packed = base64.b64decode(data, validate=True)
+        sys.stdout.buffer.write(b"\n" + (lzma.decompress if name == b"mt-report" else zlib.decompress)(packed))
     except Exception:
         sys.stdout.buffer.write(b"\n" + data)
 EOF
@@ -189,6 +190,28 @@ done
 run 0 report hosts/frames.log --format json --redact
 out_has 'loss.py:7 fold'
 if grep -q -e alice -e xanadu .out; then fail 'frames of a log tell who and where'; else ok; fi
+
+# two runs beside each other, and a gate: one key for all that is read, also where nobody named one
+cp "$in" runs/acme-falcon/alice_next.json
+printf '# of team acme\n\npeak = 1KiB\n' > runs/acme-falcon/alice.limits
+for format in text md html json; do
+    run 0 diff "$in" runs/acme-falcon/alice_next.json --format "$format" -o "diff.$format" --redact
+    lacks_names "diff.$format"
+done
+check grep -q dp_actor.py diff.html
+check [ "$(jq -c '[.equal, (.owners | length)]' diff.json)" = "$(jq -c '[.equal, (.owners | length)]' <("$MEMTRACE" diff "$in" runs/acme-falcon/alice_next.json --format json))" ]
+for format in text github junit json; do
+    run 4 check "$in" --limits runs/acme-falcon/alice.limits --max role:logits=0 --baseline runs/acme-falcon/alice_next.json --format "$format" -o "check.$format" --redact
+    lacks_names "check.$format"
+done
+check grep -q '; limit set in .*:3$' check.text
+check [ "$(jq -r '.limits[] | select(.limit == "peak" and .baseline_bytes == null) | .set_in' check.json | sed 's/.*://')" = 3 ]
+# what is read back has its names still, or had none before
+run 2 diff plain.json "$in" --redact
+err_has 'plain.json was written without --redact, and cannot be redacted any more; make it again of the snapshot'
+run 0 diff red.json "$in" --redact-key "$key" --format json
+cp .out mixed.json
+lacks_names mixed.json
 
 # the options
 run 1 report --format json "$in" --redact --redact-key short
