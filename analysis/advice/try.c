@@ -2,6 +2,7 @@
 
 #include "analysis/advice/fit.h"
 #include "analysis/advice/weigh.h"
+#include "analysis/base/key.h"
 #include "analysis/setup/keys.h"
 
 #include <string.h>
@@ -48,10 +49,10 @@ static uint32_t line_of(struct trial *t, const struct mt_fix_card *card, uint64_
         if ((lines >> i & 1) == 0 || l->key[0] == 0)
             continue;
         if (l->goes_with && l->propose.e == NULL) {
-            t->goes_with = t->goes_with || mt_runconf_same_key(l->key, t->e->key);
+            t->goes_with = t->goes_with || mt_same_key(l->key, t->e->key);
             continue;
         }
-        if (mt_runconf_same_key(l->key, t->e->key) || part_of(l, t->e->key) != NULL)
+        if (mt_same_key(l->key, t->e->key) || part_of(l, t->e->key) != NULL)
             return i;
         if (first == card->n_set && !l->goes_with)
             first = i;

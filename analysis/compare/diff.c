@@ -1,5 +1,6 @@
 #include "analysis/compare/diff.h"
 
+#include "analysis/base/key.h"
 #include "parser/saved/report.h"
 
 #include <stdio.h>
@@ -8,6 +9,12 @@
 static bool same(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* A report calls a setting as its table does, "--max-num-seqs", and types it as the run does. */
+static bool same_key(const char *a, const char *b)
+{
+    return a != NULL && b != NULL && mt_same_key(a, b);
 }
 
 /* ---- a side ---- */
@@ -186,7 +193,7 @@ static bool promise_of(const struct cJSON *root, const struct mt_diff_setting *s
     const struct cJSON *a = mt_value_first(mt_value_in(root, "advice")), *line;
     const struct cJSON *from = NULL;
     for (; t != NULL && from == NULL; t = mt_value_next(t))
-        if (same(mt_value_words(t, "key"), s->key) &&
+        if (same_key(mt_value_words(t, "key"), s->key) &&
             same(mt_value_words(t, "value"), s->value[1]) &&
             mt_value_number(t, "saving_bytes", &out->bytes)) {
             from = t;
@@ -194,7 +201,7 @@ static bool promise_of(const struct cJSON *root, const struct mt_diff_setting *s
         }
     for (; a != NULL && from == NULL; a = mt_value_next(a))
         for (line = mt_value_first(mt_value_in(a, "set")); line != NULL; line = mt_value_next(line))
-            if (same(mt_value_words(line, "key"), s->key) &&
+            if (same_key(mt_value_words(line, "key"), s->key) &&
                 mt_value_number(a, "saving_bytes", &out->bytes)) {
                 from = a;
                 out->value = mt_value_words(line, "value");

@@ -1,5 +1,6 @@
 /* lint_near.c -- keys of the run that are nearly those of its framework. */
 #include "analysis/advice/rules.h"
+#include "analysis/base/key.h"
 #include "analysis/base/rule_json.h"
 #include "analysis/run/lint_impl.h"
 #include "analysis/setup/near.h"
@@ -13,7 +14,7 @@ static bool in_rules(const struct mt_fix_rules *fixes, const char *key)
     for (uint32_t i = 0; fixes != NULL && i < mt_fix_rules_count(fixes); i++) {
         const struct mt_fix_rule *r = mt_fix_rule_at(fixes, i);
         for (uint32_t k = 0; k < r->card.n_set; k++)
-            if (mt_runconf_same_key(r->card.set[k].key, key))
+            if (mt_same_key(r->card.set[k].key, key))
                 return true;
     }
     return false;
@@ -25,7 +26,7 @@ static bool in_lint(const cJSON *node, const char *key)
     const cJSON *c;
     cJSON_ArrayForEach(c, node)
     {
-        if (cJSON_IsString(c) && mt_runconf_same_key(c->valuestring, key))
+        if (cJSON_IsString(c) && mt_same_key(c->valuestring, key))
             return true;
         if (in_lint(c, key))
             return true;

@@ -2,6 +2,7 @@
  * alone. */
 #include "analysis/setup/near.h"
 
+#include "analysis/base/key.h"
 #include "parser/base/text.h"
 
 #include <string.h>
@@ -89,7 +90,7 @@ static bool is_known(const struct mt_runconf *rc, const char *written, const cha
         if (strcmp(plain(rc->keys.p[i].key, buf, sizeof buf), key) == 0)
             return true;
     for (uint32_t i = 0; i < rc->settings.n; i++)
-        if (mt_runconf_same_key(rc->settings.p[i].name, written))
+        if (mt_same_key(rc->settings.p[i].name, written))
             return true;
     return false;
 }

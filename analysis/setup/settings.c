@@ -1,5 +1,6 @@
 /* setup/settings.c -- settings by key and by name. */
 #include "analysis/setup/settings.h"
+#include "analysis/base/key.h"
 #include "analysis/setup/shape.h"
 #include "parser/base/text.h"
 
@@ -76,20 +77,10 @@ static const struct mt_conf_entry *look_up_flag(const struct mt_runconf *rc, con
     return e != NULL ? e : look_up(rc, name + 2);
 }
 
-bool mt_runconf_same_key(const char *a, const char *b)
-{
-    bool flag = strncmp(a, "--", 2) == 0 || strncmp(b, "--", 2) == 0;
-    a += strncmp(a, "--", 2) == 0 ? 2 : strspn(a, "+");
-    b += strncmp(b, "--", 2) == 0 ? 2 : strspn(b, "+");
-    while (*a != '\0' && (*a == *b || (flag && (*a == '-' ? '_' : *a) == (*b == '-' ? '_' : *b))))
-        a++, b++;
-    return *a == *b;
-}
-
 static const struct mt_conf_entry *look_up_any(const struct mt_runconf *rc, const char *key)
 {
     for (uint32_t i = rc->n_tried; i-- > 0;)
-        if (mt_runconf_same_key(rc->tried[i].key, key))
+        if (mt_same_key(rc->tried[i].key, key))
             return &rc->tried[i];
     key += strspn(key, "+");
     return strncmp(key, "--", 2) == 0 ? look_up_flag(rc, key) : look_up(rc, key);
@@ -125,8 +116,7 @@ static uint32_t weight(const struct mt_runconf *rc, const struct mt_runconf_key 
         const struct mt_runconf_key *other = &rc->keys.p[i];
         if (other->framework != k->framework && mt_framework_is_main(rc->rules, other->framework) &&
             !shares_settings(rc, other->framework, k->framework) &&
-            !shares_settings(rc, k->framework, other->framework) &&
-            mt_runconf_same_key(other->key, k->key))
+            !shares_settings(rc, k->framework, other->framework) && mt_same_key(other->key, k->key))
             return 1;
     }
     return OWN;
@@ -238,10 +228,10 @@ static const char *last_part(const char *key)
 static bool is_key_of(const struct mt_runconf *rc, const char *key, const char *setting, bool last)
 {
     const struct mt_runconf_setting *s = find_setting(rc, setting);
-    bool is = s != NULL && mt_runconf_same_key(key, setting);
+    bool is = s != NULL && mt_same_key(key, setting);
     for (uint32_t i = 0; s != NULL && !is && i < s->n; i++) {
         const char *own = rc->keys.p[s->first + i].key;
-        is = mt_runconf_same_key(key, last ? last_part(own) : own);
+        is = mt_same_key(key, last ? last_part(own) : own);
     }
     return is;
 }
@@ -412,8 +402,7 @@ static bool default_of_key(const struct mt_runconf *rc, const char *key, struct 
 {
     for (uint32_t i = 0; has_defaults(rc) && i < rc->keys.n; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[i];
-        if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL &&
-            mt_runconf_same_key(k->key, key))
+        if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL && mt_same_key(k->key, key))
             return take_default(k, hit);
     }
     return false;
@@ -457,7 +446,7 @@ static bool means_another(const struct mt_runconf *rc, const struct mt_runconf_k
         (mt_framework_at(rc->rules, run)->drives & MT_FW_BIT(f)) != 0)
         return false;
     for (uint32_t i = 0; i < rc->keys.n; i++)
-        if (is_ours(rc, &rc->keys.p[i]) && mt_runconf_same_key(rc->keys.p[i].key, k->key))
+        if (is_ours(rc, &rc->keys.p[i]) && mt_same_key(rc->keys.p[i].key, k->key))
             return true;
     return false;
 }
@@ -513,7 +502,7 @@ bool mt_runconf_has_key(const struct mt_runconf *rc, const char *name, const cha
 {
     const struct mt_runconf_setting *s = find_setting(rc, name);
     for (uint32_t i = 0; s != NULL && i < s->n; i++)
-        if (mt_runconf_same_key(rc->keys.p[s->first + i].key, key))
+        if (mt_same_key(rc->keys.p[s->first + i].key, key))
             return true;
     return false;
 }
@@ -524,7 +513,7 @@ bool mt_runconf_knows(const struct mt_runconf *rc, const char *key, bool *ours)
     *ours = false;
     for (uint32_t i = 0; i < rc->keys.n; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[i];
-        if (!mt_runconf_same_key(k->key, key))
+        if (!mt_same_key(k->key, key))
             continue;
         known = true;
         *ours = *ours || rc->framework <= MT_FW_NONE || is_ours(rc, k) || k->is_common ||

@@ -122,8 +122,6 @@ const char *mt_runconf_get(const struct mt_runconf *rc, const char *key);
 /* The same, with where it was set; also defaults, those of an exact key too. false = neither set
  * nor has a default. */
 bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_runconf_hit *hit);
-/* However a key is written: "+a.b" adds it, "--a-b" is what files call a_b. */
-bool mt_runconf_same_key(const char *a, const char *b);
 /* Whether key is one of the keys of a name of settings.json, however it is written. */
 bool mt_runconf_has_key(const struct mt_runconf *rc, const char *name, const char *key);
 /* Whether some program has a setting of that key; *ours: the run's framework, or any program. */
