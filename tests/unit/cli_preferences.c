@@ -45,7 +45,7 @@ MT_TEST(nearest_holds)
     mt_preferences_done(&p);
     p = of("check", "login1");
     MT_CHECK_STR(p.capacity, "40GiB");
-    MT_CHECK(!p.redact); /* check has no --redact */
+    MT_CHECK(p.redact);
     MT_CHECK_EQ(p.limits.n, 2);
     MT_CHECK_STR(p.limits.p[0].text, "peak=70GiB");
     MT_CHECK_STR(p.limits.p[1].text, "reserved=75GiB");
