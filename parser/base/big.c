@@ -11,7 +11,30 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+
+#if defined(MAP_ANONYMOUS) && !defined(MT_WATCHED)
+
+void *mt_big_pages(size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p != MAP_FAILED ? p : NULL;
+}
+
+void mt_big_pages_free(void *p, size_t n) { munmap(p, n); }
+
+#else
+
+void *mt_big_pages(size_t n) { return malloc(n); }
+
+void mt_big_pages_free(void *p, size_t n)
+{
+    (void)n;
+    free(p);
+}
+
+#endif
 
 #if defined(MADV_HUGEPAGE) && defined(MREMAP_FIXED) && !defined(MT_WATCHED)
 

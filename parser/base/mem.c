@@ -64,6 +64,23 @@ void *mt_malloc_big(size_t n)
     return p;
 }
 
+void *mt_malloc_pages(size_t n)
+{
+    void *p;
+    if (refuse(n))
+        return NULL;
+    if ((p = mt_big_pages(n)) == NULL)
+        return failed();
+    account(n);
+    return p;
+}
+
+void mt_free_pages(void *p, size_t n)
+{
+    account(0 - (uint64_t)n);
+    mt_big_pages_free(p, n);
+}
+
 void *mt_calloc(size_t n, size_t size)
 {
     size_t total;

@@ -14,6 +14,11 @@
 void *mt_malloc(size_t n); /* n == 0 gives a unique pointer; NULL on failure */
 /* uses huge pages from 4 MiB on; for tables that are read over and over */
 void *mt_malloc_big(size_t n);
+/* n bytes, many KiB, that are the system's again as soon as mt_free_pages() has them, whatever was
+ * allocated after them; for what is given back while something else grows. n: the same both times,
+ * above 0 */
+void *mt_malloc_pages(size_t n);
+void mt_free_pages(void *p, size_t n);
 void *mt_calloc(size_t n, size_t size);    /* checks the product; with huge pages too */
 void *mt_realloc(void *p, size_t n);       /* NULL on failure, p stays valid */
 void mt_free(void *p);                     /* NULL is fine */
