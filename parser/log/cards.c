@@ -231,7 +231,15 @@ static bool smi_row(struct mt_log *l, uint64_t line, const char *s)
 
 /* ---- tables whose head says what their columns are ---- */
 
-enum { TABLE_NONE, TABLE_SMI_CSV, TABLE_NPU, TABLE_NPU_PROCESSES, TABLE_NPU_PARTS, TABLE_ROCM };
+enum {
+    TABLE_NONE,
+    TABLE_SMI_CSV,
+    TABLE_NPU,
+    TABLE_NPU_PROCESSES,
+    TABLE_NPU_PARTS,
+    TABLE_ROCM,
+    TABLE_ROCM_CSV
+};
 
 static void begin(struct mt_log *l, uint64_t line, uint8_t form)
 {
@@ -416,6 +424,50 @@ static bool rocm_process(struct mt_log *l, uint64_t line, const char *s)
     return true;
 }
 
+/* rocm-smi --showmeminfo vram --csv: "device,VRAM Total Memory (B),VRAM Total Used Memory (B)",
+ * older ones with "vram". */
+static bool rocm_csv_head(struct mt_log *l, uint64_t line, const char *s)
+{
+    struct cell c[CELLS];
+    int k = split(c, s, strlen(s), ',');
+    begin(l, line, TABLE_ROCM_CSV);
+    l->columns.n = k;
+    for (int i = 0; i < k; i++) {
+        if (is(c[i], "device"))
+            l->columns.gpu = i;
+        else if (is(c[i], "VRAM Total Memory (B)") || is(c[i], "vram Total Memory (B)"))
+            l->columns.total = i;
+        else if (is(c[i], "VRAM Total Used Memory (B)") || is(c[i], "vram Total Used Memory (B)"))
+            l->columns.used = i;
+    }
+    if (k == CELLS || l->columns.gpu < 0 || l->columns.used < 0)
+        l->columns.form = TABLE_NONE;
+    return l->columns.form != TABLE_NONE;
+}
+
+static uint64_t bytes_in(const struct cell *c, int at)
+{
+    struct cell rest = {"", 0};
+    uint64_t v = at >= 0 ? number(c[at], &rest) : MT_LOG_NONE;
+    return rest.n == 0 ? v : MT_LOG_NONE;
+}
+
+/* "card6,309220868096,9601277952" */
+static bool rocm_csv_row(struct mt_log *l, uint64_t line, const char *s)
+{
+    struct cell c[CELLS], id;
+    uint64_t gpu, used;
+    if (split(c, s, strlen(s), ',') != l->columns.n)
+        return false;
+    id = c[l->columns.gpu];
+    used = bytes_in(c, l->columns.used);
+    if (id.n <= 4 || memcmp(id.p, "card", 4) != 0 || used == MT_LOG_NONE)
+        return false;
+    gpu = number((struct cell){id.p + 4, id.n - 4}, NULL);
+    card(l, line, mt_log_small(gpu), used, bytes_in(c, l->columns.total), "rocm-smi");
+    return true;
+}
+
 static bool of_columns(struct mt_log *l, uint64_t line, const char *s)
 {
     bool is_row = false;
@@ -427,6 +479,7 @@ static bool of_columns(struct mt_log *l, uint64_t line, const char *s)
     case TABLE_NPU_PROCESSES: is_row = npu_process(l, line, s); break;
     case TABLE_NPU_PARTS: is_row = npu_part(l, line, s); break;
     case TABLE_ROCM: is_row = rocm_process(l, line, s); break;
+    case TABLE_ROCM_CSV: is_row = rocm_csv_row(l, line, s); break;
     default: break;
     }
     if (is_row)
@@ -436,12 +489,13 @@ static bool of_columns(struct mt_log *l, uint64_t line, const char *s)
     return is_row;
 }
 
-/* "GPU[0] : VRAM Total Used Memory (B): 10850304"; the total stands in the line before. */
+/* "GPU[0] : VRAM Total Used Memory (B): 10850304"; the total stands in the line before. What the
+ * host can see of it, VIS_VRAM, is a part of the same. */
 static bool rocm_line(struct mt_log *l, uint64_t line, const char *s)
 {
     const char *p = strstr(s, "GPU["), *bytes;
     got gpu, v;
-    if (p == NULL || mt_log_find(p, "GPU[%n]", &gpu) == NULL)
+    if (p == NULL || strstr(p, "VIS_VRAM") != NULL || mt_log_find(p, "GPU[%n]", &gpu) == NULL)
         return false;
     if ((bytes = strstr(p, "VRAM Total Memory (B):")) != NULL &&
         mt_log_find(bytes, "(B): %n", &v) != NULL) {
@@ -471,6 +525,8 @@ static bool is_head(struct mt_log *l, uint64_t line, const char *s)
         begin(l, line, TABLE_NPU_PARTS);
     else if (strstr(s, "VRAM USED") != NULL && strstr(s, "PID") != NULL)
         begin(l, line, TABLE_ROCM);
+    else if (strstr(s, " Total Used Memory (B)") != NULL && strchr(s, ',') != NULL)
+        return rocm_csv_head(l, line, s);
     else
         return csv_head(l, line, s);
     return true;

@@ -136,6 +136,30 @@ MT_TEST(rocm_smi)
     mt_log_done(&l);
 }
 
+MT_TEST(rocm_smi_csv)
+{
+    read_text("device,VRAM Total Memory (B),VRAM Total Used Memory (B),Card Series\n"
+              "card6,309220868096,9601277952,AMD Instinct MI355X\n"
+              "card7,309220868096,N/A,AMD Instinct MI355X\n"
+              "card8,309220868096\n"
+              "step 12,309220868096,9601277952,of a loader\n");
+    MT_CHECK_EQ(l.facts.n, 1);
+    check(0, MT_LOG_CARD, 6, 9601277952, 309220868096, "rocm-smi");
+    mt_log_done(&l);
+    read_text("device,vram Total Memory (B),vram Total Used Memory (B)\n"
+              "card0,25769803776,1073741824\ncard1,34359738368,2147483648\n");
+    MT_CHECK_EQ(l.facts.n, 2);
+    check(1, MT_LOG_CARD, 1, 2147483648, 34359738368, "rocm-smi");
+    mt_log_done(&l);
+    read_text("GPU[0]\t\t: VRAM Total Memory (B): 17163091968\n"
+              "GPU[0]\t\t: VRAM Total Used Memory (B): 8700000000\n"
+              "GPU[0]\t\t: VIS_VRAM Total Memory (B): 268435456\n"
+              "GPU[0]\t\t: VIS_VRAM Total Used Memory (B): 10000000\n");
+    MT_CHECK_EQ(l.facts.n, 1);
+    check(0, MT_LOG_CARD, 0, 8700000000, 17163091968, "rocm-smi");
+    mt_log_done(&l);
+}
+
 static void counter(uint32_t i, enum mt_log_counter which, uint64_t want)
 {
     MT_ASSERT(i < l.facts.n);
@@ -342,5 +366,6 @@ MT_TEST(a_series_leaves_room)
 }
 
 MT_MAIN(MT_RUN(nvidia_smi) MT_RUN(nvidia_smi_of_old_and_alone) MT_RUN(csv) MT_RUN(npu_smi)
-            MT_RUN(rocm_smi) MT_RUN(memory_summary) MT_RUN(memory_stats) MT_RUN(what_was_set)
-                MT_RUN(cut_anywhere) MT_RUN(hostile) MT_RUN(a_series_leaves_room))
+            MT_RUN(rocm_smi) MT_RUN(rocm_smi_csv) MT_RUN(memory_summary) MT_RUN(memory_stats)
+                MT_RUN(what_was_set) MT_RUN(cut_anywhere) MT_RUN(hostile)
+                    MT_RUN(a_series_leaves_room))
