@@ -51,6 +51,33 @@ def write(folder, data, name="x.bin"):
     return path
 
 
+def beside_a_driver_trace(folder):
+    """Host and GPU on one clock: what the host held when the driver refused, 354 us after the begin of that millisecond; and that nothing
+    is known of it when the recording had ended."""
+    driver, failed_ms = ROOT / "samples" / "driver_v1.trace.gz", 1764500000000
+    _, alone, _ = report(driver)
+    check("the driver's trace fails when it is said to", alone["devices"][0]["ooms"][0]["time_ns"] == failed_ms * 1000000 + 354000)
+    for begun, want in (
+            (failed_ms - 100, "held 3.00 GiB of host memory; its own peak of 8.00 GiB was 49 ms later."),
+            (failed_ms - 400, "had ended: what the host held then is not known.")):
+        usual, made.START_MS = made.START_MS, begun
+        r = made.Recorder(12)
+        r.thread(made.MAIN)
+        r.at([("<module>", "/srv/job/train.py", 1, 31)])
+        for ms, address, gib in ((10, 1, 1), (40, 2, 2), (100, 3, 5), (50, 0, 0)):
+            r.rss(4 << 30, ms)
+            if gib:
+                r.call("malloc", address << 40, gib << 30)
+        data = r.file()
+        made.START_MS = usual
+        done = subprocess.run([MEMTRACE, "report", "--format", "json", "-o", "-", str(driver), write(folder, data, "beside.bin")],
+                              capture_output=True, check=False)
+        both = json.loads(done.stdout)
+        said = [c for c in both["quality"]["caveats"] if c.startswith("When the GPU's memory ran out")]
+        check("the GPU's failure still speaks", both["verdict"] == alone["verdict"], both["verdict"])
+        check("at the driver's failure the host %s" % want, len(said) == 1 and said[0].endswith(want), said)
+
+
 def one_job_in_every_format(folder):
     """Formats, native frames, packing, adding up: the same peak, holders and phases."""
     first = None
@@ -154,6 +181,7 @@ def main():
     what_is_said()
     with tempfile.TemporaryDirectory() as folder:
         one_job_in_every_format(folder)
+        beside_a_driver_trace(folder)
         thrown_together(folder)
         cut(folder)
     print("%d failed" % len(FAILED))
