@@ -11,10 +11,13 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
-#if defined(MAP_ANONYMOUS) && !defined(MT_WATCHED)
+#if defined(MT_WATCHED)
+bool mt_big_has_pages(void) { return false; }
+#else
+bool mt_big_has_pages(void) { return true; }
+#endif
 
 void *mt_big_pages(size_t n)
 {
@@ -23,18 +26,6 @@ void *mt_big_pages(size_t n)
 }
 
 void mt_big_pages_free(void *p, size_t n) { munmap(p, n); }
-
-#else
-
-void *mt_big_pages(size_t n) { return malloc(n); }
-
-void mt_big_pages_free(void *p, size_t n)
-{
-    (void)n;
-    free(p);
-}
-
-#endif
 
 #if defined(MADV_HUGEPAGE) && defined(MREMAP_FIXED) && !defined(MT_WATCHED)
 

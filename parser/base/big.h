@@ -22,7 +22,9 @@ void *mt_big_resize(void *p, size_t size);
 void mt_big_free(void *p);
 
 /* n bytes in pages of their own, which are the system's again when they are freed: malloc() keeps
- * what is freed below something that is in use. n has to be the same both times. */
+ * what is freed below something that is in use. n has to be the same both times. Whether to use
+ * them: AddressSanitizer watches malloc()'s blocks alone. */
+bool mt_big_has_pages(void);
 void *mt_big_pages(size_t n); /* NULL = no memory */
 void mt_big_pages_free(void *p, size_t n);
 

@@ -67,6 +67,8 @@ void *mt_malloc_big(size_t n)
 void *mt_malloc_pages(size_t n)
 {
     void *p;
+    if (!mt_big_has_pages())
+        return mt_malloc(n);
     if (refuse(n))
         return NULL;
     if ((p = mt_big_pages(n)) == NULL)
@@ -77,6 +79,10 @@ void *mt_malloc_pages(size_t n)
 
 void mt_free_pages(void *p, size_t n)
 {
+    if (!mt_big_has_pages()) {
+        mt_free(p);
+        return;
+    }
     account(0 - (uint64_t)n);
     mt_big_pages_free(p, n);
 }
