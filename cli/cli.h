@@ -122,9 +122,11 @@ const struct mt_command *mt_command_find(const char *name); /* NULL when unknown
 #define MT_CMD_SCHEMA 512u
 #define MT_CMD_DIFF 1024u
 #define MT_CMD_CHECK 2048u
+#define MT_CMD_TICKET 4096u
+#define MT_CMD_HOWTO 8192u
 #define MT_CMD_COMPARE (MT_CMD_DIFF | MT_CMD_CHECK)
 /* those that diagnose what they read */
-#define MT_CMD_DIAGNOSE (MT_CMD_REPORT | MT_CMD_COMPARE)
+#define MT_CMD_DIAGNOSE (MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_COMPARE)
 #define MT_CMD_READERS (MT_CMD_DIAGNOSE | MT_CMD_INFO | MT_CMD_DUMP | MT_CMD_EXPORT)
 /* those that memtrace.toml has something for */
 #define MT_CMD_PREFERS (MT_CMD_READERS | MT_CMD_RULES)
@@ -140,6 +142,8 @@ enum mt_exit mt_cmd_doctor(const struct mt_cli *c);
 enum mt_exit mt_cmd_diff(const struct mt_cli *c);
 enum mt_exit mt_cmd_check(const struct mt_cli *c);
 enum mt_exit mt_cmd_schema(const struct mt_cli *c);
+enum mt_exit mt_cmd_ticket(const struct mt_cli *c);
+enum mt_exit mt_cmd_howto(const struct mt_cli *c);
 
 /* message.c -- standard error. Every message is one line that starts with "memtrace: ", its control
  * characters made visible. */
@@ -170,6 +174,7 @@ void mt_help_command(struct mt_out *o, const struct mt_command *c);
 void mt_man_page(struct mt_out *o);
 void mt_complete_bash(struct mt_out *o);
 void mt_complete_zsh(struct mt_out *o);
+void mt_complete_fish(struct mt_out *o);
 extern const struct mt_exit_text mt_exit_texts[]; /* ends with text == NULL */
 struct mt_name_text {
     const char *name, *text;

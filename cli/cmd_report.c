@@ -3,13 +3,10 @@
 #include "cli/open.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/pager.h"
-#include "cli/preferences.h"
 #include "cli/report_read.h"
 #include "cli/report_write.h"
 #include "cli/saved_read.h"
 #include "cli/saved_report.h"
-#include "cli/term.h"
 #include "parser/saved/report.h"
 
 #include <string.h>
@@ -20,44 +17,6 @@ static bool has_trait(const struct mt_cli *c, unsigned trait)
 }
 
 static bool is_stdout(const char *path) { return path == NULL || strcmp(path, "-") == 0; }
-
-static enum mt_exit write_report(struct mt_reading *in, const struct mt_cli *shown,
-                                 const char *path)
-{
-    const struct mt_cli *c = in->c;
-    struct mt_report report = {.diagnosis = in->diagnosis,
-                               .packs = in->packs.p,
-                               .version = MEMTRACE_VERSION,
-                               .max_size = in->max_size,
-                               .columns = mt_term_width(1)};
-    enum mt_exit status;
-    bool paged;
-    char *command = mt_command_line(shown), *ticket = mt_command_line_short(shown);
-    if (command == NULL || ticket == NULL) {
-        mt_free(command);
-        mt_free(ticket);
-        mt_say("out of memory");
-        return MT_EXIT_FAILED;
-    }
-    report.title = shown->title != NULL && shown->title[0] != '\0' ? shown->title : NULL;
-    report.command = command;
-    report.ticket_command = ticket;
-    report.redacted = c->redact || c->redact_key != NULL;
-    mt_preferences_show(&report, c->preferences);
-    report.ticket_size = has_trait(c, MT_FORMAT_IS_PAGE) ? 0 : c->max_size;
-    report.in_full = c->full;
-    report.is_ascii = !mt_term_is_utf8();
-    report.all_frames = c->frames == MT_FRAMES_ALL;
-    report.color = is_stdout(path) && has_trait(c, MT_FORMAT_IN_COLOR) && mt_term_color(1);
-    paged = is_stdout(path) && has_trait(c, MT_FORMAT_IN_COLOR) && !c->gzip && !c->no_pager &&
-            mt_pager_start();
-    status = mt_report_write(c, &report, path, &in->load.progress);
-    if (paged)
-        mt_pager_stop();
-    mt_free(command);
-    mt_free(ticket);
-    return status;
-}
 
 /* What the options exclude before anything is read; 0 after a message. */
 static int is_allowed(const struct mt_cli *c, const char *path)
@@ -99,7 +58,7 @@ static enum mt_exit make(const struct mt_cli *c, const char *path)
         return MT_EXIT_FAILED;
     status = mt_report_read(&in, c, &shown);
     if (status == MT_EXIT_OK && in.saved.n == 0)
-        status = write_report(&in, &shown, path);
+        status = mt_reading_write(&in, &shown, path);
     else if (status == MT_EXIT_OK && mt_saved_report_ok(&in, &status))
         status = mt_saved_report_write(&in, path);
     if (status == MT_EXIT_OK) {

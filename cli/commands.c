@@ -19,6 +19,13 @@ static const struct mt_exit_text rules_exits[] = {
     {MT_EXIT_USAGE, "The command line is wrong, or there is no such rule."},
     {0, NULL},
 };
+static const struct mt_exit_text howto_exits[] = {
+    {MT_EXIT_OK, "Fine."},
+    {MT_EXIT_FAILED,
+     "The file of --rules cannot be read, or there is a mistake in it; the message says where."},
+    {MT_EXIT_USAGE, "The command line is wrong, or nothing is known of that name."},
+    {0, NULL},
+};
 static const struct mt_exit_text doctor_exits[] = {
     {MT_EXIT_OK, "'memtrace capture' works here."},
     {MT_EXIT_FAILED, "It does not; the output says why."},
@@ -77,6 +84,20 @@ const struct mt_command mt_commands[] = {
                     "memtrace report trace.*.gz -o report.html",
         .run = mt_cmd_report,
         .exits = gate_exits,
+    },
+    {
+        .name = "ticket",
+        .bit = MT_CMD_TICKET,
+        .operands = "INPUT...",
+        .min_operands = 1,
+        .max_operands = INT_MAX,
+        .summary = "write what to paste into an issue and what to attach to it, redacted",
+        .text = "Reads as 'report' does and writes two files: memtrace-ticket.md, the report as "
+                "Markdown that one comment takes, and memtrace-ticket.html, the page. Both are "
+                "redacted as by --redact. Then it says which is pasted and which is attached.",
+        .examples = "for an issue about a failed job\n"
+                    "memtrace ticket oom/ --log train.log -o ticket/",
+        .run = mt_cmd_ticket,
     },
     {
         .name = "info",
@@ -161,6 +182,24 @@ const struct mt_command mt_commands[] = {
                     "memtrace rules --rules my-rules.json",
         .run = mt_cmd_rules,
         .exits = rules_exits,
+    },
+    {
+        .name = "howto",
+        .bit = MT_CMD_HOWTO,
+        .operands = "[FRAMEWORK]",
+        .min_operands = 0,
+        .max_operands = 1,
+        .summary = "say what to type to get a snapshot or a recording in a framework",
+        .text = "Prints the switches and the lines of code by which a job of FRAMEWORK leaves a "
+                "snapshot when it runs out of memory, or after a number of steps, with the file of "
+                "its source that says so; then what works in every job. Without a name it lists "
+                "the names.",
+        .examples = "in verl\n"
+                    "memtrace howto verl\n"
+                    "in a loop of one's own\n"
+                    "memtrace howto pytorch",
+        .run = mt_cmd_howto,
+        .exits = howto_exits,
     },
     {
         .name = "capture",

@@ -1,5 +1,5 @@
 /* complete.c -- completions for bash and zsh from the same tables as --help. */
-#include "cli/options.h"
+#include "cli/complete.h"
 
 #include "analysis/setup/framework.h"
 
@@ -20,7 +20,7 @@ static void option_words(struct mt_out *o, unsigned bit)
     }
 }
 
-static void value_words(struct mt_out *o, const struct mt_option *p)
+void mt_complete_values(struct mt_out *o, const struct mt_option *p)
 {
     const char *space = "";
     if (p->type == MT_OPT_CHOICE) {
@@ -57,7 +57,7 @@ static void bash_case(struct mt_out *o, const struct mt_option *p)
         mt_puts(o, "            mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n");
     } else if (p->type == MT_OPT_CHOICE || p->type == MT_OPT_FRAMEWORK) {
         mt_puts(o, "            mapfile -t COMPREPLY < <(compgen -W \"");
-        value_words(o, p);
+        mt_complete_values(o, p);
         mt_puts(o, "\" -- \"$cur\")\n");
     } else {
         mt_puts(o, "            COMPREPLY=()\n");
@@ -139,7 +139,7 @@ static void zsh_option(struct mt_out *o, const struct mt_option *p)
             mt_puts(o, "_files");
         } else if (p->type == MT_OPT_CHOICE || p->type == MT_OPT_FRAMEWORK) {
             mt_putc(o, '(');
-            value_words(o, p);
+            mt_complete_values(o, p);
             mt_putc(o, ')');
         }
     }

@@ -120,7 +120,8 @@ static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
         void (*print)(struct mt_out *o);
     } hidden[] = {{"__man", mt_man_page},
                   {"__complete-bash", mt_complete_bash},
-                  {"__complete-zsh", mt_complete_zsh}};
+                  {"__complete-zsh", mt_complete_zsh},
+                  {"__complete-fish", mt_complete_fish}};
     struct mt_err err;
     int first = 1;
 

@@ -52,6 +52,10 @@ const struct mt_option mt_options[] = {
      NULL, true},
     {"output", 'o', MT_OPT_FILE, MT_CMD_EXPORT | MT_CMD_DUMP | MT_CMD_CHECK, AT(output), "FILE",
      "Write to FILE; without it, or with '-', to standard output.", NULL, true},
+    {"output", 'o', MT_OPT_FILE, MT_CMD_TICKET, AT(output), "DIR",
+     "Write the two files into the folder DIR, which is made where it is not there (default: the "
+     "working folder).",
+     NULL, true},
     {"to", 0, MT_OPT_CHOICE, MT_CMD_EXPORT, AT(to), "FORMAT",
      "perfetto (a Chrome JSON trace of the whole run for ui.perfetto.dev, the default), speedscope "
      "(live bytes by stack at the peak and at the peak of every phase, for speedscope.app) or "
@@ -126,17 +130,17 @@ const struct mt_option mt_options[] = {
      "than the gigabytes in the name. A snapshot does not say it; without this option the report "
      "says 'capacity unknown'.",
      NULL, false},
-    {"log", 0, MT_OPT_FILES, MT_CMD_REPORT | MT_CMD_CHECK, AT(logs), "FILE",
+    {"log", 0, MT_OPT_FILES, MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_CHECK, AT(logs), "FILE",
      "Read what the log FILE of the run says about memory: out-of-memory messages, memory lines of "
      "vLLM, SGLang, verl, slime, kills of the host. May be given several times; a log alone can be "
      "the INPUT.",
      NULL, false},
-    {"config", 0, MT_OPT_FILES, MT_CMD_REPORT | MT_CMD_CHECK, AT(configs), "FILE",
+    {"config", 0, MT_OPT_FILES, MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_CHECK, AT(configs), "FILE",
      "Take the settings of the run from FILE: YAML, TOML, JSON, or the launch script (which is not "
      "run). "
      "May be given several times.",
      NULL, false},
-    {"args", 0, MT_OPT_TEXTS, MT_CMD_REPORT | MT_CMD_CHECK, AT(args), "TEXT",
+    {"args", 0, MT_OPT_TEXTS, MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_CHECK, AT(args), "TEXT",
      "Take settings from TEXT: Hydra overrides, flags and environment assignments as on the "
      "command line of the run. They hold before those of --config. May be given several times.",
      NULL, false},
@@ -151,8 +155,8 @@ const struct mt_option mt_options[] = {
      "are used and named, and hold where --config and --args say nothing: what Hydra composed, "
      "launch scripts, YAML, TOML, JSON, the model's config.json.",
      NULL, false},
-    {"rules", 0, MT_OPT_FILE, MT_CMD_DIAGNOSE | MT_CMD_RULES | MT_CMD_EXPORT, AT(rules_file),
-     "FILE",
+    {"rules", 0, MT_OPT_FILE, MT_CMD_DIAGNOSE | MT_CMD_RULES | MT_CMD_HOWTO | MT_CMD_EXPORT,
+     AT(rules_file), "FILE",
      "Read more phase and fix rules from the JSON file FILE; a rule with a known id replaces the "
      "built-in one.",
      NULL, false},
@@ -172,13 +176,13 @@ const struct mt_option mt_options[] = {
      "Check after every event that the bytes of the roles add up to the live bytes; stop with an "
      "error where they do not.",
      NULL, true},
-    {"title", 0, MT_OPT_TEXT, MT_CMD_REPORT | MT_CMD_EXPORT, AT(title), "TEXT",
+    {"title", 0, MT_OPT_TEXT, MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_EXPORT, AT(title), "TEXT",
      "Title to show instead of the name of the input.", NULL, false},
     {"open", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(open), NULL,
      "Open the page in a browser when it is written: the first of $BROWSER that starts, else "
      "xdg-open.",
      NULL, true},
-    {"redact", 0, MT_OPT_FLAG, MT_CMD_READERS, AT(redact), NULL,
+    {"redact", 0, MT_OPT_FLAG, MT_CMD_READERS & ~MT_CMD_TICKET, AT(redact), NULL,
      "Replace names of hosts and users, and folders outside of known packages, by tokens as "
      "host-3f9a1c52d0, in all that is "
      "written (messages on standard error keep them). "
@@ -268,7 +272,7 @@ const struct mt_option mt_options[] = {
      "Most frames in one stack (default 4096).", NULL, false},
     {"help", 'h', MT_OPT_FLAG,
      MT_CMD_READERS | MT_CMD_RULES | MT_CMD_CAPTURE | MT_CMD_COLLECT | MT_CMD_DOCTOR |
-         MT_CMD_SCHEMA | MT_CMD_NONE,
+         MT_CMD_SCHEMA | MT_CMD_HOWTO | MT_CMD_NONE,
      AT(help), NULL, "Print this help.", NULL, true},
     {"version", 'V', MT_OPT_FLAG, MT_CMD_NONE, AT(version), NULL,
      "Print the version, the features of this build and the versions of its libraries.", NULL,
@@ -527,7 +531,8 @@ static int check(struct mt_cli *c, struct mt_err *err)
 int mt_options_parse(struct mt_cli *c, int argc, char **argv, int first, struct mt_err *err)
 {
     int i = first;
-    bool only_operands = false, is_report = (command_bit(c) & MT_CMD_DIAGNOSE) != 0;
+    bool only_operands = false,
+         is_report = (command_bit(c) & (MT_CMD_REPORT | MT_CMD_COMPARE)) != 0;
 
     if (is_report)
         c->format = -1; /* not given */

@@ -4,7 +4,12 @@
 
 #include "cli/formats.h"
 #include "cli/gzip_out.h"
+#include "cli/options.h"
 #include "cli/output.h"
+#include "cli/pager.h"
+#include "cli/preferences.h"
+#include "cli/report_read.h"
+#include "cli/term.h"
 
 #include <string.h>
 
@@ -85,8 +90,9 @@ static int count_write(void *ctx, const void *bytes, size_t n)
     return k->write(k->ctx, bytes, n);
 }
 
-enum mt_exit mt_report_write(const struct mt_cli *c, const struct mt_report *report,
-                             const char *path, struct mt_progress *progress)
+/* path: NULL or "-" = standard output. */
+static enum mt_exit write_whole(const struct mt_cli *c, const struct mt_report *report,
+                                const char *path, struct mt_progress *progress)
 {
     struct writer w = {c, report, progress, path};
     struct mt_output out;
@@ -123,4 +129,48 @@ enum mt_exit mt_report_write(const struct mt_cli *c, const struct mt_report *rep
     if (w.path != NULL && !c->quiet)
         mt_tell("%s written: %s", path, mt_diagnosis_sentence(report->diagnosis));
     return MT_EXIT_OK;
+}
+
+static bool has_trait(const struct mt_cli *c, unsigned trait)
+{
+    return (mt_report_formats[c->format].traits & trait) != 0;
+}
+
+static bool is_stdout(const char *path) { return path == NULL || strcmp(path, "-") == 0; }
+
+enum mt_exit mt_reading_write(struct mt_reading *in, const struct mt_cli *shown, const char *path)
+{
+    const struct mt_cli *c = in->c;
+    struct mt_report report = {.diagnosis = in->diagnosis,
+                               .packs = in->packs.p,
+                               .version = MEMTRACE_VERSION,
+                               .max_size = in->max_size,
+                               .columns = mt_term_width(1)};
+    enum mt_exit status;
+    bool paged;
+    char *command = mt_command_line(shown), *ticket = mt_command_line_short(shown);
+    if (command == NULL || ticket == NULL) {
+        mt_free(command);
+        mt_free(ticket);
+        mt_say("out of memory");
+        return MT_EXIT_FAILED;
+    }
+    report.title = shown->title != NULL && shown->title[0] != '\0' ? shown->title : NULL;
+    report.command = command;
+    report.ticket_command = ticket;
+    report.redacted = c->redact || c->redact_key != NULL;
+    mt_preferences_show(&report, c->preferences);
+    report.ticket_size = has_trait(c, MT_FORMAT_IS_PAGE) ? 0 : c->max_size;
+    report.in_full = c->full;
+    report.is_ascii = !mt_term_is_utf8();
+    report.all_frames = c->frames == MT_FRAMES_ALL;
+    report.color = is_stdout(path) && has_trait(c, MT_FORMAT_IN_COLOR) && mt_term_color(1);
+    paged = is_stdout(path) && has_trait(c, MT_FORMAT_IN_COLOR) && !c->gzip && !c->no_pager &&
+            mt_pager_start();
+    status = write_whole(c, &report, path, &in->load.progress);
+    if (paged)
+        mt_pager_stop();
+    mt_free(command);
+    mt_free(ticket);
+    return status;
 }

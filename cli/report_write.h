@@ -4,13 +4,11 @@
 #ifndef MT_REPORT_WRITE_H
 #define MT_REPORT_WRITE_H
 
-#include "cli/cli.h"
-#include "cli/load.h"
+#include "cli/report_read.h"
 
-/* In the format, size and compression that c asks for. path: NULL or "-" = standard output.
- * MT_EXIT_OK, or MT_EXIT_FAILED with a message printed and nothing left behind. */
-struct mt_report;
-enum mt_exit mt_report_write(const struct mt_cli *c, const struct mt_report *report,
-                             const char *path, struct mt_progress *progress);
+/* What was read, unless it is a report, in the format, size and compression that in->c asks for.
+ * shown: its options as the report may show them. path: NULL or "-" = standard output. MT_EXIT_OK,
+ * or MT_EXIT_FAILED with a message printed and nothing left behind. */
+enum mt_exit mt_reading_write(struct mt_reading *in, const struct mt_cli *shown, const char *path);
 
 #endif

@@ -14,11 +14,13 @@ else()
   mt_made_by(memtrace.1 __man)
   mt_made_by(memtrace.bash __complete-bash)
   mt_made_by(_memtrace __complete-zsh)
-  add_custom_target(memtrace_made ALL DEPENDS "${mt_made}/memtrace.1" "${mt_made}/memtrace.bash" "${mt_made}/_memtrace")
+  mt_made_by(memtrace.fish __complete-fish)
+  add_custom_target(memtrace_made ALL DEPENDS "${mt_made}/memtrace.1" "${mt_made}/memtrace.bash" "${mt_made}/_memtrace" "${mt_made}/memtrace.fish")
 
   install(FILES "${mt_made}/memtrace.1" DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT common)
   install(FILES "${mt_made}/memtrace.bash" DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME memtrace
     COMPONENT common)
+  install(FILES "${mt_made}/memtrace.fish" DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT common)
   # zsh looks in vendor-completions below /usr alone; in /usr/local, and where people add a folder of their own, it is site-functions.
   install(CODE "
     set(mt_zsh site-functions)
@@ -54,4 +56,6 @@ foreach(doc README.md CHANGELOG.md SECURITY.md LICENSE)
 endforeach()
 # What README.md links to, and what memtrace itself refers to.
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT common FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.json" PATTERN "*.tsv")
+# For programs that read tickets; the wheel has the same files.
+install(DIRECTORY skills/memtrace DESTINATION ${CMAKE_INSTALL_DATADIR}/memtrace/skills COMPONENT common)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT common)

@@ -67,6 +67,12 @@ struct mt_fw_naming {
     const char *const *is;  /* one of these is its value, in small letters */
     const char *keys_below; /* no such value is known, and a key that begins so is set */
 };
+/* How a job of it leaves a snapshot or a recording. */
+struct mt_fw_howto {
+    const char *what;         /* what one gets; the last row has none: NULL */
+    const char *const *lines; /* as typed */
+    const char *source;       /* where that is read */
+};
 /* Lists end with NULL; texts that are absent are "". */
 struct mt_framework {
     const char *id, *words;
@@ -74,6 +80,7 @@ struct mt_framework {
     const struct mt_fw_package *packages; /* the last one has no name */
     const struct mt_fw_frame *frames;     /* the last one has no file; the first that fits counts */
     const struct mt_fw_naming *named_by;  /* the last one has no setting: NULL */
+    const struct mt_fw_howto *howto;
     /* Of the files of its packages those with one of runs_in (none = all) and none of not_in in
      * their path show that it runs the job. */
     const char *const *runs_in, *const *not_in;

@@ -108,6 +108,15 @@ static enum mt_rc check_naming(const struct mt_rule_reader *r, const char *field
 static const struct mt_rule_rows naming_rows = {naming_fields, sizeof blank_naming, &blank_naming,
                                                 check_naming};
 
+static const struct mt_rule_spec howto_fields[] = {
+    {"what", mt_get_text, offsetof(struct mt_fw_howto, what), .is_needed = true},
+    {"lines", mt_get_texts, offsetof(struct mt_fw_howto, lines), .is_needed = true},
+    {"source", mt_get_text, offsetof(struct mt_fw_howto, source), .is_needed = true},
+    {.name = NULL}};
+static const struct mt_fw_howto blank_howto = {NULL, no_texts, NULL};
+static const struct mt_rule_rows howto_rows = {howto_fields, sizeof blank_howto, &blank_howto,
+                                               NULL};
+
 #define AT(member) offsetof(struct mt_framework, member)
 static const struct mt_rule_spec row_fields[] = {
     {"id", NULL, .at = 0},
@@ -117,6 +126,7 @@ static const struct mt_rule_spec row_fields[] = {
     {"packages", mt_get_rows, .at = AT(packages), .more = &package_rows},
     {"frames", mt_get_rows, .at = AT(frames), .more = &frame_rows},
     {"named_by", mt_get_rows, .at = AT(named_by), .more = &naming_rows},
+    {"howto", mt_get_rows, .at = AT(howto), .more = &howto_rows},
     {"runs_in", mt_get_texts, .at = AT(runs_in)},
     {"not_in", mt_get_texts, .at = AT(not_in)},
     {"starts_as", mt_get_texts, .at = AT(starts_as)},
@@ -144,12 +154,14 @@ static const struct mt_rule_spec row_fields[] = {
 static const struct mt_fw_package no_packages[] = {{NULL, NULL}};
 static const struct mt_fw_frame no_frames[] = {{0, NULL, NULL}};
 static const struct mt_fw_naming no_namings[] = {{NULL, NULL, NULL}};
+static const struct mt_fw_howto no_howtos[] = {{NULL, NULL, NULL}};
 static const struct mt_framework blank_row = {.id = "none",
                                               .words = "plain PyTorch",
                                               .kind = MT_FWK_COUNT,
                                               .packages = no_packages,
                                               .frames = no_frames,
                                               .named_by = no_namings,
+                                              .howto = no_howtos,
                                               .runs_in = no_texts,
                                               .not_in = no_texts,
                                               .starts_as = no_texts,

@@ -16,12 +16,13 @@ import sys
 from typing import List
 
 from ._program import MemtraceError, Option, Path, flags, program, run
+from ._callbacks import LightningCallback, TrainerCallback
 from ._phase import phase
 from ._view import Advice, Check, Device, Diff, Report, Verdict, View, parsed
 from ._watch import dump, watch
 
-__all__ = ["Advice", "Check", "Device", "Diff", "MemtraceError", "Report", "Verdict", "View", "check", "diff", "phase", "program", "report", "snapshot",
-           "watch"]
+__all__ = ["Advice", "Check", "Device", "Diff", "LightningCallback", "MemtraceError", "Report", "TrainerCallback", "Verdict", "View", "check", "diff", "phase",
+           "program", "report", "snapshot", "watch"]
 
 GOOD, DAMAGED, NOT_KEPT = 0, 3, 4  # exit statuses
 

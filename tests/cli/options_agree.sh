@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# --help, the man page and both completions name the same options, and the program takes every one of them.
+# --help, the man page and the completions of three shells name the same options, and the program takes every one of them.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 cp "$SAMPLES/tiny.pickle" .
@@ -8,8 +8,9 @@ cp "$SAMPLES/tiny.pickle" rank0.pickle
 "$MEMTRACE" __man > memtrace.1 || fail "__man"
 "$MEMTRACE" __complete-bash > memtrace.bash || fail "__complete-bash"
 "$MEMTRACE" __complete-zsh > _memtrace || fail "__complete-zsh"
+"$MEMTRACE" __complete-fish > memtrace.fish || fail "__complete-fish"
 
-for c in report diff check info dump export rules capture collect doctor schema; do
+for c in report ticket diff check info dump export rules howto capture collect doctor schema; do
     "$MEMTRACE" "$c" --help | sed -n '/^Options:/,/^Examples:/p' | grep -oE '^ +(-[a-zA-Z], )?--[a-z0-9-]+' | grep -oE -e '--[a-z0-9-]+' \
         | sort > "$c.help"
     check [ -s "$c.help" ]
@@ -20,7 +21,9 @@ for c in report diff check info dump export rules capture collect doctor schema;
     same "$c.help" "$c.bash"
     sed -n "/^    $c)/,/;;/p" _memtrace | grep -oE "^        '(\(-[a-zA-Z] --[a-z0-9-]+\)'|--[a-z0-9-]+)" | grep -oE -e '--[a-z0-9-]+' | sort > "$c.zsh"
     same "$c.help" "$c.zsh"
-    case "$c" in capture | collect | doctor | schema) continue ;; esac # what these do with an option is tested by capture*.sh
+    sed -n "s/^complete -c memtrace -n '__fish_seen_subcommand_from $c'.* -l \\([a-z0-9-]*\\) .*/--\\1/p" memtrace.fish | sort > "$c.fish"
+    same "$c.help" "$c.fish"
+    case "$c" in capture | collect | doctor | schema | howto) continue ;; esac # what these do with an option is tested by capture*.sh
     while read -r option; do
         grep -q -e "^ .*$option [A-Z]" <("$MEMTRACE" "$c" --help) && value=(4096) || value=()
         case "$option" in
@@ -50,6 +53,7 @@ for c in report diff check info dump export rules capture collect doctor schema;
         [ "$c" != check ] || want=4 # memory ran out
         [ "$c" != diff ] || input=(tiny.pickle rank0.pickle)
         [ "$c" != rules ] || input=()
+        [ "$c" != ticket ] || rm -rf memtrace-ticket.* # it overwrites nothing
         [ "$option" != --rank ] || input=(rank0.pickle)
         [ "$option" != --help ] || want=0
         run "$want" "$c" "$option" "${value[@]}" "${input[@]}"
@@ -73,6 +77,14 @@ fi
 check bash -n memtrace.bash
 if command -v shellcheck > /dev/null; then
     check shellcheck memtrace.bash
+fi
+if command -v fish > /dev/null; then
+    check fish --no-execute memtrace.fish
+    as_fish() { XDG_DATA_HOME="$TMP" XDG_CONFIG_HOME="$TMP" fish --no-config -c 'source memtrace.fish; complete -C "$argv[1]"' -- "$1" | cut -f1 | tr '\n' ' '; }
+    check [ "$(as_fish 'memtrace rep')" = "report " ]
+    check [ "$(as_fish 'memtrace capture --no-t')" = "--no-torch " ]
+    check [ "$(as_fish 'memtrace report --format m')" = "md " ]
+    check [ "$(as_fish 'memtrace report --framework sli')" = "slime " ]
 fi
 if command -v zsh > /dev/null; then
     check zsh -n _memtrace
