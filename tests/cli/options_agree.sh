@@ -80,6 +80,7 @@ if command -v shellcheck > /dev/null; then
 fi
 if command -v fish > /dev/null; then
     check fish --no-execute memtrace.fish
+    # shellcheck disable=SC2016 # fish's own
     as_fish() { XDG_DATA_HOME="$TMP" XDG_CONFIG_HOME="$TMP" fish --no-config -c 'source memtrace.fish; complete -C "$argv[1]"' -- "$1" | cut -f1 | tr '\n' ' '; }
     check [ "$(as_fish 'memtrace rep')" = "report " ]
     check [ "$(as_fish 'memtrace capture --no-t')" = "--no-torch " ]
