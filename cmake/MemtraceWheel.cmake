@@ -15,7 +15,7 @@ if(mt_portable AND NOT CMAKE_CROSSCOMPILING)
       COMMAND ${CMAKE_COMMAND} -E env MT_PORTABLE_IS_BUILT=1 ${CMAKE_COMMAND} --install "${PROJECT_BINARY_DIR}" --component portable --strip
         --prefix "${PROJECT_BINARY_DIR}/wheel" > "${PROJECT_BINARY_DIR}/wheel.log"
       COMMAND ${MT_WHEEL_PYTHON} "${PROJECT_SOURCE_DIR}/cmake/make_wheel.py" --package "${PROJECT_SOURCE_DIR}/python/memtrace"
-        --program "${PROJECT_BINARY_DIR}/wheel" --readme "${PROJECT_SOURCE_DIR}/README.md" --license "${PROJECT_SOURCE_DIR}/LICENSE"
+        --program "${PROJECT_BINARY_DIR}/wheel" --skills "${PROJECT_SOURCE_DIR}/skills" --readme "${PROJECT_SOURCE_DIR}/README.md" --license "${PROJECT_SOURCE_DIR}/LICENSE"
         --version "${PROJECT_VERSION}" --machine "${CMAKE_SYSTEM_PROCESSOR}" --objdump "${MT_WHEEL_OBJDUMP}" --out "${PROJECT_BINARY_DIR}/dist"
       DEPENDS ${mt_wheel_depends} VERBATIM COMMENT "Packing the wheel")
   endif()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Packs a wheel: the Python package, and the installed program below its _program folder. The same files give the same bytes.
 
-    make_wheel.py --package DIR --program DIR --readme FILE --license FILE --version V --machine CPU --objdump PROGRAM --out DIR
+    make_wheel.py --package DIR --program DIR --skills DIR --readme FILE --license FILE --version V --machine CPU --objdump PROGRAM --out DIR
 
 The tag names the newest glibc that any program or library in it asks for, as its dynamic symbols say. Times are SOURCE_DATE_EPOCH, or 1980."""
 
@@ -43,7 +43,7 @@ def files_below(folder):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("package", "program", "readme", "license", "version", "machine", "objdump", "out"):
+    for name in ("package", "program", "skills", "readme", "license", "version", "machine", "objdump", "out"):
         p.add_argument("--" + name, required=True)
     args = p.parse_args()
     if args.machine not in ("x86_64", "aarch64"):
@@ -51,6 +51,8 @@ def main():
     content, needs = {}, []
     for path, name in files_below(args.package):
         content["%s/%s" % (NAME, name)] = path, 0o644
+    for path, name in files_below(args.skills):
+        content["%s/skills/%s" % (NAME, name)] = path, 0o644
     for path, name in files_below(args.program):
         elf = is_elf(path)
         if elf:

@@ -6,6 +6,8 @@
 exists prefix/bin/memtrace
 exists prefix/share/man/man1/memtrace.1
 exists prefix/share/zsh/site-functions/_memtrace
+exists prefix/share/fish/vendor_completions.d/memtrace.fish
+exists prefix/share/memtrace/skills/memtrace/SKILL.md
 exists prefix/share/doc/memtrace/copyright
 # what the documents link to beside themselves
 for file in LICENSE docs/rules.schema.json docs/guide-settings.tsv docs/page-wide.png; do exists "prefix/share/doc/memtrace/$file"; done

@@ -96,6 +96,7 @@ def what_is_in_it(path, folder):
         check("the program runs for everybody", wheel.getinfo("memtrace/_program/bin/memtrace").external_attr >> 16 & 0o777 == 0o755)
         for part in ("lib/memtrace/libmemtrace_inject.so", "lib/memtrace/site/sitecustomize.py", "include/memtrace.h"):
             check("%s is in it" % part, "memtrace/_program/" + part in names)
+        check("the skill is in it", wheel.read("memtrace/skills/memtrace/SKILL.md") == (SOURCE / "skills/memtrace/SKILL.md").read_bytes())
         check("it is typed", "memtrace/py.typed" in names)
 
 
