@@ -55,7 +55,7 @@ foreach(doc README.md CHANGELOG.md SECURITY.md LICENSE)
   endif()
 endforeach()
 # What README.md links to, and what memtrace itself refers to.
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT common FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.json" PATTERN "*.tsv")
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT common FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.json" PATTERN "*.tsv" PATTERN "*.yml")
 # For programs that read tickets; the wheel has the same files.
 install(DIRECTORY skills/memtrace DESTINATION ${CMAKE_INSTALL_DATADIR}/memtrace/skills COMPONENT common)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT common)
