@@ -16,6 +16,26 @@ static size_t last_dot(const char *s, size_t n)
     return i > 1 ? i - 1 : n; /* a dot at the beginning hides a file; it ends nothing */
 }
 
+/* Letters of both cases and digits in turn, as tokens have them and no name of code does:
+ * "aB3xY9..." */
+static bool is_random(const char *s, size_t n)
+{
+    enum { LONG = 20, TURNS = 6 };
+    for (size_t i = 0; i < n;) {
+        size_t from = i, turns = 0;
+        bool upper = false, lower = false;
+        for (; i < n && mt_red_alnum(s[i]); i++) {
+            upper |= s[i] >= 'A' && s[i] <= 'Z';
+            lower |= s[i] >= 'a' && s[i] <= 'z';
+            turns += i > from && mt_red_digit(s[i]) != mt_red_digit(s[i - 1]);
+        }
+        if (upper && lower && turns >= TURNS && i - from >= LONG)
+            return true;
+        i += i == from || i < n;
+    }
+    return false;
+}
+
 /* libfoo.so.1.2 ends as libfoo.so does. */
 static bool is_code(const struct mt_redact *r, const char *s, size_t n)
 {
@@ -27,7 +47,7 @@ static bool is_code(const struct mt_redact *r, const char *s, size_t n)
         n = at;
         at = last_dot(s, n);
     }
-    return at < n && mt_redact_in(r, MT_RED_CODE_ENDS, s + at + 1, n - at - 1);
+    return at < n && mt_redact_in(r, MT_RED_CODE_ENDS, s + at + 1, n - at - 1) && !is_random(s, at);
 }
 
 /* "node7", "host-12": words and numbers, and yet what a machine is called. */

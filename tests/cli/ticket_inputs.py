@@ -73,7 +73,7 @@ def secrets():
         return form % made
 
     frames = [[frame("_forward", home + "/src/verl/verl/workers/actor/dp_actor.py"), frame("compute_log_prob", "/mnt/acme-falcon/alice/verl/verl/workers/fsdp_workers.py")],
-              [frame("helper", home + "/loss.py"), frame("main", home + "/main.py")]]
+              [frame("helper", home + "/loss.py"), frame("main", home + "/" + plant("hf_%s", value()) + ".py")]]
     note = "of alice on node-17.acme.internal, " + " ".join(plant(s, value()) for s in SHAPES)
     write("job/rank0.json", json.dumps(snapshot(frames, GiB, note, "alice: s3://acme-falcon/ckpt " + plant("sk-%s", value()))))
     lines = ["(WorkerDict pid=77, ip=10.11.12.13) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 5.00 GiB "

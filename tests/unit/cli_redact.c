@@ -69,6 +69,11 @@ MT_TEST(paths_keep_what_is_public)
         MT_CHECK(strstr(out, "alice") == NULL && strstr(out, "project") == NULL &&
                  strstr(out, "secret") == NULL);
     }
+    /* a token is no name of code, what a compiler or a person calls a file is */
+    MT_CHECK(strstr(red(r, MT_AS_FILE, "/home/alice/hf_Zq7sEcReTx8KfP0aWm3Lr5Tb.py"), "Zq7s") ==
+             NULL);
+    MT_CHECK(strstr(red(r, MT_AS_FILE, "/home/alice/ConvolutionForwardKernel128Sm90.cu"),
+                    "/ConvolutionForwardKernel128Sm90.cu") != NULL);
     /* a package's name does not cover a project's folder below it */
     MT_CHECK(strstr(red(r, MT_AS_FILE, "/home/alice/verl/falcon/x.py"), "falcon") == NULL);
     MT_CHECK(strstr(red(r, MT_AS_FILE, "/opt/lib/python3.11/site-packages/falcon/sub/x.py"),
