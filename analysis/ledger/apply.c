@@ -34,6 +34,7 @@ static void hold(struct mt_books *b, struct mt_held *h, const struct mt_call *c)
         return;
     h->row = row;
     mt_row_move(b, row, (int64_t)h->size, 1);
+    h->block = mt_move_begin(b, row, h->size);
     mt_oom_succeeded(b, proc, (enum mt_holder)w.holder, h->size);
 }
 
@@ -78,6 +79,7 @@ static void give_back(struct mt_books *b, struct mt_held *h)
         pin(b, was.proc, was.size, false);
     else if (was.row != MT_NONE32 && was.space != MT_SP_MAPPED) {
         (void)mt_row_move(b, was.row, -(int64_t)was.size, -1);
+        mt_move_end(b, was.row, was.size, was.block);
         if (was.space == MT_SP_HANDLE)
             mt_burst_update(b, was.row);
     }
@@ -222,6 +224,8 @@ static void map(struct mt_books *b, uint32_t proc, const struct mt_call *c)
                 if (to != MT_NONE32) {
                     (void)mt_row_move(b, row, -(int64_t)h->size, -1);
                     (void)mt_row_move(b, to, (int64_t)h->size, 1);
+                    mt_move_end(b, row, h->size, h->block);
+                    h->block = mt_move_begin(b, to, h->size);
                     h->row = row = who = to;
                 }
             }
@@ -316,8 +320,10 @@ static void change(struct mt_books *b, uint32_t proc, const struct mt_call *c)
     if ((delta > 0) != grows)
         return;
     row = mt_row_of(b, proc, ledger, mt_call_who(b, proc, c));
-    if (row != MT_NONE32)
+    if (row != MT_NONE32) {
         (void)mt_row_move(b, row, delta, delta > 0 ? 1 : delta < 0 ? -1 : 0);
+        mt_move_measured(b, row, delta);
+    }
 }
 
 /* ---- all ---- */
@@ -415,6 +421,7 @@ static void succeeded(struct mt_books *b, uint32_t proc, const struct mt_call *c
 
 void mt_books_apply(struct mt_books *b, uint32_t proc, const struct mt_call *c, uint32_t index)
 {
+    b->call = index;
     if (c->result == 0) {
         if (c->op != MT_WO_MEM_INFO && c->op != MT_WO_OTHER)
             b->proc[proc].open_oom = MT_NONE32;
@@ -431,10 +438,13 @@ void mt_books_apply(struct mt_books *b, uint32_t proc, const struct mt_call *c, 
 void mt_books_end(struct mt_books *b, uint32_t proc)
 {
     mt_burst_end(b, proc);
+    b->call = MT_NONE32;
     for (uint32_t i = 0; i < b->held_cap; i++)
         while (b->held[i].used && b->held[i].proc == proc)
             give_back(b, &b->held[i]);
     for (uint32_t i = 0; i < b->rows.n; i++) /* what was only measured: contexts, modules, graphs */
-        if (b->rows.p[i].proc == proc && b->rows.p[i].bytes != 0)
+        if (b->rows.p[i].proc == proc && b->rows.p[i].bytes != 0) {
             (void)mt_row_move(b, i, -b->rows.p[i].bytes, 0);
+            mt_move_measured(b, i, INT64_MIN);
+        }
 }

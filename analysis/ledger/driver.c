@@ -92,6 +92,7 @@ static void ledger_done(struct mt_ledger *l)
     }
     MT_VEC_DONE(&l->rows);
     MT_VEC_DONE(&l->checks);
+    MT_VEC_DONE(&l->moves);
     mt_free(l->name);
     mt_free(l->by_holder);
     mt_free(l->named);
@@ -257,6 +258,7 @@ static void books_done(struct mt_books *b)
     MT_VEC_DONE(&b->probes);
     MT_VEC_DONE(&b->by_pid);
     MT_VEC_DONE(&b->open_phases);
+    MT_VEC_DONE(&b->measured);
     mt_driver_phases_done(&b->phases);
     mt_libs_done(&b->libs);
 }

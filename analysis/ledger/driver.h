@@ -81,6 +81,18 @@ struct mt_ledger_check {
     int64_t unexplained; /* used - named - other, exactly */
 };
 
+/* A call after which somebody holds memory of a GPU, or no longer: by it the sums go up and down.
+ */
+struct mt_ledger_move {
+    uint64_t time_ns, size;
+    uint32_t block; /* its number on this GPU, from 0, in the order in which they begin */
+    /* call: index in the calls of driver; MT_NONE32 where its process has ended */
+    uint32_t driver, process, call;
+    bool begins;
+    uint8_t holder, phase, sub; /* enum mt_holder; of its process at that time */
+};
+enum { MT_MAX_MOVES = 1 << 20 }; /* of a job; a GPU that has its part of more keeps none */
+
 struct mt_ledger {
     uint32_t driver, gpu; /* index of a driver that knows it, and there */
     char *name;           /* "GPU 0 of node1 (NVIDIA H100, 80 GiB)" */
@@ -107,6 +119,10 @@ struct mt_ledger {
     uint64_t max_unexplained;              /* largest magnitude over the checks */
     /* managed memory: shown apart, since it may be on the host; in no sum above */
     uint64_t managed_peak, managed_focus;
+    /* by time; those that have begun and not ended add up to the named sum */
+    MT_VEC(struct mt_ledger_move) moves;
+    uint32_t n_blocks;
+    bool moves_left_out;
     /* of memory pools, at CUPTI's record with the most not in use: compared, never added */
     uint64_t pool_size, pool_used;
     bool checks_are_mem_info; /* no NVML sample: the device's figure is cuMemGetInfo's */

@@ -6,6 +6,7 @@
  *   libraries.c  stacks and calls -> holder and library (analysis/rules/libraries.json)
  *   phases.c     ranges and marks -> which phase held a process at a time
  *   claims.c     what snapshots say of their segments, and the process of each
+ *   moves.c      which call began and ended what, for those who look at single calls
  *   columns.c    the curve and the peak of a GPU as time goes on
  *   books.c      who holds what: addresses, handles, mappings, rows
  *   apply.c      one recorded call and its effect
@@ -80,6 +81,7 @@ struct mt_held {
                          allocation: its context */
     uint32_t proc, row; /* row MT_NONE32 = in no sum */
     uint32_t refs;
+    uint32_t block; /* of the moves */
     mt_stack_id stack;
     uint8_t space, flags;
     bool used;
@@ -92,6 +94,12 @@ struct mt_row {
 };
 struct mt_row_slot {
     uint32_t row; /* + 1, 0 = empty */
+};
+
+/* Growth of the device that was measured over a call: there is no free of it to wait for. */
+struct mt_measured {
+    uint64_t size;
+    uint32_t row, block;
 };
 
 /* The named sum of a GPU as it was lately: a call that is measured by the device's figure may lie
@@ -220,6 +228,9 @@ struct mt_books {
     MT_VEC(struct mt_probe) probes; /* by time */
     MT_VEC(uint64_t) by_pid;        /* pid << 32 | proc, sorted */
     struct mt_driver_phases phases;
+    MT_VEC(struct mt_measured) measured;
+    uint64_t n_moves;
+    uint32_t call; /* the one at work; MT_NONE32 = a process ends */
     uint64_t now, seq;
     bool second_pass, nomem;
     /* phases that are open, and the highest named sum since the last began or
@@ -252,6 +263,12 @@ char *mt_gpu_name(const struct mt_trace *t, uint32_t gpu, uint64_t capacity);
 /* ledger/libraries.c: who asked for what the call does; by its stack, by what it does, or by what a
  * snapshot of the process claims. */
 struct mt_who mt_call_who(struct mt_books *b, uint32_t proc, const struct mt_call *c);
+
+/* ledger/moves.c; in the first pass, the second says the same */
+uint32_t mt_move_begin(struct mt_books *b, uint32_t row, uint64_t size); /* gives the block */
+void mt_move_end(struct mt_books *b, uint32_t row, uint64_t size, uint32_t block);
+/* What is measured grows or shrinks: the last growth goes first. */
+void mt_move_measured(struct mt_books *b, uint32_t row, int64_t delta);
 
 /* ledger/columns.c */
 void mt_ledger_touch(struct mt_books *b, uint32_t ledger); /* moves the ledger's clock to b->now */

@@ -17,6 +17,19 @@ bool mt_page_has_timeline(const struct mt_page *p)
     return p->dev != NULL && !p->dev->end_state_only && mt_svg_timeline_has(p->dev);
 }
 
+bool mt_page_has_calls(const struct mt_page *p)
+{
+    return !mt_page_has_timeline(p) && p->plan->calls.n != 0;
+}
+
+char *mt_h_calls_name(char *buf, size_t cap, const struct mt_ledger *l)
+{
+    const char *model = strstr(l->name, " (");
+    (void)snprintf(buf, cap, "%.*s: calls of the driver",
+                   (int)(model != NULL ? (size_t)(model - l->name) : strlen(l->name)), l->name);
+    return buf;
+}
+
 bool mt_page_has_devices(const struct mt_page *p)
 {
     uint32_t n = 0;

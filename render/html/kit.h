@@ -33,6 +33,13 @@ struct mt_panel {
 
 /* Whether the page's device has a curve, so that words can link to its timeline. */
 bool mt_page_has_timeline(const struct mt_page *p);
+/* Whether the page's picture is of calls of the driver, because no device has a curve. */
+bool mt_page_has_calls(const struct mt_page *p);
+/* "GPU 0 of node1: calls of the driver" */
+char *mt_h_calls_name(char *buf, size_t cap, const struct mt_ledger *l);
+/* What the script shows of the blocks at its cursor, empty; roles: what it calls the owner of a
+ * block. */
+void mt_h_owners_at_cursor(const struct mt_page *p, struct mt_out *o, const char *roles);
 /* Whether several devices have a history to look at, so that it has to be said whose one is. */
 bool mt_page_has_devices(const struct mt_page *p);
 

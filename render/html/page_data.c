@@ -74,6 +74,8 @@ void mt_page_data(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</script>\n");
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_overview(o, &plan->track.p[i], i);
+    for (uint32_t i = 0; i < plan->calls.n; i++)
+        put_overview(o, &plan->calls.p[i].track, plan->track.n + i);
     for (uint32_t i = 0; i < plan->ledger.n; i++)
         put_block(o, &plan->ledger.p[i], 'g', i, "");
     for (uint32_t i = 0; i < plan->track.n; i++)
@@ -85,6 +87,8 @@ void mt_page_data(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "</script>\n");
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_events(o, &plan->track.p[i], i);
+    for (uint32_t i = 0; i < plan->calls.n; i++)
+        put_events(o, &plan->calls.p[i].track, plan->track.n + i);
     mt_puts(o, "<script>");
     (void)mt_script_put(o, MT_SCRIPT_PAGE);
     mt_puts(o, "</script>\n");

@@ -1,5 +1,6 @@
 #include "render/html/page_index.h"
 
+#include "render/html/page_plan.h"
 #include "render/view/asked.h"
 #include "render/view/diagnosis.h"
 #include "render/view/story.h"
@@ -300,6 +301,102 @@ static void put_track(const struct mt_page *p, struct mt_jsonw *w, const struct 
     mt_jw_close(w, '}');
 }
 
+static void put_calls(const struct mt_page *p, struct mt_jsonw *w, const struct mt_calls_plan *c,
+                      uint32_t id)
+{
+    const struct mt_ledger *l = &p->r->diagnosis->driver->ledgers.p[c->calls.ledger];
+    const struct mt_call_pack *k = &c->calls;
+    uint32_t n = 0;
+    char label[512];
+    mt_jw_open(w, '{');
+    mt_jw_ku(w, "id", id);
+    mt_jw_ks(w, "label", mt_h_calls_name(label, sizeof label, l));
+    mt_jw_key(w, "rank");
+    mt_jw_null(w);
+    mt_jw_ki(w, "device", l->gpu != MT_NONE32 ? (int64_t)l->gpu : -1);
+    mt_jw_ks(w, "kind", "driver");
+    mt_jw_ks(w, "input", p->r->diagnosis->driver->drivers.p[l->driver]->meta.input);
+    mt_jw_kb(w, "primary", id == p->plan->track.n && mt_page_has_calls(p));
+    mt_jw_ku(w, "ledger", k->ledger);
+    mt_jw_ku(w, "events", k->pack->n_events);
+    mt_jw_ku(w, "old", 0);
+    mt_jw_ku(w, "lost", 0);
+    mt_jw_ku(w, "capacity", l->capacity);
+    mt_jw_ku(w, "addr_unit", 0);
+    put_time(w, &c->track);
+    mt_jw_ks(w, "axis", k->focus_is_oom || !k->pack->has_time ? "e" : "t");
+    mt_jw_key(w, "groups");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < k->pack->n_groups; i++)
+        mt_jw_u(w, k->pack->group[i]);
+    mt_jw_close(w, ']');
+    mt_jw_ks(w, "level", level_of(&c->track));
+    mt_jw_key(w, "left_out");
+    mt_jw_open(w, '[');
+    for (unsigned i = 0; mt_plan_left_out(&c->track, i) != NULL; i++)
+        mt_jw_s(w, mt_plan_left_out(&c->track, i));
+    mt_jw_close(w, ']');
+    put_chunks(w, &c->track);
+    mt_jw_key(w, "start");
+    mt_jw_open(w, '{');
+    mt_jw_ku(w, "live", 0);
+    mt_jw_ku(w, "pending", 0);
+    mt_jw_ku(w, "reserved", 0);
+    mt_jw_close(w, '}');
+    mt_jw_key(w, "peak");
+    mt_jw_open(w, '{');
+    mt_jw_ki(w, "event", k->peak_event);
+    mt_jw_ku(w, "live", k->peak_live);
+    mt_jw_ku(w, "tick", k->pack->peak_tick);
+    mt_jw_close(w, '}');
+    mt_jw_key(w, "focus");
+    mt_jw_open(w, '{');
+    mt_jw_ki(w, "event", k->focus_event);
+    mt_jw_ku(w, "live", k->focus_live);
+    mt_jw_kb(w, "oom", k->focus_is_oom);
+    mt_jw_close(w, '}');
+    mt_jw_key(w, "marks");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < k->pack->marks.n; i++) {
+        const struct mt_pack_mark *m = &k->pack->marks.p[i];
+        bool oom = m->kind == MT_MARK_OOM;
+        char mark[32];
+        (void)snprintf(mark, sizeof mark, !oom ? "peak" : n != 0 ? "oom%u" : "oom", n + 1);
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "id", mark);
+        mt_jw_ks(w, "kind", oom ? "oom" : "peak");
+        mt_jw_ku(w, "from", m->from);
+        mt_jw_ku(w, "to", m->to);
+        mt_jw_ks(w, "text", m->text);
+        if (oom && k->asked.p[n].top > k->asked.p[n].base) { /* how much is known */
+            const struct mt_call_asked *a = &k->asked.p[n];
+            mt_jw_key(w, "request");
+            mt_jw_open(w, '[');
+            mt_jw_u(w, a->live);
+            mt_jw_u(w, a->reserved);
+            mt_jw_u(w, a->base);
+            mt_jw_u(w, a->top);
+            mt_jw_u(w, a->end);
+            mt_jw_u(w, a->room);
+            mt_jw_close(w, ']');
+        }
+        n += oom;
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    mt_jw_key(w, "story");
+    mt_jw_open(w, '[');
+    mt_jw_close(w, ']');
+    if (k->home[0] < k->home[1]) {
+        mt_jw_key(w, "home");
+        mt_jw_open(w, '[');
+        mt_jw_u(w, k->home[0]);
+        mt_jw_u(w, k->home[1]);
+        mt_jw_close(w, ']');
+    }
+    mt_jw_close(w, '}');
+}
+
 void mt_page_index(const struct mt_page *p, const struct mt_page_plan *plan, struct mt_out *o)
 {
     struct mt_jsonw w;
@@ -314,6 +411,8 @@ void mt_page_index(const struct mt_page *p, const struct mt_page_plan *plan, str
     mt_jw_open(&w, '[');
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_track(p, &w, &plan->track.p[i], i);
+    for (uint32_t i = 0; i < plan->calls.n; i++)
+        put_calls(p, &w, &plan->calls.p[i], plan->track.n + i);
     mt_jw_close(&w, ']');
     mt_jw_key(&w, "ledgers");
     mt_jw_open(&w, '[');

@@ -28,56 +28,6 @@ static int pack_report(struct mt_blob *b, const struct mt_report *r)
     return error;
 }
 
-int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r)
-{
-    memset(p, 0, sizeof *p);
-    p->max_size = r->max_size;
-    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++) {
-        const struct mt_packs *packs =
-            r->packs != NULL ? &r->packs[r->diagnosis->ranks.p[i].order] : NULL;
-        for (uint32_t k = 0;
-             packs != NULL && k < packs->list.n && k < r->diagnosis->ranks.p[i].analysis->devices.n;
-             k++) {
-            struct mt_track_plan *t = MT_VEC_PUSH(&p->track);
-            if (t == NULL)
-                return ENOMEM;
-            t->rank = i;
-            t->device = k;
-            t->pack = packs->list.p[k];
-            t->detail = t->pack->why != NULL ? MT_DETAIL_NONE
-                        : t->pack->partial   ? MT_DETAIL_WINDOWS
-                                             : MT_DETAIL_ALL;
-            t->addresses = true;
-            t->grain = t->pack->partial ? MT_GRAIN_FINE : MT_GRAIN_COARSE;
-            t->n_exact = t->pack->why == NULL ? t->pack->n_events : 0;
-            if (!mt_nvtx_blob(&t->nvtx, t->pack, r->diagnosis->driver, i))
-                return ENOMEM;
-        }
-    }
-    for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->ledgers.n; i++) {
-        struct mt_blob *b = MT_VEC_PUSH(&p->ledger);
-        if (b == NULL || !mt_ledger_blob(&r->diagnosis->driver->ledgers.p[i], b))
-            return ENOMEM;
-    }
-    return pack_report(&p->report, r);
-}
-
-void mt_page_plan_done(struct mt_page_plan *p)
-{
-    for (uint32_t i = 0; i < p->track.n; i++)
-        mt_blob_done(&p->track.p[i].nvtx);
-    for (uint32_t i = 0; i < p->ledger.n; i++)
-        mt_blob_done(&p->ledger.p[i]);
-    mt_blob_done(&p->report);
-    MT_VEC_DONE(&p->track);
-    MT_VEC_DONE(&p->ledger);
-}
-
-bool mt_plan_withheld(const struct mt_track_plan *t)
-{
-    return t->pack->withheld || t->pack->why != NULL;
-}
-
 /* In windows a chunk is there because a finding lies in it, or because the next one needs the state
  * that it leaves. */
 bool mt_plan_has(const struct mt_track_plan *t, uint32_t chunk)
@@ -131,11 +81,88 @@ static uint64_t track_cost(struct mt_track_plan *t)
     return n;
 }
 
+/* Small beside what snapshots hold; those of a job with very many give up single calls together. */
+static int plan_calls(struct mt_page_plan *p, const struct mt_driverdiag *j)
+{
+    uint64_t cost = 0;
+    for (uint32_t i = 0; j != NULL && i < j->ledgers.n; i++) {
+        struct mt_calls_plan *c = MT_VEC_PUSH(&p->calls);
+        if (c == NULL || !mt_call_pack_make(&c->calls, j, i))
+            return 0;
+        if (c->calls.pack == NULL) {
+            p->calls.n--;
+            continue;
+        }
+        c->track = (struct mt_track_plan){
+            .pack = c->calls.pack, .detail = MT_DETAIL_ALL, .n_exact = c->calls.pack->n_events};
+        c->track.grain = MT_GRAIN_COARSE;
+        cost += track_cost(&c->track);
+    }
+    for (uint32_t i = 0; p->max_size != 0 && cost > p->max_size / 4 && i < p->calls.n; i++)
+        p->calls.p[i].track.detail = MT_DETAIL_NONE;
+    return 1;
+}
+
+int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r)
+{
+    memset(p, 0, sizeof *p);
+    p->max_size = r->max_size;
+    for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++) {
+        const struct mt_packs *packs =
+            r->packs != NULL ? &r->packs[r->diagnosis->ranks.p[i].order] : NULL;
+        for (uint32_t k = 0;
+             packs != NULL && k < packs->list.n && k < r->diagnosis->ranks.p[i].analysis->devices.n;
+             k++) {
+            struct mt_track_plan *t = MT_VEC_PUSH(&p->track);
+            if (t == NULL)
+                return ENOMEM;
+            t->rank = i;
+            t->device = k;
+            t->pack = packs->list.p[k];
+            t->detail = t->pack->why != NULL ? MT_DETAIL_NONE
+                        : t->pack->partial   ? MT_DETAIL_WINDOWS
+                                             : MT_DETAIL_ALL;
+            t->addresses = true;
+            t->grain = t->pack->partial ? MT_GRAIN_FINE : MT_GRAIN_COARSE;
+            t->n_exact = t->pack->why == NULL ? t->pack->n_events : 0;
+            if (!mt_nvtx_blob(&t->nvtx, t->pack, r->diagnosis->driver, i))
+                return ENOMEM;
+        }
+    }
+    for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->ledgers.n; i++) {
+        struct mt_blob *b = MT_VEC_PUSH(&p->ledger);
+        if (b == NULL || !mt_ledger_blob(&r->diagnosis->driver->ledgers.p[i], b))
+            return ENOMEM;
+    }
+    return plan_calls(p, r->diagnosis->driver) ? pack_report(&p->report, r) : ENOMEM;
+}
+
+void mt_page_plan_done(struct mt_page_plan *p)
+{
+    for (uint32_t i = 0; i < p->track.n; i++)
+        mt_blob_done(&p->track.p[i].nvtx);
+    for (uint32_t i = 0; i < p->ledger.n; i++)
+        mt_blob_done(&p->ledger.p[i]);
+    for (uint32_t i = 0; i < p->calls.n; i++)
+        mt_call_pack_done(&p->calls.p[i].calls);
+    mt_blob_done(&p->report);
+    MT_VEC_DONE(&p->calls);
+    MT_VEC_DONE(&p->track);
+    MT_VEC_DONE(&p->ledger);
+}
+
+bool mt_plan_withheld(const struct mt_track_plan *t)
+{
+    return t->pack->withheld || t->pack->why != NULL;
+}
+
 uint64_t mt_page_plan_cost(const struct mt_page_plan *p)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < p->track.n; i++)
         n += track_cost(&p->track.p[i]);
+    for (uint32_t i = 0; i < p->calls.n; i++)
+        n += track_cost(&p->calls.p[i].track);
     return n;
 }
 

@@ -6,6 +6,7 @@
 #ifndef MT_PAGE_PLAN_H
 #define MT_PAGE_PLAN_H
 
+#include "render/pack/calls.h"
 #include "render/pack/pack.h"
 #include "render/view/report.h"
 
@@ -20,11 +21,17 @@ struct mt_track_plan {
     uint64_t n_exact;    /* events */
     struct mt_blob nvtx; /* none where there is nothing */
 };
+/* The calls on one GPU: a track as well, whose number comes after those of the devices. */
+struct mt_calls_plan {
+    struct mt_call_pack calls;
+    struct mt_track_plan track; /* rank and device of no meaning */
+};
 struct mt_page_plan {
     /* in the order of ranks and devices: their index is the track's number */
     MT_VEC(struct mt_track_plan) track;
-    MT_VEC(struct mt_blob) ledger; /* of the job, in its order */
-    struct mt_blob report;         /* as JSON: who has the page alone has all of its numbers */
+    MT_VEC(struct mt_calls_plan) calls; /* of GPUs that have some, worst first */
+    MT_VEC(struct mt_blob) ledger;      /* of the job, in its order */
+    struct mt_blob report;              /* as JSON: who has the page alone has all of its numbers */
     uint64_t max_size;
 };
 

@@ -74,7 +74,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "<h3>");
     mt_h_name(o, l->name, NAME_MAX_BYTES);
     mt_puts(o, "</h3>\n");
-    if (mt_svg_ledger_has(l)) {
+    if (mt_svg_ledger_has(l) && !mt_page_has_calls(p)) {
         picture(o, j, 0, false);
         mt_h_help(o, "Each column is one moment, the highest of its stretch. Stacked is what each "
                      "owner held by its recorded calls; the "
@@ -84,6 +84,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
                      "the peak, is never less than a few "
                      "pixels wide.");
     }
+    if (mt_page_has_calls(p))
+        mt_h_owners_at_cursor(p, o, "Owner");
     mt_h_ledger_rows(o, p, l);
     for (uint32_t i = 1; i < j->ledgers.n && drawn < PICTURES; i++) {
         if (!mt_svg_ledger_has(&j->ledgers.p[i]))

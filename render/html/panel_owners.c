@@ -3,13 +3,12 @@
 
 static bool has(const struct mt_page *p) { return p->dev != NULL && p->dev->owners.n > 0; }
 
-/* What the script shows at its cursor, empty: the page without a script has no dead control. */
-static void at_cursor(const struct mt_page *p, struct mt_out *o)
+/* The page without a script has no dead control. */
+void mt_h_owners_at_cursor(const struct mt_page *p, struct mt_out *o, const char *roles)
 {
     static const char *const what[] = {"live", "Live at B",    "new", "New since A",
                                        "gone", "Gone since A", NULL};
-    static const char *const by[] = {"role",  "Role",  "phase", "Phase of birth",
-                                     "stack", "Stack", NULL};
+    const char *const by[] = {"role", roles, "phase", "Phase of birth", "stack", "Stack", NULL};
     static const char *const up[] = {"", "Callers first", "1", "Allocation first", NULL};
     static const char *const all[] = {"", "Internals folded", "1", "All frames", NULL};
     mt_puts(o, "<template><div class=\"cursor\">");
@@ -39,7 +38,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_device_analysis *d = p->dev;
     if (mt_page_has_timeline(p))
-        at_cursor(p, o);
+        mt_h_owners_at_cursor(p, o, "Role");
     mt_putf(o,
             "<p class=\"note\">%s live %s, by the innermost frame of the job\xe2\x80\x99s own "
             "code. Open a row for its stack, "

@@ -4,6 +4,7 @@
 #include "render/html/kit.h"
 #include "render/html/page_index.h"
 #include "render/view/rows.h"
+#include "render/svg/ledger.h"
 #include "render/svg/timeline.h"
 #include "render/view/story.h"
 
@@ -54,9 +55,27 @@ static bool track_has(const struct mt_page *p, const struct mt_track_plan *t, co
             return true;
     return is(word, n, "owner")  ? k->has_time && mt_page_ledger(p, t, &ledger)
            : is(word, n, "time") ? k->has_time
-           : is(word, n, "oom")
+           : is(word, n, "oom") || is(word, n, "held")
                ? d->ooms.n != 0
-               : is(word, n, "tracks") || (!is(word, n, "foreign") && k->marks.n > 1);
+               : is(word, n, "tracks") || (is(word, n, "next") && k->marks.n > 1);
+}
+
+/* A failed call that found more in use than recorded calls hold. */
+static bool has_others(const struct mt_call_pack *c)
+{
+    for (uint32_t i = 0; i < c->asked.n; i++)
+        if (c->asked.p[i].base > c->asked.p[i].reserved)
+            return true;
+    return false;
+}
+
+static bool calls_have(const struct mt_call_pack *c, const char *word, size_t n)
+{
+    return is(word, n, "time")     ? c->pack->has_time
+           : is(word, n, "oom")    ? c->asked.n != 0
+           : is(word, n, "others") ? has_others(c)
+           : is(word, n, "next")   ? c->pack->marks.n > 1
+                                   : is(word, n, "tracks");
 }
 
 /* True where some device has what a part of the template is for; "tracks": where there are several
@@ -67,7 +86,18 @@ static bool wanted(const struct mt_page *p, const char *word, size_t n)
     for (uint32_t i = 0; i < p->plan->track.n; i++)
         found +=
             !mt_plan_withheld(&p->plan->track.p[i]) && track_has(p, &p->plan->track.p[i], word, n);
+    for (uint32_t i = 0; i < p->plan->calls.n; i++)
+        found += calls_have(&p->plan->calls.p[i].calls, word, n);
     return found > (is(word, n, "tracks") ? 1 : 0);
+}
+
+/* Whose calls the i-th track of calls has. */
+static void put_gpu(const struct mt_page *p, struct mt_out *o, uint32_t i)
+{
+    const struct mt_ledger *l =
+        &p->r->diagnosis->driver->ledgers.p[p->plan->calls.p[i].calls.ledger];
+    char label[512];
+    mt_h_text(o, mt_h_calls_name(label, sizeof label, l), sizeof label);
 }
 
 static void put_options(const struct mt_page *p, struct mt_out *o)
@@ -79,6 +109,11 @@ static void put_options(const struct mt_page *p, struct mt_out *o)
             continue;
         mt_putf(o, "<option value=\"%" PRIu32 "\">", i);
         mt_h_place(o, p, rank, &rank->analysis->devices.p[t->device]);
+        mt_puts(o, "</option>");
+    }
+    for (uint32_t i = 0; i < p->plan->calls.n; i++) {
+        mt_putf(o, "<option value=\"%" PRIu32 "\">", p->plan->track.n + i);
+        put_gpu(p, o, i);
         mt_puts(o, "</option>");
     }
 }
@@ -101,6 +136,8 @@ static void put_controls(const struct mt_page *p, struct mt_out *o)
             on = wanted(p, open + 1, (size_t)(close - open - 1));
         else if (on && is(open, (size_t)(close - open), "options"))
             put_options(p, o);
+        else if (on && mt_page_has_calls(p))
+            put_gpu(p, o, 0);
         else if (on)
             mt_h_place(o, p, p->rank, p->dev);
     }
@@ -146,8 +183,31 @@ static void help(const struct mt_page *p, struct mt_out *o)
     mt_h_help(o, text);
 }
 
+static bool has(const struct mt_page *p) { return mt_page_has_timeline(p) || mt_page_has_calls(p); }
+
+/* Who held the GPU by the driver's calls, where no snapshot tells more. */
+static void draw_calls(const struct mt_page *p, struct mt_out *o)
+{
+    struct mt_svg_ledger s = {p->r->diagnosis->driver, p->plan->calls.p[0].calls.ledger, false};
+    mt_puts(o, "<div class=\"tl-room\">\n");
+    put_controls(p, o);
+    mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
+               "aria-label=\"Memory of a GPU over time\">\n");
+    mt_svg_ledger(o, &s);
+    mt_puts(o, "</div>\n</div>\n");
+    mt_h_help(o, "Stacked is what each owner held by its recorded calls, call by call; the line is "
+                 "what the device itself reported as used. Between the two: other processes, and "
+                 "what no call explains. Red marks a call that failed: hatched, it stands on what "
+                 "was in use; the short line is where the device ends. Ranges of NVTX lie below "
+                 "the band of phases.");
+}
+
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
+    if (!mt_page_has_timeline(p)) {
+        draw_calls(p, o);
+        return;
+    }
     mt_puts(o, "<div class=\"tl-room\">\n");
     put_controls(p, o);
     if (is_squeezed(p->dev)) {
@@ -166,5 +226,4 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     help(p, o);
 }
 
-const struct mt_panel mt_panel_timeline = {"timeline", "Memory over time", mt_page_has_timeline,
-                                           draw};
+const struct mt_panel mt_panel_timeline = {"timeline", "Memory over time", has, draw};

@@ -4,24 +4,8 @@
 
 #include <string.h>
 
-enum { OP_ALLOC, OP_SPECIAL, OP_WHOLE };
-enum {
-    S_REQUESTED = 1,
-    S_COMPLETED,
-    S_UNKNOWN_REQUESTED,
-    S_UNKNOWN_COMPLETED,
-    S_SEGMENT_ALLOC,
-    S_SEGMENT_FREE,
-    S_SEGMENT_MAP,
-    S_SEGMENT_UNMAP,
-    S_OOM,
-    S_SNAPSHOT,
-    S_OTHER,
-    S_LOST
-};
-enum { OPS, SITES = 3, SIZES = 6, SPECIALS = 9, N_COLUMNS };
 enum { PLACES, OTHER_PLACES = 3, SPANS, LANES, N_ADDRESSES };
-enum { N_SIZES = 3, SEEN_MOST = 1 << 20 };
+enum { SEEN_MOST = 1 << 20 };
 #define TOLERANCE_NS UINT64_C(100000)
 
 /* Gaps between operations, fine or in steps. */
@@ -37,7 +21,7 @@ struct walk {
     struct mt_pack_state s;
     struct mt_pack_pools pools;
     struct mt_ov by_time, by_event;
-    struct mt_bytes col[N_COLUMNS], rest[N_SIZES], addr[N_ADDRESSES];
+    struct mt_bytes col[N_OPERATION_COLUMNS], rest[N_SIZES], addr[N_ADDRESSES];
     /* address -> its number, from 1, in the order of their first allocations */
     struct mt_addrmap seen;
     struct mt_bytes places; /* those addresses */
@@ -364,7 +348,7 @@ static int end_chunk(struct walk *w)
     c->n = w->in_chunk;
     c->has_rest = w->has_rest;
     if (!is_needed(w, c)) {
-        for (int i = 0; i < N_COLUMNS; i++)
+        for (int i = 0; i < N_OPERATION_COLUMNS; i++)
             w->col[i].n = 0;
         for (int i = 0; i < N_ADDRESSES; i++)
             w->addr[i].n = 0;
@@ -372,7 +356,7 @@ static int end_chunk(struct walk *w)
         w->fine.col[0].n = w->fine.col[1].n = w->coarse.col[0].n = w->coarse.col[1].n = 0;
         return 1;
     }
-    if (!mt_blob_next(&c->events, w->col, N_COLUMNS, &w->dense[0]) || !end_times(w, c))
+    if (!mt_blob_next(&c->events, w->col, N_OPERATION_COLUMNS, &w->dense[0]) || !end_times(w, c))
         return 0;
     if (w->has_rest && !mt_blob_next(&c->rest, w->rest, N_SIZES, &w->dense[1]))
         return 0;
@@ -431,7 +415,7 @@ int mt_pack_events(const struct mt_pack_in *in)
     w->lane_cached = UINT32_MAX;
     w->tolerance = TOLERANCE_NS / (in->pack->tick_ns != 0 ? in->pack->tick_ns : 1);
     ok = mt_sites_begin(&w->sites, in->r->t) && mt_state_begin(&w->s, in, &w->sites) && walk(w);
-    for (int i = 0; i < N_COLUMNS; i++)
+    for (int i = 0; i < N_OPERATION_COLUMNS; i++)
         mt_bytes_done(&w->col[i]);
     for (int i = 0; i < N_ADDRESSES; i++)
         mt_bytes_done(&w->addr[i]);

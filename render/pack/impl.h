@@ -8,6 +8,7 @@
  *   pack/phases.c    stretches, steps, occurrences, annotations
  *   pack/marks.c     findings, and the chunks around them
  *   pack.c           one device from beginning to end
+ *   pack/calls.c     the same of the calls of the driver on one GPU
  *   pack/ledger.c    what the driver saw */
 #ifndef MT_PACK_IMPL_H
 #define MT_PACK_IMPL_H
@@ -54,6 +55,7 @@ struct mt_sites {
     uint32_t n_slots;
     uint32_t *lane_of; /* lane of the trace << 1 | pool known -> dense + 1 */
     MT_VEC(struct mt_site_lane) lane;
+    char *const *words; /* by lane, where a lane is something else than a stream and a pool */
 };
 int mt_sites_begin(struct mt_sites *s, const struct mt_trace *t);
 void mt_sites_done(struct mt_sites *s);
@@ -149,6 +151,25 @@ void mt_ov_before(struct mt_ov *v, uint64_t x, bool falls, const struct mt_ov_no
 void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, unsigned phase);
 int mt_ov_end(struct mt_ov *v, const struct mt_ov_now *now, struct mt_overview *out);
 void mt_ov_done(struct mt_ov *v);
+
+/* ---- operations, as the columns of a chunk have them (docs/report-data.md) ---- */
+
+enum { OP_ALLOC, OP_SPECIAL, OP_WHOLE };
+enum {
+    S_REQUESTED = 1,
+    S_COMPLETED,
+    S_UNKNOWN_REQUESTED,
+    S_UNKNOWN_COMPLETED,
+    S_SEGMENT_ALLOC,
+    S_SEGMENT_FREE,
+    S_SEGMENT_MAP,
+    S_SEGMENT_UNMAP,
+    S_OOM,
+    S_SNAPSHOT,
+    S_OTHER,
+    S_LOST
+};
+enum { OPS, SITES = 3, SIZES = 6, SPECIALS = 9, N_OPERATION_COLUMNS, N_SIZES = 3 };
 
 /* ---- the rest ---- */
 

@@ -240,7 +240,7 @@ static uint32_t label(struct writer *w, mt_stack_id s, uint32_t empty)
 /* What most of the pool is for; "" where that is not known. */
 static const char *pool_label(const struct mt_site_lane *l, const struct mt_device_analysis *o)
 {
-    for (uint32_t k = 0; l->known == MT_LANE_POOL && k < o->pools.n; k++) {
+    for (uint32_t k = 0; o != NULL && l->known == MT_LANE_POOL && k < o->pools.n; k++) {
         const struct mt_pool_row *p = &o->pools.p[k];
         if (p->pool_known && p->pool[0] == l->pool[0] && p->pool[1] == l->pool[1] &&
             p->stream == l->stream && p->label != NULL && p->label[0] != '\0')
@@ -268,6 +268,8 @@ static void add_lanes(struct writer *w, const struct mt_device_analysis *o)
             (void)snprintf(stream, sizeof stream, "default stream");
         (void)snprintf(words, sizeof words, "%s, %s%s%s", pool, stream,
                        mostly[0] != '\0' ? ", mostly " : "", mostly);
+        if (w->s->words != NULL)
+            (void)snprintf(words, sizeof words, "%s", w->s->words[i]);
         mt_put_var(&w->col[C_LANE_WORDS], mt_pack_string(&w->strings, words, strlen(words)));
     }
 }

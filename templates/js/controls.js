@@ -1,7 +1,7 @@
 // The timeline's buttons, keys, legend and search, around its picture. What of them is always the same stands in report.timeline.html; C leaves out
 // what this recording has nothing for.
 import { copyMarkdown, copyText, saveCsv } from "./copy.js";
-import { blockText, fillChanges, fillPin, missingWords } from "./detail.js";
+import { blockText, fillChanges, fillPin, isCalls, missingWords } from "./detail.js";
 import { NONE } from "./decode.js";
 import { fmtBytes, fmtCount } from "./format.js";
 import { isField, keyAction } from "./keys.js";
@@ -157,6 +157,9 @@ export const initTimeline = (ctx) => {
     if (has("track by data axis")) reset();
     else if (has("query")) search();
     if (has("track")) {
+      const calls = isCalls(track);
+      pSet(pFind("[value=role]", host), calls ? "Owner" : "Role");
+      for (const el of pAll("[value=owner]", host)) el.hidden = calls; // the one that its picture has anyway
       if (choose) {
         choose.value = track.meta.id;
         for (const el of pAll("bdi.whose")) pSet(el, track.meta.label);

@@ -26,6 +26,12 @@ export const missingWords = ({ exact, hasExact, errors: [error], progress }) => 
 /** "2.0 GiB in 12 blocks". @param {Track} track @param {Uint32Array} blocks */
 export const sumWords = (track, blocks) => `${fmtBytes(bytesOf(track, blocks))} in ${fmtMany(blocks.length, "block")}`;
 
+/** Whether its blocks are allocations of the driver. @param {Track} track */
+export const isCalls = ({ meta }) => meta.kind === "driver";
+
+/** What groups of blocks are called. @param {Track} track @param {import("./query.js").GroupBy} by */
+export const headOf = (track, by) => by === "role" && isCalls(track) ? "Owner" : GROUPS[by];
+
 /** What is known of a block. @param {Track} track @param {number} b @returns {[string, string][]} */
 export const blockFacts = (track, b) => {
   const { exact: e, sites: s, index } = track;
@@ -33,7 +39,7 @@ export const blockFacts = (track, b) => {
   const site = e.bSite[b], end = e.bEnd[b], req = e.bReq?.[b] ?? NONE, run = e.runs.find((r) => b < r.block1), life = lifeOf(track, b);
   return /** @type {[string, string][]} */ ([
     ["Size", fmtBytes(e.bSize[b])],
-    ["Role", index.roles[s.role[site]].name],
+    [headOf(track, "role"), index.roles[s.role[site]].name],
     ["Phase of birth", pairWords(index, s.phase[site], s.sub[site])],
     ["Born", e.bEvent[b] ? eventWords(track, e.bEvent[b] - 1) : "before the recording began"],
     ["Freed", end !== NONE ? `${eventWords(track, e.event[end])}${e.kind[end] === K_LOST ? ": its free is missing, another took its place" : ""}`
@@ -41,12 +47,12 @@ export const blockFacts = (track, b) => {
         : run && run.first + run.events < track.meta.events ? "not within the exact events of this page" : "not by the end of the recording"],
     life.s >= 0 && ["Lives", `${life.exact ? "" : "at least "}${fmtDuration(life.s)}`],
     e.bAddr && ["Address", `0x${e.bAddr[b].toString(16)}`],
-    s.lane[site] && ["Stream and pool", s.lanes[s.lane[site]]],
+    s.lane[site] && [isCalls(track) ? "Call" : "Stream and pool", s.lanes[s.lane[site]]],
   ].filter(Boolean));
 };
 
 /** Why a block has no stack. @param {Track} track @param {number} b @returns {string} */
-export const noStackWords = (track, b) => track.exact?.bEvent[b] === 0
+export const noStackWords = (track, b) => isCalls(track) ? "No stack was recorded of this call." : track.exact?.bEvent[b] === 0
   ? "No stack: allocated before the recording began."
   : "No stack was recorded: _record_memory_history(stacks=\"all\") does.";
 
@@ -91,7 +97,7 @@ const stackList = (frames) => {
 /** A few lines for the tooltip. @param {HTMLElement} box @param {Track} track @param {number} b */
 export const fillTip = (box, track, b) => {
   const facts = blockFacts(track, b), all = framesOf(track, b), frames = foldFrames(all).filter((f) => !f.of.size).map((f) => f.frames[0]);
-  pSet(box, pEl("b", `${facts[0][1]} ${facts[1][1]}`), ...facts.slice(2, 6).map(([k, v]) => pEl("div", pEl("span", `${k}: `), v)),
+  pSet(box, pEl("b", `${facts[0][1]} ${facts[1][1]}`), ...[...facts.slice(2, 6), ...isCalls(track) ? facts.slice(-1) : []].map(([k, v]) => pEl("div", pEl("span", `${k}: `), v)),
     ...frames.slice(0, 4).map((f) => pEl("code", frameWords(f))), all.length ? "" : pEl("div", noStackWords(track, b)));
 };
 
@@ -128,7 +134,8 @@ export const fillChanges = (box, { track, range }) => {
       for (const [list, side] of /** @type {const} */ ([[born, "born"], [gone, "gone"]])) {
         for (const { key, label, color, bytes } of groupLive(track, list, by)) rows.set(key, { born: 0, gone: 0, label, color, ...rows.get(key), [side]: bytes });
       }
-      return pGroups(`Changes by ${GROUPS[by]}`, `by-${by}`, [GROUPS[by], "Net", "New", "Gone"],
+      const head = headOf(track, by);
+      return pGroups(`Changes by ${head}`, `by-${by}`, [head, "Net", "New", "Gone"],
         [...rows.values()].sort((p, q) => abs(q.born - q.gone) - abs(p.born - p.gone) || q.born - p.born), 8,
         (r) => [r.born - r.gone, r.born, -r.gone].map((v) => pNumber(v ? signed(v) : "")));
     }));

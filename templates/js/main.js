@@ -19,7 +19,9 @@ const sayTrouble = ({ message }) => (pFind("footer") || document.body).append(pE
 const startView = async (ctx) => {
   const text = pFind("#mt-index")?.textContent;
   if (!text || typeof DecompressionStream === "undefined") return;
-  const index = (ctx.index = /** @type {import("./track.js").Index} */ (JSON.parse(text))), tracks = index.tracks.map((meta) => new Track(index, meta));
+  const index = (ctx.index = /** @type {import("./track.js").Index} */ (JSON.parse(text)));
+  index.roles = [...index.roles, ...index.holders]; // what an allocation of the driver is for
+  const tracks = index.tracks.map((meta) => new Track(index, meta));
   const first = tracks.find((t) => t.meta.primary) || tracks[0];
   if (!first) return;
   if (!/[#&]r=/.test(location.hash)) first.startExact(); // an address may ask for another one

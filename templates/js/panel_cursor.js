@@ -1,12 +1,12 @@
 // Who holds memory at the cursor: composition, icicle and tree of what is live, or of what differs between two moments.
 
-import { eventWords, missingWords, sumWords } from "./detail.js";
+import { eventWords, headOf, missingWords, sumWords } from "./detail.js";
 import { parseFilter } from "./filter.js";
 import { fmtBytes, fmtCount, fmtMany, fmtPercent } from "./format.js";
 import { max, min } from "./math.js";
 import { pBytes, pEl, pFill, pFollow, pGroups, pNumber, pPick, pSet, pTake } from "./panel_dom.js";
 import { drawIcicle, treeTable } from "./panel_tree.js";
-import { bytesOf, diffBetween, GROUPS, groupLive, liveAt, treeOf } from "./query.js";
+import { bytesOf, diffBetween, groupLive, liveAt, treeOf } from "./query.js";
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./track.js").Track} Track */
@@ -40,7 +40,7 @@ const compositionBar = (groups, whole) => pEl("div.composition", { "aria-hidden"
 
 /** @param {PanelCtx} ctx */
 export const initCursor = ({ view }) => {
-  const box = pTake("owners");
+  const box = pTake("owners") || pTake("ledger");
   if (!box) return;
   const how = /** @type {Record<string, string>} */ ({ what: "live", by: "role", up: "", all: "" }), [, words, controls, parts, icicle, said, tree] = box.children;
   const compare = controls.firstElementChild, whats = compare.nextElementSibling;
@@ -75,7 +75,7 @@ export const initCursor = ({ view }) => {
       icicle.style.height = 0;
       return Boolean(track.exact);
     }
-    const by = /** @type {import("./query.js").GroupBy} */ (how.by), groups = groupLive(track, list, by), head = GROUPS[by];
+    const by = /** @type {import("./query.js").GroupBy} */ (how.by), groups = groupLive(track, list, by), head = headOf(track, by);
     pSet(parts, compositionBar(groups, whole), pGroups(`Live memory by ${head}`, "", [head, "Bytes", "Share", "Blocks"], groups, 12,
       g => [pBytes(g.bytes), pNumber(fmtPercent(g.bytes, whole)), pNumber(fmtCount(g.count))]));
     // The tree takes as long again: the page answers in between.

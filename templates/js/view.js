@@ -80,6 +80,16 @@ export class View {
   /** @param {number} by */
   shift(by) { this.set({ lo: this.lo + by, hi: this.hi + by }); }
 
+  /** The moments in view and at the cursor, on another track, where both have times and these are among its own.
+   *  @param {Track} track @returns {Partial<ViewState>} */
+  onClockOf(track) {
+    const { time } = this.track.meta, other = track.meta.time;
+    if (!time || !other) return {};
+    const there = (/** @type {number} */ event) => (xOfEvent(this.track, event, "t") * time.tick_ns + Number(BigInt(time.t0_ns) - BigInt(other.t0_ns))) / other.tick_ns;
+    const [lo, hi, at] = [...this.axis === "t" ? [this.lo, this.hi].map((x) => this.eventAt(x)) : [this.lo, this.hi], this.cursor].map(there), [first, last] = track.axisRange("t");
+    return lo < last && hi > first ? { axis: "t", lo, hi, cursor: eventOfX(track, at, "t") } : {};
+  }
+
   /** Changes some of the state; listeners hear once of all that differs. A listener may set again. Another track is shown when its
    *  tables are there: they say how far its axes go. Of several asked for, the last.
    *  @param {Partial<ViewState>} patch */
@@ -91,6 +101,7 @@ export class View {
       return;
     }
     const next = moved ? { axis: track.meta.axis, cursor: track.meta.focus.event, mark: null, pin: null, range: null, ...patch } : { ...patch };
+    if (moved && patch.lo === undefined && !this.isWhole() && !this.isHome()) Object.assign(next, this.onClockOf(track));
     if (by === "owner") { // known by time, and of some tracks
       if (track.ledger && patch.axis !== "e") next.axis = "t";
       else next.by = "role";

@@ -150,10 +150,19 @@ test("several ranks, and a recorded job with its ledger", async () => {
   assert.ok(job.index.ledgers.length > 0);
   assert.equal(job.tracks[0].meta.ledger, job.index.ledgers[0].id);
   const mixed = openReport([join(samples, "driver_v1.trace.gz"), join(samples, "expandable_segments.pickle")]);
-  assert.deepEqual(mixed.tracks.map((t) => t.meta.ledger), [0, undefined], "a snapshot of another job has no ledger");
+  assert.deepEqual(mixed.tracks.map((t) => t.meta.ledger), [0, undefined, 0], "a snapshot of another job has no ledger; the calls have theirs");
   for (const l of job.index.ledgers) {
     const d = decodeLedger(await inflate(fromBase64(job.blocks[`mt-g${l.id}`])), job.index.holders.length);
     assert.equal(d.named.reduce((a, b) => Math.max(a, b)), l.peak);
     for (let i = 0; i < d.n; i++) assert.equal(d.holders.reduce((s, h) => s + h[i], 0), d.used[i], "the holders add up to what is used");
+    // The calls, one by one, add up to what was held by them, at the highest and in the end.
+    const calls = job.tracks.find((t) => t.meta.kind === "driver" && t.meta.ledger === l.id);
+    job.index.roles.push(...job.index.holders); // as the page does
+    assert.ok(await calls.loadExact(), calls.errors.join());
+    const { total, kind, bEnd } = calls.exact;
+    assert.equal(total.reduce((a, b) => Math.max(a, b)), l.peak);
+    assert.equal(calls.meta.peak.live, l.peak);
+    assert.equal(total.at(-1), 0, "both processes have ended");
+    assert.equal(kind.filter((k) => k === 0).length, bEnd.length);
   }
 });
