@@ -22,6 +22,14 @@ bool mt_page_has_calls(const struct mt_page *p)
     return !mt_page_has_timeline(p) && p->plan->calls.n != 0;
 }
 
+bool mt_page_is_alive(const struct mt_page *p)
+{
+    for (uint32_t i = 0; i < p->plan->track.n; i++)
+        if (!mt_plan_withheld(&p->plan->track.p[i]))
+            return true;
+    return p->plan->calls.n != 0 || mt_page_has_timeline(p);
+}
+
 char *mt_h_calls_name(char *buf, size_t cap, const struct mt_ledger *l)
 {
     const char *model = strstr(l->name, " (");

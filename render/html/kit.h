@@ -35,6 +35,8 @@ struct mt_panel {
 bool mt_page_has_timeline(const struct mt_page *p);
 /* Whether the page's picture is of calls of the driver, because no device has a curve. */
 bool mt_page_has_calls(const struct mt_page *p);
+/* Whether there is a history that a script can move in; a page without one has no script. */
+bool mt_page_is_alive(const struct mt_page *p);
 /* "GPU 0 of node1: calls of the driver" */
 char *mt_h_calls_name(char *buf, size_t cap, const struct mt_ledger *l);
 /* What the script shows of the blocks at its cursor, empty; roles: what it calls the owner of a

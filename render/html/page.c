@@ -120,9 +120,12 @@ static bool is(const char *word, size_t n, const char *name)
     return strlen(name) == n && memcmp(word, name, n) == 0;
 }
 
-static bool put_csp(struct mt_out *o)
+/* Nothing runs but these two; where there is nothing to drive, nothing. */
+static bool put_csp(const struct mt_page *p, struct mt_out *o)
 {
     char page[MT_SCRIPT_HASH_SIZE], worker[MT_SCRIPT_HASH_SIZE];
+    if (!mt_page_is_alive(p))
+        return true;
     if (!mt_script_hash(page, MT_SCRIPT_PAGE) || !mt_script_hash(worker, MT_SCRIPT_WORKER))
         return false;
     mt_putf(o, "script-src '%s' ", page);
@@ -148,7 +151,7 @@ static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word
     } else if (is(word, n, "css")) {
         return mt_template_css(o);
     } else if (is(word, n, "csp")) {
-        return put_csp(o);
+        return put_csp(p, o);
     } else if (is(word, n, "data")) {
         mt_page_data(p, o);
     } else {

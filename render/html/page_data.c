@@ -64,11 +64,23 @@ static void put_events(struct mt_out *o, const struct mt_track_plan *t, uint32_t
     }
 }
 
+/* Who has the page has all numbers of the report: parser/input/html.c reads them. */
+static void put_report(const struct mt_page_plan *plan, struct mt_out *o)
+{
+    mt_puts(o, "<script type=\"text/plain\" id=\"mt-report\">");
+    mt_base64(o, plan->report.p, plan->report.n);
+    mt_puts(o, "</script>\n");
+}
+
 /* The script comes last: what it reads is there when it runs. The worker gets ready while its data
  * are read. */
 void mt_page_data(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_page_plan *plan = p->plan;
+    if (!mt_page_is_alive(p)) {
+        put_report(plan, o);
+        return;
+    }
     mt_puts(o, "<script type=\"application/json\" id=\"mt-index\">");
     mt_page_index(p, plan, o);
     mt_puts(o, "</script>\n");
@@ -80,9 +92,8 @@ void mt_page_data(const struct mt_page *p, struct mt_out *o)
         put_block(o, &plan->ledger.p[i], 'g', i, "");
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_block(o, &plan->track.p[i].nvtx, 't', i, "-n");
-    mt_puts(o, "<script type=\"text/plain\" id=\"mt-report\">"); /* parser/input/html.c reads it */
-    mt_base64(o, plan->report.p, plan->report.n);
-    mt_puts(o, "</script>\n<script id=\"mt-worker\">");
+    put_report(plan, o);
+    mt_puts(o, "<script id=\"mt-worker\">");
     (void)mt_script_put(o, MT_SCRIPT_WORKER);
     mt_puts(o, "</script>\n");
     for (uint32_t i = 0; i < plan->track.n; i++)

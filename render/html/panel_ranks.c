@@ -1,17 +1,17 @@
-/* Every device of every rank in one table, the worst first; each in each phase; and a small picture
- * of up to eight others. */
+/* Every device of every rank in one table, the worst first; each over time, on one clock; and
+ * each in each phase. */
 #include "render/base/escape.h"
 #include "render/html/kit.h"
+#include "render/html/rank_rows.h"
 #include "render/view/rows.h"
 #include "render/svg/scale.h"
-#include "render/svg/timeline.h"
 
 #include "parser/base/mem.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-enum { SMALL_TIMELINES = 8, HEAT_ROWS = 64 };
+enum { HEAT_ROWS = 64 };
 
 static bool has(const struct mt_page *p) { return mt_h_has_rows(p, mt_section_ranks, NULL); }
 
@@ -82,37 +82,6 @@ static void heat(const struct mt_page *p, struct mt_out *o, const struct mt_plac
                 (unsigned)HEAT_ROWS, (unsigned)(n - HEAT_ROWS));
 }
 
-static void pictures(const struct mt_page *p, struct mt_out *o, const struct mt_place *at,
-                     uint32_t n)
-{
-    char what[256];
-    unsigned drawn = 0, left_out = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct mt_device_analysis *d = at[i].dev;
-        struct mt_svg s = {.dev = d, .pal = &p->pal, .what = what, .id = drawn + 1, .small = true};
-        if (d == p->dev || !mt_svg_timeline_has(d) || d->end_state_only)
-            continue;
-        if (drawn == SMALL_TIMELINES) {
-            left_out++;
-            continue;
-        }
-        if (drawn++ == 0)
-            mt_puts(o, "<div class=\"multiples\">\n");
-        mt_puts(o, "<figure><figcaption>");
-        mt_h_name(o, mt_row_place(p->r, at[i].rank, d, what, sizeof what), 120);
-        mt_puts(o, "</figcaption>\n");
-        mt_svg_timeline(o, &s);
-        mt_puts(o, "</figure>\n");
-    }
-    if (drawn > 0)
-        mt_puts(o, "</div>\n");
-    if (left_out > 0)
-        mt_putf(
-            o,
-            "<p class=\"note\">%u more have no picture here; their numbers are in the table.</p>\n",
-            left_out);
-}
-
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     uint32_t n;
@@ -121,9 +90,9 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         o->error = o->error != 0 ? o->error : ENOMEM;
         return;
     }
+    mt_h_rank_rows(p, o, at, n);
     mt_h_rows(o, p, mt_section_ranks, NULL);
     heat(p, o, at, n);
-    pictures(p, o, at, n);
     mt_free(at);
 }
 

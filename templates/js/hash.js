@@ -63,6 +63,12 @@ export const parseHash = (hash, tracks, first) => {
   };
 };
 
+/** @param {Track} track @returns {Partial<ViewState>} what a page without an address shows */
+const homeOf = (track) => {
+  const { axis, focus } = track.meta, [lo, hi] = track.home(axis);
+  return { track, axis, lo, hi, by: "role", cursor: focus.event, mark: null, pin: null, range: null, query: "" };
+};
+
 /** Keeps the address and the view the same, both ways. A link to a section (#phases) is left alone until the view changes.
  *  @param {View} view @param {Track[]} tracks @param {Track} first @returns {Promise<void>} when the address was read */
 export const initHash = (view, tracks, first) => {
@@ -77,12 +83,13 @@ export const initHash = (view, tracks, first) => {
     if (mine || isViewHash(known)) history.replaceState(null, "", `#${mine}`);
     known = location.hash;
   };
-  const read = async () => {
+  /** @param {unknown} [back] to an address without a view: the page as it was opened */
+  const read = async (back) => {
     const hash = (known = location.hash);
     clearTimeout(timer);
     timer = 0;
     reading++;
-    let patch = parseHash(hash, tracks, first);
+    let patch = back && !hash ? homeOf(first) : parseHash(hash, tracks, first);
     if (patch?.track && !patch.track.loaded) { // what its axes are is not known before
       await patch.track.load();
       patch = location.hash === hash ? parseHash(hash, tracks, first) : null;

@@ -59,3 +59,16 @@ test("a folded line of another rank says what that section has of it", async () 
   assert.match(lines.audits, /^rank 0, device 0: (nothing to act on|to act on: .+)$/);
   await done();
 });
+
+test("a page with nothing to drive has no script, its policy allows none, and it still says what the report says", async () => {
+  const { html, json } = kit.reportOf([join(kit.samples, "cards.log")], "log"), text = readFileSync(html, "utf8");
+  const scripts = [...text.matchAll(/<script[^>]*>/g)].map((m) => m[0]);
+  assert.deepEqual(scripts, ["<script type=\"text/plain\" id=\"mt-report\">"], "the report, to be read back");
+  assert.ok(!/script-src|worker-src/.test(text) && text.includes("default-src 'none'"));
+  assert.ok(text.length < 100000, `${text.length} bytes`);
+  const { page, seen, done } = await kit.open(html);
+  assert.equal(await page.locator("button:visible").count(), 0);
+  assert.equal((await page.locator("h1").innerText()).replace(/\s+/g, " "), json.verdict.sentence.replace(/\s+/g, " "));
+  assert.deepEqual(seen, []);
+  await done();
+});

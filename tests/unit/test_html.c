@@ -150,8 +150,11 @@ static void check_page(const char *whole)
     MT_CHECK_EQ(count(page, "href=\""), count(page, "href=\"#"));
     MT_CHECK_EQ(count(page, "http"),
                 count(page, "http://www.w3.org/2000/svg") + count(page, "http-equiv"));
-    MT_CHECK_HAS(page, "default-src 'none'; script-src 'sha256-");
-    MT_CHECK_HAS(page, "; worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:; "
+    if (strstr(page, "<section id=\"timeline\"") != NULL)
+        MT_CHECK_HAS(page, "default-src 'none'; script-src 'sha256-");
+    else /* nothing to drive */
+        MT_CHECK(strstr(page, "script-src") == NULL && strstr(whole, "<script>") == NULL);
+    MT_CHECK_HAS(page, "; style-src 'unsafe-inline'; img-src data: blob:; "
                        "base-uri 'none'; form-action 'none'\"");
     for (const unsigned char *s = (const unsigned char *)page; *s != 0; s++) {
         if ((*s < 0x20 && *s != '\n') || *s == 0x7f || *s >= 0xf5) {
@@ -476,8 +479,8 @@ MT_TEST(many_ranks)
     page = page_of(&f.r);
     check_page(page);
     MT_ASSERT(page != NULL);
-    MT_CHECK_EQ(count(page, "<svg xmlns"), 1 + 8);
-    MT_CHECK_HAS(page, "3 more have no picture here");
+    MT_CHECK_EQ(count(page, "<svg xmlns"), 1);
+    MT_CHECK_EQ(count(page, "<ol class=\"rows\""), 1);
     MT_CHECK_HAS(page, "<summary>4 more</summary>");
     MT_CHECK_HAS(page, "Where each rank is high");
     /* in the table and in the map */
