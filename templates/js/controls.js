@@ -129,6 +129,21 @@ export const initTimeline = (ctx) => {
       (op >= 0 ? `, ${fmtBytes(bytesOf(track, liveAt(track, op).filter((b) => hits[b])))} at the cursor` : "")
       : query && !track.exact ? missingWords(track) : ""));
   };
+  /** The largest that the search finds: each leads to its birth. */
+  const hitsNow = () => {
+    const { track: { exact: e, sites } } = view, hits = match, list = part(".tl-hits"), top = /** @type {number[]} */ ([]);
+    for (let b = 0, least = -1; e && hits && b < hits.length; b++) {
+      if (!hits[b] || (top.length === 8 && e.bSize[b] <= least)) continue;
+      top.push(b);
+      top.sort((p, q) => e.bSize[q] - e.bSize[p] || p - q).splice(8);
+      least = e.bSize[top[top.length - 1]];
+    }
+    list.hidden = !top.length;
+    if (e) pSet(list, ...top.map((b) => pButton(`${fmtBytes(e.bSize[b])} ${sites?.label(e.bSite[b]) || "no stack"}`, () => {
+      view.set({ pin: b });
+      goTo(max(e.bEvent[b] - 1, 0));
+    })));
+  };
   const stateNow = () => {
     const { track } = view, left = track.meta.left_out;
     part(".tl-stuck").hidden = !track.stuck || track.exact || track.errors.length;
@@ -179,6 +194,7 @@ export const initTimeline = (ctx) => {
     if (has("track by data query cursor axis")) legendNow();
     if (has("query") && field.value.trim() !== query) field.value = query; // else what is being typed would go
     if (has("track query data cursor")) foundNow();
+    if (has("track query data")) hitsNow();
     if (has("track cursor data")) pSet(said, stateWords(view, cursor));
     if (has("track range pin data axis")) {
       fillChanges(part(".tl-changes"), view);

@@ -24,6 +24,7 @@ export const parseTime = (text) => {
 const filterWord = (word) => {
   const [, life, sign, value] = /^<.*>$/.test(word) ? [] : /^(life:)?([<>]=?)(.*)$/i.exec(word) ?? [], [, kind, name] = /^(file|role|phase|lane):(.*)$/is.exec(word) ?? [];
   if (!word) return "\"!\" needs a word behind it";
+  if (/^0x[0-9a-f]+$/i.test(word)) return ({ bAddr }) => (b) => bAddr?.[b] === Number(word);
   if (/^never-freed$/i.test(word)) return ({ bEnd }) => (b) => bEnd[b] === NONE;
   if (sign) {
     const v = (life ? parseTime : parseSize)(value), above = sign[0] === ">", equal = sign.length > 1, fits = (/** @type {number} */ x) => (above ? x > v : x < v) || (equal && x === v);
@@ -53,6 +54,16 @@ const siteHits = (track, kind, text) => {
     stacks[i] = Number(string[s.fFile[f]] || (all && string[s.fName[f]]) || stacks[i - s.sUp[i - 1]]);
   }
   return Uint8Array.from(s.stack, (k, i) => Number(stacks[k] || role[s.role[i]] || phase[s.phase[i]] || phase[s.sub[i] - 1] || lane[s.lane[i]] || (all && string[s.labels[i]])));
+};
+
+/** Why a search finds nothing: the first word that names no role, phase or lane of this page. @param {Track} track @param {string} text @returns {string|null} */
+export const unknownWord = ({ index, sites }, text) => {
+  for (const [, kind, quoted, bare] of text.matchAll(/\b(role|phase|lane):(?:"([^"]*)"?|([^\s"]+))/gi)) {
+    const name = quoted ?? bare, lists = /** @type {Record<string, {id: string, name: string}[]>} */ ({ role: index.roles, phase: index.phases, lane: (sites?.lanes ?? []).map((n) => ({ id: "", name: n })) });
+    const list = lists[kind.toLowerCase()], has = (/** @type {string} */ t) => t.toLowerCase().includes(name.toLowerCase());
+    if (!list.some((x) => has(x.id) || has(x.name))) return `no ${kind.toLowerCase()} is called "${name}": ${list.slice(0, 4).map((x) => x.id || x.name).join(", ")} ...`;
+  }
+  return /\||\.\./.test(text) ? "every word has to be found: there is no \"or\" and no range; write >64M <1G" : null;
 };
 
 /** How long a block lived, in seconds. @param {Track} track @param {number} b @returns {{s: number, exact: boolean}} exact: both ends seen */

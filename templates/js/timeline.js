@@ -1,6 +1,6 @@
 // The picture of memory over time: what a frame shows and when one is drawn. A page has one.
 import { blockAt, inkOf, inksOf, matchedIn, paintExact, paintOverview, paintRequest, rgbOf, Stack } from "./draw.js";
-import { parseFilter } from "./filter.js";
+import { parseFilter, unknownWord } from "./filter.js";
 import { groupsOf } from "./groups.js";
 import { bucketsOf, byteAxis, columnsOf, NO_OP, stepsOf, widen } from "./layout.js";
 import { drawAxes, drawFlags, drawLine, drawPhases, drawRanges, drawSteps, drawStory, showSpan, themeNow } from "./marks.js";
@@ -93,7 +93,8 @@ export const recolor = () => {
 export const search = () => {
   const { track, query } = view, { error, mask } = parseFilter(query);
   match = track.exact && mask ? mask(track) : null;
-  found = { error, blocks: match ? match.reduce((n, is) => n + is, 0) : 0 };
+  const blocks = match ? match.reduce((n, is) => n + is, 0) : 0;
+  found = { error: error ?? (match && !blocks ? unknownWord(track, query) : null), blocks };
 };
 
 /** Sizes of the canvas, and where on it things are. @returns {boolean} false while there is no room */
