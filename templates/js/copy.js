@@ -91,6 +91,9 @@ export const initCopy = (ctx) => {
   for (const code of pAll(".set code")) {
     code.after(copyButton("Copy", () => code.textContent || "", { class: "copy", "aria-label": `Copy ${code.textContent}` }));
   }
+  // What goes behind a command, of all cards that are to be changed first: one line of overrides.
+  const overrides = pAll(".first .set code").map((c) => c.textContent || "").filter((s) => /^(--\S|[+~]*[a-z][\w./]*=\S+$)/.test(s));
+  if (overrides.length > 1) pFind(".first")?.after(copyButton(`Copy all ${overrides.length} as one line`, () => overrides.join(" "), { class: "csv" }));
   if (pFind("#markdown")) {
     pFind(".tools").append(copyButton("Copy as Markdown", markdownNow, { title: "The report for a ticket, with what is looked at now (key m)" }));
     pFind("#ticket > h2")?.after(copyButton("Copy as Markdown", markdownNow));

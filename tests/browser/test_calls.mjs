@@ -104,3 +104,15 @@ test("beside a snapshot: the GPU's calls by owner are those of the ledger, with 
   assert.deepEqual(seen, []);
   await done();
 });
+
+test("all settings of the first card are copied as one line of overrides", async () => {
+  const { page, seen, done } = await kit.open(both.html, { init: "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (t) => { document.body.dataset.copied = t; } } })" });
+  await kit.exact(page);
+  const lines = both.json.advice.filter((a) => a.top).flatMap((a) => a.set.map((l) => l.text ?? l)).filter((t) => /^[a-z][\w.]*=\S+$/.test(t));
+  assert.ok(lines.length > 1, JSON.stringify(both.json.advice[0].set));
+  await page.getByRole("button", { name: `Copy all ${lines.length} as one line` }).click();
+  await kit.until(page, "what was copied", () => document.body.dataset.copied);
+  assert.equal(await page.evaluate(() => document.body.dataset.copied), lines.join(" "));
+  assert.deepEqual(seen, []);
+  await done();
+});
