@@ -80,10 +80,10 @@ static void say_torch(struct mt_sentence *t, const struct mt_logdiag *d,
     mt_words_add(t, " asked for %s%s", d->request == MT_LOG_EXA ? "more than " : "",
                  mt_words_bytes(a, mt_log_or_zero(d->request)));
     if (d->site != NULL)
-        mt_words_add(t, " at %s,", d->site);
+        mt_words_add(t, " at %s", d->site);
     if (d->free != MT_LOG_NONE && d->capacity != MT_LOG_NONE)
-        mt_words_add(t, " and %s of %s were free", mt_words_bytes(b, d->free),
-                     mt_words_bytes(c, d->capacity));
+        mt_words_add(t, "%s and %s of %s were free", d->site != NULL ? "," : "",
+                     mt_words_bytes(b, d->free), mt_words_bytes(c, d->capacity));
     holders(t, d, f);
 }
 

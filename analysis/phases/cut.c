@@ -164,6 +164,12 @@ static bool is_script(const char *path, const char *name, const char *const *scr
     return false;
 }
 
+/* "__validate" is a private "validate"; a row may also name the underscores. */
+static bool is_name(const char *name, const char *const *functions)
+{
+    return is_one_of(name, functions) || is_one_of(name + strspn(name, "_"), functions);
+}
+
 static bool has_one_of(const char *line, const char *const *codes)
 {
     for (; *codes != NULL; codes++)
@@ -184,7 +190,7 @@ bool mt_phase_of_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, cons
             : kind == MT_CUT_CODE   ? c->codes != NULL && has_one_of(name, c->codes)
             : kind == MT_CUT_METHOD ? c->methods != NULL && is_method(name, c->methods)
             : kind == MT_CUT_NAME
-                ? c->file == NULL && c->functions != NULL && is_one_of(name, c->functions)
+                ? c->file == NULL && c->functions != NULL && is_name(name, c->functions)
                 : c->file != NULL && is_in(file, c->file) &&
                       (c->functions == NULL || is_one_of(name, c->functions));
         if (!fits)

@@ -116,6 +116,14 @@ PyTorch limit (set by user-supplied memory fraction)
 END
 says async.log 'on GPU 1 asked for 1.00 GiB at modules/linear.py:9 forward, and 0 B of 11.00 GiB were free: PyTorch held 10.00 GiB'
 cause async.log capacity
+
+# The sentence was cut off behind the request: nothing follows the place.
+cat > brief.log <<'END'
+Traceback (most recent call last):
+  File "/w/fit.py", line 31, in step
+torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB
+END
+says brief.log 'asked for 3.00 GiB at w/fit.py:31 step.'
 echo 'torch.OutOfMemoryError: Allocation on device' > async2.log
 says async2.log 'The allocator is cudaMallocAsync'
 printf '%s\n' '  File "C:\x\torch\autograd\__init__.py", line 9, in backward' 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 30.00 MiB. GPU 0 has a total capacity of 11.00 GiB of which 0 bytes is free. Of the allocated memory 16.00 GiB is allocated by PyTorch, and 700.00 MiB is reserved by PyTorch but unallocated.' > spill.log

@@ -44,6 +44,23 @@ actor_rollout_ref:
 critic: {ppo_micro_batch_size_per_gpu: 1}
 trainer: {n_gpus_per_node: 8, nnodes: 1}
 """
+ZERO3 = (SITE + "deepspeed/runtime/zero/parameter_offload.py", 430, "pre_sub_module_forward_function")
+FETCHED = (frames("[rank1]: ", ("/w/finetune.py", 40, "main"), (SITE + "transformers/trainer.py", 2500, "training_step"), ZERO3, (SITE + "deepspeed/runtime/zero/partitioned_param_coordinator.py", 310, "fetch_sub_module"),
+                  (SITE + "deepspeed/runtime/zero/partition_parameters.py", 1340, "all_gather_coalesced")) + "[rank1]: " + torch_says(1.1, 39.4, 0.4, 37.6, 0.9))
+LISTED = (frames("", ("/w/rl/sync.py", 40, "push"), (SITE + "deepspeed/runtime/zero/partition_parameters.py", 2224, "__enter__"), (SITE + "deepspeed/runtime/zero/partition_parameters.py", 1143, "all_gather"))
+          + torch_says(1.1, 39.4, 0.4, 37.6, 0.9))
+MOMENTS = (frames("", ("/w/pretrain.py", 88, "main"), (SITE + "deepspeed/runtime/engine.py", 2100, "step"), (SITE + "deepspeed/runtime/zero/stage_1_and_2.py", 1900, "step"), (SITE + "deepspeed/ops/adam/fused_adam.py", 150, "step"))
+           + '    state["exp_avg_sq"] = torch.zeros_like(p.data)\n' + torch_says(3.4, 39.4, 2.1, 36.6, 0.1))
+PRIVATE = frames("", ("/w/seg/main.py", 300, "<module>"), ("/w/seg/loop.py", 120, "_train"), ("/w/seg/loop.py", 190, "_validate"), ("/w/seg/net.py", 50, "call")) + FULL
+BUILT = frames("", ("/w/lm/main.py", 90, "train"), ("/w/lm/parts.py", 70, "setup_optimizer"), ("/w/lm/sharded.py", 30, "__init__")) + FULL
+CONSTRUCTED = frames("", ("/w/rm/main.py", 90, "<module>"), ("/w/rm/work/trainer.py", 33, "__init__")) + FULL
+BARRED = "[>>>>        ] 40/500, 2.1 task/s, elapsed: 19s, ETA:   219s\n" + FULL
+REFERENCE = frames("", ("/w/NeMo/examples/run.py", 300, "main"), ("/w/NeMo/nemo_rl/models/policy/lm_policy.py", 420, "get_logprobs")) + FULL
+
+
+def with_python(name, ticket, text, script, **more):
+    return Scenario("told-" + name, ticket, {}, snapshot=False, files={"job.log": text, "run.py": script}, cause="capacity", options=("--config", "{folder}/run.py"), **more)
+
 
 SCENARIOS = [
     with_script("a-flag-of-everybody", "--model_name_or_path is in every script made from transformers' examples", frames("", TRAINER) + FULL,
@@ -88,4 +105,34 @@ SCENARIOS = [
     alone("one-request-of-most-of-the-card", "nothing else is in its way", torch_says(20, 23.6, 12, 10, 0.4), "capacity", must=["P30", "P35"], must_not=["P31", "P32", "P01"]),
     with_script("pieces-on-an-npu", "no engine beside the trainer", NPU, "megatron sft --model /m --train_type full --micro_batch_size 1 --max_length 4096", must=["B01"],
                 sets={"B01": "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True"}),
+    # -- whole parameters of ZeRO-3, and what its optimizer keeps
+    alone("layers-gathered-ahead", "ZeRO-3 has a layer whole before it is used", FETCHED, "capacity", must=["P130", "P131"], sets={"P130": "zero_optimization.stage3_prefetch_bucket_size: 10000000", "P131": "zero_optimization.offload_param.device: cpu"}),
+    alone("all-parameters-gathered", "the job lists all of them", LISTED, "capacity", must=["P130"], sets={"P130": "gather one parameter after the other: for p in model.parameters(): with deepspeed.zero.GatheredParameters([p]): ..."},
+          not_sets={"P130": "zero_optimization.stage3_max_live_parameters: 100000000"}),
+    alone("moments-of-the-first-step", "state, and no temporary", MOMENTS, "capacity", phase="train", must=["P131"], must_not=["B06"], sets={"P131": "zero_optimization.offload_optimizer.device: cpu"},
+          not_sets={"P131": "zero_optimization.offload_param.device: cpu"}),
+    # -- what names and bars say
+    alone("a-private-evaluation", "in the training's own loop", PRIVATE, "capacity", phase="eval", must_not=["P01", "P02", "B06"]),
+    alone("an-optimizer-is-built", "by a function that trains", BUILT, "capacity", phase="init", must=["P50"], must_not=["P01", "P02"]),
+    alone("a-trainer-is-built", "nothing has run", CONSTRUCTED, "capacity", phase="init", must=["P50"], must_not=["P01", "P02"]),
+    alone("a-line-that-makes-a-trainer", "pasted without its frame", "    trainer = RewardTrainer(model=model, args=args, train_dataset=data)\n" + FULL, "capacity", phase="init", must=["P50"], must_not=["P01"]),
+    alone("a-line-that-loads", "the same", "    model = load_model(path, device)\n" + FULL, "capacity", phase="init", must=["P50"], must_not=["P01"]),
+    alone("a-bar-of-mmcv", "over the data of a test", BARRED, "capacity", phase="eval", must_not=["P01"]),
+    alone("a-picture-has-no-vocabulary", "what runs is told by a node's name alone", "KSampler\n" + FULL, "capacity", phase="infer", must_not=["P10"]),
+    alone("a-driver-waits-for-log-probs", "NeMo-RL's own method", REFERENCE, "capacity", phase="logp_old", must=["B29"], not_sets={"B29": "policy.train_micro_batch_size=<half of its value>"}),
+    # -- what the program at hand does
+    with_script("a-server-trains-nothing", "ms-swift's own command", FULL, "swift deploy --model /m --infer_backend vllm --vllm_gpu_memory_utilization 0.95 --vllm_max_model_len 8192", must=["B55"],
+                not_sets={"B55": ["--deepspeed zero3", "--padding_free true", "--sleep_level 1"]}),
+    with_script("sharded-by-a-named-file", "it divides parameters already", FULL, "NPROC_PER_NODE=8 swift sft --model /m --train_type full --deepspeed /conf/ds_z3_offload.json --per_device_train_batch_size 4", must=["B55"],
+                not_sets={"B55": "--deepspeed zero3"}),
+    with_script("attention-that-is-off-by-default", "OpenRLHF before 0.8.10", FULL, "deepspeed --module openrlhf.cli.train_rm --micro_train_batch_size 1 --max_len 8192 --zero_stage 3 --bf16 --gradient_checkpointing", must=["B30"],
+                sets={"B30": "--flash_attn, of versions before 0.8.10"}),
+    with_script("attention-that-is-named", "and its successor", FULL, "deepspeed --module openrlhf.cli.train_rm --micro_train_batch_size 1 --max_len 8192 --zero_stage 3 --attn_implementation flash_attention_2", must=["B30"],
+                not_sets={"B30": "--flash_attn, of versions before 0.8.10"}),
+    with_script("parameters-still-whole", "a step, whichever part of it", frames("", ("/w/OpenRLHF/openrlhf/trainer/sft_trainer.py", 150, "fit")) + FULL,
+                "deepspeed --module openrlhf.cli.train_sft --micro_train_batch_size 2 --zero_stage 2 --flash_attn --gradient_checkpointing", must=["B30"], sets={"B30": ["--zero_stage 3", "--micro_train_batch_size 1"]}),
+    with_python("a-pipeline-that-draws", "its script has no flags of a training", FULL, "import torch\nfrom diffusers import FluxPipeline\npipe = FluxPipeline.from_pretrained('/m', torch_dtype=torch.bfloat16)\npipe.to('cuda')\n",
+                must=["D02", "D03"], must_not=["P01", "P02", "D04", "B08"]),
+    with_python("recomputes-by-its-adapter", "the call that makes the adapter says so", FULL, "from unsloth import FastModel\nfrom transformers import Trainer, TrainingArguments\nmodel, tok = FastModel.from_pretrained(model_name='/m', load_in_4bit=True)\n"
+                "model = FastModel.get_peft_model(model, r=8, use_gradient_checkpointing='unsloth')\ntrainer = Trainer(model=model, args=TrainingArguments(per_device_train_batch_size=1))\ntrainer.train()\n", must_not=["P01"]),
 ]
