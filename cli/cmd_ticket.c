@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* What GitHub takes: the body of an issue or a comment, in characters, and a file. Markdown is kept
  * below MT_TICKET_SIZE, a page below MT_MAX_SIZE_DEFAULT. */
@@ -24,6 +25,7 @@ enum { PARTS = sizeof parts / sizeof *parts, PASTED = 0, ATTACHED = 1 };
 struct ticket {
     const char *folder;
     char *path[PARTS];
+    bool made_folder;
 };
 
 /* 0 after a message. */
@@ -45,7 +47,8 @@ static int set_out(struct ticket *t, const struct mt_cli *c)
         }
         t->path[i] = path.p;
     }
-    if (mkdir(t->folder, 0777) != 0 && errno != EEXIST) {
+    t->made_folder = mkdir(t->folder, 0777) == 0;
+    if (!t->made_folder && errno != EEXIST) {
         mt_say("%s: no such folder, and it cannot be made: %s", t->folder, strerror(errno));
         return 0;
     }
@@ -90,6 +93,10 @@ static enum mt_exit write_parts(const struct ticket *t, struct mt_reading *in,
         in->c = &one;
         status = mt_reading_write(in, shown, t->path[i]);
     }
+    /* half a ticket would stand in the way of the next one */
+    if (status == MT_EXIT_FAILED && !asked->force)
+        for (int i = 0; i < PARTS; i++)
+            (void)unlink(t->path[i]);
     in->c = asked;
     return status;
 }
@@ -122,8 +129,14 @@ enum mt_exit mt_cmd_ticket(const struct mt_cli *c)
     enum mt_exit status = MT_EXIT_FAILED;
     redacted.redact = true;
     redacted.format = MT_FORMAT_HTML; /* the reading keeps the events that a page shows */
+    if (strcmp(t.folder, "-") == 0) {
+        mt_say("ticket: it writes two files; -o names a folder for them");
+        return MT_EXIT_USAGE;
+    }
     if (set_out(&t, c))
         status = make(&t, &redacted);
+    if (t.made_folder && (status == MT_EXIT_FAILED || status == MT_EXIT_USAGE))
+        (void)rmdir(t.folder);
     for (int i = 0; i < PARTS; i++)
         mt_free(t.path[i]);
     return status;

@@ -37,6 +37,13 @@ void mt_output_keep(uint64_t device, uint64_t inode)
     kept[n_kept++].inode = inode;
 }
 
+void mt_output_keep_path(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        mt_output_keep((uint64_t)st.st_dev, (uint64_t)st.st_ino);
+}
+
 static bool is_kept(const char *path)
 {
     struct stat st;

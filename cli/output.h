@@ -23,6 +23,8 @@ bool mt_output_is_other(const char *path, const char *input);
 /* A file that this run has opened: mt_output_commit() refuses to put an output in its place, also
  * with force. The main thread alone. */
 void mt_output_keep(uint64_t device, uint64_t inode);
+/* The same by name; what is no regular file is passed over. */
+void mt_output_keep_path(const char *path);
 int mt_output_open(struct mt_output *o, const char *path, bool force);
 /* Flushes, syncs, renames; a file that is replaced hands on its mode and, where that is allowed,
  * its owner. MT_EXIT_OK, or MT_EXIT_FAILED with a message printed and nothing left behind. A reader

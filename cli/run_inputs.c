@@ -165,8 +165,7 @@ static int look_into(struct mt_run_inputs *r, const char *path, const struct mt_
                                  .text = take_settings,
                                  .text_arg = r,
                                  .text_only = true,
-                                 .wanted = is_settings_file,
-                                 .opened = mt_output_keep};
+                                 .wanted = is_settings_file};
     struct mt_input *in = NULL;
     struct mt_trace *t = NULL;
     struct mt_progress progress;
@@ -179,9 +178,9 @@ static int look_into(struct mt_run_inputs *r, const char *path, const struct mt_
         opts.progress = mt_progress_update;
         opts.progress_arg = &progress;
     }
-    /* a pipe can be read once only */
-    if (stat(path, &st) != 0 || !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) ||
-        mt_input_open(&in, path, &opts, &err) < 0)
+    /* a pipe can be read once only; "-" is one, whatever is called so */
+    if (strcmp(path, "-") == 0 || stat(path, &st) != 0 ||
+        !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) || mt_input_open(&in, path, &opts, &err) < 0)
         return 1;
     for (unsigned n = 0; n < c->limits.max_members; n++) {
         rc = mt_input_next(in, &t, &err);
@@ -217,8 +216,12 @@ static int load_found(struct mt_run_inputs *r, const struct mt_cli *c)
     memset(&err, 0, sizeof err);
     for (int i = 0; i < c->n_inputs && ok && !c->no_auto; i++)
         ok = r->taken[i] || look_into(r, c->inputs[i], c);
-    if (ok && mt_found_use(&r->found, r->conf, &err) == MT_OK)
+    if (ok && mt_found_use(&r->found, r->conf, &err) == MT_OK) {
+        for (uint32_t i = 0; i < r->found.files.n; i++)
+            if (r->found.files.p[i].is_used)
+                mt_output_keep_path(r->found.files.p[i].name);
         return 1;
+    }
     mt_say("out of memory; raise --max-memory");
     return 0;
 }

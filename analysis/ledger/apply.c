@@ -1,6 +1,8 @@
 /* One recorded call and what it does to the books. */
 #include "analysis/ledger/impl.h"
 
+#include <stdlib.h>
+
 #define TOO_MUCH                                                                                   \
     (UINT64_C(1) << 46) /* no allocation is 64 TiB: a damaged record must not                      \
                          spoil the sums */
@@ -83,6 +85,44 @@ static void give_back(struct mt_books *b, struct mt_held *h)
         if (was.space == MT_SP_HANDLE)
             mt_burst_update(b, was.row);
     }
+}
+
+/* Entries that go at one time. They go in the order in which they came: the table's own order is
+ * that of its secret, and pages draw what goes. */
+struct held_list {
+    MT_VEC(struct mt_held) v;
+};
+
+static void note_held(struct mt_books *b, struct held_list *list, const struct mt_held *h)
+{
+    struct mt_held *to = MT_VEC_PUSH(&list->v);
+    if (to != NULL)
+        *to = *h;
+    else
+        b->nomem = true;
+}
+
+static int by_birth(const void *pa, const void *pb)
+{
+    const struct mt_held *a = pa, *b = pb;
+    if (a->block != b->block)
+        return a->block < b->block ? -1 : 1;
+    if (a->space != b->space)
+        return a->space < b->space ? -1 : 1;
+    return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static void give_back_all(struct mt_books *b, struct held_list *list)
+{
+    if (list->v.n > 1)
+        qsort(list->v.p, list->v.n, sizeof *list->v.p, by_birth);
+    for (uint32_t i = 0; i < list->v.n; i++) {
+        const struct mt_held *was = &list->v.p[i];
+        struct mt_held *h = mt_held_find(b, was->proc, (enum mt_space)was->space, was->key);
+        if (h != NULL)
+            give_back(b, h);
+    }
+    MT_VEC_DONE(&list->v);
 }
 
 /* Adds an entry at a key. An entry that is there already was freed by a call that was not recorded.
@@ -274,15 +314,16 @@ static void unmap(struct mt_books *b, uint32_t proc, const struct mt_call *c)
 static uint64_t purge(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64_t context)
 {
     uint64_t before = b->run[ledger].named;
+    struct held_list list = {.v = {NULL, 0, 0}};
     for (uint32_t i = 0; i < b->held_cap; i++) {
-        while (b->held[i].used && b->held[i].proc == proc &&
-               (b->held[i].space == MT_SP_DEVICE || b->held[i].space == MT_SP_ARRAYS) &&
-               (context == 0 || b->held[i].link == context) && b->held[i].row != MT_NONE32 &&
-               ((b->held[i].flags & MT_HF_MANAGED) != 0
-                    ? b->held[i].row == ledger
-                    : b->rows.p[b->held[i].row].ledger == ledger))
-            give_back(b, &b->held[i]);
+        const struct mt_held *h = &b->held[i];
+        if (h->used && h->proc == proc && (h->space == MT_SP_DEVICE || h->space == MT_SP_ARRAYS) &&
+            (context == 0 || h->link == context) && h->row != MT_NONE32 &&
+            ((h->flags & MT_HF_MANAGED) != 0 ? h->row == ledger
+                                             : b->rows.p[h->row].ledger == ledger))
+            note_held(b, &list, h);
     }
+    give_back_all(b, &list);
     return before - b->run[ledger].named;
 }
 
@@ -437,11 +478,13 @@ void mt_books_apply(struct mt_books *b, uint32_t proc, const struct mt_call *c, 
 
 void mt_books_end(struct mt_books *b, uint32_t proc)
 {
+    struct held_list list = {.v = {NULL, 0, 0}};
     mt_burst_end(b, proc);
     b->call = MT_NONE32;
     for (uint32_t i = 0; i < b->held_cap; i++)
-        while (b->held[i].used && b->held[i].proc == proc)
-            give_back(b, &b->held[i]);
+        if (b->held[i].used && b->held[i].proc == proc)
+            note_held(b, &list, &b->held[i]);
+    give_back_all(b, &list);
     for (uint32_t i = 0; i < b->rows.n; i++) /* what was only measured: contexts, modules, graphs */
         if (b->rows.p[i].proc == proc && b->rows.p[i].bytes != 0) {
             (void)mt_row_move(b, i, -b->rows.p[i].bytes, 0);

@@ -20,7 +20,11 @@ static int by_addr(const void *pa, const void *pb)
     const struct stretch *a = pa, *b = pb;
     if (a->addr != b->addr)
         return a->addr < b->addr ? -1 : 1;
-    return a->end < b->end ? -1 : a->end > b->end;
+    if (a->end != b->end)
+        return a->end < b->end ? -1 : 1;
+    if (a->row != b->row)
+        return a->row < b->row ? -1 : 1;
+    return a->handle < b->handle ? -1 : a->handle > b->handle;
 }
 
 /* What the process has on that GPU: allocations and mappings; or its

@@ -6,6 +6,7 @@
  * When in doubt it is replaced; but what a memory report needs is known not to be secret:
  * max_tokens=512, data.prompt_key=prompt, tokenizer paths, eos_token_id=2. */
 #include "capture/inject/redact.h"
+#include "capture/inject/redact_forms.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -265,8 +266,8 @@ static const struct prefix {
     {"wandb_v1_", 8, false},
     {"GOCSPX-", 8, false},
     {"dapi", 32, true},
-    {"hvs.", 20, false},
-    {"hvb.", 20, false},
+    {"hvs.", 20, true},
+    {"hvb.", 20, true},
     {"ATATT3", 20, false},
     {"ATCTT3", 20, false}};
 
@@ -296,6 +297,7 @@ static bool unquoted(char c)
 {
     return !blank(c) && c != '"' && c != '\'' && c != '\\' && c != '<' && c != '>' && c != '`';
 }
+static bool listed(char c) { return unquoted(c) && c != ',' && c != ';' && c != ')'; }
 static bool authority(char c) { return unquoted(c) && c != '/' && c != '?' && c != '#'; }
 
 static bool port(struct span s) { return s.n > 0 && s.n <= 5 && all_digits(s); }
@@ -436,13 +438,6 @@ static struct span bare(struct span name) /* without the dashes and hydra's mark
     return name;
 }
 
-/* Services whose addresses are the secret: whoever has one may post. Without their path they tell
- * nothing. */
-static const char *const webhook_hosts[] = {
-    "hooks.slack.com",    "discord.com",        "discordapp.com",   "open.feishu.cn",
-    "open.larksuite.com", "oapi.dingtalk.com",  "api.telegram.org", "qyapi.weixin.qq.com",
-    "outlook.office.com", "webhook.office.com", NULL};
-
 /* "://" at t.p[i]: writes it, and the mark in place of credentials. Returns where to go on. */
 static size_t url(struct out *o, struct span t, size_t begin, size_t i)
 {
@@ -455,10 +450,12 @@ static size_t url(struct out *o, struct span t, size_t begin, size_t i)
         i += n;
     }
     n = run(from(t, i), authority);
-    if (n > 0 && ends_in((struct span){t.p + i, n}, webhook_hosts) && run(from(t, i), unquoted) > n + 1) {
-        put(o, t.p + i, n + 1);
-        put_mark(o);
-        i += run(from(t, i), unquoted);
+    if (mti_is_webhook(t.p + i, n)) {
+        size_t rest = run(from(t, i + n), listed);
+        put(o, t.p + i, n + (rest > 0));
+        if (rest > 1)
+            put_mark(o);
+        i += n + rest;
     }
     return i;
 }
@@ -554,25 +551,6 @@ void mti_redact_env(const char *name, const char *value, char *out, size_t cap)
 
 enum next { NEXT_ANY, NEXT_SECRET, NEXT_ALWAYS, NEXT_MAYBE, NEXT_USER, NEXT_COMMIT };
 
-/* A whole argument of forty hexadecimal digits (Weights & Biases) or of forty mixed characters (the
- * secret of an access key of AWS). A commit is forty digits too: not behind a flag that says so. */
-static bool is_bare_key(struct span a)
-{
-    bool hex = true, has[3] = {false, false, false};
-    if (a.n != 40)
-        return false;
-    for (size_t i = 0; i < a.n; i++) {
-        char c = a.p[i];
-        hex = hex && (digit(c) || (c >= 'a' && c <= 'f'));
-        has[0] = has[0] || lower(c);
-        has[1] = has[1] || upper(c);
-        has[2] = has[2] || digit(c);
-        if (!word(c) && (c != '/' || i == 0) && c != '+')
-            return false;
-    }
-    return has[0] && has[2] && (hex || has[1]);
-}
-
 static int next_of(struct span a)
 {
     if (same(a, "-u") || same(a, "--user") || same(a, "--proxy-user"))
@@ -609,7 +587,7 @@ void mti_redact_arg(struct mti_redact *r, const char *arg, char *out, size_t cap
         hide = value_is_secret(MAYBE, a);
     else if (before == NEXT_USER && !flag && memchr(a.p, ':', a.n) != NULL)
         hide = memchr(a.p, '/', a.n) == NULL;
-    if (hide || (before != NEXT_COMMIT && is_bare_key(a))) {
+    if (hide || (before != NEXT_COMMIT && mti_is_bare_key(a.p, a.n))) {
         put_mark(&o);
         r->next = NEXT_ANY;
     } else {

@@ -50,7 +50,7 @@ _Atomic bool mti_sample_asked;
 
 static struct {
     pthread_mutex_t nvml; /* held by whoever samples: the writer thread, and the end */
-    _Atomic bool started, closed;
+    _Atomic bool started, closed, missed_end;
     _Atomic bool failed; /* NVML cannot be opened */
     bool open, told_slow;
     uint64_t last_gpu, last_host, gap;
@@ -371,14 +371,15 @@ static void last_sample(void)
  * not ask NVML itself: it may be a signal handler that called exit() in the middle of it. */
 static void at_end(void)
 {
-    if (!atomic_exchange(&S.closed, true))
-        mti_writer_run(last_sample, AT_END_NS);
+    if (!atomic_exchange(&S.closed, true) && !mti_writer_run(last_sample, AT_END_NS))
+        atomic_store(&S.missed_end, true);
 }
 
 static void host_at_end(void)
 {
     struct host now;
-    if (pthread_mutex_trylock(&S.nvml) == 0) {
+    bool missed = atomic_load(&S.missed_end);
+    if (!missed && pthread_mutex_trylock(&S.nvml) == 0) {
         sample_host(true);
         pthread_mutex_unlock(&S.nvml);
     } else { /* the writer is in NVML, or was until now */
@@ -406,6 +407,7 @@ void mti_samples_forget(void)
     memcpy(&S.nvml, &fresh, sizeof fresh);
     atomic_store(&S.started, false);
     atomic_store(&S.closed, false);
+    atomic_store(&S.missed_end, false);
     atomic_store(&S.failed, false);
     S.open = S.told_slow = S.any_host = S.seen_is_sent = false;
     S.last_gpu = S.last_host = S.gap = 0;

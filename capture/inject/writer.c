@@ -27,7 +27,7 @@
     20000000u /* a driver that is asked for a sample may not answer for long: others then write */
 
 enum request { ASK_SAMPLE = 1, ASK_FLUSH = 2, ASK_LAST = 4 };
-enum errand { ERRAND_NONE, ERRAND_ASKED, ERRAND_TAKEN, ERRAND_DONE };
+enum errand { ERRAND_NONE, ERRAND_FILLED, ERRAND_ASKED, ERRAND_TAKEN, ERRAND_DONE };
 
 static struct {
     pthread_mutex_t drain; /* the z stream, `out`, the file */
@@ -389,14 +389,17 @@ static uint32_t wait_errand(uint32_t is, uint64_t ns)
 
 bool mti_writer_run(void (*f)(void), uint64_t patience)
 {
-    uint32_t is = ERRAND_NONE;
+    uint32_t is = ERRAND_NONE, late = ERRAND_DONE;
     if (!atomic_load(&W.thread)) {
         f();
         return true;
     }
+    /* late: one that was no longer waited for has come back */
+    if (!atomic_compare_exchange_strong(&W.errand_is, &is, ERRAND_FILLED) &&
+        !atomic_compare_exchange_strong(&W.errand_is, &late, ERRAND_FILLED))
+        return false; /* the one before never came back, or another thread has one */
     atomic_store(&W.errand, f);
-    if (!atomic_compare_exchange_strong(&W.errand_is, &is, ERRAND_ASKED))
-        return false; /* the one before never came back */
+    atomic_store(&W.errand_is, ERRAND_ASKED);
     mti_writer_wake();
     is = wait_errand(ERRAND_ASKED, patience);
     if (is == ERRAND_ASKED &&

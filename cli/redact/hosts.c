@@ -113,17 +113,18 @@ static size_t cloud_name(const char *s, size_t n)
     return k > 0 && !mt_red_alnum(byte_at(s, n, 3 + k)) ? 3 + k : 0;
 }
 
-/* node[001-004,7], of which the word is n_word bytes long. */
+/* node[1-4], falcon[001-004,7], of which the word is n_word bytes long: behind a word for machines,
+ * or with zeros before a number, as Slurm writes them. layers[10-20] and f32[16,1024] are none. */
 static size_t range(const struct mt_redact *r, const char *s, size_t n, size_t n_word)
 {
-    size_t k = n_word, longest = 0, letters = n_word;
-    bool span = false;
+    size_t k = n_word, letters = n_word;
+    bool span = false, padded = false;
     if (n_word == 0 || byte_at(s, n, k) != '[' || !mt_red_alnum(s[0]) || mt_red_digit(s[0]))
         return 0;
     for (k++; k < n && k < RANGE_MOST && s[k] != ']'; k++) {
         size_t len = digits(s, n, k);
-        longest = len > longest ? len : longest;
-        span |= s[k] == '-' || s[k] == ',';
+        padded |= len > 1 && s[k] == '0';
+        span |= s[k] == '-';
         if (len == 0 && s[k] != '-' && s[k] != ',')
             return 0;
         k += len > 0 ? len - 1 : 0;
@@ -131,12 +132,22 @@ static size_t range(const struct mt_redact *r, const char *s, size_t n, size_t n
     while (letters > 0 && s[letters - 1] == '-')
         letters--;
     return byte_at(s, n, k) == ']' && span &&
-                   (longest > 1 || mt_redact_in(r, MT_RED_HOSTS, s, letters))
+                   (mt_redact_in(r, MT_RED_HOSTS, s, letters) ||
+                    (padded && !mt_redact_in(r, MT_RED_EVERYDAY, s, letters)))
                ? k + 1
                : 0;
 }
 
-/* job-worker-7f9c4-abcde: what Kubernetes adds to the name of a deployment. */
+/* job-worker-7f9c4-x2x9k: Kubernetes adds the hash of the deployment and five of these characters
+ * (apimachinery, pkg/util/rand: no vowels, no 0, 1 and 3, so that no words come out). */
+static bool is_random(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (s[i] == '\0' || strchr("bcdfghjklmnpqrstvwxz2456789", s[i]) == NULL)
+            return false;
+    return true;
+}
+
 static bool is_pod(const char *s, size_t n)
 {
     size_t dash[2] = {0, 0}, n_dashes = 0, n_digits = 0, n_letters = 0;
@@ -155,7 +166,8 @@ static bool is_pod(const char *s, size_t n)
         n_digits += mt_red_digit(s[i]);
         n_letters += small(s[i]);
     }
-    return n_digits > 0 && n_letters > 0;
+    return n_digits > 0 && n_letters > 0 && is_random(s + dash[0] + 1, dash[1] - dash[0] - 1) &&
+           is_random(s + dash[1] + 1, n - dash[1] - 1);
 }
 
 /* Labels of a name of a domain as machines have them: small letters, digits, dashes; the first has

@@ -130,7 +130,7 @@ size_t mt_redact_ipv4(const char *s, size_t n);
  * 2001:db8::1, 02:42:ac:11:00:02, GPU-3f9a1c52-... *kind: of its token. */
 size_t mt_redact_address(const char *s, size_t n, const char **kind);
 /* Length of what names a machine by its form, of whose first n_word bytes are a word, or 0:
- * node-17.acme.internal, gpu07.uni.de, dgx[001-004], ip-10-1-2-3, job-7f9c4-abcde. */
+ * node-17.acme.internal, gpu07.uni.de, dgx[001-004], ip-10-1-2-3, job-7d4b9c6f5d-x2x9k. */
 size_t mt_redact_host(const struct mt_redact *r, const char *s, size_t n, size_t n_word);
 
 /* redact/text.c */

@@ -50,8 +50,8 @@ enum mt_rc mt_raw_open(struct mt_raw *f, const char *name, bool nofollow,
         mt_raw_close(f);
         return mt_fail(err, MT_EIO, "cannot read it: %s (%s)", strerror(e), remedy(e));
     }
-    if (S_ISREG(st.st_mode) && opts->opened != NULL)
-        opts->opened((uint64_t)st.st_dev, (uint64_t)st.st_ino);
+    f->device = (uint64_t)st.st_dev;
+    f->inode = S_ISREG(st.st_mode) ? (uint64_t)st.st_ino : 0;
     /* Standard input may be a file of which another program has read a part: the rest is read like
      * a pipe. */
     f->regular = S_ISREG(st.st_mode) && st.st_size > 0 && lseek(f->fd, 0, SEEK_CUR) == 0;

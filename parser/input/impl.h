@@ -21,6 +21,7 @@ struct mt_raw {
     bool regular;                     /* has a size and can be read at any place */
     bool borrowed;                    /* standard input is not ours to close */
     uint64_t size;                    /* 0 = unknown */
+    uint64_t device, inode;           /* of a regular file */
     uint64_t n_read;                  /* bytes handed out; bytes read twice count twice */
     uint64_t told;                    /* n_read at the last progress call */
     const char *name;                 /* borrowed */
@@ -193,6 +194,7 @@ struct mt_input {
     char *file_path;    /* the open file of dir */
     struct mt_raw raw;
     bool raw_open, started, told_none;
+    bool raw_counts; /* the open file is more than passed over: opts.opened is told of it */
     struct mt_open_box box[MT_MAX_LAYERS]; /* opened containers, outermost first */
     int n_box;
     enum mt_pack kind;         /* of the container that the file is, if it is one */

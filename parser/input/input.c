@@ -81,6 +81,16 @@ out:
     return rc;
 }
 
+static void close_raw(struct mt_input *in)
+{
+    if (in->raw_open && in->raw.inode != 0 && in->opts.opened != NULL &&
+        (in->raw_counts || in->dir == NULL))
+        in->opts.opened(in->raw.device, in->raw.inode);
+    if (in->raw_open)
+        mt_raw_close(&in->raw);
+    in->raw_open = in->raw_counts = false;
+}
+
 static void close_box(struct mt_input *in)
 {
     struct mt_open_box *x = &in->box[--in->n_box];
@@ -95,8 +105,7 @@ void mt_input_close(struct mt_input *in)
         return;
     while (in->n_box > 0)
         close_box(in);
-    if (in->raw_open)
-        mt_raw_close(&in->raw);
+    close_raw(in);
     mt_dir_close(in->dir);
     mt_free(in->file_path);
     mt_free(in->path);
@@ -149,9 +158,7 @@ static int next_file(struct mt_input *in, struct mt_item *it, struct mt_err *err
         rc = open_raw(in, in->path, it, err);
         return rc == MT_OK ? 1 : (int)name_it(in, NULL, rc, err);
     }
-    if (in->raw_open)
-        mt_raw_close(&in->raw);
-    in->raw_open = false;
+    close_raw(in);
     mt_free(in->file_path);
     in->file_path = NULL;
     r = mt_dir_next(in->dir, &it->member, &in->file_path, err);

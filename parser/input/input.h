@@ -39,8 +39,9 @@ struct mt_input_opts {
     /* Told of every file that is counted by mt_input_ignored(); NULL = nobody. member: its path. */
     void (*ignored)(void *arg, const char *input, const char *member);
     void *ignored_arg;
-    /* Told of every regular file that is opened: what a run reads it must not overwrite. NULL =
-     * nobody. */
+    /* Told of every regular file that the user named, or of which something was taken or should
+     * have been: what a run reads it must not overwrite. What a folder has beside that, reports of
+     * ours too, may be. NULL = nobody. */
     void (*opened)(uint64_t device, uint64_t inode);
 };
 

@@ -220,6 +220,7 @@ static enum mt_rc not_taken(struct mt_input *in, struct mt_item *it, struct mt_e
     }
     if (!promises_snapshot(it->member))
         return ignore(in, it);
+    in->raw_counts = true; /* a snapshot that cannot be read may be mended elsewhere */
     mt_detect_head(s->cur, n < HEAD ? n : HEAD, n < HEAD, err);
     return MT_EINPUT;
 }
@@ -243,6 +244,7 @@ static enum mt_rc read_snapshot(struct mt_input *in, struct mt_item *it,
         return no_memory(err);
     n = n < HEAD ? n : HEAD;
     memcpy(head, it->src->cur, n);
+    in->raw_counts = true;
     rc = reader->read(it->src, &in->opts.limits, t, err);
     if (rc >= MT_OK) {
         rc = finish(in, it, t, rc, err);

@@ -139,6 +139,7 @@ enum mt_rc mt_text_read(struct mt_input *in, struct mt_item *it, bool *done, str
     if (r < 0)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     if (r == 1) {
+        in->raw_counts = true;
         in->n_found++;
         return MT_OK;
     }

@@ -16,14 +16,14 @@ static la_ssize_t take(struct archive *a, void *ctx, const void *p, size_t n)
     return -1;
 }
 
-static bool pack(struct archive *a, struct archive_entry *e, struct mt_bytes *to, const void *p,
-                 size_t n)
+static bool pack(struct archive *a, struct archive_entry *e, const char *level, struct mt_bytes *to,
+                 const void *p, size_t n)
 {
     archive_entry_set_filetype(e, AE_IFREG);
     archive_entry_set_size(e, (la_int64_t)n);
     /* at level 5 as at 6 the search is by trees, which takes a tenth off; more finds nothing */
     return archive_write_add_filter_xz(a) == ARCHIVE_OK &&
-           archive_write_set_filter_option(a, "xz", "compression-level", "6") == ARCHIVE_OK &&
+           archive_write_set_filter_option(a, "xz", "compression-level", level) == ARCHIVE_OK &&
            archive_write_set_format_raw(a) == ARCHIVE_OK &&
            archive_write_set_bytes_in_last_block(a, 1) == ARCHIVE_OK && /* no padding */
            archive_write_open(a, to, NULL, take, NULL) == ARCHIVE_OK &&
@@ -31,13 +31,13 @@ static bool pack(struct archive *a, struct archive_entry *e, struct mt_bytes *to
            archive_write_data(a, p, n) == (la_ssize_t)n && archive_write_close(a) == ARCHIVE_OK;
 }
 
-int mt_blob_xz(struct mt_blob *out, const void *p, size_t n)
+static int pack_at(struct mt_blob *out, const char *level, const void *p, size_t n)
 {
     struct archive *a = archive_write_new();
     struct archive_entry *e = archive_entry_new();
     struct mt_bytes to = {.p = NULL};
     int error = ENOMEM;
-    if (a != NULL && e != NULL && pack(a, e, &to, p, n) && to.n <= UINT32_MAX) {
+    if (a != NULL && e != NULL && pack(a, e, level, &to, p, n) && to.n <= UINT32_MAX) {
         out->p = to.p;
         out->n = (uint32_t)to.n;
         to = (struct mt_bytes){.p = NULL};
@@ -49,4 +49,12 @@ int mt_blob_xz(struct mt_blob *out, const void *p, size_t n)
     archive_entry_free(e);
     (void)archive_write_free(a);
     return error;
+}
+
+/* Level 6 asks for about 100 MB of addresses, of which a small report touches little; where they
+ * are not to be had (ulimit -v), level 1 asks for a tenth. */
+int mt_blob_xz(struct mt_blob *out, const void *p, size_t n)
+{
+    int error = pack_at(out, "6", p, n);
+    return error == ENOMEM ? pack_at(out, "1", p, n) : error;
 }

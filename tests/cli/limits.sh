@@ -43,7 +43,7 @@ if command -v zip > /dev/null; then
 fi
 
 # No output depends on the secret of the hash tables.
-for input in tiny.pickle verl_two_ranks.tar.gz fragmentation_oom.pickle; do
+for input in tiny.pickle verl_two_ranks.tar.gz fragmentation_oom.pickle driver_v1.trace.gz nsys/job.sqlite; do
     for format in json html text; do
         for seed in 1 2; do
             MEMTRACE_HASH_SEED=$seed "$MEMTRACE" report --format $format -o - "$SAMPLES/$input" > "seed$seed"

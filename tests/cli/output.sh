@@ -165,6 +165,12 @@ keeps reads/a.yaml sub/snap.pickle --config reads/a.yaml
 keeps reads/key sub/snap.pickle --redact-key @reads/key
 keeps reads/rank0.pickle reads
 check [ "$(find reads -name '*.tmp' | wc -l)" -eq 0 ]
+# what lies beside it and is passed over may go: the report of the last time, in each format
+for ending in html json md txt; do
+    run 0 report -q reads -o "reads/again.$ending"
+    run 0 report -q reads -o "reads/again.$ending" --force
+done
+(cd reads && run 0 report -q . && run 0 report -q . --force)
 
 # interrupted while it writes: nothing stays
 mkfifo pipe

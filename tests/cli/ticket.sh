@@ -62,6 +62,14 @@ check [ "$(wc -c < many.ticket/$page)" -lt 25000000 ]
 run 2 ticket out/$page -o again
 err_has 'a ticket needs the snapshot'
 absent again/$page
+# nothing half made is left, and -o is a folder
+run 1 ticket no-such-file.pickle -o nothing
+absent nothing
+run 2 ticket "$SAMPLES/tiny.pickle" -o -
+absent ./-
+(ulimit -f 100 && "$MEMTRACE" ticket "$SAMPLES/fragmentation_oom.pickle" -o half > .out 2> .err)
+check [ $? -eq 1 ]
+absent half
 # the same key, the same two files
 for n in 1 2; do run 0 ticket job/rank0.json -q -o key$n --redact-key 0123456789abcdef-test-key; done
 same key1/$md key2/$md
