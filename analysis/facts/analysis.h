@@ -133,6 +133,14 @@ struct mt_timeline {
     uint8_t *phase;
 };
 
+/* The first x that belongs to column col: ceil(col * span / n_columns). */
+static inline uint64_t mt_column_start(const struct mt_timeline *tl, uint32_t col)
+{
+    uint64_t span = tl->x1 - tl->x0 + 1;
+    uint64_t q = span / tl->n_columns, rest = span % tl->n_columns;
+    return tl->x0 + q * col + (rest * col + tl->n_columns - 1) / tl->n_columns;
+}
+
 struct mt_cause;    /* cause.h */
 struct mt_audits;   /* audit.h */
 struct mt_expected; /* expected/expected.h */

@@ -2,14 +2,6 @@
 
 #include <string.h>
 
-static uint64_t column_start(const struct mt_timeline *tl, uint32_t col)
-{
-    /* the first x that belongs to column col: ceil(col * span / n) */
-    unsigned long long span = tl->x1 - tl->x0 + 1;
-    uint64_t q = span / tl->n_columns, rest = span % tl->n_columns;
-    return tl->x0 + q * col + (rest * col + tl->n_columns - 1) / tl->n_columns;
-}
-
 int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_device *d,
                 bool by_time)
 {
@@ -37,7 +29,7 @@ int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_d
         !tl->phase)
         return 0;
     memset(tl->phase, 255, tl->n_columns);
-    run->next_x = tl->n_columns > 1 ? column_start(tl, 1) : UINT64_MAX;
+    run->next_x = tl->n_columns > 1 ? mt_column_start(tl, 1) : UINT64_MAX;
     return 1;
 }
 
@@ -76,7 +68,7 @@ void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint3
     close_column(run);
     while (run->next_x <= x && run->col + 1 < tl->n_columns) {
         run->col++;
-        run->next_x = run->col + 1 < tl->n_columns ? column_start(tl, run->col + 1) : UINT64_MAX;
+        run->next_x = run->col + 1 < tl->n_columns ? mt_column_start(tl, run->col + 1) : UINT64_MAX;
     }
     /* a column without an event has the state before it */
     for (uint32_t k = from + 1; k < run->col; k++) {

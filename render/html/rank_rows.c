@@ -62,21 +62,38 @@ static uint32_t group(struct row *row, const struct mt_place *at, uint32_t n)
     return rows;
 }
 
+/* Behind the last event: on an axis of events the last one has a width, too. Columns of time count
+ * their events, so they can be drawn by event. */
+static uint64_t end_of(const struct frame *f, const struct mt_timeline *t)
+{
+    uint64_t n = 0;
+    if (f->by_time)
+        return t->x1;
+    if (!t->has_time)
+        return t->x1 + 1;
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        n += t->events[i];
+    return n;
+}
+
 static void measure(const struct mt_page *p, struct frame *f, const struct mt_place *at, uint32_t n)
 {
     f->x0 = UINT64_MAX;
+    f->by_time = true;
     for (uint32_t i = 0; i < n; i++)
-        f->by_time = f->by_time || (is_drawn(at[i].dev) && at[i].dev->timeline.has_time);
+        f->by_time = f->by_time && (!is_drawn(at[i].dev) || at[i].dev->timeline.has_time);
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_device_analysis *d = at[i].dev;
         uint64_t top = d->capacity > at[i].live ? d->capacity : at[i].live;
-        if (!is_drawn(d) || d->timeline.has_time != f->by_time)
+        uint64_t x0 = f->by_time ? d->timeline.x0 : 0, x1;
+        if (!is_drawn(d))
             continue;
-        f->x0 = d->timeline.x0 < f->x0 ? d->timeline.x0 : f->x0;
-        f->x1 = d->timeline.x1 > f->x1 ? d->timeline.x1 : f->x1;
+        x1 = end_of(f, &d->timeline);
+        f->x0 = x0 < f->x0 ? x0 : f->x0;
+        f->x1 = x1 > f->x1 ? x1 : f->x1;
         f->top = top > f->top ? top : f->top;
     }
-    if (p->dev->ooms.n != 0 && p->dev->timeline.has_time == f->by_time)
+    if (p->dev->ooms.n != 0 && is_drawn(p->dev))
         f->failed = f->by_time ? p->dev->ooms.p[0].time_ns : p->dev->ooms.p[0].event;
 }
 
@@ -90,21 +107,25 @@ static void area(struct mt_out *o, const struct frame *f, const struct mt_timeli
                  const char *color)
 {
     uint32_t steps = t->n_columns < STEPS ? t->n_columns : STEPS, y = 0;
-    mt_putf(o, "<path fill=\"%s\" d=\"M%" PRIu32 " %dV%d", color, px(f, t->x0), HEIGHT, HEIGHT);
+    uint64_t before = 0; /* events of the columns so far */
+    mt_putf(o, "<path fill=\"%s\" d=\"M%" PRIu32 " %dV%d", color, px(f, f->by_time ? t->x0 : 0),
+            HEIGHT, HEIGHT);
     for (uint32_t s = 0; s < steps; s++) {
         uint32_t from = (uint32_t)((uint64_t)s * t->n_columns / steps),
                  to = (uint32_t)((uint64_t)(s + 1) * t->n_columns / steps);
-        uint64_t high = 0, x = t->x0 + (t->x1 - t->x0) / t->n_columns * from;
+        uint64_t high = 0, x = f->by_time == t->has_time ? mt_column_start(t, from) : before;
         uint32_t tall;
-        for (uint32_t i = from; i < to; i++)
+        for (uint32_t i = from; i < to; i++) {
             high = t->total[i] > high ? t->total[i] : high;
+            before += t->events[i];
+        }
         tall = mt_scale_px(high, f->top, HEIGHT);
         if (s != 0 && tall == y)
             continue;
         mt_putf(o, "H%" PRIu32 "V%" PRIu32, px(f, x), HEIGHT - tall);
         y = tall;
     }
-    mt_putf(o, "H%" PRIu32 "V%dz\"/>", px(f, t->x1), HEIGHT);
+    mt_putf(o, "H%" PRIu32 "V%dz\"/>", px(f, end_of(f, t)), HEIGHT);
 }
 
 static void one(const struct mt_page *p, struct mt_out *o, const struct frame *f,
@@ -127,8 +148,7 @@ static void one(const struct mt_page *p, struct mt_out *o, const struct frame *f
             "</span><svg width=\"100%%\" height=\"%d\" viewBox=\"0 0 %d %d\" "
             "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Live memory, at most %s\">",
             HEIGHT, WIDTH, HEIGHT, bytes);
-    if (d->timeline.has_time == f->by_time)
-        area(o, f, &d->timeline, failed ? mt_color_oom : mt_color_hex(BLUE));
+    area(o, f, &d->timeline, failed ? mt_color_oom : mt_color_hex(BLUE));
     if (f->failed != 0)
         mt_putf(o,
                 "<path class=\"when\" stroke=\"%s\" stroke-width=\"2\" "
@@ -143,7 +163,7 @@ static void words(const struct mt_page *p, struct mt_out *o, const struct frame 
     if (f->by_time)
         (void)snprintf(span, sizeof span, "%.3f s of one clock", (double)(f->x1 - f->x0) / 1e9);
     else
-        (void)snprintf(span, sizeof span, "events: there are no times");
+        (void)snprintf(span, sizeof span, "events: not all of them have times");
     mt_putf(o,
             "<p class=\"note\">Live memory, every row over the same %s and up to the same %s. "
             "The ones that failed come first, then those furthest from the median; ranks whose "

@@ -491,6 +491,35 @@ MT_TEST(many_ranks)
 }
 
 /* Whatever is missing, the page is whole. */
+/* A trace of four events without times: each has a quarter of the row's width. Beside one with
+ * times all are drawn by event, none is left without a picture. */
+MT_TEST(ranks_without_times)
+{
+    static struct fixture f;
+    for (unsigned with_time = 0; with_time < 2; with_time++) {
+        char *page;
+        fx_make(&f, 2, 10, false);
+        for (unsigned i = with_time; i < 2; i++) {
+            struct mt_timeline *t = &f.a[i].devices.p[0].timeline;
+            t->has_time = false;
+            t->x0 = 0;
+            t->x1 = 3;
+            t->n_columns = 4;
+            for (uint32_t c = 0; c < 4; c++) {
+                t->total[c] = (c + 1) * 10 * FX_GIB;
+                t->events[c] = 1;
+            }
+        }
+        page = page_of(&f.r);
+        MT_ASSERT(page != NULL);
+        MT_CHECK_HAS(page, "over the same events: not all of them have times");
+        MT_CHECK(with_time == 1 || strstr(page, "M0 40V40H0V35H250V30H500V25H750V20H1000V40z"));
+        MT_CHECK_EQ(count(page, " d=\"M0 40V40H0V"), count(page, "Live memory, at most"));
+        mt_free(page);
+        fx_done(&f);
+    }
+}
+
 MT_TEST(little_data)
 {
     static struct fixture f;
@@ -585,4 +614,4 @@ MT_TEST(failures)
 
 MT_MAIN(MT_RUN(template_marks) MT_RUN(order_and_content) MT_RUN(hostile_names) MT_RUN(diagnosis)
             MT_RUN(long_words) MT_RUN(options_in_code) MT_RUN(same_bytes) MT_RUN(damage_banner)
-                MT_RUN(many_ranks) MT_RUN(little_data) MT_RUN(failures))
+                MT_RUN(many_ranks) MT_RUN(ranks_without_times) MT_RUN(little_data) MT_RUN(failures))
