@@ -85,15 +85,28 @@ export const curveCsv = (view) => {
   return out.join("\n") + "\n";
 };
 
+/** What goes behind one command, of all cards that are to be changed first: whole overrides, the first of each key. None where a place
+ * is left to fill in, where options stand beside keys (they are of two programs), or where one is not worth a button.
+ * @param {string[]} settings @returns {string[]} */
+export const overridesOf = (settings) => {
+  /** @type {Map<string, string>} */
+  const by = new Map();
+  for (const s of settings) {
+    const m = /^(?:(--[a-zA-Z][\w.-]*)(?:[= ][^\s-]\S*)?|[+~]*([a-z][\w./]*)=[^\s()]+)$/.exec(s), key = m && (m[1] || m[2]);
+    if (key && !/<|\.\.\./.test(s) && !by.has(key)) by.set(key, s);
+  }
+  const keys = [...by.keys()], flags = keys.filter((k) => k.startsWith("--")).length;
+  return keys.length > 1 && (!flags || flags === keys.length) ? [...by.values()] : [];
+};
+
 /** @param {PanelCtx} ctx */
 export const initCopy = (ctx) => {
   copyCtx = ctx;
   for (const code of pAll(".set code")) {
     code.after(copyButton("Copy", () => code.textContent || "", { class: "copy", "aria-label": `Copy ${code.textContent}` }));
   }
-  // What goes behind a command, of all cards that are to be changed first: one line of overrides.
-  const overrides = pAll(".first .set code").map((c) => c.textContent || "").filter((s) => /^(--\S|[+~]*[a-z][\w./]*=\S+$)/.test(s));
-  if (overrides.length > 1) pFind(".first")?.after(copyButton(`Copy all ${overrides.length} as one line`, () => overrides.join(" "), { class: "csv" }));
+  const line = overridesOf(pAll(".first .set code").map((c) => c.textContent || ""));
+  if (line.length) pFind(".first")?.after(copyButton(`Copy all ${line.length} as one line`, () => line.join(" "), { class: "csv" }));
   if (pFind("#markdown")) {
     pFind(".tools").append(copyButton("Copy as Markdown", markdownNow, { title: "The report for a ticket, with what is looked at now (key m)" }));
     pFind("#ticket > h2")?.after(copyButton("Copy as Markdown", markdownNow));

@@ -1,7 +1,7 @@
 // The parts of the panels that need no page: keys of sorting, boxes of the icicle, pieces of the segment map, Markdown and CSV.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { curveCsv, markdownText } from "../../templates/js/copy.js";
+import { curveCsv, markdownText, overridesOf } from "../../templates/js/copy.js";
 import { cursorOwners } from "../../templates/js/panel_cursor.js";
 import { segmentPieces, segmentUse } from "../../templates/js/panel_segmap.js";
 import { sortKey, sortOrder } from "../../templates/js/panel_sort.js";
@@ -119,4 +119,11 @@ test("CSV: every operation of what is visible, with its total", async () => {
   view.set({ lo: 100, hi: 200 });
   for (const r of rows(view)) assert.ok(Number(r[0]) >= 100 && Number(r[0]) <= 200);
   assert.ok(rows(view).length > 40);
+});
+
+test("one line of settings: whole overrides of one program, the first of each key", () => {
+  assert.deepEqual(overridesOf(["a.b=1", "+a.c=x", "a.b=2", "f(x=1)", "a.d=g(1)", "a.e=<n>", "a.f=1 or 2"]), ["a.b=1", "+a.c=x"]);
+  assert.deepEqual(overridesOf(["--one 1", "--two=2", "--three", "--four 4 in the launcher", "--five <n>", "--six ...", "--one 3"]), ["--one 1", "--two=2", "--three"]);
+  assert.deepEqual(overridesOf(["--one 1", "a.b=2", "a.c=3"]), []);
+  assert.deepEqual(overridesOf(["a.b=1", "a.b=2"]), []);
 });
