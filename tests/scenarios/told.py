@@ -51,6 +51,7 @@ LISTED = (frames("", ("/w/rl/sync.py", 40, "push"), (SITE + "deepspeed/runtime/z
           + torch_says(1.1, 39.4, 0.4, 37.6, 0.9))
 MOMENTS = (frames("", ("/w/pretrain.py", 88, "main"), (SITE + "deepspeed/runtime/engine.py", 2100, "step"), (SITE + "deepspeed/runtime/zero/stage_1_and_2.py", 1900, "step"), (SITE + "deepspeed/ops/adam/fused_adam.py", 150, "step"))
            + '    state["exp_avg_sq"] = torch.zeros_like(p.data)\n' + torch_says(3.4, 39.4, 2.1, 36.6, 0.1))
+DEPLOYED = frames("", (SITE + "swift/cli/deploy.py", 5, "<module>"), (SITE + "swift/llm/infer/deploy.py", 200, "deploy_main"), (SITE + "torch/nn/modules/linear.py", 125, "forward")) + FULL
 PRIVATE = frames("", ("/w/seg/main.py", 300, "<module>"), ("/w/seg/loop.py", 120, "_train"), ("/w/seg/loop.py", 190, "_validate"), ("/w/seg/net.py", 50, "call")) + FULL
 BUILT = frames("", ("/w/lm/main.py", 90, "train"), ("/w/lm/parts.py", 70, "setup_optimizer"), ("/w/lm/sharded.py", 30, "__init__")) + FULL
 CONSTRUCTED = frames("", ("/w/rm/main.py", 90, "<module>"), ("/w/rm/work/trainer.py", 33, "__init__")) + FULL
@@ -123,6 +124,12 @@ SCENARIOS = [
     # -- what the program at hand does
     with_script("a-server-trains-nothing", "ms-swift's own command", FULL, "swift deploy --model /m --infer_backend vllm --vllm_gpu_memory_utilization 0.95 --vllm_max_model_len 8192", must=["B55"],
                 not_sets={"B55": ["--deepspeed zero3", "--padding_free true", "--sleep_level 1"]}),
+    with_script("a-server-beside-its-trainer", "the script starts both", FULL, "CUDA_VISIBLE_DEVICES=0 swift rollout --model /m &\nNPROC_PER_NODE=7 swift rlhf --rlhf_type grpo --model /m --train_type full --per_device_train_batch_size 4", must=["B55"],
+                sets={"B55": "--deepspeed zero3"}),
+    with_script("answers-after-its-training", "one after the other", FULL, "NPROC_PER_NODE=8 swift sft --model /m --train_type full --per_device_train_batch_size 4\nswift infer --adapters /out", must=["B55"],
+                sets={"B55": "--deepspeed zero3"}),
+    alone("a-server-by-its-frames", "no command stands in the log", DEPLOYED, "capacity", must=["B55"], sets={"B55": "--vllm_enforce_eager true"},
+          not_sets={"B55": ["--deepspeed zero3", "--per_device_train_batch_size 1", "--padding_free true", "--sleep_level 1"]}),
     with_script("sharded-by-a-named-file", "it divides parameters already", FULL, "NPROC_PER_NODE=8 swift sft --model /m --train_type full --deepspeed /conf/ds_z3_offload.json --per_device_train_batch_size 4", must=["B55"],
                 not_sets={"B55": "--deepspeed zero3"}),
     with_script("attention-that-is-off-by-default", "OpenRLHF before 0.8.10", FULL, "deepspeed --module openrlhf.cli.train_rm --micro_train_batch_size 1 --max_len 8192 --zero_stage 3 --bf16 --gradient_checkpointing", must=["B30"],
