@@ -147,6 +147,8 @@ static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
         if (c->command == NULL)
             return unknown_command(argv[1]);
         first = 2;
+        if ((c->command->bit & MT_CMD_READERS) != 0)
+            c->limits.max_memory = mt_memory_here(c->limits.max_memory);
     }
     if (!mt_options_parse(c, argc, argv, first, &err)) {
         mt_say_err(NULL, &err);
@@ -174,7 +176,6 @@ int main(int argc, char **argv)
 
     if (seed != NULL && *seed != '\0')
         mt_secret_fix(strtoull(seed, NULL, 0));
-    c.limits.max_memory = mt_memory_here(c.limits.max_memory);
     /* Puts something in the place of closed standard descriptors: the next file that is opened
      * would get their numbers, and the text that is meant for them. It fails when it is used: a
      * report written to nowhere is not written, and a closed standard input is no empty file. */

@@ -22,13 +22,8 @@ struct out {
 
 /* ---- bytes: ASCII, whatever the locale ---- */
 
-static bool lower(char c) { return c >= 'a' && c <= 'z'; }
-static bool upper(char c) { return c >= 'A' && c <= 'Z'; }
-static bool digit(char c) { return c >= '0' && c <= '9'; }
-static bool word(char c) { return lower(c) || upper(c) || digit(c); }
 static bool blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-static char fold(char c) { return upper(c) ? (char)(c - 'A' + 'a') : c; }
-static bool namebyte(char c) { return word(c) || c == '_' || c == '-' || c == '.'; }
+static bool namebyte(char c) { return mti_word(c) || c == '_' || c == '-' || c == '.'; }
 
 static bool same(struct span s, const char *text)
 {
@@ -36,7 +31,7 @@ static bool same(struct span s, const char *text)
     if (s.n != n)
         return false;
     for (size_t i = 0; i < n; i++)
-        if (fold(s.p[i]) != text[i])
+        if (mti_fold(s.p[i]) != text[i])
             return false;
     return true;
 }
@@ -117,21 +112,21 @@ static const char *const plain[] = {"true", "false", "none", "null", "yes",
 static bool next_word(struct span name, size_t *at, struct span *w)
 {
     size_t i = *at;
-    while (i < name.n && !word(name.p[i]))
+    while (i < name.n && !mti_word(name.p[i]))
         i++;
     size_t begin = i;
-    for (; i < name.n && word(name.p[i]); i++) {
+    for (; i < name.n && mti_word(name.p[i]); i++) {
         if (i == begin)
             continue;
-        bool camel = upper(name.p[i]) && !upper(name.p[i - 1]);
+        bool camel = mti_upper(name.p[i]) && !mti_upper(name.p[i - 1]);
         bool acronym =
-            upper(name.p[i]) && upper(name.p[i - 1]) && i + 1 < name.n && lower(name.p[i + 1]);
+            mti_upper(name.p[i]) && mti_upper(name.p[i - 1]) && i + 1 < name.n && mti_lower(name.p[i + 1]);
         if (camel || acronym)
             break;
     }
     *at = i;
     *w = (struct span){name.p + begin, i - begin};
-    while (w->n > 1 && digit(w->p[w->n - 1]))
+    while (w->n > 1 && mti_digit(w->p[w->n - 1]))
         w->n--;
     return i > begin;
 }
@@ -139,7 +134,7 @@ static bool next_word(struct span name, size_t *at, struct span *w)
 static bool all_digits(struct span w)
 {
     for (size_t i = 0; i < w.n; i++)
-        if (!digit(w.p[i]))
+        if (!mti_digit(w.p[i]))
             return false;
     return true;
 }
@@ -193,7 +188,7 @@ static enum says name_says(struct span name)
 
 /* ---- does the text itself have the form of one? ---- */
 
-static bool tokenbyte(char c) { return word(c) || c == '_' || c == '-'; }
+static bool tokenbyte(char c) { return mti_word(c) || c == '_' || c == '-'; }
 
 static size_t run(struct span s, bool (*in)(char))
 {
@@ -211,8 +206,8 @@ static bool looks_random(struct span v)
         return false;
     for (size_t i = 0; i < v.n; i++) {
         char c = v.p[i];
-        letters = letters || lower(c) || upper(c);
-        digits = digits || digit(c);
+        letters = letters || mti_lower(c) || mti_upper(c);
+        digits = digits || mti_digit(c);
         if (!tokenbyte(c) && c != '+' && c != '/' && c != '=' && c != '.' && c != '~' && c != ':')
             return false;
     }
@@ -285,7 +280,7 @@ static size_t form(struct span s)
         size_t n = run(from(s, skip), dots ? jwtbyte : tokenbyte);
         bool mixed = !x->mixed || n >= 20;
         for (size_t k = 0; k < n && !mixed; k++)
-            mixed = digit(s.p[skip + k]) || upper(s.p[skip + k]);
+            mixed = mti_digit(s.p[skip + k]) || mti_upper(s.p[skip + k]);
         if (n >= x->need && mixed)
             return skip + n;
     }
@@ -378,7 +373,7 @@ static struct span trim_quotes(struct span v)
 static bool number(struct span v)
 {
     for (size_t i = 0; i < v.n; i++)
-        if (!digit(v.p[i]) && v.p[i] != '.' && v.p[i] != '-' && v.p[i] != '+' && v.p[i] != 'e' &&
+        if (!mti_digit(v.p[i]) && v.p[i] != '.' && v.p[i] != '-' && v.p[i] != '+' && v.p[i] != 'e' &&
             v.p[i] != 'E' && v.p[i] != '_')
             return false;
     return v.n > 0;
@@ -476,7 +471,7 @@ static size_t text_word(struct out *o, struct span t, size_t i, size_t j, bool f
     if ((same(name, "bearer") || same(name, "basic")) && j < t.n && t.p[j] == ' ') {
         struct span rest = from(t, j + 1);
         n = run(rest, unquoted);
-        if (n >= 8 && (fold(name.p[1]) == 'e' || looks_random((struct span){rest.p, n}))) {
+        if (n >= 8 && (mti_fold(name.p[1]) == 'e' || looks_random((struct span){rest.p, n}))) {
             put(o, name.p, name.n + 1);
             put_mark(o);
             return j + 1 + n;
@@ -504,7 +499,7 @@ static size_t text_word(struct out *o, struct span t, size_t i, size_t j, bool f
     }
     /* A form may begin inside a word: prefix-sk-..., a.hf_... */
     for (size_t k = i + 1; k < j; k++)
-        if (!word(t.p[k - 1]) && (n = form(from(t, k))) > 0) {
+        if (!mti_word(t.p[k - 1]) && (n = form(from(t, k))) > 0) {
             put(o, t.p + i, k - i);
             put_mark(o);
             return k + n;

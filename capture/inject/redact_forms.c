@@ -2,11 +2,6 @@
 
 #include <string.h>
 
-static bool digit(char c) { return c >= '0' && c <= '9'; }
-static bool lower(char c) { return c >= 'a' && c <= 'z'; }
-static bool upper(char c) { return c >= 'A' && c <= 'Z'; }
-static char fold(char c) { return upper(c) ? (char)(c - 'A' + 'a') : c; }
-
 static const char *const webhook_hosts[] = {
     "hooks.slack.com",    "discord.com",        "discordapp.com",   "open.feishu.cn",
     "open.larksuite.com", "oapi.dingtalk.com",  "api.telegram.org", "qyapi.weixin.qq.com",
@@ -19,7 +14,7 @@ static bool is_below(const char *host, size_t n, const char *name)
     if (n < len || (n > len && host[n - len - 1] != '.'))
         return false;
     for (size_t i = 0; i < len; i++)
-        if (fold(host[n - len + i]) != name[i])
+        if (mti_fold(host[n - len + i]) != name[i])
             return false;
     return true;
 }
@@ -27,7 +22,7 @@ static bool is_below(const char *host, size_t n, const char *name)
 bool mti_is_webhook(const char *host, size_t n)
 {
     size_t end = n;
-    while (end > 0 && digit(host[end - 1]))
+    while (end > 0 && mti_digit(host[end - 1]))
         end--;
     if (end > 0 && end < n && host[end - 1] == ':')
         n = end - 1;
@@ -46,11 +41,11 @@ bool mti_is_bare_key(const char *s, size_t n)
         return false;
     for (size_t i = 0; i < n; i++) {
         char c = s[i];
-        hex = hex && (digit(c) || (c >= 'a' && c <= 'f'));
-        has_lower = has_lower || lower(c);
-        has_upper = has_upper || upper(c);
-        has_digit = has_digit || digit(c);
-        if (!lower(c) && !upper(c) && !digit(c) && (c != '/' || i == 0) && c != '+')
+        hex = hex && (mti_digit(c) || (c >= 'a' && c <= 'f'));
+        has_lower = has_lower || mti_lower(c);
+        has_upper = has_upper || mti_upper(c);
+        has_digit = has_digit || mti_digit(c);
+        if (!mti_word(c) && (c != '/' || i == 0) && c != '+')
             return false;
     }
     return has_lower && has_digit && (hex || has_upper);

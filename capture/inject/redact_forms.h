@@ -5,6 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Bytes: ASCII, whatever the locale. */
+static inline bool mti_lower(char c) { return c >= 'a' && c <= 'z'; }
+static inline bool mti_upper(char c) { return c >= 'A' && c <= 'Z'; }
+static inline bool mti_digit(char c) { return c >= '0' && c <= '9'; }
+static inline bool mti_word(char c) { return mti_lower(c) || mti_upper(c) || mti_digit(c); }
+static inline char mti_fold(char c) { return mti_upper(c) ? (char)(c - 'A' + 'a') : c; }
+
 /* Whether the host of a URL, with a port or without, belongs to a service whose addresses are the
  * secret: whoever has one may post. Without their path they tell nothing. */
 bool mti_is_webhook(const char *host, size_t n);

@@ -3,7 +3,7 @@
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 unset CUDA_INJECTION64_PATH NVTX_INJECTION64_PATH PYTHONPATH MEMTRACE_INJECT MEMTRACE_CUPTI RAY_ADDRESS NSYS_PROFILING_SESSION_ID || true
-library="$(find "$(dirname "$MEMTRACE")" -path '*/lib/memtrace/libmemtrace_inject.so' ! -path '*/sanitize-*' | head -n 1)"
+library="$(recorder)"
 [ -n "$library" ] || skip_all "this build has no recorder (MEMTRACE_CAPTURE=OFF)"
 need jq
 mkdir tmp && export TMPDIR="$TMP/tmp"

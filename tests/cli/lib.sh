@@ -20,6 +20,14 @@ case "$TMP" in *[!A-Za-z0-9_./-]*) Q="'" ;; *) Q="" ;; esac # what the program p
 export Q
 N=0 FAILED=0
 
+# The recorder of this build; nothing where it was built without. A wheel that was made here has one of its own below.
+recorder()
+{
+    local file
+    file="$(dirname "$MEMTRACE")/lib/memtrace/libmemtrace_inject.so"
+    [ ! -f "$file" ] || printf '%s\n' "$file"
+}
+
 ok() { N=$((N + 1)); }
 fail()
 {

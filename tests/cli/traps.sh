@@ -38,7 +38,7 @@ for bad in '"card": "x", "source": ""' '"card": "x", "mib": 5, "source": ""' '"c
 done
 
 # --- a trace that nobody named never keeps a job from starting
-library="$(find "$(dirname "$MEMTRACE")" -path '*/lib/memtrace/libmemtrace_inject.so' ! -path '*/sanitize-*' | head -n 1)"
+library="$(recorder)"
 if [ -n "$library" ]; then
     mkdir job spools && cd job || exit 1
     export TMPDIR="$TMP/spools"

@@ -54,7 +54,7 @@ MOMENTS = (frames("", ("/w/pretrain.py", 88, "main"), (SITE + "deepspeed/runtime
 DEPLOYED = frames("", (SITE + "swift/cli/deploy.py", 5, "<module>"), (SITE + "swift/llm/infer/deploy.py", 200, "deploy_main"), (SITE + "torch/nn/modules/linear.py", 125, "forward")) + FULL
 PRIVATE = frames("", ("/w/seg/main.py", 300, "<module>"), ("/w/seg/loop.py", 120, "_train"), ("/w/seg/loop.py", 190, "_validate"), ("/w/seg/net.py", 50, "call")) + FULL
 BUILT = frames("", ("/w/lm/main.py", 90, "train"), ("/w/lm/parts.py", 70, "setup_optimizer"), ("/w/lm/sharded.py", 30, "__init__")) + FULL
-CONSTRUCTED = frames("", ("/w/rm/main.py", 90, "<module>"), ("/w/rm/work/trainer.py", 33, "__init__")) + FULL
+CONSTRUCTED = frames("", ("/w/rm/main.py", 90, "<module>"), ("/w/rm/parts/trainer.py", 33, "__init__")) + FULL
 BARRED = "[>>>>        ] 40/500, 2.1 task/s, elapsed: 19s, ETA:   219s\n" + FULL
 REFERENCE = frames("", ("/w/NeMo/examples/run.py", 300, "main"), ("/w/NeMo/nemo_rl/models/policy/lm_policy.py", 420, "get_logprobs")) + FULL
 
