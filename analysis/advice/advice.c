@@ -135,10 +135,11 @@ static uint32_t line_classes(const struct pick *p, const struct mt_fix_card *car
     return mt_fit_judges(&p->fit, card) || class == MT_FIX_UNKNOWN ? p->classes : 1u << class;
 }
 
-/* In any phase: by the bytes that the card asks for, or by what is set. */
+/* In any phase: by the bytes that the card asks for, by what is set, or as what the settings show
+ * to be the cause. */
 static bool is_proven(const struct pick *p, const struct mt_advice *a)
 {
-    return mt_fit_judges(&p->fit, a->card) ||
+    return a->made_it || mt_fit_judges(&p->fit, a->card) ||
            (a->current != NULL && !(p->only_set && a->by_default));
 }
 

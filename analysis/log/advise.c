@@ -445,6 +445,10 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     for (uint32_t i = first + 1;
          d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0 && i < list->n; i++)
         list->p[i].is_top = false;
+    /* what is there whatever runs is more than the card: less in one pass is no help */
+    for (uint32_t i = first;
+         d->capacity != MT_LOG_NONE && d->model.held > (double)d->capacity && i < list->n; i++)
+        list->p[i].is_top = list->p[i].is_top && (list->p[i].made_it || !list->p[first].made_it);
     mt_metrics_free(q.metrics);
     return ok;
 }

@@ -99,6 +99,17 @@ SCENARIOS = [
           not_sets={"P34": "sysctl vm.max_map_count; wc -l /proc/PID/maps; ulimit -v"}),
     with_script("adapters-on-16-bits", "LLaMA-Factory's flags", FULL, "llamafactory-cli train --stage sft --do_train --finetuning_type lora --model_name_or_path /m --per_device_train_batch_size 2 --learning_rate 1e-4",
                 must=["P02", "B62", "B63"], must_not=["P31", "P32"], sets={"B63": "quantization_bit: 4"}),
+    # -- what the settings say that each card keeps, where it is more than the card
+    with_script("zero-without-its-file", "stage 2 by the file's name: 2 + 2/2 + 12/2 bytes of 7.2e9", torch_says(14.9, 39.39, 8.27, 30.53, 0.02),
+                "torchrun --nproc_per_node 2 fit.py --deepspeed ds_zero2.json --model_name_or_path site/House-8B --per_device_train_batch_size 2 --learning_rate 1e-5 --bf16 True",
+                must=["P132"], sets={"P132": "zero_optimization.stage: 3"}),
+    with_script("zero-3-over-enough", "16 bytes of 7.2e9 over 16 ranks fit", torch_says(1.9, 79.39, 1.27, 70.53, 0.02),
+                "torchrun --nproc_per_node 8 --nnodes 2 fit.py --deepspeed ds_z3.json --model_name_or_path site/House-8B --per_device_train_batch_size 2 --learning_rate 1e-5 --bf16 True",
+                must=["P02"], must_not=["P132"]),
+    with_script("one-process-trains-all", "no division: 8 bytes of a parameter at least", torch_says(0.2, 39.39, 0.1, 38.9, 0.02),
+                "python fit.py --model_name_or_path models/Mistral-7B-v0.1 --per_device_train_batch_size 1 --learning_rate 1e-5", must=["P132"], sets={"P132": "peft.get_peft_model(model, LoraConfig(r=32))"}),
+    with_script("adapters-of-a-script", "whatever its flag is called", torch_says(0.2, 39.39, 0.1, 38.9, 0.02),
+                "python fit.py --model_name_or_path models/Mistral-7B-v0.1 --per_device_train_batch_size 2 --learning_rate 1e-5 --use_lora", must=["P02"], must_not=["P132"]),
     with_script("trains-by-its-flags", "a step size: it trains", FULL, "python fit.py --lr 1e-4 --epochs 9", must=["P31"], must_not=["P32"]),
     with_script("chunks-are-large", "half of them may be", frames("", ("/w/slime/slime/backends/megatron_utils/loss.py", 150, "get_log_probs_and_entropy"), ("/w/slime/slime/utils/ppo_utils.py", 600, "calculate_log_probs_and_entropy"))
                 + torch_says(2.1, 79.1, 1.2, 75, 0.9), "python3 train.py --tensor-model-parallel-size 2 --max-tokens-per-gpu 16384 --log-probs-chunk-size 4096 --use-dynamic-batch-size",
