@@ -296,10 +296,7 @@ static void moved_out(struct mt_expect_work *k, const struct mt_frameworks *fw)
 /* Whether anything is set beside what the snapshot itself says of the allocator. */
 static bool is_configured(const struct mt_runconf *conf)
 {
-    for (uint32_t i = 0; conf != NULL && i < conf->from.n; i++)
-        if (conf->from.p[i] != MT_FROM_SNAPSHOT)
-            return true;
-    return false;
+    return conf != NULL && conf->from.n != 0;
 }
 
 /* Whether the job is a script without settings: no config.json could be named for it. */

@@ -105,44 +105,97 @@ static uint64_t find_capacity(const struct mt_diagnosis *d, const struct mt_trac
     return size;
 }
 
-/* Analyses t and keeps it; the caller frees t when this fails. */
-static enum mt_rc add_snapshot(struct mt_diagnosis *d, struct mt_trace *t,
-                               const struct mt_detail_hook *detail, struct mt_err *err)
+/* A snapshot between its settings and its place among the ranks. */
+struct mt_rank_job {
+    struct mt_rank rank;
+    struct mt_analyze_opts opts;
+    struct mt_runconf view; /* the settings of the run, with those of this snapshot */
+    struct mt_config own;
+};
+
+void mt_rank_job_free(struct mt_rank_job *job)
 {
-    struct mt_rank k = {.trace = t, .order = d->ranks.n}, *slot;
-    struct mt_analyze_opts o = {.phases = d->opts.rules->phases,
-                                .fixes = d->opts.rules->fixes,
-                                .roles = d->opts.rules->roles,
-                                .verify = d->opts.verify,
-                                .only_device = d->opts.only_device,
-                                .framework = d->opts.framework,
-                                .conf = d->opts.conf,
-                                .progress = d->opts.progress};
-    enum mt_rc rc;
+    if (job == NULL)
+        return;
+    mt_conf_done(&job->own);
+    mt_claims_done(&job->rank.claims);
+    mt_analysis_free(job->rank.analysis);
+    mt_trace_free(job->rank.trace);
+    mt_free(job);
+}
+
+/* The caller frees t when this fails. */
+static enum mt_rc begin_snapshot(struct mt_diagnosis *d, struct mt_rank_job **out,
+                                 struct mt_trace *t, const struct mt_detail_hook *detail,
+                                 struct mt_err *err)
+{
+    struct mt_rank_job *j = mt_calloc(1, sizeof *j);
+    if (j == NULL)
+        return nomem(d, err);
+    j->opts = (struct mt_analyze_opts){.phases = d->opts.rules->phases,
+                                       .fixes = d->opts.rules->fixes,
+                                       .roles = d->opts.rules->roles,
+                                       .verify = d->opts.verify,
+                                       .only_device = d->opts.only_device,
+                                       .framework = d->opts.framework,
+                                       .progress = d->opts.progress};
     if (detail != NULL)
-        o.detail = *detail;
-    o.capacity = find_capacity(d, t, &k.capacity_from);
-    rc = mt_analyze(&k.analysis, t, &o, err);
-    if (rc < 0)
-        return rc;
-    rc = mt_claims_make(&k.claims, t, err);
-    slot = rc >= 0 ? MT_VEC_PUSH(&d->ranks) : NULL;
-    if (slot == NULL) {
-        mt_claims_done(&k.claims);
-        mt_analysis_free(k.analysis);
-        return rc < 0 ? rc : nomem(d, err);
+        j->opts.detail = *detail;
+    if (d->opts.conf != NULL) {
+        enum mt_rc rc = mt_runconf_own(&j->own, t, err);
+        if (rc < 0) {
+            mt_rank_job_free(j);
+            return rc;
+        }
+        j->view = *d->opts.conf;
+        j->view.own = &j->own;
+        j->opts.conf = &j->view;
     }
-    mt_claims_peak(&k.claims, k.analysis);
-    mt_trace_drop_events(t);
-    *slot = k;
+    j->opts.capacity = find_capacity(d, t, &j->rank.capacity_from);
+    j->rank.trace = t;
+    *out = j;
     return MT_OK;
 }
 
-enum mt_rc mt_diagnosis_add(struct mt_diagnosis *d, struct mt_trace *t,
-                            const struct mt_detail_hook *detail, struct mt_err *err)
+enum mt_rc mt_rank_job_run(struct mt_rank_job *job, struct mt_err *err)
+{
+    struct mt_rank *k = &job->rank;
+    enum mt_rc rc = mt_analyze(&k->analysis, k->trace, &job->opts, err);
+    if (rc < 0)
+        return rc;
+    rc = mt_claims_make(&k->claims, k->trace, err);
+    if (rc < 0) {
+        mt_claims_done(&k->claims);
+        mt_analysis_free(k->analysis);
+        k->analysis = NULL;
+        return rc;
+    }
+    mt_claims_peak(&k->claims, k->analysis);
+    mt_trace_drop_events(k->trace);
+    return MT_OK;
+}
+
+enum mt_rc mt_diagnosis_end(struct mt_diagnosis *d, struct mt_rank_job *job, enum mt_rc rc,
+                            struct mt_err *err)
+{
+    struct mt_rank *slot = rc >= 0 ? MT_VEC_PUSH(&d->ranks) : NULL;
+    if (rc >= 0 && slot == NULL)
+        rc = nomem(d, err);
+    if (slot != NULL) {
+        *slot = job->rank;
+        slot->order = d->ranks.n - 1;
+        memset(&job->rank, 0, sizeof job->rank);
+    }
+    mt_rank_job_free(job);
+    return rc;
+}
+
+enum mt_rc mt_diagnosis_begin(struct mt_diagnosis *d, struct mt_rank_job **job, struct mt_trace *t,
+                              const struct mt_detail_hook *detail, struct mt_err *err)
 {
     struct mt_trace **slot = t->driver != NULL ? MT_VEC_PUSH(&d->drivers) : NULL;
     enum mt_rc rc = t->driver != NULL && slot == NULL ? nomem(d, err) : MT_OK;
+    *job = NULL;
     if (slot != NULL)
         *slot = t;
     if (rc >= 0 && d->opts.conf != NULL)
@@ -156,10 +209,18 @@ enum mt_rc mt_diagnosis_add(struct mt_diagnosis *d, struct mt_trace *t,
         return MT_WARN;
     }
     if (rc >= 0)
-        rc = add_snapshot(d, t, detail, err);
+        rc = begin_snapshot(d, job, t, detail, err);
     if (rc < 0)
         mt_trace_free(t);
     return rc;
+}
+
+enum mt_rc mt_diagnosis_add(struct mt_diagnosis *d, struct mt_trace *t,
+                            const struct mt_detail_hook *detail, struct mt_err *err)
+{
+    struct mt_rank_job *job = NULL;
+    enum mt_rc rc = mt_diagnosis_begin(d, &job, t, detail, err);
+    return job != NULL ? mt_diagnosis_end(d, job, mt_rank_job_run(job, err), err) : rc;
 }
 
 /* ---- finish ---- */

@@ -7,26 +7,29 @@
  *
  *   mt_diagnosis_new()     1. What the given logs settle for the settings: framework, refusals.
  *   mt_diagnosis_add()     For each trace, in the order of the inputs:
- *                          2. its settings join those of the run;
+ *     ..._begin()          2. its settings join those of the run;
  *                          3. capacity: --capacity, else the driver trace that recorded the
  *                             process, else the logs, the recording, memtrace.toml;
- *                          4. the analysis of a snapshot, with its advice; claims; events dropped.
- *   mt_diagnosis_finish()  5. Ranks in order of their numbers.
- *                          6. The driver's ledger over all driver traces and claims.
- *                          7. The rank that speaks: the driver's failure may choose it.
- *                          8. The framework: forced, the speaking rank's, that of the settings,
+ *     mt_rank_job_run()    4. the analysis of a snapshot, with its advice; claims; events dropped;
+ *     ..._end()            5. it is one of the ranks.
+ *   mt_diagnosis_finish()  6. Ranks in order of their numbers.
+ *                          7. The driver's ledger over all driver traces and claims.
+ *                          8. The rank that speaks: the driver's failure may choose it.
+ *                          9. The framework: forced, the speaking rank's, that of the settings,
  *                             that of the logs.
- *                          9. Whether the inputs are of one job.
- *                         10. The speaking rank beside the others: skew, and what they hold on its
+ *                         10. Whether the inputs are of one job.
+ *                         11. The speaking rank beside the others: skew, and what they hold on its
  *                             card. Then its advice is made again.
- *                         11. The diagnosis of the logs, and advice on it.
- *                         12. Advice on the driver's failure.
- *                         13. Lint of the settings against all of that.
+ *                         12. The diagnosis of the logs, and advice on it.
+ *                         13. Advice on the driver's failure.
+ *                         14. Lint of the settings against all of that.
  *                             Advice that would trip it is taken out; settings to try are asked.
- *                         14. What limits the trust in all of that.
+ *                         15. What limits the trust in all of that.
  *
  * Thread-safety: a diagnosis and its conf and logs belong to one thread until it is finished, and
- * are const afterwards. Several diagnoses may be made at once and share their rules. */
+ * are const afterwards; what several snapshots may do beside each other is mt_rank_job_run().
+ * What a snapshot is told of the settings does not depend on the snapshots before it. Several
+ * diagnoses may be made at once and share their rules. */
 #ifndef MT_DIAGNOSE_H
 #define MT_DIAGNOSE_H
 
@@ -132,6 +135,22 @@ enum mt_rc mt_diagnosis_new(struct mt_diagnosis **out, const struct mt_diagnose_
  * for settings that joined those of the run). */
 enum mt_rc mt_diagnosis_add(struct mt_diagnosis *d, struct mt_trace *t,
                             const struct mt_detail_hook *detail, struct mt_err *err);
+/* The same in three steps, so that several snapshots are analysed at once: begin and end by the
+ * thread that the diagnosis belongs to, in the order of the inputs, run by any. *job NULL: nothing
+ * is left to do (a driver's trace; MT_WARN; an error). */
+struct mt_rank_job;
+enum mt_rc mt_diagnosis_begin(struct mt_diagnosis *d, struct mt_rank_job **job, struct mt_trace *t,
+                              const struct mt_detail_hook *detail, struct mt_err *err);
+/* May be asked before a trace is begun, and before a log is added: while jobs run, neither a
+ * driver's trace may be begun nor anything else be added to conf or logs. */
+static inline bool mt_diagnosis_settles(const struct mt_trace *t) { return t->driver != NULL; }
+/* Nothing of the diagnosis is changed. After an error it may be run once more, when there is more
+ * memory. detail has to live until then. */
+enum mt_rc mt_rank_job_run(struct mt_rank_job *job, struct mt_err *err);
+/* Takes over job; rc: of the last run. */
+enum mt_rc mt_diagnosis_end(struct mt_diagnosis *d, struct mt_rank_job *job, enum mt_rc rc,
+                            struct mt_err *err);
+void mt_rank_job_free(struct mt_rank_job *job); /* of one that is given up; NULL is fine */
 /* Once, after the last input. MT_OK, or an error in err; then only mt_diagnosis_free() may follow.
  */
 enum mt_rc mt_diagnosis_finish(struct mt_diagnosis *d, struct mt_err *err);

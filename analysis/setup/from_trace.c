@@ -47,16 +47,62 @@ static enum mt_rc add_driver(struct mt_runconf *rc, const struct mt_trace *t, st
     return r == MT_OK ? mt_runconf_added(rc, MT_FROM_COMMAND, err) : r;
 }
 
-enum mt_rc mt_runconf_add_trace(struct mt_runconf *rc, const struct mt_trace *t, struct mt_err *err)
+enum mt_rc mt_runconf_own(struct mt_config *own, const struct mt_trace *t, struct mt_err *err)
 {
     enum mt_rc r = MT_OK;
     char source[64] = "the snapshot";
-    if (t->driver != NULL)
-        return add_driver(rc, t, err);
     if (t->meta.rank >= 0)
         (void)snprintf(source, sizeof source, "the snapshot of rank %d", (int)t->meta.rank);
     for (uint32_t i = 0; i < t->settings.n && r == MT_OK; i++)
-        r = mt_conf_allocator(&rc->conf, mt_str(t, t->settings.p[i].key),
+        r = mt_conf_allocator(own, mt_str(t, t->settings.p[i].key),
                               mt_str(t, t->settings.p[i].value), source, err);
-    return r == MT_OK ? mt_runconf_added(rc, MT_FROM_SNAPSHOT, err) : r;
+    return r;
+}
+
+/* text as to has it: the last one given out, an equal one there, or a copy. NULL = out of memory */
+static const char *kept(struct mt_config *to, const char *had, const char *text)
+{
+    return had != NULL && strcmp(had, text) == 0
+               ? had
+               : mt_arena_strndup(&to->strings, text, strlen(text));
+}
+
+static bool merge(struct mt_config *to, const struct mt_conf_entry *e, const char *source)
+{
+    struct mt_conf_entry *slot = NULL;
+    for (uint32_t i = 0; i < to->entries.n && slot == NULL; i++)
+        if (strcmp(to->entries.p[i].key, e->key) == 0)
+            slot = &to->entries.p[i];
+    if (slot == NULL) {
+        const char *key = kept(to, NULL, e->key);
+        if (key == NULL || (slot = MT_VEC_PUSH(&to->entries)) == NULL)
+            return false;
+        *slot = (struct mt_conf_entry){.key = key, .form = e->form};
+    }
+    slot->source = source;
+    slot->is_variable = e->is_variable;
+    slot->value = kept(to, slot->value, e->value);
+    return slot->value != NULL;
+}
+
+/* Of each key one entry, however many snapshots there are: a thousand ranks say the same. */
+static enum mt_rc add_snapshot(struct mt_runconf *rc, const struct mt_trace *t, struct mt_err *err)
+{
+    struct mt_config own = {.n_bytes = 0}, *to = &rc->snapshots;
+    enum mt_rc r = mt_runconf_own(&own, t, err);
+    const char *source = NULL;
+    for (uint32_t i = 0; i < own.entries.n && r == MT_OK; i++) {
+        if (source == NULL)
+            source = kept(to, to->entries.n != 0 ? to->entries.p[0].source : NULL,
+                          own.entries.p[i].source);
+        if (source == NULL || !merge(to, &own.entries.p[i], source))
+            r = mt_fail(err, MT_ENOMEM, "out of memory");
+    }
+    mt_conf_done(&own);
+    return r;
+}
+
+enum mt_rc mt_runconf_add_trace(struct mt_runconf *rc, const struct mt_trace *t, struct mt_err *err)
+{
+    return t->driver != NULL ? add_driver(rc, t, err) : add_snapshot(rc, t, err);
 }

@@ -109,8 +109,8 @@ const struct mt_runconf_key *mt_runconf_near(const struct mt_runconf *rc, uint32
     bool is_flag = e->form == MT_CONF_FLAG;
     int fw = mt_runconf_run(rc);
     size_t n;
-    if (fw < 0 || rc->from.p[entry] == MT_FROM_SNAPSHOT || rc->from.p[entry] == MT_FROM_LOG ||
-        e->value == NULL || (!is_flag && e->form > MT_CONF_OVERRIDE))
+    if (fw < 0 || rc->from.p[entry] == MT_FROM_LOG || e->value == NULL ||
+        (!is_flag && e->form > MT_CONF_OVERRIDE))
         return NULL;
     n = strlen(plain(e->key, key, sizeof key));
     for (uint32_t i = 0; i < rc->keys.n; i++) {

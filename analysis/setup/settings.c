@@ -43,8 +43,12 @@ static int by_key(const void *pa, const void *pb)
 /* The entry of a key that holds; NULL when there is none or it was removed. */
 static const struct mt_conf_entry *look_up(const struct mt_runconf *rc, const char *key)
 {
+    const struct mt_config *own = rc->own != NULL ? rc->own : &rc->snapshots;
     uint32_t lo = 0, hi = rc->slots.n;
     const struct mt_conf_entry *e;
+    for (uint32_t i = own->entries.n; i-- > 0;)
+        if (strcmp(own->entries.p[i].key, key) == 0)
+            return &own->entries.p[i];
     while (lo < hi) { /* the first slot behind all of this key */
         uint32_t mid = lo + (hi - lo) / 2;
         if (strcmp(rc->slots.p[mid].key, key) <= 0)
@@ -273,13 +277,10 @@ static const struct mt_conf_entry *named_model(const struct mt_runconf *rc, int 
     return NULL;
 }
 
-/* Each rank's snapshot brings two dozen settings of its allocator, none of which is the
- * framework's: among those a shape would be looked for in all of a thousand ranks, for each of
- * them. */
 static bool count(struct mt_runconf *rc, uint32_t entry)
 {
     uint32_t *slot;
-    if (rc->from.p[entry] == MT_FROM_SNAPSHOT || !mt_runconf_countable(&rc->conf.entries.p[entry]))
+    if (!mt_runconf_countable(&rc->conf.entries.p[entry]))
         return true;
     slot = MT_VEC_PUSH(&rc->countable);
     if (slot != NULL)

@@ -15,14 +15,13 @@
 #include "parser/conf/conf.h"
 #include "parser/model/trace.h"
 
-/* Precedence, low to high. */
+/* Precedence, low to high; above all is what a snapshot says of its allocator. */
 enum mt_runconf_from {
     MT_FROM_FOUND, /* in the run's folder (setup/found.h) */
     MT_FROM_LOG,   /* what a log says that it ran with */
     MT_FROM_CONFIG,
     MT_FROM_COMMAND,
     MT_FROM_ARGS,
-    MT_FROM_SNAPSHOT,
     MT_FROM_COUNT
 };
 
@@ -84,6 +83,11 @@ struct mt_runconf {
     bool host_full;     /* a log says that the host ran out of memory too */
     bool kv_refused;    /* a log says that the engine's share left nothing for its KV cache */
     bool env_known;     /* the environment was recorded: what is not in it was not set */
+    /* What snapshots say of their allocator, which holds above all of conf: of all of them, the
+     * last one of each key. Where own is set, as in a copy that is made for one snapshot, that is
+     * looked up instead. own: not owned */
+    struct mt_config snapshots;
+    const struct mt_config *own;
     /* looked up before everything else: what is tried out, or advised; not owned */
     const struct mt_conf_entry *tried;
     uint32_t n_tried;
@@ -105,10 +109,13 @@ void mt_runconf_free(struct mt_runconf *rc); /* NULL is fine */
 /* All entries that were added to conf since the last call come from there. MT_OK or MT_ENOMEM;
  * sealed again. */
 enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, struct mt_err *err);
-/* The allocator settings of a snapshot; commands and environments of a driver's trace. Each adds
- * and seals. */
+/* The allocator settings of a snapshot, to snapshots; commands and environments of a driver's
+ * trace, to conf. Each adds and seals. What copies with an `own` say stays the same unless t is a
+ * driver's. */
 enum mt_rc mt_runconf_add_trace(struct mt_runconf *rc, const struct mt_trace *t,
                                 struct mt_err *err);
+/* The allocator settings of one snapshot, added to own, for mt_runconf.own. */
+enum mt_rc mt_runconf_own(struct mt_config *own, const struct mt_trace *t, struct mt_err *err);
 
 /* What the lines of a log say the framework is; -1 = nothing. A framework that was forced stays. */
 void mt_runconf_tell(struct mt_runconf *rc, int framework);

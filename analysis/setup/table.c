@@ -161,6 +161,7 @@ void mt_runconf_free(struct mt_runconf *rc)
     if (rc == NULL)
         return;
     mt_conf_done(&rc->conf);
+    mt_conf_done(&rc->snapshots);
     mt_arena_done(&rc->arena);
     MT_VEC_DONE(&rc->keys);
     MT_VEC_DONE(&rc->settings);
