@@ -61,7 +61,8 @@ struct mt_cli {
      * does */
     const struct mt_preferences *preferences;
     const char *redact_by;
-    int fail_on; /* of a report: 0 = never, 1 = memory ran out */
+    uint32_t jobs; /* 0 = as many as there are cores */
+    int fail_on;   /* of a report: 0 = never, 1 = memory ran out */
     /* diff, check */
     uint64_t threshold, tolerance; /* thousandths */
     struct mt_strings maxima, limit_files;

@@ -2,6 +2,7 @@
 #include "cli/output.h"
 #include "cli/redact/redact.h"
 #include "cli/term.h"
+#include "parser/input/ahead.h"
 #include "parser/input/input.h"
 #include "render/base/escape.h"
 
@@ -222,6 +223,8 @@ static int load_one(struct mt_load *l, const char *path, const struct mt_input_o
         }
         if (t == NULL)
             break;
+        if (l->pool != NULL && !mt_ahead_gave(l->ahead))
+            mt_team_take_more(l->pool);
         mt_progress_erase(p);
         if (l->redact != NULL && !mt_redact_trace(l->redact, t)) {
             mt_trace_free(t);
@@ -293,6 +296,7 @@ void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit vis
         opts.report = take_report;
         opts.report_arg = l;
     }
+    opts.ahead = l->ahead;
     if (p->on) {
         opts.progress = mt_progress_update;
         opts.progress_arg = p;

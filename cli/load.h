@@ -32,6 +32,10 @@ struct mt_load {
     const struct mt_found *found; /* files whose settings were taken or refused; NULL = none */
     /* what every trace passes before the visitor sees it; NULL = nothing */
     struct mt_redact *redact;
+    /* Reads files before their turn, and a trace that the visitor gets holds one of its tokens,
+     * which the visitor gives back. NULL = one thread does it all. */
+    struct mt_team *pool;
+    struct mt_ahead *ahead;
     /* of reading; whoever goes on with what was read may go on with it */
     struct mt_progress progress;
     bool quiet;

@@ -252,6 +252,11 @@ const struct mt_option mt_options[] = {
      NULL, false},
     {"max-bytes", 0, MT_OPT_BYTES, MT_CMD_READERS, AT(limits.max_bytes), "SIZE",
      "Stop reading an input after SIZE decompressed bytes (default 1TiB).", NULL, false},
+    {"jobs", 'j', MT_OPT_COUNT32, MT_CMD_DIAGNOSE, AT(jobs), "N",
+     "Read and analyse at most N ranks at a time (default: the cores that this process may use, at "
+     "most 64). The report is the same for any N; memory is not: each rank that is worked on needs "
+     "its own.",
+     NULL, true},
     {"max-memory", 0, MT_OPT_BYTES, MT_CMD_READERS, AT(limits.max_memory), "SIZE",
      "Hold at most SIZE bytes of memory (default 12GiB, or three quarters of what the machine or "
      "the cgroup has where that is less).",

@@ -3,9 +3,9 @@
 #define MT_REPORT_READ_H
 
 #include "cli/load.h"
+#include "cli/ranks.h"
 #include "cli/rules_load.h"
 #include "cli/run_inputs.h"
-#include "render/pack/pack.h"
 
 struct mt_redact;
 
@@ -23,9 +23,10 @@ struct mt_reading {
     struct mt_redact *redact;
     struct mt_diagnosis *diagnosis;
     MT_VEC(struct mt_saved_input) saved; /* then nothing is diagnosed */
-    MT_VEC(struct mt_packs) packs;       /* by order of the snapshots, for a page */
-    uint64_t max_size;                   /* of the report, in bytes */
-    const char *at;                      /* what is being analysed, for the progress */
+    struct mt_ranks ranks;
+    char **files;      /* of the inputs, those that are read ahead */
+    uint64_t max_size; /* of the report, in bytes */
+    const char *at;    /* what is being analysed, for the progress */
 };
 
 /* Reads rules, settings, logs and inputs into a diagnosis and finishes it, unless what it read is

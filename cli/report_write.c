@@ -142,7 +142,7 @@ enum mt_exit mt_reading_write(struct mt_reading *in, const struct mt_cli *shown,
 {
     const struct mt_cli *c = in->c;
     struct mt_report report = {.diagnosis = in->diagnosis,
-                               .packs = in->packs.p,
+                               .packs = in->ranks.packs.p,
                                .version = MEMTRACE_VERSION,
                                .max_size = in->max_size,
                                .columns = mt_term_width(1)};

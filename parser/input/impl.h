@@ -206,6 +206,17 @@ struct mt_input {
     char no_line[96];   /* the first of them; printable */
 };
 
+/* ---- input/close.c ---- */
+
+void mt_item_done(struct mt_item *it);
+/* The open file: who wants to know is told of it. */
+void mt_input_close_raw(struct mt_input *in);
+void mt_input_close_box(struct mt_input *in); /* the innermost */
+/* Closes all that in has open and frees what it owns but the path. */
+void mt_input_empty(struct mt_input *in);
+
+/* ---- input/item.c ---- */
+
 /* Unwraps and reads one stream. MT_OK without *out: nothing to tell (a container was opened, or it
  * is no snapshot and was counted). */
 enum mt_rc mt_item_read(struct mt_input *in, struct mt_item *it, struct mt_trace **out,

@@ -2,6 +2,7 @@
  * and names what it finds. */
 #include "parser/input/input.h"
 
+#include "parser/input/ahead.h"
 #include "parser/input/impl.h"
 
 #include <errno.h>
@@ -81,33 +82,11 @@ out:
     return rc;
 }
 
-static void close_raw(struct mt_input *in)
-{
-    if (in->raw_open && in->raw.inode != 0 && in->opts.opened != NULL &&
-        (in->raw_counts || in->dir == NULL))
-        in->opts.opened(in->raw.device, in->raw.inode);
-    if (in->raw_open)
-        mt_raw_close(&in->raw);
-    in->raw_open = in->raw_counts = false;
-}
-
-static void close_box(struct mt_input *in)
-{
-    struct mt_open_box *x = &in->box[--in->n_box];
-    in->n_links += x->b->n_links;
-    x->b->close(x->b);
-    mt_free(x->member);
-}
-
 void mt_input_close(struct mt_input *in)
 {
     if (in == NULL)
         return;
-    while (in->n_box > 0)
-        close_box(in);
-    close_raw(in);
-    mt_dir_close(in->dir);
-    mt_free(in->file_path);
+    mt_input_empty(in);
     mt_free(in->path);
     mt_free(in);
 }
@@ -121,13 +100,6 @@ static bool is_wanted(const struct mt_input *in, const char *member)
 uint64_t mt_input_links(const struct mt_input *in)
 {
     return in->n_links + (in->dir != NULL ? mt_dir_links(in->dir) : 0);
-}
-
-static void item_done(struct mt_item *it)
-{
-    mt_source_free(it->src);
-    mt_free(it->member);
-    memset(it, 0, sizeof *it);
 }
 
 static enum mt_rc open_raw(struct mt_input *in, const char *path, struct mt_item *it,
@@ -146,8 +118,24 @@ static enum mt_rc open_raw(struct mt_input *in, const char *path, struct mt_item
     return MT_OK;
 }
 
-/* 1 = *it is set, 2 = passed over, 0 = no more, < 0 = error, named. */
-static int next_file(struct mt_input *in, struct mt_item *it, struct mt_err *err)
+/* The file whose turn it is was read already. */
+static bool is_ahead(struct mt_input *in, const char *path, struct mt_trace **out, enum mt_rc *rc)
+{
+    struct mt_ahead_file f = {.trace = NULL};
+    if (in->opts.ahead == NULL || !mt_ahead_take(in->opts.ahead, path, &f))
+        return false;
+    /* what the user named is told of when it is closed */
+    if (in->dir != NULL && f.inode != 0 && in->opts.opened != NULL)
+        in->opts.opened(f.device, f.inode);
+    *out = f.trace;
+    *rc = f.rc;
+    return true;
+}
+
+/* 1 = *it is set, 2 = passed over, 3 = *out is set and *rc with it, 0 = no more, < 0 = error,
+ * named. */
+static int next_file(struct mt_input *in, struct mt_item *it, struct mt_trace **out,
+                     enum mt_rc *was, struct mt_err *err)
 {
     enum mt_rc rc;
     int r;
@@ -155,15 +143,19 @@ static int next_file(struct mt_input *in, struct mt_item *it, struct mt_err *err
         if (in->started)
             return 0;
         in->started = true;
+        if (is_ahead(in, in->path, out, was))
+            return 3;
         rc = open_raw(in, in->path, it, err);
         return rc == MT_OK ? 1 : (int)name_it(in, NULL, rc, err);
     }
-    close_raw(in);
+    mt_input_close_raw(in);
     mt_free(in->file_path);
     in->file_path = NULL;
     r = mt_dir_next(in->dir, &it->member, &in->file_path, err);
     if (r == 1 && !is_wanted(in, it->member))
         return 2;
+    if (r == 1 && is_ahead(in, in->file_path, out, was))
+        return 3;
     if (r == 1) {
         rc = open_raw(in, in->file_path, it, err);
         r = rc == MT_OK ? 1 : (int)rc;
@@ -260,7 +252,7 @@ enum mt_rc mt_input_next(struct mt_input *in, struct mt_trace **out, struct mt_e
         struct mt_item it = {0};
         bool boxed = in->n_box > 0;
         enum mt_rc rc = MT_OK;
-        int r = boxed ? next_member(in, &it, err) : next_file(in, &it, err);
+        int r = boxed ? next_member(in, &it, err) : next_file(in, &it, out, &rc, err);
         if (r < 0) {
             rc = (enum mt_rc)r;
         } else if (r == 1) {
@@ -269,13 +261,13 @@ enum mt_rc mt_input_next(struct mt_input *in, struct mt_trace **out, struct mt_e
             if (rc < MT_OK)
                 name_it(in, it.member, rc, err);
         }
-        item_done(&it);
+        mt_item_done(&it);
         if (rc < MT_OK || *out != NULL) {
             in->n_found++;
             return rc;
         }
         if (r == 0 && boxed)
-            close_box(in);
+            mt_input_close_box(in);
         else if (r == 0)
             return at_end(in, err);
     }

@@ -8,6 +8,7 @@
 #include "parser/base/source.h"
 #include "parser/model/trace.h"
 
+struct mt_ahead; /* parser/input/ahead.h */
 struct mt_saved; /* parser/saved/saved.h */
 struct mt_input; /* opaque: one INPUT argument being walked */
 
@@ -43,6 +44,8 @@ struct mt_input_opts {
      * have been: what a run reads it must not overwrite. What a folder has beside that, reports of
      * ours too, may be. NULL = nobody. */
     void (*opened)(uint64_t device, uint64_t inode);
+    /* Files that were read before their turn (ahead.h); NULL = none. Not with wanted. */
+    struct mt_ahead *ahead;
 };
 
 /* Opens path ("-" = standard input). MT_EIO with a message naming the path and the reason, else
