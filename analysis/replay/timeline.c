@@ -112,6 +112,13 @@ void mt_tl_compact(struct mt_timeline *tl)
     for (uint32_t c = 0; c < tl->n_columns; c++)
         memmove(tl->live + (size_t)c * tl->n_groups, tl->live + (size_t)c * MT_TL_GROUPS,
                 tl->n_groups * sizeof *tl->live);
+    /* room for all groups is a quarter of a MiB, and of a thousand ranks each keeps its own */
+    if (tl->n_groups != 0 && tl->n_columns != 0) {
+        uint64_t *fits =
+            mt_realloc(tl->live, (size_t)tl->n_columns * tl->n_groups * sizeof *tl->live);
+        if (fits != NULL)
+            tl->live = fits;
+    }
 }
 
 void mt_tl_move(struct mt_timeline *tl, uint32_t row, uint64_t bytes)

@@ -169,7 +169,9 @@ void *mt_arena_alloc(struct mt_arena *a, size_t n, size_t align)
 {
     size_t at = (a->used + align - 1) & ~(align - 1);
     if (a->head == NULL || at > a->cap || n > a->cap - at) {
-        size_t cap = n > 16384 ? n : 65536 - sizeof(struct mt_arena_block) - 32;
+        /* small first: a report over many ranks keeps one or two of each */
+        size_t block = a->head == NULL && n <= 4096 ? 8192 : 65536;
+        size_t cap = n > 16384 ? n : block - sizeof(struct mt_arena_block) - 32;
         struct mt_arena_block *b = mt_malloc(sizeof *b + cap);
         if (b == NULL)
             return NULL;
