@@ -1,15 +1,16 @@
 #define _GNU_SOURCE /* sched_getaffinity() */
 #include "cli/jobs.h"
 
-#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint32_t mt_jobs_quota(const char *text)
 {
-    uint64_t quota = 0, period = 0;
-    if (sscanf(text, "%" SCNu64 " %" SCNu64, &quota, &period) != 2 || quota == 0 || period == 0)
+    char *end = NULL;
+    uint64_t quota = strtoull(text, &end, 10), period = strtoull(end, NULL, 10);
+    if (quota == 0 || period == 0) /* "max" is no number */
         return 0;
     quota = (quota - 1) / period + 1;
     return quota < UINT32_MAX ? (uint32_t)quota : 0;

@@ -1,4 +1,4 @@
-/* load.h -- from the INPUT arguments to traces, one after the other. */
+/* load.h -- from the INPUT arguments to traces, in their order. */
 #ifndef MT_LOAD_H
 #define MT_LOAD_H
 

@@ -36,9 +36,10 @@ static double there(struct mt_metrics *m, uint32_t from)
     if ((from & MT_FIX_FROM_OUTSIDE) != 0)
         return 1e18;
     for (int r = 0; r < MT_ROLE_COUNT; r++) {
+        if ((from >> r & 1) == 0)
+            continue;
         (void)snprintf(name, sizeof name, "role.%s", mt_role_id((enum mt_role)r));
-        if ((from >> r & 1) != 0)
-            sum += number(m, name);
+        sum += number(m, name);
     }
     if ((from & MT_FIX_FROM_CACHE) != 0)
         sum += number(m, "reserved_free");

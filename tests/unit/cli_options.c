@@ -1,4 +1,5 @@
 /* cli_options.c -- sizes, near misses, and the command line that a report shows. */
+#include "cli/jobs.h"
 #include "cli/memory.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -139,6 +140,17 @@ MT_TEST(memory_of_the_machine)
     MT_CHECK(mt_memory_here(12 * gib) > 0 && mt_memory_here(12 * gib) <= 12 * gib);
 }
 
+MT_TEST(cores_of_the_machine)
+{
+    MT_CHECK_EQ(mt_jobs_quota("max 100000\n"), 0);
+    MT_CHECK_EQ(mt_jobs_quota("200000 100000\n"), 2);
+    MT_CHECK_EQ(mt_jobs_quota("150000 100000"), 2); /* a half is worth a thread */
+    MT_CHECK_EQ(mt_jobs_quota("50000 100000"), 1);
+    MT_CHECK_EQ(mt_jobs_quota("0 0"), 0);
+    MT_CHECK_EQ(mt_jobs_quota(""), 0);
+    MT_CHECK(mt_jobs_here() >= 1 && mt_jobs_here() <= MT_JOBS_MOST);
+}
+
 MT_TEST(command_line)
 {
     MT_CHECK_STR(LINE("a.pickle"), "memtrace report a.pickle");
@@ -234,4 +246,5 @@ MT_TEST(out_of_memory)
 
 MT_MAIN(MT_RUN(sizes) MT_RUN(no_sizes) MT_RUN(counts) MT_RUN(near_misses)
             MT_RUN(memory_of_the_machine) MT_RUN(command_line) MT_RUN(default_names)
-                MT_RUN(names_in_errors) MT_RUN(out_of_memory))
+                MT_RUN(cores_of_the_machine) MT_RUN(command_line) MT_RUN(default_names)
+                    MT_RUN(names_in_errors) MT_RUN(out_of_memory))
