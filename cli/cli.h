@@ -54,7 +54,7 @@ struct mt_cli {
     bool gzip, any_size, no_auto, full, no_pager;
     int frames; /* enum mt_frames_choice */
     bool force, sha256, verify, quiet, json, all, meta;
-    bool redact, open;
+    bool redact, open, detail;
     const char *redact_key;
     bool no_config;
     /* memtrace.toml; NULL = it is not read yet. redact_by: the line that redacts, where no option
@@ -125,9 +125,10 @@ const struct mt_command *mt_command_find(const char *name); /* NULL when unknown
 #define MT_CMD_CHECK 2048u
 #define MT_CMD_TICKET 4096u
 #define MT_CMD_HOWTO 8192u
+#define MT_CMD_SUMMARIZE 16384u
 #define MT_CMD_COMPARE (MT_CMD_DIFF | MT_CMD_CHECK)
 /* those that diagnose what they read */
-#define MT_CMD_DIAGNOSE (MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_COMPARE)
+#define MT_CMD_DIAGNOSE (MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_COMPARE | MT_CMD_SUMMARIZE)
 #define MT_CMD_READERS (MT_CMD_DIAGNOSE | MT_CMD_INFO | MT_CMD_DUMP | MT_CMD_EXPORT)
 /* those that memtrace.toml has something for */
 #define MT_CMD_PREFERS (MT_CMD_READERS | MT_CMD_RULES)
@@ -144,6 +145,7 @@ enum mt_exit mt_cmd_diff(const struct mt_cli *c);
 enum mt_exit mt_cmd_check(const struct mt_cli *c);
 enum mt_exit mt_cmd_schema(const struct mt_cli *c);
 enum mt_exit mt_cmd_ticket(const struct mt_cli *c);
+enum mt_exit mt_cmd_summarize(const struct mt_cli *c);
 enum mt_exit mt_cmd_howto(const struct mt_cli *c);
 
 /* message.c -- standard error. Every message is one line that starts with "memtrace: ", its control

@@ -57,6 +57,8 @@ static enum mt_exit make(const struct mt_cli *c, const char *path)
     if (!mt_output_check(path, c->force, c->inputs, c->n_inputs))
         return MT_EXIT_FAILED;
     status = mt_report_read(&in, c, &shown);
+    if (status == MT_EXIT_OK)
+        status = mt_saved_merged(&in, &shown);
     if (status == MT_EXIT_OK && in.saved.n == 0)
         status = mt_reading_write(&in, &shown, path);
     else if (status == MT_EXIT_OK && mt_saved_report_ok(&in, &status))

@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/report_write.h"
+#include "cli/saved_read.h"
 #include "parser/base/text.h"
 
 #include <errno.h>
@@ -106,6 +107,8 @@ static enum mt_exit make(const struct ticket *t, const struct mt_cli *c)
     struct mt_cli shown = *c;
     struct mt_reading in;
     enum mt_exit status = mt_report_read(&in, c, &shown);
+    if (status == MT_EXIT_OK)
+        status = mt_saved_merged(&in, &shown);
     if (status == MT_EXIT_OK && in.saved.n != 0) {
         mt_say("%s is a report of memtrace: what it shows cannot be redacted any more; a ticket "
                "needs the snapshot. One that was written with --redact can be attached as it is",

@@ -100,6 +100,24 @@ const struct mt_command mt_commands[] = {
         .run = mt_cmd_ticket,
     },
     {
+        .name = "summarize",
+        .bit = MT_CMD_SUMMARIZE,
+        .operands = "INPUT...",
+        .min_operands = 1,
+        .max_operands = INT_MAX,
+        .summary = "write what a report of many ranks needs of one, in a few KiB",
+        .text = "Reads as 'report' does, on the node where the snapshot lies, and writes a summary "
+                "of at most 32 KiB for each GPU. 'memtrace report' of a folder of summaries is one "
+                "report of all ranks: who failed first, which are alike, which stand out. info, "
+                "diff and check read summaries too.",
+        .examples = "each rank where it is, then all of them\n"
+                    "memtrace summarize snapshot_rank7.pickle -o sums/rank7.mts\n"
+                    "memtrace report sums/ --format text\n"
+                    "from an object store\n"
+                    "aws s3 cp s3://runs/rank7.pickle - | memtrace summarize - -o rank7.mts",
+        .run = mt_cmd_summarize,
+    },
+    {
         .name = "info",
         .bit = MT_CMD_INFO,
         .operands = "INPUT...",

@@ -4,6 +4,7 @@
 #include "cli/term.h"
 #include "parser/input/ahead.h"
 #include "parser/input/input.h"
+#include "parser/saved/summary.h"
 #include "render/base/escape.h"
 
 #include <errno.h>
@@ -134,12 +135,13 @@ static void ignored(void *arg, const char *input, const char *member)
     mt_free(name);
 }
 
-/* For mt_input_opts.report. One in a folder waits: beside snapshots or logs it is another file. */
+/* For mt_input_opts.report. One in a folder waits: beside snapshots or logs it is another file.
+ * A summary is an input like them. */
 static int take_report(void *arg, const char *input, const char *member, bool is_named,
                        struct mt_saved *report)
 {
     struct mt_load *l = arg;
-    if (is_named) {
+    if (is_named || mt_saved_is_summary(report)) {
         l->n_reports++;
         l->failed |= !l->report(l->report_arg, input, member, report);
         return 1;

@@ -52,6 +52,12 @@ const struct mt_option mt_options[] = {
      NULL, true},
     {"output", 'o', MT_OPT_FILE, MT_CMD_EXPORT | MT_CMD_DUMP | MT_CMD_CHECK, AT(output), "FILE",
      "Write to FILE; without it, or with '-', to standard output.", NULL, true},
+    {"output", 'o', MT_OPT_FILE, MT_CMD_SUMMARIZE, AT(output), "FILE",
+     "Write to FILE, as rank7.mts; '-' is standard output.", NULL, true},
+    {"detail", 0, MT_OPT_FLAG, MT_CMD_SUMMARIZE, AT(detail), NULL,
+     "Leave nothing of the report out, however large it gets: all holders with their stacks, all "
+     "steps and phases of the failure.",
+     NULL, true},
     {"output", 'o', MT_OPT_FILE, MT_CMD_TICKET, AT(output), "DIR",
      "Write the two files into the folder DIR, which is made where it is not there (default: the "
      "working folder).",
@@ -130,17 +136,20 @@ const struct mt_option mt_options[] = {
      "than the gigabytes in the name. A snapshot does not say it; without this option the report "
      "says 'capacity unknown'.",
      NULL, false},
-    {"log", 0, MT_OPT_FILES, MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_CHECK, AT(logs), "FILE",
+    {"log", 0, MT_OPT_FILES, MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_CHECK | MT_CMD_SUMMARIZE,
+     AT(logs), "FILE",
      "Read what the log FILE of the run says about memory: out-of-memory messages, memory lines of "
      "vLLM, SGLang, verl, slime, kills of the host. May be given several times; a log alone can be "
      "the INPUT.",
      NULL, false},
-    {"config", 0, MT_OPT_FILES, MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_CHECK, AT(configs), "FILE",
+    {"config", 0, MT_OPT_FILES, MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_CHECK | MT_CMD_SUMMARIZE,
+     AT(configs), "FILE",
      "Take the settings of the run from FILE: YAML, TOML, JSON, or the launch script (which is not "
      "run). "
      "May be given several times.",
      NULL, false},
-    {"args", 0, MT_OPT_TEXTS, MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_CHECK, AT(args), "TEXT",
+    {"args", 0, MT_OPT_TEXTS, MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_CHECK | MT_CMD_SUMMARIZE,
+     AT(args), "TEXT",
      "Take settings from TEXT: Hydra overrides, flags and environment assignments as on the "
      "command line of the run. They hold before those of --config. May be given several times.",
      NULL, false},

@@ -6,6 +6,7 @@
 #include "cli/redaction.h"
 #include "parser/input/ahead.h"
 #include "parser/input/input.h"
+#include "parser/saved/summary.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -106,6 +107,11 @@ static int keep_report(void *arg, const char *input, const char *member, struct 
     struct mt_saved_input s = {report, NULL}, *slot;
     s.name = member != NULL && strcmp(member, MT_PAGE_REPORT) != 0 ? mt_load_name(name, member)
                                                                    : mt_strndup(name, strlen(name));
+    if (s.name != NULL && mt_saved_is_summary(report)) {
+        int ok = mt_merge_add(&r->merge, report, s.name);
+        mt_free(s.name);
+        return ok;
+    }
     slot = s.name != NULL ? MT_VEC_PUSH(&r->saved) : NULL;
     if (slot != NULL) {
         *slot = s;
@@ -229,6 +235,9 @@ enum mt_exit mt_report_read(struct mt_reading *r, const struct mt_cli *c, struct
         return MT_EXIT_FAILED;
     if (r->saved.n != 0)
         return MT_EXIT_OK;
+    if (r->merge.n != 0 && r->diagnosis->ranks.n == 0 && r->diagnosis->drivers.n == 0 &&
+        r->load.n_logs == 0)
+        return MT_EXIT_OK;
     if (r->diagnosis->ranks.n == 0 && r->diagnosis->drivers.n == 0 && r->load.n_logs == 0) {
         if (r->load.n_read > 0)
             mt_say(
@@ -242,7 +251,7 @@ enum mt_exit mt_report_read(struct mt_reading *r, const struct mt_cli *c, struct
 enum mt_exit mt_reading_status(const struct mt_reading *r)
 {
     enum mt_exit status = mt_load_status(&r->load);
-    return status == MT_EXIT_OK && r->run.cut ? MT_EXIT_DAMAGED : status;
+    return status == MT_EXIT_OK && (r->run.cut || r->merge.damaged) ? MT_EXIT_DAMAGED : status;
 }
 
 void mt_reading_done(struct mt_reading *r)
@@ -256,6 +265,7 @@ void mt_reading_done(struct mt_reading *r)
         mt_free(r->saved.p[i].name);
     }
     MT_VEC_DONE(&r->saved);
+    mt_merge_done(&r->merge);
     mt_diagnosis_free(r->diagnosis);
     mt_load_done(&r->load);
     mt_run_inputs_done(&r->run);

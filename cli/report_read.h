@@ -3,6 +3,7 @@
 #define MT_REPORT_READ_H
 
 #include "cli/load.h"
+#include "cli/merge.h"
 #include "cli/ranks.h"
 #include "cli/rules_load.h"
 #include "cli/run_inputs.h"
@@ -25,8 +26,9 @@ struct mt_reading {
     MT_VEC(struct mt_saved_input) saved; /* then nothing is diagnosed */
     struct mt_ranks ranks;
     char **files;      /* of the inputs, those that are read ahead */
-    uint64_t max_size; /* of the report, in bytes */
-    const char *at;    /* what is being analysed, for the progress */
+    struct mt_merge merge; /* of summaries; mt_saved_merged() makes a report of it */
+    uint64_t max_size;     /* of the report, in bytes */
+    const char *at;        /* what is being analysed, for the progress */
 };
 
 /* Reads rules, settings, logs and inputs into a diagnosis and finishes it, unless what it read is

@@ -33,6 +33,36 @@ enum mt_exit mt_saved_diagnosed(struct mt_saved **out, const struct mt_reading *
     return MT_EXIT_FAILED;
 }
 
+enum mt_exit mt_saved_merged(struct mt_reading *in, const struct mt_cli *shown)
+{
+    struct mt_merge *m = &in->merge;
+    struct mt_saved *made = NULL;
+    struct mt_saved_input *slot;
+    char *command;
+    int ok = 1;
+    if (m->n == 0)
+        return MT_EXIT_OK;
+    if (in->diagnosis->ranks.n + in->diagnosis->drivers.n + in->load.n_logs != 0) {
+        if (mt_saved_diagnosed(&made, in, shown) != MT_EXIT_OK)
+            return MT_EXIT_FAILED;
+        ok = mt_merge_add(m, made, "the snapshots beside them");
+    }
+    command = mt_command_line(shown);
+    ok = ok && command != NULL && mt_merge_finish(m, command);
+    mt_free(command);
+    slot = ok ? MT_VEC_PUSH(&in->saved) : NULL;
+    if (slot == NULL)
+        return MT_EXIT_FAILED;
+    *slot = (struct mt_saved_input){m->lead, m->lead_name};
+    m->lead = NULL;
+    m->lead_name = NULL;
+    if (m->n > 1) { /* it is of all of them */
+        mt_free(slot->name);
+        slot->name = mt_strndup(shown->inputs[0], strlen(shown->inputs[0]));
+    }
+    return slot->name != NULL ? MT_EXIT_OK : MT_EXIT_FAILED;
+}
+
 enum mt_exit mt_saved_of(struct mt_saved **out, const struct mt_cli *c, char **inputs, int n,
                          struct mt_saved_seen *seen)
 {
@@ -45,6 +75,8 @@ enum mt_exit mt_saved_of(struct mt_saved **out, const struct mt_cli *c, char **i
     shown = one;
     *out = NULL;
     status = mt_report_read(&in, &one, &shown);
+    if (status == MT_EXIT_OK)
+        status = mt_saved_merged(&in, &shown);
     if (status == MT_EXIT_OK && in.saved.n == 0) {
         status = mt_saved_diagnosed(out, &in, &shown);
         seen->n_made += status == MT_EXIT_OK;

@@ -8,6 +8,9 @@
  * message printed MT_EXIT_FAILED. */
 enum mt_exit mt_saved_diagnosed(struct mt_saved **out, const struct mt_reading *in,
                                 const struct mt_cli *shown);
+/* Summaries that were read, and whatever was diagnosed beside them, as the one report of in->saved;
+ * nothing where there are none. MT_EXIT_OK, or with a message printed MT_EXIT_FAILED. */
+enum mt_exit mt_saved_merged(struct mt_reading *in, const struct mt_cli *shown);
 /* Of all that one command reads. */
 struct mt_saved_seen {
     bool damaged;    /* part of an input is missing */

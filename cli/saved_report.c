@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "cli/preferences.h"
 #include "cli/term.h"
+#include "parser/saved/summary.h"
 #include "parser/saved/value.h"
 #include "render/base/json_form.h"
 #include "render/saved/again.h"
@@ -51,7 +52,7 @@ bool mt_saved_report_alone(const struct mt_reading *in, enum mt_exit *status)
 {
     const char *name = in->saved.p[0].name;
     *status = MT_EXIT_USAGE;
-    if (in->saved.n > 1 || in->load.n_read + in->load.n_logs != 0)
+    if (in->saved.n > 1 || (in->merge.n == 0 && in->load.n_read + in->load.n_logs != 0))
         mt_say("%s is a report of memtrace, which is read back alone, not beside other inputs; "
                "'memtrace diff' compares two",
                name);
@@ -88,15 +89,16 @@ bool mt_saved_report_ok(const struct mt_reading *in, enum mt_exit *status)
 {
     const struct mt_cli *c = in->c;
     const char *option = c->title != NULL ? "title" : c->gzip ? "gzip" : NULL;
+    bool is_mixed = in->load.n_read + in->load.n_logs != 0;
     if (!mt_saved_report_alone(in, status) ||
-        (*status = mt_saved_options(c, in->saved.p[0].name)) != MT_EXIT_OK)
+        (!is_mixed && (*status = mt_saved_options(c, in->saved.p[0].name)) != MT_EXIT_OK))
         return false;
     *status = MT_EXIT_USAGE;
     if (mt_saved_shows_names(c, &in->saved.p[0]))
         return false;
     if (option != NULL)
         mt_say("--%s is not for a report that is read back (%s)", option, in->saved.p[0].name);
-    else if (c->format == MT_FORMAT_HTML)
+    else if (c->format == MT_FORMAT_HTML && !mt_saved_is_summary(in->saved.p[0].report))
         mt_say("%s is a report of memtrace, of which no page is made: --format text, md or json "
                "says what is in it; a page needs the snapshot",
                in->saved.p[0].name);
@@ -113,7 +115,9 @@ static int render(const struct mt_saved_input *s, struct mt_paper *k, struct mt_
     for (;; k->most = k->most != 0 ? k->most / 2 : LEAST_FULL) {
         int ok = mt_out_mem(o);
         k->o = o;
-        if (ok)
+        if (ok && k->format == MT_PAPER_HTML)
+            mt_saved_page(s->report, s->name, MEMTRACE_VERSION, k);
+        else if (ok)
             mt_saved_again(s->report, s->name, k);
         if (!ok || mt_out_finish(o) != 0) {
             mt_out_done(o);
@@ -137,10 +141,15 @@ static enum mt_exit write_for_person(const struct mt_reading *in, const char *pa
     const struct mt_cli *c = in->c;
     bool is_md = c->format == MT_FORMAT_MD;
     int columns = mt_term_width(1);
-    struct mt_paper k = {.format = is_md ? MT_PAPER_MD : MT_PAPER_TEXT,
+    struct mt_paper k = {.format = is_md                         ? MT_PAPER_MD
+                                   : c->format == MT_FORMAT_HTML ? MT_PAPER_HTML
+                                                                 : MT_PAPER_TEXT,
                          .width = columns > 0 ? (size_t)columns : 80,
                          .most = c->full ? 0 : ROWS};
-    uint64_t limit = c->max_size != 0 ? c->max_size : is_md ? MT_TICKET_SIZE : 0;
+    uint64_t limit = c->max_size != 0              ? c->max_size
+                     : is_md                       ? MT_TICKET_SIZE
+                     : c->format == MT_FORMAT_HTML ? MT_MAX_SIZE_DEFAULT
+                                                   : 0;
     enum mt_exit status = MT_EXIT_FAILED;
     struct mt_output out;
     struct mt_out text;

@@ -72,6 +72,12 @@ static bool has_evidence(const struct mt_trace *t)
            (t->driver != NULL && t->driver->n_chunks > 0);
 }
 
+static bool is_summary_name(const char *name)
+{
+    size_t n = name != NULL ? strlen(name) : 0;
+    return n > 4 && strcmp(name + n - 4, ".mts") == 0;
+}
+
 /* One file of a directory or archive has bytes of no known format. True if its name promises a
  * snapshot: then the failure is reported. */
 static bool promises_snapshot(const char *name)
@@ -81,6 +87,8 @@ static bool promises_snapshot(const char *name)
     char *host;
     const char *base = name != NULL ? strrchr(name, '/') : NULL;
     base = base != NULL ? base + 1 : name;
+    if (is_summary_name(name))
+        return true;
     if (base == NULL || (strstr(base, ".pickle") == NULL && strstr(base, ".pkl") == NULL))
         return false;
     mt_name_identity(base, &rank, &pid, &host);
@@ -295,7 +303,7 @@ static enum mt_rc read_report(struct mt_input *in, struct mt_item *it, struct mt
                         : ignore(in, it);
     rc = mt_saved_read(&report, it->src, err);
     if (rc != MT_OK)
-        return is_named || rc == MT_ENOMEM ? rc : ignore(in, it);
+        return is_named || is_summary_name(it->member) || rc == MT_ENOMEM ? rc : ignore(in, it);
     kept = in->opts.report(in->opts.report_arg, in->path, it->member, is_named, report);
     if (kept != 1)
         mt_saved_free(report);

@@ -4,6 +4,7 @@
 #include "parser/base/mem.h"
 #include "parser/base/text.h"
 #include "parser/saved/bounds.h"
+#include "parser/saved/summary.h"
 #include "parser/saved/value.h"
 
 #include <cjson/cJSON.h>
@@ -18,22 +19,24 @@ static const unsigned char *skip(const unsigned char *p, const unsigned char *en
     return p != NULL && (size_t)(end - p) >= len && memcmp(p, word, len) == 0 ? p + len : NULL;
 }
 
-/* Other files of memtrace's begin with their schema_version too; a report goes on with its verdict.
- */
+/* Other files of memtrace's begin with their schema_version too; a report goes on with its verdict,
+ * a summary says first that it is one. */
 bool mt_saved_bid(const unsigned char *p, size_t n)
 {
     const unsigned char *end = p + n;
     p = skip(skip(skip(p, end, "{"), end, "\"schema_version\""), end, ":");
     while (p != NULL && p < end && (*p == ' ' || *p == '-' || (*p >= '0' && *p <= '9')))
         p++;
-    return skip(skip(p, end, ","), end, "\"verdict\"") != NULL;
+    p = skip(p, end, ",");
+    return skip(p, end, "\"verdict\"") != NULL || skip(p, end, "\"summary\"") != NULL;
 }
 
 static enum mt_rc take(struct mt_saved **out, struct mt_text *t, struct mt_err *err)
 {
     struct mt_saved *s;
     struct mt_err why;
-    uint64_t version = 0;
+    uint64_t version = 0, summary = MT_SUMMARY_VERSION;
+    bool is_summary;
     enum mt_rc rc;
     memset(&why, 0, sizeof why);
     s = mt_calloc(1, sizeof *s);
@@ -66,6 +69,14 @@ static enum mt_rc take(struct mt_saved **out, struct mt_text *t, struct mt_err *
                      "this report of memtrace has the schema_version %llu, and this memtrace reads "
                      "%d: the memtrace that wrote it, or a newer one, reads it",
                      (unsigned long long)version, (int)MT_SAVED_SCHEMA);
+    is_summary = rc == MT_OK && mt_saved_is_summary(s);
+    if (is_summary && (!mt_value_number(mt_value_in(s->root, "summary"), "version", &summary) ||
+                       summary != MT_SUMMARY_VERSION))
+        rc = mt_fail(err, MT_EINPUT,
+                     "this summary of memtrace has the version %llu, and this memtrace reads %d: "
+                     "make it again of the snapshot with this memtrace, or read it with the one "
+                     "that wrote it",
+                     (unsigned long long)summary, (int)MT_SUMMARY_VERSION);
     if (rc == MT_OK)
         *out = s;
     else

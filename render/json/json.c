@@ -7,8 +7,12 @@
 #include "render/view/run.h"
 #include "render/view/diagnosis.h"
 #include "render/view/stack.h"
+#include "render/view/fleet.h"
+#include "render/view/rows.h"
+#include "render/json/ranks.h"
 #include "render/view/view.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { SCHEMA_VERSION = 1 };
@@ -469,6 +473,21 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
     mt_jw_close(w, '}');
 }
 
+/* Of several: a single one stands in devices[] alone. */
+static void ranks(struct mt_jsonw *w, const struct mt_report *r)
+{
+    struct mt_fleet f;
+    if (mt_row_count(r) < 2)
+        return;
+    if (mt_report_fleet(&f, r)) {
+        mt_jw_key(w, "ranks");
+        mt_json_ranks(w, &f);
+    } else {
+        w->o->error = w->o->error != 0 ? w->o->error : ENOMEM;
+    }
+    mt_fleet_done(&f);
+}
+
 /* Calls body for every device of every rank, the at-th of all: that of the verdict first, then the
  * others of its rank. */
 #define EACH_DEVICE(r, call)                                                                       \
@@ -506,6 +525,7 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     mt_jw_open(w, '[');
     EACH_DEVICE(r, owners(w, r, k, d, at))
     mt_jw_close(w, ']');
+    ranks(w, r);
     mt_json_advice(w, r);
     if (r->diagnosis->driver != NULL)
         mt_json_driver(w, r->diagnosis->driver);

@@ -1,11 +1,16 @@
 #include "render/saved/again.h"
 
 #include "analysis/compare/diff.h"
+#include "analysis/fleet/fleet.h"
 #include "render/base/escape.h"
 #include "render/base/jsonw.h"
+#include "render/saved/strip.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { RANK_LINES = 8 };
 
 /* Whether the n-th row of a list still stands on the paper. */
 static bool has_room(const struct mt_paper *k, uint32_t n)
@@ -27,6 +32,29 @@ static void put_verdict(const struct cJSON *root, const struct mt_paper *k)
         mt_paper_line(k, words);
     }
     mt_paper_line(k, mt_value_words(mt_value_in(root, "cause"), "sentence"));
+}
+
+static void put_line(void *arg, const char *words) { mt_paper_item(arg, words); }
+
+/* Many ranks as an answer. */
+static void put_ranks(const struct cJSON *root, const struct mt_paper *k)
+{
+    struct mt_fleet f;
+    struct mt_paper list = *k;
+    memset(&f, 0, sizeof f);
+    if (mt_value_in(root, "ranks") == NULL)
+        return;
+    if (mt_fleet_of_saved(&f, root, NULL) && mt_fleet_finish(&f)) {
+        mt_paper_heading(k, "All ranks");
+        mt_saved_strip(&f, k);
+        mt_fleet_say(&f, k->most != 0 && k->most < RANK_LINES ? k->most : RANK_LINES, put_line,
+                     &list);
+        if (k->format == MT_PAPER_MD)
+            mt_putc(k->o, '\n');
+    } else {
+        k->o->error = k->o->error != 0 ? k->o->error : ENOMEM;
+    }
+    mt_fleet_done(&f);
 }
 
 static void put_advice(const struct cJSON *root, const struct mt_paper *k)
@@ -178,13 +206,15 @@ void mt_saved_again(const struct mt_saved *s, const char *name, const struct mt_
     char words[700];
     mt_paper_title(k, name);
     put_verdict(root, k);
+    put_ranks(root, k);
     put_advice(root, k);
     put_rows(mt_value_in(device, "roles"), NULL, "role", "bytes", &roles, k,
              "What the memory is for, at the moment that matters");
     put_rows(mt_value_in(root, "owners"), device, "label", "bytes", &owners, k, "Who holds it");
     put_rows(mt_value_in(root, "phases"), device, "phase_name", "peak_inside_bytes", &phases, k,
              "Phases");
-    put_devices(root, k);
+    if (mt_value_in(root, "ranks") == NULL)
+        put_devices(root, k);
     put_sentences(mt_value_in(root, "lint"), k, "Check these");
     put_settings(root, k);
     put_sentences(mt_value_in(mt_value_in(root, "quality"), "caveats"), k, "Quality of the data");

@@ -2,6 +2,7 @@
 #include "render/sections/impl.h"
 
 #include "parser/base/mem.h"
+#include "render/view/fleet.h"
 #include "render/view/rows.h"
 
 #include <errno.h>
@@ -121,6 +122,24 @@ static void others(struct mt_sink *k, const struct mt_report *r, const struct mt
            failed != 0 ? MT_COUNT(failed) : NULL);
 }
 
+static void put_line(void *arg, const char *words)
+{
+    MT_ROW3((struct mt_sink *)arg, "  - |{0}", "- {0}\n", "<p class=\"note\">{0:w2000}</p>\n",
+            words);
+}
+
+/* Many ranks as an answer. False = out of memory. */
+static bool folded(struct mt_sink *k, const struct mt_report *r)
+{
+    enum { ON_SCREEN = 4, IN_FULL = 12 };
+    struct mt_fleet f;
+    bool ok = mt_report_fleet(&f, r);
+    if (ok)
+        mt_fleet_say(&f, k->is_screen ? ON_SCREEN : IN_FULL, put_line, k);
+    mt_fleet_done(&f);
+    return ok;
+}
+
 void mt_section_ranks(struct mt_sink *k, const struct mt_report *r)
 {
     enum { UNFOLDED = 8, IN_TICKET = 32 };
@@ -140,6 +159,13 @@ void mt_section_ranks(struct mt_sink *k, const struct mt_report *r)
     (void)snprintf(form, sizeof form, "{5}{0:<%d} {6} {1:>11}  reserved {2:>11}[  {3}][  {4}]",
                    width_of(r, at, n));
     mt_heading(k, r->diagnosis->ranks.n > 1 ? "Ranks and devices" : "Devices", NULL);
+    if (n >= MT_FLEET_MANY && !folded(k, r))
+        k->o->error = k->o->error != 0 ? k->o->error : ENOMEM;
+    if (n >= MT_FLEET_MANY && (k->is_screen || k->format == MT_IN_MD)) {
+        k->end(k);
+        mt_free(at);
+        return;
+    }
     MT_ROW0(k, NULL,
             "| rank and device | peak live | peak reserved | OOM |\n|---|---:|---:|---|\n");
     MT_ROW3(k, NULL, NULL, "<p class=\"note\">{0:w2000}</p>\n",

@@ -51,6 +51,13 @@ def reports():
         yield "names", report_of(pathlib.Path(name) / "p4.pickle")
         subprocess.run([sys.executable, "-B", str(SAMPLES / "gate/job.py"), "grows.pickle", "--keep-outputs"], cwd=name, check=True)
         yield "what grows", report_of(pathlib.Path(name) / "grows.pickle")
+    with tempfile.TemporaryDirectory() as name:  # many ranks, merged; one of them is missing
+        folder = pathlib.Path(name)
+        output_of(verl, "summarize", "-q", "-o", str(folder / "one.mts"))
+        subprocess.run([sys.executable, "-B", str(SOURCE / "tests/bench/summaries.py"), "20", str(folder / "one.mts"), str(folder / "sums")],
+                       stdout=subprocess.DEVNULL, check=True)
+        (folder / "sums/rank1.mts").unlink()
+        yield "merged summaries", report_of(folder / "sums")
     with tempfile.TemporaryDirectory() as name:
         (pathlib.Path(name) / "memtrace.toml").write_text('capacity = "80GiB"\n', encoding="utf-8")
         yield "memtrace.toml", report_of(verl, cwd=name)

@@ -1,0 +1,78 @@
+/* fleet.h -- many ranks as an answer: which are alike, which stand out and by what, who failed
+ * first.
+ *
+ * A row is one device of one rank, whether it was analysed here or is read back from a summary.
+ * What is computed depends on the rows alone, never on the order in which they came. Sizes are
+ * bytes, times nanoseconds since 1970. Thread-safety: a fleet belongs to one thread. */
+#ifndef MT_FLEET_H
+#define MT_FLEET_H
+
+#include "analysis/base/roles.h"
+#include "parser/base/mem.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MT_FLEET_MANY = 16, MT_FLEET_NO_GROUP = -1 };
+
+struct mt_fleet_row {
+    int32_t rank, device; /* -1 = not known */
+    char *place;     /* "rank 3, device 0", or a file where no rank is known; owned, as below */
+    char *source;    /* the summary that it was read from; NULL = analysed here */
+    char *framework; /* NULL = none was seen */
+    char *phase;     /* in words, where it failed; NULL = it did not */
+    bool known;      /* live is */
+    bool failed;
+    uint64_t live, reserved; /* at the peak, or without a curve at the dump */
+    uint64_t capacity;       /* 0 = not known */
+    uint64_t failed_ns;      /* of its first failure; 0 = no clock */
+    uint64_t request;        /* that failed; 0 = not known */
+    uint64_t first_ns, last_ns;
+    uint64_t settings;             /* a hash of the run's settings: equal where these are */
+    uint64_t roles[MT_ROLE_COUNT]; /* at the moment that matters */
+    int32_t group;                 /* computed; MT_FLEET_NO_GROUP = its bytes are not known */
+};
+/* Rows with the same settings whose peaks lie together. */
+struct mt_fleet_group {
+    uint32_t n;
+    uint64_t low, high;
+};
+struct mt_fleet_outlier {
+    uint32_t row;
+    int64_t more; /* than the median; negative = less */
+    int role;     /* what makes the most of that; -1 = none stands out */
+    int64_t role_more;
+};
+struct mt_fleet {
+    MT_VEC(struct mt_fleet_row) rows;         /* by rank, device, name */
+    MT_VEC(struct mt_fleet_group) groups;     /* largest first */
+    MT_VEC(struct mt_fleet_outlier) outliers; /* farthest first */
+    MT_VEC(uint32_t) failed;                  /* rows, by time; those without a clock last */
+    MT_VEC(char *) problems;                  /* sentences; what is wrong with the inputs */
+    uint32_t n_known, least, median, most;    /* rows; of no meaning where n_known is 0 */
+};
+
+/* A zeroed fleet is empty. A new row, zeroed but for unknown numbers; NULL = out of memory. */
+struct mt_fleet_row *mt_fleet_add(struct mt_fleet *f);
+/* Once all rows are there. 0 = out of memory. */
+int mt_fleet_finish(struct mt_fleet *f);
+/* Whether the rows that were read from summaries are of one job, each rank once and none missing:
+ * adds to problems. After finish. 0 = out of memory. */
+int mt_fleet_check(struct mt_fleet *f);
+void mt_fleet_done(struct mt_fleet *f);
+
+/* ---- words.c ---- */
+
+/* The answer line by line: what stands out, from where to where, the failures, the groups, the
+ * outliers; at most `most` of either list. */
+typedef void mt_fleet_line(void *arg, const char *words);
+void mt_fleet_say(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg);
+
+/* ---- fleet_saved.c ---- */
+
+struct cJSON;
+/* The rows of a report that was read back: those of its `ranks`, else its devices. source: the file
+ * it was in, NULL = leave that unsaid. 0 = out of memory. */
+int mt_fleet_of_saved(struct mt_fleet *f, const struct cJSON *root, const char *source);
+
+#endif

@@ -1,0 +1,139 @@
+/* fleet_saved.c -- rows of reports that were read back. */
+#include "analysis/fleet/fleet.h"
+
+#include "parser/saved/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int copy(char **to, const char *words)
+{
+    if (words == NULL)
+        return 1;
+    *to = mt_strndup(words, strlen(words));
+    return *to != NULL;
+}
+
+static uint64_t hash(uint64_t h, const char *words)
+{
+    for (; words != NULL && *words != '\0'; words++)
+        h = (h ^ (unsigned char)*words) * UINT64_C(0x100000001b3);
+    return (h ^ 0xff) * UINT64_C(0x100000001b3);
+}
+
+/* FNV-1a of names and values; what a setting was read from is no part of it. */
+static uint64_t settings_of(const struct cJSON *root)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    const struct cJSON *s = mt_value_first(mt_value_in(root, "settings"));
+    if (s == NULL)
+        return 0;
+    for (; s != NULL; s = mt_value_next(s))
+        h = hash(hash(h, mt_value_words(s, "setting")), mt_value_words(s, "value"));
+    return h;
+}
+
+static int32_t number(const struct cJSON *v, const char *key)
+{
+    uint64_t n = 0;
+    return mt_value_number(v, key, &n) && n <= INT32_MAX ? (int32_t)n : -1;
+}
+
+static uint64_t bytes(const struct cJSON *v, const char *key)
+{
+    uint64_t n = 0;
+    (void)mt_value_number(v, key, &n);
+    return n;
+}
+
+static void put_roles(struct mt_fleet_row *r, const struct cJSON *v)
+{
+    const struct cJSON *role = mt_value_first(mt_value_in(v, "roles"));
+    for (; role != NULL; role = mt_value_next(role)) {
+        const char *id = mt_value_words(role, "role");
+        int at = id != NULL ? mt_role_find(id, strlen(id)) : -1;
+        if (at >= 0)
+            r->roles[at] = bytes(role, "bytes");
+    }
+}
+
+static int of_row(struct mt_fleet_row *r, const struct cJSON *v, const char *source)
+{
+    const char *settings = mt_value_words(v, "settings_hash");
+    r->rank = number(v, "rank");
+    r->device = number(v, "device");
+    r->known = mt_value_number(v, "live_peak_bytes", &r->live);
+    r->reserved = bytes(v, "reserved_peak_bytes");
+    r->capacity = bytes(v, "capacity_bytes");
+    r->failed = mt_value_true(v, "out_of_memory");
+    r->failed_ns = bytes(v, "failed_time_ns");
+    r->request = bytes(v, "request_bytes");
+    r->first_ns = bytes(v, "first_time_ns");
+    r->last_ns = bytes(v, "last_time_ns");
+    r->settings = settings != NULL ? strtoull(settings, NULL, 16) : 0;
+    put_roles(r, v);
+    return copy(&r->place, mt_value_words(v, "place")) &&
+           copy(&r->source, source != NULL ? source : mt_value_words(v, "source")) &&
+           copy(&r->framework, mt_value_words(v, "framework")) &&
+           copy(&r->phase, r->failed ? mt_value_words(v, "phase_name") : NULL);
+}
+
+static int of_device(struct mt_fleet_row *r, const struct cJSON *root, const struct cJSON *d,
+                     const char *source)
+{
+    const struct cJSON *focus = mt_value_in(d, "focus");
+    const struct cJSON *oom = mt_value_first(mt_value_in(d, "ooms"));
+    const char *framework = mt_value_words(mt_value_in(root, "verdict"), "framework");
+    char place[MT_SAVED_PLACE + 256];
+    r->rank = number(d, "rank");
+    r->device = number(d, "device");
+    r->known = mt_value_number(d, "live_peak_bytes", &r->live) ||
+               mt_value_number(focus, "live_bytes", &r->live);
+    r->reserved = mt_value_in(d, "reserved_peak_bytes") != NULL ? bytes(d, "reserved_peak_bytes")
+                                                                : bytes(focus, "reserved_bytes");
+    r->capacity = bytes(d, "capacity_bytes");
+    r->failed = oom != NULL;
+    r->failed_ns = bytes(oom, "time_ns");
+    r->request = bytes(oom, "request_bytes");
+    r->first_ns = bytes(d, "first_time_ns");
+    r->last_ns = bytes(d, "last_time_ns");
+    r->settings = settings_of(root);
+    put_roles(r, d);
+    mt_saved_place(place, d);
+    if (r->rank < 0) {
+        const char *input = mt_value_words(d, "input");
+        char words[MT_SAVED_PLACE];
+        (void)snprintf(place, sizeof place, "%.200s%s%s",
+                       source != NULL  ? source
+                       : input != NULL ? input
+                                       : "",
+                       place[0] != '\0' ? ", " : "", mt_saved_place(words, d));
+    }
+    return copy(&r->place, place) && copy(&r->source, source) &&
+           copy(&r->framework,
+                framework != NULL && strcmp(framework, "none") != 0 ? framework : NULL) &&
+           copy(&r->phase, oom != NULL ? mt_value_words(oom, "phase_name") : NULL);
+}
+
+int mt_fleet_of_saved(struct mt_fleet *f, const struct cJSON *root, const char *source)
+{
+    const struct cJSON *ranks = mt_value_in(root, "ranks"), *problem;
+    const struct cJSON *v = mt_value_first(mt_value_in(ranks, "rows"));
+    bool is_row = v != NULL;
+    for (v = is_row ? v : mt_value_first(mt_value_in(root, "devices")); v != NULL;
+         v = mt_value_next(v)) {
+        struct mt_fleet_row *r = mt_fleet_add(f);
+        if (r == NULL || !(is_row ? of_row(r, v, source) : of_device(r, root, v, source)))
+            return 0;
+    }
+    for (problem = mt_value_first(mt_value_in(ranks, "problems")); problem != NULL;
+         problem = mt_value_next(problem)) {
+        char **slot = mt_value_string(problem) != NULL ? MT_VEC_PUSH(&f->problems) : NULL;
+        if (slot != NULL)
+            *slot = NULL;
+        if (slot == NULL || !copy(slot, mt_value_string(problem)))
+            return 0;
+    }
+    return 1;
+}

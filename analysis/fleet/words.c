@@ -1,0 +1,238 @@
+/* fleet/words.c -- what is said of many ranks, in every format the same. */
+#include "analysis/base/words.h"
+#include "analysis/fleet/fleet.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RANGES = 6, NAMED = 3 };
+#define CLOCKS UINT64_C(1000000000)
+
+static const char *name(char buf[96], const struct mt_fleet_row *r)
+{
+    if (r->rank >= 0)
+        (void)snprintf(buf, 96, "rank %d", (int)r->rank);
+    else
+        (void)snprintf(buf, 96, "%.80s", r->place != NULL ? r->place : "a rank without a number");
+    return buf;
+}
+
+/* "66.2 to 66.3 GiB"; one size where both are the same words. */
+static void add_range(struct mt_sentence *s, uint64_t low, uint64_t high)
+{
+    char a[32], b[32], *unit;
+    mt_words_bytes(a, low);
+    mt_words_bytes(b, high);
+    unit = strchr(a, ' ');
+    if (strcmp(a, b) == 0)
+        mt_words_add(s, "%s", a);
+    else if (unit != NULL && strchr(b, ' ') != NULL && strcmp(unit, strchr(b, ' ')) == 0)
+        mt_words_add(s, "%.*s to %s", (int)(unit - a), a, b);
+    else
+        mt_words_add(s, "%s to %s", a, b);
+}
+
+static void add_run(struct mt_sentence *s, uint32_t n, int32_t from, int32_t to)
+{
+    mt_words_add(s, "%s%d", n > 1 ? ", " : "", (int)from);
+    if (to > from)
+        mt_words_add(s, "-%d", (int)to);
+}
+
+/* "Ranks 0-7, 16-1023": rows are in the order of their ranks. */
+static void add_ranks(struct mt_sentence *s, const struct mt_fleet *f, int32_t group)
+{
+    int32_t from = -1, to = -1;
+    uint32_t runs = 0, others = 0, cut = 0, seen = 0;
+    for (uint32_t i = 0; i < f->rows.n; i++)
+        seen += f->rows.p[i].group == group && f->rows.p[i].rank >= 0;
+    if (seen != 0)
+        mt_words_add(s, seen == 1 ? "Rank " : "Ranks ");
+    for (uint32_t i = 0; i < f->rows.n; i++) {
+        const struct mt_fleet_row *r = &f->rows.p[i];
+        if (r->group != group)
+            continue;
+        if (r->rank < 0) {
+            others++;
+        } else if (from >= 0 && r->rank <= to + 1) {
+            to = r->rank;
+        } else {
+            if (from >= 0 && runs < RANGES)
+                add_run(s, ++runs, from, to);
+            cut += runs == RANGES;
+            from = to = r->rank;
+        }
+    }
+    if (from >= 0 && runs < RANGES)
+        add_run(s, ++runs, from, to);
+    if (cut != 0)
+        mt_words_add(s, " and others");
+    if (others != 0)
+        mt_words_add(s, "%s%s file%s without a rank number", seen != 0 ? " and " : "",
+                     mt_words_count((char[32]){""}, others), others == 1 ? "" : "s");
+}
+
+static void add_later(struct mt_sentence *s, uint64_t ns)
+{
+    double seconds = (double)ns / 1e9;
+    if (seconds < 0.05)
+        mt_words_add(s, "less than 0.1 s");
+    else if (seconds < 120)
+        mt_words_add(s, "%.1f s", seconds);
+    else
+        mt_words_add(s, "%.0f min", seconds / 60);
+}
+
+static void put_first(const struct mt_fleet *f, mt_fleet_line *line, void *arg)
+{
+    struct mt_sentence s = {"", 0};
+    char who[96], count[32];
+    mt_words_add(&s, "%s ranks and devices", mt_words_count(count, f->rows.n));
+    if (f->failed.n != 0)
+        mt_words_add(&s, ": %s %s", name(who, &f->rows.p[f->failed.p[0]]),
+                     f->failed.n == 1 ? "alone ran out of memory" : "ran out of memory first");
+    if (f->failed.n > 1) {
+        const struct mt_fleet_row *a = &f->rows.p[f->failed.p[0]], *b = &f->rows.p[f->failed.p[1]];
+        mt_words_add(&s, ", %s", name(who, b));
+        if (a->failed_ns != 0 && b->failed_ns != 0) {
+            mt_words_add(&s, " ");
+            add_later(&s, b->failed_ns - a->failed_ns);
+            mt_words_add(&s, " later");
+        } else {
+            mt_words_add(&s, " too");
+        }
+        if (f->failed.n > 2)
+            mt_words_add(&s, ", and %s more", mt_words_count(count, f->failed.n - 2));
+    }
+    for (uint32_t i = 0; i < f->outliers.n && i < NAMED; i++) {
+        mt_words_add(&s, "%s%s",
+                     i != 0             ? ", "
+                     : f->failed.n != 0 ? "; "
+                                        : ": ",
+                     name(who, &f->rows.p[f->outliers.p[i].row]));
+    }
+    if (f->outliers.n > NAMED)
+        mt_words_add(&s, " and %s more", mt_words_count(count, f->outliers.n - NAMED));
+    if (f->outliers.n != 0)
+        mt_words_add(&s, " stand%s out", f->outliers.n == 1 ? "s" : "");
+    else if (f->n_known != 0 && f->groups.n == 1)
+        mt_words_add(&s, "%s all are alike", f->failed.n != 0 ? ";" : ":");
+    mt_words_add(&s, ".");
+    line(arg, s.buf);
+}
+
+static void put_spread(const struct mt_fleet *f, mt_fleet_line *line, void *arg)
+{
+    struct mt_sentence s = {"", 0};
+    char who[96];
+    static const char *const words[] = {"Peaks: lowest", ", median", ", highest"};
+    uint32_t at[] = {f->least, f->median, f->most};
+    if (f->n_known == 0)
+        return;
+    for (int i = 0; i < 3; i++)
+        mt_words_add(&s, "%s %s (%s)", words[i], MT_BYTES(f->rows.p[at[i]].live),
+                     name(who, &f->rows.p[at[i]]));
+    mt_words_add(&s, ".");
+    line(arg, s.buf);
+}
+
+static void put_failures(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg)
+{
+    uint64_t first = f->failed.n != 0 ? f->rows.p[f->failed.p[0]].failed_ns : 0;
+    bool near = false;
+    for (uint32_t i = 0; i < f->failed.n; i++) {
+        const struct mt_fleet_row *r = &f->rows.p[f->failed.p[i]];
+        struct mt_sentence s = {"", 0};
+        char who[96];
+        if (i != 0 && first != 0 && r->failed_ns != 0 && r->failed_ns - first < CLOCKS)
+            near = true;
+        if (i >= most)
+            continue;
+        mt_words_add(&s, "Out of memory: %s", name(who, r));
+        if (r->request != 0)
+            mt_words_add(&s, ", asking for %s", MT_BYTES(r->request));
+        if (r->phase != NULL)
+            mt_words_add(&s, " in %s", r->phase);
+        if (i != 0 && first != 0 && r->failed_ns != 0) {
+            mt_words_add(&s, ", ");
+            add_later(&s, r->failed_ns - first);
+            mt_words_add(&s, " after the first");
+        }
+        mt_words_add(&s, ".");
+        line(arg, s.buf);
+    }
+    if (f->failed.n > most) {
+        char words[96], count[32];
+        (void)snprintf(words, sizeof words, "Out of memory: and %s more.",
+                       mt_words_count(count, f->failed.n - most));
+        line(arg, words);
+    }
+    if (near)
+        line(arg, "Failures less than a second apart may be the other way round: each node has a "
+                  "clock of its own, and these were not compared.");
+}
+
+static void put_groups(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg)
+{
+    uint32_t behind = 0, unknown = f->rows.n - f->n_known;
+    char words[120], count[32], other[32];
+    for (uint32_t g = 0; g < f->groups.n; g++) {
+        struct mt_sentence s = {"", 0};
+        if (g >= most) {
+            behind += f->groups.p[g].n;
+            continue;
+        }
+        add_ranks(&s, f, (int32_t)g);
+        mt_words_add(&s, ": ");
+        add_range(&s, f->groups.p[g].low, f->groups.p[g].high);
+        if (f->groups.p[g].n > 1)
+            mt_words_add(&s, " (%s)", mt_words_count(count, f->groups.p[g].n));
+        line(arg, s.buf);
+    }
+    if (behind != 0) {
+        (void)snprintf(words, sizeof words, "And %s more in %s smaller groups.",
+                       mt_words_count(count, behind), mt_words_count(other, f->groups.n - most));
+        line(arg, words);
+    }
+    if (unknown != 0) {
+        (void)snprintf(words, sizeof words, "Of %s the bytes are not known.",
+                       mt_words_count(count, unknown));
+        line(arg, words);
+    }
+}
+
+static void put_outliers(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg)
+{
+    for (uint32_t i = 0; i < f->outliers.n && i < most; i++) {
+        const struct mt_fleet_outlier *o = &f->outliers.p[i];
+        const struct mt_fleet_row *r = &f->rows.p[o->row];
+        struct mt_sentence s = {"", 0};
+        char who[96];
+        uint64_t n = o->more < 0 ? -(uint64_t)o->more : (uint64_t)o->more;
+        uint64_t of = o->role_more < 0 ? -(uint64_t)o->role_more : (uint64_t)o->role_more;
+        mt_words_add(&s, "Stands out: %s with %s, %s %s than the median", name(who, r),
+                     MT_BYTES(r->live), MT_BYTES(n), o->more < 0 ? "less" : "more");
+        if (o->role >= 0)
+            mt_words_add(&s, ", most of it %s (%s %s)", mt_role_words((enum mt_role)o->role),
+                         MT_BYTES(of), o->more < 0 ? "less" : "more");
+        mt_words_add(&s, ".");
+        line(arg, s.buf);
+    }
+    if (f->outliers.n > most) {
+        char words[96], count[32];
+        (void)snprintf(words, sizeof words, "Stand out: and %s more.",
+                       mt_words_count(count, f->outliers.n - most));
+        line(arg, words);
+    }
+}
+
+void mt_fleet_say(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg)
+{
+    put_first(f, line, arg);
+    put_spread(f, line, arg);
+    put_failures(f, most, line, arg);
+    put_outliers(f, most, line, arg);
+    put_groups(f, most, line, arg);
+    for (uint32_t i = 0; i < f->problems.n && i < most; i++)
+        line(arg, f->problems.p[i]);
+}

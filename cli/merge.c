@@ -1,0 +1,135 @@
+#include "cli/merge.h"
+
+#include "cli/cli.h"
+#include "parser/saved/edit.h"
+#include "parser/saved/report.h"
+#include "render/json/ranks.h"
+
+#include <string.h>
+
+static int no_memory(void)
+{
+    mt_say("out of memory; raise --max-memory");
+    return 0;
+}
+
+/* Who failed first speaks, else who holds the most: also where only a log or the driver saw it. */
+static bool speaks(const struct mt_merge *m, bool failed, uint64_t ns, uint64_t peak)
+{
+    if (m->lead == NULL || failed != m->lead_failed)
+        return m->lead == NULL || failed;
+    if (!failed || (ns == 0 && m->lead_ns == 0))
+        return !failed && peak > m->lead_peak;
+    return ns != 0 && (m->lead_ns == 0 || ns < m->lead_ns);
+}
+
+int mt_merge_add(struct mt_merge *m, struct mt_saved *report, const char *name)
+{
+    uint32_t first = m->fleet.rows.n;
+    bool failed = mt_saved_ran_out(report->root) == 1;
+    uint64_t ns = 0, peak = 0;
+    char *copy;
+    if (!mt_fleet_of_saved(&m->fleet, report->root, name)) {
+        mt_saved_free(report);
+        return no_memory();
+    }
+    m->n++;
+    for (uint32_t i = first; i < m->fleet.rows.n; i++) {
+        const struct mt_fleet_row *r = &m->fleet.rows.p[i];
+        if (r->failed && r->failed_ns != 0 && (ns == 0 || r->failed_ns < ns))
+            ns = r->failed_ns;
+        peak = r->known && r->live > peak ? r->live : peak;
+    }
+    if (!speaks(m, failed, ns, peak)) {
+        mt_saved_free(report);
+        return 1;
+    }
+    copy = mt_strndup(name, strlen(name));
+    mt_saved_free(m->lead);
+    mt_free(m->lead_name);
+    m->lead = report;
+    m->lead_name = copy;
+    m->lead_ns = ns;
+    m->lead_peak = peak;
+    m->lead_failed = failed;
+    return copy != NULL || no_memory();
+}
+
+/* "ranks" of all, written for the lead's report. */
+static int ranks_text(struct mt_out *o, const struct mt_merge *m)
+{
+    struct mt_jsonw w;
+    if (!mt_out_mem(o))
+        return 0;
+    mt_jw_init(&w, o, false);
+    mt_json_ranks(&w, &m->fleet);
+    return mt_out_finish(o) == 0;
+}
+
+static int quoted(struct mt_out *o, const char *command)
+{
+    struct mt_jsonw w;
+    if (!mt_out_mem(o))
+        return 0;
+    mt_jw_init(&w, o, false);
+    mt_jw_s(&w, command);
+    return mt_out_finish(o) == 0;
+}
+
+static enum mt_rc write_merged(struct mt_merge *m, const char *ranks, const char *command,
+                               struct mt_err *err)
+{
+    struct mt_text text = {0}, member = {0};
+    struct mt_saved *merged = NULL;
+    enum mt_rc rc = MT_ENOMEM;
+    bool has = mt_value_in(m->lead->root, "ranks") != NULL;
+    struct mt_saved_edit edits[4];
+    uint32_t n = 0;
+    mt_text_add(&member, "\"ranks\":", 8);
+    mt_text_add(&member, ranks, strlen(ranks));
+    edits[n++] = (struct mt_saved_edit){"provenance.command", UINT32_MAX, command, NULL, NULL};
+    if (has)
+        edits[n++] = (struct mt_saved_edit){"ranks", UINT32_MAX, ranks, NULL, NULL};
+    else if (!member.failed)
+        edits[n++] = (struct mt_saved_edit){"", UINT32_MAX, NULL, NULL, member.p};
+    if (m->fleet.problems.n != 0)
+        edits[n++] = (struct mt_saved_edit){"quality.damaged", UINT32_MAX, "true", NULL, NULL};
+    mt_saved_edited(&text, m->lead->text, m->lead->n, edits, n);
+    if (!text.failed && !member.failed) {
+        mt_saved_free(m->lead);
+        m->lead = NULL;
+        rc = mt_saved_text(&merged, text.p, text.n, err);
+        m->lead = merged;
+    }
+    mt_text_done(&text);
+    mt_text_done(&member);
+    return rc;
+}
+
+int mt_merge_finish(struct mt_merge *m, const char *command)
+{
+    struct mt_out ranks = {0}, made = {0};
+    struct mt_err err = {.rc = MT_ENOMEM, .msg = "out of memory; raise --max-memory"};
+    enum mt_rc rc = MT_ENOMEM;
+    if (m->n < 2)
+        return 1;
+    if (!mt_fleet_finish(&m->fleet) || !mt_fleet_check(&m->fleet))
+        return no_memory();
+    for (uint32_t i = 0; i < m->fleet.problems.n; i++)
+        mt_say("warning: %s", m->fleet.problems.p[i]);
+    m->damaged = m->fleet.problems.n != 0;
+    if (ranks_text(&ranks, m) && quoted(&made, command))
+        rc = write_merged(m, (const char *)ranks.buf, (const char *)made.buf, &err);
+    mt_out_done(&ranks);
+    mt_out_done(&made);
+    if (rc != MT_OK)
+        mt_say_err(NULL, &err);
+    return rc == MT_OK;
+}
+
+void mt_merge_done(struct mt_merge *m)
+{
+    mt_fleet_done(&m->fleet);
+    mt_saved_free(m->lead);
+    mt_free(m->lead_name);
+}

@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# Summaries: small, read like any input, merged into one report that names who failed first and who stands out; what is wrong with them is
+# said by name.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need jq
+need python3
+
+# One rank.
+cp "$SAMPLES/verl_grpo_oom_logprob.pickle" snapshot_rank7.pickle
+run 0 summarize snapshot_rank7.pickle -o rank7.mts
+check [ "$(wc -c < rank7.mts)" -le 32768 ]
+gunzip -c < rank7.mts > rank7.json
+check [ "$(jq -c .summary rank7.json)" = '{"version":1,"detail":false,"halved":0}' ]
+run 0 report snapshot_rank7.pickle --format json -o whole.json
+same <(jq .verdict whole.json) <(jq .verdict rank7.json)
+same <(jq '.devices[0] | {curve, roles, pools, live_peak_bytes, peak_time_ns}' whole.json) <(jq '.devices[0] | {curve, roles, pools, live_peak_bytes, peak_time_ns}' rank7.json)
+grep -oE '"(first|last)_time_ns": ?[0-9]+' whole.json | tr -d ' ' | sort -u > a
+grep -oE '"(first|last)_time_ns":[0-9]+' rank7.json | sort -u > b
+same a b # to the nanosecond
+run 0 info rank7.mts
+out_has "report of memtrace"
+run 0 diff rank7.mts snapshot_rank7.pickle --format json
+check [ "$(jq '.second.peak_bytes == .first.peak_bytes' .out)" = true ]
+run 4 check rank7.mts --max peak=1GiB
+"$MEMTRACE" summarize - -o - < snapshot_rank7.pickle > piped.mts 2> .err || fail "a pipe"
+run 0 report - --format text < piped.mts
+out_has "ran out of memory in old-policy log-prob"
+run 0 summarize rank7.mts -o again.mts
+run 0 summarize snapshot_rank7.pickle --detail -o detail.mts
+check [ "$(gunzip -c < detail.mts | jq .summary.detail)" = true ]
+run 2 summarize snapshot_rank7.pickle
+err_has "-o names the file"
+cp snapshot_rank7.pickle Secretname_rank7.pickle
+run 0 summarize Secretname_rank7.pickle --redact -o hidden.mts
+if gunzip -c < hidden.mts | grep -q Secretname; then fail "a name in a redacted summary"; else ok; fi
+run 2 report rank7.mts --redact --format text
+err_has "--redact changes nothing in a report that is read back"
+
+# Many: two fail, three hold more (tests/bench/summaries.py).
+python3 "$MT_SOURCE_DIR/tests/bench/summaries.py" 64 rank7.mts sums > want || fail "summaries.py"
+run 0 report sums --format json -o all.json
+check [ "$(jq -c '[.ranks.rows[.ranks.failures[]].rank]' all.json)" = "$(jq -c .failed want)" ]
+check [ "$(jq -c '[.ranks.rows[.ranks.outliers[].row].rank] | sort' all.json)" = "$(jq -c .more want)" ]
+check [ "$(jq -r '[.ranks.outliers[].role] | unique[]' all.json)" = kv_cache ]
+check [ "$(jq '.ranks.rows | length' all.json)" -eq 64 ]
+check [ "$(jq '.verdict.rank' all.json)" -eq 21 ]
+check [ "$(jq '[.ranks.groups[].rows] | add' all.json)" -eq 64 ]
+check [ "$(jq '.ranks.groups[0].rows' all.json)" -eq 61 ]
+check [ "$(jq '.ranks | .lowest.bytes <= .median.bytes and .median.bytes < .highest.bytes' all.json)" = true ]
+check [ "$(jq '.ranks | [.rows[].live_peak_bytes] | max' all.json)" -eq "$(jq .ranks.highest.bytes all.json)" ]
+run 0 report sums --format text
+out_has "rank 21 ran out of memory first, rank 32 0.8 s"
+out_has "rank 12, rank 16, rank 62 stand out"
+out_has "Ranks 0-11, 13-15, 17-61, 63: 66.26 to 66.52 GiB (61)"
+check [ "$(wc -l < .out)" -le 90 ]
+cp .out forwards
+mapfile -t files < <(find sums -name '*.mts' | sort -r)
+run 0 report "${files[@]}" --format text
+same <(sed -n '/All ranks/,/To change/p' forwards) <(sed -n '/All ranks/,/To change/p' .out) # in any order
+run 0 report sums --format md -o -
+check [ "$(wc -c < .out)" -le 60000 ]
+run 0 report sums -o sums.html
+check grep -q '<svg viewBox' sums.html
+check [ "$(grep -o '<rect' sums.html | wc -l)" -eq 64 ]
+# Two nodes, then both.
+mkdir low high
+for i in $(seq 0 31); do cp "sums/rank$i.mts" low; cp "sums/rank$((i + 32)).mts" high; done
+run 0 summarize low -o low.mts
+run 3 summarize high -o high.mts # ranks 0 to 31 are not there
+run 3 report low.mts high.mts --format json -o both.json
+check [ "$(jq '.ranks.rows | length' both.json)" -eq 64 ]
+same <(jq '.ranks | .failures, .groups, .outliers' all.json) <(jq '.ranks | .failures, .groups, .outliers' both.json)
+
+# A snapshot beside them.
+cp snapshot_rank7.pickle snapshot_rank64.pickle
+run 0 report sums snapshot_rank64.pickle --format json -o mixed.json
+check [ "$(jq '.ranks.rows | length' mixed.json)" -eq 65 ]
+check [ "$(jq '.ranks.failures | length' mixed.json)" -eq 3 ]
+
+# Snapshots alone are grouped too.
+mkdir snaps
+for i in $(seq 0 16); do cp snapshot_rank7.pickle "snaps/snapshot_rank$i.pickle"; done
+run 0 report snaps --format text
+out_has "Ranks 0-16: 66.26 GiB (17)"
+out_lacks "rank 5, device 0 "
+run 0 report snaps --format md -o -
+out_has "Ranks 0-16: 66.26 GiB (17)"
+run 0 report snaps --format json -o -
+check [ "$(jq '.ranks.groups[0].rows' .out)" -eq 17 ]
+
+# Damage: each by name, the rest reported.
+broken()
+{
+    rm -rf bad
+    cp -r sums bad
+}
+broken
+head -c 3000 sums/rank3.mts > bad/rank3.mts
+run 3 report bad --format text
+err_has "bad/rank3.mts"
+err_has "Missing: rank 3:"
+out_has "63 ranks"
+broken
+echo "no summary at all" > bad/rank5.mts
+run 3 report bad --format text
+err_has "bad/rank5.mts"
+for v in 0 2; do
+    broken
+    gunzip -c < sums/rank9.mts | sed "s/\"summary\":{\"version\":1/\"summary\":{\"version\":$v/" | gzip > bad/rank9.mts
+    run 3 report bad --format text
+    err_has "bad/rank9.mts: this summary of memtrace has the version $v"
+    run 1 report bad/rank9.mts --format text
+done
+broken
+cp sums/rank4.mts bad/copy.mts
+run 3 report bad --format text
+err_has "rank 4, device 0 is in bad/copy.mts and again in bad/rank4.mts"
+broken
+rm bad/rank33.mts bad/rank40.mts bad/rank41.mts
+run 3 report bad --format text
+err_has "Missing: ranks 33, 40-41:"
+broken
+gunzip -c < sums/rank8.mts | sed 's/"framework":"verl"/"framework":"slime"/' | gzip > bad/rank8.mts
+run 3 report bad --format text
+err_has "These files are not of one job"
+err_has "slime"
+out_has "64 ranks"
+broken
+gunzip -c < sums/rank8.mts | sed -E 's/_time_ns":1764/_time_ns":1765/g' | gzip > bad/rank8.mts
+run 3 report bad --format text
+err_has "had ended for"
+run 2 report sums rank7.mts whole.json --format text
+err_has "is read back alone"
+finish
