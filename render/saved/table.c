@@ -98,14 +98,16 @@ void mt_paper_item(const struct mt_paper *k, const char *words)
 void mt_paper_code(const struct mt_paper *k, const char *line)
 {
     size_t n = strlen(line);
-    mt_puts(k->o, k->format == MT_PAPER_HTML ? "<pre>"
-                  : k->format == MT_PAPER_MD ? "  "
-                                             : "      ");
+    mt_puts(k->o,
+            k->format == MT_PAPER_HTML
+                ? "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"To type\"><pre>"
+            : k->format == MT_PAPER_MD ? "  "
+                                       : "      ");
     if (k->format == MT_PAPER_MD)
         put_md_words(k, line, n, true);
     else
         put(k, line, n);
-    mt_puts(k->o, k->format == MT_PAPER_HTML ? "</pre>\n" : "\n");
+    mt_puts(k->o, k->format == MT_PAPER_HTML ? "</pre></div>\n" : "\n");
 }
 
 void mt_paper_left_out(const struct mt_paper *k, uint32_t n)
