@@ -108,7 +108,7 @@ mkdir ranks
 for ((i = 0; i < 200; i++)); do cp tiny.pickle "ranks/rank$i.pickle"; done
 check [ "$(lines ranks)" -le 70 ]
 run 0 report ranks --format text -q
-out_has 'and 192 more, from 15.0 MiB (rank 8, device 0) to'
+out_has 'Ranks 0-199: 15.0 MiB (200)'
 run 0 report verl_grpo_oom_logprob.pickle --format text -q
 out_has 'There is more: --full'
 out_has 'asked for 18.55'
