@@ -28,6 +28,7 @@ enum mt_exit {
 
 enum mt_frames_choice { MT_FRAMES_USER, MT_FRAMES_ALL };
 
+struct mt_budget;      /* parser/input/budget.h */
 struct mt_preferences; /* cli/preferences.h */
 
 /* The values of an option that may be given several times. */
@@ -77,6 +78,7 @@ struct mt_cli {
     uint64_t max_mb;
     uint32_t flush_ms;
     struct mt_limits limits;
+    struct mt_budget *budget; /* of the whole run */
     /* as memtrace was started: what it changes for itself is put back for a command that it runs */
     bool sigpipe_default;
     unsigned closed_fds; /* bit per descriptor 0 to 2 */

@@ -6,6 +6,7 @@
 #include "cli/preferences.h"
 #include "parser/base/mem.h"
 #include "parser/base/secret.h"
+#include "parser/input/budget.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -172,6 +173,7 @@ int main(int argc, char **argv)
 {
     const char *seed = getenv("MEMTRACE_HASH_SEED");
     struct mt_cli c = MT_CLI_DEFAULTS;
+    struct mt_budget budget;
     enum mt_exit status;
 
     if (seed != NULL && *seed != '\0')
@@ -187,6 +189,8 @@ int main(int argc, char **argv)
         }
     /* A reader that goes away must not end the program between a temporary file and its removal. */
     c.sigpipe_default = signal(SIGPIPE, SIG_IGN) == SIG_DFL;
+    mt_budget_start(&budget);
+    c.budget = &budget;
     c.argc = argc;
     c.argv = argv;
     status = run(&c, argc, argv);

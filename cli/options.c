@@ -281,7 +281,12 @@ const struct mt_option mt_options[] = {
      "(default 1000).",
      NULL, false},
     {"max-members", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_members), "N",
-     "Most files in one archive or folder (default 4096).", NULL, false},
+     "Most files in the archives and folders of one run, with archives in them (default 4096).",
+     NULL, false},
+    {"max-time", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_time), "SECONDS",
+     "Stop reading SECONDS after the start, and report what was read until then. Without it a pipe "
+     "is waited for as long as its writer takes.",
+     NULL, false},
     {"max-frames", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_frames), "N",
      "Most frames in one stack (default 4096).", NULL, false},
     {"help", 'h', MT_OPT_FLAG,

@@ -71,6 +71,7 @@ static int add_try(struct mt_run_inputs *r, const char *text)
 static int load_log(struct mt_run_inputs *r, const char *path, const struct mt_cli *c)
 {
     struct mt_input_opts opts = {.limits = c->limits,
+                                 .budget = c->budget,
                                  .text = any_text,
                                  .text_arg = r,
                                  .text_only = true,
@@ -161,7 +162,10 @@ static int take_settings(void *arg, const char *input, const char *member, struc
  * out of memory. */
 static int look_into(struct mt_run_inputs *r, const char *path, const struct mt_cli *c)
 {
+    /* the files are counted when they are read, and the seconds from the start of the run */
+    struct mt_budget budget = {c->budget->started, 0};
     struct mt_input_opts opts = {.limits = c->limits,
+                                 .budget = &budget,
                                  .text = take_settings,
                                  .text_arg = r,
                                  .text_only = true,

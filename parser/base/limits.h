@@ -12,8 +12,9 @@ struct mt_limits {
     uint64_t max_events;  /* trace entries over all devices            --max-events   250 M    */
     uint32_t max_depth;   /* nesting of containers                     --max-depth    256      */
     uint32_t max_ratio;   /* decompressed : compressed, after 64 MiB   --max-ratio    1000     */
-    uint32_t max_members; /* files in one archive or directory         --max-members  4096     */
+    uint32_t max_members; /* files in archives and folders of a run    --max-members  4096     */
     uint32_t max_frames;  /* frames of one stack                       --max-frames   4096     */
+    uint32_t max_time;    /* seconds that a run may read; 0 = no limit --max-time     0        */
 };
 
 #define MT_LIMITS_DEFAULT                                                                          \

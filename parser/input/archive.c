@@ -27,7 +27,7 @@ struct arc {
     const struct mt_raw *raw;
     locale_t utf8; /* names are decoded as UTF-8 whatever the locale of the process */
     uint64_t out;  /* unpacked bytes of all members */
-    uint32_t max_ratio, max_members;
+    uint32_t max_ratio;
     int n_failed;
     bool over;
     bool in_entry; /* the current member has bytes left */
@@ -252,7 +252,7 @@ static enum mt_rc link_of(struct arc *c, struct archive_entry *e, char **name, s
     }
     if ((target = entry_name(c, e, true)) == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
-    if (c->box.n_seen >= c->max_members || c->n_failed >= MAX_TRIES ||
+    if (c->n_failed >= MAX_TRIES ||
         mt_strpool_find(&c->names, target, strlen(target)) != MT_STR_FAIL) {
         c->box.n_links++;
     } else {
@@ -312,13 +312,6 @@ static int arc_next(struct mt_box *b, struct mt_source **src, char **name, struc
         if ((rc = link_of(c, e, name, err)) != MT_OK)
             return rc;
     } while (!is_file(e) || (c->told_encrypted && archive_entry_is_encrypted(e)));
-    if (b->n_seen++ >= c->max_members) {
-        c->over = true;
-        return mt_fail(
-            err, MT_ELIMIT,
-            "more than %u files in the %s archive; the rest was not read (raise --max-members)",
-            c->max_members, mt_pack_name(b->kind));
-    }
     *name = entry_name(c, e, false);
     if (*name == NULL ||
         (b->kind == MT_PACK_TAR && mt_strpool_add(&c->names, *name, strlen(*name)) == MT_STR_FAIL))
@@ -391,7 +384,6 @@ enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pa
     c->size = spooled ? mt_spool_size(up) : file != NULL ? file->size : 0;
     c->raw = raw;
     c->max_ratio = lim->max_ratio;
-    c->max_members = lim->max_members;
     c->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     c->a = archive_read_new();
     if (c->a == NULL || !mt_strpool_init(&c->names)) {

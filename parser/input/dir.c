@@ -19,9 +19,8 @@ struct level {
 struct mt_dir {
     char *root;
     MT_VEC(struct level) level;
-    uint64_t n_files, n_links;
-    uint32_t max_members, max_depth;
-    bool over;
+    uint64_t n_links;
+    uint32_t max_depth;
 };
 
 static char *join(const char *a, const char *b, const char *c)
@@ -119,7 +118,6 @@ enum mt_rc mt_dir_open(struct mt_dir **out, const char *path, const struct mt_li
         mt_dir_close(d);
         return mt_fail(err, MT_ENOMEM, "out of memory");
     }
-    d->max_members = lim->max_members;
     d->max_depth = lim->max_depth;
     rc = push(d, rel, path, err);
     if (rc != MT_OK) {
@@ -148,7 +146,7 @@ static enum mt_rc enter(struct mt_dir *d, const char *rel, const char *path, str
 int mt_dir_next(struct mt_dir *d, char **rel, char **path, struct mt_err *err)
 {
     *rel = *path = NULL;
-    while (d->level.n > 0 && !d->over) {
+    while (d->level.n > 0) {
         struct level *l = &d->level.p[d->level.n - 1];
         enum mt_rc rc = MT_OK;
         struct stat st;
@@ -163,15 +161,7 @@ int mt_dir_next(struct mt_dir *d, char **rel, char **path, struct mt_err *err)
         } else if (lstat(*path, &st) != 0) {
             rc = mt_fail(err, MT_EIO, "cannot look at it: %s", strerror(errno));
         } else if (S_ISREG(st.st_mode)) {
-            if (d->n_files++ < d->max_members)
-                return 1;
-            d->over = true;
-            mt_free(*rel);
-            *rel = NULL;
-            rc = mt_fail(
-                err, MT_ELIMIT,
-                "more than %u files in the directory; the rest was not read (raise --max-members)",
-                d->max_members);
+            return 1;
         } else if (S_ISDIR(st.st_mode)) {
             rc = enter(d, *rel, *path, err);
         } else {

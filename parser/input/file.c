@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,8 +41,10 @@ enum mt_rc mt_raw_open(struct mt_raw *f, const char *name, bool nofollow,
         f->fd = STDIN_FILENO;
         f->borrowed = true;
     } else {
-        f->fd =
-            open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | (nofollow ? O_NOFOLLOW | O_NONBLOCK : 0));
+        /* the open of a FIFO waits for its writer, and no clock ends that; wait() below does it */
+        bool waits = !nofollow && opts->limits.max_time == 0;
+        f->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | (nofollow ? O_NOFOLLOW : 0) |
+                               (waits ? 0 : O_NONBLOCK));
         if (f->fd < 0)
             return mt_fail(err, MT_EIO, "cannot open it: %s (%s)", strerror(errno), remedy(errno));
     }
@@ -76,13 +79,37 @@ static bool hashes_stream(const struct mt_raw *f)
     return !f->regular && (f->opts->sha256_always || f->n_read <= MT_HASH_LIMIT);
 }
 
+enum mt_rc mt_raw_fail_time(const struct mt_input_opts *opts, struct mt_err *err)
+{
+    return mt_fail(err, MT_ELIMIT,
+                   "this run has read for %u s; the rest was not read (raise --max-time)",
+                   opts->limits.max_time);
+}
+
+/* Until there is something to read, or the end. False: the time of the run is over before. */
+static bool wait(const struct mt_raw *f)
+{
+    struct pollfd p = {.fd = f->fd, .events = POLLIN};
+    int left;
+    do {
+        left = mt_budget_ms(f->opts->budget, &f->opts->limits);
+        if (left <= 0 || f->regular)
+            return left != 0;
+    } while (poll(&p, 1, left) <= 0);
+    return true;
+}
+
 static size_t raw_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err)
 {
     struct mt_raw *f = ctx;
     ssize_t got;
-    do
+    do {
+        if (!wait(f)) {
+            *rc = mt_raw_fail_time(f->opts, err);
+            return 0;
+        }
         got = read(f->fd, dst, n);
-    while (got < 0 && errno == EINTR);
+    } while (got < 0 && (errno == EINTR || (errno == EAGAIN && f->opts->limits.max_time != 0)));
     if (got < 0) {
         *rc = mt_fail_at(err, MT_EIO, f->n_read, "cannot read on: %s (%s)", strerror(errno),
                          remedy(errno));

@@ -14,7 +14,6 @@ struct html {
     struct mt_box box;
     struct mt_source *up;
     enum html_state state;
-    uint32_t max_members;
     uint32_t acc;           /* bits not yet handed out */
     int n_acc;              /* base64 digits in acc: 0..3 */
     char end;               /* of the base64 text */
@@ -451,13 +450,6 @@ static int html_next(struct mt_box *b, struct mt_source **src, char **name, stru
         if (r > 0)
             break;
     }
-    if (b->n_seen++ >= h->max_members) {
-        h->state = OVER;
-        return mt_fail(
-            err, MT_ELIMIT,
-            "more than %u files in the HTML page; the rest was not read (raise --max-members)",
-            h->max_members);
-    }
     return begin_text(h, src, name, err);
 }
 
@@ -468,8 +460,7 @@ static void html_close(struct mt_box *b)
     mt_free(h);
 }
 
-enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, const struct mt_limits *lim,
-                        struct mt_err *err)
+enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, struct mt_err *err)
 {
     struct html *h = mt_calloc(1, sizeof *h);
     if (h == NULL) {
@@ -482,7 +473,6 @@ enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, const struct 
     h->box.kind = MT_PACK_HTML;
     h->end = '"';
     h->up = up;
-    h->max_members = lim->max_members;
     *out = &h->box;
     return MT_OK;
 }

@@ -35,6 +35,8 @@ struct mt_raw {
 enum mt_rc mt_raw_open(struct mt_raw *f, const char *name, bool nofollow,
                        const struct mt_input_opts *opts, struct mt_err *err);
 void mt_raw_close(struct mt_raw *f);
+/* Says that --max-time is over: MT_ELIMIT. */
+enum mt_rc mt_raw_fail_time(const struct mt_input_opts *opts, struct mt_err *err);
 enum mt_rc mt_raw_source(struct mt_raw *f, struct mt_source **out);
 /* Only for the source of a regular file; false when the system refuses. */
 bool mt_raw_seek(struct mt_raw *f, struct mt_source *s, uint64_t offset);
@@ -97,7 +99,6 @@ struct mt_box {
     enum mt_pack kind;
     bool torch_save;  /* a zip written by torch.save: <name>/data.pkl is the object */
     bool has_data;    /* an HTML page with local_files in it */
-    uint32_t n_seen;  /* members offered so far, for max_members */
     uint64_t n_links; /* members that are other names of files, passed over */
     /* the member offered is the trace itself: its chunks, for the reader of traces */
     bool is_chunks;
@@ -108,8 +109,7 @@ struct mt_box {
 enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pack kind,
                            struct mt_raw *file, const struct mt_raw *raw,
                            const struct mt_limits *lim, struct mt_err *err);
-enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, const struct mt_limits *lim,
-                        struct mt_err *err);
+enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, struct mt_err *err);
 
 /* ---- input/trace.c: a trace, with the snapshots attached to it ---- */
 
@@ -194,7 +194,9 @@ struct mt_input {
     char *file_path;    /* the open file of dir */
     struct mt_raw raw;
     bool raw_open, started, told_none;
-    bool raw_counts; /* the open file is more than passed over: opts.opened is told of it */
+    bool over;               /* the budget of the run is spent: nothing more is read */
+    struct mt_budget budget; /* where opts has none */
+    bool raw_counts;         /* the open file is more than passed over: opts.opened is told of it */
     struct mt_open_box box[MT_MAX_LAYERS]; /* opened containers, outermost first */
     int n_box;
     enum mt_pack kind;         /* of the container that the file is, if it is one */

@@ -60,6 +60,10 @@ enum mt_rc mt_input_open(struct mt_input **out, const char *path, const struct m
     if (in == NULL)
         return no_memory(err);
     in->opts = *opts;
+    if (in->opts.budget == NULL) {
+        mt_budget_start(&in->budget);
+        in->opts.budget = &in->budget;
+    }
     in->told_none = opts->wanted != NULL;
     in->path = mt_strndup(path, strlen(path));
     if (in->path == NULL) {
@@ -118,6 +122,25 @@ static enum mt_rc open_raw(struct mt_input *in, const char *path, struct mt_item
     return MT_OK;
 }
 
+/* The budget of the run is spent: the walk ends. Names the whole input: what is missing of it,
+ * nobody has looked. */
+static enum mt_rc over_files(struct mt_input *in, struct mt_err *err)
+{
+    in->over = true;
+    mt_fail(err, MT_ELIMIT,
+            "more than %u files in archives and folders in this run; the rest was not read (raise "
+            "--max-members)",
+            in->opts.limits.max_members);
+    return name_it(in, NULL, MT_ELIMIT, err);
+}
+
+static enum mt_rc over_time(struct mt_input *in, struct mt_err *err)
+{
+    in->over = true;
+    mt_raw_fail_time(&in->opts, err);
+    return name_it(in, NULL, MT_ELIMIT, err);
+}
+
 /* The file whose turn it is was read already. */
 static bool is_ahead(struct mt_input *in, const char *path, struct mt_trace **out, enum mt_rc *rc)
 {
@@ -152,6 +175,8 @@ static int next_file(struct mt_input *in, struct mt_item *it, struct mt_trace **
     mt_free(in->file_path);
     in->file_path = NULL;
     r = mt_dir_next(in->dir, &it->member, &in->file_path, err);
+    if (r == 1 && !mt_budget_file(in->opts.budget, &in->opts.limits))
+        return over_files(in, err);
     if (r == 1 && !is_wanted(in, it->member))
         return 2;
     if (r == 1 && is_ahead(in, in->file_path, out, was))
@@ -171,6 +196,12 @@ static int next_member(struct mt_input *in, struct mt_item *it, struct mt_err *e
     int r = x->b->next(x->b, &it->src, &name, err);
     if (r == 0)
         return 0;
+    /* the chunks of a trace are the file itself; what torch.save packs is nothing that is read */
+    if (r == 1 && !x->b->is_chunks && (!x->b->torch_save || mt_is_data_pkl(name)) &&
+        !mt_budget_file(in->opts.budget, &in->opts.limits)) {
+        mt_free(name);
+        return over_files(in, err);
+    }
     it->layers = x->layers;
     it->chunks = x->b->is_chunks;
     it->uid = x->b->uid;
@@ -248,13 +279,15 @@ enum mt_rc mt_input_next(struct mt_input *in, struct mt_trace **out, struct mt_e
     if (err == NULL)
         err = &local;
     memset(err, 0, sizeof *err);
-    for (;;) {
+    while (!in->over) {
         struct mt_item it = {0};
         bool boxed = in->n_box > 0;
         enum mt_rc rc = MT_OK;
         int r = boxed ? next_member(in, &it, err) : next_file(in, &it, out, &rc, err);
         if (r < 0) {
             rc = (enum mt_rc)r;
+        } else if (r != 0 && r != 3 && mt_budget_ms(in->opts.budget, &in->opts.limits) == 0) {
+            rc = over_time(in, err);
         } else if (r == 1) {
             in->note = NULL;
             rc = mt_item_read(in, &it, out, err);
@@ -271,4 +304,5 @@ enum mt_rc mt_input_next(struct mt_input *in, struct mt_trace **out, struct mt_e
         else if (r == 0)
             return at_end(in, err);
     }
+    return MT_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "parser/base/limits.h"
 #include "parser/base/source.h"
+#include "parser/input/budget.h"
 #include "parser/model/trace.h"
 
 struct mt_ahead; /* parser/input/ahead.h */
@@ -17,6 +18,8 @@ struct mt_input; /* opaque: one INPUT argument being walked */
 
 struct mt_input_opts {
     struct mt_limits limits;
+    /* Of the whole run, which several inputs share; NULL = each has its own. */
+    struct mt_budget *budget;
     bool sha256_always; /* --sha256: also above 64 MiB */
     /* Progress of the raw input in bytes (total 0 = unknown); may be NULL. */
     void (*progress)(void *arg, const char *name, uint64_t done, uint64_t total);

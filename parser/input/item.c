@@ -42,7 +42,7 @@ static int unwrap(struct mt_input *in, struct mt_item *it, enum mt_pack p, struc
         if (p == MT_PACK_TRACE)
             rc = mt_trace_open(&x->b, up, file, &in->raw, lim, &in->losses, err);
         else if (p == MT_PACK_HTML)
-            rc = mt_html_open(&x->b, up, lim, err);
+            rc = mt_html_open(&x->b, up, err);
         else
             rc = mt_archive_open(&x->b, up, p, file, &in->raw, lim, err);
         if (rc != MT_OK)

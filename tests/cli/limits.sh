@@ -23,6 +23,39 @@ for input in tiny.pickle tiny.json; do
 done
 limited 3 --max-members 1 2 "$SAMPLES/verl_two_ranks.tar.gz"
 
+# files are counted over the whole run: archives in archives, and all inputs together
+mkdir many
+for i in 1 2 3 4; do cp tiny.pickle "many/$i.pickle"; done
+tar -C many -czf four.tar.gz .
+tar -cf nested.tar four.tar.gz && cp nested.tar nested2.tar
+limited 3 --max-members 3 5 nested.tar # the archive inside is a file too
+run 3 info --max-members 7 nested.tar nested2.tar
+err_has "nested2.tar: more than 7 files in archives and folders in this run"
+run 0 info --max-members 10 nested.tar nested2.tar
+run 3 info --max-members 7 many four.tar.gz
+err_has "four.tar.gz: more than 7 files"
+run 0 info --max-members 1 tiny.pickle tiny.json tiny.pickle # what is named is not counted
+err_empty
+
+# a run that would wait for ever ends by its time, with what was read until then
+mkfifo nobody
+run 1 dump --max-time 1 nobody
+err_has "nobody: this run has read for 1 s; the rest was not read (raise --max-time)"
+run 3 info --max-time 1 tiny.pickle nobody tiny.json
+err_has "tiny.json: this run has read for 1 s"
+check [ -s .out ]
+size="$(stat -c %s "$SAMPLES/fragmentation_oom.pickle")"
+exec 8<> "$(mkfifo stalled && echo stalled)"
+(head -c $((size / 2)) "$SAMPLES/fragmentation_oom.pickle" >&8) &
+writer=$!
+run 3 report --format text --max-time 2 -o - stalled
+err_has "raise --max-time"
+check [ -s .out ]
+kill "$writer" 2> /dev/null
+exec 8>&-
+run 0 report --format text --max-time 600 -o - tiny.pickle
+run 2 dump --max-time 0 tiny.pickle
+
 # a snapshot that unpacks to 80 MiB of blanks, by gzip as a stream and by zip; nothing is written while it is refused
 {
     head -c 1 tiny.json

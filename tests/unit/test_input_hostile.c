@@ -152,7 +152,7 @@ MT_TEST(limits)
     walk(&w, at("many"));
     MT_CHECK_EQ(w.n_ok, 2);
     MT_CHECK_EQ(w.last_rc, MT_ELIMIT);
-    MT_CHECK_HAS(w.err, "many: more than 2 files in the directory");
+    MT_CHECK_HAS(w.err, "many: more than 2 files in archives and folders");
     html(at("many.html"), a, "x", a);
     opts.limits.max_members = 1;
     walk(&w, at("many.html"));
