@@ -261,6 +261,8 @@ static const struct prefix {
     {"wandb_v1_", 8, false},
     {"GOCSPX-", 8, false},
     {"dapi", 32, true},
+    {"tskey-", 16, true},
+    {"lin_api_", 16, true},
     {"hvs.", 20, true},
     {"hvb.", 20, true},
     {"ATATT3", 20, false},

@@ -199,6 +199,29 @@ static bool is_domain(const struct mt_redact *r, const char *s, size_t n)
            (mt_redact_in(r, MT_RED_SHAPED_TOPS, s + dot, n - dot) && is_shaped(r, s, n, dot - 1));
 }
 
+/* GPU07.CLU.UNI-X.DE: the same name in capitals. One small letter, and it is a name of code. */
+static bool is_shouted(const struct mt_redact *r, const char *s, size_t n)
+{
+    char folded[NAME_MOST];
+    if (n > sizeof folded || memchr(s, '.', n) == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (small(s[i]))
+            return false;
+        folded[i] = mt_red_fold(s[i]);
+    }
+    return is_domain(r, folded, n);
+}
+
+/* How much of a word is a pod: all, or what stands before ".log" or "_rank0". */
+static size_t pod(const char *s, size_t n)
+{
+    size_t k = 0;
+    while (k < n && s[k] != '.' && s[k] != '_')
+        k++;
+    return is_pod(s, k) ? k : 0;
+}
+
 size_t mt_redact_host(const struct mt_redact *r, const char *s, size_t n, size_t n_word)
 {
     size_t k = range(r, s, n, n_word);
@@ -209,7 +232,8 @@ size_t mt_redact_host(const struct mt_redact *r, const char *s, size_t n, size_t
     if (n_word == 0 || mt_redact_in(r, MT_RED_SITES, s, n_word) ||
         mt_redact_in(r, MT_RED_DOCS, s, n_word))
         return 0;
-    if (is_domain(r, s, n_word) || is_pod(s, n_word))
+    if (is_domain(r, s, n_word) || is_shouted(r, s, n_word))
         return n_word;
-    return cloud_name(s, n);
+    k = pod(s, n_word);
+    return k > 0 ? k : cloud_name(s, n);
 }

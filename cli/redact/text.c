@@ -400,6 +400,56 @@ static bool put_module(struct walk *w, size_t end)
     return true;
 }
 
+/* The word before i, without what stands between: "cudnn: 9.1.0.70", "nvidia-cudnn-cu12==9.1.0.70".
+ */
+static size_t word_before(const struct walk *w, size_t i, size_t *from)
+{
+    size_t to = i;
+    while (to > 0 && i - to < 4 && strchr(" :=(v", w->s[to - 1]) != NULL)
+        to--;
+    for (*from = to; *from > 0 && to - *from < 64 && (is_word(w->s[*from - 1]));)
+        (*from)--;
+    return to;
+}
+
+/* Libraries of four numbers: a part of the word before says so. */
+static bool is_version(const struct walk *w, size_t i)
+{
+    size_t from, to = word_before(w, i, &from);
+    for (size_t k = from; k < to;) {
+        char word[64];
+        size_t end = k;
+        for (; end < to && mt_red_alnum(w->s[end]); end++)
+            word[end - k] = mt_red_fold(w->s[end]);
+        if (mt_redact_in(w->r, MT_RED_VERSIONED, word, end - k))
+            return true;
+        k = end + 1;
+    }
+    return false;
+}
+
+/* "-u user:password", as curl has it */
+static bool put_login(struct walk *w, size_t end)
+{
+    size_t colon, to;
+    if (!((end - w->i == 2 && memcmp(w->s + w->i, "-u", 2) == 0) ||
+          (end - w->i == 6 && memcmp(w->s + w->i, "--user", 6) == 0)) ||
+        at(w, end) != ' ')
+        return false;
+    to = colon = word_end(w, end + 1);
+    if (at(w, colon) != ':' || colon == end + 1)
+        return false;
+    while (to < w->n && !mt_red_blank(w->s[to]) && !is_quote(w->s[to]))
+        to++;
+    if (to == colon + 1 || w->s[colon + 1] == '/')
+        return false;
+    mt_put(w->o, w->s + w->i, end + 1 - w->i);
+    put_token(w, "user", w->s + end + 1, colon - end - 1);
+    mt_puts(w->o, ":" MTI_REDACTED);
+    w->i = to;
+    return true;
+}
+
 static bool put_special(struct walk *w)
 {
     size_t end = word_end(w, w->i), len;
@@ -411,13 +461,19 @@ static bool put_special(struct walk *w)
         return true;
     }
     len = mt_redact_address(w->s + w->i, w->n - w->i, &kind);
+    if (len > 0 && mt_red_digit(w->s[w->i]) && mt_redact_ipv4(w->s + w->i, w->n - w->i) == len &&
+        is_version(w, w->i)) {
+        mt_put(w->o, w->s + w->i, len);
+        w->i += len;
+        return true;
+    }
     if (len > 0) {
         put_token(w, kind, w->s + w->i, len);
         w->i += len;
         return true;
     }
-    return put_mail(w, end) || put_host(w, end) || (w->how == MT_AS_ARGS && put_pair(w, end)) ||
-           put_relative(w, end) || put_module(w, end);
+    return put_login(w, end) || put_mail(w, end) || put_host(w, end) ||
+           (w->how == MT_AS_ARGS && put_pair(w, end)) || put_relative(w, end) || put_module(w, end);
 }
 
 static void pass(struct walk *w)

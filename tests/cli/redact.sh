@@ -51,18 +51,7 @@ node-17
 10.11.12.13
 0123456789abcdef0123456789abcdef01234567
 EOF
-cat > unpack.py << 'EOF'
-import base64, lzma, re, sys, zlib
-page = open(sys.argv[1], "rb").read()
-if "text" in sys.argv:
-    sys.stdout.buffer.write(re.sub(rb'(<script[^>]*id="mt-[^"]+"[^>]*>)[^<]*', rb"\1", page))
-for name, data in re.findall(rb'<script[^>]*id="(mt-[^"]+)"[^>]*>([^<]*)</script>', page):
-    try:
-        packed = base64.b64decode(data, validate=True)
-        sys.stdout.buffer.write(b"\n" + (lzma.decompress if name == b"mt-report" else zlib.decompress)(packed))
-    except Exception:
-        sys.stdout.buffer.write(b"\n" + data)
-EOF
+cp "$MT_SOURCE_DIR/tests/cli/unpack_page.py" unpack.py
 lacks_names() # FILE; what is packed in a page is unpacked: four letters are in its base64 by chance
 {
     local text="$1"
