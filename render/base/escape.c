@@ -233,7 +233,9 @@ static bool is_word(int c)
 
 static bool is_digit(int c) { return c >= '0' && c <= '9'; }
 
-/* What Markdown needs before or instead of the character at u[i]; NULL = it is harmless there. */
+/* What Markdown needs before or instead of the character at u[i]; NULL = it is harmless there.
+ * templates/js/markdown.js has the same rule for what the page copies, and
+ * tests/golden/markdown.tsv holds both to it. */
 static const char *md_escape(const unsigned char *u, size_t i, size_t n)
 {
     int c = u[i], before = i > 0 ? u[i - 1] : 0, after = i + 1 < n ? u[i + 1] : 0;
@@ -261,7 +263,13 @@ static const char *md_escape(const unsigned char *u, size_t i, size_t n)
         if (is_digit(after))
             return "\\#&#8203;";
         return i == 0 ? "\\#" : NULL;
-    case '-': return i == 0 ? "\\-" : NULL;
+    case '-':
+        if (i == 0)
+            return "\\-";
+        /* GH-123 is a link to an issue */
+        return i >= 2 && (u[i - 1] | 32) == 'h' && (u[i - 2] | 32) == 'g' && is_digit(after)
+                   ? "-&#8203;"
+                   : NULL;
     case '+': return i == 0 ? "\\+" : NULL;
     case '=': return i == 0 ? "\\=" : NULL;
     case '.':

@@ -1,6 +1,7 @@
 // Ways out of the page: a setting, the report as Markdown, the visible curve as CSV.
 
 import { fmtBytes, fmtCount, fmtPercent } from "./format.js";
+import { mdText } from "./markdown.js";
 import { ceil, max, min, upperBound } from "./math.js";
 import { eventOfOp } from "./query.js";
 import { pAll, pButton, pEl, pFind, pSet } from "./panel_dom.js";
@@ -35,7 +36,7 @@ const copyButton = (words, text, attrs) => {
 };
 
 /** Text inside a table cell of Markdown. @param {string} s */
-const mdCell = (s) => s.replace(/[\\`*_<>[\]|~#&]/g, "\\$&").replace(/\s+/g, " ");
+const mdCell = (s) => mdText(s.replace(/\s+/g, " "));
 
 /** The report for a ticket: what the program wrote, what is looked at now, and the end of the link to it.
  * @param {string} report @param {{title: string, rows: {label: string, bytes: number, count: number}[], live: number}|null} now

@@ -1,6 +1,8 @@
 // The parts of the panels that need no page: keys of sorting, boxes of the icicle, pieces of the segment map, Markdown and CSV.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { readFileSync } from "node:fs";
+import { mdText } from "../../templates/js/markdown.js";
 import { curveCsv, markdownText, overridesOf } from "../../templates/js/copy.js";
 import { cursorOwners } from "../../templates/js/panel_cursor.js";
 import { segmentPieces, segmentUse } from "../../templates/js/panel_segmap.js";
@@ -88,9 +90,15 @@ test("Markdown: the report, the owners at the cursor, the link; nothing in a nam
   const now = { title: "Live at event 3: 2.0 KiB", live: 2048, rows: [{ label: "a|b*c`<img>\n", bytes: 1024, count: 1 }] };
   const text = markdownText("### memtrace\n\nbody\n", now, "#c=3&q=`x y`");
   assert.ok(text.startsWith("### memtrace\n\nbody\n\n**Live at event 3: 2.0 KiB**\n"));
-  assert.ok(text.includes("| 1.0 KiB | 50.0 % | 1 | a\\|b\\*c\\`\\<img\\>  |\n"));
+  assert.ok(text.includes("| 1.0 KiB | 50.0 % | 1 | a\\|b\\*c\\`&lt;img&gt;  |\n"));
   assert.ok(text.includes("`#c=3&q=xy`"));
   assert.equal(markdownText(" x ", null, ""), "x\n");
+});
+
+test("Markdown: the escaping of the program", () => {
+  const rows = readFileSync(new URL("../golden/markdown.tsv", import.meta.url), "utf8").split("\n").filter((l) => l && !l.startsWith("# ")).map((l) => l.split("\t"));
+  assert.ok(rows.length > 40);
+  for (const [name, want] of rows) assert.equal(mdText(name), want, name);
 });
 
 test("owners at the cursor add up to the live bytes", async () => {

@@ -99,6 +99,28 @@ MT_TEST(markdown)
                                      "b");
 }
 
+/* One table for C and for the script of the page. */
+MT_TEST(markdown_table)
+{
+    size_t n = 0;
+    uint32_t n_rows = 0;
+    char *text = (char *)mt_slurp(MT_SOURCE_DIR "/tests/golden/markdown.tsv", &n), *next;
+    MT_ASSERT(text != NULL);
+    for (char *p = text; p < text + n; p = next + 1) {
+        char *tab;
+        next = memchr(p, '\n', (size_t)(text + n - p));
+        MT_ASSERT(next != NULL);
+        *next = '\0';
+        if ((tab = strchr(p, '\t')) == NULL || strncmp(p, "# ", 2) == 0)
+            continue;
+        *tab = '\0';
+        MT_CHECK_STR(esc(mt_md, p, strlen(p)), tab + 1);
+        n_rows++;
+    }
+    MT_CHECK(n_rows > 40);
+    free(text);
+}
+
 MT_TEST(markdown_code)
 {
     MT_CHECK_STR(ESC(mt_md_code, ""), "");
@@ -201,5 +223,5 @@ MT_TEST(times)
 }
 
 MT_MAIN(MT_RUN(html_text) MT_RUN(html_hidden) MT_RUN(seen) MT_RUN(not_utf8) MT_RUN(json)
-            MT_RUN(markdown) MT_RUN(markdown_code) MT_RUN(terminal) MT_RUN(all_pairs)
-                MT_RUN(utf8_cut) MT_RUN(bytes) MT_RUN(numbers) MT_RUN(times))
+            MT_RUN(markdown) MT_RUN(markdown_table) MT_RUN(markdown_code) MT_RUN(terminal)
+                MT_RUN(all_pairs) MT_RUN(utf8_cut) MT_RUN(bytes) MT_RUN(numbers) MT_RUN(times))
