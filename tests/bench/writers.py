@@ -229,6 +229,12 @@ class Pickle4:
         self.chunk += self.string_head(len(data)) + data
         self.memo[text] = self.put()
 
+    def text_anew(self, text):
+        """A string that was made for this place alone: PyTorch's Python path makes that of compile_context for every event."""
+        data = text.encode()
+        self.chunk += self.string_head(len(data)) + data
+        self.put()
+
     @staticmethod
     def string_head(size):
         return b"\x8c" + bytes([size]) if size < 256 else b"X" + struct.pack("<I", size)
@@ -367,6 +373,10 @@ class Pickle4:
         if index and index % self.BATCH == 0:
             self.chunk += kind + b"("
 
+    def context(self):
+        self.string("compile_context")
+        self.text_anew("N/A")
+
     def trace(self, trace):
         now, shared = START_US, None
         constant = None
@@ -383,10 +393,10 @@ class Pickle4:
                         ("size", size),
                         ("stream", 0),
                         ("time_us", now),
-                        ("compile_context", "N/A"),
-                        ("user_metadata", ""),
                     )
                 )
+                self.context()
+                self.pairs((("user_metadata", ""),))
                 refs = [
                     self.ref(self.memo[key])
                     for key in (
@@ -394,8 +404,6 @@ class Pickle4:
                         "size",
                         "stream",
                         "time_us",
-                        "compile_context",
-                        "N/A",
                         "user_metadata",
                         "",
                     )
@@ -409,8 +417,9 @@ class Pickle4:
                     + self.number(size)
                     + constant[2]
                     + self.number(now)
-                    + constant[3]
                 )
+                self.context()
+                self.chunk += constant[3]
             if stack:
                 self.string("frames")
                 if action == "free_completed" and not self.all_differ:
@@ -450,6 +459,10 @@ class Pickle2Jit(Pickle4):
         if -(1 << 31) <= value < 1 << 31:
             return Pickle4.number(value)
         return b"\x8a\x08" + struct.pack("<q", value)
+
+    def context(self):
+        """torch::jit::Pickler shares strings by their value."""
+        self.pairs((("compile_context", "N/A"),))
 
     def open(self, kind):
         self.chunk += kind + b"("
