@@ -70,7 +70,7 @@ int mt_pk_frame_gets(struct pk *m, uint32_t node, const unsigned char **at,
 
 /* Whatever one pair can hold besides its frames fits into this many bytes, the key behind it
  * included. */
-enum { PAIR_BYTES = 64, TAIL_BYTES = 16 };
+enum { PAIR_BYTES = 64, TAIL_BYTES = 16, TEXT_BYTES = 32 };
 
 /* The key got by memo at p, and in the lower byte its width there; 0 when it is anything else. */
 static uint32_t known_key(const struct pk *m, const unsigned char *p)
@@ -172,6 +172,37 @@ static const unsigned char *frame_list(struct pk *m, const unsigned char *p,
     return p + 1;
 }
 
+/* A short text written out at p: PyTorch makes that of compile_context anew for every event. The
+ * last one of each length is kept by its bytes. */
+static const unsigned char *short_text(struct pk *m, const unsigned char *p, struct mt_val *v,
+                                       bool *memoize)
+{
+    const unsigned op = *p;
+    const uint32_t head = op == 0x8c ? 2 : 5, n = op == 0x8c ? p[1] : le32(p + 1);
+    struct pk_text *t = &m->text[n & (PK_TEXTS - 1)];
+    uint64_t bits;
+    if (n > TEXT_BYTES || n > m->lim->max_string)
+        return NULL;
+    m->op = p;
+    p += head;
+    bits = n < PK_TEXTS ? le64(p) & ((UINT64_C(1) << n * 8) - 1) : 0;
+    v->type = MT_T_STR;
+    if (n < PK_TEXTS && t->known && t->bits == bits) {
+        v->id = t->id;
+    } else {
+        if (!mt_pk_str(m, p, n, &v->id))
+            return NULL;
+        if (n < PK_TEXTS)
+            *t = (struct pk_text){.bits = bits, .id = v->id, .known = true};
+    }
+    p += n;
+    *memoize = *p == 0x94;
+    m->min_protocol |= 1u << mt_pk_ops[op].protocol;
+    if (*memoize)
+        m->min_protocol |= 1u << mt_pk_ops[0x94].protocol;
+    return p + *memoize;
+}
+
 /* The value at p: what follows it, NULL when the machine has to look at it (or has failed). */
 static const unsigned char *value(struct pk *m, uint32_t key, const unsigned char *p,
                                   const unsigned char *end, struct mt_val *v, bool *memoize)
@@ -190,6 +221,8 @@ static const unsigned char *value(struct pk *m, uint32_t key, const unsigned cha
     }
     if (*p == ']')
         return key == MT_K_FRAMES ? frame_list(m, p, end, v, memoize) : NULL;
+    if (*p == 0x8c || *p == 'X')
+        return short_text(m, p, v, memoize);
     if ((wide = number(m, p, v)) == 0)
         return NULL;
     p += wide;
@@ -222,12 +255,14 @@ static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const u
         struct mt_val v;
         uint32_t put = m->n_stored;
         bool memoize;
-        const unsigned char *q;
+        const unsigned char *q, *store;
         m->op = p;
         q = value(m, found >> 8, p + (found & 255), end, &v, &memoize);
         if (q == NULL)
             break;
-        if ((v.type == MT_T_STACK || v.type == MT_T_PAIR) && !memoize && (*q == 'q' || *q == 'r')) {
+        store = q - memoize;
+        if (v.type >= MT_T_STR && v.type <= MT_T_PAIR && v.type != MT_T_FRAME && !memoize &&
+            (*q == 'q' || *q == 'r')) {
             /* torch::jit::Pickler stores what it will share when it is complete */
             put = *q == 'q' ? q[1] : le32(q + 1);
             q += *q == 'q' ? 2 : 5;
@@ -236,8 +271,11 @@ static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const u
         next = *q != 'u' ? key_at(m, q, n + 1) : 0;
         if (next == 0 && *q != 'u')
             break;
-        if (memoize && !mt_pk_put_id(m, put, v))
-            return 0;
+        if (memoize) {
+            m->op = store;
+            if (!mt_pk_put_id(m, put, v))
+                return 0;
+        }
         mt_rec_set(rec, (enum mt_key)(found >> 8), v);
         n++;
         p = q;

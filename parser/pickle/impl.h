@@ -91,6 +91,13 @@ struct pk_shape {
     uint16_t found;      /* enum mt_key << 8 | how many; 0 = none yet */
 };
 
+enum { PK_TEXTS = 8 };
+struct pk_text {
+    uint64_t bits; /* its bytes: fewer than PK_TEXTS */
+    mt_str_id id;
+    bool known;
+};
+
 enum pk_stop {
     PK_RUNNING = 0,
     PK_DONE,
@@ -126,6 +133,7 @@ struct pk {
     struct pk_stacks *stacks; /* pickle/stacks.c; NULL until one was read */
     /* the keys of the entry before, by their place: the next one has the same */
     struct pk_shape shape[16];
+    struct pk_text text[PK_TEXTS]; /* the last text written out in an entry, by its length */
     uint64_t n_bad_items, first_bad_item;
     enum mt_schema_role bad_item_role;
     uint64_t steps;
@@ -164,6 +172,8 @@ static inline int mt_pk_push(struct pk *m, struct mt_val v)
     m->stack[m->sp++] = v;
     return 1;
 }
+/* The text in the pool, with its key looked up. */
+int mt_pk_str(struct pk *m, const unsigned char *s, size_t n, mt_str_id *id);
 int mt_pk_push_str(struct pk *m, const unsigned char *s, size_t n);
 int mt_pk_open(struct pk *m, bool is_dict);
 int mt_pk_mark(struct pk *m);

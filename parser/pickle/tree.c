@@ -56,22 +56,27 @@ int mt_pk_push_slow(struct pk *m, struct mt_val v)
     return 1;
 }
 
-int mt_pk_push_str(struct pk *m, const unsigned char *s, size_t n)
+int mt_pk_str(struct pk *m, const unsigned char *s, size_t n, mt_str_id *id)
 {
-    struct mt_val v = {.type = MT_T_STR, .id = 0};
-    if (!mt_build_str(m->b, s, n, &v.id))
+    if (!mt_build_str(m->b, s, n, id))
         return mt_pk_builder_failed(m);
     /* the pool may hold strings of the builder that were never looked up */
-    if (v.id >= m->n_key_of) {
+    if (*id >= m->n_key_of) {
         uint32_t cap = m->n_key_of;
         if (!mt_vec_grow((void **)&m->key_of, &cap, m->t->str.ref.n, 1))
             return mt_pk_nomem(m);
         memset(m->key_of + m->n_key_of, UINT8_MAX, cap - m->n_key_of);
         m->n_key_of = cap;
     }
-    if (m->key_of[v.id] == UINT8_MAX)
-        m->key_of[v.id] = (uint8_t)mt_key_find(s, n);
-    return mt_pk_push(m, v);
+    if (m->key_of[*id] == UINT8_MAX)
+        m->key_of[*id] = (uint8_t)mt_key_find(s, n);
+    return 1;
+}
+
+int mt_pk_push_str(struct pk *m, const unsigned char *s, size_t n)
+{
+    struct mt_val v = {.type = MT_T_STR, .id = 0};
+    return mt_pk_str(m, s, n, &v.id) && mt_pk_push(m, v);
 }
 
 /* What mt_pk_get() leaves: a container that is still open, a scalar, a number never stored. */

@@ -161,7 +161,9 @@ static void compare(const struct bytes *b, size_t n)
     if (fast.t != NULL && slow.t != NULL) {
         MT_CHECK_SAME(fast.t, slow.t);
         MT_CHECK_EQ(fast.t->meta.pickle_protocol, slow.t->meta.pickle_protocol);
-        MT_CHECK_EQ(fast.t->n_distinct_stacks, slow.t->n_distinct_stacks);
+        /* an entry that damage cuts is left out; the straight line may have counted its stack */
+        MT_CHECK(fast.t->n_distinct_stacks == slow.t->n_distinct_stacks ||
+                 (fast.rc != MT_OK && fast.t->n_distinct_stacks == slow.t->n_distinct_stacks + 1));
         MT_CHECK_EQ(fast.t->diags.n, slow.t->diags.n);
         for (uint32_t i = 0; i < fast.t->diags.n && i < slow.t->diags.n; i++)
             MT_CHECK_STR(diag_text(fast.t, i), diag_text(slow.t, i));
@@ -209,6 +211,42 @@ MT_TEST(wild_entries)
     MT_CHECK(n_read > 20); /* not all end in an error */
 }
 
+/* PyTorch writes compile_context as a new text in every event: every length, both opcodes, stored
+ * by either pickler or not at all, twice in a row and changed. */
+MT_TEST(texts_written_out)
+{
+    struct bytes b = {NULL, 0, 0};
+    state = 10;
+    stream(&b, 0, false);
+    b.n -= 4; /* "eeu." */
+    for (uint32_t i = 0; i < 41 * 2 * 3 * 3; i++) {
+        unsigned char n = (unsigned char)(i / 18 % 41), same = (unsigned char)(i % 3 == 2);
+        const unsigned char short_head[2] = {0x8c, n}, long_head[5] = {'X', n, 0, 0, 0};
+        P(&b, "}\x94(");
+        get(&b, KEY0 + 1);
+        num(&b, (int32_t)i * 512);
+        get(&b, KEY0 + 5);
+        if (i / 3 % 2 == 0)
+            put(&b, short_head, sizeof short_head);
+        else
+            put(&b, long_head, sizeof long_head);
+        for (unsigned char k = 0; k < n; k++)
+            put(&b, &(char){(char)('a' + (k + same) % 26)}, 1);
+        if (i / 6 % 3 == 0)
+            P(&b, "\x94");
+        else if (i / 6 % 3 == 1)
+            store(&b, OWN + 300 + i);
+        get(&b, KEY0);
+        get(&b, ALLOC);
+        P(&b, "u");
+    }
+    P(&b, "eeu.");
+    compare(&b, b.n);
+    for (size_t n = b.n - 400; n < b.n; n++)
+        compare(&b, n);
+    free(b.p);
+}
+
 /* A number that gets another meaning: the same bytes are another stack. */
 MT_TEST(a_list_whose_numbers_changed)
 {
@@ -250,5 +288,5 @@ MT_TEST(a_list_whose_numbers_changed)
     mt_trace_free(r.t);
 }
 
-MT_MAIN(MT_RUN(regular_entries) MT_RUN(every_cut) MT_RUN(wild_entries)
+MT_MAIN(MT_RUN(regular_entries) MT_RUN(every_cut) MT_RUN(wild_entries) MT_RUN(texts_written_out)
             MT_RUN(a_list_whose_numbers_changed))
