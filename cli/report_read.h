@@ -25,7 +25,7 @@ struct mt_reading {
     struct mt_diagnosis *diagnosis;
     MT_VEC(struct mt_saved_input) saved; /* then nothing is diagnosed */
     struct mt_ranks ranks;
-    char **files;      /* of the inputs, those that are read ahead */
+    char **files;          /* of the inputs, those that are read ahead */
     struct mt_merge merge; /* of summaries; mt_saved_merged() makes a report of it */
     uint64_t max_size;     /* of the report, in bytes */
     const char *at;        /* what is being analysed, for the progress */

@@ -173,6 +173,21 @@ static bool is_usual(const struct pick *p, const struct mt_advice *a)
     return n != 0 && a->current == NULL;
 }
 
+/* Where the phase is not known, of the lines that fit those that help most jobs; all of them where
+ * the card marks none. */
+static uint64_t usual_lines(const struct pick *p, const struct mt_fix_card *card, uint64_t lines)
+{
+    uint64_t usual = 0;
+    for (uint32_t i = 0; i < card->n_set; i++) {
+        struct mt_value v = {.known = false};
+        if (card->set[i].usual.e != NULL)
+            v = mt_weigh_ask(p->q, &card->set[i].usual);
+        if (v.known && v.v > 0)
+            usual |= 1ull << i;
+    }
+    return (lines & usual) != 0 ? lines & usual : lines;
+}
+
 static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card,
                   enum mt_fix_class class, bool may_be_top)
 {
@@ -188,6 +203,8 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
         0) /* to look for elsewhere, to change first only where it is the cause */
         may_be_top = may_be_top && p->q->cause == MT_CAUSE_LEAK;
     lines = mt_fit_lines(&p->fit, card, line_classes(p, card, class));
+    if (class == MT_FIX_UNKNOWN)
+        lines = usual_lines(p, card, lines);
     first = first_line(card, lines);
     if (card->n_set > 0 && (first == NULL || line_was_given(p, first)))
         return;

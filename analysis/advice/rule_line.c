@@ -55,6 +55,7 @@ static const struct mt_rule_spec fields[] = {
     {"phases", mt_fix_get_classes, .at = AT(phases)},
     {"roles", mt_get_bits, .at = AT(roles), .more = roles},
     {"when", mt_fix_get_expr, .at = AT(when)},
+    {"usual", mt_fix_get_expr, .at = AT(usual)},
     {"propose", mt_fix_get_expr, .at = AT(propose)},
     {"saving", mt_fix_get_saving, .at = AT(saving)},
     {"moved", mt_get_object, .at = 0, .more = moved_fields},

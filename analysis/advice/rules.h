@@ -113,6 +113,9 @@ struct mt_fix_line {
     uint32_t phases;
     uint32_t roles;          /* only for these; 0 = all */
     struct mt_fix_expr when; /* shown only when it holds */
+    /* of a card that lists a program's settings, where the phase is not known: those of its lines
+       that help most jobs of that program are shown alone */
+    struct mt_fix_expr usual;
     /* the number to type instead of `value`, where it can be computed */
     struct mt_fix_expr propose;
     const struct mt_fix_layout *layout; /* or an allocation string made of the present one; NULL */

@@ -108,6 +108,13 @@ SCENARIOS = [
                 must=["P02"], must_not=["P132"]),
     with_script("one-process-trains-all", "no division: 8 bytes of a parameter at least", torch_says(0.2, 39.39, 0.1, 38.9, 0.02),
                 "python fit.py --model_name_or_path models/Mistral-7B-v0.1 --per_device_train_batch_size 1 --learning_rate 1e-5", must=["P132"], sets={"P132": "peft.get_peft_model(model, LoraConfig(r=32))"}),
+    alone("one-request-of-three-cards", "no packing makes the card larger", frames("", ("/w/unsloth_compiled_cache/unsloth_compiled_module_qwen2_vl.py", 393, "VisionSdpaAttention_forward"))
+          + torch_says(272, 79.15, 60.47, 18.02, 0.4), "giant_tensor", must=["B85"], must_not=["B01"]),
+    with_script("an-evaluation-a-thousand-times-larger", "no traceback tells the phase", FULL, "python run.py --train_batch_size 4096 --eval_batch_size 4096000 --lr 1e-3",
+                must=["P81"], sets={"P81": "--eval_batch_size 2048000"}),
+    with_script("a-menu-of-one-program", "the phase is not known: what helps most of its jobs", FULL,
+                "deepspeed --module openrlhf.cli.train_ppo --pretrain /m --micro_train_batch_size 2 --zero_stage 2 --bf16 --actor_learning_rate 5e-7",
+                must=["B30"], sets={"B30": ["--zero_stage 3", "--adam_offload", "--gradient_checkpointing"]}, not_sets={"B30": "--packing_samples"}),
     with_script("adapters-of-a-script", "whatever its flag is called", torch_says(0.2, 39.39, 0.1, 38.9, 0.02),
                 "python fit.py --model_name_or_path models/Mistral-7B-v0.1 --per_device_train_batch_size 2 --learning_rate 1e-5 --use_lora", must=["P02"], must_not=["P132"]),
     with_script("trains-by-its-flags", "a step size: it trains", FULL, "python fit.py --lr 1e-4 --epochs 9", must=["P31"], must_not=["P32"]),
