@@ -71,6 +71,14 @@ log mixed "{'loss': 0.1, 'grad_norm': 0.5}" 'INFO 01-01 model_runner.py:1 Model 
 tells mixed.log unattributed -
 log logp 'Update policy: 100%|#| 8/8 [00:08<00:00]' 'Compute log probs:  30%|###  | 9/30 [00:08<00:20]'
 tells logp.log logp - 'is of log-prob'
+log prefill '[gpu=0] Prefill batch. #new-seq: 17, #new-token: 13938, #cached-token: 3260'
+tells prefill.log rollout.prefill - 'is of rollout prefill'
+log decode '[2026-01-02 03:04:05 TP0] Prefill batch, #new-seq: 1, #new-token: 9' '[2026-01-02 03:04:06 TP0] Decode batch, #running-req: 30, #token: 9'
+tells decode.log rollout.decode -
+log profile 'INFO 02-09 15:20:07 gpu_model_runner.py:1068] Encoder cache will be initialized with a budget of 32767 tokens, and profiled with 2 image items'
+tells profile.log rollout.profile -
+log tiled '[Tiled VAE]: Executing Decoder Task Queue:   9%|#      | 126/1476 [00:00<00:10, 128.52it/s]'
+tells tiled.log infer -
 log sync "INFO abstract.py:1] It took 0.9 seconds to wake up tags {'weights'}."
 tells sync.log weight_sync -
 # Another worker's line tells nothing of this one, frames win, and a kill of the host has it too.
