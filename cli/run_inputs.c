@@ -162,10 +162,8 @@ static int take_settings(void *arg, const char *input, const char *member, struc
  * out of memory. */
 static int look_into(struct mt_run_inputs *r, const char *path, const struct mt_cli *c)
 {
-    /* the files are counted when they are read, and the seconds from the start of the run */
-    struct mt_budget budget = {c->budget->started, 0};
     struct mt_input_opts opts = {.limits = c->limits,
-                                 .budget = &budget,
+                                 .budget = &r->looked,
                                  .text = take_settings,
                                  .text_arg = r,
                                  .text_only = true,
@@ -218,6 +216,8 @@ static int load_found(struct mt_run_inputs *r, const struct mt_cli *c)
     struct mt_err err;
     int ok = 1;
     memset(&err, 0, sizeof err);
+    mt_budget_start(&r->looked);
+    r->looked.started = c->budget->started;
     for (int i = 0; i < c->n_inputs && ok && !c->no_auto; i++)
         ok = r->taken[i] || look_into(r, c->inputs[i], c);
     if (ok && mt_found_use(&r->found, r->conf, &err) == MT_OK) {

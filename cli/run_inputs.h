@@ -3,6 +3,7 @@
 #ifndef MT_RUN_INPUTS_H
 #define MT_RUN_INPUTS_H
 
+#include "parser/input/budget.h"
 #include "analysis/log/diagnose.h"
 #include "analysis/setup/found.h"
 #include "analysis/setup/settings.h"
@@ -19,6 +20,8 @@ struct mt_run_inputs {
     bool *taken; /* of each INPUT: a file of settings beside a log or a snapshot, read as --config
                     is, and no input any more; NULL = none */
     bool cut;    /* a log broke off */
+    /* of the look for files of settings, before anything is counted as read */
+    struct mt_budget looked;
 };
 /* Reads the files of the options, and those of settings that lie in a folder or archive. rules have
  * to outlive r. 1 on success; 0 with a message printed.

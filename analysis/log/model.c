@@ -4,6 +4,7 @@
 #include "analysis/setup/keys.h"
 #include "analysis/setup/layout.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -58,53 +59,47 @@ static bool is_fsdp_by_default(const struct mt_frameworks *fw, const struct mt_r
            (fw->parts & MT_PART_CORE) == 0;
 }
 
-/* ---- ZeRO, where the run names a file of DeepSpeed's that nobody gave ---- */
+/* ---- what each card has of the model that is trained ---- */
 
-/* "zero3.json", "ds_z3_offload_config", "default-zero2", "stage_2.json": the stage that the name
- * tells; -1 = none. *offloads: the name says that shards lie on the host. */
-static int named_stage(const struct mt_runconf *conf, bool *offloads)
+static bool has_part(const char *text, const char *const *parts)
 {
-    static const char *const words[] = {"zero", "stage", "z"};
-    const char *v = mt_run_word(conf, "deepspeed_config"), *base;
-    *offloads = false;
-    if (v == NULL)
-        return -1;
-    base = strrchr(v, '/') != NULL ? strrchr(v, '/') + 1 : v;
-    *offloads = strstr(base, "off") != NULL;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t n = strlen(words[i]);
-        for (const char *p = strstr(base, words[i]); p != NULL; p = strstr(p + 1, words[i])) {
-            const char *digit = p + n + (p[n] == '_' || p[n] == '-');
-            if ((p == base || !is_word(p[-1])) && *digit >= '0' && *digit <= '3' &&
-                !is_word(digit[1]))
-                return *digit - '0';
-        }
-    }
-    return -1;
+    for (; *parts != NULL; parts++)
+        if (strstr(text, *parts) != NULL)
+            return true;
+    return false;
 }
 
-/* Ranks of the job, also as a launcher was told them; 0 = not known. */
-static double ranks(const struct mt_runconf *conf)
-{
-    double all = mt_run_world(conf), nodes = mt_run_number(conf, "job_nodes");
-    return all > 0 ? all : mt_run_number(conf, "node_ranks") * (nodes > 0 ? nodes : 1);
-}
-
-/* A key of which some letters speak of adapters, frozen or smaller weights: less than the whole
- * model may be trained. What such a key is called, each script decides. */
+/* Words of keys, of the model's name and of the script's that speak of adapters, of frozen, smaller
+ * or divided weights, or of an optimizer with less state: less than the whole model in Adam's way
+ * may be trained. What such a key is called, each script decides, so any of them is enough. */
 static bool may_train_less(const struct mt_runconf *conf)
 {
-    static const char *const parts[] = {"lora", "peft",  "adapter", "quant",
-                                        "bit",  "freez", "frozen",  "tune"};
+    static const char *const keys[] = {"lora",    "peft",       "adapter", "quant",  "bit",
+                                       "freez",   "frozen",     "tune",    "tuning", "prefix",
+                                       "pre_seq", "galore",     "badam",   "apollo", "lomo",
+                                       "only",    "device_map", NULL};
+    static const char *const names[] = {"4bit", "8bit", "int4", "int8", "gptq", "awq",
+                                        "bnb",  "fp8",  "lora", "gguf", NULL};
     const char *which = mt_run_word(conf, "finetuning");
-    if (which != NULL)
-        return strcmp(which, "full") != 0;
+    if (which != NULL && strcmp(which, "full") != 0)
+        return true;
     for (uint32_t i = 0; i < conf->conf.entries.n; i++) {
-        const char *key = conf->conf.entries.p[i].key, *value = conf->conf.entries.p[i].value;
-        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
-            if (strstr(key, parts[k]) != NULL && (value == NULL || !mt_runconf_is_false(value)))
-                return true;
+        const struct mt_conf_entry *e = &conf->conf.entries.p[i];
+        char value[256];
+        if (has_part(e->key, keys) && (e->value == NULL || !mt_runconf_is_false(e->value)) &&
+            strstr(e->key, "finetuning_type") == NULL && strstr(e->key, "finetuning-type") == NULL)
+            return true;
+        if (e->value == NULL)
+            return true; /* what it is set to is not known */
+        (void)snprintf(value, sizeof value, "%s", e->value);
+        for (char *p = value; *p != '\0'; p++)
+            *p = (char)(*p >= 'A' && *p <= 'Z' ? *p | 32 : *p);
+        if (has_part(value, names))
+            return true;
     }
+    for (uint32_t i = 0; i < conf->conf.started.n; i++)
+        if (has_part(conf->conf.started.p[i], names))
+            return true;
     return false;
 }
 
@@ -115,50 +110,44 @@ static bool trains(const struct mt_runconf *conf)
            mt_runconf_find(conf, "train_length", &hit);
 }
 
+/* Ranks of the job, also as a launcher was told them; 0 = not known. */
+static double ranks(const struct mt_runconf *conf)
+{
+    double all = mt_run_world(conf), nodes = mt_run_number(conf, "job_nodes");
+    return all > 0 ? all : mt_run_number(conf, "node_ranks") * (nodes > 0 ? nodes : 1);
+}
+
 /* Under ZeRO: 16-bit parameters and gradients; 32-bit parameters and two moments, 12 bytes of each
  * (deepspeed/runtime/zero). What a part divides by is left out where it is not known. */
-static double of_zero(double params, int stage, double n, bool offloads)
+static double of_zero(const struct mt_run_shape *s, double params, double n)
 {
-    double part = n >= 1 ? 1 / n : 0, all = 0;
-    if (stage < 3 || !offloads)
-        all += 2 * (stage < 3 ? 1 : part);
-    if (!offloads)
-        all += 2 * (stage < 2 ? 1 : part) + 12 * (stage < 1 ? 1 : part);
+    double part = n >= 1 ? 1 / n : 0, all = 2 * (s->zero < 3 ? 1 : part);
+    if (s->kept >= 1)
+        all += 2 * (s->zero < 2 ? 1 : part) + 12 * (s->zero < 1 ? 1 : part);
     return params * all;
 }
 
-/* ---- what each card has of the model that is trained ---- */
-
 /* At least: parameters and gradients in the type of the parameters, and the two moments of Adam,
  * which trains where the settings name no other. allocated: what PyTorch held at the failure, or
- * MT_LOG_NONE. 0 = nothing can be said. */
+ * MT_LOG_NONE; ran: a pass of a training is under way. 0 = nothing can be said. */
 static double states(const struct mt_run_shape *s, const struct mt_runconf *conf, double params,
-                     uint64_t allocated)
+                     uint64_t allocated, bool ran)
 {
-    bool is_named = mt_run_word(conf, "optimizer") != NULL, offloads;
-    double moments = s->optim.why == NULL ? s->optim.tensors : 2;
-    int stage = named_stage(conf, &offloads);
-    if (s->lora || s->params_on_host || (s->optim.why != NULL && is_named) ||
-        s->layout == MT_LAYOUT_MEGATRON)
+    bool is_named = mt_run_word(conf, "optimizer") != NULL;
+    double moments = s->optim.why == NULL ? s->optim.tensors : 2, all;
+    if (s->lora || s->params_on_host || (s->optim.why != NULL && is_named))
         return 0;
     if (s->layout == MT_LAYOUT_SAME && s->sharded)
         return s->shards >= 1 && s->elem > 0 ? params * s->elem * (2 + moments) / s->shards : 0;
-    if (may_train_less(conf) || !trains(conf) || moments < 2)
+    if (s->layout != MT_LAYOUT_ZERO || may_train_less(conf) || !trains(conf) || moments < 2)
         return 0;
     /* fewer bytes are allocated than the whole model has in 16 bits: it is not here as it is named
      */
-    if (s->zero < 3 && stage < 3 && allocated != MT_LOG_NONE && (double)allocated < 1.9 * params)
+    if (s->zero < 3 && allocated != MT_LOG_NONE && (double)allocated < 1.9 * params)
         return 0;
-    if (s->layout == MT_LAYOUT_ZERO)
-        return of_zero(params, (int)s->zero, s->shards >= 1 ? s->shards : ranks(conf), s->kept < 1);
-    if (stage >= 0)
-        return of_zero(params, stage, ranks(conf), offloads);
-    /* one process, or copies of it: nothing divides; what a script of one's own trains, its flags
-       do not tell */
-    if (conf->any && s->layout == MT_LAYOUT_SAME && mt_run_word(conf, "deepspeed_config") == NULL &&
-        mt_run_word(conf, "hf_fsdp") == NULL && (s->shards <= 1) && s->optim.bytes <= 0)
-        return params * (s->elem > 2 ? s->elem : 2) * (2 + moments);
-    return 0;
+    all = of_zero(s, params, s->shards >= 1 ? s->shards : ranks(conf));
+    /* it trains with less than that: something in the script is otherwise than its settings say */
+    return ran && allocated != MT_LOG_NONE && all > (double)allocated ? 0 : all;
 }
 
 bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_frameworks *fw,
@@ -174,10 +163,12 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_frameworks *fw,
         return false;
     if (is_fsdp_by_default(fw, conf))
         own.parts |= MT_PART_FSDP2;
+    if (mt_run_number(conf, "zero_config_stage") > 0 || mt_run_number(conf, "zero_stage") > 0)
+        own.parts |= MT_PART_ZERO;
     mt_run_shape_make(&s, place != NULL ? place->trace : none, &own, conf);
     params = s.params > 0 ? s.params : by_size(conf);
     d->model.params = params;
-    d->model.states = states(&s, conf, params, d->allocated);
+    d->model.states = states(&s, conf, params, d->allocated, mt_phase_is(d->phase, MT_TRAINS));
     mt_trace_free(none);
     return true;
 }

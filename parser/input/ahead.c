@@ -48,6 +48,7 @@ struct mt_ahead *mt_ahead_new(struct mt_team *pool, char *const *paths, int n,
                            .paths = paths,
                            .n = n,
                            .opts = {.limits = opts->limits,
+                                    .budget = opts->budget,
                                     .sha256_always = opts->sha256_always,
                                     .text = opts->text != NULL ? no_text : NULL}};
     return a;
@@ -218,11 +219,17 @@ void mt_ahead_go(struct mt_ahead *a)
     }
 }
 
-bool mt_ahead_take(struct mt_ahead *a, const char *path, struct mt_ahead_file *out)
+/* A file of a folder and the same file that was named itself are two. */
+static bool is_it(const struct slot *s, const char *path, bool is_member)
+{
+    return (s->member != NULL) == is_member && strcmp(s->path, path) == 0;
+}
+
+bool mt_ahead_take(struct mt_ahead *a, const char *path, bool is_member, struct mt_ahead_file *out)
 {
     struct slot *s = a->first;
     a->gave = false;
-    while (s != NULL && strcmp(s->path, path) != 0)
+    while (s != NULL && !is_it(s, path, is_member))
         s = s->next;
     while (s != NULL && a->first != s)
         drop(a);
@@ -241,7 +248,7 @@ bool mt_ahead_take(struct mt_ahead *a, const char *path, struct mt_ahead_file *o
     } else {
         /* not begun: the walker reads it, and this goes on behind it */
         peek(a);
-        if (a->peeked != NULL && strcmp(a->peeked->path, path) == 0) {
+        if (a->peeked != NULL && is_it(a->peeked, path, is_member)) {
             slot_free(a->peeked);
             a->peeked = NULL;
         }

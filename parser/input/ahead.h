@@ -24,13 +24,14 @@ void mt_ahead_alone(struct mt_ahead *a, void (*f)(void *arg), void *arg);
 /* Whether the last trace of mt_input_next() was read ahead, and so has a token. */
 bool mt_ahead_gave(const struct mt_ahead *a);
 
-/* The trace of the file at path, whose turn it is; those before it are given up. False: there is
+/* The trace of the file at path, whose turn it is; is_member: of a folder that is an input. Those
+ * before it are given up. False: there is
  * none, and no token was taken. */
 struct mt_ahead_file {
     struct mt_trace *trace;
     enum mt_rc rc; /* MT_OK or MT_WARN */
     uint64_t device, inode;
 };
-bool mt_ahead_take(struct mt_ahead *a, const char *path, struct mt_ahead_file *out);
+bool mt_ahead_take(struct mt_ahead *a, const char *path, bool is_member, struct mt_ahead_file *out);
 
 #endif

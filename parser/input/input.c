@@ -145,7 +145,7 @@ static enum mt_rc over_time(struct mt_input *in, struct mt_err *err)
 static bool is_ahead(struct mt_input *in, const char *path, struct mt_trace **out, enum mt_rc *rc)
 {
     struct mt_ahead_file f = {.trace = NULL};
-    if (in->opts.ahead == NULL || !mt_ahead_take(in->opts.ahead, path, &f))
+    if (in->opts.ahead == NULL || !mt_ahead_take(in->opts.ahead, path, in->dir != NULL, &f))
         return false;
     /* what the user named is told of when it is closed */
     if (in->dir != NULL && f.inode != 0 && in->opts.opened != NULL)

@@ -106,6 +106,18 @@ out_has "our.knob=7"
 run 0 report --format json "$SAMPLES/verl_grpo_oom_logprob.pickle"
 check [ "$(grep -c 'our.knob' .out)" -eq 0 ]
 
+# seconds and files are counted for what is read before its turn too, and a file of a folder is not
+# the same one when it is named
+mkdir ahead
+for k in 0 1 2 3; do cp tiny.pickle "ahead/rank_$k.pickle"; done
+for jobs in 1 2 8; do
+    run 0 report --jobs "$jobs" --max-time 600 --format json ahead
+    check [ "$(jq '.devices | length' .out)" -eq 4 ]
+    run 3 report --jobs "$jobs" --max-members 2 --format json ahead ahead/rank_3.pickle
+    jq -c ".provenance.inputs" .out > "ahead.$jobs"
+    check cmp -s ahead.1 "ahead.$jobs"
+done
+
 # a title is text
 run 0 report -o - --title '</title><script>x</script>' tiny.pickle
 check [ "$(grep -c '<script>x' .out)" -eq 0 ]

@@ -10,6 +10,14 @@ def with_script(name, ticket, text, command, cause="capacity", **more):
     return Scenario("told-" + name, ticket, {}, snapshot=False, files={"job.log": text, "run.sh": "#!/bin/bash\n" + command + "\n"}, cause=cause, options=RUN, **more)
 
 
+def zero(name, ticket, section, more, must, must_not=(), before=""):
+    """A trainer under DeepSpeed on two cards, whose configuration is at hand."""
+    command = "torchrun --nproc_per_node 2 fit.py --deepspeed ds.json --model_name_or_path site/House-8B --per_device_train_batch_size 2 --learning_rate 1e-5 --bf16 True" + more
+    files = {"job.log": before + torch_says(14.9, 39.39, 8.27, 30.53, 0.02), "run.sh": "#!/bin/bash\n" + command + "\n",
+             "ds.json": '{"bf16": {"enabled": true}, "zero_optimization": %s}\n' % section}
+    return Scenario("told-" + name, ticket, {}, snapshot=False, files=files, cause="capacity", options=RUN + ("--config", "{folder}/ds.json"), must=must, must_not=must_not)
+
+
 def old_says(request, capacity, allocated, free, cached):
     """PyTorch 1.2 and 1.3."""
     return ("RuntimeError: CUDA out of memory. Tried to allocate %.2f GiB (GPU 0; %.2f GiB total capacity; %.2f GiB already allocated; %.2f GiB free; %.2f GiB cached)\n"
@@ -100,14 +108,11 @@ SCENARIOS = [
     with_script("adapters-on-16-bits", "LLaMA-Factory's flags", FULL, "llamafactory-cli train --stage sft --do_train --finetuning_type lora --model_name_or_path /m --per_device_train_batch_size 2 --learning_rate 1e-4",
                 must=["P02", "B62", "B63"], must_not=["P31", "P32"], sets={"B63": "quantization_bit: 4"}),
     # -- what the settings say that each card keeps, where it is more than the card
-    with_script("zero-without-its-file", "stage 2 by the file's name: 2 + 2/2 + 12/2 bytes of 7.2e9", torch_says(14.9, 39.39, 8.27, 30.53, 0.02),
-                "torchrun --nproc_per_node 2 fit.py --deepspeed ds_zero2.json --model_name_or_path site/House-8B --per_device_train_batch_size 2 --learning_rate 1e-5 --bf16 True",
-                must=["P132"], sets={"P132": "zero_optimization.stage: 3"}),
-    with_script("zero-3-over-enough", "16 bytes of 7.2e9 over 16 ranks fit", torch_says(1.9, 79.39, 1.27, 70.53, 0.02),
-                "torchrun --nproc_per_node 8 --nnodes 2 fit.py --deepspeed ds_z3.json --model_name_or_path site/House-8B --per_device_train_batch_size 2 --learning_rate 1e-5 --bf16 True",
-                must=["P02"], must_not=["P132"]),
-    with_script("one-process-trains-all", "no division: 8 bytes of a parameter at least", torch_says(0.2, 39.39, 0.1, 38.9, 0.02),
-                "python fit.py --model_name_or_path models/Mistral-7B-v0.1 --per_device_train_batch_size 1 --learning_rate 1e-5", must=["P132"], sets={"P132": "peft.get_peft_model(model, LoraConfig(r=32))"}),
+    zero("zero-2-of-all-weights", "2 + 2/2 + 12/2 bytes of 7.2e9", '{"stage": 2}', "", ["P132"]),
+    zero("zero-2-offloaded", "2 bytes of 7.2e9: the rest is on the host", '{"stage": 2, "offload_optimizer": {"device": "cpu"}}', "", [], ["P132"]),
+    zero("zero-2-of-adapters", "whatever the flag is called", '{"stage": 2}', " --use_prompt_tuning True", [], ["P132"]),
+    zero("zero-2-of-four-bits", "the name says so", '{"stage": 2}', " --tokenizer site/House-8B-bnb-4bit", [], ["P132"]),
+    zero("zero-2-that-trains", "it runs with less: the script is otherwise", '{"stage": 2}', "", ["P02"], ["P132"], "{'loss': 1.5, 'grad_norm': 0.5, 'epoch': 0.1}\n"),
     alone("one-request-of-three-cards", "no packing makes the card larger", frames("", ("/w/unsloth_compiled_cache/unsloth_compiled_module_qwen2_vl.py", 393, "VisionSdpaAttention_forward"))
           + torch_says(272, 79.15, 60.47, 18.02, 0.4), "giant_tensor", must=["B85"], must_not=["B01"]),
     with_script("an-evaluation-a-thousand-times-larger", "no traceback tells the phase", FULL, "python run.py --train_batch_size 4096 --eval_batch_size 4096000 --lr 1e-3",
