@@ -140,6 +140,7 @@ static const unsigned char *frame_list(struct pk *m, const unsigned char *p,
                                        const unsigned char *end, struct mt_val *v, bool *memoize)
 {
     uint32_t k = 0, room = sizeof m->scratch / sizeof *m->scratch;
+    const uint64_t counted = m->t->n_distinct_stacks;
     const unsigned char *from;
     mt_stack_id id;
     p++;
@@ -165,6 +166,8 @@ static const unsigned char *frame_list(struct pk *m, const unsigned char *p,
         mt_pk_builder_failed(m);
         return NULL;
     }
+    m->n_new_stacks += (uint32_t)(m->t->n_distinct_stacks - counted);
+    m->t->n_distinct_stacks = counted;
     if (!mt_pk_stack_note(m, from, p + 1, id, k))
         return NULL;
     v->id = id;
@@ -293,6 +296,8 @@ int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at,
     uint64_t before = n->n;
     int ok = take_pairs(m, n->rec, &n->n, at, end);
     n->filled = n->filled || n->n != before;
+    n->n_new_stacks += m->n_new_stacks;
+    m->n_new_stacks = 0;
     return ok;
 }
 
@@ -309,6 +314,8 @@ static int hand_over(struct pk *m, const struct mt_rec *rec, uint64_t count, uin
     *n->rec = *rec;
     n->n = count;
     n->filled = count != 0;
+    n->n_new_stacks = m->n_new_stacks;
+    m->n_new_stacks = 0;
     if (put != PK_NONE) {
         m->memo[put] = (uint32_t)PK_T_NODE << PK_ID_BITS | index;
         n->memo = put + 1;
@@ -362,6 +369,8 @@ int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *e
         list->filled = true;
         m->op = p + 1;
         m->steps += 3; /* both opcodes and the item */
+        m->t->n_distinct_stacks += m->n_new_stacks;
+        m->n_new_stacks = 0;
         if (!mt_build_event(m->b, &rec))
             return mt_pk_builder_failed(m);
         *at = p + 2;

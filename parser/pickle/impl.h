@@ -66,7 +66,8 @@ struct pk_node {
     uint64_t n;          /* items consumed */
     uint64_t fetched_at; /* offset of the opcode that fetched it while it was on the stack */
     uint32_t n_ids, cap_ids;
-    uint32_t memo; /* its memo entry + 1, 0 = none */
+    uint32_t memo;         /* its memo entry + 1, 0 = none */
+    uint32_t n_new_stacks; /* is_record: as pk.n_new_stacks, of pairs it has already */
     uint32_t next_free;
     uint32_t ordinal; /* trace: index of its device */
     mt_str_id path;   /* settings: dotted path */
@@ -131,6 +132,9 @@ struct pk {
     uint64_t seen_top;        /* bit per enum mt_key of the top level */
     mt_frame_id scratch[512]; /* one stack, for pickle/fast.c */
     struct pk_stacks *stacks; /* pickle/stacks.c; NULL until one was read */
+    /* stacks that the pairs being taken by pickle/fast.c were the first to have. They count when
+     * the dict is whole: damage before that leaves it out */
+    uint32_t n_new_stacks;
     /* the keys of the entry before, by their place: the next one has the same */
     struct pk_shape shape[16];
     struct pk_text text[PK_TEXTS]; /* the last text written out in an entry, by its length */

@@ -19,7 +19,7 @@ int mt_pk_node_new(struct pk *m, uint32_t *index)
     }
     n->n = 0;
     n->n_ids = 0;
-    n->memo = 0;
+    n->memo = n->n_new_stacks = 0;
     n->path = 0;
     n->key = MT_K_UNKNOWN;
     n->is_dict = n->is_record = n->closed = n->mixed = n->filled = n->host = false;
@@ -359,8 +359,11 @@ int mt_pk_deliver(struct pk *m, uint32_t index, uint32_t lo, uint32_t hi)
         if (m->stack[i].type == PK_T_NODE &&
             !settle(m, &m->stack[i])) /* no pickler has a container for a key */
             return 0;
-    if (n->is_record)
+    if (n->is_record) {
+        m->t->n_distinct_stacks += n->n_new_stacks;
+        n->n_new_stacks = 0;
         return record_items(m, n, lo, hi);
+    }
     if (n->role == MT_R_SETTINGS)
         return setting_items(m, n, lo, hi);
     if (n->role == MT_R_TOP)
