@@ -1,4 +1,4 @@
-/* input/file.c -- raw bytes of a file or pipe, and their SHA-256. */
+/* input/file.c -- raw bytes of a file or pipe. */
 #include "parser/input/impl.h"
 
 #include <errno.h>
@@ -69,14 +69,10 @@ enum mt_rc mt_raw_open(struct mt_raw *f, const char *name, bool nofollow,
 
 void mt_raw_close(struct mt_raw *f)
 {
+    mt_raw_hash_stop(f);
     if (f->fd >= 0 && !f->borrowed)
         close(f->fd);
     f->fd = -1;
-}
-
-static bool hashes_stream(const struct mt_raw *f)
-{
-    return !f->regular && (f->opts->sha256_always || f->n_read <= MT_HASH_LIMIT);
 }
 
 enum mt_rc mt_raw_fail_time(const struct mt_input_opts *opts, struct mt_err *err)
@@ -120,7 +116,7 @@ static size_t raw_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, 
         return 0;
     }
     f->n_read += (uint64_t)got;
-    if (hashes_stream(f))
+    if (!f->regular && mt_raw_hashes(f))
         sha256_update(&f->hash, (size_t)got, dst);
     if (f->opts->progress != NULL && f->n_read - f->told >= PROGRESS_STEP) {
         f->told = f->n_read;
@@ -146,53 +142,4 @@ bool mt_raw_seek(struct mt_raw *f, struct mt_source *s, uint64_t offset)
     if (s->status == MT_OK)
         s->eof = false;
     return true;
-}
-
-static void hex(char out[65], struct sha256_ctx *h)
-{
-    static const char digit[] = "0123456789abcdef";
-    uint8_t d[SHA256_DIGEST_SIZE];
-    sha256_digest(h, sizeof d, d);
-    for (size_t i = 0; i < sizeof d; i++) {
-        out[2 * i] = digit[d[i] >> 4];
-        out[2 * i + 1] = digit[d[i] & 15];
-    }
-    out[64] = '\0';
-}
-
-void mt_raw_hash(struct mt_raw *f)
-{
-    if (f->sha256[0] != '\0')
-        return;
-    if (f->regular) {
-        /* Reads the file a second time: at most 64 MiB that lie in the page cache, and only of
-         * snapshots. That is simpler than to make every reader see every byte, and pread() leaves
-         * the file position alone. */
-        enum { CHUNK = 1 << 18 };
-        struct sha256_ctx h;
-        uint64_t at = 0;
-        unsigned char *buf;
-        ssize_t got;
-        if (f->size > MT_HASH_LIMIT && !f->opts->sha256_always)
-            return;
-        buf = mt_malloc(CHUNK);
-        if (buf == NULL)
-            return;
-        sha256_init(&h);
-        for (;;) {
-            got = pread(f->fd, buf, CHUNK, (off_t)at);
-            if (got < 0 && errno == EINTR)
-                continue;
-            if (got <= 0)
-                break;
-            sha256_update(&h, (size_t)got, buf);
-            at += (uint64_t)got;
-        }
-        mt_free(buf);
-        if (got == 0)
-            hex(f->sha256, &h);
-        return;
-    }
-    if (f->ended && hashes_stream(f))
-        hex(f->sha256, &f->hash);
 }

@@ -29,6 +29,7 @@ struct mt_raw {
     struct sha256_ctx hash;           /* of a pipe, as it streams by */
     bool ended;                       /* the end was seen */
     char sha256[65];                  /* cached once computed */
+    struct mt_hashing *hashing;       /* of a regular file, computed beside the reading */
 };
 
 /* name: a path, or "-". nofollow refuses a symbolic link as the last component. */
@@ -40,9 +41,19 @@ enum mt_rc mt_raw_fail_time(const struct mt_input_opts *opts, struct mt_err *err
 enum mt_rc mt_raw_source(struct mt_raw *f, struct mt_source **out);
 /* Only for the source of a regular file; false when the system refuses. */
 bool mt_raw_seek(struct mt_raw *f, struct mt_source *s, uint64_t offset);
-/* The hash of the whole file into f->sha256; stays "" where the rules of --sha256 leave it out,
- * where the file cannot be read again, and for a pipe whose end was not reached. */
+
+/* ---- input/hash.c: its SHA-256 ---- */
+
+/* Whether the rules of --sha256 want it; of a pipe, as far as it was read. */
+bool mt_raw_hashes(const struct mt_raw *f);
+/* Begins it in a thread, where f is a regular file that is worth one; else does nothing. f->fd must
+ * stay open until mt_raw_hash() or mt_raw_hash_stop(). */
+void mt_raw_hash_begin(struct mt_raw *f);
+/* The hash of the whole file into f->sha256, waiting for the thread; stays "" where the rules leave
+ * it out, where the file cannot be read again, and for a pipe whose end was not reached. */
 void mt_raw_hash(struct mt_raw *f);
+/* Nobody wants it any more: ends the thread. */
+void mt_raw_hash_stop(struct mt_raw *f);
 
 /* ---- input/pack.c: which wrapping is this? ---- */
 

@@ -253,6 +253,7 @@ static enum mt_rc read_snapshot(struct mt_input *in, struct mt_item *it,
     n = n < HEAD ? n : HEAD;
     memcpy(head, it->src->cur, n);
     in->raw_counts = true;
+    mt_raw_hash_begin(&in->raw);
     rc = reader->read(it->src, &in->opts.limits, t, err);
     if (rc >= MT_OK) {
         rc = finish(in, it, t, rc, err);

@@ -118,6 +118,31 @@ MT_TEST(hash_above_the_limit)
     free(s.p);
 }
 
+/* Large enough for a thread of its own. The walk goes on behind a file that is refused while it is
+ * hashed, and the next one has its own hash. */
+MT_TEST(hash_of_a_refused_file)
+{
+    static const char calls[] = "\x80\x02}(X\x08\0\0\0segmentscos\nsystem\n";
+    struct bytes s = snapshot(5), bad = {calloc(1, (size_t)8 << 20), (size_t)8 << 20};
+    char want[65];
+    size_t n = (size_t)1 << 20;
+    MT_ASSERT(bad.p != NULL);
+    memcpy(bad.p, calls, sizeof calls - 1);
+    s.p = realloc(s.p, n);
+    MT_ASSERT(s.p != NULL);
+    memset(s.p + s.n, ' ', n - s.n);
+    s.n = n;
+    MT_ASSERT(mkdir(at("refused"), 0700) == 0);
+    put(at("refused/a_snapshot.pickle"), bad.p, bad.n);
+    put(at("refused/b.json"), s.p, s.n);
+    sha(want, s);
+    walk(&w, at("refused"));
+    MT_CHECK_EQ(w.n_err, 1);
+    MT_CHECK_EQ(w.n_ok, 1);
+    MT_CHECK_STR(w.sha, want);
+    free(s.p), free(bad.p);
+}
+
 static const struct {
     const char *p;
     size_t n;
@@ -248,5 +273,6 @@ MT_TEST(shared_data)
 }
 
 MT_MAIN(MT_SET_UP MT_RUN(plain) MT_RUN(missing) MT_RUN(pipe_plain) MT_RUN(directory)
-            MT_RUN(hash_above_the_limit) MT_RUN(a_timeline_of_the_profiler_is_read)
-                MT_RUN(what_is_it) MT_RUN(long_log) MT_RUN(progress) MT_RUN(shared_data))
+            MT_RUN(hash_above_the_limit) MT_RUN(hash_of_a_refused_file)
+                MT_RUN(a_timeline_of_the_profiler_is_read) MT_RUN(what_is_it) MT_RUN(long_log)
+                    MT_RUN(progress) MT_RUN(shared_data))
