@@ -147,12 +147,21 @@ static void gpu_ref(struct mt_jsonw *w, uint32_t ledger)
     mt_jw_known(w, "ledger", ledger != MT_NONE32, ledger);
 }
 
+/* The first failures are listed. The one that the sentence is about takes the last place where it
+ * comes later. */
+static bool is_beyond(const struct mt_driverdiag *j)
+{
+    return j->kind == MT_V_OOM && j->oom >= MT_JSON_LISTED;
+}
+
 static void failures(struct mt_jsonw *w, const struct mt_driverdiag *j)
 {
+    mt_jw_ku(w, "failure_count", j->ooms.n);
     mt_jw_key(w, "failures");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < j->ooms.n; i++) {
-        const struct mt_driver_oom *o = &j->ooms.p[i];
+    for (uint32_t i = 0; i < j->ooms.n && i < MT_JSON_LISTED; i++) {
+        const struct mt_driver_oom *o =
+            &j->ooms.p[i == MT_JSON_LISTED - 1 && is_beyond(j) ? j->oom : i];
         const struct mt_call *c = &j->drivers.p[o->driver]->driver->calls.p[o->call];
         mt_jw_open(w, '{');
         process_ref(w, j, o->driver, o->process);
@@ -300,7 +309,7 @@ void mt_json_driver(struct mt_jsonw *w, const struct mt_driverdiag *j)
     mt_jw_ks(w, "kind", j->kind == MT_V_EMPTY ? "none" : mt_verdict_kind_name(j->kind));
     mt_jw_ks(w, "sentence", j->sentence);
     text(w, "because", j->because);
-    mt_jw_known(w, "failure", j->kind == MT_V_OOM, j->oom);
+    mt_jw_known(w, "failure", j->kind == MT_V_OOM, is_beyond(j) ? MT_JSON_LISTED - 1 : j->oom);
     mt_jw_ku(w, "survived_failures", j->n_survived);
     text(w, "unrecorded", j->unrecorded);
     mt_jw_key(w, "cgroup");

@@ -5,6 +5,10 @@
 #include "render/base/jsonw.h"
 #include "render/view/view.h"
 
+/* Lists that grow with the input hold so many rows at most; a count beside each says how many there
+ * are. */
+enum { MT_JSON_LISTED = 1024 };
+
 /* ---- quality.c ---- */
 
 /* "phase", "sub_phase" (null = none), and both as people read them: "phase_name" */

@@ -334,9 +334,10 @@ static void device(struct mt_jsonw *w, const struct mt_report *r, const struct m
     mt_jw_ks(w, "is", d->focus_is_oom ? "oom" : !curve || d->end_state_only ? "end_state" : "peak");
     state(w, &d->focus);
     mt_jw_close(w, '}');
+    mt_jw_ku(w, "oom_count", d->ooms.n);
     mt_jw_key(w, "ooms");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < d->ooms.n; i++)
+    for (uint32_t i = 0; i < d->ooms.n && i < MT_JSON_LISTED; i++)
         oom(w, r, k->trace, d, &d->ooms.p[i]);
     mt_jw_close(w, ']');
     mt_json_curve(w, d);

@@ -2,8 +2,6 @@
 #include "render/json/impl.h"
 #include "render/view/diagnosis.h"
 
-enum { MAX_LISTED = 1024 };
-
 static void event(struct mt_jsonw *w, const char *key, int64_t event)
 {
     mt_jw_key(w, key);
@@ -96,7 +94,7 @@ static void steps(struct mt_jsonw *w, const struct mt_role_facts *f)
     mt_jw_ku(w, "step_count", f->n_steps_all);
     mt_jw_key(w, "steps");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < f->steps.n && i < MAX_LISTED; i++) {
+    for (uint32_t i = 0; i < f->steps.n && i < MT_JSON_LISTED; i++) {
         const struct mt_step *s = &f->steps.p[i];
         mt_jw_open(w, '{');
         mt_jw_ku(w, "first_event", s->first);
@@ -148,7 +146,7 @@ static void occurrences(struct mt_jsonw *w, const struct mt_device_analysis *d)
     mt_jw_ku(w, "occurrence_count", f->n_occurrences_all);
     mt_jw_key(w, "occurrences");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < f->occurrences.n && i < MAX_LISTED; i++) {
+    for (uint32_t i = 0; i < f->occurrences.n && i < MT_JSON_LISTED; i++) {
         const struct mt_occurrence *o = &f->occurrences.p[i];
         mt_jw_open(w, '{');
         mt_jw_ks(w, "phase", mt_phase_id((enum mt_phase)o->phase));

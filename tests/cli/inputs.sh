@@ -48,6 +48,16 @@ out_lacks "--capacity"
 out_lacks "PyTorch's books"
 out_lacks "tcmalloc"
 
+# failures without end: the first 1024 are listed, and all are counted
+awk -v segment="$segment" 'BEGIN {
+    printf "{\"segments\":[%s],\"device_traces\":[[", segment
+    for (i = 0; i < 3000; i++)
+        printf "%s{\"action\":\"oom\",\"size\":%d,\"device_free\":0,\"stream\":0,\"time_us\":%d}", i ? "," : "", (i + 1) * 512, 1700000000000000 + i
+    printf "]]}" }' > failing.json
+run 0 report --format json failing.json
+check [ "$(jq -c '.devices[0] | [.oom_count, (.ooms | length), .ooms[0].request_bytes, .ooms[-1].request_bytes]' .out)" = '[3000,1024,512,524288]' ]
+check [ "$(jq -c '[.verdict.event, .verdict.request_bytes]' .out)" = '[0,512]' ]
+
 # host and GPU on one clock: the GPU's failure speaks, and what the host held then is said; where the times are others, that
 printf '{"segments":[%s],"device_traces":[[{"action":"oom","size":1073741824,"device_free":0,"stream":0,"time_us":1767322800100000}]]}' \
     "$segment" > at.json

@@ -16,7 +16,7 @@
 
 static struct mt_rules rules;
 
-static struct mt_trace *driver(const char *name, bool fails)
+static struct mt_trace *driver(const char *name, unsigned n_failures)
 {
     struct bd x = bd_new();
     struct mt_status *s;
@@ -44,7 +44,7 @@ static struct mt_trace *driver(const char *name, bool fails)
     bd_sample(&x, 0, 40 * BD_GIB, MT_WY_PERIODIC);
     bd_use(&x, 4711, 34 * BD_GIB);
     bd_use(&x, 77, 5 * BD_GIB);
-    if (fails)
+    for (unsigned i = 0; i < n_failures; i++)
         bd_call(&x, MT_WO_MEM_ALLOC, 0, 60 * BD_GIB, stack)->result = 2;
     (void)bd_process(&x, name, 4712, name, 4, 1);
     (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, BD_GIB, BD_CUBLAS);
@@ -65,7 +65,7 @@ struct made {
     char *text;
 };
 
-static struct made make(const char *name, bool fails)
+static struct made make(const char *name, unsigned n_failures)
 {
     struct made m;
     struct mt_driverdiag_opts o;
@@ -76,7 +76,7 @@ static struct made make(const char *name, bool fails)
     if (rules.phases == NULL && mt_rules_load(&rules, NULL, 0, NULL, &err) < 0)
         abort();
     o.phases = rules.phases;
-    m.t = driver(name, fails);
+    m.t = driver(name, n_failures);
     list[0] = m.t;
     if (mt_driverdiag_make(&m.j, list, 1, NULL, 0, &o, &err) < 0)
         abort();
@@ -142,7 +142,7 @@ static unsigned before_scripts(const char *page, const char *word)
 
 MT_TEST(page_of_a_driver_trace_alone)
 {
-    struct made m = make("node1", true);
+    struct made m = make("node1", 1);
     const char *s = render(&m, 'h');
     MT_CHECK_HAS(s, "<h1>Rank 3 (node1, pid 4711) on GPU 0 of node1 ran out of GPU memory during "
                     "actor update (update_actor): libplain.so "
@@ -173,7 +173,7 @@ MT_TEST(page_of_a_driver_trace_alone)
 
 MT_TEST(page_without_a_failure)
 {
-    struct made m = make("node1", false);
+    struct made m = make("node1", 0);
     const char *s = render(&m, 'h');
     MT_CHECK(strstr(s, "Begin with the largest holder") == NULL);
     MT_CHECK_HAS(s, "No allocation failed: GPU 0 of node1 was fullest with 40.00 GiB of 80.00 GiB "
@@ -243,7 +243,7 @@ MT_TEST(which_sentence_leads)
 
 MT_TEST(text_and_markdown)
 {
-    struct made m = make("node1", true);
+    struct made m = make("node1", 1);
     const char *s = render(&m, 't');
     MT_CHECK_HAS(s, "OUT OF MEMORY\n  Rank 3 (node1, pid 4711)");
     MT_CHECK_HAS(s, "     40.00 GiB  used on the device: the sum\n");
@@ -260,7 +260,7 @@ MT_TEST(text_and_markdown)
 
 MT_TEST(rows_have_their_cells)
 {
-    struct made m = make("job", true);
+    struct made m = make("job", 1);
     m.r.diagnosis = &m.whole;
     MT_CHECK(check_forms(&m.r) > 40);
     done(&m);
@@ -268,7 +268,7 @@ MT_TEST(rows_have_their_cells)
 
 MT_TEST(json)
 {
-    struct made m = make("node1", true);
+    struct made m = make("node1", 1);
     const char *s = render(&m, 'j');
     MT_CHECK_HAS(s, "\"kind\": \"driver_oom\"");
     MT_CHECK_HAS(s, "\"from\": \"driver\"");
@@ -279,9 +279,23 @@ MT_TEST(json)
     done(&m);
 }
 
+/* The one that the sentence is about is among those listed, wherever it came. */
+MT_TEST(failures_without_end)
+{
+    struct made m = make("node1", 1500);
+    const char *s = render(&m, 'j');
+    MT_CHECK_EQ(m.j->ooms.n, 1500);
+    MT_CHECK_EQ(m.j->oom, 1499);
+    MT_CHECK_HAS(s, "\"failure_count\": 1500");
+    MT_CHECK_HAS(s, "\"failure\": 1023");
+    MT_CHECK_EQ(count(s, "\"in_wake\""), 1024);
+    MT_CHECK_EQ(count(s, "\"fatal\": true"), 1);
+    done(&m);
+}
+
 MT_TEST(names_that_try_to_break_out)
 {
-    struct made m = make(HOSTILE, true);
+    struct made m = make(HOSTILE, 1);
     const char *s = render(&m, 'h');
     MT_CHECK(strchr(s, '\033') == NULL && strstr(s, "<b>&.so") == NULL &&
              strstr(s, "<i>'") == NULL);
@@ -306,7 +320,7 @@ MT_TEST(names_that_try_to_break_out)
 
 MT_TEST(same_bytes_every_time)
 {
-    struct made a = make("node1", true), b = make("node1", true);
+    struct made a = make("node1", 1), b = make("node1", 1);
     static const char formats[] = "htmj";
     for (unsigned i = 0; i < 4; i++)
         MT_CHECK_STR(render(&a, formats[i]), render(&b, formats[i]));
@@ -343,7 +357,7 @@ MT_TEST(phases_of_several_processes)
 MT_TEST(the_legend_has_every_phase)
 {
     enum { ROOM = 1106 / 7 };
-    struct made m = make("node1", true);
+    struct made m = make("node1", 1);
     struct mt_ledger *l = &m.j->ledgers.p[0];
     const char *s, *line;
     unsigned n = 0;
@@ -365,7 +379,7 @@ MT_TEST(the_legend_has_every_phase)
 
 MT_TEST(out_of_memory_while_drawing)
 {
-    struct made m = make("node1", true);
+    struct made m = make("node1", 1);
     for (uint64_t n = 1; n < 60; n++) {
         struct mt_out o;
         uint64_t used = mt_mem_used();
@@ -384,6 +398,6 @@ MT_TEST(out_of_memory_while_drawing)
 
 MT_MAIN(MT_RUN(page_of_a_driver_trace_alone) MT_RUN(page_without_a_failure)
             MT_RUN(which_sentence_leads) MT_RUN(text_and_markdown) MT_RUN(rows_have_their_cells)
-                MT_RUN(json) MT_RUN(names_that_try_to_break_out) MT_RUN(same_bytes_every_time)
-                    MT_RUN(phases_of_several_processes) MT_RUN(the_legend_has_every_phase)
-                        MT_RUN(out_of_memory_while_drawing))
+                MT_RUN(json) MT_RUN(failures_without_end) MT_RUN(names_that_try_to_break_out)
+                    MT_RUN(same_bytes_every_time) MT_RUN(phases_of_several_processes)
+                        MT_RUN(the_legend_has_every_phase) MT_RUN(out_of_memory_while_drawing))
