@@ -452,19 +452,22 @@ static uint64_t bytes_in(const struct cell *c, int at)
     return rest.n == 0 ? v : MT_LOG_NONE;
 }
 
-/* "card6,309220868096,9601277952" */
+/* "card6,309220868096,9601277952". A card that does not tell its memory ("card0,N/A,N/A") has no
+ * fact, and is a row all the same: the cards behind it belong to this table. */
 static bool rocm_csv_row(struct mt_log *l, uint64_t line, const char *s)
 {
     struct cell c[CELLS], id;
-    uint64_t gpu, used;
-    if (split(c, s, strlen(s), ',') != l->columns.n)
+    uint64_t used;
+    int k = split(c, s, strlen(s), ',');
+    if (k <= l->columns.gpu)
         return false;
     id = c[l->columns.gpu];
-    used = bytes_in(c, l->columns.used);
-    if (id.n <= 4 || memcmp(id.p, "card", 4) != 0 || used == MT_LOG_NONE)
+    if (id.n <= 4 || memcmp(id.p, "card", 4) != 0 || !is_digit(id.p[4]))
         return false;
-    gpu = number((struct cell){id.p + 4, id.n - 4}, NULL);
-    card(l, line, mt_log_small(gpu), used, bytes_in(c, l->columns.total), "rocm-smi");
+    used = k == l->columns.n ? bytes_in(c, l->columns.used) : MT_LOG_NONE;
+    if (used != MT_LOG_NONE)
+        card(l, line, mt_log_small(number((struct cell){id.p + 4, id.n - 4}, NULL)), used,
+             bytes_in(c, l->columns.total), "rocm-smi");
     return true;
 }
 

@@ -146,6 +146,15 @@ MT_TEST(rocm_smi_csv)
     MT_CHECK_EQ(l.facts.n, 1);
     check(0, MT_LOG_CARD, 6, 9601277952, 309220868096, "rocm-smi");
     mt_log_done(&l);
+    /* cards that tell no number, more of them than lines that end a table */
+    read_text("device,VRAM Total Memory (B),VRAM Total Used Memory (B)\n"
+              "card0,309220868096,1073741824\n"
+              "card1,N/A,N/A\ncard2,,\ncard3,N/A,N/A\ncard4,309220868096,N/A\n"
+              "card5\ncard6,N/A\ncard7,309220868096,2147483648\n");
+    MT_CHECK_EQ(l.facts.n, 2);
+    check(0, MT_LOG_CARD, 0, 1073741824, 309220868096, "rocm-smi");
+    check(1, MT_LOG_CARD, 7, 2147483648, 309220868096, "rocm-smi");
+    mt_log_done(&l);
     read_text("device,vram Total Memory (B),vram Total Used Memory (B)\n"
               "card0,25769803776,1073741824\ncard1,34359738368,2147483648\n");
     MT_CHECK_EQ(l.facts.n, 2);
