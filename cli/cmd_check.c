@@ -46,29 +46,6 @@ static enum mt_exit read_both(struct mt_saved *report[2], const struct mt_cli *c
     return status;
 }
 
-/* Where the limits were set, as it is shown. 0 after a message. */
-static int hide(struct mt_redact **redact, const struct mt_cli *c, struct mt_limit_list *limits)
-{
-    if (!mt_redact_open(redact, c, NULL))
-        return 0;
-    for (uint32_t i = 0; i < limits->list.n; i++) {
-        struct mt_limit *l = &limits->list.p[i];
-        char *colon = strrchr(l->set_in, ':'), line[24];
-        const char *hidden;
-        if (colon == NULL)
-            continue;
-        (void)snprintf(line, sizeof line, "%.23s", colon);
-        *colon = '\0';
-        hidden = mt_redact_file_name(*redact, l->set_in);
-        if (hidden == NULL) {
-            mt_say("out of memory");
-            return 0;
-        }
-        mt_limit_set_in(l, hidden, line);
-    }
-    return 1;
-}
-
 /* The output is none of the files that are read. */
 static bool may_write(const struct mt_cli *c)
 {
@@ -92,12 +69,15 @@ enum mt_exit mt_cmd_check(const struct mt_cli *c)
     uint64_t tolerance = c->tolerance != MT_SHARE_UNSAID                ? c->tolerance
                          : c->preferences->tolerance != MT_SHARE_UNSAID ? c->preferences->tolerance
                                                                         : MT_TOLERANCE;
-    enum mt_exit status = mt_limits_read(&limits, c);
+    enum mt_exit status = MT_EXIT_OK;
     memset(&k, 0, sizeof k);
-    if (status == MT_EXIT_OK && !may_write(c))
+    memset(&limits, 0, sizeof limits);
+    if ((c->redact || c->redact_key != NULL) &&
+        !(mt_redact_one_key(&one, key) && mt_redact_open(&redact, &one, NULL)))
         status = MT_EXIT_FAILED;
-    if (status == MT_EXIT_OK && (c->redact || c->redact_key != NULL) &&
-        !(mt_redact_one_key(&one, key) && hide(&redact, &one, &limits)))
+    if (status == MT_EXIT_OK)
+        status = mt_limits_read(&limits, c, redact);
+    if (status == MT_EXIT_OK && !may_write(c))
         status = MT_EXIT_FAILED;
     if (status == MT_EXIT_OK)
         status = read_both(report, &one, &seen);

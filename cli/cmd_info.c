@@ -10,6 +10,7 @@
 
 struct info {
     const struct mt_cli *c;
+    struct mt_redact *redact;
     struct mt_output out;
     uint64_t n;
     enum mt_exit refused; /* of a report that is read back */
@@ -35,7 +36,15 @@ static int visit_report(void *arg, const char *input, const char *member, struct
 {
     struct info *i = arg;
     i->refused = mt_saved_options(i->c, input);
-    if (i->refused != MT_EXIT_OK) { /* what it names would not be redacted */
+    if (i->refused == MT_EXIT_OK && mt_saved_shows_names(i->c, input, report))
+        i->refused = MT_EXIT_USAGE;
+    if (i->refused == MT_EXIT_OK && mt_redact_hides_names(i->redact) &&
+        ((input = mt_redact_file_name(i->redact, input)) == NULL ||
+         (member != NULL && (member = mt_redact_file_name(i->redact, member)) == NULL))) {
+        mt_say("out of memory");
+        i->refused = MT_EXIT_FAILED;
+    }
+    if (i->refused != MT_EXIT_OK) {
         mt_saved_free(report);
         return 0;
     }
@@ -67,7 +76,7 @@ enum mt_exit mt_cmd_info(const struct mt_cli *c)
         mt_redact_close(redact);
         return status;
     }
-    load.redact = redact;
+    load.redact = i.redact = redact;
     load.report = visit_report;
     load.report_arg = &i;
     mt_load_inputs(&load, c, visit, &i);

@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/report_write.h"
 #include "cli/saved_read.h"
+#include "cli/saved_report.h"
 #include "parser/base/text.h"
 
 #include <errno.h>
@@ -104,16 +105,18 @@ static enum mt_exit write_parts(const struct ticket *t, struct mt_reading *in,
 
 static enum mt_exit make(const struct ticket *t, const struct mt_cli *c)
 {
-    struct mt_cli shown = *c;
+    struct mt_cli shown = *c, asked = *c;
     struct mt_reading in;
     enum mt_exit status = mt_report_read(&in, c, &shown);
     if (status == MT_EXIT_OK)
         status = mt_saved_merged(&in, &shown);
+    asked.quiet = false; /* what is said belongs to an error here */
     if (status == MT_EXIT_OK && in.saved.n != 0) {
-        mt_say("%s is a report of memtrace: what it shows cannot be redacted any more; a ticket "
-               "needs the snapshot. One that was written with --redact can be attached as it is",
-               in.saved.p[0].name);
         status = MT_EXIT_USAGE;
+        if (!mt_saved_shows_names(&asked, in.saved.p[0].name, in.saved.p[0].report))
+            mt_say("%s is a report of memtrace; a ticket needs the snapshot. Attach the report "
+                   "as it is",
+                   in.saved.p[0].name);
     }
     if (status == MT_EXIT_OK)
         status = write_parts(t, &in, &shown);

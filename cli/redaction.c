@@ -15,6 +15,10 @@ static int learn(struct mt_redact *r, const struct mt_cli *c)
         ok &= mt_redact_learn_file(r, c->logs.p[i]);
     for (int i = 0; i < c->configs.n; i++)
         ok &= mt_redact_learn_file(r, c->configs.p[i]);
+    for (int i = 0; i < c->limit_files.n; i++)
+        ok &= mt_redact_learn_file(r, c->limit_files.p[i]);
+    if (c->baseline != NULL)
+        ok &= mt_redact_learn_file(r, c->baseline);
     if (!ok)
         mt_say("out of memory");
     return ok;

@@ -81,7 +81,7 @@ enum mt_exit mt_saved_of(struct mt_saved **out, const struct mt_cli *c, char **i
         status = mt_saved_diagnosed(out, &in, &shown);
         seen->n_made += status == MT_EXIT_OK;
     } else if (status == MT_EXIT_OK && mt_saved_report_alone(&in, &status) &&
-               mt_saved_shows_names(c, &in.saved.p[0])) {
+               mt_saved_shows_names(c, in.saved.p[0].name, in.saved.p[0].report)) {
         status = MT_EXIT_USAGE;
     } else if (status == MT_EXIT_OK) {
         *out = in.saved.p[0].report;

@@ -19,19 +19,17 @@ enum { ROWS = 10, LEAST_FULL = 1024 };
 static const char *in_vain(const struct mt_cli *c)
 {
     bool rules = c->rules_file != NULL && c->rules_file != c->preferences->rules_file;
-    return c->redact && c->redact_by == NULL ? "redact"
-           : c->redact_key != NULL           ? "redact-key"
-           : c->capacity != NULL             ? "capacity"
-           : c->device >= 0                  ? "device"
-           : c->framework != NULL            ? "framework"
-           : c->configs.n != 0               ? "config"
-           : c->args.n != 0                  ? "args"
-           : c->tries.n != 0                 ? "try"
-           : c->logs.n != 0                  ? "log"
-           : rules                           ? "rules"
-           : c->verify                       ? "verify"
-           : c->frames != MT_FRAMES_USER     ? "frames"
-                                             : NULL;
+    return c->capacity != NULL           ? "capacity"
+           : c->device >= 0              ? "device"
+           : c->framework != NULL        ? "framework"
+           : c->configs.n != 0           ? "config"
+           : c->args.n != 0              ? "args"
+           : c->tries.n != 0             ? "try"
+           : c->logs.n != 0              ? "log"
+           : rules                       ? "rules"
+           : c->verify                   ? "verify"
+           : c->frames != MT_FRAMES_USER ? "frames"
+                                         : NULL;
 }
 
 enum mt_exit mt_saved_run_options(const struct mt_cli *c, const char *name)
@@ -71,16 +69,25 @@ enum mt_exit mt_saved_options(const struct mt_cli *c, const char *name)
     return MT_EXIT_USAGE;
 }
 
-bool mt_saved_shows_names(const struct mt_cli *c, const struct mt_saved_input *s)
+bool mt_saved_is_redacted(const struct mt_saved *s)
 {
-    const struct cJSON *redacted =
-        mt_value_in(mt_value_in(s->report->root, "provenance"), "redacted");
-    if (!(c->redact || c->redact_key != NULL) || cJSON_IsTrue(redacted))
+    return cJSON_IsTrue(mt_value_in(mt_value_in(s->root, "provenance"), "redacted"));
+}
+
+bool mt_saved_shows_names(const struct mt_cli *c, const char *name, const struct mt_saved *s)
+{
+    if (!c->redact && c->redact_key == NULL)
         return false;
+    if (mt_saved_is_redacted(s)) {
+        /* memtrace.toml says it of all that is read, and need not be answered each time */
+        if (c->redact_by == NULL && !c->quiet)
+            mt_tell("%s is redacted already, and stays as it is", name);
+        return false;
+    }
     mt_say("%s was written without --redact%s%s%s, and cannot be redacted any more; "
            "make it again of the snapshot%s",
-           s->name, c->redact_by != NULL ? ", which " : "",
-           c->redact_by != NULL ? c->redact_by : "", c->redact_by != NULL ? " asks for" : "",
+           name, c->redact_by != NULL ? ", which " : "", c->redact_by != NULL ? c->redact_by : "",
+           c->redact_by != NULL ? " asks for" : "",
            c->redact_by != NULL ? ", or show it as it is: --no-config" : "");
     return true;
 }
@@ -94,7 +101,7 @@ bool mt_saved_report_ok(const struct mt_reading *in, enum mt_exit *status)
         (!is_mixed && (*status = mt_saved_options(c, in->saved.p[0].name)) != MT_EXIT_OK))
         return false;
     *status = MT_EXIT_USAGE;
-    if (mt_saved_shows_names(c, &in->saved.p[0]))
+    if (mt_saved_shows_names(c, in->saved.p[0].name, in->saved.p[0].report))
         return false;
     if (option != NULL)
         mt_say("--%s is not for a report that is read back (%s)", option, in->saved.p[0].name);

@@ -573,7 +573,9 @@ void mti_redact_arg(struct mti_redact *r, const char *arg, char *out, size_t cap
     struct span a = {arg, strlen(arg)};
     int before = r->next;
     bool flag = starts(a, "--") || (a.n == 2 && a.p[0] == '-');
+    bool is_commit = r->git == 2 && mti_is_commit(a.p, a.n);
     r->next = next_of(a);
+    r->git = mti_git_word(r->git, a.p, a.n);
     if (cap == 0)
         return;
     struct out o = begin(out, cap);
@@ -584,7 +586,7 @@ void mti_redact_arg(struct mti_redact *r, const char *arg, char *out, size_t cap
         hide = value_is_secret(MAYBE, a);
     else if (before == NEXT_USER && !flag && memchr(a.p, ':', a.n) != NULL)
         hide = memchr(a.p, '/', a.n) == NULL;
-    if (hide || (before != NEXT_COMMIT && mti_is_bare_key(a.p, a.n))) {
+    if (hide || (before != NEXT_COMMIT && !is_commit && mti_is_bare_key(a.p, a.n))) {
         put_mark(&o);
         r->next = NEXT_ANY;
     } else {

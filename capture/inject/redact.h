@@ -17,7 +17,14 @@ void mti_redact_env(const char *name, const char *value, char *out, size_t cap);
  * next one. Begin with {0}. */
 struct mti_redact {
     int next; /* what the argument before says about this one */
+    int git;  /* what the arguments before say about a commit */
 };
 void mti_redact_arg(struct mti_redact *r, const char *arg, char *out, size_t cap);
+
+/* Whether s is a word of forty small hexadecimal digits, which behind "git reset" is a commit. */
+bool mti_is_commit(const char *s, size_t n);
+/* Whether s[n), what stands before such a word, is a command of git that takes commits. Looks at
+ * the last few hundred bytes. */
+bool mti_is_behind_git(const char *s, size_t n);
 
 #endif

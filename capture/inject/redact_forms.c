@@ -1,4 +1,5 @@
 #include "capture/inject/redact_forms.h"
+#include "capture/inject/redact.h"
 
 #include <string.h>
 
@@ -49,4 +50,47 @@ bool mti_is_bare_key(const char *s, size_t n)
             return false;
     }
     return has_lower && has_digit && (hex || has_upper);
+}
+
+bool mti_is_commit(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!mti_digit(s[i]) && (s[i] < 'a' || s[i] > 'f'))
+            return false;
+    return n == 40;
+}
+
+int mti_git_word(int state, const char *s, size_t n)
+{
+    static const char *const takes[] = {
+        "archive", "bisect", "branch", "checkout", "cherry-pick", "describe", "diff",
+        "fetch",   "log",    "merge",  "pull",     "push",        "rebase",   "reset",
+        "restore", "revert", "rev-parse", "show",  "switch",      "tag",      "worktree", NULL};
+    if (n >= 3 && memcmp(s + n - 3, "git", 3) == 0 && (n == 3 || s[n - 4] == '/'))
+        return 1;
+    if (state != 1)
+        return state;
+    for (const char *const *word = takes; *word != NULL; word++)
+        if (n == strlen(*word) && memcmp(s, *word, n) == 0)
+            return 2;
+    return 1; /* git -C FOLDER reset */
+}
+
+bool mti_is_behind_git(const char *s, size_t n)
+{
+    enum { MOST = 300 };
+    size_t i = n > MOST ? n - MOST : 0;
+    int state = 0;
+    if (n == 0 || s[n - 1] != ' ')
+        return false;
+    while (i < n) {
+        size_t from = i;
+        while (i < n && strchr(" ;&|()`'\"\t\r\n", s[i]) == NULL)
+            i++;
+        state = i > from ? mti_git_word(state, s + from, i - from) : state;
+        if (i < n && s[i] != ' ')
+            state = 0; /* another command */
+        i += i < n;
+    }
+    return state == 2;
 }

@@ -21,4 +21,8 @@ bool mti_is_webhook(const char *host, size_t n);
  * the flag before it. */
 bool mti_is_bare_key(const char *s, size_t n);
 
+/* The next word of such a command, by the words before it: 0 at its beginning, 2 = behind it a
+ * commit may stand. */
+int mti_git_word(int state, const char *s, size_t n);
+
 #endif

@@ -467,6 +467,11 @@ static bool put_special(struct walk *w)
         w->i += len;
         return true;
     }
+    if (mti_is_commit(w->s + w->i, len) && mti_is_behind_git(w->s, w->i)) {
+        mt_put(w->o, w->s + w->i, len);
+        w->i += len;
+        return true;
+    }
     if (len > 0) {
         put_token(w, kind, w->s + w->i, len);
         w->i += len;

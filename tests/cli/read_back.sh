@@ -83,10 +83,28 @@ run 2 report page.html
 err_has "page.html is a report of memtrace, of which no page is made"
 run 2 report page.html --format text --capacity 80GiB
 err_has "--capacity changes nothing in a report that is read back (page.html)"
-run 2 report page.html --format text --redact
-run 2 info page.html --redact
-err_has "--redact changes nothing in a report that is read back (page.html)"
-out_empty
+# --redact: a report that has its names still is refused, one that has none is good; the same words everywhere
+run 0 report -q run.pickle --format json --redact -o hidden.json
+for command in "report --format text" "info" "info --json" "diff hidden.json" "check --max peak=1TiB" "ticket -o parts"; do
+    want=0 redact=--redact
+    [ "${command%% *}" != check ] || want=4 # the run went out of memory
+    [ "${command%% *}" != ticket ] || want=2 redact= # always on
+    # shellcheck disable=SC2086 # words
+    run 2 $command page.html $redact
+    err_has "page.html was written without --redact, and cannot be redacted any more; make it again of the snapshot"
+    out_empty
+    # shellcheck disable=SC2086 # words
+    run $want $command hidden.json $redact
+    err_has "hidden.json is redacted already, and stays as it is"
+done
+err_has "a ticket needs the snapshot. Attach the report as it is"
+absent parts
+run 0 info -q hidden.json --redact
+err_empty
+mkdir -p home/zorro
+cp hidden.json home/zorro/hidden.json
+run 0 info --json "$PWD/home/zorro/hidden.json" --redact
+out_lacks zorro
 run 2 report page.html run.json --format text
 err_has "'memtrace diff' compares two"
 run 2 report page.html run.pickle --format text

@@ -195,6 +195,14 @@ for format in text github junit json; do
 done
 check grep -q '; limit set in .*:3$' check.text
 check [ "$(jq -r '.limits[] | select(.limit == "peak" and .baseline_bytes == null) | .set_in' check.json | sed 's/.*://')" = 3 ]
+# a place that is cut to fit is hidden before it is cut
+deep=$PWD/home/alice/falcon-$(printf 'x%.0s' {1..90})
+mkdir -p "$deep"
+cp runs/acme-falcon/alice.limits "$deep/alice.limits"
+for format in text json; do
+    run 4 check "$in" --limits "$deep/alice.limits" --format "$format" -o "deep.$format" --redact
+    lacks_names "deep.$format"
+done
 # what is read back has its names still, or had none before
 run 2 diff plain.json "$in" --redact
 err_has 'plain.json was written without --redact, and cannot be redacted any more; make it again of the snapshot'

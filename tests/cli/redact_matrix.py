@@ -107,6 +107,7 @@ MIG-3f9a1c52-b7e0-4d66-83ab-51c9d2e7f099|51c9d2e7f099
 https://wandb.ai/zorro100/proj|zorro100
 https://github.com/zorro101/private|zorro101
 https://huggingface.co/zorro102/m|zorro102
+git pull; wandb login 3f9a1c52b7e04d6683ab51c9d2e7f01846a1092c|d2e7f01846a1092c
 -----BEGIN RSA PRIVATE KEY-----\\nMIIEzor103KEYabcdefgh0123\\n-----END RSA PRIVATE KEY-----|zor103KEY
 SG.$B104.$B$B|$B104
 tskey-auth-$B105$B|$B105
@@ -115,7 +116,8 @@ r8_$B107abcdefgh01234|$B107
 lin_api_$B108$B|$B108
 """
 STAY = ["cudnn 9.1.0.70", "nvidia-cudnn-cu12==9.1.0.70", "nvidia-cublas-cu12 12.4.5.8", "torch 2.4.0+cu124", "vllm 0.6.3.post1", "CUDA 12.4",
-        "driver 550.54.15", "git status", "git reset --hard HEAD", "git rebase -i", "Qwen/Qwen2.5-7B-Instruct", "meta-llama/Llama-3.1-8B",
+        "driver 550.54.15", "git status", "git reset --hard HEAD", "git reset --hard " + H40[:30] + "0123456789",
+        "cd x; git checkout -q 00112233445566778899aabbccddeeff00112233", "git rebase -i", "Qwen/Qwen2.5-7B-Instruct", "meta-llama/Llama-3.1-8B",
         "81559 MiB", "85520809984 bytes", "dp_actor.py:90", "torch.nn.functional", "layers.0.mlp.down_proj", "bf16[16,1024]", "0x7f12ab340000",
         "2026-01-31 12:34:56", "127.0.0.1:29500", "localhost", "tokens/s", "fsdp_size=8", "step 1200", "NCCL 2.21.5", "flash-attn 2.6.3"]
 

@@ -62,6 +62,8 @@ static const char *const secrets[][2] = {
      "https://discord.com/" X ",https://example.com/x"},
     {"https://acme.webhook.office.com/webhookb2/1", "https://acme.webhook.office.com/" X},
     {"wandb\nlogin\n0123456789abcdef0123456789abcdef01234567", "wandb\nlogin\n" X},
+    {"git\nreset\n--hard\nwJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "git\nreset\n--hard\n" X},
+    {"git\ncredential\n0123456789abcdef0123456789abcdef01234567", "git\ncredential\n" X},
     {"--wb\n0123456789abcdef0123456789abcdef01234567", "--wb\n" X},
     {"--aws\nwJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "--aws\n" X},
     {"sk-proj-Abcdefgh1234_-x", X},
@@ -128,6 +130,8 @@ static const char *const kept[] = {
     "--model\ndeepseek-ai/DeepSeek-V3-0324",
     "--revision=0123456789abcdef0123456789abcdef01234567",
     "--model-revision\n0123456789abcdef0123456789abcdef01234567",
+    "git\nreset\n--hard\n0123456789abcdef0123456789abcdef01234567",
+    "/usr/bin/git\n-C\n/src\ncheckout\n0123456789abcdef0123456789abcdef01234567\n--\nx.py",
     "git+https://github.com/a/b@0123456789abcdef0123456789abcdef01234567",
     "https://hooks.slack.com/",
     "https://notdiscord.com/api/docs",
@@ -277,7 +281,7 @@ MT_TEST(any_bytes)
         }
         in[n] = '\0';
         char *exact = strdup(in); /* so that a read past its end is seen */
-        struct mti_redact r = {(int)(round % 4)};
+        struct mti_redact r = {(int)(round % 4), (int)(round % 3)};
         if (exact == NULL)
             abort();
         mti_redact_arg(&r, exact, out, sizeof out);
