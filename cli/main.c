@@ -153,6 +153,8 @@ static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
     }
     if (!mt_options_parse(c, argc, argv, first, &err)) {
         mt_say_err(NULL, &err);
+        if (err.rc == MT_ENOMEM && usage_status(c) == MT_EXIT_USAGE)
+            return MT_EXIT_FAILED; /* no mistake of the command line */
         return usage_status(c);
     }
     if (c->help)

@@ -63,6 +63,13 @@ static void on_signal(int sig)
     (void)raise(sig);
 }
 
+/* A library that ends the program (libarchive does, where memory is out) leaves no half file. */
+static void at_exit(void)
+{
+    if (is_doomed)
+        (void)unlink(doomed);
+}
+
 /* Beyond the limit of ulimit -f a write fails instead of ending the program. */
 static void survive_large(void)
 {
@@ -72,9 +79,12 @@ static void survive_large(void)
 
 static void remember_temporary(const char *path)
 {
+    static bool is_registered;
     struct sigaction sa, old;
     if (strlen(path) >= sizeof doomed)
         return;
+    if (!is_registered)
+        is_registered = atexit(at_exit) == 0;
     strcpy(doomed, path);
     is_doomed = 1;
     memset(&sa, 0, sizeof sa);

@@ -126,8 +126,10 @@ static bool put_csp(const struct mt_page *p, struct mt_out *o)
     char page[MT_SCRIPT_HASH_SIZE], worker[MT_SCRIPT_HASH_SIZE];
     if (!mt_page_is_alive(p))
         return true;
-    if (!mt_script_hash(page, MT_SCRIPT_PAGE) || !mt_script_hash(worker, MT_SCRIPT_WORKER))
-        return false;
+    if (!mt_script_hash(page, MT_SCRIPT_PAGE) || !mt_script_hash(worker, MT_SCRIPT_WORKER)) {
+        o->error = o->error != 0 ? o->error : ENOMEM; /* the scripts are in the program */
+        return true;
+    }
     mt_putf(o, "script-src '%s' ", page);
     mt_putf(o, "'%s'; worker-src blob:; ", worker);
     return true;

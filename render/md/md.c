@@ -106,8 +106,12 @@ static void put_row(struct mt_sink *k, const char *form, const char *const *cell
     struct md *m = (struct md *)k;
     size_t len = strlen(form);
     (void)datum;
-    if (!mt_form_says(form, len, cell, n) || !mt_out_mem(&m->row))
+    if (!mt_form_says(form, len, cell, n))
         return;
+    if (!mt_out_mem(&m->row)) {
+        k->o->error = k->o->error != 0 ? k->o->error : m->row.error;
+        return;
+    }
     mt_form_put(&m->row, form, len, cell, n, put_cell, m);
     k->o->error = k->o->error != 0 ? k->o->error : mt_out_finish(&m->row);
     if (k->o->error == 0 && is_taken(m, (const char *)m->row.buf, m->row.used)) {

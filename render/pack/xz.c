@@ -16,13 +16,16 @@ static la_ssize_t take(struct archive *a, void *ctx, const void *p, size_t n)
     return -1;
 }
 
+/* *known: libarchive has xz. What fails behind that fails for memory, whatever errno it has: the
+ * bytes are in memory on both sides. */
 static bool pack(struct archive *a, struct archive_entry *e, const char *level, struct mt_bytes *to,
-                 const void *p, size_t n)
+                 const void *p, size_t n, bool *known)
 {
+    *known = archive_write_add_filter_xz(a) == ARCHIVE_OK || archive_errno(a) == ENOMEM;
     archive_entry_set_filetype(e, AE_IFREG);
     archive_entry_set_size(e, (la_int64_t)n);
     /* at level 5 as at 6 the search is by trees, which takes a tenth off; more finds nothing */
-    return archive_write_add_filter_xz(a) == ARCHIVE_OK &&
+    return *known &&
            archive_write_set_filter_option(a, "xz", "compression-level", level) == ARCHIVE_OK &&
            archive_write_set_format_raw(a) == ARCHIVE_OK &&
            archive_write_set_bytes_in_last_block(a, 1) == ARCHIVE_OK && /* no padding */
@@ -36,13 +39,14 @@ static int pack_at(struct mt_blob *out, const char *level, const void *p, size_t
     struct archive *a = archive_write_new();
     struct archive_entry *e = archive_entry_new();
     struct mt_bytes to = {.p = NULL};
+    bool known = true;
     int error = ENOMEM;
-    if (a != NULL && e != NULL && pack(a, e, level, &to, p, n) && to.n <= UINT32_MAX) {
+    if (a != NULL && e != NULL && pack(a, e, level, &to, p, n, &known) && to.n <= UINT32_MAX) {
         out->p = to.p;
         out->n = (uint32_t)to.n;
         to = (struct mt_bytes){.p = NULL};
         error = 0;
-    } else if (a != NULL && e != NULL && !to.failed && archive_errno(a) != ENOMEM) {
+    } else if (!known) {
         error = ENOTSUP;
     }
     mt_bytes_done(&to);

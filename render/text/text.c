@@ -45,6 +45,7 @@ static void put_padded(struct mt_out *o, const char *cell, size_t width, bool is
         for (size_t c = cut ? mt_utf8_columns(s, n) + 3 : columns; is_left && c < width; c++)
             mt_putc(o, ' ');
     }
+    o->error = o->error != 0 ? o->error : m.error;
     mt_out_done(&m);
 }
 

@@ -110,6 +110,19 @@ fi
 check [ $? -eq 1 ]
 err_has "toobig.html: cannot be written"
 absent toobig.html
+# wherever the room ends: in the first block, inside, one short of the whole
+for format in text md json html; do
+    run 0 report -q --format "$format" -o "full.$format" sub/snap.pickle
+    blocks=$((($(wc -c < "full.$format") + 1023) / 1024))
+    for n in 1 $((blocks / 2)) $((blocks - 1)); do
+        [ "$n" -lt "$blocks" ] || continue
+        (ulimit -f "$n" && "$MEMTRACE" report -q --format "$format" -o "cut.$format" sub/snap.pickle > .out) 2> .err
+        check [ $? -eq 1 ]
+        err_has "cut.$format: cannot be written: File too large"
+        absent "cut.$format"
+        check [ -z "$(find . -maxdepth 1 -name "cut.$format*")" ]
+    done
+done
 set -o pipefail
 "$MEMTRACE" dump "$SAMPLES/verl_grpo_oom_logprob.pickle" 2> .err | head -n 1 > /dev/null
 check [ "${PIPESTATUS[0]}" -eq 141 ]
