@@ -11,11 +11,6 @@
 extern void *__libc_malloc(size_t n);              /* NOLINT */
 extern void *__libc_calloc(size_t n, size_t size); /* NOLINT */
 extern void *__libc_realloc(void *p, size_t n);    /* NOLINT */
-#pragma GCC visibility push(default)
-void *malloc(size_t n);
-void *calloc(size_t n, size_t size);
-void *realloc(void *p, size_t n);
-#pragma GCC visibility pop
 
 static atomic_long count, at;
 static atomic_int on;
@@ -29,16 +24,20 @@ static int fails(void)
     return 1;
 }
 
+#pragma GCC visibility push(default) /* NOLINTBEGIN: the names of the parameters are its own too   \
+                                      */
 void *malloc(size_t n) { return fails() ? NULL : __libc_malloc(n); }
 void *calloc(size_t n, size_t size) { return fails() ? NULL : __libc_calloc(n, size); }
 void *realloc(void *p, size_t n) { return fails() ? NULL : __libc_realloc(p, n); }
+/* NOLINTEND */
+#pragma GCC visibility pop
 
 __attribute__((constructor)) static void begin(void)
 {
     const char *text = getenv("MT_FAIL_AT");
     atomic_store(&on, getenv("MT_FAIL_ON") != NULL);
     atomic_store(&count, 0); /* the loader's own are not counted */
-    atomic_store(&at, text != NULL ? atol(text) : 0);
+    atomic_store(&at, text != NULL ? strtol(text, NULL, 10) : 0);
 }
 
 __attribute__((destructor)) static void end(void)

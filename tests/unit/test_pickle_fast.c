@@ -2,8 +2,7 @@
  * looks at one opcode at a time: fed byte by byte the reader never takes the straight line, so both
  * must say the same of any stream. */
 #include "tests/unit/mt_test.h"
-#include "tests/unit/pickle_make.h"
-#include "tests/unit/trace_digest.h"
+#include "tests/unit/pickle_compare.h"
 
 static uint64_t state;
 
@@ -150,24 +149,6 @@ static void stream(struct bytes *b, uint32_t n, bool wild)
     for (uint32_t i = 0; i < n; i++)
         entry(b, i, wild);
     trace_close(b);
-}
-
-static void compare(const struct bytes *b, size_t n)
-{
-    struct result fast = read_mem(b->p, n, NULL), slow = read_slow(b->p, n, 1, MT_OK, "");
-    MT_CHECK_EQ(fast.rc, slow.rc);
-    MT_CHECK_STR(fast.err.msg, slow.err.msg);
-    MT_CHECK_EQ(fast.t == NULL, slow.t == NULL);
-    if (fast.t != NULL && slow.t != NULL) {
-        MT_CHECK_SAME(fast.t, slow.t);
-        MT_CHECK_EQ(fast.t->meta.pickle_protocol, slow.t->meta.pickle_protocol);
-        MT_CHECK_EQ(fast.t->n_distinct_stacks, slow.t->n_distinct_stacks);
-        MT_CHECK_EQ(fast.t->diags.n, slow.t->diags.n);
-        for (uint32_t i = 0; i < fast.t->diags.n && i < slow.t->diags.n; i++)
-            MT_CHECK_STR(diag_text(fast.t, i), diag_text(slow.t, i));
-    }
-    mt_trace_free(fast.t);
-    mt_trace_free(slow.t);
 }
 
 MT_TEST(regular_entries)
