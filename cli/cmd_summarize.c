@@ -27,6 +27,9 @@ static size_t limit_of(const struct mt_saved *s)
     const struct cJSON *d = mt_value_first(mt_value_in(s->root, "devices"));
     for (; d != NULL && n < DEVICES; d = mt_value_next(d))
         n++;
+    d = mt_value_first(mt_value_in(mt_value_in(s->root, "ranks"), "rows"));
+    for (size_t rows = 0; d != NULL; d = mt_value_next(d)) /* of merged ranks none is left out */
+        n = ++rows > n ? rows : n;
     return FOR_DEVICE * (n != 0 ? n : 1);
 }
 

@@ -66,6 +66,16 @@ static void take(struct mt_checked *k, const struct cJSON *row, const struct cJS
     k->phase = mt_value_words(row, "phase_name");
 }
 
+/* Of ranks that were merged only the one that speaks has its devices; the others have a row. */
+static const struct cJSON *merged_rows(const struct cJSON *root)
+{
+    const struct cJSON *d = mt_value_first(mt_value_in(root, "devices"));
+    const struct cJSON *row = mt_value_first(mt_value_in(mt_value_in(root, "ranks"), "rows")), *r;
+    for (r = row; d != NULL && r != NULL; r = mt_value_next(r))
+        d = mt_value_next(d);
+    return r != NULL ? row : NULL;
+}
+
 static void look(struct mt_checked *k, const struct cJSON *root)
 {
     const struct mt_limit *l = &k->limit;
@@ -79,6 +89,8 @@ static void look(struct mt_checked *k, const struct cJSON *root)
                 if (same(mt_value_words(r, "role"), l->id))
                     take(k, r, d, "peak_bytes");
     }
+    for (d = merged_rows(root); d != NULL && l->of < MT_LIMIT_ROLE; d = mt_value_next(d))
+        take(k, d, d, l->of == MT_LIMIT_PEAK ? "live_peak_bytes" : "reserved_peak_bytes");
     for (; p != NULL && (l->of == MT_LIMIT_PHASE || l->of == MT_LIMIT_LEFT); p = mt_value_next(p))
         if (same(mt_value_words(p, "phase"), l->id) || same(mt_value_words(p, "sub_phase"), l->id))
             take(k, p, p, l->of == MT_LIMIT_LEFT ? "retained_bytes" : "peak_inside_bytes");
@@ -91,6 +103,8 @@ static bool is_unknown(const struct mt_checked *k, const struct cJSON *root)
     uint64_t n;
     if (k->limit.of == MT_LIMIT_OOM)
         return mt_saved_ran_out(root) < 0;
+    if (k->limit.of >= MT_LIMIT_ROLE && merged_rows(root) != NULL)
+        return true; /* of the other ranks neither roles over time nor phases are here */
     if (k->limit.of == MT_LIMIT_PHASE || k->limit.of == MT_LIMIT_LEFT)
         return !k->occurs && mt_value_first(mt_value_in(root, "phases")) == NULL;
     for (; k->limit.of == MT_LIMIT_ROLE && d != NULL; d = mt_value_next(d))

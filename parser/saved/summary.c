@@ -4,6 +4,7 @@
 #include "parser/saved/value.h"
 
 #include <stdio.h>
+#include <string.h>
 
 bool mt_saved_is_summary(const struct mt_saved *s)
 {
@@ -36,7 +37,6 @@ static const struct {
     {"owners[].forward_frames", 24},
     {"verdict.frames", 48},
     {"cause.pins", 8},
-    {"ranks.rows", 4096},
     {"advice", 32},
     {"after.choices", 16},
     {"settings", 256},
@@ -65,7 +65,9 @@ void mt_saved_summary(struct mt_text *out, const struct mt_saved *s, uint32_t le
     uint32_t n = 0;
     (void)snprintf(head, sizeof head, "\"summary\":{\"version\":%d,\"detail\":%s,\"halved\":%u}",
                    (int)MT_SUMMARY_VERSION, detail ? "true" : "false", (unsigned)level);
-    if (!mt_saved_is_summary(s))
+    if (mt_saved_is_summary(s))
+        edits[n++] = (struct mt_saved_edit){"summary", UINT32_MAX, strchr(head, ':') + 1, NULL, NULL};
+    else
         edits[n++] = (struct mt_saved_edit){"schema_version", UINT32_MAX, NULL, head, NULL};
     for (uint32_t i = 0; i < N_LISTS && !detail; i++)
         edits[n++] =
