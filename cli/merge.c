@@ -92,8 +92,9 @@ static enum mt_rc write_merged(struct mt_merge *m, const char *ranks, const char
         edits[n++] = (struct mt_saved_edit){"ranks", UINT32_MAX, ranks, NULL, NULL};
     else if (!member.failed)
         edits[n++] = (struct mt_saved_edit){"", UINT32_MAX, NULL, NULL, member.p};
-    if (m->fleet.problems.n != 0)
-        edits[n++] = (struct mt_saved_edit){"quality.damaged", UINT32_MAX, "true", NULL, NULL};
+    if (m->fleet.problems.n != 0 || has) /* of a part it said what that part lacks */
+        edits[n++] = (struct mt_saved_edit){
+            "quality.damaged", UINT32_MAX, m->fleet.problems.n != 0 ? "true" : "false", NULL, NULL};
     mt_saved_edited(&text, m->lead->text, m->lead->n, edits, n);
     if (!text.failed && !member.failed) {
         mt_saved_free(m->lead);
@@ -132,4 +133,5 @@ void mt_merge_done(struct mt_merge *m)
     mt_fleet_done(&m->fleet);
     mt_saved_free(m->lead);
     mt_free(m->lead_name);
+    mt_free(m->unredacted);
 }

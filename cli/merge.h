@@ -13,6 +13,7 @@ struct mt_merge {
     uint64_t lead_ns, lead_peak;
     bool lead_failed, damaged; /* damaged: something is wrong with the inputs */
     uint32_t n;                /* reports that were added */
+    char *unredacted; /* the first that has its names although names are to be hidden; NULL */
 };
 
 /* Takes over report. 0 after a message. */

@@ -6,6 +6,7 @@
 #include "cli/redaction.h"
 #include "parser/input/ahead.h"
 #include "parser/input/input.h"
+#include "parser/saved/report.h"
 #include "parser/saved/summary.h"
 
 #include <stdio.h>
@@ -108,8 +109,13 @@ static int keep_report(void *arg, const char *input, const char *member, struct 
     s.name = member != NULL && strcmp(member, MT_PAGE_REPORT) != 0 ? mt_load_name(name, member)
                                                                    : mt_strndup(name, strlen(name));
     if (s.name != NULL && mt_saved_is_summary(report)) {
-        int ok = mt_merge_add(&r->merge, report, s.name);
-        mt_free(s.name);
+        char *shown = r->redact != NULL ? mt_redact_file_name(r->redact, s.name) : s.name;
+        int ok = shown != NULL;
+        if (ok && r->redact != NULL && r->merge.unredacted == NULL &&
+            !mt_saved_is_redacted(report->root))
+            r->merge.unredacted = mt_strndup(s.name, strlen(s.name));
+        ok = ok && mt_merge_add(&r->merge, report, shown);
+        mt_free(s.name); /* a redacted name is the redactor's own */
         return ok;
     }
     slot = s.name != NULL ? MT_VEC_PUSH(&r->saved) : NULL;

@@ -42,6 +42,8 @@ enum mt_exit mt_saved_merged(struct mt_reading *in, const struct mt_cli *shown)
     int ok = 1;
     if (m->n == 0)
         return MT_EXIT_OK;
+    if (m->unredacted != NULL && mt_saved_shows_names(in->c, m->unredacted, NULL))
+        return MT_EXIT_USAGE;
     if (in->diagnosis->ranks.n + in->diagnosis->drivers.n + in->load.n_logs != 0) {
         if (mt_saved_diagnosed(&made, in, shown) != MT_EXIT_OK)
             return MT_EXIT_FAILED;

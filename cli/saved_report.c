@@ -4,6 +4,7 @@
 #include "cli/output.h"
 #include "cli/preferences.h"
 #include "cli/term.h"
+#include "parser/saved/report.h"
 #include "parser/saved/summary.h"
 #include "parser/saved/value.h"
 #include "render/base/json_form.h"
@@ -69,16 +70,11 @@ enum mt_exit mt_saved_options(const struct mt_cli *c, const char *name)
     return MT_EXIT_USAGE;
 }
 
-bool mt_saved_is_redacted(const struct mt_saved *s)
-{
-    return cJSON_IsTrue(mt_value_in(mt_value_in(s->root, "provenance"), "redacted"));
-}
-
 bool mt_saved_shows_names(const struct mt_cli *c, const char *name, const struct mt_saved *s)
 {
     if (!c->redact && c->redact_key == NULL)
         return false;
-    if (mt_saved_is_redacted(s)) {
+    if (s != NULL && mt_saved_is_redacted(s->root)) {
         /* memtrace.toml says it of all that is read, and need not be answered each time */
         if (c->redact_by == NULL && !c->quiet)
             mt_tell("%s is redacted already, and stays as it is", name);

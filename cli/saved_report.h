@@ -19,9 +19,8 @@ bool mt_saved_report_ok(const struct mt_reading *in, enum mt_exit *status);
 /* Writes it as c->format says. */
 enum mt_exit mt_saved_report_write(const struct mt_reading *in, const char *path);
 
-/* Whether it was written with --redact. */
-bool mt_saved_is_redacted(const struct mt_saved *s);
-/* Whether names are to be hidden and s, the report of that name, has them still, then after a
+/* Whether names are to be hidden and s, the report of that name (NULL: one that is known to), has
+ * them still, then after a
  * message: what is read back cannot be redacted any more. One that is redacted already is good, and
  * that is said. */
 bool mt_saved_shows_names(const struct mt_cli *c, const char *name, const struct mt_saved *s);

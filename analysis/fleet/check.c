@@ -69,7 +69,7 @@ static int missing(struct mt_fleet *f)
         runs > NAMED ? " and more" : "", lack == 1 ? "this rank" : "these ranks", (int)next - 1);
     {
         struct mt_sentence whole = {"", 0};
-        mt_words_add(&whole, "Missing: rank%s %s", lack == 1 ? "" : "s", s.buf);
+        mt_words_add(&whole, MT_FLEET_MISSING "rank%s %s", lack == 1 ? "" : "s", s.buf);
         return keep(f, &whole);
     }
 }

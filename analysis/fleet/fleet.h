@@ -43,6 +43,7 @@ struct mt_fleet_outlier {
     int role;     /* what makes the most of that; -1 = none stands out */
     int64_t role_more;
 };
+#define MT_FLEET_MISSING "Missing: " /* how that problem begins */
 struct mt_fleet {
     MT_VEC(struct mt_fleet_row) rows;         /* by rank, device, name */
     MT_VEC(struct mt_fleet_group) groups;     /* largest first */

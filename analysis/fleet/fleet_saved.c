@@ -116,23 +116,46 @@ static int of_device(struct mt_fleet_row *r, const struct cJSON *root, const str
            copy(&r->phase, oom != NULL ? mt_value_words(oom, "phase_name") : NULL);
 }
 
+static int add_problem(struct mt_fleet *f, const char *words)
+{
+    char **slot = MT_VEC_PUSH(&f->problems);
+    if (slot != NULL)
+        *slot = NULL;
+    return slot != NULL && copy(slot, words);
+}
+
+/* What was read of a damaged snapshot is no peak: no median, group or outlier is made of it. */
+static int of_damaged(struct mt_fleet *f, uint32_t first, const char *source)
+{
+    char words[320];
+    for (uint32_t i = first; i < f->rows.n; i++)
+        f->rows.p[i].known = f->rows.p[i].known && f->rows.p[i].failed;
+    (void)snprintf(words, sizeof words, "%.80s: its input was incomplete (%.200s)",
+                   first < f->rows.n ? f->rows.p[first].place : "no device", source);
+    return add_problem(f, words);
+}
+
 int mt_fleet_of_saved(struct mt_fleet *f, const struct cJSON *root, const char *source)
 {
     const struct cJSON *ranks = mt_value_in(root, "ranks"), *problem;
     const struct cJSON *v = mt_value_first(mt_value_in(ranks, "rows"));
     bool is_row = v != NULL;
+    uint32_t first = f->rows.n;
     for (v = is_row ? v : mt_value_first(mt_value_in(root, "devices")); v != NULL;
          v = mt_value_next(v)) {
         struct mt_fleet_row *r = mt_fleet_add(f);
         if (r == NULL || !(is_row ? of_row(r, v, source) : of_device(r, root, v, source)))
             return 0;
     }
+    if (!is_row && mt_value_true(mt_value_in(root, "quality"), "damaged") &&
+        !of_damaged(f, first, source != NULL ? source : "its report"))
+        return 0;
     for (problem = mt_value_first(mt_value_in(ranks, "problems")); problem != NULL;
          problem = mt_value_next(problem)) {
-        char **slot = mt_value_string(problem) != NULL ? MT_VEC_PUSH(&f->problems) : NULL;
-        if (slot != NULL)
-            *slot = NULL;
-        if (slot == NULL || !copy(slot, mt_value_string(problem)))
+        const char *words = mt_value_string(problem);
+        /* which ranks are missing is seen anew, of all that are here */
+        if (words != NULL && strncmp(words, MT_FLEET_MISSING, strlen(MT_FLEET_MISSING)) != 0 &&
+            !add_problem(f, words))
             return 0;
     }
     return 1;

@@ -67,3 +67,8 @@ char *mt_saved_place(char buf[MT_SAVED_PLACE], const struct cJSON *device)
                        (unsigned long long)gpu);
     return buf;
 }
+
+bool mt_saved_is_redacted(const struct cJSON *root)
+{
+    return mt_value_true(mt_value_in(root, "provenance"), "redacted");
+}

@@ -10,6 +10,8 @@
 const struct cJSON *mt_saved_device(const struct cJSON *root);
 /* Whether a row of phases[] or owners[] is of that device; of any where there is none. */
 bool mt_saved_is_of(const struct cJSON *row, const struct cJSON *device);
+/* Whether it was written with --redact. */
+bool mt_saved_is_redacted(const struct cJSON *root);
 /* 1 = memory ran out, 0 = it did not, -1 = the report does not know. */
 int mt_saved_ran_out(const struct cJSON *root);
 /* "rank 3, device 0"; "" where neither is known. Returns buf. */

@@ -66,7 +66,8 @@ void mt_saved_summary(struct mt_text *out, const struct mt_saved *s, uint32_t le
     (void)snprintf(head, sizeof head, "\"summary\":{\"version\":%d,\"detail\":%s,\"halved\":%u}",
                    (int)MT_SUMMARY_VERSION, detail ? "true" : "false", (unsigned)level);
     if (mt_saved_is_summary(s))
-        edits[n++] = (struct mt_saved_edit){"summary", UINT32_MAX, strchr(head, ':') + 1, NULL, NULL};
+        edits[n++] =
+            (struct mt_saved_edit){"summary", UINT32_MAX, strchr(head, ':') + 1, NULL, NULL};
     else
         edits[n++] = (struct mt_saved_edit){"schema_version", UINT32_MAX, NULL, head, NULL};
     for (uint32_t i = 0; i < N_LISTS && !detail; i++)

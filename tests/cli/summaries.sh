@@ -68,7 +68,8 @@ mkdir low high
 for i in $(seq 0 31); do cp "sums/rank$i.mts" low; cp "sums/rank$((i + 32)).mts" high; done
 run 0 summarize low -o low.mts
 run 3 summarize high -o high.mts # ranks 0 to 31 are not there
-run 3 report low.mts high.mts --format json -o both.json
+run 0 report low.mts high.mts --format json -o both.json
+check [ "$(jq -c ".quality.damaged, .ranks.problems" both.json | tr -d "\n")" = "false[]" ]
 check [ "$(jq '.ranks.rows | length' both.json)" -eq 64 ]
 same <(jq '.ranks | .failures, .groups, .outliers' all.json) <(jq '.ranks | .failures, .groups, .outliers' both.json)
 
@@ -82,9 +83,22 @@ most="$(jq '.ranks.highest.bytes' all.json)"
 run 4 check sums --max "peak=$most" # memory ran out all the same
 out_has "ok    peak: 82.83 GiB of 82.83 GiB"
 run 4 check sums --max "peak=$((most - 1))"
-out_has "FAIL  peak: 82.83 GiB of 82.83 GiB"
+out_has "FAIL  peak: 82.83 GiB, 1 B over the limit"
 run 4 check sums --max role:logits=900GiB
 out_has "role:logits: not known"
+
+# Names that one summary still has; damage of one rank.
+mkdir names damaged
+cp rank7.mts names/Hush_rank7.mts
+cp snapshot_rank7.pickle names/Hush_rank5.pickle
+run 2 report names --redact --format json
+err_has "was written without --redact"
+for i in 0 1 2 4 5 6; do cp "sums/rank$i.mts" damaged; done
+head -c "$(($(wc -c < snapshot_rank7.pickle) * 9 / 10))" snapshot_rank7.pickle > cut_rank3.pickle
+run 3 summarize cut_rank3.pickle -o damaged/rank3.mts
+run 3 report damaged --format json -o cut.json
+err_has "rank 3, device 0: its input was incomplete"
+check [ "$(jq '.ranks.outliers | length' cut.json)" -eq 0 ]
 
 # A snapshot beside them.
 cp snapshot_rank7.pickle snapshot_rank64.pickle
