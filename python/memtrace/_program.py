@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from typing import List, Sequence, Union
+from typing import List, Optional, Sequence, Union
 
 Path = Union[str, "os.PathLike[str]"]
 Option = Union[None, bool, int, float, Path, Sequence[Union[int, float, Path]]]
@@ -40,14 +40,26 @@ def flags(options: "dict[str, Option]") -> List[str]:
     return out
 
 
-def run(arguments: Sequence[str], good: Sequence[int]) -> "subprocess.CompletedProcess[bytes]":
-    """Its standard output; MemtraceError where the exit status is another one than `good`."""
+def said(stderr: bytes) -> str:
+    """What the program said, without its name in front."""
+    text, prefix = stderr.decode("utf-8", "replace").strip(), "memtrace: "
+    return text[len(prefix):] if text.startswith(prefix) else text
+
+
+def run(arguments: Sequence[str], good: Sequence[int], binary: Optional[str] = None, folder: Optional[str] = None,
+        timeout: Optional[float] = None) -> "subprocess.CompletedProcess[bytes]":
+    """What it wrote; MemtraceError where the exit status is another one than `good`. binary: instead of program(). folder: where it runs.
+    After timeout seconds it is ended: MemtraceError of status 124."""
+    name = binary or program()
+    if folder is not None and os.path.dirname(name):
+        name = os.path.abspath(name)
     try:
-        done = subprocess.run([program(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run([name, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              cwd=folder, timeout=timeout)
+    except subprocess.TimeoutExpired as e:
+        raise MemtraceError("not ready after %s s, and ended" % timeout, 124) from e
     except OSError as e:
-        raise MemtraceError("%s does not run here: %s" % (program(), e.strerror or e), 126) from e
+        raise MemtraceError("%s does not run here: %s" % (name, e.strerror or e), 126) from e
     if done.returncode not in good:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        prefix = "memtrace: "
-        raise MemtraceError(said[len(prefix):] if said.startswith(prefix) else said or "exit status %d" % done.returncode, done.returncode)
+        raise MemtraceError(said(done.stderr) or "exit status %d" % done.returncode, done.returncode)
     return done

@@ -107,7 +107,8 @@ class Cluster(unittest.TestCase):
         self.paths[2].write_bytes(b"no snapshot")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             merged = cluster.summarize(self.paths, pool)
-            self.assertEqual(list(merged.failed), [str(self.paths[2])])
+            self.assertEqual(list(merged.failed), [2])
+            self.assertFalse(merged.failed[2].startswith("memtrace: "))
             self.assertEqual(self.ranks(merged), [0, 1, 3, 4, 5])
             self.assertTrue(any(p.startswith("Missing: rank 2") for p in merged["ranks"].problems))
             with self.assertRaises(MemtraceError):
@@ -120,6 +121,60 @@ class Cluster(unittest.TestCase):
             merged = cluster.summarize(self.paths[:2], pool, redact=True, capacity="80GiB")
         self.assertTrue(merged.provenance.redacted)
         self.assertEqual(merged["ranks"].rows[0].capacity_bytes, 80 << 30)
+
+    def test_other_forms(self):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            merged = cluster.summarize(self.paths[:2], pool)
+        self.assertIn("All ranks", merged.text())
+        self.assertIn("# ", merged.markdown())
+        self.assertIn("<iframe", merged._repr_html_())
+        merged.save(str(self.folder / "r.html"))
+        self.assertIn("<html", (self.folder / "r.html").read_text(encoding="utf-8"))
+        self.assertEqual(merged.provenance.command, "memtrace report summaries --max-members 3")
+
+    def test_the_same_path_twice_and_a_damaged_one(self):
+        whole = self.paths[3].read_bytes()
+        self.paths[3].write_bytes(whole[:len(whole) // 2])
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            merged = cluster.summarize([self.paths[0], self.paths[0], self.paths[3]], pool)
+        self.assertEqual(list(merged.summaries), [0, 1, 2])
+        self.assertTrue(any("and again in" in w for w in merged.warnings), merged.warnings)
+        self.assertTrue(any("the file ends" in w for w in merged.warnings), merged.warnings)
+
+    def test_what_the_merge_does_not_take(self):
+        summary = cluster.summary(self.paths[0])
+        names = {0: "000000.mts", 1: "000001.mts"}
+        merged = cluster._merged(names, {0: summary, 1: b"no summary"}, {}, {0: "", 1: ""}, None)
+        self.assertEqual(list(merged.failed), [1])
+        with self.assertRaises(cluster.MergeError) as e:
+            cluster._merged(names, {0: summary}, {1: "gone"}, {0: ""}, "/nowhere/memtrace")
+        self.assertEqual((e.exception.summaries, e.exception.failed), ({0: summary}, {1: "gone"}))
+
+    def test_long_and_secret_names(self):
+        long = self.folder / ("s3cret" + "\u00e9" * 115 + "_rank1.pickle")
+        shutil.copyfile(SAMPLE, long)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            self.assertEqual(cluster.summarize([self.paths[0], long], pool).failed, {})
+            merged = cluster.summarize([self.paths[0], long], pool, redact=True)
+        self.assertNotIn("s3cret", json.dumps(merged["ranks"].to_dict()))
+
+    def test_wrong_calls(self):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for one in (str(self.paths[0]), b"x", self.paths[0]):
+                with self.assertRaises(TypeError):
+                    cluster.summarize(one, pool)
+            with self.assertRaisesRegex(MemtraceError, "no summary"):
+                cluster.summarize(self.paths[:1], pool, help=True)
+            self.assertIsNone(cluster.summarize(self.paths[:1], pool).ranks)
+
+    def test_too_slow(self):
+        slow = self.folder / "slow"
+        slow.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+        slow.chmod(0o755)
+        with self.assertRaisesRegex(MemtraceError, "not ready after"):
+            cluster.summary(self.paths[0], binary=str(slow), timeout=0.05)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool, self.assertRaisesRegex(MemtraceError, "its task was lost: not ready"):
+            cluster.summarize(self.paths[:1], pool, binary=str(slow), timeout=0.05, retries=0)
 
 
 if __name__ == "__main__":
