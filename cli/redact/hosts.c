@@ -213,13 +213,16 @@ static bool is_shouted(const struct mt_redact *r, const char *s, size_t n)
     return is_domain(r, folded, n);
 }
 
-/* How much of a word is a pod: all, or what stands before ".log" or "_rank0". */
+/* How much of a word is a pod: all, or what stands before ".log", "_rank0" or "-rank0". */
 static size_t pod(const char *s, size_t n)
 {
     size_t k = 0;
-    while (k < n && s[k] != '.' && s[k] != '_')
+    while (k < n && k < NAME_MOST && s[k] != '.' && s[k] != '_')
         k++;
-    return is_pod(s, k) ? k : 0;
+    for (; k > 0; k--)
+        if ((k == n || !mt_red_alnum(s[k])) && is_pod(s, k))
+            return k;
+    return 0;
 }
 
 size_t mt_redact_host(const struct mt_redact *r, const char *s, size_t n, size_t n_word)

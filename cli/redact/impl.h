@@ -111,6 +111,7 @@ enum mt_redact_list {
     MT_RED_SHAPED_TOPS,
     MT_RED_DOORS,
     MT_RED_VERSIONED,
+    MT_RED_CLIENTS,
     MT_RED_PROCESSES,
     MT_RED_LISTS
 };

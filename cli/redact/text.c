@@ -428,24 +428,56 @@ static bool is_version(const struct walk *w, size_t i)
     return false;
 }
 
-/* "-u user:password", as curl has it */
+/* A command of this line that takes "-uUSER:PASSWORD" stands before i. */
+static bool behind_client(const struct walk *w, size_t i)
+{
+    size_t from = i, least = i > WORD_MOST ? i - WORD_MOST : 0;
+    while (from > least && w->s[from - 1] != '\n') {
+        size_t to = from;
+        while (from > least && is_word(w->s[from - 1]))
+            from--;
+        if (mt_redact_in(w->r, MT_RED_CLIENTS, w->s + from, to - from))
+            return true;
+        if (from == to)
+            from--;
+    }
+    return false;
+}
+
+static bool all_digits(const struct walk *w, size_t from, size_t to)
+{
+    while (from < to && mt_red_digit(w->s[from]))
+        from++;
+    return from == to;
+}
+
+/* "-u user:password", as curl has it. Nothing is learned: elsewhere it is "sort -u host:port". */
 static bool put_login(struct walk *w, size_t end)
 {
-    size_t colon, to;
-    if (!((end - w->i == 2 && memcmp(w->s + w->i, "-u", 2) == 0) ||
-          (end - w->i == 6 && memcmp(w->s + w->i, "--user", 6) == 0)) ||
-        at(w, end) != ' ')
+    size_t from = end + 1, colon, to;
+    bool apart = at(w, end) == ' ' || at(w, end) == '=' || is_quote(at(w, end));
+    char quote;
+    if (apart && ((end - w->i == 2 && memcmp(w->s + w->i, "-u", 2) == 0) ||
+                  (end - w->i == 6 && memcmp(w->s + w->i, "--user", 6) == 0)))
+        from = is_quote(at(w, end)) ? end : end + 1;
+    else if (end - w->i > 2 && memcmp(w->s + w->i, "-u", 2) == 0 && behind_client(w, w->i))
+        from = w->i + 2;
+    else
         return false;
-    to = colon = word_end(w, end + 1);
-    if (at(w, colon) != ':' || colon == end + 1)
+    quote = is_quote(at(w, from)) ? w->s[from++] : '\0';
+    for (colon = from; is_word(at(w, colon)) || at(w, colon) == '@';)
+        colon++;
+    if (at(w, colon) != ':' || colon == from)
         return false;
-    while (to < w->n && !mt_red_blank(w->s[to]) && !is_quote(w->s[to]))
-        to++;
-    if (to == colon + 1 || w->s[colon + 1] == '/')
+    to = colon + 1;
+    while (to < w->n && w->s[to] != '\n' &&
+           (quote != '\0' ? w->s[to] != quote : !mt_red_blank(w->s[to]) && !is_quote(w->s[to])))
+        to += w->s[to] == '\\' && to + 1 < w->n ? 2 : 1;
+    if (to == colon + 1 || (w->s[colon + 1] == '/' && !behind_client(w, w->i)) ||
+        (all_digits(w, from, colon) && all_digits(w, colon + 1, to)))
         return false;
-    mt_put(w->o, w->s + w->i, end + 1 - w->i);
-    put_token(w, "user", w->s + end + 1, colon - end - 1);
-    mt_puts(w->o, ":" MTI_REDACTED);
+    mt_put(w->o, w->s + w->i, from - w->i);
+    mt_puts(w->o, MTI_REDACTED ":" MTI_REDACTED);
     w->i = to;
     return true;
 }

@@ -18,7 +18,8 @@ static const char *const lists[MT_RED_LISTS] = {[MT_RED_PACKAGES] = "packages",
                                                 [MT_RED_TOPS] = "tops",
                                                 [MT_RED_SHAPED_TOPS] = "shaped_tops",
                                                 [MT_RED_DOORS] = "doors",
-                                                [MT_RED_VERSIONED] = "versioned"};
+                                                [MT_RED_VERSIONED] = "versioned",
+                                                [MT_RED_CLIENTS] = "clients"};
 
 /* The slot of a word, or the empty one where it would stand. folded: s in small letters is looked
  * for. */

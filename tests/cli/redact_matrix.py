@@ -114,12 +114,17 @@ tskey-auth-$B105$B|$B105
 nvapi-$B106$B$B|$B106
 r8_$B107abcdefgh01234|$B107
 lin_api_$B108$B|$B108
+curl -uzorro109:Pw109secret x|Pw109secret
+curl -u 'zorro110:Pw 110secret' x|110secret
+curl -s -u 'zorro111:Pw 111secret' x|zorro111
+zorro112-worker-7f9c4d6b8-x2x9k-rank0|zorro112
 """
 STAY = ["cudnn 9.1.0.70", "nvidia-cudnn-cu12==9.1.0.70", "nvidia-cublas-cu12 12.4.5.8", "torch 2.4.0+cu124", "vllm 0.6.3.post1", "CUDA 12.4",
         "driver 550.54.15", "git status", "git reset --hard HEAD", "git reset --hard " + H40[:30] + "0123456789",
         "cd x; git checkout -q 00112233445566778899aabbccddeeff00112233", "git rebase -i", "Qwen/Qwen2.5-7B-Instruct", "meta-llama/Llama-3.1-8B",
         "81559 MiB", "85520809984 bytes", "dp_actor.py:90", "torch.nn.functional", "layers.0.mlp.down_proj", "bf16[16,1024]", "0x7f12ab340000",
-        "2026-01-31 12:34:56", "127.0.0.1:29500", "localhost", "tokens/s", "fsdp_size=8", "step 1200", "NCCL 2.21.5", "flash-attn 2.6.3"]
+        "2026-01-31 12:34:56", "127.0.0.1:29500", "localhost", "tokens/s", "fsdp_size=8", "step 1200", "NCCL 2.21.5", "flash-attn 2.6.3",
+        "docker run -u 1000:1000", "rank1-ubuntu"]
 
 
 def kinds():
