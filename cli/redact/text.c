@@ -454,7 +454,7 @@ static bool all_digits(const struct walk *w, size_t from, size_t to)
 /* "-u user:password", as curl has it. Nothing is learned: elsewhere it is "sort -u host:port". */
 static bool put_login(struct walk *w, size_t end)
 {
-    size_t from = end + 1, colon, to;
+    size_t from, colon, to;
     bool apart = at(w, end) == ' ' || at(w, end) == '=' || is_quote(at(w, end));
     char quote;
     if (apart && ((end - w->i == 2 && memcmp(w->s + w->i, "-u", 2) == 0) ||
