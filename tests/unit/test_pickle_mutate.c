@@ -124,9 +124,12 @@ static void mutated(struct bytes *b)
             put(b, sample + o.at, o.n);
             continue;
         }
-        switch (below(6)) {
+        uint32_t how = below(6);
+        if (how == 1)
+            put(b, sample + o.at, o.n);
+        switch (how) {
         case 0: break;
-        case 1: put(b, sample + o.at, o.n); /* fall through */
+        case 1:
         case 2:
             other = ops[below(n_ops)];
             put(b, sample + other.at, other.n);
