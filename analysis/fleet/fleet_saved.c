@@ -131,7 +131,7 @@ static int of_damaged(struct mt_fleet *f, uint32_t first, const char *source)
     for (uint32_t i = first; i < f->rows.n; i++)
         f->rows.p[i].known = f->rows.p[i].known && f->rows.p[i].failed;
     (void)snprintf(words, sizeof words, "%.80s: its input was incomplete (%.200s)",
-                   first < f->rows.n ? f->rows.p[first].place : "no device", source);
+                   first < f->rows.n ? f->rows.p[first].place : "one of its ranks", source);
     return add_problem(f, words);
 }
 
@@ -147,8 +147,10 @@ int mt_fleet_of_saved(struct mt_fleet *f, const struct cJSON *root, const char *
         if (r == NULL || !(is_row ? of_row(r, v, source) : of_device(r, root, v, source)))
             return 0;
     }
-    if (!is_row && mt_value_true(mt_value_in(root, "quality"), "damaged") &&
-        !of_damaged(f, first, source != NULL ? source : "its report"))
+    /* of ranks that were read together nothing says which one it was */
+    if (mt_value_true(mt_value_in(root, "quality"), "damaged") &&
+        mt_value_first(mt_value_in(ranks, "problems")) == NULL &&
+        !of_damaged(f, is_row ? f->rows.n : first, source != NULL ? source : "its report"))
         return 0;
     for (problem = mt_value_first(mt_value_in(ranks, "problems")); problem != NULL;
          problem = mt_value_next(problem)) {

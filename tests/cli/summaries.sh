@@ -99,6 +99,10 @@ run 3 summarize cut_rank3.pickle -o damaged/rank3.mts
 run 3 report damaged --format json -o cut.json
 err_has "rank 3, device 0: its input was incomplete"
 check [ "$(jq '.ranks.outliers | length' cut.json)" -eq 0 ]
+cp cut_rank3.pickle two_rank3.pickle
+cp snapshot_rank7.pickle two_rank7.pickle
+run 3 summarize two_rank3.pickle two_rank7.pickle -o two.mts
+run 3 report two.mts sums/rank1.mts --format json
 
 # A snapshot beside them.
 cp snapshot_rank7.pickle snapshot_rank64.pickle
