@@ -161,6 +161,7 @@ static void peek(struct mt_ahead *a)
     while (a->peeked == NULL && a->at < a->n) {
         char *input = a->paths[a->at];
         char *member = NULL, *path = NULL;
+        struct slot *next;
         struct stat st;
         int r = 0;
         memset(&err, 0, sizeof err);
@@ -180,17 +181,17 @@ static void peek(struct mt_ahead *a)
             a->at++;
             path = mt_strndup(input, strlen(input));
         }
-        a->peeked = mt_calloc(1, sizeof *a->peeked);
-        if (a->peeked == NULL || path == NULL) {
+        next = mt_calloc(1, sizeof *next);
+        if (next == NULL || path == NULL) {
             mt_free(member);
             mt_free(path);
-            mt_free(a->peeked);
-            a->peeked = NULL;
+            mt_free(next);
             a->at = a->n;
             return;
         }
-        *a->peeked = (struct slot){
+        *next = (struct slot){
             .job.run = read_file, .owner = a, .input = input, .member = member, .path = path};
+        a->peeked = next;
     }
 }
 
