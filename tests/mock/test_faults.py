@@ -275,7 +275,11 @@ def hanging_disk(stop=4, tries=3):
     if stop < 60 and p is not None and not max(p.dropped, (p.spool or {}).get("dropped", 0)):
         hanging_disk(stop * 4, tries)
         return
-    gaps = sum((line["t1"] - line["t0"]) / 1e9 for line in lines if line["t1"] - line["t0"] > 100e6)
+    # Threads that are held at the same time are held once: the length of what their waits cover.
+    gaps, until = 0.0, 0
+    for t0, t1 in sorted((line["t0"], line["t1"]) for line in lines if line["t1"] - line["t0"] > 100e6):
+        gaps += max(0, t1 - max(t0, until)) / 1e9
+        until = max(until, t1)
     if (longest >= HELD or gaps >= 2) and tries > 1:
         hanging_disk(stop, tries - 1)
         return
