@@ -13,34 +13,33 @@ static int no_memory(void)
     return 0;
 }
 
-/* Who failed first speaks, else who holds the most: also where only a log or the driver saw it. */
-static bool speaks(const struct mt_merge *m, bool failed, uint64_t ns, uint64_t peak)
+/* Who failed first speaks, else who holds the most: also where only a log or the driver saw it. Of
+ * equal ones the lowest rank: nothing depends on the order of the inputs. */
+static bool speaks(const struct mt_merge *m, const struct mt_fleet_row *a)
 {
-    if (m->lead == NULL || failed != m->lead_failed)
-        return m->lead == NULL || failed;
-    if (!failed || (ns == 0 && m->lead_ns == 0))
-        return !failed && peak > m->lead_peak;
-    return ns != 0 && (m->lead_ns == 0 || ns < m->lead_ns);
+    const struct mt_fleet_row *b = &m->fleet.rows.p[m->lead_row];
+    uint64_t x = a->known ? a->live : 0, y = b->known ? b->live : 0;
+    if (!a->failed && !b->failed && x != y)
+        return x > y;
+    return mt_fleet_before(a, b);
 }
 
 int mt_merge_add(struct mt_merge *m, struct mt_saved *report, const char *name)
 {
     uint32_t first = m->fleet.rows.n;
-    bool failed = mt_saved_ran_out(report->root) == 1;
-    uint64_t ns = 0, peak = 0;
+    bool leads = m->lead == NULL || (!m->has_row && strcmp(name, m->lead_name) < 0);
     char *copy;
     if (!mt_fleet_of_saved(&m->fleet, report->root, name)) {
         mt_saved_free(report);
         return no_memory();
     }
     m->n++;
-    for (uint32_t i = first; i < m->fleet.rows.n; i++) {
-        const struct mt_fleet_row *r = &m->fleet.rows.p[i];
-        if (r->failed && r->failed_ns != 0 && (ns == 0 || r->failed_ns < ns))
-            ns = r->failed_ns;
-        peak = r->known && r->live > peak ? r->live : peak;
-    }
-    if (!speaks(m, failed, ns, peak)) {
+    for (uint32_t i = first; i < m->fleet.rows.n; i++)
+        if (!m->has_row || speaks(m, &m->fleet.rows.p[i])) {
+            m->lead_row = i;
+            m->has_row = leads = true;
+        }
+    if (!leads) {
         mt_saved_free(report);
         return 1;
     }
@@ -49,9 +48,6 @@ int mt_merge_add(struct mt_merge *m, struct mt_saved *report, const char *name)
     mt_free(m->lead_name);
     m->lead = report;
     m->lead_name = copy;
-    m->lead_ns = ns;
-    m->lead_peak = peak;
-    m->lead_failed = failed;
     return copy != NULL || no_memory();
 }
 

@@ -10,9 +10,10 @@ struct mt_merge {
     struct mt_fleet fleet;
     struct mt_saved *lead; /* who speaks; owned */
     char *lead_name;
-    uint64_t lead_ns, lead_peak;
-    bool lead_failed, damaged; /* damaged: something is wrong with the inputs */
-    uint32_t n;                /* reports that were added */
+    uint32_t lead_row; /* by which it speaks, before they are sorted; undefined without has_row */
+    bool has_row;
+    bool damaged;     /* something is wrong with the inputs */
+    uint32_t n;       /* reports that were added */
     char *unredacted; /* the first that has its names although names are to be hidden; NULL */
 };
 

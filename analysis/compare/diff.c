@@ -19,6 +19,13 @@ static bool same_key(const char *a, const char *b)
 
 /* ---- a side ---- */
 
+/* Its devices; of merged ranks the rows of all of them, where devices[] has those of one. */
+static const struct cJSON *all_devices(const struct cJSON *root)
+{
+    const struct cJSON *rows = mt_value_in(mt_value_in(root, "ranks"), "rows");
+    return mt_value_first(rows) != NULL ? rows : mt_value_in(root, "devices");
+}
+
 static bool earlier_rank(const struct cJSON *devices, const struct cJSON *d)
 {
     for (const struct cJSON *v = mt_value_first(devices); v != d; v = mt_value_next(v))
@@ -28,9 +35,23 @@ static bool earlier_rank(const struct cJSON *devices, const struct cJSON *d)
     return false;
 }
 
+/* Rows of merged ranks are in the order of their numbers. */
+static void count_rows(struct mt_diff_side *s, const struct cJSON *rows)
+{
+    uint64_t before = 0, rank = 0;
+    bool had = false;
+    for (const struct cJSON *v = mt_value_first(rows); v != NULL; v = mt_value_next(v)) {
+        bool has = mt_value_number(v, "rank", &rank);
+        s->n_devices++;
+        s->n_ranks += !has || !had || rank != before;
+        had = has;
+        before = rank;
+    }
+}
+
 static void read_side(struct mt_diff_side *s, const struct mt_saved *report)
 {
-    const struct cJSON *devices = mt_value_in(report->root, "devices"), *focus;
+    const struct cJSON *devices = all_devices(report->root), *focus;
     s->root = report->root;
     s->device = mt_saved_device(s->root);
     s->ran_out = mt_saved_ran_out(s->root);
@@ -38,6 +59,10 @@ static void read_side(struct mt_diff_side *s, const struct mt_saved *report)
     s->has_peak = mt_value_number(focus, "live_bytes", &s->peak);
     if (!mt_value_number(mt_value_in(s->root, "verdict"), "request_bytes", &s->request))
         s->request = 0;
+    if (devices != mt_value_in(report->root, "devices")) {
+        count_rows(s, devices);
+        return;
+    }
     for (const struct cJSON *d = mt_value_first(devices);
          d != NULL && s->n_devices < MT_COMPARE_ROWS; d = mt_value_next(d)) {
         s->n_devices++;
@@ -258,7 +283,7 @@ static void measure(struct mt_diff *d)
 
 static int add_ranks(struct mt_diff *d, int side)
 {
-    const struct cJSON *v = mt_value_first(mt_value_in(d->side[side].root, "devices"));
+    const struct cJSON *v = mt_value_first(all_devices(d->side[side].root));
     for (; v != NULL; v = mt_value_next(v)) {
         char place[MT_SAVED_PLACE];
         const char *label;

@@ -26,8 +26,9 @@ static int twice(struct mt_fleet *f)
     for (uint32_t i = 1; i < f->rows.n; i++) {
         const struct mt_fleet_row *a = &f->rows.p[i - 1], *b = &f->rows.p[i];
         struct mt_sentence s = {"", 0};
-        if (a->rank < 0 || a->rank != b->rank || a->device != b->device || a->source == NULL ||
-            b->source == NULL || strcmp(a->source, b->source) == 0 || n++ >= NAMED)
+        if (a->rank < 0 || b->told || a->rank != b->rank || a->device != b->device ||
+            a->source == NULL || b->source == NULL || strcmp(a->source, b->source) == 0 ||
+            n++ >= NAMED)
             continue;
         mt_words_add(&s,
                      "%s is in %.200s and again in %.200s; both are counted: name the one that "
@@ -51,7 +52,7 @@ static int missing(struct mt_fleet *f)
     uint32_t runs = 0, have = 0, lack = 0;
     for (uint32_t i = 0; i < f->rows.n; i++) {
         const struct mt_fleet_row *r = &f->rows.p[i];
-        if (r->rank < 0 || r->rank < next)
+        if (r->rank < 0 || r->rank < next || r->told)
             continue;
         if (r->rank > next) {
             lack += (uint32_t)(r->rank - next);

@@ -7,22 +7,17 @@
 
 /* Peaks lie together while none is more than 1 % above the one before it, and all within 5 %. */
 enum { STEP = 100, SPREAD = 20 };
-/* Six times the median deviation is four standard deviations of what is spread normally. */
-enum { DEVIATIONS = 6, LEAST_ROWS = 4 };
 
-struct keyed {
-    uint64_t a, b;
-    uint32_t row;
-};
-
-static int by_key(const void *p, const void *q)
+uint64_t mt_fleet_setting(uint64_t hash, const char *name, const char *value)
 {
-    const struct keyed *x = p, *y = q;
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    if (x->b != y->b)
-        return x->b < y->b ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
+    const char *words[] = {name, value};
+    hash = hash != 0 ? hash : UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (int i = 0; i < 2; i++) {
+        for (const char *w = words[i]; w != NULL && *w != '\0'; w++)
+            hash = (hash ^ (unsigned char)*w) * UINT64_C(0x100000001b3);
+        hash = (hash ^ 0xff) * UINT64_C(0x100000001b3);
+    }
+    return hash;
 }
 
 static int compare_words(const char *a, const char *b)
@@ -38,6 +33,8 @@ static int by_rank(const void *p, const void *q)
     int c;
     if (rx != ry)
         return rx < ry ? -1 : 1;
+    if (x->told != y->told)
+        return x->told ? 1 : -1; /* behind the rank's own rows */
     if (dx != dy)
         return dx < dy ? -1 : 1;
     c = compare_words(x->place, y->place);
@@ -46,6 +43,12 @@ static int by_rank(const void *p, const void *q)
     if (c == 0 && x->live != y->live)
         c = x->live < y->live ? -1 : 1;
     return c;
+}
+
+bool mt_fleet_before(const struct mt_fleet_row *a, const struct mt_fleet_row *b)
+{
+    uint64_t x = a->failed_ns - 1, y = b->failed_ns - 1; /* 0 comes last */
+    return a->failed != b->failed ? a->failed : x != y ? x < y : by_rank(a, b) < 0;
 }
 
 struct mt_fleet_row *mt_fleet_add(struct mt_fleet *f)
@@ -59,14 +62,69 @@ struct mt_fleet_row *mt_fleet_add(struct mt_fleet *f)
     return r;
 }
 
-static int largest_first(const void *p, const void *q)
+struct mt_fleet_row *mt_fleet_told(struct mt_fleet *f, int32_t rank, int32_t device,
+                                   const char *place)
 {
-    const struct keyed *x = p, *y = q;
-    return x->a != y->a ? (x->a > y->a ? -1 : 1) : by_key(p, q);
+    struct mt_fleet_row *r = mt_fleet_add(f);
+    if (r == NULL)
+        return NULL;
+    r->rank = rank;
+    r->device = device;
+    r->failed = r->told = true;
+    r->place = mt_strndup(place, strlen(place));
+    return r->place != NULL ? r : NULL;
+}
+
+static void row_done(struct mt_fleet_row *r)
+{
+    mt_free(r->place);
+    mt_free(r->source);
+    mt_free(r->framework);
+    mt_free(r->phase);
+}
+
+/* What is told of a rank belongs to its own row: that of the device, else its first one, since a
+ * log counts the GPUs of the node and PyTorch those that its process sees. */
+static void join_told(struct mt_fleet *f)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < f->rows.n; i++) {
+        struct mt_fleet_row r = f->rows.p[i], *own = NULL;
+        for (uint32_t j = kept; r.told && r.rank >= 0 && j > 0; j--) {
+            if (f->rows.p[j - 1].rank != r.rank)
+                break;
+            own = &f->rows.p[j - 1];
+            if (own->device == r.device)
+                break;
+        }
+        if (own == NULL) {
+            f->rows.p[kept++] = r;
+            continue;
+        }
+        if (!own->failed) {
+            own->request = r.request;
+            own->failed_ns = r.failed_ns;
+        }
+        own->failed = true;
+        row_done(&r);
+    }
+    f->rows.n = kept;
+}
+
+static void count_ranks(struct mt_fleet *f)
+{
+    f->n_ranks = 0;
+    f->several = false;
+    for (uint32_t i = 0; i < f->rows.n; i++) {
+        const struct mt_fleet_row *r = &f->rows.p[i];
+        bool next = i > 0 && r->rank == r[-1].rank;
+        f->n_ranks += r->rank >= 0 && !next;
+        f->several |= r->rank >= 0 && next && r->device != r[-1].device;
+    }
 }
 
 /* k: the known rows by settings and live. */
-static int make_groups(struct mt_fleet *f, struct keyed *k)
+static int make_groups(struct mt_fleet *f, struct mt_fleet_keyed *k)
 {
     struct mt_fleet_group *sorted;
     uint32_t n = f->n_known, n_groups;
@@ -88,10 +146,10 @@ static int make_groups(struct mt_fleet *f, struct keyed *k)
     if (sorted == NULL)
         return 0;
     for (uint32_t g = 0; g < n_groups; g++) { /* k is long enough: a group has a row */
-        k[g] = (struct keyed){f->groups.p[g].n, f->groups.p[g].low, g};
+        k[g] = (struct mt_fleet_keyed){UINT64_MAX - f->groups.p[g].n, f->groups.p[g].low, g};
         sorted[g] = f->groups.p[g];
     }
-    qsort(k, n_groups, sizeof *k, largest_first);
+    mt_fleet_sort(k, n_groups); /* the largest first */
     for (uint32_t g = 0; g < n_groups; g++) {
         f->groups.p[g] = sorted[k[g].row];
         sorted[k[g].row].n = g; /* where it went */
@@ -103,70 +161,13 @@ static int make_groups(struct mt_fleet *f, struct keyed *k)
     return 1;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
-
-static void median_roles(const struct mt_fleet *f, struct keyed *k, uint64_t out[MT_ROLE_COUNT])
-{
-    for (int role = 0; role < MT_ROLE_COUNT; role++) {
-        uint32_t n = 0;
-        for (uint32_t i = 0; i < f->rows.n; i++)
-            if (f->rows.p[i].known)
-                k[n++] = (struct keyed){f->rows.p[i].roles[role], 0, i};
-        qsort(k, n, sizeof *k, by_key);
-        out[role] = n != 0 ? k[(n - 1) / 2].a : 0;
-    }
-}
-
-static void name_role(struct mt_fleet_outlier *o, const struct mt_fleet_row *r,
-                      const uint64_t median[MT_ROLE_COUNT])
-{
-    o->role = -1;
-    for (int role = 0; role < MT_ROLE_COUNT; role++) {
-        int64_t more = (int64_t)(r->roles[role] - median[role]);
-        if (o->more > 0 ? more > o->role_more : more < o->role_more) {
-            o->role = role;
-            o->role_more = more;
-        }
-    }
-}
-
-static int find_outliers(struct mt_fleet *f, struct keyed *k)
-{
-    uint64_t middle, apart, roles[MT_ROLE_COUNT];
-    uint32_t n = 0;
-    if (f->n_known < LEAST_ROWS)
-        return 1;
-    middle = f->rows.p[f->median].live;
-    for (uint32_t i = 0; i < f->rows.n; i++)
-        if (f->rows.p[i].known)
-            k[n++] = (struct keyed){distance(f->rows.p[i].live, middle), 0, i};
-    qsort(k, n, sizeof *k, by_key);
-    apart = k[(n - 1) / 2].a * DEVIATIONS;
-    apart = apart > middle / SPREAD ? apart : middle / SPREAD;
-    for (uint32_t i = 0; i < n; i++)
-        k[i].a = UINT64_MAX - k[i].a;
-    qsort(k, n, sizeof *k, by_key); /* farthest first, of equal ones the lowest rank */
-    for (uint32_t i = 0; i < n && UINT64_MAX - k[i].a > apart; i++) {
-        struct mt_fleet_outlier *o = MT_VEC_PUSH(&f->outliers);
-        if (o == NULL)
-            return 0;
-        *o = (struct mt_fleet_outlier){k[i].row, (int64_t)(f->rows.p[k[i].row].live - middle), -1,
-                                       0};
-    }
-    if (f->outliers.n != 0)
-        median_roles(f, k, roles);
-    for (uint32_t i = 0; i < f->outliers.n; i++)
-        name_role(&f->outliers.p[i], &f->rows.p[f->outliers.p[i].row], roles);
-    return 1;
-}
-
-static int find_failures(struct mt_fleet *f, struct keyed *k)
+static int find_failures(struct mt_fleet *f, struct mt_fleet_keyed *k)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->rows.n; i++)
         if (f->rows.p[i].failed)
-            k[n++] = (struct keyed){f->rows.p[i].failed_ns - 1, 0, i}; /* 0 comes last */
-    qsort(k, n, sizeof *k, by_key);
+            k[n++] = (struct mt_fleet_keyed){f->rows.p[i].failed_ns - 1, 0, i}; /* 0 comes last */
+    mt_fleet_sort(k, n);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t *at = MT_VEC_PUSH(&f->failed);
         if (at == NULL)
@@ -178,41 +179,40 @@ static int find_failures(struct mt_fleet *f, struct keyed *k)
 
 int mt_fleet_finish(struct mt_fleet *f)
 {
-    struct keyed *k = mt_calloc(f->rows.n + 1, sizeof *k);
+    struct mt_fleet_keyed *k = mt_calloc(f->rows.n + 1, sizeof *k);
     int ok;
     uint32_t n = 0;
     if (k == NULL)
         return 0;
     if (f->rows.n > 1)
         qsort(f->rows.p, f->rows.n, sizeof *f->rows.p, by_rank);
+    join_told(f);
+    count_ranks(f);
     for (uint32_t i = 0; i < f->rows.n; i++)
         if (f->rows.p[i].known)
-            k[n++] = (struct keyed){f->rows.p[i].live, 0, i};
+            k[n++] = (struct mt_fleet_keyed){f->rows.p[i].live, 0, i};
     f->n_known = n;
     if (n != 0) {
-        qsort(k, n, sizeof *k, by_key);
+        mt_fleet_sort(k, n);
         f->least = k[0].row;
         f->median = k[(n - 1) / 2].row;
         f->most = k[n - 1].row;
         for (uint32_t i = n - 1; i > 0 && k[i - 1].a == k[n - 1].a; i--)
             f->most = k[i - 1].row; /* the first rank that has as much */
     }
+    ok = mt_fleet_find_outliers(f, k);
     for (uint32_t i = 0; i < n; i++)
-        k[i] = (struct keyed){f->rows.p[k[i].row].settings, k[i].a, k[i].row};
-    qsort(k, n, sizeof *k, by_key);
-    ok = make_groups(f, k) && find_outliers(f, k) && find_failures(f, k);
+        k[i] = (struct mt_fleet_keyed){f->rows.p[k[i].row].settings, k[i].a, k[i].row};
+    mt_fleet_sort(k, n);
+    ok = ok && make_groups(f, k) && find_failures(f, k);
     mt_free(k);
     return ok;
 }
 
 void mt_fleet_done(struct mt_fleet *f)
 {
-    for (uint32_t i = 0; i < f->rows.n; i++) {
-        mt_free(f->rows.p[i].place);
-        mt_free(f->rows.p[i].source);
-        mt_free(f->rows.p[i].framework);
-        mt_free(f->rows.p[i].phase);
-    }
+    for (uint32_t i = 0; i < f->rows.n; i++)
+        row_done(&f->rows.p[i]);
     for (uint32_t i = 0; i < f->problems.n; i++)
         mt_free(f->problems.p[i]);
     MT_VEC_DONE(&f->rows);

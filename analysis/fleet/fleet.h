@@ -23,6 +23,7 @@ struct mt_fleet_row {
     char *phase;     /* in words, where it failed; NULL = it did not */
     bool known;      /* live is */
     bool failed;
+    bool told; /* a log or the driver says that it failed; nothing was recorded of its memory */
     uint64_t live, reserved; /* at the peak, or without a curve at the dump */
     uint64_t capacity;       /* 0 = not known */
     uint64_t failed_ns;      /* of its first failure; 0 = no clock */
@@ -37,9 +38,12 @@ struct mt_fleet_group {
     uint32_t n;
     uint64_t low, high;
 };
+/* Farther from the median of the kind it is nearest to than the ranks of that kind are. A kind is
+ * a part of the job that is no accident: two ranks and a sixteenth of all, or more, whose peaks
+ * follow each other without a gap of 5 %. Stages of a pipeline are kinds, trainers and engines. */
 struct mt_fleet_outlier {
-    uint32_t row;
-    int64_t more; /* than the median; negative = less */
+    uint32_t row, median;
+    int64_t more; /* than that median; negative = less */
     int role;     /* what makes the most of that; -1 = none stands out */
     int64_t role_more;
 };
@@ -51,16 +55,37 @@ struct mt_fleet {
     MT_VEC(uint32_t) failed;                  /* rows, by time; those without a clock last */
     MT_VEC(char *) problems;                  /* sentences; what is wrong with the inputs */
     uint32_t n_known, least, median, most;    /* rows; of no meaning where n_known is 0 */
+    uint32_t n_kinds, n_ranks;                /* n_ranks: different numbers */
+    bool several;                             /* a rank has several devices */
 };
 
 /* A zeroed fleet is empty. A new row, zeroed but for unknown numbers; NULL = out of memory. */
 struct mt_fleet_row *mt_fleet_add(struct mt_fleet *f);
+/* A row of which a log or the driver alone tells: that this rank (-1 = it does not say) failed.
+ * finish() hands it to the rank's own row where there is one. NULL = out of memory. */
+struct mt_fleet_row *mt_fleet_told(struct mt_fleet *f, int32_t rank, int32_t device,
+                                   const char *place);
+/* Whether a failed before b, else whether it comes first: by rank, device, name. The order of
+ * failures. */
+bool mt_fleet_before(const struct mt_fleet_row *a, const struct mt_fleet_row *b);
+/* A hash of settings: start with 0, add each that is set. */
+uint64_t mt_fleet_setting(uint64_t hash, const char *name, const char *value);
 /* Once all rows are there. 0 = out of memory. */
 int mt_fleet_finish(struct mt_fleet *f);
 /* Whether the rows that were read from summaries are of one job, each rank once and none missing:
  * adds to problems. After finish. 0 = out of memory. */
 int mt_fleet_check(struct mt_fleet *f);
 void mt_fleet_done(struct mt_fleet *f);
+
+/* ---- sort.c, outliers.c: for fleet.c ---- */
+
+struct mt_fleet_keyed {
+    uint64_t a, b;
+    uint32_t row;
+};
+void mt_fleet_sort(struct mt_fleet_keyed *k, uint32_t n); /* by a, b, row */
+/* live: the known rows' peaks, ascending, n_known of them. 0 = out of memory. */
+int mt_fleet_find_outliers(struct mt_fleet *f, const struct mt_fleet_keyed *live);
 
 /* ---- words.c ---- */
 

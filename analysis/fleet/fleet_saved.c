@@ -15,22 +15,13 @@ static int copy(char **to, const char *words)
     return *to != NULL;
 }
 
-static uint64_t hash(uint64_t h, const char *words)
-{
-    for (; words != NULL && *words != '\0'; words++)
-        h = (h ^ (unsigned char)*words) * UINT64_C(0x100000001b3);
-    return (h ^ 0xff) * UINT64_C(0x100000001b3);
-}
-
-/* FNV-1a of names and values; what a setting was read from is no part of it. */
+/* Of names and values; what a setting was read from is no part of it. */
 static uint64_t settings_of(const struct cJSON *root)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    uint64_t h = 0;
     const struct cJSON *s = mt_value_first(mt_value_in(root, "settings"));
-    if (s == NULL)
-        return 0;
     for (; s != NULL; s = mt_value_next(s))
-        h = hash(hash(h, mt_value_words(s, "setting")), mt_value_words(s, "value"));
+        h = mt_fleet_setting(h, mt_value_words(s, "setting"), mt_value_words(s, "value"));
     return h;
 }
 
@@ -67,6 +58,7 @@ static int of_row(struct mt_fleet_row *r, const struct cJSON *v, const char *sou
     r->reserved = bytes(v, "reserved_peak_bytes");
     r->capacity = bytes(v, "capacity_bytes");
     r->failed = mt_value_true(v, "out_of_memory");
+    r->told = mt_value_true(v, "told");
     r->failed_ns = bytes(v, "failed_time_ns");
     r->request = bytes(v, "request_bytes");
     r->first_ns = bytes(v, "first_time_ns");
@@ -135,6 +127,64 @@ static int of_damaged(struct mt_fleet *f, uint32_t first, const char *source)
     return add_problem(f, words);
 }
 
+static int add_told(struct mt_fleet *f, const struct cJSON *of, const char *source,
+                    uint64_t request)
+{
+    char place[MT_SAVED_PLACE];
+    int32_t rank = number(of, "rank");
+    struct mt_fleet_row *r = mt_fleet_told(f, rank, number(of, "device"),
+                                           rank >= 0 ? mt_saved_place(place, of) : source);
+    if (r == NULL)
+        return 0;
+    r->request = request;
+    return copy(&r->source, source);
+}
+
+/* The other ranks of which the log says the same, once each. */
+static int others_told(struct mt_fleet *f, const struct cJSON *root, const char *source,
+                       int32_t rank)
+{
+    const struct cJSON *diag = mt_value_in(root, "log_diagnosis"), *fact, *log;
+    const char *input = mt_value_words(diag, "input"), *kind = NULL;
+    uint64_t line = bytes(diag, "line");
+    for (log = mt_value_first(mt_value_in(root, "logs")); log != NULL; log = mt_value_next(log))
+        if (input != NULL && mt_value_words(log, "input") != NULL &&
+            strcmp(mt_value_words(log, "input"), input) == 0)
+            break;
+    for (fact = mt_value_first(mt_value_in(log, "facts")); fact != NULL; fact = mt_value_next(fact))
+        if (mt_value_true(fact, "failure") && bytes(fact, "line") == line)
+            kind = mt_value_words(fact, "kind");
+    for (fact = mt_value_first(mt_value_in(log, "facts")); fact != NULL && kind != NULL;
+         fact = mt_value_next(fact)) {
+        int32_t of = number(fact, "rank");
+        const char *is = mt_value_words(fact, "kind");
+        if (of >= 0 && of != rank && mt_value_true(fact, "failure") && is != NULL &&
+            strcmp(is, kind) == 0 && !add_told(f, fact, source, 0))
+            return 0;
+    }
+    return 1;
+}
+
+/* A failure that no recording shows: a log, or the driver, tells of it. */
+static int tell(struct mt_fleet *f, const struct cJSON *root, uint32_t first, const char *source)
+{
+    const struct cJSON *v = mt_value_in(root, "verdict");
+    const char *input = mt_value_words(v, "input");
+    int32_t rank = number(v, "rank");
+    const char *name = source != NULL ? source : input != NULL ? input : "a log";
+    if (mt_saved_ran_out(root) != 1)
+        return 1;
+    for (uint32_t i = first; i < f->rows.n; i++)
+        if (f->rows.p[i].failed && (rank < 0 || f->rows.p[i].rank == rank))
+            return 1;
+    if (rank < 0 && f->rows.n == first + 1) { /* whose else */
+        f->rows.p[first].failed = true;
+        f->rows.p[first].request = bytes(v, "request_bytes");
+        return 1;
+    }
+    return add_told(f, v, name, bytes(v, "request_bytes")) && others_told(f, root, name, rank);
+}
+
 int mt_fleet_of_saved(struct mt_fleet *f, const struct cJSON *root, const char *source)
 {
     const struct cJSON *ranks = mt_value_in(root, "ranks"), *problem;
@@ -147,6 +197,8 @@ int mt_fleet_of_saved(struct mt_fleet *f, const struct cJSON *root, const char *
         if (r == NULL || !(is_row ? of_row(r, v, source) : of_device(r, root, v, source)))
             return 0;
     }
+    if (!is_row && !tell(f, root, first, source))
+        return 0;
     /* of ranks that were read together nothing says which one it was */
     if (mt_value_true(mt_value_in(root, "quality"), "damaged") &&
         mt_value_first(mt_value_in(ranks, "problems")) == NULL &&

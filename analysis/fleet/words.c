@@ -8,9 +8,9 @@
 enum { RANGES = 6, NAMED = 3 };
 #define CLOCKS UINT64_C(1000000000)
 
-static const char *name(char buf[96], const struct mt_fleet_row *r)
+static const char *name(char buf[96], const struct mt_fleet *f, const struct mt_fleet_row *r)
 {
-    if (r->rank >= 0)
+    if (r->rank >= 0 && !f->several)
         (void)snprintf(buf, 96, "rank %d", (int)r->rank);
     else
         (void)snprintf(buf, 96, "%.80s", r->place != NULL ? r->place : "a rank without a number");
@@ -39,21 +39,35 @@ static void add_run(struct mt_sentence *s, uint32_t n, int32_t from, int32_t to)
         mt_words_add(s, "-%d", (int)to);
 }
 
-/* "Ranks 0-7, 16-1023": rows are in the order of their ranks. */
+/* The rows of one rank from i on; *in: those of the group. */
+static uint32_t rank_rows(const struct mt_fleet *f, uint32_t i, int32_t group, uint32_t *in)
+{
+    uint32_t n = 0;
+    *in = 0;
+    for (; i + n < f->rows.n && f->rows.p[i + n].rank == f->rows.p[i].rank; n++)
+        *in += f->rows.p[i + n].group == group;
+    return n;
+}
+
+/* "Ranks 0-7, 16-1023; rank 8, device 1": rows are in the order of their ranks. A rank of which
+ * some devices are in another group is no member of the range. */
 static void add_ranks(struct mt_sentence *s, const struct mt_fleet *f, int32_t group)
 {
     int32_t from = -1, to = -1;
-    uint32_t runs = 0, others = 0, cut = 0, seen = 0;
-    for (uint32_t i = 0; i < f->rows.n; i++)
-        seen += f->rows.p[i].group == group && f->rows.p[i].rank >= 0;
-    if (seen != 0)
-        mt_words_add(s, seen == 1 ? "Rank " : "Ranks ");
-    for (uint32_t i = 0; i < f->rows.n; i++) {
+    uint32_t runs = 0, others = 0, cut = 0, whole = 0, parts = 0, in, n;
+    for (uint32_t i = 0; i < f->rows.n && f->rows.p[i].rank >= 0; i += n) {
+        n = rank_rows(f, i, group, &in);
+        whole += in == n;
+    }
+    if (whole != 0)
+        mt_words_add(s, whole == 1 ? "Rank " : "Ranks ");
+    for (uint32_t i = 0; i < f->rows.n; i += n) {
         const struct mt_fleet_row *r = &f->rows.p[i];
-        if (r->group != group)
-            continue;
+        n = rank_rows(f, i, group, &in);
         if (r->rank < 0) {
-            others++;
+            others += in;
+        } else if (in < n) {
+            parts += in;
         } else if (from >= 0 && r->rank <= to + 1) {
             to = r->rank;
         } else {
@@ -67,8 +81,16 @@ static void add_ranks(struct mt_sentence *s, const struct mt_fleet *f, int32_t g
         add_run(s, ++runs, from, to);
     if (cut != 0)
         mt_words_add(s, " and others");
+    for (uint32_t i = 0, named = 0; parts != 0 && i < f->rows.n; i += n) {
+        n = rank_rows(f, i, group, &in);
+        for (uint32_t j = i; f->rows.p[i].rank >= 0 && in < n && j < i + n; j++)
+            if (f->rows.p[j].group == group && named++ < NAMED)
+                mt_words_add(s, "%s%s", named > 1 || whole != 0 ? "; " : "", f->rows.p[j].place);
+    }
+    if (parts > NAMED)
+        mt_words_add(s, " and %s more devices", mt_words_count((char[32]){""}, parts - NAMED));
     if (others != 0)
-        mt_words_add(s, "%s%s file%s without a rank number", seen != 0 ? " and " : "",
+        mt_words_add(s, "%s%s file%s without a rank number", whole + parts != 0 ? " and " : "",
                      mt_words_count((char[32]){""}, others), others == 1 ? "" : "s");
 }
 
@@ -87,19 +109,27 @@ static void put_first(const struct mt_fleet *f, mt_fleet_line *line, void *arg)
 {
     struct mt_sentence s = {"", 0};
     char who[96], count[32];
-    mt_words_add(&s, "%s ranks and devices", mt_words_count(count, f->rows.n));
-    if (f->failed.n != 0)
-        mt_words_add(&s, ": %s %s", name(who, &f->rows.p[f->failed.p[0]]),
-                     f->failed.n == 1 ? "alone ran out of memory" : "ran out of memory first");
+    if (f->n_ranks == f->rows.n)
+        mt_words_add(&s, "%s ranks", mt_words_count(count, f->n_ranks));
+    else if (f->several && f->rows.p[f->rows.n - 1].rank >= 0)
+        mt_words_add(&s, "%s rank%s with %s devices", mt_words_count(count, f->n_ranks),
+                     f->n_ranks == 1 ? "" : "s", mt_words_count(who, f->rows.n));
+    else
+        mt_words_add(&s, "%s ranks and devices", mt_words_count(count, f->rows.n));
+    if (f->failed.n == 1)
+        mt_words_add(&s, ": %s alone ran out of memory", name(who, f, &f->rows.p[f->failed.p[0]]));
     if (f->failed.n > 1) {
         const struct mt_fleet_row *a = &f->rows.p[f->failed.p[0]], *b = &f->rows.p[f->failed.p[1]];
-        mt_words_add(&s, ", %s", name(who, b));
-        if (a->failed_ns != 0 && b->failed_ns != 0) {
-            mt_words_add(&s, " ");
+        /* those without a clock are last: with one of them nobody knows who was first */
+        bool is_told = f->rows.p[f->failed.p[f->failed.n - 1]].failed_ns != 0;
+        mt_words_add(&s, ": %s%s", name(who, f, a),
+                     is_told ? " ran out of memory first, " : " and ");
+        mt_words_add(&s, "%s ", name(who, f, b));
+        if (is_told) {
             add_later(&s, b->failed_ns - a->failed_ns);
             mt_words_add(&s, " later");
         } else {
-            mt_words_add(&s, " too");
+            mt_words_add(&s, "ran out of memory, in what order is not known");
         }
         if (f->failed.n > 2)
             mt_words_add(&s, ", and %s more", mt_words_count(count, f->failed.n - 2));
@@ -109,13 +139,13 @@ static void put_first(const struct mt_fleet *f, mt_fleet_line *line, void *arg)
                      i != 0             ? ", "
                      : f->failed.n != 0 ? "; "
                                         : ": ",
-                     name(who, &f->rows.p[f->outliers.p[i].row]));
+                     name(who, f, &f->rows.p[f->outliers.p[i].row]));
     }
     if (f->outliers.n > NAMED)
         mt_words_add(&s, " and %s more", mt_words_count(count, f->outliers.n - NAMED));
     if (f->outliers.n != 0)
         mt_words_add(&s, " stand%s out", f->outliers.n == 1 ? "s" : "");
-    else if (f->n_known != 0 && f->groups.n == 1)
+    else if (f->n_known == f->rows.n && f->groups.n == 1)
         mt_words_add(&s, "%s all are alike", f->failed.n != 0 ? ";" : ":");
     mt_words_add(&s, ".");
     line(arg, s.buf);
@@ -131,7 +161,7 @@ static void put_spread(const struct mt_fleet *f, mt_fleet_line *line, void *arg)
         return;
     for (int i = 0; i < 3; i++)
         mt_words_add(&s, "%s %s (%s)", words[i], MT_BYTES(f->rows.p[at[i]].live),
-                     name(who, &f->rows.p[at[i]]));
+                     name(who, f, &f->rows.p[at[i]]));
     mt_words_add(&s, ".");
     line(arg, s.buf);
 }
@@ -148,7 +178,7 @@ static void put_failures(const struct mt_fleet *f, uint32_t most, mt_fleet_line 
             near = true;
         if (i >= most)
             continue;
-        mt_words_add(&s, "Out of memory: %s", name(who, r));
+        mt_words_add(&s, "Out of memory: %s", name(who, f, r));
         if (r->request != 0)
             mt_words_add(&s, ", asking for %s", MT_BYTES(r->request));
         if (r->phase != NULL)
@@ -210,8 +240,9 @@ static void put_outliers(const struct mt_fleet *f, uint32_t most, mt_fleet_line 
         char who[96];
         uint64_t n = o->more < 0 ? -(uint64_t)o->more : (uint64_t)o->more;
         uint64_t of = o->role_more < 0 ? -(uint64_t)o->role_more : (uint64_t)o->role_more;
-        mt_words_add(&s, "Stands out: %s with %s, %s %s than the median", name(who, r),
-                     MT_BYTES(r->live), MT_BYTES(n), o->more < 0 ? "less" : "more");
+        mt_words_add(&s, "Stands out: %s with %s, %s %s than the median%s", name(who, f, r),
+                     MT_BYTES(r->live), MT_BYTES(n), o->more < 0 ? "less" : "more",
+                     f->n_kinds > 1 ? " of those nearest to it" : "");
         if (o->role >= 0)
             mt_words_add(&s, ", most of it %s (%s %s)", mt_role_words((enum mt_role)o->role),
                          MT_BYTES(of), o->more < 0 ? "less" : "more");

@@ -18,6 +18,7 @@ static void put_row(struct mt_jsonw *w, const struct mt_fleet_row *r)
     mt_jw_known(w, "reserved_peak_bytes", r->known, r->reserved);
     mt_jw_known(w, "capacity_bytes", r->capacity != 0, r->capacity);
     mt_jw_kb(w, "out_of_memory", r->failed);
+    mt_jw_kb(w, "told", r->told);
     mt_jw_known(w, "failed_time_ns", r->failed_ns != 0, r->failed_ns);
     mt_jw_known(w, "request_bytes", r->request != 0, r->request);
     mt_jw_ks(w, "phase_name", r->phase);
@@ -85,6 +86,7 @@ void mt_json_ranks(struct mt_jsonw *w, const struct mt_fleet *f)
         const struct mt_fleet_outlier *o = &f->outliers.p[i];
         mt_jw_open(w, '{');
         mt_jw_ku(w, "row", o->row);
+        mt_jw_ku(w, "median_row", o->median);
         mt_jw_ki(w, "more_bytes", o->more);
         mt_jw_ks(w, "role", o->role >= 0 ? mt_role_id((enum mt_role)o->role) : NULL);
         mt_jw_ki(w, "role_more_bytes", o->role_more);

@@ -1,9 +1,11 @@
 #include "render/view/fleet.h"
 
 #include "render/view/rows.h"
+#include "render/view/run.h"
 
 #include "render/view/view.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int copy(char **to, const char *words)
@@ -41,6 +43,56 @@ static int add(struct mt_fleet *f, const struct mt_report *r, const struct mt_ra
            copy(&row->phase, o != NULL ? MT_PHASE_CELL(o->attr.phase, o->attr.sub) : NULL);
 }
 
+/* Settings are those of the run: the same for every rank that was read. */
+static void add_settings(struct mt_fleet *f, const struct mt_report *r)
+{
+    struct mt_setting_row rows[MT_MAX_SETTING_ROWS];
+    uint32_t n = mt_setting_rows(r, true, rows, MT_MAX_SETTING_ROWS);
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < n; i++)
+        hash = mt_fleet_setting(hash, rows[i].setting->name, rows[i].hit.value);
+    for (uint32_t i = 0; i < f->rows.n; i++)
+        f->rows.p[i].settings = hash;
+}
+
+static bool has_row(const struct mt_fleet *f, int32_t rank)
+{
+    for (uint32_t i = 0; i < f->rows.n; i++)
+        if (f->rows.p[i].rank == rank && f->rows.p[i].failed)
+            return true;
+    return false;
+}
+
+/* The failure of which the logs tell, and those of other ranks in the same words. */
+static int add_told(struct mt_fleet *f, const struct mt_report *r)
+{
+    const struct mt_logdiag *d = r->diagnosis->logdiag;
+    const struct mt_log_file *file;
+    const struct mt_log_fact *at;
+    if (d == NULL || d->cause == MT_CAUSE_NONE ||
+        mt_diagnosis_out_of_memory(r->diagnosis) != MT_YES)
+        return 1;
+    file = &r->diagnosis->logs->files.p[d->file];
+    at = &file->log.facts.p[d->fact];
+    if (!mt_log_is_failure(at->kind))
+        return 1;
+    for (uint32_t i = 0; i < file->log.facts.n; i++) {
+        const struct mt_log_fact *o = &file->log.facts.p[i];
+        char place[64];
+        struct mt_fleet_row *row;
+        if (o->kind != at->kind || o->rank < 0 || (o != at && o->rank == at->rank) ||
+            has_row(f, o->rank))
+            continue;
+        (void)snprintf(place, sizeof place, o->gpu >= 0 ? "rank %d, device %d" : "rank %d",
+                       (int)o->rank, (int)o->gpu);
+        row = mt_fleet_told(f, o->rank, o->gpu, place);
+        if (row == NULL)
+            return 0;
+        row->request = o == at && d->request != MT_LOG_NONE ? d->request : 0;
+    }
+    return 1;
+}
+
 int mt_report_fleet(struct mt_fleet *f, const struct mt_report *r)
 {
     memset(f, 0, sizeof *f);
@@ -50,5 +102,6 @@ int mt_report_fleet(struct mt_fleet *f, const struct mt_report *r)
             if (!add(f, r, k, &k->analysis->devices.p[j]))
                 return 0;
     }
-    return mt_fleet_finish(f);
+    add_settings(f, r);
+    return add_told(f, r) && mt_fleet_finish(f);
 }

@@ -96,7 +96,7 @@ run 0 diff first.pickle second.pickle -o diff.html
 check grep -qF '<td>logits and their gradient</td>' diff.html
 check grep -qF "default-src 'none'" diff.html
 check grep -qF '<td class="n" title="2621440000 bytes">2.44 GiB</td>' diff.html
-check grep -qF '<title id="two">Live memory of both runs on one axis: the first peaks at 8.80 GiB, the second at 6.58 GiB</title>' diff.html
+check grep -qF '<title id="two">Live memory of both runs on one axis: first peaks at 8.80 GiB, second at 6.58 GiB</title>' diff.html
 check [ "$(grep -c '<rect [^>]*><title>' diff.html)" -gt 5 ]
 run 0 diff "$TMP/first.pickle" "$TMP/second.pickle" --format html
 out_has '<h1>first.pickle beside second.pickle</h1>'

@@ -8,7 +8,7 @@ need jq
 # Every sample: its page, read back, is its JSON; so is the JSON itself. What the JSON adds to the page is small.
 n=0
 while IFS= read -r sample; do
-    case "$sample" in *no_memory.sqlite | *.truth.json | *.job.json | *.megatron.json | *.tune.json | *.trl.json | *.eval.json | *.vllm.json | *.nano.json | */truth.json | */gate/*) continue ;; esac
+    case "$sample" in *no_memory.sqlite | *.truth.json | *.job.json | *.megatron.json | *.tune.json | *.trl.json | *.eval.json | *.vllm.json | *.nano.json | *.after.json | */truth.json | */gate/*) continue ;; esac
     "$MEMTRACE" report "$sample" --format json -o want.json -q --force 2> .err || [ $? -eq 3 ] || fail "report $sample"
     "$MEMTRACE" report "$sample" -o page.html -q --force 2> .err || [ $? -eq 3 ] || fail "page of $sample"
     "$MEMTRACE" report page.html --format json > got.json 2> .err || fail "read back $sample"

@@ -8,7 +8,7 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["MT_SOURCE_DIR"])
 SAMPLES = SOURCE / "samples"
 INPUTS = (".pickle", ".gz", ".json", ".html", ".log", ".sqlite", ".bin")
-BESIDE = (".truth.json", ".job.json", ".megatron.json", ".tune.json", ".trl.json", ".eval.json", ".vllm.json", ".nano.json")  # of the tests' own
+BESIDE = (".truth.json", ".job.json", ".megatron.json", ".tune.json", ".trl.json", ".eval.json", ".vllm.json", ".nano.json", ".after.json")  # of the tests' own
 NO_REPORT = {"no_memory.sqlite", "baseline.json"}  # is refused, and says why; a report itself
 
 
@@ -54,7 +54,7 @@ def reports():
     with tempfile.TemporaryDirectory() as name:  # many ranks, merged; one of them is missing
         folder = pathlib.Path(name)
         output_of(verl, "summarize", "-q", "-o", str(folder / "one.mts"))
-        subprocess.run([sys.executable, "-B", str(SOURCE / "tests/bench/summaries.py"), "20", str(folder / "one.mts"), str(folder / "sums")],
+        subprocess.run([sys.executable, "-B", str(SOURCE / "tests/bench/summaries.py"), "64", str(folder / "one.mts"), str(folder / "sums")],
                        stdout=subprocess.DEVNULL, check=True)
         (folder / "sums/rank1.mts").unlink()
         yield "merged summaries", report_of(folder / "sums")

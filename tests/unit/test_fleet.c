@@ -1,0 +1,136 @@
+/* Many ranks: kinds and who stands out of them, what logs tell, several devices of one rank. */
+#include "analysis/fleet/fleet.h"
+#include "mt_test.h"
+
+#define GIB (UINT64_C(1) << 30)
+
+static struct mt_fleet fleet;
+static char said[4096];
+
+static struct mt_fleet_row *add(int32_t rank, int32_t device, uint64_t gib_tenths)
+{
+    char place[64];
+    struct mt_fleet_row *r = mt_fleet_add(&fleet);
+    snprintf(place, sizeof place, "rank %d, device %d", (int)rank, (int)device);
+    r->rank = rank;
+    r->device = device;
+    r->known = true;
+    r->live = gib_tenths * GIB / 10;
+    r->roles[3] = r->live;
+    r->place = mt_strndup(place, strlen(place));
+    return r;
+}
+
+static void put(void *arg, const char *words)
+{
+    size_t n = strlen(said);
+    (void)arg;
+    snprintf(said + n, sizeof said - n, "%s\n", words);
+}
+
+static bool says(const char *words)
+{
+    said[0] = '\0';
+    mt_fleet_say(&fleet, 8, put, NULL);
+    if (strstr(said, words) == NULL)
+        printf("# not in: %s", said);
+    return strstr(said, words) != NULL;
+}
+
+static void done(void)
+{
+    mt_fleet_done(&fleet);
+    memset(&fleet, 0, sizeof fleet);
+}
+
+/* Half of a job of two stages is no half of outliers; who leaves its own stage is one. */
+MT_TEST(stages)
+{
+    for (int i = 0; i < 8; i++)
+        add(i, 0, i < 4 ? 400 : 600);
+    MT_CHECK(mt_fleet_finish(&fleet));
+    MT_CHECK_EQ(fleet.outliers.n, 0);
+    MT_CHECK_EQ(fleet.n_kinds, 2);
+    MT_CHECK_EQ(fleet.groups.n, 2);
+    done();
+    for (int i = 0; i < 16; i++)
+        add(i, 0, i == 9 ? 700 : i < 8 ? 400 : 600);
+    MT_CHECK(mt_fleet_finish(&fleet));
+    MT_CHECK_EQ(fleet.outliers.n, 1);
+    MT_CHECK_EQ(fleet.rows.p[fleet.outliers.p[0].row].rank, 9);
+    MT_CHECK_EQ(fleet.outliers.p[0].more, 10 * (long long)GIB);
+    MT_CHECK_EQ(fleet.outliers.p[0].role, 3);
+    MT_CHECK_EQ(fleet.outliers.p[0].role_more, 10 * (long long)GIB);
+    MT_CHECK(says("10.00 GiB more than the median of those nearest to it"));
+    done();
+}
+
+/* One stage, one that stands out; a spread without a gap has none. */
+MT_TEST(outliers)
+{
+    for (int i = 0; i < 8; i++)
+        add(i, 0, i == 5 ? 500 : 400);
+    MT_CHECK(mt_fleet_finish(&fleet));
+    MT_CHECK_EQ(fleet.outliers.n, 1);
+    MT_CHECK(says("rank 5 stands out"));
+    MT_CHECK(says("more than the median,"));
+    done();
+    for (int i = 0; i < 64; i++)
+        add(i, 0, 400 + (uint64_t)i * 5);
+    MT_CHECK(mt_fleet_finish(&fleet));
+    MT_CHECK_EQ(fleet.outliers.n, 0);
+    done();
+    add(0, 0, 0); /* nothing at all is live */
+    for (int i = 1; i < 4; i++)
+        add(i, 0, 400);
+    MT_CHECK(mt_fleet_finish(&fleet));
+    MT_CHECK_EQ(fleet.outliers.n, 1);
+    done();
+}
+
+MT_TEST(told)
+{
+    for (int i = 0; i < 4; i++)
+        add(i, 0, 400);
+    MT_CHECK(mt_fleet_told(&fleet, 2, 6, "rank 2, device 6") != NULL); /* the node's number */
+    MT_CHECK(mt_fleet_told(&fleet, 9, 1, "rank 9, device 1") != NULL);
+    MT_CHECK(mt_fleet_told(&fleet, 9, 1, "rank 9, device 1") != NULL);
+    MT_CHECK(mt_fleet_told(&fleet, -1, -1, "a.log") != NULL);
+    MT_CHECK(mt_fleet_finish(&fleet));
+    MT_CHECK_EQ(fleet.rows.n, 6);
+    MT_CHECK_EQ(fleet.failed.n, 3);
+    MT_CHECK(fleet.rows.p[2].failed && fleet.rows.p[2].known && !fleet.rows.p[2].told);
+    MT_CHECK(fleet.rows.p[4].rank == 9 && fleet.rows.p[4].told && !fleet.rows.p[4].known);
+    MT_CHECK(mt_fleet_check(&fleet));
+    MT_CHECK_EQ(fleet.problems.n, 0); /* rank 9 is known by words: 4 to 8 are not missed for it */
+    done();
+}
+
+MT_TEST(devices)
+{
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 2; j++)
+            add(i, j, i == 3 && j == 1 ? 600 : 400)->failed = i == 3 && j == 1;
+    MT_CHECK(mt_fleet_finish(&fleet));
+    MT_CHECK(fleet.several && fleet.n_ranks == 8);
+    MT_CHECK(says("8 ranks with 16 devices: rank 3, device 1 alone ran out of memory"));
+    MT_CHECK(says("Ranks 0-2, 4-7; rank 3, device 0: 40.00 GiB (15)"));
+    MT_CHECK(says("\nrank 3, device 1: 60.00 GiB\n"));
+    done();
+}
+
+/* The order of failures is one of all rows. */
+MT_TEST(before)
+{
+    struct mt_fleet_row a = {.rank = 1, .failed = true}, b = {.rank = 2, .failed = true};
+    MT_CHECK(mt_fleet_before(&a, &b) && !mt_fleet_before(&b, &a));
+    b.failed_ns = 7;
+    MT_CHECK(mt_fleet_before(&b, &a) && !mt_fleet_before(&a, &b));
+    a.failed_ns = 7;
+    MT_CHECK(mt_fleet_before(&a, &b) && !mt_fleet_before(&b, &a));
+    a.failed = false;
+    MT_CHECK(mt_fleet_before(&b, &a));
+    MT_CHECK(mt_fleet_setting(0, "a", "bc") != mt_fleet_setting(0, "ab", "c"));
+}
+
+MT_MAIN(MT_RUN(stages) MT_RUN(outliers) MT_RUN(told) MT_RUN(devices) MT_RUN(before))
