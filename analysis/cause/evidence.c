@@ -212,6 +212,12 @@ static int add_to_come(struct mt_cause *c, const struct mt_moment *m)
                                      : t->each == 2 ? "two blocks"
                                                     : "three blocks",
                                      MT_BYTES(t->bytes));
+    if (t->kind == MT_TO_COME_LIST)
+        return mt_cause_evidence_add(c, t->bytes,
+                                     "The optimizer makes a block there for each of %u gradients "
+                                     "before it goes on (foreach), and had made %u: %s more had "
+                                     "to come.",
+                                     (unsigned)t->all, (unsigned)t->done, MT_BYTES(t->bytes));
     if (t->kind == MT_TO_COME_LOGITS)
         return mt_cause_evidence_add(c, t->bytes,
                                      "The backward pass makes their gradient, %s more, while they "

@@ -1,6 +1,7 @@
 /* What autograd keeps of a pass that no backward pass follows: an evaluation inside a training job
  * without no_grad. The line that calls the model there was come to again, and in this trace no
- * backward pass ever followed it as often. */
+ * backward pass ever followed it as often. A pass without gradients lets go of all but its results:
+ * where little else is left, no graph is kept. */
 #include "analysis/cause/impl.h"
 
 #include <string.h>
@@ -53,18 +54,44 @@ bool mt_is_unused_graph(const struct mt_moment *m, uint64_t event)
     return mt_is_transient(role) || role == MT_ROLE_UNKNOWN;
 }
 
+/* The blocks of one earlier pass, and what is left of them. */
+struct rest {
+    uint32_t made, live;
+    uint64_t bytes;
+};
+
+/* Whether a graph holds them. Autograd keeps about half of what a forward pass makes, or more. With
+ * no gradients the results stay: one block, or with the states of all layers about a tenth. The
+ * share is of blocks and not of bytes, for a convolution's workspace is large. */
+static bool is_of_graph(const struct rest *p) { return p->live >= 2 && 3 * p->live >= p->made; }
+
 static void add_live(struct mt_moment *m, uint64_t at)
 {
+    struct rest pass = {0, 0, 0};
+    uint64_t of_graph = 0;
     for (uint64_t i = m->graph.since + 1; i <= at; i++) {
         const struct mt_event *e = mt_event_at(m->w->r->d, i);
-        if (e->action != MT_ACT_ALLOC || m->w->fate[i].freed <= at)
+        bool inside = m->call_of[e->stack] == m->graph.line, live = m->w->fate[i].freed > at;
+        if (e->action != MT_ACT_ALLOC)
             continue;
-        if (mt_is_unused_graph(m, i))
+        if (!inside || i >= m->graph.until) { /* the pass is over */
+            of_graph += is_of_graph(&pass) ? pass.bytes : 0;
+            pass = (struct rest){0, 0, 0};
+        }
+        if (inside && i < m->graph.until)
+            pass.made++;
+        if (live && mt_is_unused_graph(m, i)) {
+            pass.live++;
+            pass.bytes += e->size;
             m->graph.bytes += e->size;
-        else if (i >= m->graph.until && m->call_of[e->stack] == m->graph.line &&
-                 m->w->fate[i].role == MT_ROLE_ACTIVATION)
+        } else if (live && inside && i >= m->graph.until &&
+                   m->w->fate[i].role == MT_ROLE_ACTIVATION) {
             m->graph.now += e->size;
+        }
     }
+    of_graph += is_of_graph(&pass) ? pass.bytes : 0;
+    if (of_graph < m->graph.bytes / 2 + 1) /* none, or most of it are results */
+        m->graph = (struct mt_graph){.line = 0};
 }
 
 int mt_moment_graph(struct mt_moment *m)

@@ -57,7 +57,8 @@ enum mt_to_come_kind {
     MT_TO_COME_PASS,
     MT_TO_COME_LOGITS,
     MT_TO_COME_STATE,
-    MT_TO_COME_COPY /* the rest of a second model */
+    MT_TO_COME_LIST, /* the rest of a list with a block for each gradient */
+    MT_TO_COME_COPY  /* the rest of a second model */
 };
 struct mt_to_come {
     enum mt_to_come_kind kind;

@@ -86,12 +86,14 @@ static void note_call(struct finding *f, uint32_t event, mt_stack_id stack, mt_f
         f->m->call_began[line] = f->began[line];
 }
 
-/* Notes by stack the line at which its blocks are let go of: m->result_line. */
+/* Notes by stack the line at which its blocks are let go of: m->result_line. After a failure the
+ * exception lets go of all that its frames held: that tells nothing. */
 static void find_lines(struct finding *f)
 {
     const struct mt_replay *r = f->m->w->r;
     mt_frame_id call = 0;
-    for (uint64_t i = 0; i < r->d->events.n; i++) {
+    uint64_t n = f->m->oom != NULL ? (uint64_t)f->at + 1 : r->d->events.n;
+    for (uint64_t i = 0; i < n && i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
         if (e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM) {
             note_call(f, (uint32_t)i, e->stack, &call);

@@ -1,8 +1,8 @@
 /* What the job had still to ask for after the request that failed. A pass, a step or a phase that
  * is not over goes on as an earlier one did; else a pass with the layers that are left, a second
  * model with the rest of the first; logits get a gradient; a first step goes on with the state of
- * the parameters that have none yet. All are lower bounds. Where nothing shows how it goes on, that
- * is left open. */
+ * the parameters that have none yet, an optimizer's list with the blocks that it lacks. All are
+ * lower bounds. Where nothing shows how it goes on, that is left open. */
 #include "analysis/cause/impl.h"
 
 #include <stdlib.h>
@@ -376,6 +376,52 @@ static int find_state(struct mt_moment *m)
     return 1;
 }
 
+/* Sizes of the live gradients, and of the blocks that the stack of the failed request has made. */
+static uint32_t sizes_of(const struct mt_moment *m, bool grads, uint64_t *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->n_held; i++)
+        if (grads ? m->held[i].role == MT_ROLE_GRAD
+                  : m->held[i].stack == m->oom->stack && m->held[i].event != UINT64_MAX)
+            out[n++] = m->held[i].size;
+    if (n > 1)
+        qsort(out, n, sizeof *out, cmp_size);
+    return n;
+}
+
+/* An optimizer that works on lists (foreach) makes a block for each gradient before it goes on: the
+ * blocks of the request's stack that are there have sizes of gradients, and those that have none
+ * yet come next. */
+static int find_list(struct mt_moment *m)
+{
+    uint64_t *grad = mt_calloc((size_t)m->n_held + 1, sizeof *grad),
+             *made = mt_calloc((size_t)m->n_held + 1, sizeof *made), rest = 0;
+    uint32_t n_made = 0, n_grads = 0, k = 0;
+    bool is_next = false;
+    if (grad != NULL && made != NULL) {
+        n_grads = sizes_of(m, true, grad);
+        n_made = sizes_of(m, false, made);
+    }
+    for (uint32_t i = 0; n_made >= 2 && i < n_grads; i++) {
+        if (k < n_made && made[k] == grad[i]) {
+            k++;
+            continue;
+        }
+        rest += grad[i];
+        is_next = is_next || is_as_large(grad[i], m->oom->request);
+    }
+    if (is_next && k == n_made && rest > m->oom->request) {
+        m->to_come.kind = MT_TO_COME_LIST;
+        m->to_come.done = n_made;
+        m->to_come.all = n_grads;
+        m->to_come.bytes = m->to_come.role[MT_ROLE_OPTIM_TEMP] = rest - m->oom->request;
+    }
+    k = grad != NULL && made != NULL;
+    mt_free(grad);
+    mt_free(made);
+    return (int)k;
+}
+
 int mt_moment_to_come(struct mt_moment *m, const struct mt_shape *shape)
 {
     bool state = m->sub == MT_PH_OPTIM_STATE_INIT || m->f->request_role == MT_ROLE_OPTIM_STATE;
@@ -388,6 +434,9 @@ int mt_moment_to_come(struct mt_moment *m, const struct mt_shape *shape)
     m->to_come.open = shape->elem == 0 || !mt_phase_is(m->phase, MT_GENERATES) ||
                       m->role[MT_ROLE_ENGINE_WEIGHTS] == 0;
     if (!find_rest(m))
+        return 0;
+    if (m->to_come.kind == MT_TO_COME_NONE && m->oom->stack != 0 &&
+        mt_phase_is(m->sub, MT_IN_OPTIMIZER) && !find_list(m))
         return 0;
     /* the backward pass makes the gradient of logits while they are there */
     if (shape->elem != 0 && mt_phase_is(m->phase, MT_TRAINS) && m->to_come.bytes == 0 &&

@@ -235,7 +235,7 @@ static void add_oom_reason(const struct mt_device_analysis *d, const struct mt_o
                          : "even in one piece it would have been just enough for it");
         if (to_come != 0 && at->free_usable + o->device_free >= o->request)
             mt_words_add(why, " The same %s had %s more to ask for.",
-                         d->cause->state_to_come != 0 ? "step" : "pass",
+                         mt_phase_is(o->attr.sub, MT_IN_OPTIMIZER) ? "step" : "pass",
                          mt_words_bytes(b1, to_come));
     }
     if (at->pending >= at->live / 10 && at->pending != 0)

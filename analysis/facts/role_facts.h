@@ -73,6 +73,18 @@ struct mt_growth {
     uint8_t conf;                     /* enum mt_conf: by number of steps and fit */
 };
 
+/* One step, to be laid over another: live after each stretch of its events, at the highest moment
+ * of the stretch, and what of that the stack holds that grows most. */
+enum { MT_LAP_COLUMNS = 360 };
+struct mt_lap {
+    uint32_t step;   /* index */
+    uint64_t events; /* of the step */
+    uint32_t n;      /* columns: as many as there are events, at most MT_LAP_COLUMNS */
+    uint64_t peak;
+    uint64_t live[MT_LAP_COLUMNS], grown[MT_LAP_COLUMNS];
+    uint64_t grown_end; /* what the stack holds at the end; of the last step growth's `last` */
+};
+
 /* A private pool, labelled by the frames of what lies in it. */
 struct mt_role_pool {
     uint64_t pool[2];
@@ -110,6 +122,9 @@ struct mt_role_facts {
         /* how many there are; the lists hold the first 65536 (steps, micros), 1024 */
         n_occurrences_all;
     MT_VEC(struct mt_growth) growth; /* positive slopes only, largest first; at most 32 */
+    /* the last two whole steps, where there is growth; empty where their sums do not come out at
+     * what is live at their ends, or at what the growth says */
+    MT_VEC(struct mt_lap) laps;
     MT_VEC(struct mt_role_pool) pools;
     /* on which CUDA graphs were captured, and nothing else ran; the first so many */
     int64_t graph_stream[MT_GRAPH_STREAMS];

@@ -229,6 +229,25 @@ static int find_growth(struct mt_rwork *k, struct growing *g)
     return judge_all(k, g);
 }
 
+/* Of what grows most, the last steps. */
+static int make_laps(struct mt_rwork *k, const struct growing *g)
+{
+    const struct mt_growth *most = k->out->growth.p;
+    bool *is;
+    int ok;
+    if (k->out->growth.n == 0)
+        return 1;
+    if ((is = mt_calloc((size_t)k->r->t->stacks.n + 1, sizeof *is)) == NULL)
+        return 0;
+    for (uint32_t i = 0; i < g->spans.n; i++) /* the label of its first span is the growth's now */
+        is[g->spans.p[i].stack] =
+            g->spans.p[i].label != NULL && strcmp(g->spans.p[i].label, most->label) == 0;
+    is[most->stack] = true;
+    ok = mt_laps_make(k, is);
+    mt_free(is);
+    return ok;
+}
+
 int mt_growth_make(struct mt_rwork *k)
 {
     struct mt_role_facts *f = k->out;
@@ -250,6 +269,7 @@ int mt_growth_make(struct mt_rwork *k)
         qsort(f->growth.p, f->growth.n, sizeof *f->growth.p, by_slope);
     while (f->growth.n > MAX_GROWTH)
         mt_free(f->growth.p[--f->growth.n].label);
+    ok = ok && make_laps(k, &g);
     for (uint32_t i = 0; i < g.spans.n; i++)
         mt_free(g.spans.p[i].label);
     mt_free(g.ends);

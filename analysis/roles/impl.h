@@ -21,7 +21,8 @@
  *   regions.c      stretches of forward, backward or optimizer work
  *   steps.c        steps, micro-batches
  *   occurrences.c  stretches of one coarse phase
- *   growth.c       what grows from step to step */
+ *   growth.c       what grows from step to step
+ *   laps.c         the last two whole steps, to be laid over each other */
 #ifndef MT_ROLES_IMPL_H
 #define MT_ROLES_IMPL_H
 
@@ -251,5 +252,8 @@ uint32_t mt_last_alloc(const struct mt_rwork *k, uint64_t last, uint32_t first);
 int mt_fates_decide(struct mt_rwork *k);
 /* growth.c */
 int mt_growth_make(struct mt_rwork *k);
+/* roles/laps.c: the steps that are laid over each other, once growth is sorted. is: by stack,
+ * whether the first row of growth counts it. 1, or 0 = out of memory */
+int mt_laps_make(struct mt_rwork *k, const bool *is);
 
 #endif

@@ -497,5 +497,6 @@ void mt_role_facts_done(struct mt_role_facts *f)
     MT_VEC_DONE(&f->micros);
     MT_VEC_DONE(&f->occurrences);
     MT_VEC_DONE(&f->growth);
+    MT_VEC_DONE(&f->laps);
     MT_VEC_DONE(&f->pools);
 }

@@ -6,8 +6,9 @@ static bool has(const struct mt_page *p) { return p->dev != NULL && p->dev->owne
 /* The page without a script has no dead control. */
 void mt_h_owners_at_cursor(const struct mt_page *p, struct mt_out *o, const char *roles)
 {
-    static const char *const what[] = {"live", "Live at B",    "new", "New since A",
-                                       "gone", "Gone since A", NULL};
+    static const char *const what[] = {"net", "Change from A to B", "live", "Live at B",
+                                       "new", "New since A",        "gone", "Gone since A",
+                                       NULL};
     const char *const by[] = {"role", roles, "phase", "Phase of birth", "stack", "Stack", NULL};
     static const char *const up[] = {"", "Callers first", "1", "Allocation first", NULL};
     static const char *const all[] = {"", "Internals folded", "1", "All frames", NULL};
@@ -28,9 +29,10 @@ void mt_h_owners_at_cursor(const struct mt_page *p, struct mt_out *o, const char
               "cursor; below a box is what it "
               "called. Click a box to look inside, the topmost to go back. Set the cursor in the "
               "timeline above. Compare: set a "
-              "first moment (A), move the cursor to a second one (B), and see what is new and what "
-              "is gone. What the "
-              "timeline\xe2\x80\x99s search finds, and a range selected there, narrow this too.");
+              "first moment (A), move the cursor to a second one (B), and see what "
+              "each stack holds more (red) or less (blue): what came and went alike is no change. "
+              "A range selected in the timeline does the same; what its search finds narrows "
+              "all of it.");
     mt_puts(o, "</div></template>\n");
 }
 

@@ -3,9 +3,11 @@
 #include "render/html/kit.h"
 #include "render/html/other_devices.h"
 #include "render/svg/scale.h"
+#include "render/svg/two.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { ROWS = 12, WIDTH = 1180, LEFT = 74, TOP = 8, HEIGHT = 130, BARS = 138 };
 
@@ -70,11 +72,45 @@ static void picture(const struct mt_role_facts *f, struct mt_out *o)
                  "where something grows steadily, the table below names it.");
 }
 
+/* The last step over the one before it, where something grows. */
+static void laps(const struct mt_role_facts *f, struct mt_out *o)
+{
+    const char *label = f->growth.p[0].label;
+    char which[2][32], size[2][32], said[192];
+    struct mt_two two = {.what = "Live memory of two steps",
+                         .x_from = "the beginning of each step"};
+    for (unsigned i = 0; i < 2; i++) {
+        const struct mt_lap *lap = &f->laps.p[i];
+        (void)snprintf(which[i], sizeof which[i], "step %" PRIu32, lap->step + 1);
+        two.which[i] = which[i];
+        two.run[i] = (struct mt_two_curve){.name = i == 0 ? "the one before" : "the last whole one",
+                                           .live = lap->live,
+                                           .n = lap->n,
+                                           .span = lap->events,
+                                           .peak = lap->peak,
+                                           .part = lap->grown};
+        (void)mt_fmt_bytes(size[i], lap->grown_end);
+    }
+    mt_puts(o, "<h3>The last step over the one before</h3>\n<div class=\"scroll laps\" "
+               "tabindex=\"0\" role=\"group\" aria-label=\"The last step over the one before\">");
+    mt_svg_two(o, &two);
+    mt_puts(o, "</div>\n<p class=\"note lap\">");
+    mt_h_swatch(o, mt_two_part_color);
+    mt_h_name(o, label, strlen(label));
+    (void)snprintf(said, sizeof said,
+                   " holds %s at the end of %s (dashed) and %s at the end of %s.", size[0],
+                   which[0], size[1], which[1]);
+    mt_h_words(o, said, sizeof said);
+    mt_puts(o, "</p>\n");
+}
+
 static void picture_and_rows(const struct mt_page *p, const struct mt_device_analysis *d,
                              struct mt_out *o)
 {
     if (d == p->dev && d->roles.steps.n >= 2)
         picture(&d->roles, o);
+    if (d == p->dev && d->roles.laps.n == 2)
+        laps(&d->roles, o);
     mt_h_rows(o, p, mt_section_steps, d);
 }
 

@@ -56,7 +56,10 @@ static bool is_far(uint64_t a, uint64_t b)
 static void put_curves(const struct mt_diff_report *r, struct mt_out *o)
 {
     const struct cJSON *device[2] = {r->diff->side[0].device, r->diff->side[1].device};
-    struct mt_two two = {.by_time = true};
+    struct mt_two two = {.by_time = true,
+                         .what = "Live memory of both runs",
+                         .which = {"first", "second"},
+                         .x_from = "the beginning of each recording"};
     uint64_t *live[2] = {NULL, NULL}, a, b, capacity[2] = {0, 0};
     const char *name[2];
     bool ok = true;

@@ -57,7 +57,7 @@ static void put_grid(struct mt_out *o, const struct plot *p)
     else if (p->t->by_time)
         mt_putf(o, "%s after the first event of each run", x.name);
     else
-        mt_puts(o, "events since the beginning of each recording");
+        mt_putf(o, "events since %s", p->t->x_from);
     mt_puts(o, "</text></g>\n");
 }
 
@@ -86,6 +86,28 @@ static void put_curve(struct mt_out *o, const struct plot *p, unsigned side)
     mt_puts(o, "\"/>\n");
 }
 
+/* What is to be seen apart: of the second an area, of the first its upper edge, dashed. */
+static void put_part(struct mt_out *o, const struct plot *p, unsigned side)
+{
+    const struct mt_two_curve *k = &p->t->run[side];
+    if (k->n == 0 || k->part == NULL)
+        return;
+    mt_putf(
+        o,
+        side == 0
+            ? "<path stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"6 4\" fill=\"none\" d=\""
+            : "<path fill=\"%s\" fill-opacity=\".7\" d=\"",
+        side == 0 ? "currentColor" : mt_color_hex(mt_two_part_color));
+    mt_putf(o, "M%d %" PRIu32, LEFT, y_of(p, k->part[0]));
+    for (uint32_t i = 1; i < k->n; i++)
+        if (k->part[i] != k->part[i - 1])
+            mt_putf(o, "H%" PRIu32 "V%" PRIu32, column_x(p, k, i), y_of(p, k->part[i]));
+    mt_putf(o, "H%" PRIu32, column_x(p, k, k->n));
+    if (side == 1)
+        mt_putf(o, "V%dH%dz", TOP + HEIGHT, LEFT);
+    mt_puts(o, "\"/>\n");
+}
+
 static void put_oom(struct mt_out *o, const struct plot *p, unsigned side)
 {
     const struct mt_two_curve *k = &p->t->run[side];
@@ -99,12 +121,11 @@ static void put_oom(struct mt_out *o, const struct plot *p, unsigned side)
             "<text x=\"%" PRIu32
             "\" y=\"%d\" fill=\"%s\" font-weight=\"600\"%s>OOM of the %s</text>\n",
             x > LEFT + WIDTH - 140 ? x - 6 : x + 6, side == 0 ? TOP - 6 : TOP - 22, mt_color_oom,
-            x > LEFT + WIDTH - 140 ? " text-anchor=\"end\"" : "", side == 0 ? "first" : "second");
+            x > LEFT + WIDTH - 140 ? " text-anchor=\"end\"" : "", p->t->which[side]);
 }
 
 static void put_legend(struct mt_out *o, const struct mt_two *t)
 {
-    static const char *const which[] = {"first", "second"};
     char size[32];
     for (unsigned side = 0; side < 2; side++) {
         int x = LEFT + (int)side * (WIDTH / 2), y = TOP + HEIGHT + 62;
@@ -115,7 +136,7 @@ static void put_legend(struct mt_out *o, const struct mt_two *t)
         else
             mt_putf(o, "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%d %dh24\"/>", strokes[1], x,
                     y - 4);
-        mt_putf(o, "<text x=\"%d\" y=\"%d\">%s: ", x + 32, y, which[side]);
+        mt_putf(o, "<text x=\"%d\" y=\"%d\">%s: ", x + 32, y, t->which[side]);
         mt_svg_text(o, t->run[side].name, NAME);
         if (t->run[side].n != 0)
             mt_putf(o, ", peak %s", mt_fmt_bytes(size, t->run[side].peak));
@@ -139,12 +160,14 @@ void mt_svg_two(struct mt_out *o, const struct mt_two *t)
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
             "height=\"%d\" role=\"img\" aria-labelledby=\"two\" font-family=\"system-ui, "
             "sans-serif\" font-size=\"12\" fill=\"currentColor\" class=\"plot\">\n"
-            "<title id=\"two\">Live memory of both runs on one axis: the first peaks at %s, the "
-            "second at %s</title>\n",
-            WHOLE_WIDTH, TOP + HEIGHT + BELOW, WHOLE_WIDTH, TOP + HEIGHT + BELOW,
-            mt_fmt_bytes(size[0], t->run[0].peak), mt_fmt_bytes(size[1], t->run[1].peak));
+            "<title id=\"two\">%s on one axis: %s peaks at %s, %s at %s</title>\n",
+            WHOLE_WIDTH, TOP + HEIGHT + BELOW, WHOLE_WIDTH, TOP + HEIGHT + BELOW, t->what,
+            t->which[0], mt_fmt_bytes(size[0], t->run[0].peak), t->which[1],
+            mt_fmt_bytes(size[1], t->run[1].peak));
     put_grid(o, &p);
     put_curve(o, &p, 0);
+    put_part(o, &p, 1);
+    put_part(o, &p, 0);
     put_curve(o, &p, 1);
     if (card)
         mt_putf(o,

@@ -165,6 +165,39 @@ MT_TEST(state_that_is_still_to_come)
     }
 }
 
+#define LIST                                                                                       \
+    "torch/optim/adamw.py:600:_multi_tensor_adamw|torch/optim/optimizer.py:82:wrapper|" ACTOR
+
+/* A list of temporaries, a block for each gradient, of which two are there: 768 MiB of it come
+ * after the request, more than its 600 MiB of pieces leave. With all but one there it is pieces. */
+MT_TEST(a_list_of_the_optimizer_that_is_not_whole)
+{
+    static const uint64_t sizes[] = {512 * MIB, 256 * MIB, 256 * MIB, 512 * MIB, 256 * MIB};
+    for (unsigned made = 2; made <= 4; made += 2) {
+        struct heap *h = heap_new();
+        unsigned f;
+        for (unsigned i = 0; i < 5; i++)
+            heap_alloc_in(h, sizes[i], sizes[i] + 120 * MIB, MODEL);
+        f = heap_alloc(h, GIB, FORWARD);
+        for (unsigned i = 0; i < 5; i++)
+            heap_alloc(h, sizes[i], ENGINE);
+        heap_free(h, f);
+        for (unsigned i = 0; i < 5; i++)
+            heap_alloc(h, 2 * sizes[i], STATE);
+        for (unsigned i = 0; i < made; i++)
+            heap_alloc(h, sizes[i], LIST);
+        heap_oom(h, 256 * MIB, 8 * MIB, LIST);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->pass_to_come, made == 2 ? 768 * MIB : 0);
+            MT_CHECK_EQ(c->kind, made == 2 ? MT_CAUSE_CAPACITY : MT_CAUSE_FRAGMENTATION);
+            if (made == 2)
+                MT_CHECK(heap_evidence(c, "for each of 5 gradients", 768 * MIB));
+            DONE;
+        }
+    }
+}
+
 #define LINE "own/loop.py:30 main"
 #define LOOP "own/loop.py:30:main|" MAIN
 #define CALLED "torch/nn/modules/module.py:60:_call_impl|" LOOP
@@ -224,6 +257,28 @@ MT_TEST(the_result_of_the_pass_before)
             }
             DONE;
         }
+    }
+}
+
+/* Two passes before one backward, in one expression: the first is let go of there by the exception
+ * alone. */
+MT_TEST(what_an_exception_lets_go_of_is_no_result)
+{
+    struct heap *h = heap_new();
+    unsigned first;
+    heap_alloc(h, 4 * GIB, MODEL);
+    loop(h, DELETES, 2);
+    first = heap_alloc(h, GIB, "own/model.py:8:forward|" CALLED);
+    heap_free(h, heap_alloc(h, 8 * MIB, "own/loop.py:40:score|" LOOP));
+    heap_alloc(h, 64 * MIB, "own/model.py:3:forward|" CALLED);
+    heap_alloc(h, GIB, "own/model.py:8:forward|" CALLED);
+    heap_oom(h, GIB, 128 * MIB, "own/model.py:9:forward|" CALLED);
+    heap_free_at(h, first, LOOP);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(c->last_result, 0);
+        MT_CHECK(heap_what_if(c, "no_last_result") == NULL);
+        DONE;
     }
 }
 
@@ -419,6 +474,50 @@ MT_TEST(passes_that_no_backward_follows)
     }
 }
 
+/* Evaluation after training: six layers of two blocks each, and the result of the pass, which is
+ * kept. Without gradients the layers go, and at most the states of all layers stay: no graph. */
+MT_TEST(results_that_are_kept_are_no_graph)
+{
+    enum { NO_GRAD, NO_GRAD_STATES, GRAD, N };
+    static const char forward[] =
+        "own/model.py:5:forward|torch/nn/modules/module.py:60:_call_impl|" TEST("40");
+    static const char result[] =
+        "own/model.py:9:forward|torch/nn/modules/module.py:60:_call_impl|" TEST("40");
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned block[12];
+        heap_alloc(h, 4 * GIB, MODEL);
+        for (unsigned step = 0; step < 3; step++) {
+            pass_from(h, TEST("20"), block);
+            heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+            for (unsigned k = 0; k < 4; k++)
+                heap_free(h, block[k]);
+        }
+        for (unsigned pass = 0; pass < 4; pass++) {
+            heap_free(h, heap_alloc(h, 16 * MIB, "own/train.py:9:main|" MAIN));
+            for (unsigned k = 0; k < 12; k++)
+                block[k] = heap_alloc(h, 64 * MIB, forward);
+            heap_alloc(h, 512 * MIB, result);
+            for (unsigned k = 0; k < 12 && what != GRAD; k++)
+                if (what == NO_GRAD || k % 4 != 0)
+                    heap_free(h, block[k]);
+        }
+        heap_free(h, heap_alloc(h, 16 * MIB, "own/train.py:9:main|" MAIN));
+        heap_alloc(h, 64 * MIB, forward);
+        heap_oom(h, 256 * MIB, 128 * MIB, forward);
+        {
+            bool no_grad = false;
+            FINISH(0);
+            MT_CHECK_EQ(c->unused_graph, what == GRAD ? UINT64_C(4) * (12 * 64 + 512) * MIB : 0);
+            MT_CHECK_EQ(strcmp(c->by, "no_graph") == 0, what == GRAD);
+            for (uint32_t i = 0; i < a->advice.n; i++)
+                no_grad = no_grad || strcmp(a->advice.p[i].rule->id, "P22") == 0;
+            MT_CHECK_EQ(no_grad, what == GRAD);
+            DONE;
+        }
+    }
+}
+
 /* A rank that needs `need` in its forward pass; it fails at the last GiB of it, or not at all. */
 static struct mt_analysis *rank_of(int rank, uint64_t need, bool fails, struct mt_trace **t)
 {
@@ -479,8 +578,14 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(what_can_be_let_go_of_comes_before_pieces)
             MT_RUN(what_a_pass_had_still_to_ask_for) MT_RUN(a_pass_that_says_nothing)
-                MT_RUN(state_that_is_still_to_come) MT_RUN(the_result_of_the_pass_before)
-                    MT_RUN(two_results_at_the_peak) MT_RUN(the_input_of_a_layer_is_no_result)
-                        MT_RUN(results_of_batches_of_any_size) MT_RUN(a_rank_that_has_more_to_do)
-                            MT_RUN(passes_that_no_backward_follows)
-                                MT_RUN(copies_of_weights_that_each_pass_makes) MT_RUN(rules_done))
+                MT_RUN(state_that_is_still_to_come)
+                    MT_RUN(a_list_of_the_optimizer_that_is_not_whole)
+                        MT_RUN(what_an_exception_lets_go_of_is_no_result)
+                            MT_RUN(the_result_of_the_pass_before) MT_RUN(two_results_at_the_peak)
+                                MT_RUN(the_input_of_a_layer_is_no_result)
+                                    MT_RUN(results_of_batches_of_any_size)
+                                        MT_RUN(a_rank_that_has_more_to_do)
+                                            MT_RUN(passes_that_no_backward_follows)
+                                                MT_RUN(results_that_are_kept_are_no_graph)
+                                                    MT_RUN(copies_of_weights_that_each_pass_makes)
+                                                        MT_RUN(rules_done))
