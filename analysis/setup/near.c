@@ -106,10 +106,10 @@ const struct mt_runconf_key *mt_runconf_near(const struct mt_runconf *rc, uint32
     const struct mt_conf_entry *e = &rc->conf.entries.p[entry];
     const struct mt_runconf_key *found = NULL;
     char key[MT_CONF_KEY + 1], known[MT_CONF_KEY + 1];
-    bool is_flag = e->form == MT_CONF_FLAG;
+    bool is_flag = e->form == MT_CONF_FLAG || e->form == MT_CONF_PYTHON;
     int fw = mt_runconf_run(rc);
     size_t n;
-    if (fw < 0 || rc->from.p[entry] == MT_FROM_LOG || e->value == NULL ||
+    if (fw < 0 || e->is_default || rc->from.p[entry] == MT_FROM_LOG || e->value == NULL ||
         (!is_flag && e->form > MT_CONF_OVERRIDE))
         return NULL;
     n = strlen(plain(e->key, key, sizeof key));

@@ -12,13 +12,13 @@ static enum mt_rc no_memory(struct mt_err *err) { return mt_fail(err, MT_ENOMEM,
 
 /* ---- the index ---- */
 
-/* A flag is looked up as "--max-tokens-per-gpu", however its dashes were written; everything else
- * as it stands. */
+/* A flag is looked up as "--max-tokens-per-gpu", however its dashes were written, and so is what a
+ * Python script sets; everything else as it stands. */
 static const char *slot_key(struct mt_runconf *rc, const struct mt_conf_entry *e)
 {
     size_t n = strlen(e->key);
     char *s;
-    if (e->form != MT_CONF_FLAG)
+    if (e->form != MT_CONF_FLAG && e->form != MT_CONF_PYTHON)
         return e->key;
     s = mt_arena_alloc(&rc->arena, n + 3, 1);
     if (s == NULL)
@@ -162,8 +162,11 @@ static void guess_framework(struct mt_runconf *rc)
     int first = -1, runs;
     for (uint32_t i = 0; i < rc->keys.n; i++) {
         mt_fw f = rc->keys.p[i].framework;
-        if (mt_framework_is_main(rc->rules, f) && f != MT_FW_NONE && !rc->keys.p[i].is_common &&
-            look_up_any(rc, rc->keys.p[i].key) != NULL)
+        const struct mt_conf_entry *e =
+            mt_framework_is_main(rc->rules, f) && f != MT_FW_NONE && !rc->keys.p[i].is_common
+                ? look_up_any(rc, rc->keys.p[i].key)
+                : NULL;
+        if (e != NULL && !e->is_default) /* an option that a script makes is the script's */
             hits[f] += weight(rc, &rc->keys.p[i]);
     }
     for (int f = 1; f < mt_framework_count(rc->rules); f++)
@@ -295,13 +298,14 @@ enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, st
         struct mt_runconf_slot *s = MT_VEC_PUSH(&rc->slots);
         uint8_t *f = MT_VEC_PUSH(&rc->from);
         const char *key = slot_key(rc, e);
+        uint8_t by = (uint8_t)(e->is_default ? MT_FROM_DEFAULT : from);
         if (s == NULL || f == NULL || key == NULL) {
             rc->slots.n -= s != NULL;
             rc->from.n -= f != NULL;
             return no_memory(err);
         }
-        *f = (uint8_t)from;
-        *s = (struct mt_runconf_slot){.key = key, .entry = rc->from.n - 1, .from = (uint8_t)from};
+        *f = by;
+        *s = (struct mt_runconf_slot){.key = key, .entry = rc->from.n - 1, .from = by};
         if (!look_for_model(rc, rc->from.n - 1) || !count(rc, rc->from.n - 1))
             return no_memory(err);
     }

@@ -17,8 +17,9 @@
 
 /* Precedence, low to high; above all is what a snapshot says of its allocator. */
 enum mt_runconf_from {
-    MT_FROM_FOUND, /* in the run's folder (setup/found.h) */
-    MT_FROM_LOG,   /* what a log says that it ran with */
+    MT_FROM_DEFAULT, /* of an option or a field of the run's own script, wherever that stands */
+    MT_FROM_FOUND,   /* in the run's folder (setup/found.h) */
+    MT_FROM_LOG,     /* what a log says that it ran with */
     MT_FROM_CONFIG,
     MT_FROM_COMMAND,
     MT_FROM_ARGS,

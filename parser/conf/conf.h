@@ -26,6 +26,7 @@ enum mt_conf_form {
     MT_CONF_TOML,     /* of a TOML file */
     MT_CONF_OVERRIDE, /* key=value on a command line */
     MT_CONF_FLAG,     /* --key value; the key is without its leading dashes */
+    MT_CONF_PYTHON,   /* key=value of a Python script */
     /* NAME=value of the environment; of PYTORCH_*ALLOC_CONF also each part as "NAME.part" */
     MT_CONF_ENV,
     MT_CONF_ALLOCATOR, /* "allocator.expandable_segments": what PyTorch itself recorded */
@@ -40,6 +41,8 @@ struct mt_conf_entry {
     uint8_t form;       /* enum mt_conf_form */
     /* the value is not known: a variable of the shell, an alias, an interpolation */
     bool is_variable;
+    /* what a Python script sets an option or a field of its own to where nobody else does */
+    bool is_default;
 };
 
 struct mt_config {
@@ -64,6 +67,10 @@ enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const c
  * sets a variable of the shell. */
 enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const char *source,
                         bool is_script, struct mt_err *err);
+/* A line of Python below a frame of a traceback: numbers and switches that its calls are given.
+ * line: of the log. */
+enum mt_rc mt_conf_code(struct mt_config *c, const char *text, size_t n, const char *source,
+                        uint32_t line, struct mt_err *err);
 /* One variable of the environment. */
 enum mt_rc mt_conf_env(struct mt_config *c, const char *name, const char *value, const char *source,
                        struct mt_err *err);

@@ -1,8 +1,10 @@
 /* conf/python.c -- settings in a Python script: keyword arguments of classes that it makes
- * ("TrainingArguments(bf16=True)", "LLM(...)", "Model.from_pretrained(...)"), plain assignments,
- * os.environ. Nothing is run: a name stands for what the script itself set it to in plain text,
- * any other value is marked as not known. What the file imports is what it starts. No text is an
- * error: what is no such thing is passed over. */
+ * ("TrainingArguments(bf16=True)", "LLM(...)", "Model.from_pretrained(...)") and of calls that run
+ * something ("model.generate(...)"), plain assignments, os.environ, what it switches on
+ * ("pipe.enable_vae_tiling()"); and, as defaults, what it sets options and fields of its own to
+ * ("add_argument('--rows', default=8)", "rows: int = 8"). Nothing is run: a name stands for what
+ * the script itself set it to in plain text, any other value is marked as not known. What the file
+ * imports is what it starts. No text is an error: what is no such thing is passed over. */
 #include "parser/conf/impl.h"
 
 #include <string.h>
@@ -12,15 +14,28 @@ enum { MAX_VARS = 256, NAME = 128, SHOWN = 64 };
 struct py_var {
     const char *name, *value; /* value NULL = not known */
 };
+/* What a bracket is of. */
+enum py_call {
+    PY_PLAIN,
+    PY_CLASS,  /* a call that makes something of a class */
+    PY_RUNS,   /* a call that does the work */
+    PY_OPTION, /* a call that makes an option of the command line, or a field */
+};
 struct py {
     struct mt_config *c;
     const char *p, *end;
     uint32_t line;
     struct mt_conf_at at;
     MT_VEC(struct py_var) vars;
-    bool of_class[MT_CONF_DEPTH]; /* the bracket is of a call that makes something of a class */
-    unsigned depth;               /* brackets that are open; beyond MT_CONF_DEPTH only counted */
-    bool begins;                  /* a statement begins here */
+    uint8_t call[MT_CONF_DEPTH]; /* enum py_call */
+    unsigned depth;              /* brackets that are open; beyond MT_CONF_DEPTH only counted */
+    const char *option;          /* of the innermost PY_OPTION: its name; NULL = not read yet */
+    size_t n_option;
+    bool has_keyword;  /* a keyword argument stood before: what follows is no name */
+    const char *field; /* of a statement "name: type = field(...)" */
+    size_t n_field;
+    bool any_call; /* all calls are PY_RUNS: the line is one that failed */
+    bool begins;   /* a statement begins here */
     bool indented;
     bool failed;
 };
@@ -151,8 +166,17 @@ static struct py_value value_at(struct py *y, const char *p)
     return v;
 }
 
+/* "args.rows" for the key "rows": whoever sets that option sets this. */
+static bool is_same_name(const char *key, size_t n, const struct py_value *v)
+{
+    return !v->is_known && v->n > n + 1 && is_letter(v->p[0]) && v->p[v->n - n - 1] == '.' &&
+           memcmp(v->p + v->n - n, key, n) == 0;
+}
+
 static void add(struct py *y, const char *key, size_t n, const struct py_value *v)
 {
+    if (is_same_name(key, n, v))
+        return;
     if (v->n == 0 || (v->is_known && !v->is_text && v->n == 4 && memcmp(v->p, "None", 4) == 0))
         return;
     y->at.line = y->line;
@@ -167,6 +191,91 @@ static bool is_class(const char *s, size_t n)
         if (s[i] >= 'A' && s[i] <= 'Z' && (i == 0 || s[i - 1] == '.'))
             return true;
     return false;
+}
+
+static bool is_word(const char *s, size_t n, const char *w)
+{
+    return strlen(w) == n && memcmp(s, w, n) == 0;
+}
+
+/* What follows the last dot. */
+static const char *last_part(const char *name, size_t *n)
+{
+    for (size_t i = *n; i-- > 0;)
+        if (name[i] == '.') {
+            *n -= i + 1;
+            return name + i + 1;
+        }
+    return name;
+}
+
+/* Verbs of what fills a card; a plot has a height too, and takes none of it. */
+static bool is_run(const char *name, size_t n)
+{
+    static const char *const verbs[] = {"generate", "pipe",   "sample", "predict",
+                                        "infer",    "encode", "decode", "render",
+                                        "train",    "fit",    "model",  "loader"};
+    name = last_part(name, &n);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        for (size_t k = strlen(verbs[i]), at = 0; at + k <= n; at++)
+            if (memcmp(name + at, verbs[i], k) == 0)
+                return true;
+    return false;
+}
+
+static enum py_call call_of(const struct py *y, const char *name, size_t n)
+{
+    size_t k = n;
+    const char *last = last_part(name, &k);
+    if (is_word(last, k, "add_argument") || is_word(last, k, "option") ||
+        (y->field != NULL && (is_word(last, k, "field") || is_word(last, k, "Field"))))
+        return PY_OPTION;
+    if (y->any_call)
+        return PY_RUNS;
+    return is_class(name, n) ? PY_CLASS : is_run(name, n) ? PY_RUNS : PY_PLAIN;
+}
+
+/* A number or a switch: a text may be a choice among words, and what they mean is not known here.
+ */
+static bool is_plain(const struct py_value *v)
+{
+    return v->is_known && !v->is_text && v->n != 0 && *v->p != 'N';
+}
+
+/* An option (a flag of the command line) or a field of the script's own, where nobody sets it. */
+static void add_default(struct py *y, const char *name, size_t n, bool is_flag,
+                        const struct py_value *v)
+{
+    if (!is_plain(v))
+        return;
+    y->at.is_default = true;
+    y->at.form = is_flag ? MT_CONF_FLAG : MT_CONF_PYTHON;
+    add(y, name, n, v);
+    y->at.is_default = false;
+    y->at.form = MT_CONF_PYTHON;
+}
+
+/* "name: type = value" of a class or a module; p is behind the name. Returns where to go on. */
+static const char *annotated(struct py *y, const char *name, size_t n, const char *p)
+{
+    static const char *const other[] = {"else", "try", "finally", "lambda"}; /* what ends in ':' */
+    struct py_value v;
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (is_word(name, n, other[i]))
+            return p;
+    for (p++; p < y->end && *p != '\n' && *p != '=' && *p != '#' && *p != '('; p++)
+        ;
+    if (!is_at(y, p, '=') || is_at(y, p + 1, '='))
+        return p;
+    p = past_blanks(y, p + 1);
+    v = value_at(y, p);
+    if (is_plain(&v)) {
+        add_default(y, name, n, false, &v);
+    } else {
+        y->field = name;
+        y->n_field = n;
+    }
+    return p;
 }
 
 /* The rest of "from a.b import C, D as E" behind "from ": "a.b.C" and "a.b.D". */
@@ -221,37 +330,134 @@ static void environment(struct py *y, const char *p)
         y->failed |= mt_conf_add(y->c, name, n, v.p, v.n, &at) != MT_OK;
 }
 
+/* A bracket of the call of that name opens. */
+static void open_call(struct py *y, const char *name, size_t n)
+{
+    enum py_call call = call_of(y, name, n);
+    size_t k = n;
+    const char *last = last_part(name, &k);
+    struct py_value on = {.p = "True", .n = 4, .is_known = true};
+    if (y->depth < MT_CONF_DEPTH)
+        y->call[y->depth] = (uint8_t)call;
+    y->depth++;
+    y->begins = false;
+    if (call == PY_OPTION) {
+        y->has_keyword = false;
+        y->option = y->field;
+        y->n_option = y->n_field;
+    }
+    if (last != name && k > 7 &&
+        (memcmp(last, "enable_", 7) == 0 || memcmp(last + k - 7, "_enable", 7) == 0))
+        add(y, last, k, &on);
+}
+
+/* "name=" of a call or of a statement; p is behind the sign. */
+static void assign(struct py *y, const char *name, size_t n, const char *p)
+{
+    struct py_value v = value_at(y, past_blanks(y, p));
+    enum py_call call = PY_PLAIN;
+    if (y->depth != 0 && y->depth <= MT_CONF_DEPTH)
+        call = (enum py_call)y->call[y->depth - 1];
+    if (call == PY_OPTION) {
+        y->has_keyword = true;
+        if (is_word(name, n, "default") && y->option != NULL)
+            add_default(y, y->option, y->n_option, y->option != y->field, &v);
+    } else if (call == PY_CLASS || (call == PY_RUNS && is_plain(&v))) {
+        add(y, name, n, &v);
+    } else if (y->begins && y->depth == 0) {
+        set_var(y, name, n, v.is_known ? v.p : NULL, v.n);
+        if (!y->indented && v.is_known && !v.is_text)
+            add(y, name, n, &v);
+    }
+}
+
 static const char *word(struct py *y, const char *p)
 {
     size_t n = name_at(y, p);
     const char *name = p, *q = past_blanks(y, p + n);
-    bool in_class = y->depth != 0 && y->depth <= MT_CONF_DEPTH && y->of_class[y->depth - 1];
     if (n <= 2 && is_at(y, p + n, '"')) /* r"...", f'...' */
         return p + n;
+    if (y->begins)
+        y->field = NULL;
     if (y->begins && n == 4 && memcmp(p, "from", 4) == 0)
         imports(y, q);
     else if (y->begins && n == 10 && memcmp(p, "os.environ", 10) == 0)
         environment(y, p + n);
     if (is_at(y, q, '(')) {
-        if (y->depth < MT_CONF_DEPTH)
-            y->of_class[y->depth] = is_class(name, n);
-        y->depth++;
-        y->begins = false;
+        open_call(y, name, n);
         return q + 1;
     }
     if (is_at(y, q, '=') && !is_at(y, q + 1, '=') && memchr(name, '.', n) == NULL) {
-        struct py_value v = value_at(y, past_blanks(y, q + 1));
-        if (in_class) {
-            add(y, name, n, &v);
-        } else if (y->begins && y->depth == 0) {
-            set_var(y, name, n, v.is_known ? v.p : NULL, v.n);
-            if (!y->indented && v.is_known && !v.is_text)
-                add(y, name, n, &v);
-        }
+        assign(y, name, n, q + 1);
         q++;
+    } else if (y->begins && y->depth == 0 && is_at(y, q, ':')) {
+        q = annotated(y, name, n, q);
     }
     y->begins = false;
     return q;
+}
+
+/* "--rows-of-it" behind its dashes. */
+static bool is_option_name(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_letter(s[i]) && (i == 0 || (!is_digit(s[i]) && s[i] != '-')))
+            return false;
+    return n != 0 && n <= NAME;
+}
+
+/* A string at p; the name of an option is the longest of those that it is given. */
+static const char *string(struct py *y, const char *p)
+{
+    const char *from;
+    size_t n, dashes = 0;
+    p = past_string(y, p, &from, &n);
+    y->begins = false;
+    while (dashes < n && from[dashes] == '-')
+        dashes++;
+    from += dashes;
+    n -= dashes;
+    if (dashes != 0 && y->depth != 0 && y->depth <= MT_CONF_DEPTH && !y->has_keyword &&
+        y->call[y->depth - 1] == PY_OPTION && is_option_name(from, n) &&
+        (y->option == NULL || n > y->n_option)) {
+        y->option = from;
+        y->n_option = n;
+    }
+    return p;
+}
+
+static enum mt_rc walk(struct py *y, struct mt_err *err)
+{
+    while (y->p < y->end && !y->failed) {
+        char ch = *y->p;
+        if (is_letter(ch)) {
+            y->p = word(y, y->p);
+        } else if (ch == '"' || ch == '\'') {
+            y->p = string(y, y->p);
+        } else if (ch == '#') {
+            while (y->p < y->end && *y->p != '\n')
+                y->p++;
+        } else {
+            if (ch == '\n') {
+                y->line++;
+                y->begins = y->depth == 0;
+                y->indented = y->p + 1 < y->end && (y->p[1] == ' ' || y->p[1] == '\t');
+            } else if (ch == '(' || ch == '[' || ch == '{') {
+                if (y->depth < MT_CONF_DEPTH)
+                    y->call[y->depth] = PY_PLAIN;
+                y->depth++;
+            } else if (ch == ')' || ch == ']' || ch == '}') {
+                y->depth -= y->depth != 0;
+            } else if (ch == ';' && y->depth == 0) {
+                y->begins = true;
+            } else if (ch != ' ' && ch != '\t' && ch != '\r') {
+                y->begins = false;
+            }
+            y->p++;
+        }
+    }
+    MT_VEC_DONE(&y->vars);
+    return y->failed ? mt_fail(err, MT_ENOMEM, "out of memory") : MT_OK;
 }
 
 enum mt_rc mt_conf_python(struct mt_config *c, const char *text, size_t n, const char *source,
@@ -261,39 +467,19 @@ enum mt_rc mt_conf_python(struct mt_config *c, const char *text, size_t n, const
                    .p = text,
                    .end = text + n,
                    .line = 1,
-                   .at = {.source = source, .form = MT_CONF_FLAG},
+                   .at = {.source = source, .form = MT_CONF_PYTHON},
                    .begins = true};
-    const char *from;
-    size_t k;
-    while (y.p < y.end && !y.failed) {
-        char ch = *y.p;
-        if (is_letter(ch)) {
-            y.p = word(&y, y.p);
-        } else if (ch == '"' || ch == '\'') {
-            y.p = past_string(&y, y.p, &from, &k);
-            y.begins = false;
-        } else if (ch == '#') {
-            while (y.p < y.end && *y.p != '\n')
-                y.p++;
-        } else {
-            if (ch == '\n') {
-                y.line++;
-                y.begins = y.depth == 0;
-                y.indented = y.p + 1 < y.end && (y.p[1] == ' ' || y.p[1] == '\t');
-            } else if (ch == '(' || ch == '[' || ch == '{') {
-                if (y.depth < MT_CONF_DEPTH)
-                    y.of_class[y.depth] = false;
-                y.depth++;
-            } else if (ch == ')' || ch == ']' || ch == '}') {
-                y.depth -= y.depth != 0;
-            } else if (ch == ';' && y.depth == 0) {
-                y.begins = true;
-            } else if (ch != ' ' && ch != '\t' && ch != '\r') {
-                y.begins = false;
-            }
-            y.p++;
-        }
-    }
-    MT_VEC_DONE(&y.vars);
-    return y.failed ? mt_fail(err, MT_ENOMEM, "out of memory") : MT_OK;
+    return walk(&y, err);
+}
+
+enum mt_rc mt_conf_code(struct mt_config *c, const char *text, size_t n, const char *source,
+                        uint32_t line, struct mt_err *err)
+{
+    struct py y = {.c = c,
+                   .p = text,
+                   .end = text + n,
+                   .line = line,
+                   .at = {.source = mt_conf_source(c, source), .form = MT_CONF_PYTHON},
+                   .any_call = true};
+    return y.at.source != NULL ? walk(&y, err) : mt_fail(err, MT_ENOMEM, "out of memory");
 }

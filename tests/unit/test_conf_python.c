@@ -76,6 +76,91 @@ MT_TEST(names)
     MT_CHECK_STR(value("n"), "8");
 }
 
+/* The last entry of the key is a default of the script. */
+static bool is_default(const char *key)
+{
+    for (uint32_t i = c.entries.n; i-- > 0;)
+        if (strcmp(c.entries.p[i].key, key) == 0)
+            return c.entries.p[i].is_default;
+    return false;
+}
+
+MT_TEST(options_and_fields)
+{
+    MT_CHECK_EQ(
+        read_py("@dataclass\n"
+                "class Job:\n"
+                "    rows: int = 64\n"
+                "    crop_size: Optional[int] = field(default=512, metadata={'default': 9})\n"
+                "    name: str = 'gpt'\n"
+                "    other: int = compute(default=7)\n"
+                "def f(x, scale: int = 3):\n"
+                "    if x: y = 3\n"
+                "    else: z = 4\n"
+                "    return DataLoader(d, batch_size=args.batch_size, num_workers=args.w)\n"
+                "p.add_argument('-b', '--batch-size', type=int, default=32, help='default=5')\n"
+                "p.add_argument('--seq', help='--sequence-length, or -1', default=96)\n"
+                "p.add_argument('--lr', default=LR)\n"
+                "p.add_argument('--net', default='resnet50')\n"
+                "p.add_argument('data', default=11)\n"
+                "@click.option(\"--steps\", default=100)\n"),
+        MT_OK);
+    MT_CHECK_STR(value("rows"), "64");
+    MT_CHECK_STR(value("crop_size"), "512");
+    MT_CHECK_STR(value("name"), "(none)");
+    MT_CHECK_STR(value("other"), "(none)");
+    MT_CHECK_STR(value("scale"), "(none)");
+    MT_CHECK_STR(value("y"), "(none)");
+    MT_CHECK_STR(value("z"), "(none)");
+    MT_CHECK_STR(value("batch-size"), "32");
+    MT_CHECK_STR(value("batch_size"), "(none)"); /* whoever sets the option sets it */
+    MT_CHECK_STR(value("num_workers"), "(not known)");
+    MT_CHECK_STR(value("lr"), "(none)");
+    MT_CHECK_STR(value("net"), "(none)");
+    MT_CHECK_STR(value("seq"), "96");
+    MT_CHECK_STR(value("sequence-length"), "(none)");
+    MT_CHECK_STR(value("default"), "(none)");
+    MT_CHECK_STR(value("steps"), "100");
+    MT_CHECK(is_default("batch-size") && is_default("rows") && is_default("crop_size") &&
+             is_default("steps") && !is_default("num_workers"));
+}
+
+MT_TEST(calls_that_run)
+{
+    MT_CHECK_EQ(read_py("out = model.generate(ids, max_new_tokens=2048, do_sample=True, mode='x',\n"
+                        "                     num_return_sequences=N)\n"
+                        "plt.plot(x, height=400)\n"
+                        "pipe.enable_model_cpu_offload()\n"
+                        "enable_logging()\n"
+                        "model.gradient_checkpointing_enable()\n"
+                        "pipe.disable_safety_checker()\n"),
+                MT_OK);
+    MT_CHECK_STR(value("max_new_tokens"), "2048");
+    MT_CHECK_STR(value("do_sample"), "True");
+    MT_CHECK_STR(value("mode"), "(none)");
+    MT_CHECK_STR(value("num_return_sequences"), "(none)");
+    MT_CHECK_STR(value("height"), "(none)");
+    MT_CHECK_STR(value("enable_model_cpu_offload"), "True");
+    MT_CHECK_STR(value("enable_logging"), "(none)");
+    MT_CHECK_STR(value("gradient_checkpointing_enable"), "True");
+    MT_CHECK(!is_default("max_new_tokens"));
+}
+
+MT_TEST(line_of_a_traceback)
+{
+    static const char code[] =
+        "images = render(scene, rays=4096, depth=None, tile=n, show=False).rgb";
+    struct mt_err err = {.rc = MT_OK};
+    mt_conf_done(&c);
+    MT_CHECK_EQ(mt_conf_code(&c, code, sizeof code - 1, "job.log", 12, &err), MT_OK);
+    MT_CHECK_STR(value("rays"), "4096");
+    MT_CHECK_STR(value("show"), "False");
+    MT_CHECK_STR(value("depth"), "(none)");
+    MT_CHECK_STR(value("tile"), "(none)");
+    MT_CHECK_STR(value("images"), "(none)");
+    MT_CHECK_EQ(c.entries.p[0].line, 12u);
+}
+
 MT_TEST(environment)
 {
     MT_CHECK_EQ(read_py("import os\n"
@@ -139,4 +224,5 @@ MT_TEST(hostile)
     MT_CHECK_EQ(mt_mem_used(), held);
 }
 
-MT_MAIN(MT_RUN(arguments) MT_RUN(names) MT_RUN(environment) MT_RUN(imports) MT_RUN(hostile))
+MT_MAIN(MT_RUN(arguments) MT_RUN(names) MT_RUN(options_and_fields) MT_RUN(calls_that_run)
+            MT_RUN(line_of_a_traceback) MT_RUN(environment) MT_RUN(imports) MT_RUN(hostile))
