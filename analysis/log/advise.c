@@ -316,6 +316,12 @@ static double more_than(struct mt_metrics *m, const struct mt_logdiag *d, const 
     return v.known && d->capacity != MT_LOG_NONE && v.v > part * (double)d->capacity ? v.v : 0;
 }
 
+static bool is_told(struct mt_metrics *m, const char *name)
+{
+    struct mt_value v = mt_metric_get(m, name, strlen(name));
+    return v.known && v.v > 0;
+}
+
 static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,
                  const struct mt_log_fact *f, const struct mt_log_place *place)
 {
@@ -414,12 +420,15 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     of_families(q.metrics, &fw);
     engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework);
     d->model.beyond = more_than(q.metrics, d, "engine_weights_told", 0.97);
+    d->model.in_float = is_told(q.metrics, "engine_in_float");
     d->model.held = more_than(q.metrics, d, "states_told", 0.5);
     if (d->cause == MT_CAUSE_FOREIGN &&
         (f->kind != MT_LOG_TORCH_OOM ||
          (is_engines(r, f, place) &&
           d->phase != MT_PH_ROLLOUT_LOAD))) /* weights are no matter of the engine's share */
         q.cause = MT_CAUSE_NONE;            /* what the phase has makes room */
+    if (f->kind == MT_LOG_VLLM_WARMUP && f->value[0] != MT_LOG_NONE)
+        say(q.metrics, MT_METRIC_trial_sequences, (double)f->value[0]);
     if (f->kind != MT_LOG_VLLM_MEASURE && engines) {
         say(q.metrics, MT_METRIC_engine_failed, 1);
         if (q.phase == MT_PH_UNATTRIBUTED)

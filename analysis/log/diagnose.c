@@ -3,6 +3,7 @@
 #include "analysis/advice/advice.h"
 #include "analysis/base/frames.h"
 #include "analysis/base/words.h"
+#include "analysis/phases/phases.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -294,6 +295,12 @@ static void find_cause(struct mt_logdiag *d, const struct mt_logs *logs,
         d->cause = MT_CAUSE_UNKNOWN;
         d->confidence = "low";
         d->request = f->value[0];
+        if (strcmp(f->text, "XLA") == 0 && f->value[2] != MT_LOG_NONE) {
+            d->free = f->value[1];
+            d->capacity = f->value[2];
+            d->cause = d->request > d->capacity ? MT_CAUSE_REQUEST : MT_CAUSE_CAPACITY;
+            d->confidence = "high";
+        }
         if (f->platform == 'T' && f->value[1] != MT_LOG_NONE) { /* by the compiler's own count */
             d->cause = MT_CAUSE_CAPACITY;
             d->confidence = "high";
@@ -324,6 +331,12 @@ static bool is_in_old_words(const struct mt_logs *logs, const struct mt_log *log
            log->n_async == 0 && torch <= 100 && at != NULL && computes(at->stack->code);
 }
 
+/* The parent's traceback, which people paste as well: it says that a process failed, not where. */
+static bool of_launcher(const struct mt_log_stack *s, const struct mt_phase_rules *rules)
+{
+    return s->frames.n != 0 && mt_phase_is_launcher(rules, s->frames.p[s->frames.n - 1].file);
+}
+
 /* Phase, cause and numbers of the line d->fact, and what may be advised on it, into list. false =
  * out of memory. */
 static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs,
@@ -333,7 +346,7 @@ static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs,
     const struct mt_log_fact *f = &log->facts.p[d->fact];
     struct mt_log_place place, *at = NULL;
     bool ok = true;
-    if (f->stack != 0) {
+    if (f->stack != 0 && !of_launcher(&log->stacks.p[f->stack - 1], o->phases)) {
         ok = mt_logdiag_place(&place, logs->rules, &log->stacks.p[f->stack - 1], o->phases);
         at = ok ? &place : NULL;
     }

@@ -106,6 +106,7 @@ struct mt_logdiag {
     struct {
         double params, states;
         double beyond; /* weights of an engine on each of its cards, where one has less */
+        bool in_float; /* the engine is told to take them in 32 bits */
         double held;   /* of all models that are trained, where it is half of a card or more */
     } model;
     double vocab;  /* of the logits that were asked for, whole; 0 = not known */

@@ -330,6 +330,12 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
                            f->value[1] <= MT_LB_COMPUTE ? what[f->value[1]] : "");
             return buf;
         }
+        if (strcmp(f->text, "XLA") == 0 && f->value[2] != MT_LOG_NONE) {
+            char a[32], c[32];
+            (void)snprintf(buf, MT_FACT_WORDS, "XLA could not allocate %s, %s of %s were free",
+                           bytes(b, f->value[0]), bytes(a, f->value[1]), bytes(c, f->value[2]));
+            return buf;
+        }
         (void)snprintf(buf, MT_FACT_WORDS, "a call of %s could not allocate%s%s",
                        f->text[0] != '\0' ? f->text : "CUDA", f->value[0] != MT_LOG_NONE ? " " : "",
                        f->value[0] != MT_LOG_NONE ? bytes(b, f->value[0]) : "");

@@ -433,14 +433,19 @@ static void of_files(struct mt_logdiag *d, const struct mt_log_stack *s,
 }
 
 /* A pass that no function names: whether it trains, by gradients that are switched off, else by
- * what the program's files are called. */
+ * what the program's files are called. Where nothing says that it is a pass, a trainer may be at
+ * anything; a program that only uses or converts a model does little else. */
 static void of_program(struct mt_logdiag *d, const struct mt_log_stack *s,
                        const struct mt_phase_rules *rules)
 {
-    if (d->sub != MT_PH_FORWARD && d->sub != MT_PH_LOSS && d->sub != MT_PH_NONE)
+    if ((d->sub != MT_PH_FORWARD && d->sub != MT_PH_LOSS && d->sub != MT_PH_NONE) ||
+        of_gradients(d, s, rules))
         return;
-    if (!of_gradients(d, s, rules) && d->sub != MT_PH_NONE)
-        of_files(d, s, rules);
+    of_files(d, s, rules);
+    if (d->sub == MT_PH_NONE && d->phase != MT_PH_INFER && d->phase != MT_PH_INIT) {
+        d->phase = MT_PH_UNATTRIBUTED;
+        d->by_name = NULL;
+    }
 }
 
 _Static_assert(sizeof((struct mt_log_step *)NULL)->pattern == MT_PHASE_LINE,

@@ -214,9 +214,11 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
 static void because_weights(struct mt_sentence *t, const struct mt_logdiag *d)
 {
     mt_words_add(t,
-                 "The weights of the model that the settings name are %s in 16 bits on each card "
+                 "The weights of the model that the settings name are %s in %s bits on each card "
                  "of its engine: more than the card has for them, whatever the engine's share.",
-                 MT_BYTES((uint64_t)d->model.beyond));
+                 MT_BYTES((uint64_t)d->model.beyond), d->model.in_float ? "32" : "16");
+    if (d->model.in_float)
+        mt_words_add(t, " The settings ask for 32: in 16 they take half of that.");
 }
 
 static void because_states(struct mt_sentence *t, const struct mt_logdiag *d)
@@ -278,6 +280,10 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                          f->text[3] != '\0'
                              ? "What other arrays and programs hold there is not in the line: "
                              : "The compiler counts before anything runs: ");
+            break;
+        }
+        if (d->cause == MT_CAUSE_REQUEST) {
+            because_request(t, d);
             break;
         }
         if (strcmp(f->text, "XLA") == 0) {

@@ -426,6 +426,12 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
         mt_words_add(t, "%sThe last memory line before it, line %llu, says \"%s\".",
                      t->n != 0 ? " " : "", (unsigned long long)mark->line, mark->text);
     say_begun(t, d, log);
+    if (f->stack != 0 && log->stacks.p[f->stack - 1].is_mates && d->step == 0 && d->begun == 0 &&
+        d->phase != MT_PH_UNATTRIBUTED)
+        mt_words_add(t,
+                     "%sThe traceback is of the driver or of another rank: it tells the phase, not "
+                     "what asked.",
+                     t->n != 0 ? " " : "");
     if (d->step != 0)
         mt_words_add(t,
                      "%sNo traceback tells what ran: line %llu, the last one in which the job says "

@@ -75,6 +75,11 @@ void mt_logdiag_say_table(struct mt_sentence *t, const struct mt_log *log,
         return;
     while (i < log->facts.n && log->facts.p[i].kind == MT_LOG_RAY_KILL)
         i++;
+    if (i == log->facts.n || log->facts.p[i].kind != MT_LOG_HOST_PROC) { /* where it was cut off */
+        i = (uint32_t)(f - log->facts.p);
+        while (i > 0 && log->facts.p[i - 1].kind == MT_LOG_HOST_PROC)
+            i--;
+    }
     for (; i < log->facts.n && log->facts.p[i].kind == MT_LOG_HOST_PROC; i++)
         count(c, &n, &log->facts.p[i]);
     first = largest(c, n, NULL);

@@ -19,6 +19,7 @@ static const struct mt_rule_spec fields[] = {
     {"methods", mt_get_texts, .at = AT(methods)},
     {"scripts", mt_get_texts, .at = AT(scripts)},
     {"lines", mt_get_texts, .at = AT(lines)},
+    {"launchers", mt_get_texts, .at = AT(launchers)},
     {"source", mt_get_any_text, .at = AT(source)},
     {.name = NULL}};
 
@@ -59,15 +60,15 @@ enum mt_rc mt_cut_read(struct mt_phase_rules *r, const struct mt_rule_reader *rd
         rc = phase_of(rd, "sub", row.sub_id, false, &row.sub);
     if (rc != MT_OK)
         return rc;
-    if (row.phase_id == NULL && row.sub_id == NULL)
+    if (row.phase_id == NULL && row.sub_id == NULL && row.launchers == NULL)
         return mt_rule_bad(rd, "phase", "is missing, and so is \"sub\"");
     if ((row.file != NULL || row.functions != NULL) + (row.codes != NULL) + (row.methods != NULL) +
-            (row.scripts != NULL) + (row.lines != NULL) !=
+            (row.scripts != NULL) + (row.lines != NULL) + (row.launchers != NULL) !=
         1)
         return mt_rule_bad(rd, "file",
                            "has to stand there, or \"functions\", \"codes\", \"methods\", "
-                           "\"scripts\" or \"lines\": one of them, and \"functions\" alone "
-                           "beside a file");
+                           "\"scripts\", \"lines\" or \"launchers\": one of them, and "
+                           "\"functions\" alone beside a file");
     for (const char *const *p = row.lines; p != NULL && *p != NULL; p++)
         if (strlen(*p) >= MT_PHASE_LINE || (*p)[0] == '%' || (*p)[0] == ' ' || plain_run(*p) < 4)
             return mt_rule_bad(rd, "lines",
@@ -175,6 +176,15 @@ static bool has_one_of(const char *line, const char *const *codes)
     for (; *codes != NULL; codes++)
         if (strstr(line, *codes) != NULL)
             return true;
+    return false;
+}
+
+bool mt_phase_is_launcher(const struct mt_phase_rules *r, const char *file)
+{
+    for (uint32_t i = 0; r != NULL && i < r->cut.n; i++)
+        for (const char *const *p = r->cut.p[i].launchers; p != NULL && *p != NULL; p++)
+            if (is_in(file, *p))
+                return true;
     return false;
 }
 

@@ -64,6 +64,10 @@ struct mt_cut_phase {
 bool mt_phase_of_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, const char *file,
                      const char *name, struct mt_cut_phase *out);
 
+/* A file of a program that starts others and waits for them: a traceback that ends there tells that
+ * one of them failed, not where. r NULL: false. */
+bool mt_phase_is_launcher(const struct mt_phase_rules *r, const char *file);
+
 #define MT_PHASE_LINE 64u /* bytes of such a pattern, the last included */
 /* The patterns of lines in which jobs say what they are at, for mt_log_read(); r NULL: NULL. */
 const char *const *mt_phase_log_steps(const struct mt_phase_rules *r);

@@ -177,3 +177,17 @@ int mt_log_pool_error(struct mt_log *l, uint64_t number, const char *s)
         mt_log_keep_text(f, p + 12, (size_t)(e - p) - 12);
     return 1;
 }
+
+int mt_log_xla_card(struct mt_log *l, uint64_t number, const char *s)
+{
+    enum { BELOW = 2 };
+    struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
+    got g;
+    if (f == NULL || f->kind != MT_LOG_CUDA_OOM || strcmp(f->text, "XLA") != 0 ||
+        number - f->line > BELOW ||
+        mt_log_find(s, "Reported by CUDA: Free memory/Total memory: %n/%n", &g) == NULL)
+        return 0;
+    f->value[1] = g.v[0];
+    f->value[2] = g.v[1];
+    return 1;
+}

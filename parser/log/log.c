@@ -135,11 +135,29 @@ static int torch_sentence(struct mt_log_fact *f, const char *s)
     return n;
 }
 
+/* Its first words alone, as ComfyUI shows them: on a line of their own, or behind the name of the
+ * node, "Exception Message:** " and "Exception during processing !!! ". In a sentence of
+ * somebody's own other words follow. */
+static bool stands_alone(const char *s, const char *p)
+{
+    const char *end = p + strlen("Allocation on device");
+    const char *first = s + strspn(s, " \t*-");
+    end += strspn(end, " ");
+    end += strspn(end, "0123456789");
+    end += strspn(end, " \r.");
+    if (*end != '\0')
+        return false;
+    return first == p ||
+           (p - s >= 4 && (strncmp(p - 4, "!!! ", 4) == 0 || strncmp(p - 4, ":** ", 4) == 0)) ||
+           (p - s >= 2 && memchr(first, ' ', (size_t)(p - first)) == p - 1 && first[0] >= 'A' &&
+            first[0] <= 'Z');
+}
+
 const char *mt_log_async(const char *s)
 {
     const char *p = strstr(s, "Allocation on device");
     return p != NULL && ((p - s >= 18 && strncmp(p - 18, "OutOfMemoryError: ", 18) == 0) ||
-                         strstr(p, "would exceed allowed memory") != NULL)
+                         strstr(p, "would exceed allowed memory") != NULL || stands_alone(s, p))
                ? p
                : NULL;
 }

@@ -219,6 +219,7 @@ struct mt_log_stack {
     /* lines of code that call what the next frame is in, and what the one before it is in */
     uint32_t n_inward, n_outward;
     bool is_deeper; /* a line of code that its last frame does not lead to stands below them */
+    bool is_mates;  /* of the driver or of another rank: what failed was elsewhere */
     /* whose methods its lines of code call, each behind a blank, of those that may be the
      * reference's: " ref" of self.ref.compute_logp(...), " reward" of self.reward.score(...) */
     char objects[64];
@@ -250,11 +251,13 @@ struct mt_log_version {
 /* What stands at s; false where that is no version. */
 bool mt_log_version_number(const char *s, uint64_t *number);
 
-/* What the run was set to, as the log says: the words of a command line. */
+/* What the run was set to, as the log says: the words of a command line, or a line of code of the
+ * job's own that a traceback shows. */
 struct mt_log_settings {
     char *text; /* NULL = nothing came of it */
     size_t n;
-    uint64_t line;   /* the first */
+    uint64_t line; /* the first */
+    bool is_code;
     bool is_cut;     /* a list of all arguments, of which a part is missing */
     uint64_t dotted; /* while it is read: the last row of a list of arguments; 0 = of none */
 };

@@ -69,6 +69,8 @@ bool mt_log_breaks_off(const char *s);
 int mt_log_pool_error(struct mt_log *l, uint64_t number, const char *s);
 /* An allocation that is tried once more. */
 int mt_log_first_try(struct mt_log *l, uint64_t number, const char *s);
+/* "Reported by CUDA: Free memory/Total memory: ...", which XLA writes below its failure. */
+int mt_log_xla_card(struct mt_log *l, uint64_t number, const char *s);
 /* The name at s[at, at + n) stands in code or in a text about it: "if (e == hipErrorOutOfMemory)".
  */
 bool mt_log_is_code(const char *s, const char *at, size_t n);
@@ -126,6 +128,10 @@ bool mt_log_frame_of_page(struct mt_log_at *a, const char *s); /* older notebook
 bool mt_log_frame_cut(struct mt_log_at *a, const char *s);
 /* pytest's and rich's. glued: with the lines that follow */
 bool mt_log_frame_boxed(struct mt_log_at *a, const char *s, const char *glued);
+
+/* log/settings.c. What the line of code below a frame of the job's own gives its calls
+ * ("generate(ids, max_new_tokens=2048)") is a setting of it. */
+void mt_log_code_settings(struct mt_log *l, uint64_t number, const char *file, const char *code);
 
 /* ---- log/code.c ---- */
 

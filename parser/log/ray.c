@@ -64,6 +64,16 @@ static bool row(struct mt_log *l, uint64_t number, const char *s)
     return true;
 }
 
+/* "95412   14.05   ray::LLMRayActor": a row whose table lost its head, where the log was cut. */
+static bool names_actor(const char *s)
+{
+    const char *p = s + strspn(s, " \t");
+    size_t pid = strspn(p, "0123456789"), gap = strspn(p + pid, " \t"),
+           size = strspn(p + pid + gap, "0123456789.");
+    p += pid + gap + size;
+    return pid != 0 && gap != 0 && size != 0 && strncmp(p + strspn(p, " \t"), "ray::", 5) == 0;
+}
+
 int mt_log_ray(struct mt_log *l, uint64_t number, const char *s, const char *glued)
 {
     const struct mt_log_fact *last = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
@@ -75,6 +85,10 @@ int mt_log_ray(struct mt_log *l, uint64_t number, const char *s, const char *glu
         }
         if (!near || last == NULL || last->kind == MT_LOG_HOST_PROC)
             l->table = 0;
+    }
+    if (l->table == 0 && strstr(s, "ray::") != NULL && names_actor(s) && row(l, number, s)) {
+        l->table = number;
+        return 1;
     }
     if (last != NULL && last->kind == MT_LOG_RAY_KILL && number - last->line <= HEAD &&
         strstr(s, "PID") != NULL && strstr(s, "MEM(GB)") != NULL && strstr(s, "COMMAND") != NULL) {

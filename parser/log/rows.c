@@ -37,6 +37,8 @@ static const struct row rows[] = {
     {MT_LOG_CUDA_OOM,
      "Attempting to reserve %s at the bottom of memory. That was not possible. There are %s free",
      NULL, "TPU at run time"},
+    /* tsl/framework, gpu_cudamallocasync_allocator.cc */
+    {MT_LOG_CUDA_OOM, "cuMemAllocAsync failed to allocate %n bytes", NULL, "XLA"},
     {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %n bytes", NULL,
      "XLA"},
     {MT_LOG_CUDA_OOM, "RESOURCE_EXHAUSTED: Out of memory while trying to allocate %b", NULL, "XLA"},
@@ -189,12 +191,14 @@ static const struct row rows[] = {
     {MT_LOG_KILLED, "DataLoader worker (pid(s) %n", "exited unexpectedly", "loader"},
 };
 
-/* Ray's memory monitor has been read in the lines above. */
+/* Ray's memory monitor has been read in the lines above, with its table below it or not. */
 static bool is_known_kill(const struct mt_log *l, uint64_t number)
 {
-    const struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
-    return f != NULL && (f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_HOST_PROC) &&
-           number - f->line <= 40;
+    uint32_t i = l->facts.n;
+    while (i > 1 && l->facts.p[i - 1].kind == MT_LOG_HOST_PROC)
+        i--;
+    return i > 0 && l->facts.p[i - 1].kind == MT_LOG_RAY_KILL &&
+           number - l->facts.p[l->facts.n - 1].line <= 40;
 }
 
 /* Which pairs of characters a line has: nearly every row is passed over by the first three letters
@@ -246,7 +250,8 @@ static void after_start(struct mt_log_fact *f, const char *s)
 int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
 {
     struct pairs pairs;
-    if (mt_log_first_try(l, number, s) || mt_log_pool_error(l, number, s))
+    if (mt_log_first_try(l, number, s) || mt_log_pool_error(l, number, s) ||
+        mt_log_xla_card(l, number, s))
         return 1;
     /* before PyTorch empties its cache and tries again */
     if (strstr(s, "may not be an issue") != NULL) {

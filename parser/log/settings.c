@@ -7,6 +7,7 @@
 
 enum {
     MOST = 64,           /* of them in one log */
+    MOST_CODE = 16,      /* of those, lines of code */
     LONGEST = 64 * 1024, /* bytes of one */
     DOTTED = 3,          /* lines of others between two rows of one list */
 };
@@ -86,6 +87,27 @@ static void add_quoted(struct mt_log *l, struct mt_log_settings *s, const char *
         p = q + 1;
     }
     add_text(l, s, "'");
+}
+
+void mt_log_code_settings(struct mt_log *l, uint64_t number, const char *file, const char *code)
+{
+    struct mt_log_settings *s;
+    uint32_t n = 0;
+    if (strstr(file, "-packages/") != NULL || strstr(file, "/lib/python") != NULL ||
+        strchr(code, '=') == NULL || strchr(code, '(') == NULL)
+        return;
+    for (uint32_t i = 0; i < l->settings.n; i++) {
+        if (!l->settings.p[i].is_code)
+            continue;
+        if (l->settings.p[i].text != NULL && strcmp(l->settings.p[i].text, code) == 0)
+            return; /* another rank's */
+        n++;
+    }
+    s = n < MOST_CODE ? item(l, number) : NULL;
+    if (s == NULL)
+        return;
+    s->is_code = true;
+    add_text(l, s, code);
 }
 
 /* ---- values as Python prints them ---- */

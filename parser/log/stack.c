@@ -44,7 +44,7 @@ static void begin(struct mt_log_stack *s, uint64_t number, struct mt_log_writer 
     s->of = of;
     s->who[0] = s->method[0] = '\0';
     s->headed = headed;
-    s->pins = s->is_deeper = false;
+    s->pins = s->is_deeper = s->is_mates = false;
     s->objects[0] = s->called[0] = '\0';
     s->named = s->n_inward = s->n_outward = 0;
 }
@@ -122,6 +122,7 @@ static void frame_code(struct mt_log *l, uint64_t number, const char *s)
         if (o->line + 1 == number && o->frames.n != 0 && o->writer.pid == who.pid &&
             o->writer.rank == who.rank) {
             mt_printable(o->code, sizeof o->code, p, strlen(p));
+            mt_log_code_settings(l, number, o->frames.p[o->frames.n - 1].file, p);
             o->n_outward +=
                 o->frames.n > 1 && mt_log_calls(o->code, o->frames.p[o->frames.n - 2].function);
         }
@@ -220,6 +221,14 @@ static void upside_down(struct mt_log *l, struct mt_log_stack *s)
     keep(l, s, f);
 }
 
+/* The failure was told by a worker, and the traceback is that of the driver that waited for it, or
+ * of another rank, which runs the same program: where it was, and no further. */
+static bool of_mate(const struct mt_log_fact *f, struct mt_log_writer who)
+{
+    return who.pid < 0 && (f->pid >= 0 ? f->rank < 0 && who.rank < 0
+                                       : f->rank >= 0 && who.rank >= 0 && f->rank != who.rank);
+}
+
 /* A whole traceback that led to nothing, below the only failure that has none: people paste the
  * error first, then "Full traceback:". */
 static void pasted_below(struct mt_log *l, struct mt_log_stack *s)
@@ -233,10 +242,15 @@ static void pasted_below(struct mt_log *l, struct mt_log_stack *s)
             return; /* whose it is nobody knows */
         only = only == NULL ? f : only;
     }
-    if (only != NULL && only->stack == 0 && s->line != 0 && s->frames.n != 0 && s->headed &&
-        only->pid == s->writer.pid && only->rank == s->writer.rank && only->line < s->first &&
-        s->first - only->line <= PASTED)
+    if (only == NULL || only->stack != 0 || s->line == 0 || s->frames.n == 0 || !s->headed ||
+        only->line >= s->first || s->first - only->line > PASTED)
+        return;
+    if (only->pid == s->writer.pid && only->rank == s->writer.rank) {
         keep(l, s, only);
+    } else if (of_mate(only, s->writer)) {
+        s->is_mates = s->is_deeper = true;
+        keep(l, s, only);
+    }
 }
 
 /* "RayTaskError(OutOfMemoryError): ray::LLMActor.generate() (pid=11992, ...": the sentence comes

@@ -24,6 +24,30 @@ static struct mt_log_step *step_for(struct mt_log *l, struct mt_log_writer who)
     return oldest;
 }
 
+static void keep(struct mt_log *l, struct mt_log_fact *f, const struct mt_log_step *s)
+{
+    struct mt_log_step *kept = MT_VEC_PUSH(&l->kept_steps);
+    l->no_memory |= kept == NULL;
+    if (kept == NULL)
+        return;
+    *kept = *s;
+    f->step = l->kept_steps.n;
+}
+
+/* A bar that is closed by the failure, or was printed by another thread: right below the first
+ * failure, which has none above it. */
+static void closed_below(struct mt_log *l, const struct mt_log_step *s)
+{
+    enum { BELOW = 4 };
+    struct mt_log_fact *f = NULL;
+    for (uint32_t i = 0; f == NULL && i < l->facts.n; i++)
+        if (mt_log_has_stack(l->facts.p[i].kind) && l->facts.p[i].kind != MT_LOG_RETRIED)
+            f = &l->facts.p[i];
+    if (f != NULL && f->step == 0 && s->line > f->line && s->line - f->line <= BELOW &&
+        of_one(s, f->pid, f->rank))
+        keep(l, f, s);
+}
+
 void mt_log_step_line(struct mt_log *l, uint64_t number, const char *s)
 {
     struct mt_log_got g;
@@ -36,11 +60,12 @@ void mt_log_step_line(struct mt_log *l, uint64_t number, const char *s)
         who = mt_log_writer(s, end);
         at = step_for(l, who);
         memset(at, 0, sizeof *at);
-        if (strstr(s, "100%|") != NULL)
+        if (strstr(s, "100%|") != NULL || strstr(s, ": 100% ") != NULL)
             return; /* a bar that is full: it ended */
         memcpy(at->pattern, *p, strlen(*p));
         at->writer = who;
         at->line = number;
+        closed_below(l, at);
         return;
     }
 }
@@ -48,17 +73,10 @@ void mt_log_step_line(struct mt_log *l, uint64_t number, const char *s)
 void mt_log_step_take(struct mt_log *l, struct mt_log_fact *f)
 {
     const struct mt_log_step *last = NULL;
-    struct mt_log_step *kept;
     for (int i = 0; i < MT_LOG_OPEN; i++)
         if (l->at[i].line != 0 && of_one(&l->at[i], f->pid, f->rank) &&
             (last == NULL || l->at[i].line > last->line))
             last = &l->at[i];
-    if (last == NULL || l->kept_steps.n >= MT_LOG_MAX_STACKS)
-        return;
-    kept = MT_VEC_PUSH(&l->kept_steps);
-    l->no_memory |= kept == NULL;
-    if (kept == NULL)
-        return;
-    *kept = *last;
-    f->step = l->kept_steps.n;
+    if (last != NULL && l->kept_steps.n < MT_LOG_MAX_STACKS)
+        keep(l, f, last);
 }
