@@ -214,9 +214,11 @@ static const char *written_as(const struct mt_advice_query *q, const struct mt_a
     if ((l->syntax != MT_FIX_FLAG && l->syntax != MT_FIX_YAML) || !mt_weigh_find_line(q, l, &hit) ||
         hit.entry == NULL)
         return NULL;
-    if (l->syntax == MT_FIX_FLAG && hit.entry->form == MT_CONF_OVERRIDE)
+    if (l->syntax == MT_FIX_FLAG &&
+        (hit.entry->form == MT_CONF_OVERRIDE || hit.entry->form == MT_CONF_PYTHON))
         return as_written(hit.entry, hit.entry->key, buf, sep);
-    return l->syntax == MT_FIX_YAML && hit.entry->form == MT_CONF_FLAG
+    return l->syntax == MT_FIX_YAML &&
+                   (hit.entry->form == MT_CONF_FLAG || hit.entry->form == MT_CONF_PYTHON)
                ? as_written(hit.entry, hit.entry->key, buf, sep)
                : NULL;
 }

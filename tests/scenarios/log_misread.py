@@ -98,7 +98,44 @@ SCENARIOS = [
             "python -m yolo --imgsz 1280 --batch 32", phase="train", must=["P36", "P44"], must_not=["P02"], sets={"P36": "--batch 16"}, not_sets={"P44": "batch=<half>"}),
     alone("full-before-anything-runs", "the line has no numbers: another job may hold the card", frames("", (OWN + "main.py", 40, "<module>"), (SITE + "torch/nn/modules/module.py", 1340, "to"),
           (SITE + "torch/nn/modules/module.py", 900, "_apply")) + "RuntimeError: CUDA error: out of memory\n", "none", phase="init", must=["P33"]),
+    # -- what a plain script says of itself
+    with_file("pipeline-with-offload", "the script has it", frames("", ("/w/picture.py", 12, "<module>"), NO_GRAD, (SITE + "diffusers/pipelines/x/pipeline_x.py", 900, "__call__"),
+              (SITE + "diffusers/models/autoencoders/autoencoder_kl.py", 321, "decode")) + torch_says(8, 23.6, 5, 18, 0.1), "picture.py",
+              "from diffusers import DiffusionPipeline\npipe = DiffusionPipeline.from_pretrained('m')\npipe.enable_sequential_cpu_offload()\npipe.vae.enable_tiling()\npipe.enable_vae_slicing()\nimage = pipe('a house').images\n",
+              phase="infer", must=["D03"], must_not=["D01", "D02"]),
+    with_file("pipeline-without-offload", "the same without", frames("", ("/w/picture.py", 12, "<module>"), NO_GRAD, (SITE + "diffusers/pipelines/x/pipeline_x.py", 900, "__call__"),
+              (SITE + "diffusers/models/autoencoders/autoencoder_kl.py", 321, "decode")) + torch_says(8, 23.6, 5, 18, 0.1), "picture.py",
+              "from diffusers import DiffusionPipeline\npipe = DiffusionPipeline.from_pretrained('m')\npipe.to('cuda')\nimage = pipe('a house').images\n", phase="infer", must=["D01", "D02", "D03"]),
+    with_file("batch-by-default", "argparse has it, nobody sets it", YOURS + CARD, "train.py",
+              "p.add_argument('-b', '--batch-size', type=int, default=48, help='-1: all')\nargs = p.parse_args()\nloader = DataLoader(data, batch_size=args.batch_size)\n",
+              phase="train", must=["P36"], sets={"P36": "--batch-size 24"}),
+    with_file("batch-of-the-command", "the command wins over the script", "$ python train.py --batch-size 12\n" + YOURS + CARD, "train.py",
+              "p.add_argument('--batch-size', type=int, default=48)\nloader = DataLoader(data, batch_size=args.batch_size)\n", phase="train", must=["P36"], sets={"P36": "--batch-size 6"}),
+    with_file("batch-of-a-field", "a dataclass has it", YOURS + CARD, "train.py", "@dataclass\nclass Config:\n    batch_size: int = 40\n    learning_rate: float = 1e-3\n",
+              phase="train", must=["P36"], sets={"P36": "batch_size=20"}),
     # -- the host
     alone("images-in-flight", "a rollout of a vision-language model", "(AgentLoopWorker pid=7) Using a slow image processor as `use_fast` is unset\n"
           "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n", "host", must=["P83"]),
+    # -- what stands beside the error
+    alone("a-launcher-failed-too", "the parent's traceback says that a process failed, not where", CARD + "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: 77)\n"
+          "Traceback (most recent call last):\n" + frames("", ("/x/bin/torchrun", 8, "<module>"), (SITE + "torch/distributed/run.py", 879, "main"),
+          (SITE + "torch/distributed/launcher/api.py", 250, "launch_agent")), "capacity", phase="unattributed"),
+    alone("a-bar-closes-below", "as tqdm prints it when its loop is left", CARD + "Training:  12%|#1        | 60/500 [00:40<04:59,  1.47it/s]\n", "capacity", phase="train"),
+    alone("a-bar-without-a-bar", "of a notebook without a width", "Steps:  12% 60/500 [00:40<04:59,  1.47it/s]\n" + CARD, "capacity", phase="train"),
+    alone("a-bar-that-ended", "full before the failure", "Training: 100% 500/500 [05:40<00:00,  1.47it/s]\n" + CARD, "capacity", phase="unattributed"),
+    alone("weights-come-in", "an engine's bar below the error, as its thread prints it", "(EngineCore_DP0 pid=9) " + CARD + "Loading pt checkpoint shards:  25% Completed | 1/4 [00:02<00:06,  2.1s/it]\n",
+          "capacity", phase="rollout.load", must=["B47"], must_not=["B41"]),
+    alone("the-driver-waits", "its traceback tells the phase", "(DTensorPolicyWorker pid=77) " + CARD + "Traceback (most recent call last):\n" + frames("", ("/w/examples/run_dpo.py", 200, "main"),
+          ("/w/nemo_rl/algorithms/dpo.py", 300, "setup"), ("/w/nemo_rl/models/policy/lm_policy.py", 120, "__init__")), "capacity", phase="init"),
+    alone("another-rank-tells", "all of them run the same program", "[rank3]: " + CARD + "[rank0]: Traceback (most recent call last):\n" + frames("[rank0]: ", (OWN + "main.py", 300, "<module>"),
+          (OWN + "main.py", 180, "evaluate")), "capacity", phase="eval"),
+    alone("a-node-of-somebody", "ComfyUI's words alone, below the node", "Error occurred when executing HiResRefine:\n\nAllocation on device\n", "none", phase="infer"),
+    alone("a-node-that-loads", "by its name", "Error occurred when executing MochiModelLoader:\n\nAllocation on device 0\n", "none", phase="init"),
+    alone("talk-of-an-allocation", "somebody's sentence", "step 3\nI always get Allocation on device when the clip is long\n" + CARD, "capacity", phase="unattributed"),
+    alone("xla-says-the-card", "many times the card: no share of it helps", "E0101 10:00:00.1 9 gpu_cudamallocasync_allocator.cc:361] gpu_async_0 cuMemAllocAsync failed to allocate 412316860416 bytes: "
+          "RESOURCE_EXHAUSTED: : CUDA_ERROR_OUT_OF_MEMORY: out of memory\n Reported by CUDA: Free memory/Total memory: 22635544576/85095874560\n", "giant_tensor", must=["P35"]),
+    started("an-engine-in-32-bits", "half of it is in 16", "INFO 08-01 10:01:40 [gpu_worker.py:97] Starting to load model\n" + torch_says(0.5, 23.6, 0.1, 23.1, 0.01), "vllm serve mistralai/Mistral-7B-Instruct-v0.2 --dtype float32", must=["B47"], must_not=["P08", "P16"],
+            sets={"B47": "--dtype half"}),
+    alone("ray-without-a-head", "rows of a table that was cut off", "4711   91.05   ray::RolloutWorker\n4712   90.86   ray::RolloutWorker\n"
+          "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n", "host"),
 ]

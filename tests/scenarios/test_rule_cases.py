@@ -20,6 +20,7 @@ import cells  # noqa: E402
 import driver_tickets  # noqa: E402
 import finetune  # noqa: E402
 import healthy  # noqa: E402
+import jobs  # noqa: E402
 import guide  # noqa: E402
 import log_misread  # noqa: E402
 import logs  # noqa: E402
@@ -54,7 +55,7 @@ def load_rules():
 def wanted():
     """{rule: scenarios that ask for it}"""
     out = {}
-    for s in tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + log_misread.SCENARIOS + told.SCENARIOS + savings.SCENARIOS + reach.SCENARIOS + rl_frameworks.SCENARIOS + finetune.SCENARIOS:
+    for s in tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + log_misread.SCENARIOS + jobs.SCENARIOS + told.SCENARIOS + savings.SCENARIOS + reach.SCENARIOS + rl_frameworks.SCENARIOS + finetune.SCENARIOS:
         for ids in s.must:
             for one in ids.split("|"):
                 out.setdefault(one.partition("/")[0], set()).add(s.name)

@@ -25,6 +25,7 @@ import cells  # noqa: E402
 import finetune  # noqa: E402
 import disagreements  # noqa: E402
 import healthy  # noqa: E402
+import jobs  # noqa: E402
 import guide  # noqa: E402
 import log_misread  # noqa: E402
 import logs  # noqa: E402
@@ -405,7 +406,7 @@ def main():
     parser.add_argument("names", nargs="*", help="only scenarios whose name contains one of these")
     args = parser.parse_args()
     program = os.environ.get("MEMTRACE", "memtrace")
-    everything = (tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + log_misread.SCENARIOS + told.SCENARIOS + savings.SCENARIOS
+    everything = (tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + log_misread.SCENARIOS + jobs.SCENARIOS + told.SCENARIOS + savings.SCENARIOS
                   + reach.SCENARIOS + rl_frameworks.SCENARIOS + finetune.SCENARIOS)
     names = [s.name for s in everything]
     assert len(names) == len(set(names)), "a name stands twice: %s" % {n for n in names if names.count(n) > 1}

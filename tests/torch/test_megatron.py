@@ -5,9 +5,10 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 import test_truth
-from test_truth import MEMTRACE, SAMPLES, live_at, same, written
+from test_truth import MEMTRACE, SAMPLES, live_at, memtrace, same, written
 
 # The phase of what a job allocated up to a mark, by the name of the mark.
 PHASES = {
@@ -87,6 +88,37 @@ def advice(name, truth, device, report):
     same(name, "without a phase", [p for p in report["phases"] if p["phase"] == "unattributed"], [])
 
 
+def types(path, settings):
+    """What each card types for a run with these settings; the answer for recomputing everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "report.json")
+        memtrace("report", path, "-q", "--no-config", "--framework", "megatron", "-o", out, "--args", settings, "--try", "--recompute-granularity=full")
+        with open(out, encoding="utf-8") as f:
+            report = json.load(f)
+    return {a["id"]: [line["key"] for line in a["set"]] for a in report["advice"]}, report["tried"]["settings"][0]
+
+
+def refusals(name, path):
+    """Megatron stops where the precision-aware optimizer has no distributed one, another optimizer than Adam, or FSDP2; so no card leads there."""
+    aware, whole, offload = "--use-precision-aware-optimizer", "--use-distributed-optimizer", "--optimizer-cpu-offload"
+    cards, answer = types(path, "--recompute-granularity=selective")
+    for card in ("X13", "B26"):
+        same(name, f"{card} brings what Megatron asks for", {aware, whole} <= set(cards[card]), True)
+    # a run of that job with all of it recomputed held 568360960 bytes less
+    same(name, "selective recomputation is less than all", (answer["answer"], answer["saving_low_bytes"] <= 568360960 <= answer["saving_high_bytes"]), ("counted", True))
+    same(name, "it is on already", types(path, "--recompute-granularity=full --recompute-method=uniform --recompute-num-layers=1")[1]["answer"], "same")
+    same(name, "the flag that says selective", "X08" in types(path, "--recompute-activations")[0], False)
+    cards, _ = types(path, whole)
+    same(name, "what is set is not typed again", [card for card, keys in cards.items() if whole in keys], [])
+    for refused in ("--optimizer sgd", "--optimizer dist_muon", "--use-torch-fsdp2"):
+        cards, _ = types(path, refused)
+        same(name, f"with {refused}", [card for card, keys in cards.items() if {aware, whole, offload, "--main-grads-dtype"} & set(keys)], [])
+    recipe = f"{whole} --fp8-param-gather --fp8-recipe"
+    same(name, "recipes of the offload", ["X13" in types(path, f"{recipe} {word}")[0] for word in ("delayed", "tensorwise")], [True, False])
+    cards, _ = types(path, "--transformer-impl local")
+    same(name, "what needs Transformer Engine's layers", ("B94" in cards, [card for card, keys in cards.items() if "--fine-grained-activation-offloading" in keys]), (False, []))
+
+
 def first_stage(name, device):
     """Of two stages: no logits, and two micro-batches under way where the second forward ends."""
     role = {r["role"]: r for r in device["roles"]}
@@ -107,6 +139,8 @@ def main():
                 first_stage(name, device)
             else:
                 advice(name, truth, device, report)
+            if name == "megatron":
+                refusals(name, recording)
     return test_truth.failed > 0
 
 

@@ -201,6 +201,14 @@ static const struct {
      NULL, "actor.fsdp.memory_efficient_load=true", NULL},
     {"cpu-offload-precision", "--optimizer-cpu-offload", NULL,
      "--optimizer-cpu-offload --use-precision-aware-optimizer", NULL},
+    {"precision-aware-whole",
+     "--use-precision-aware-optimizer --tensor-model-parallel-size 2 --micro-batch-size 1", NULL,
+     "--use-precision-aware-optimizer --tensor-model-parallel-size 2 --micro-batch-size 1 "
+     "--use-distributed-optimizer",
+     NULL},
+    {"precision-aware-whole", "--use-precision-aware-optimizer --recompute-granularity selective",
+     NULL, "--use-precision-aware-optimizer --max-tokens-per-gpu 1 --update-weight-buffer-size 3",
+     NULL}, /* slime sets it itself */
     {"cpu-offload-half",
      "+" AR "actor.optim.override_optimizer_config.optimizer_offload_fraction=1.0", NULL,
      "+" AR "actor.optim.override_optimizer_config.optimizer_offload_fraction=1.0 +" AR
