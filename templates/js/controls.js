@@ -107,6 +107,7 @@ export const initTimeline = (ctx) => {
     },
     copyPin: () => { if (view.pin !== null) copyText(blockText(view.track, view.pin)); },
     csv: () => saveCsv(view), unpin: () => view.set({ pin: null }), unselect: () => view.set({ range: null }),
+    flame: () => pFind(".cursor").scrollIntoView(),
     search: () => { section.scrollIntoView({ block: "nearest" }); field.focus(); field.select(); },
     help: () => { help.showModal(); help.scrollTop = 0; }, // what has the focus stands at its end
     clear: () => { field.value = ""; view.set({ pin: null, range: null, mark: null, query: "" }); field.blur(); },

@@ -2,7 +2,7 @@
 import { NONE } from "./decode.js";
 import { K_LOST } from "./kinds.js";
 import { lifeOf } from "./filter.js";
-import { fmtBytes, fmtCount, fmtDuration, fmtMany } from "./format.js";
+import { fmtBytes, fmtCount, fmtDuration, fmtMany, fmtSigned } from "./format.js";
 import { pairWords } from "./groups.js";
 import { xOfEvent } from "./layout.js";
 import { abs, floor, max } from "./math.js";
@@ -114,6 +114,19 @@ export const fillPin = (box, { track, pin }) => {
 /** An allocation as text. @param {Track} track @param {number} b */
 export const blockText = (track, b) => [...blockFacts(track, b).map((f) => f.join(": ")), ...framesOf(track, b).map((f) => `  ${frameWords(f)}`)].join("\n");
 
+/** What came and what went, by group: the largest changes first. @param {Track} track @param {Uint32Array} born @param {Uint32Array} gone
+ *  @param {import("./query.js").GroupBy} by @param {number} most */
+export const changesTable = (track, born, gone, by, most) => {
+  /** @type {Map<number, {label: string, color: string, born: number, gone: number}>} */
+  const rows = new Map(), head = headOf(track, by);
+  for (const [list, side] of /** @type {const} */ ([[born, "born"], [gone, "gone"]])) {
+    for (const { key, label, color, bytes } of groupLive(track, list, by)) rows.set(key, { born: 0, gone: 0, label, color, ...rows.get(key), [side]: bytes });
+  }
+  return pGroups(`Changes by ${head}`, `by-${by}`, [head, "Net", "New", "Gone"],
+    [...rows.values()].sort((p, q) => abs(q.born - q.gone) - abs(p.born - p.gone) || q.born - p.born), most,
+    (r) => [r.born - r.gone, r.born, -r.gone].map((v) => pNumber(v ? fmtSigned(v) : "0 B")));
+};
+
 /** Shows what is there after the range and was not before it, and the other way round. @param {any} box of the template @param {View} view */
 export const fillChanges = (box, { track, range }) => {
   const total = track.exact?.total, [, said, , tables] = box.children;
@@ -124,20 +137,9 @@ export const fillChanges = (box, { track, range }) => {
   pSet(tables);
   if (total && opA >= 0 && opB >= 0) {
     const { born, gone } = diffBetween(track, opA, opB), time = track.seconds(xOfEvent(track, b, "t") - xOfEvent(track, a, "t"));
-    const signed = (/** @type {number} */ v) => `${v < 0 ? "\u2212" : "+"}${fmtBytes(abs(v))}`;
     pSet(said, `From ${eventWords(track, a)} to ${eventWords(track, b)}: ${fmtMany(b - a, "event")}${track.meta.time ? `, ${fmtDuration(time)}` : ""}. ` +
-      `Live ${fmtBytes(total[opA])} before, ${fmtBytes(total[opB])} after (${signed(total[opB] - total[opA])}), at most ${fmtBytes(total.subarray(opA, opB + 1).reduce((m, v) => max(m, v)))} between. ` +
+      `Live ${fmtBytes(total[opA])} before, ${fmtBytes(total[opB])} after (${fmtSigned(total[opB] - total[opA])}), at most ${fmtBytes(total.subarray(opA, opB + 1).reduce((m, v) => max(m, v)))} between. ` +
       `New and still there: ${sumWords(track, born)}; gone: ${sumWords(track, gone)}.`);
-    pSet(tables, .../** @type {import("./query.js").GroupBy[]} */ (Object.keys(GROUPS)).map((by) => {
-      /** @type {Map<number, {label: string, color: string, born: number, gone: number}>} */
-      const rows = new Map();
-      for (const [list, side] of /** @type {const} */ ([[born, "born"], [gone, "gone"]])) {
-        for (const { key, label, color, bytes } of groupLive(track, list, by)) rows.set(key, { born: 0, gone: 0, label, color, ...rows.get(key), [side]: bytes });
-      }
-      const head = headOf(track, by);
-      return pGroups(`Changes by ${head}`, `by-${by}`, [head, "Net", "New", "Gone"],
-        [...rows.values()].sort((p, q) => abs(q.born - q.gone) - abs(p.born - p.gone) || q.born - p.born), 8,
-        (r) => [r.born - r.gone, r.born, -r.gone].map((v) => pNumber(v ? signed(v) : "")));
-    }));
+    pSet(tables, .../** @type {import("./query.js").GroupBy[]} */ (Object.keys(GROUPS)).map((by) => changesTable(track, born, gone, by, 8)));
   }
 };

@@ -13,6 +13,9 @@ export const fmtBytes = (n) => {
   return `${n < 0 ? "-" : ""}${text} ${FMT_UNITS[u]}`;
 };
 
+/** A change: "+1.5 MiB", "\u22121.5 MiB". @param {number} n */
+export const fmtSigned = (n) => `${n < 0 ? "\u2212" : "+"}${fmtBytes(abs(n))}`;
+
 /** @param {number} n @returns {string} "1,234,567" */
 export const fmtCount = (n) => String(round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
 

@@ -1,12 +1,12 @@
 // Who holds memory at the cursor: composition, icicle and tree of what is live, or of what differs between two moments.
 
-import { eventWords, headOf, missingWords, sumWords } from "./detail.js";
+import { changesTable, eventWords, headOf, missingWords, sumWords } from "./detail.js";
 import { parseFilter } from "./filter.js";
-import { fmtBytes, fmtCount, fmtMany, fmtPercent } from "./format.js";
+import { fmtBytes, fmtCount, fmtMany, fmtPercent, fmtSigned } from "./format.js";
 import { max, min } from "./math.js";
-import { pBytes, pEl, pFill, pFollow, pGroups, pNumber, pPick, pSet, pTake } from "./panel_dom.js";
+import { pBytes, pEl, pFill, pFollow, pGroups, pNumber, pPick, pSet, pSwatch, pTake } from "./panel_dom.js";
 import { drawIcicle, treeTable } from "./panel_tree.js";
-import { bytesOf, diffBetween, groupLive, liveAt, treeOf } from "./query.js";
+import { bytesOf, diffBetween, GREW, groupLive, liveAt, SHRANK, treeOf } from "./query.js";
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
 /** @typedef {import("./view.js").View} View */
 /** @typedef {import("./track.js").Track} Track */
@@ -15,14 +15,15 @@ import { bytesOf, diffBetween, groupLive, liveAt, treeOf } from "./query.js";
 export const momentStart = (track, event) => eventWords(track, event).replace(/^./, (c) => c.toUpperCase());
 
 /** The blocks to speak of, and of which moments: the cursor alone, or a second one (or a range) before it. null: not in the page.
- * @param {View} view @param {string} what "live", "new" or "gone" */
+ * @param {View} view @param {string} what "live", "net" (the changes), "new" or "gone" */
 const blocksOf = (view, what) => {
   const { track, range, mark, cursor, query } = view, [a, b] = range ?? [mark ?? cursor, cursor], first = min(a, b), last = max(a, b);
   const opA = track.opOfEvent(first), opB = track.opOfEvent(last);
   if (opB < 0 || opA < 0) return null;
   const diff = range || mark !== null ? diffBetween(track, opA, opB) : null, hit = parseFilter(query).mask?.(track);
-  const all = diff && what === "new" ? diff.born : diff && what === "gone" ? diff.gone : liveAt(track, opB);
-  return { list: hit ? all.filter(x => hit[x]) : all, diff, first, last, filtered: hit };
+  const of = (/** @type {Uint32Array} */ list) => hit ? list.filter(x => hit[x]) : list;
+  const list = of(!diff || what === "live" ? liveAt(track, opB) : what === "gone" ? diff.gone : diff.born);
+  return { list, gone: diff && what === "net" ? of(diff.gone) : null, diff, first, last, filtered: hit };
 };
 
 /** The largest owners at the cursor, for the Markdown; null where the events are not in the page.
@@ -45,6 +46,7 @@ export const initCursor = ({ view }) => {
   const how = /** @type {Record<string, string>} */ ({ what: "live", by: "role", up: "", all: "" }), [, words, controls, parts, icicle, said, tree] = box.children;
   const compare = controls.firstElementChild, whats = compare.nextElementSibling;
   let drawing = 0;
+  whats.hidden = true;
   box.hidden = !view.track.hasExact;
   const set = (/** @type {string} */ name, /** @type {string} */ value) => {
     how[name] = value;
@@ -55,10 +57,14 @@ export const initCursor = ({ view }) => {
 
   /** @param {boolean} [all] at once */
   const fill = all => {
-    const { track } = view, two = view.mark !== null || view.range, now = blocksOf(view, how.what), list = now ? now.list : [], whole = now ? bytesOf(track, list) : 0;
+    const { track } = view, two = view.mark !== null || view.range;
+    if (whats.hidden === Boolean(two)) { // what two moments differ by is asked for first
+      whats.hidden = !two;
+      press("what", how.what = two ? "net" : "live");
+    }
+    const now = blocksOf(view, how.what), list = now ? now.list : new Uint32Array(0), gone = now?.gone ?? null, came = now ? bytesOf(track, list) : 0;
+    const went = gone ? bytesOf(track, gone) : 0, whole = came + went;
     box.hidden = !track.hasExact;
-    whats.hidden = !two;
-    if (!two && how.what !== "live") set("what", "live");
     pSet(compare, two ? "End the comparison" : "Set A here, to compare");
     clearTimeout(drawing);
     tree.hidden = !whole;
@@ -67,7 +73,7 @@ export const initCursor = ({ view }) => {
     } else {
       const { diff, first, last } = now;
       pSet(words, (diff ? `A: ${eventWords(track, first)}. B: ${eventWords(track, last)}. New: ${sumWords(track, diff.born)}, gone: ${sumWords(track, diff.gone)}. Shown: ` : `${momentStart(track, last)}: `) +
-        `${fmtBytes(whole)} in ${fmtMany(list.length, "block")}` + (now.filtered ? `, of those that match \u201c${view.query}\u201d.` : "."));
+        (gone ? `the change, ${fmtSigned(came - went)}` : `${fmtBytes(whole)} in ${fmtMany(list.length, "block")}`) + (now.filtered ? `, of those that match \u201c${view.query}\u201d.` : "."));
     }
     if (!whole) {
       pSet(parts);
@@ -76,14 +82,15 @@ export const initCursor = ({ view }) => {
       return Boolean(track.exact);
     }
     const by = /** @type {import("./query.js").GroupBy} */ (how.by), groups = groupLive(track, list, by), head = headOf(track, by);
-    pSet(parts, compositionBar(groups, whole), pGroups(`Live memory by ${head}`, "", [head, "Bytes", "Share", "Blocks"], groups, 12,
+    if (gone) pSet(parts, changesTable(track, list, gone, by, 12), pEl("p.legend", pEl("span", pSwatch(GREW), "more than at A"), pEl("span", pSwatch(SHRANK), "less than at A")));
+    else pSet(parts, compositionBar(groups, whole), pGroups(`Live memory by ${head}`, "", [head, "Bytes", "Share", "Blocks"], groups, 12,
       g => [pBytes(g.bytes), pNumber(fmtPercent(g.bytes, whole)), pNumber(fmtCount(g.count))]));
     // The tree takes as long again: the page answers in between.
     const grow = () => {
-      const root = treeOf(track, list, { bottomUp: Boolean(how.up), foldInternal: !how.all });
+      const root = treeOf(track, list, { bottomUp: Boolean(how.up), foldInternal: !how.all, gone });
       pSet(said, "");
-      drawIcicle(icicle, root, text => { pSet(said, text); });
-      tree.ontoggle = () => { if (tree.open) pSet(tree, tree.firstChild, treeTable(root)); };
+      drawIcicle(icicle, root, text => { pSet(said, text); }, Boolean(gone));
+      tree.ontoggle = () => { if (tree.open) pSet(tree, tree.firstChild, treeTable(root, Boolean(gone))); };
       tree.ontoggle();
     };
     if (all) grow();

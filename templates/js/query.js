@@ -1,7 +1,7 @@
 // Questions about the blocks of a track at an operation, or between two.
 import { NONE } from "./decode.js";
 import { K_SEG_ALLOC, K_SEG_MAP, K_START } from "./kinds.js";
-import { floor, max, min, upperBound } from "./math.js";
+import { abs, floor, max, min, upperBound } from "./math.js";
 
 /** @typedef {import("./track.js").Track} Track */
 /** @typedef {import("./exact.js").Exact} Exact */
@@ -130,27 +130,37 @@ export const nextEvent = ({ exact: x, meta }, ev, dir) => {
   return eventOfOp(x, op);
 };
 
-/** @typedef {{name: string, file: string, line: number, bytes: number, count: number, children: TreeNode[], at: Map<number|string, TreeNode>,
- *  by: Map<number, number>, color: string}} TreeNode by: bytes by role; color: of the role that most of it is for;
- *  children: most bytes first; at: the same by frame */
+/** @typedef {{name: string, file: string, line: number, bytes: number, net: number, own: number, count: number, children: TreeNode[],
+ *  at: Map<number|string, TreeNode>, by: Map<number, number>, color: string}} TreeNode net: the bytes, or what they grew by; own: of that, by itself;
+ *  by: bytes by role; color: of the role that most of it is for; children: most bytes first; at: the same by frame */
+
+/** What grew and what shrank, in a tree of both. */
+export const GREW = "#d92b2b", SHRANK = "#2b6fd9";
 
 /**
- * Blocks as a tree of frames, outermost at the root; bottom-up, the allocating frame first.
- * @param {Track} track @param {Uint32Array|number[]} blocks @param {{bottomUp?: boolean, foldInternal?: boolean}} [how] @returns {TreeNode}
+ * Blocks as a tree of frames, outermost at the root; bottom-up, the allocating frame first. With `gone` it is a tree of changes: what each stack, as far
+ * as it is shown, holds more or less, without what came and went alike; `bytes` are those of all changes, so that more does not hide less.
+ * @param {Track} track @param {Uint32Array|number[]} blocks @param {{bottomUp?: boolean, foldInternal?: boolean, gone?: Uint32Array|null}} [how]
+ * @returns {TreeNode}
  */
-export const treeOf = (track, blocks, { bottomUp = false, foldInternal = true } = {}) => {
+export const treeOf = (track, blocks, { bottomUp = false, foldInternal = true, gone = null } = {}) => {
   const s = /** @type {Sites} */ (track.sites);
-  const node = (/** @type {string} */ name, file = "", line = 0) => /** @type {TreeNode} */ ({ name, file, line, bytes: 0, count: 0, color: "", children: [], at: new Map(), by: new Map() });
+  const node = (/** @type {string} */ name, file = "", line = 0) => /** @type {TreeNode} */ ({ name, file, line, bytes: 0, net: 0, own: 0, count: 0, color: "", children: [], at: new Map(), by: new Map() });
   const all = node("all"), nodes = [all];
   // Blocks of one stack go down the tree together.
   const keys = Float64Array.from(s.stack, (stack, i) => stack * 64 + s.role[i]); // and what it is for
-  for (const [key, { bytes, count, site }] of sumBy(track, blocks, keys)) {
+  const sums = sumBy(track, blocks, keys);
+  if (gone) for (const [key, less] of sumBy(track, gone, keys)) {
+    const { bytes = 0, count = 0 } = sums.get(key) ?? {};
+    sums.set(key, { bytes: bytes - less.bytes, count: count - less.count, site: less.site });
+  }
+  for (const [key, { bytes: net, count, site }] of sums) {
     const stack = floor(key / 64), role = key % 64;
     /** @param {TreeNode} n */
     const add = (n) => {
-      n.bytes += bytes;
+      n.net += net;
       n.count += count;
-      n.by.set(role, (n.by.get(role) ?? 0) + bytes);
+      n.by.set(role, (n.by.get(role) ?? 0) + net);
     };
     /** @type {(number|string)[]} */
     let path = s.frameIds(stack);
@@ -173,9 +183,14 @@ export const treeOf = (track, blocks, { bottomUp = false, foldInternal = true } 
       n = next;
       add(n);
     }
+    n.own += net;
   }
-  for (const n of nodes) n.color = track.index.roles[[...n.by].reduce((a, b) => b[1] > a[1] ? b : a, [0, 0])[0]].color; // of what most of it is for
-  for (const n of nodes) n.children = [...n.at.values()].sort((a, b) => b.bytes - a.bytes);
+  for (const n of nodes.reverse()) { // callees come after their callers
+    n.bytes = abs(n.own);
+    for (const [f, c] of n.at) if (c.bytes) n.bytes += c.bytes; else n.at.delete(f);
+    n.children = [...n.at.values()].sort((a, b) => b.bytes - a.bytes);
+    n.color = gone ? n.net > 0 ? GREW : SHRANK : track.index.roles[[...n.by].reduce((a, b) => b[1] > a[1] ? b : a, [0, 0])[0]].color; // of what most of it is for
+  }
   return all;
 };
 

@@ -76,6 +76,43 @@ test("every moment that a sentence names leads to it", async () => {
   assert.ok(stretches > 0 && pins > 0 && grows > 0, `${stretches} stretches, ${pins} pins, ${grows} that grow`);
 });
 
+/** What blocks whose stack is called `label` hold after event `last`, by the dump. */
+function heldBy(dump, label, last) {
+  const name = ([f, file, line]) => `${file.split("/").slice(-2).join("/")}:${line} ${f}`, live = new Map();
+  const ids = new Set(dump.filter((r) => r.type === "stack" && r.frames.some((f) => name(f) === label)).map((r) => r.id));
+  for (const e of dump.filter((r) => r.type === "event" && r.n <= last)) {
+    if (e.action === "alloc" && ids.has(e.stack)) live.set(e.addr, e.size);
+    else if (e.action === "free_completed") live.delete(e.addr);
+  }
+  return [...live.values()].reduce((a, b) => a + b, 0);
+}
+
+test("where memory grows, the last whole step lies over the one before: sentence and picture hold what the dump says", async () => {
+  const { json: { devices: [{ growth: [grows], steps }] } } = reports.get("leak"), dump = kit.dumpOf(join(kit.scratch, "leak.pickle"));
+  const two = steps.filter((s) => s.last_event <= grows.last_event).slice(-2), held = two.map((s) => heldBy(dump, grows.label, s.last_event));
+  assert.equal(held[1], grows.last_bytes);
+  assert.ok(held[0] > 0 && held[0] < held[1], String(held));
+  for (const options of [{}, { js: false }, { width: 390, height: 844, scheme: "dark" }]) {
+    const { page, seen, done } = await pageOf("leak", options), words = (await page.locator("#steps .lap").textContent()).trim();
+    assert.ok(words.startsWith(`${grows.label} holds `), words);
+    const [, first, before, second, after] = /holds (\S+\s\S+) at the end of (step \d+) \(dashed\) and (\S+\s\S+) at the end of (step \d+)\.$/.exec(words);
+    assert.deepEqual([before, after], two.map((s) => `step ${steps.indexOf(s) + 1}`));
+    assert.ok(kit.saysBytes(first, held[0]) && kit.saysBytes(second, held[1]), `${words}: ${held}`);
+    const picture = await page.evaluate(() => {
+      const box = document.querySelector("#steps .laps"), rows = [...box.querySelectorAll("g[text-anchor=end] text")].filter((t) => /^\d/.test(t.textContent)).map((t) => [Number(t.textContent), t.getAttribute("y") - 4]);
+      const ends = [...box.querySelectorAll("path[stroke-dasharray='6 4'], path[fill-opacity='.7']")].map((p) => p.getAttribute("d").replace(/V\d+H\d+z$/, "").match(/(?:V|M\d+ )(\d+)/g).at(-1).match(/\d+$/)[0]);
+      return { rows, ends: ends.map(Number), unit: [...box.querySelectorAll("text")].find((t) => /iB$/.test(t.textContent)).textContent };
+    });
+    const [[v0, y0], [v1, y1]] = [picture.rows[0], picture.rows.at(-1)], unit = 1024 ** ["B", "KiB", "MiB", "GiB"].indexOf(picture.unit);
+    for (const [i, y] of picture.ends.reverse().entries()) // the dashed one is drawn last; the last column is at its end's height here
+      assert.ok(Math.abs(y - (y0 + (held[i] / unit - v0) * (y1 - y0) / (v1 - v0))) <= 1.5, `${JSON.stringify(picture)}: ${held}`);
+    assert.equal(picture.ends.length, 2);
+    assert.deepEqual(seen, []);
+    await done();
+  }
+  assert.equal(await pageOf("capacity").then(async ({ page, done }) => { const n = await page.locator(".laps, .lap").count(); await done(); return n; }), 0, "nothing grows there");
+});
+
 test("on a phone a long key breaks between its parts", async () => {
   for (const name of ["capacity", "fragmentation"]) {
     const { page, done } = await pageOf(name, { width: 390, height: 844 });

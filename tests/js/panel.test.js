@@ -54,7 +54,11 @@ test("boxes of an icicle lie inside their callers, in proportion, and there is a
   assert.ok(icicleBoxes([many], 10, 0).length <= 1500);
   let deep = leaf("end", 1);
   for (let i = 0; i < 5000; i++) deep = { name: "f", bytes: 1, count: 1, children: [deep] };
-  assert.equal(icicleBoxes([deep], 24, 0).length, 24);
+  // What all is in, one frame in the other, is one box; a reader may have them apart, and then there is an end to them.
+  assert.deepEqual(icicleBoxes([deep], 24, 0).map((b) => [b.node.name, b.row.length]), [["f", 1], ["f", 4999], ["end", 1]]);
+  assert.equal(icicleBoxes([deep], 24, 0, new Set(icicleBoxes([deep], 24, 0)[1].row)).length, 24);
+  const two = { ...root, children: [{ name: "a", bytes: 100, count: 3, children: [{ ...root, name: "b" }] }] };
+  assert.deepEqual(icicleBoxes([two], 10, 0).map((b) => b.row.length), [1, 1, 1, 1, 1, 1, 1], "two are not many");
   assert.deepEqual(icicleBoxes([leaf("nothing", 0)], 5, 0).length, 1);
   for (const name of ["", "forward", "<img>", "\ud800"]) assert.match(nameColor(name), /^hsl\(\d{1,3} 55% 79%\)$/);
   assert.notEqual(nameColor("forward"), nameColor("backward"));

@@ -121,6 +121,17 @@ test("trees of frames add up, from both ends, with machinery folded or not", asy
     assert.ok(root.children.some((c) => c.name === (bottomUp ? foldInternal ? "forward" : "malloc" : "main")));
   }
   assert.equal(treeOf(track, []).children.length, 0);
+  // Of changes: nets add up, widths are of more and less together, and the same blocks on both sides are no change.
+  const { born, gone } = diffBetween(track, 500, 1000), change = treeOf(track, born, { gone });
+  assert.equal(change.net, bytesOf(track, born) - bytesOf(track, gone));
+  const check = (n) => {
+    assert.equal(n.net, n.own + n.children.reduce((s, c) => s + c.net, 0));
+    assert.equal(n.bytes, Math.abs(n.own) + n.children.reduce((s, c) => s + c.bytes, 0));
+    n.children.forEach(check);
+  };
+  check(change);
+  assert.ok(change.bytes > Math.abs(change.net));
+  assert.deepEqual(treeOf(track, live, { gone: live }).children, []);
 });
 
 test("segments: those of the start, less what was freed, with what was mapped", async () => {
