@@ -114,7 +114,12 @@ static int keep_report(void *arg, const char *input, const char *member, struct 
         if (ok && r->redact != NULL && r->merge.unredacted == NULL &&
             !mt_saved_is_redacted(report->root))
             r->merge.unredacted = mt_strndup(s.name, strlen(s.name));
-        ok = ok && mt_merge_add(&r->merge, report, shown);
+        if (ok) {
+            ok = mt_merge_add(&r->merge, report, shown);
+        } else {
+            mt_saved_free(report);
+            mt_say("out of memory; raise --max-memory");
+        }
         mt_free(s.name); /* a redacted name is the redactor's own */
         return ok;
     }

@@ -178,13 +178,9 @@ static bool is_usual(const struct pick *p, const struct mt_advice *a)
 static uint64_t usual_lines(const struct pick *p, const struct mt_fix_card *card, uint64_t lines)
 {
     uint64_t usual = 0;
-    for (uint32_t i = 0; i < card->n_set; i++) {
-        struct mt_value v = {.known = false};
-        if (card->set[i].usual.e != NULL)
-            v = mt_weigh_ask(p->q, &card->set[i].usual);
-        if (v.known && v.v > 0)
+    for (uint32_t i = 0; i < card->n_set; i++)
+        if (mt_weigh_holds(mt_weigh_ask(p->q, &card->set[i].usual)))
             usual |= 1ull << i;
-    }
     return (lines & usual) != 0 ? lines & usual : lines;
 }
 

@@ -16,12 +16,10 @@ bool mt_weigh_may_hold(const struct mt_advice_query *q, const struct mt_fix_expr
     return e->e == NULL || (v.known ? v.v != 0 : !mt_weigh_computes(q));
 }
 
-static bool holds(struct mt_value v) { return v.known && v.v != 0; }
-
 bool mt_weigh_is_off(const struct mt_advice_query *q, const struct mt_fix_card *card)
 {
     struct mt_value off = mt_weigh_ask(q, &card->unless);
-    return holds(off) && off.conf > MT_CONF_CARRIED;
+    return mt_weigh_holds(off) && off.conf > MT_CONF_CARRIED;
 }
 
 bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l)
@@ -434,7 +432,7 @@ static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct 
 static void be_cautious(const struct mt_advice_query *q, struct mt_advice *a)
 {
     for (uint32_t i = 0; i < a->card->n_set; i++)
-        if (is_shown(a, i) && holds(mt_weigh_ask(q, &a->card->set[i].caution_when)))
+        if (is_shown(a, i) && mt_weigh_holds(mt_weigh_ask(q, &a->card->set[i].caution_when)))
             a->cautions |= 1ull << i;
 }
 
@@ -468,7 +466,8 @@ static int weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_s
         return -1;
     if (is_on || at_end) {
         *why = is_on ? settle(q, a, by_default)
-               : mt_weigh_may_hold(q, &a->card->when) && !holds(mt_weigh_ask(q, &a->card->unless))
+               : mt_weigh_may_hold(q, &a->card->when) &&
+                       !mt_weigh_holds(mt_weigh_ask(q, &a->card->unless))
                    ? MT_SETTLED_FLOOR
                    : MT_SETTLED_NOT;
         return 0;
@@ -481,7 +480,7 @@ static int weigh(const struct mt_advice_query *q, struct mt_advice *a, enum mt_s
     if (!mt_weigh_may_hold(q, &a->card->when))
         return 0;
     be_cautious(q, a);
-    a->made_it = holds(mt_weigh_ask(q, &a->card->made));
+    a->made_it = mt_weigh_holds(mt_weigh_ask(q, &a->card->made));
     return !mt_weigh_computes(q) || mt_weigh_saving(q, a);
 }
 

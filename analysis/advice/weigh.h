@@ -12,6 +12,7 @@ bool mt_weigh_computes(const struct mt_advice_query *q);
 /* Not known where the card has no such expression. */
 struct mt_value mt_weigh_ask(const struct mt_advice_query *q, const struct mt_fix_expr *e);
 
+static inline bool mt_weigh_holds(struct mt_value v) { return v.known && v.v != 0; }
 /* A condition: mt_metrics_have_roles() says when one that is not known counts as held. */
 bool mt_weigh_may_hold(const struct mt_advice_query *q, const struct mt_fix_expr *e);
 /* Two values that a program reads as the same: "True" and "1", 8192 and "8192". */

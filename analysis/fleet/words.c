@@ -166,6 +166,16 @@ static void put_spread(const struct mt_fleet *f, mt_fleet_line *line, void *arg)
     line(arg, s.buf);
 }
 
+/* How many stand behind those that were named. */
+static void put_more(const char *of, uint32_t n, uint32_t most, mt_fleet_line *line, void *arg)
+{
+    struct mt_sentence s = {"", 0};
+    if (n <= most)
+        return;
+    mt_words_add(&s, "%s: and %s more.", of, mt_words_count((char[32]){""}, n - most));
+    line(arg, s.buf);
+}
+
 static void put_failures(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg)
 {
     uint64_t first = f->failed.n != 0 ? f->rows.p[f->failed.p[0]].failed_ns : 0;
@@ -191,12 +201,7 @@ static void put_failures(const struct mt_fleet *f, uint32_t most, mt_fleet_line 
         mt_words_add(&s, ".");
         line(arg, s.buf);
     }
-    if (f->failed.n > most) {
-        char words[96], count[32];
-        (void)snprintf(words, sizeof words, "Out of memory: and %s more.",
-                       mt_words_count(count, f->failed.n - most));
-        line(arg, words);
-    }
+    put_more("Out of memory", f->failed.n, most, line, arg);
     if (near)
         line(arg, "Failures less than a second apart may be the other way round: each node has a "
                   "clock of its own, and these were not compared.");
@@ -249,12 +254,7 @@ static void put_outliers(const struct mt_fleet *f, uint32_t most, mt_fleet_line 
         mt_words_add(&s, ".");
         line(arg, s.buf);
     }
-    if (f->outliers.n > most) {
-        char words[96], count[32];
-        (void)snprintf(words, sizeof words, "Stand out: and %s more.",
-                       mt_words_count(count, f->outliers.n - most));
-        line(arg, words);
-    }
+    put_more("Stand out", f->outliers.n, most, line, arg);
 }
 
 void mt_fleet_say(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg)

@@ -451,13 +451,14 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     ok = mt_advice_add(&q, list);
     /* a death that Ray alone tells: memory is only one of the usual reasons. What comes first has
        evidence of its own, or finds the reason; the rest waits for that */
-    for (uint32_t i = first + 1;
-         d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0 && i < list->n; i++)
-        list->p[i].is_top = false;
+    if (d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0)
+        for (uint32_t i = first + 1; i < list->n; i++)
+            list->p[i].is_top = false;
     /* what is there whatever runs is more than the card: less in one pass is no help */
-    for (uint32_t i = first;
-         d->capacity != MT_LOG_NONE && d->model.held > (double)d->capacity && i < list->n; i++)
-        list->p[i].is_top = list->p[i].is_top && (list->p[i].made_it || !list->p[first].made_it);
+    if (d->capacity != MT_LOG_NONE && d->model.held > (double)d->capacity)
+        for (uint32_t i = first; i < list->n; i++)
+            list->p[i].is_top =
+                list->p[i].is_top && (list->p[i].made_it || !list->p[first].made_it);
     mt_metrics_free(q.metrics);
     return ok;
 }

@@ -80,17 +80,17 @@ static bool may_train_less(const struct mt_runconf *conf)
                                        "only",    "device_map", NULL};
     static const char *const names[] = {"4bit", "8bit", "int4", "int8", "gptq", "awq",
                                         "bnb",  "fp8",  "lora", "gguf", NULL};
-    const char *which = mt_run_word(conf, "finetuning");
-    if (which != NULL && strcmp(which, "full") != 0)
+    struct mt_runconf_hit all = {.entry = NULL};
+    if (mt_runconf_find(conf, "finetuning", &all) && all.entry->value != NULL &&
+        strcmp(all.entry->value, "full") != 0)
         return true;
     for (uint32_t i = 0; i < conf->conf.entries.n; i++) {
         const struct mt_conf_entry *e = &conf->conf.entries.p[i];
         char value[256];
-        if (has_part(e->key, keys) && (e->value == NULL || !mt_runconf_is_false(e->value)) &&
-            strstr(e->key, "finetuning_type") == NULL && strstr(e->key, "finetuning-type") == NULL)
-            return true;
         if (e->value == NULL)
             return true; /* what it is set to is not known */
+        if (e != all.entry && has_part(e->key, keys) && !mt_runconf_is_false(e->value))
+            return true;
         (void)snprintf(value, sizeof value, "%s", e->value);
         for (char *p = value; *p != '\0'; p++)
             *p = (char)(*p >= 'A' && *p <= 'Z' ? *p | 32 : *p);

@@ -3,6 +3,12 @@
 
 #include <stdio.h>
 
+static void open_list(struct mt_jsonw *w, const char *key)
+{
+    mt_jw_key(w, key);
+    mt_jw_open(w, '[');
+}
+
 static void put_row(struct mt_jsonw *w, const struct mt_fleet_row *r)
 {
     char settings[24];
@@ -25,8 +31,7 @@ static void put_row(struct mt_jsonw *w, const struct mt_fleet_row *r)
     mt_jw_known(w, "first_time_ns", r->first_ns != 0, r->first_ns);
     mt_jw_known(w, "last_time_ns", r->last_ns != 0, r->last_ns);
     mt_jw_ks(w, "settings_hash", r->settings != 0 ? settings : NULL);
-    mt_jw_key(w, "roles");
-    mt_jw_open(w, '[');
+    open_list(w, "roles");
     for (int i = 0; i < MT_ROLE_COUNT; i++) {
         if (r->roles[i] == 0)
             continue;
@@ -58,20 +63,17 @@ void mt_json_ranks(struct mt_jsonw *w, const struct mt_fleet *f)
 {
     enum { LINES = 8 };
     mt_jw_open(w, '{');
-    mt_jw_key(w, "says");
-    mt_jw_open(w, '[');
+    open_list(w, "says");
     mt_fleet_say(f, LINES, put_line, w);
     mt_jw_close(w, ']');
     put_extreme(w, "lowest", f, f->least);
     put_extreme(w, "median", f, f->median);
     put_extreme(w, "highest", f, f->most);
-    mt_jw_key(w, "failures");
-    mt_jw_open(w, '[');
+    open_list(w, "failures");
     for (uint32_t i = 0; i < f->failed.n; i++)
         mt_jw_u(w, f->failed.p[i]);
     mt_jw_close(w, ']');
-    mt_jw_key(w, "groups");
-    mt_jw_open(w, '[');
+    open_list(w, "groups");
     for (uint32_t i = 0; i < f->groups.n; i++) {
         mt_jw_open(w, '{');
         mt_jw_ku(w, "rows", f->groups.p[i].n);
@@ -80,8 +82,7 @@ void mt_json_ranks(struct mt_jsonw *w, const struct mt_fleet *f)
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
-    mt_jw_key(w, "outliers");
-    mt_jw_open(w, '[');
+    open_list(w, "outliers");
     for (uint32_t i = 0; i < f->outliers.n; i++) {
         const struct mt_fleet_outlier *o = &f->outliers.p[i];
         mt_jw_open(w, '{');
@@ -93,13 +94,11 @@ void mt_json_ranks(struct mt_jsonw *w, const struct mt_fleet *f)
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
-    mt_jw_key(w, "problems");
-    mt_jw_open(w, '[');
+    open_list(w, "problems");
     for (uint32_t i = 0; i < f->problems.n; i++)
         mt_jw_s(w, f->problems.p[i]);
     mt_jw_close(w, ']');
-    mt_jw_key(w, "rows");
-    mt_jw_open(w, '[');
+    open_list(w, "rows");
     for (uint32_t i = 0; i < f->rows.n; i++)
         put_row(w, &f->rows.p[i]);
     mt_jw_close(w, ']');
