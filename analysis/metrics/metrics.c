@@ -173,6 +173,7 @@ static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
     yes(m, MT_METRIC_several_gpus, mt_has_several_gpus(a, m->conf));
     yes(m, MT_METRIC_recomputes, (fw->parts & MT_PART_CHECKPOINTING) != 0);
     yes(m, MT_METRIC_trains, trains);
+    yes(m, MT_METRIC_steps_itself, mt_steps_itself(m->d, a->trace));
     yes(m, MT_METRIC_sleeps, sleeps);
 }
 
@@ -211,14 +212,20 @@ static void use_metrics(struct mt_metrics *m)
     double engine =
         role(m, MT_ROLE_KV_CACHE) + role(m, MT_ROLE_ENGINE_WEIGHTS) + role(m, MT_ROLE_GRAPH_POOL);
     double training = 0, rollout = 0, slope = 0, grown = 0, graphs = role(m, MT_ROLE_GRAPH_POOL),
-           held, least;
+           held, least, weights;
     uint64_t segments, in_segments;
+    uint32_t n_alone;
     unsigned phase = in(m, MT_METRIC_in_training) ? MT_PH_TRAIN : m->phase;
     bool sure;
     struct mt_value bucket = asked(m, "weight_bucket");
     set(m, MT_METRIC_sync_tensor, mt_sync_tensor(m->d, bucket.known ? bucket.v : 0),
         MT_CONF_MARKED);
-    set(m, MT_METRIC_second_model, (double)f->second_model, MT_CONF_INFERRED);
+    /* models and copies that come anew from step to step are no second model that is used */
+    weights = mt_leak_grown(m->d, MT_ROLE_PARAM);
+    set(m, MT_METRIC_second_model,
+        (double)f->second_model > weights ? (double)f->second_model - weights : 0,
+        MT_CONF_INFERRED);
+    weights += mt_leak_grown(m->d, MT_ROLE_OPTIM_STATE);
     measured(m, MT_METRIC_earlier_model, f->earlier_model);
     set(m, MT_METRIC_grown_cache, (double)f->grown_cache, MT_CONF_INFERRED);
     set(m, MT_METRIC_ckpt_tensor, (double)f->largest_copy, MT_CONF_MARKED);
@@ -230,6 +237,9 @@ static void use_metrics(struct mt_metrics *m)
         graphs =
             (double)segments + (graphs > (double)in_segments ? graphs - (double)in_segments : 0);
     set(m, MT_METRIC_graph_held, graphs, MT_CONF_MARKED);
+    measured(m, MT_METRIC_graph_free, segments > in_segments ? segments - in_segments : 0);
+    measured(m, MT_METRIC_graphs_apart, mt_graph_apart(m->d, &n_alone));
+    measured(m, MT_METRIC_graphs_alone, n_alone);
     measured(m, MT_METRIC_one_unit, m->d->one_unit);
     set(m, MT_METRIC_gathered,
         role(m, MT_ROLE_UNSHARDED) - (double)f->pending_at_focus[MT_ROLE_UNSHARDED],
@@ -271,6 +281,7 @@ static void use_metrics(struct mt_metrics *m)
         for (int r = 0; r < MT_ROLE_COUNT; r++)
             grown += mt_leak_grown(m->d, (enum mt_role)r);
         set(m, MT_METRIC_grown, grown, MT_CONF_MARKED);
+        set(m, MT_METRIC_grown_weights, weights, MT_CONF_MARKED);
     }
     if (bucket.known && bucket.v > 0) /* verl counts MiB, the others bytes */
         set(m, MT_METRIC_expected_sync, bucket.v < 1048576 ? bucket.v * 1048576 : bucket.v * 2,

@@ -25,6 +25,39 @@ bool mt_has_several_gpus(const struct mt_analysis *a, const struct mt_runconf *c
              mt_trace_has_frame(a->trace, "torch/nn/parallel/", "")));
 }
 
+/* 1 = the innermost Python frame is of PyTorch's optimizers, 0 = of other code; -1 = no such frame.
+ */
+static int is_torch_optimizer(const struct mt_trace *t, mt_stack_id s)
+{
+    for (; s != 0; s = t->stacks.p[s].parent) {
+        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
+        const char *file = mt_str(t, f->file);
+        uint32_t n = mt_str_len(t, f->file);
+        if (mt_file_is_python(file, n))
+            return mt_file_is_internal(file, n);
+    }
+    return -1;
+}
+
+bool mt_steps_itself(const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    const struct mt_oom *oom = d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
+    uint64_t bytes[2] = {0, 0};
+    for (uint32_t i = 0; t != NULL && i <= d->by_stack.n; i++) {
+        bool failed = i == d->by_stack.n;
+        const struct mt_stack_share *s = failed ? NULL : &d->by_stack.p[i];
+        mt_stack_id stack = !failed ? s->stack : oom != NULL ? oom->stack : 0;
+        unsigned sub = !failed ? s->attr.sub : oom != NULL ? oom->attr.sub : MT_PH_NONE;
+        int is_torch;
+        if (sub != MT_PH_OPTIMIZER && sub != MT_PH_OPTIM_STATE_INIT)
+            continue;
+        is_torch = stack < t->stacks.n ? is_torch_optimizer(t, stack) : -1;
+        if (is_torch >= 0)
+            bytes[is_torch] += !failed ? s->bytes : oom->request;
+    }
+    return bytes[0] > bytes[1];
+}
+
 /* Whether a stack goes through a function that computes the entropy. cross_entropy is a loss, and
  * what computes both
  * ("gather_logprobs_entropy") does not tell. */

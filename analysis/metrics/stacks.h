@@ -11,6 +11,10 @@
  * more all the same. */
 bool mt_has_several_gpus(const struct mt_analysis *a, const struct mt_runconf *conf);
 
+/* The optimizer's step is code of the job's own or of a library, not PyTorch's: by the innermost
+ * Python frames of what it made and the request that failed in it. */
+bool mt_steps_itself(const struct mt_device_analysis *d, const struct mt_trace *t);
+
 /* The stack goes through a function that computes the entropy. */
 bool mt_computes_entropy(const struct mt_trace *t, mt_stack_id s);
 

@@ -42,12 +42,15 @@ static void sort(struct sizes *s)
         qsort(s->v.p, s->v.n, sizeof *s->v.p, by_size);
 }
 
-static int weights_of(const struct mt_rwork *k, struct sizes *s)
+/* At the focus, which may be a failure: the exception lets go of the model of the function that it
+ * leaves. */
+static int weights_of(const struct mt_rwork *k, int64_t focus, struct sizes *s)
 {
     int ok = 1;
     for (uint32_t i = 0, n = mt_n_events(k); ok && i < n; i++) {
         const struct mt_fate *f = &k->w->fate[i];
-        if (f->role == MT_ROLE_PARAM && f->freed == MT_NEVER &&
+        if (f->role == MT_ROLE_PARAM &&
+            (f->freed == MT_NEVER || ((int64_t)i <= focus && (int64_t)f->freed > focus)) &&
             mt_event_at(k->r->d, i)->action == MT_ACT_ALLOC)
             ok = add(s, mt_event_at(k->r->d, i)->size);
     }
@@ -145,11 +148,11 @@ static int collect_runs(struct mt_rwork *k, struct run *r, const struct sizes *w
     return 1;
 }
 
-int mt_copies_find(struct mt_rwork *k)
+int mt_copies_find(struct mt_rwork *k, int64_t focus)
 {
     struct sizes weights = {.bytes = 0};
     struct run r = {.stack = 0};
-    int ok = weights_of(k, &weights);
+    int ok = weights_of(k, focus, &weights);
     if (ok && weights.v.n >= MIN_TENSORS)
         ok = collect_runs(k, &r, &weights);
     MT_VEC_DONE(&weights.v);

@@ -98,3 +98,26 @@ uint64_t mt_graph_beside(const struct mt_device_analysis *d)
     }
     return bytes;
 }
+
+/* What is free in a pool stays its graph's: a replay writes there. */
+uint64_t mt_graph_apart(const struct mt_device_analysis *d, uint32_t *n_alone)
+{
+    uint64_t sum = 0, largest = 0;
+    *n_alone = 0;
+    for (uint32_t i = 0; i < d->roles.pools.n; i++) {
+        const struct mt_role_pool *p = &d->roles.pools.p[i];
+        uint64_t reserved = 0, used = 0, unused;
+        if (p->role != MT_ROLE_GRAPH_POOL || p->pool[0] == 0 || p->pool[1] != 0)
+            continue; /* (0, number): one that graphs may share already */
+        for (uint32_t j = 0; j < d->pools.n; j++)
+            if (d->pools.p[j].pool[0] == p->pool[0] && d->pools.p[j].pool[1] == 0) {
+                reserved += d->pools.p[j].reserved;
+                used += d->pools.p[j].active_requested;
+            }
+        unused = reserved > used ? reserved - used : 0;
+        *n_alone += reserved != 0;
+        largest = unused > largest ? unused : largest;
+        sum += unused;
+    }
+    return sum - largest;
+}

@@ -150,6 +150,33 @@ static void fit_line(const double *y, uint32_t n, struct mt_growth *out, uint32_
     out->r2 = syy > 0 ? sxy * sxy / (sxx * syy) : 0;
 }
 
+/* Growth at every n-th step, as of what is kept now and then: rises of one size, within an eighth,
+ * no fall between them, and about as many steps from each to the next. Two are enough where a whole
+ * model and its optimizer's state come anew (weights). */
+static bool is_periodic(const double *y, uint32_t n, bool weights)
+{
+    uint32_t least_rises = weights ? 2 : 3;
+    double least = 0, most = 0;
+    uint32_t rises = 0, last = 0, near = UINT32_MAX, far = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        double up = y[i] - y[i - 1];
+        if (up < 0)
+            return false;
+        if (up <= 0)
+            continue;
+        if (rises != 0) {
+            near = i - last < near ? i - last : near;
+            far = i - last > far ? i - last : far;
+        }
+        least = rises == 0 || up < least ? up : least;
+        most = up > most ? up : most;
+        last = i;
+        rises++;
+    }
+    return rises >= least_rises && most - least <= most / 8 && far <= near + near / 2 + 1 &&
+           n - 1 - last <= far;
+}
+
 static uint8_t confidence(uint32_t n, double r2)
 {
     if (n >= 5 && r2 >= 0.95)
@@ -163,6 +190,7 @@ static int judge_growth(struct mt_rwork *k, struct growing *g, uint32_t first, u
     struct mt_growth now = {.label = NULL}, *at;
     struct span *top = &g->spans.p[first];
     double *series = g->series + (size_t)top->index * g->n;
+    unsigned role = k->w->fate[top->last_event].role;
     uint32_t ups;
     for (uint32_t i = first + 1; i < end; i++)
         for (uint32_t j = 0; j < g->n; j++)
@@ -170,16 +198,17 @@ static int judge_growth(struct mt_rwork *k, struct growing *g, uint32_t first, u
     for (uint32_t i = 1; i < g->n; i++)
         series[i] += series[i - 1];
     fit_line(series, g->n, &now, &ups);
-    /* A step that rises once and stays is set-up, not growth: most steps have to go up. */
+    /* A step that rises once and stays is set-up, not growth: most steps have to go up, or every
+       n-th. */
     if (series[g->n - 1] - series[0] < MIN_GROWN || now.slope <= 0 || now.r2 < 0.6 ||
-        ups * 3 < (g->n - 1) * 2)
+        (ups * 3 < (g->n - 1) * 2 && !is_periodic(series, g->n, role == MT_ROLE_PARAM || role == MT_ROLE_OPTIM_STATE)))
         return 1;
     if ((at = MT_VEC_PUSH(&k->out->growth)) == NULL)
         return 0;
     now.label = top->label;
     top->label = NULL;
     now.stack = top->stack;
-    now.role = k->w->fate[top->last_event].role;
+    now.role = (uint8_t)role;
     now.n_steps = g->n;
     now.first = (uint64_t)series[0];
     now.last = (uint64_t)series[g->n - 1];

@@ -230,8 +230,10 @@ int mt_weights_count(struct mt_rwork *k);
 /* Blocks from before the recording, without a stack, that stay and have no role yet: those whose
  * sizes are a model's become parameters. 0 = out of memory */
 int mt_weights_by_layers(struct mt_rwork *k);
+/* roles/stays.c; 0 = out of memory */
+int mt_stays_find(struct mt_rwork *k);
 /* roles/copies.c: after all other roles; 0 = out of memory */
-int mt_copies_find(struct mt_rwork *k);
+int mt_copies_find(struct mt_rwork *k, int64_t focus);
 /* roles/grown.c: w->grown; 0 = out of memory */
 int mt_grown_find(struct mt_rwork *k);
 void mt_grown_sum(struct mt_rwork *k, int64_t focus); /* out->grown_cache; after the roles */

@@ -111,9 +111,29 @@ static void date_spans(struct mt_rwork *k)
     }
 }
 
+/* The frames of what a capture itself makes, beside the pool: the state of random numbers. */
+static bool has_captures(const struct mt_rwork *k)
+{
+    for (uint32_t i = 0; i < k->r->t->stacks.n; i++)
+        if (k->w->stack_role[i] != MT_NO_STACK_ROLE &&
+            (k->w->stack_role[i] & 0xffu) == MT_ROLE_GRAPH_POOL)
+            return true;
+    return false;
+}
+
+/* A capture that is given no pool makes one of its own: (number, 0). Pools that a program makes,
+ * for graphs to share or for anything else, as gradients that NCCL knows, are (0, number)
+ * (ATen/cuda/CUDAGraph.cpp, c10/cuda/CUDACachingAllocator.h: MempoolId_t). */
+static bool is_captured(const struct mt_pool_role *p, bool captures)
+{
+    return (p->pool[0] != 0 && p->pool[1] == 0) ||
+           (captures && p->bytes[MT_ROLE_GRAD] < (p->all - p->bytes[MT_ROLE_WORKSPACE]) / 2 + 1);
+}
+
 int mt_pool_roles(struct mt_rwork *k)
 {
     const struct mt_trace *t = k->r->t;
+    bool captures = has_captures(k);
     struct mt_role_pool *fact;
     if (!pools_of_segments(k))
         return 0;
@@ -135,6 +155,8 @@ int mt_pool_roles(struct mt_rwork *k)
                     (p->all - p->bytes[MT_ROLE_WORKSPACE]) /
                         2) /* without the workspaces of libraries, which are in any pool */
                 p->role = (uint8_t)role;
+        if (p->role == MT_ROLE_UNKNOWN && is_captured(p, captures))
+            p->role = MT_ROLE_GRAPH_POOL;
         if ((fact = MT_VEC_PUSH(&k->out->pools)) == NULL)
             return 0;
         *fact = (struct mt_role_pool){{p->pool[0], p->pool[1]}, p->role};

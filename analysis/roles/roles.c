@@ -431,7 +431,7 @@ static int with_curve(struct mt_rwork *k, bool verify)
     if (!mt_steps_make(k) || !mt_grown_find(k) || !mt_casts_find(k) || !mt_built_find(k) ||
         !mt_cast_stacks_find(k) || !mt_fates_decide(k) || !mt_replaced_find(k) ||
         !mt_weights_count(k) || !mt_rebuilt_find(k) || !mt_old_roles(k) ||
-        !mt_weights_by_layers(k) || !mt_copies_find(k))
+        !mt_weights_by_layers(k) || !mt_stays_find(k) || !mt_copies_find(k, focus))
         return 0;
     if (!add_up(k, focus, verify))
         return 0;

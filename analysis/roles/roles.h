@@ -43,6 +43,9 @@ uint32_t mt_step_at(const struct mt_role_facts *f, uint64_t event);
 /* Segments at the end of the private pools that CUDA graphs were captured into: theirs as long as
  * the graphs are, whatever is live in them; that in *live, unless NULL. */
 uint64_t mt_graph_segments(const struct mt_device_analysis *d, uint64_t *live);
+/* *n_alone: graphs that have a private pool for themselves. Returns the bytes that are not in use
+ * in those pools at the end, but for the largest: what one pool for all of them would not hold. */
+uint64_t mt_graph_apart(const struct mt_device_analysis *d, uint32_t *n_alone);
 /* What CUDA graphs with private pools hold beside them: segments at the end on streams that only
  * their capture ran on, blocks elsewhere. */
 uint64_t mt_graph_beside(const struct mt_device_analysis *d);
