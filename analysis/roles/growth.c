@@ -201,7 +201,8 @@ static int judge_growth(struct mt_rwork *k, struct growing *g, uint32_t first, u
     /* A step that rises once and stays is set-up, not growth: most steps have to go up, or every
        n-th. */
     if (series[g->n - 1] - series[0] < MIN_GROWN || now.slope <= 0 || now.r2 < 0.6 ||
-        (ups * 3 < (g->n - 1) * 2 && !is_periodic(series, g->n, role == MT_ROLE_PARAM || role == MT_ROLE_OPTIM_STATE)))
+        (ups * 3 < (g->n - 1) * 2 &&
+         !is_periodic(series, g->n, role == MT_ROLE_PARAM || role == MT_ROLE_OPTIM_STATE)))
         return 1;
     if ((at = MT_VEC_PUSH(&k->out->growth)) == NULL)
         return 0;
@@ -277,13 +278,21 @@ static int make_laps(struct mt_rwork *k, const struct growing *g)
     return ok;
 }
 
+/* The step that a failure ended: at its end the exception has let go of what it could. */
+static bool is_cut(const struct mt_rwork *k, uint32_t step)
+{
+    const struct mt_device_analysis *o = k->r->out;
+    return step + 1 == k->out->steps.n && o->ooms.n != 0 &&
+           o->ooms.p[o->ooms.n - 1].event >= k->out->steps.p[step].first;
+}
+
 int mt_growth_make(struct mt_rwork *k)
 {
     struct mt_role_facts *f = k->out;
     struct growing g = {.first = 0};
     int ok;
     for (uint32_t i = 0; i < f->steps.n; i++)
-        if (f->steps.p[i].whole) {
+        if (f->steps.p[i].whole && !is_cut(k, i)) {
             g.first = g.n == 0 ? i : g.first;
             g.n = i - g.first + 1;
         }

@@ -8,7 +8,7 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["MT_SOURCE_DIR"])
 SAMPLES = SOURCE / "samples"
 INPUTS = (".pickle", ".gz", ".json", ".html", ".log", ".sqlite", ".bin")
-BESIDE = (".truth.json", ".job.json", ".megatron.json", ".tune.json", ".trl.json", ".eval.json", ".vllm.json", ".nano.json", ".after.json")  # of the tests' own
+BESIDE = (".truth.json", ".job.json", ".megatron.json", ".tune.json", ".trl.json", ".eval.json", ".vllm.json", ".nano.json", ".after.json", ".plain.json")  # of the tests' own
 NO_REPORT = {"no_memory.sqlite", "baseline.json"}  # is refused, and says why; a report itself
 
 

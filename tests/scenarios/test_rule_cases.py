@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every fix rule has a case, every setting of the guides is reached, and the schema knows every field.
 
-rule_cases.tsv: rule, "scenario" or "driver" and its name, or "unit", "reason" and why no scenario can show it. A rule without a line, a line without
+rule_cases.tsv: rule, "scenario" or "driver" and its name, or "unit", "recording" and the test of tests/torch that names it, "reason" and why no scenario can show it. A rule without a line, a line without
 its rule, or a scenario that does not ask for the rule is a failure."""
 
 import csv
@@ -78,6 +78,8 @@ def check_cases(rules):
             say(case in asked.get(rule, ()), "rule_cases.tsv: no scenario %s that asks for %s" % (case, rule))
         elif kind == "unit":
             say(rule in unit, "rule_cases.tsv: no unit test of advice names %s" % rule)
+        elif kind == "recording":
+            say(f'"{rule}"' in (SOURCE / "tests" / "torch" / (case + ".py")).read_text(encoding="utf-8"), "rule_cases.tsv: tests/torch/%s.py does not name %s" % (case, rule))
         elif kind == "driver":
             say(any(t.name == case and rule in t.first for t in driver_tickets.TICKETS),
                 "rule_cases.tsv: no driver scenario %s that asks for %s" % (case, rule))
@@ -157,6 +159,7 @@ def check_value(schema, node, value, where):
 def check_savings(rules):
     """A rule computes what it saves and is played again, or says why it does not."""
     played = {fix for s in savings.SCENARIOS + rl_frameworks.SCENARIOS for fix in s.saves}
+    played |= {row["rule"] for row in table(HERE / "rule_cases.tsv") if row["kind"] == "recording"}  # both sides were recorded
     for one, rule in rules.items():
         cards = [rule] + rule.get("variants", [])
         computes = any(c.get("saving") for c in cards) or any("saving" in line for line in lines_of(rule))

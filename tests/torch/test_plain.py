@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Recordings of scripts that keep more than they need (plain_job.py) against what each job said of itself (NAME.plain.json): what is advised first, and
+that its bytes are what the same job does without when the mistake is mended."""
+import sys
+
+import test_truth
+from test_truth import SAMPLES, same
+
+# what is first, by what peak it is measured, and of what role most of the memory is
+KINDS = {
+    "graphs": ("P140", "reserved_peak", "graph_pool"),
+    "folds": ("B33", "requested_peak", "optim_state"),
+    "copies": ("B33", "requested_peak", "param"),
+    "shampoo": ("P141", "requested_peak", "optim_state"),
+}
+
+
+def judged(name, truth, device, report):
+    rule, peak, role = KINDS[truth["kind"]]
+    roles = {r["role"]: r["bytes"] for r in device["roles"]}
+    same(name, "the largest role", max(roles, key=roles.get), role)
+    cards = [a for a in report["advice"] if a["top"]]
+    same(name, "first", cards[0]["id"] if cards else None, rule)
+    if truth["kind"] == "shampoo":
+        same(name, "nothing of PyTorch's foreach form", [a["id"] for a in report["advice"] if a["id"] == "B06"], [])
+    freed = truth["whole"][peak] - truth["whole_free"][peak]
+    low = cards[0]["saving_low_bytes"] if cards else None
+    # memory ran out before the job was over: at that moment there was less to free
+    same(name, f"{low} bytes or more are said to be freed, {freed} were in the whole job", cards != [] and 0 < low <= freed, True)
+
+
+def main():
+    for name, _, truth, device, report in test_truth.recordings(SAMPLES, ".plain.json", len(KINDS)):
+        test_truth.failure(name, truth, device)
+        same(name, "peak", device["live_peak_bytes"], truth["requested_peak"])
+        judged(name, truth, device, report)
+    return test_truth.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
