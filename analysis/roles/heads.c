@@ -44,6 +44,38 @@ static int add(struct mt_heads *h, uint64_t size)
     return size < MIN_VECTOR || at != NULL;
 }
 
+/* Blocks that were made where models and their states are made: no logits, whatever their size is.
+ * Those that a failure's exception let go of were there when memory ran out. */
+static int add_made(const struct mt_rwork *k, struct mt_heads *h)
+{
+    uint32_t n = mt_n_events(k);
+    uint64_t oom = k->r->out->ooms.n != 0 ? k->r->out->ooms.p[0].event : UINT64_MAX;
+    for (uint32_t i = 0; k->r->attr != NULL && k->w->fate != NULL && i < n; i++) {
+        struct mt_attr a = k->r->attr[i];
+        uint32_t freed = k->w->fate[i].freed;
+        uint64_t *at;
+        if ((freed != MT_NEVER && (i >= oom || freed <= oom)) ||
+            mt_event_at(k->r->d, i)->action != MT_ACT_ALLOC ||
+            !(mt_phase_is(a.phase, MT_SETS_UP) || mt_group_of(a.sub, MT_G_OTHER) == MT_G_OPTIMIZER))
+            continue;
+        if (mt_event_at(k->r->d, i)->size < MIN_HEAD && freed == MT_NEVER)
+            continue;
+        if (freed != MT_NEVER && !add(h, mt_event_at(k->r->d, i)->size))
+            return 0;
+        if ((at = MT_VEC_PUSH(&h->made)) == NULL)
+            return 0;
+        *at = mt_event_at(k->r->d, i)->size;
+    }
+    if (h->made.n > 1)
+        qsort(h->made.p, h->made.n, sizeof *h->made.p, by_size);
+    return 1;
+}
+
+static bool is_made(const struct mt_heads *h, uint64_t size)
+{
+    return h->made.n != 0 && bsearch(&size, h->made.p, h->made.n, sizeof size, by_size) != NULL;
+}
+
 /* Blocks of the end, and those from before the trace that went in it: a job may end before its
  * snapshot. */
 static int collect(const struct mt_rwork *k, struct mt_heads *h)
@@ -99,7 +131,7 @@ static void join_heads(struct mt_heads *h)
 int mt_heads_make(const struct mt_rwork *k, struct mt_heads *h)
 {
     uint32_t kept = 0;
-    if (!collect(k, h))
+    if (!collect(k, h) || !add_made(k, h))
         return 0;
     if (h->large.n > 1)
         qsort(h->large.p, h->large.n, sizeof *h->large.p, by_size);
@@ -110,7 +142,7 @@ int mt_heads_make(const struct mt_rwork *k, struct mt_heads *h)
             ;
         if (size <= MAX_VECTOR && end - i >= MIN_VECTORS && h->n < MT_VECTORS)
             h->vector[h->n++] = size;
-        if (size < MIN_HEAD || mt_is_candidate(k, size))
+        if (size < MIN_HEAD || (mt_is_candidate(k, size) && !is_made(h, size)))
             continue;
         if (end - i <= MAX_HEADS && !add_heads(h, size))
             return 0;

@@ -169,6 +169,7 @@ struct mt_head {
 };
 struct mt_heads {
     MT_VEC(uint64_t) large; /* by size, each once */
+    MT_VEC(uint64_t) made;  /* of models and their states, whose birth is known; by size */
     /* what those that come a few times may be heads of, by length */
     MT_VEC(struct mt_head) head;
     uint64_t vector[MT_VECTORS];

@@ -359,6 +359,7 @@ int mt_vocab_find(struct mt_rwork *k)
     struct mt_heads h = {.n = 0};
     int ok = mt_heads_make(k, &h) && find_vocab(k, &h);
     MT_VEC_DONE(&h.large);
+    MT_VEC_DONE(&h.made);
     MT_VEC_DONE(&h.head);
     return ok;
 }

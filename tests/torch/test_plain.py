@@ -6,6 +6,8 @@ import sys
 import test_truth
 from test_truth import SAMPLES, same
 
+WORDS = 12000  # of plain_job.py
+
 # what is first, by what peak it is measured, and of what role most of the memory is
 KINDS = {
     "graphs": ("P140", "reserved_peak", "graph_pool"),
@@ -23,6 +25,8 @@ def judged(name, truth, device, report):
     same(name, "first", cards[0]["id"] if cards else None, rule)
     if truth["kind"] == "shampoo":
         same(name, "nothing of PyTorch's foreach form", [a["id"] for a in report["advice"] if a["id"] == "B06"], [])
+    if truth["kind"] in ("copies", "shampoo"):  # logits that are twice as large as the head
+        same(name, "the vocabulary", device["logits"]["vocabulary"], WORDS)
     freed = truth["whole"][peak] - truth["whole_free"][peak]
     low = cards[0]["saving_low_bytes"] if cards else None
     # memory ran out before the job was over: at that moment there was less to free
