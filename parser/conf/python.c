@@ -20,6 +20,7 @@ enum py_call {
     PY_CLASS,  /* a call that makes something of a class */
     PY_RUNS,   /* a call that does the work */
     PY_OPTION, /* a call that makes an option of the command line, or a field */
+    PY_DEF,    /* the parameters of a function that runs something: what nobody else gives */
 };
 struct py {
     struct mt_config *c;
@@ -36,6 +37,7 @@ struct py {
     size_t n_field;
     bool any_call; /* all calls are PY_RUNS: the line is one that failed */
     bool begins;   /* a statement begins here */
+    bool is_def;   /* it is a function's head */
     bool indented;
     bool failed;
 };
@@ -232,7 +234,18 @@ static enum py_call call_of(const struct py *y, const char *name, size_t n)
         return PY_OPTION;
     if (y->any_call)
         return PY_RUNS;
-    return is_class(name, n) ? PY_CLASS : is_run(name, n) ? PY_RUNS : PY_PLAIN;
+    if (!is_class(name, n) && !is_run(name, n))
+        return PY_PLAIN;
+    return y->is_def ? PY_DEF : is_class(name, n) ? PY_CLASS : PY_RUNS;
+}
+
+/* A parameter without a type: "rows=8" behind a comma or the bracket; in "rows: int = 8" the name
+ * before the sign is the type's. */
+static bool is_parameter(const char *name)
+{
+    while (name[-1] == ' ' || name[-1] == '\n' || name[-1] == '\t')
+        name--;
+    return name[-1] == '(' || name[-1] == ',';
 }
 
 /* A number or a switch: a text may be a choice among words, and what they mean is not known here.
@@ -340,7 +353,7 @@ static void open_call(struct py *y, const char *name, size_t n)
     if (y->depth < MT_CONF_DEPTH)
         y->call[y->depth] = (uint8_t)call;
     y->depth++;
-    y->begins = false;
+    y->begins = y->is_def = false;
     if (call == PY_OPTION) {
         y->has_keyword = false;
         y->option = y->field;
@@ -362,6 +375,9 @@ static void assign(struct py *y, const char *name, size_t n, const char *p)
         y->has_keyword = true;
         if (is_word(name, n, "default") && y->option != NULL)
             add_default(y, y->option, y->n_option, y->option != y->field, &v);
+    } else if (call == PY_DEF) {
+        if (is_parameter(name) && is_plain(&v))
+            add_default(y, name, n, false, &v);
     } else if (call == PY_CLASS || (call == PY_RUNS && is_plain(&v))) {
         add(y, name, n, &v);
     } else if (y->begins && y->depth == 0) {
@@ -377,8 +393,10 @@ static const char *word(struct py *y, const char *p)
     const char *name = p, *q = past_blanks(y, p + n);
     if (n <= 2 && is_at(y, p + n, '"')) /* r"...", f'...' */
         return p + n;
-    if (y->begins)
+    if (y->begins) {
         y->field = NULL;
+        y->is_def = is_word(name, n, "def") || is_word(name, n, "async");
+    }
     if (y->begins && n == 4 && memcmp(p, "from", 4) == 0)
         imports(y, q);
     else if (y->begins && n == 10 && memcmp(p, "os.environ", 10) == 0)

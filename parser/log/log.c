@@ -135,6 +135,17 @@ static int torch_sentence(struct mt_log_fact *f, const char *s)
     return n;
 }
 
+/* "KSampler", "VAEDecode": the class of a node. "Total", "GPU" and the like are words. */
+static bool is_node(const char *s)
+{
+    unsigned upper = 0, lower = 0;
+    for (; *s != ' '; s++) {
+        upper += *s >= 'A' && *s <= 'Z';
+        lower += *s >= 'a' && *s <= 'z';
+    }
+    return upper >= 2 && lower != 0;
+}
+
 /* Its first words alone, as ComfyUI shows them: on a line of their own, or behind the name of the
  * node, "Exception Message:** " and "Exception during processing !!! ". In a sentence of
  * somebody's own other words follow. */
@@ -149,8 +160,7 @@ static bool stands_alone(const char *s, const char *p)
         return false;
     return first == p ||
            (p - s >= 4 && (strncmp(p - 4, "!!! ", 4) == 0 || strncmp(p - 4, ":** ", 4) == 0)) ||
-           (p - s >= 2 && memchr(first, ' ', (size_t)(p - first)) == p - 1 && first[0] >= 'A' &&
-            first[0] <= 'Z');
+           (p - s >= 2 && memchr(first, ' ', (size_t)(p - first)) == p - 1 && is_node(first));
 }
 
 const char *mt_log_async(const char *s)

@@ -146,6 +146,21 @@ MT_TEST(calls_that_run)
     MT_CHECK(!is_default("max_new_tokens"));
 }
 
+MT_TEST(parameters_of_a_function)
+{
+    MT_CHECK_EQ(read_py("def generate(model, beams: int = 8, *, batch_size=4,\n"
+                        "             max_new_tokens=512):\n"
+                        "    pass\n"
+                        "def plot(height=400): pass\n"
+                        "generate(m, batch_size=2)\n"),
+                MT_OK);
+    MT_CHECK(is_default("max_new_tokens"));
+    MT_CHECK_STR(value("max_new_tokens"), "512");
+    MT_CHECK_STR(value("int"), "(none)");
+    MT_CHECK_STR(value("height"), "(none)");
+    MT_CHECK(!is_default("batch_size")); /* the last: what the call gives */
+}
+
 MT_TEST(line_of_a_traceback)
 {
     static const char code[] =
@@ -225,4 +240,5 @@ MT_TEST(hostile)
 }
 
 MT_MAIN(MT_RUN(arguments) MT_RUN(names) MT_RUN(options_and_fields) MT_RUN(calls_that_run)
-            MT_RUN(line_of_a_traceback) MT_RUN(environment) MT_RUN(imports) MT_RUN(hostile))
+            MT_RUN(parameters_of_a_function) MT_RUN(line_of_a_traceback) MT_RUN(environment)
+                MT_RUN(imports) MT_RUN(hostile))
