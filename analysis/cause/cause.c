@@ -66,16 +66,19 @@ static void set_kind(struct mt_cause *c, enum mt_cause_kind kind, enum mt_conf c
 
 /* Names what is avoidable (growth, frees that wait, other processes, an idle engine, one giant
  * tensor, residue) where it alone covers what was lacking and is more than `pieces`: the bytes that
- * were free in holes, 0 on a card that was full. Growth and frees that wait go first; of the others
- * the largest wins, residue last. The shares (a tenth, a fifth) were chosen by hand, so that what
- * is small is no cause; half or twice as much of each changes at most 1 report. */
+ * were free in holes, 0 on a card that was full; certain growth also where it is less. Growth and
+ * frees that wait go first; of the others the largest wins, residue last. The shares (a tenth, a
+ * fifth) were chosen by hand, so that what is small is no cause; half or twice as much of each
+ * changes at most 1 report. */
 static bool is_avoidable(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *s,
                          uint64_t pieces)
 {
     uint64_t live = m->d->focus.live, best = pieces,
              giant = s->elem != 0 ? logits_bytes(m, s) : m->oom->request;
-    /* the same step fitted before something grew */
-    if (m->growth > pieces && would_fit(c, "no_growth")) {
+    /* the same step fitted before something grew; what grows in every step fills any card, in one
+       piece as well */
+    if ((m->growth > pieces || m->sure_growth >= live / 20) && m->growth != 0 &&
+        would_fit(c, "no_growth")) {
         set_kind(c, MT_CAUSE_LEAK, MT_CONF_MARKED);
         return true;
     }

@@ -122,6 +122,7 @@ struct mt_moment {
     uint64_t pending;     /* freed by the program, not yet by the stream */
     uint64_t residue;     /* temporaries of earlier stretches */
     uint64_t growth;      /* between the first and the last compared step */
+    uint64_t sure_growth; /* of that, where it is certain: five steps or more, nearly on a line */
     struct mt_kept kept;
     struct mt_to_come to_come;
     /* what the pass has beyond earlier ones at that point, 0 = no such difference; the line with

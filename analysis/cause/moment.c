@@ -129,8 +129,10 @@ static void sum_roles(struct mt_moment *m)
         m->training += mt_is_trainers(m, r) ? m->role[r] : 0;
     for (uint32_t i = 0; i < m->f->growth.n; i++) {
         const struct mt_growth *g = &m->f->growth.p[i];
-        if (g->conf >= MT_CONF_INFERRED && g->last > g->first)
+        if (g->conf >= MT_CONF_INFERRED && g->last > g->first) {
             m->growth += g->last - g->first;
+            m->sure_growth += g->conf >= MT_CONF_MARKED ? g->last - g->first : 0;
+        }
     }
     if (m->growth > m->d->focus.live)
         m->growth = m->d->focus.live;
@@ -178,7 +180,7 @@ int mt_moment_fill(struct mt_moment *m, struct mt_phaser *ph)
 {
     int64_t at = m->d->focus.event;
     memset(m->role, 0, sizeof m->role);
-    m->growth = 0;
+    m->growth = m->sure_growth = 0;
     if (m->w->fate != NULL && !add_new_blocks(m, at))
         return 0;
     if (!add_old_blocks(m, ph, at) ||

@@ -83,10 +83,22 @@ static void let_go(struct replace *c, const struct mt_event *e, uint32_t i)
         set_role(k, birth, MT_ROLE_OPTIM_STATE);
 }
 
+/* The last event of a region that is the optimizer's: what an exception lets go of after a failure
+ * was replaced by nothing. */
+static uint32_t own_last(const struct mt_rwork *k, uint32_t region)
+{
+    const struct mt_device_analysis *o = k->r->out;
+    uint32_t first = k->regions.p[region].first, last = mt_region_last(k, region);
+    for (uint32_t i = 0; i < o->ooms.n; i++)
+        if (o->ooms.p[i].event >= first && o->ooms.p[i].event < last)
+            return (uint32_t)o->ooms.p[i].event;
+    return last;
+}
+
 static int look_through(struct replace *c, uint32_t region)
 {
     struct mt_rwork *k = c->k;
-    uint32_t last = mt_region_last(k, region);
+    uint32_t last = own_last(k, region);
     c->from = k->regions.p[region].first;
     c->made.n = 0;
     for (uint32_t i = c->from; i <= last; i++) {
