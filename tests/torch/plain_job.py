@@ -4,6 +4,7 @@ what the job knows, OUT.plain.json: its peaks, and those of the same job on a la
 
     plain_job.py OUT graphs|folds|copies|shampoo [--free]"""
 import argparse
+import copy
 import json
 import os
 import subprocess
@@ -128,7 +129,30 @@ def shampoo(free):
         train_step(model, optimizer, 4)
 
 
-KINDS = {"graphs": graphs, "folds": folds, "copies": copies, "shampoo": shampoo}
+def hooks(free):
+    """A hook keeps the outputs of a layer of all steps."""
+    model, seen = Model().cuda(), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    if not free:
+        model.layers[2].register_forward_hook(lambda module, inputs, out: seen.append(out))
+    for _ in range(40):
+        train_step(model, optimizer, 8)
+
+
+def average(free):
+    """Beside the model that trains a copy that is averaged; on the host with --free."""
+    model = Model(8).cuda()
+    mean = copy.deepcopy(model).requires_grad_(False)
+    mean = mean.cpu() if free else mean
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    for _ in range(3):
+        train_step(model, optimizer, 4)
+        with torch.no_grad():
+            for kept, p in zip(mean.parameters(), model.parameters()):
+                kept.lerp_(p.to(kept.device), 0.001)
+
+
+KINDS = {"graphs": graphs, "folds": folds, "copies": copies, "shampoo": shampoo, "hooks": hooks, "average": average}
 
 
 def played(kind, free):
@@ -159,7 +183,7 @@ def main():
         print(json.dumps(told))
         return
     torch.cuda.memory._dump_snapshot(args.out + ".pickle")
-    told.update(kind=args.kind, whole=played(args.kind, False), whole_free=played(args.kind, True))
+    told.update(kind=args.kind, weights=sum(p.nbytes for p in Model(8).parameters()), whole=played(args.kind, False), whole_free=played(args.kind, True))
     with open(args.out + ".plain.json", "w", encoding="utf-8") as f:
         json.dump(told, f, indent=1)
         f.write("\n")

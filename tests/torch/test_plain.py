@@ -14,15 +14,21 @@ KINDS = {
     "folds": ("B33", "requested_peak", "optim_state"),
     "copies": ("B33", "requested_peak", "param"),
     "shampoo": ("P141", "requested_peak", "optim_state"),
+    "hooks": ("B33", "requested_peak", "activation"),
+    "average": ("P18", "requested_peak", None),
 }
 
 
 def judged(name, truth, device, report):
     rule, peak, role = KINDS[truth["kind"]]
     roles = {r["role"]: r["bytes"] for r in device["roles"]}
-    same(name, "the largest role", max(roles, key=roles.get), role)
     cards = [a for a in report["advice"] if a["top"]]
-    same(name, "first", cards[0]["id"] if cards else None, rule)
+    if role is not None:
+        same(name, "the largest role", max(roles, key=roles.get), role)
+        same(name, "first", cards[0]["id"] if cards else None, rule)
+    else:  # state of the size of a weight is no weight
+        same(name, "parameters of two models", roles["param"], 2 * truth["weights"])
+        cards = [a for a in cards if a["id"] == rule]
     if truth["kind"] == "shampoo":
         same(name, "nothing of PyTorch's foreach form", [a["id"] for a in report["advice"] if a["id"] == "B06"], [])
     if truth["kind"] in ("copies", "shampoo"):  # logits that are twice as large as the head
