@@ -152,7 +152,19 @@ def average(free):
                 kept.lerp_(p.to(kept.device), 0.001)
 
 
-KINDS = {"graphs": graphs, "folds": folds, "copies": copies, "shampoo": shampoo, "hooks": hooks, "average": average}
+def pairs(free):
+    """Differences of all pairs, summed; without a tensor of all of them with --free."""
+    layer = nn.Linear(128, 64).cuda()
+    optimizer = torch.optim.Adam(layer.parameters())
+    for rows in (512, 1024, 4096):
+        x = layer(torch.zeros(rows, 128, device="cuda"))
+        far = torch.cdist(x, x, compute_mode="use_mm_for_euclid_dist") if free else ((x[:, None, :] - x[None, :, :]) ** 2).sum(-1)
+        far.mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+KINDS = {"graphs": graphs, "folds": folds, "copies": copies, "shampoo": shampoo, "hooks": hooks, "average": average, "pairs": pairs}
 
 
 def played(kind, free):
