@@ -12,6 +12,7 @@
     calls.py children       forked, spawned and executed children of a process that has used CUDA: all must end with their own status
     calls.py captures MS    captures CUDA graphs for MS milliseconds, in the strictest mode: nothing the recorder does may break a capture
     calls.py kernels        code that is loaded lazily: what the device takes beside every recorded allocation
+    calls.py snapshot 0|1   seconds of PyTorch's first snapshot; 1: as the recorder takes it
     calls.py forever        allocates and frees until it is killed; prints the count of completed calls
 
 Every program ends with one JSON line: what it held at its highest point, what the device said was used before and then."""
@@ -155,7 +156,7 @@ def profiler():
         (x @ x).sum().item()
     kernels = sum(1 for e in p.events() or [] if "CUDA" in str(e.device_type))
     held = [torch.empty(64 * MIB, dtype=torch.uint8, device="cuda") for _ in range(4)]
-    tell(gpu_events_in_profile=kernels, used=used(), held=len(held))
+    tell(gpu_events_in_profile=kernels, gpu_supported=ProfilerActivity.CUDA in torch.profiler.supported_activities(), used=used(), held=len(held))
 
 
 def nccl(rank, n):
@@ -231,25 +232,54 @@ def captures(ms=6000):
 
 
 def kernels(*_):
+    """Each operation with what the device takes beside the allocator after it, and its seconds; printed at once, for one may never end."""
+    import faulthandler
+
+    faulthandler.dump_traceback_later(25, exit=False)
     torch.empty(1, device="cuda")
-    base, apart = used() - torch.cuda.memory_reserved(), []
-    x = torch.randn(512, 512, device="cuda")
-    for name in ("exp", "sort", "cumsum", "svd", "fft", "matmul", "conv", "sdpa"):
-        y = {"svd": lambda: torch.linalg.svdvals(x), "fft": lambda: torch.fft.fft(x), "sort": lambda: x.sort()[0], "exp": lambda: x.exp(),
-             "cumsum": lambda: x.cumsum(0), "matmul": lambda: x.bfloat16() @ x.bfloat16(),
-             "conv": lambda: torch.nn.functional.conv2d(x[None, None], x[None, None, :3, :3]),
-             "sdpa": lambda: torch.nn.functional.scaled_dot_product_attention(*[x.bfloat16()[None, None, :, :64]] * 3)}[name]()
+    base, apart, took, failed, x = used() - torch.cuda.memory_reserved(), [], {}, {}, None
+    for name in ("randn", "exp", "sort", "cumsum", "matmul", "matmul_bf16", "svd", "fft", "conv", "sdpa"):
+        started = time.monotonic()
+        print(f"{started:.3f} {name}", flush=True)
+        try:
+            y = {"randn": lambda: torch.randn(512, 512, device="cuda"), "svd": lambda: torch.linalg.svdvals(x), "fft": lambda: torch.fft.fft(x),
+                 "sort": lambda: x.sort()[0], "exp": lambda: x.exp(), "cumsum": lambda: x.cumsum(0), "matmul": lambda: x @ x,
+                 "matmul_bf16": lambda: x.bfloat16() @ x.bfloat16(),
+                 "conv": lambda: torch.nn.functional.conv2d(x[None, None], x[None, None, :3, :3]),
+                 "sdpa": lambda: torch.nn.functional.scaled_dot_product_attention(*[x.bfloat16()[None, None, :, :64]] * 3)}[name]()
+            x = y if x is None else x
+            del y
+        except RuntimeError as e:  # a library that is not installed: the others are still worth knowing
+            failed[name] = str(e).split("\n", maxsplit=1)[0][:160]
         torch.cuda.synchronize()
-        del y
+        took[name] = round(time.monotonic() - started, 3)
         apart.append((name, (used() - torch.cuda.memory_reserved() - base) // MIB))
+    faulthandler.cancel_dump_traceback_later()
     time.sleep(1.2)
-    tell(beside_the_allocator_MiB=apart, used=used(), reserved=torch.cuda.memory_reserved())
+    tell(beside_the_allocator_MiB=apart, operations=took, failed=failed, used=used(), reserved=torch.cuda.memory_reserved())
+
+
+def snapshot(spared):
+    """PyTorch's first snapshot of a process. With `spared` as the recorder takes it."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../capture/site"))
+    import _memtrace_hook
+
+    torch.cuda.memory._record_memory_history(max_entries=1000, stacks="python")
+    held, before, took = torch.ones(1 << 20, device="cuda"), set(sys.modules), []
+    for _ in range(2):
+        started = time.monotonic()
+        with _memtrace_hook.no_compiler() if spared else open(os.devnull, encoding="ascii"):
+            torch.cuda.memory._snapshot()
+        took.append(round(time.monotonic() - started, 3))
+    new = sorted(set(sys.modules) - before)
+    tell(seconds=took, imported=len(new), some=new[:12], held=held.nbytes)
 
 
 def main():
     name, rest = sys.argv[1], [int(a) for a in sys.argv[2:]]
     {"cudart": cudart, "plain": plain, "async": plain, "graph": graph, "vmm": vmm, "oom": oom, "profiler": profiler, "nccl": nccl,
-     "forever": forever, "children": children, "captures": captures, "kernels": kernels}[name](*rest)
+     "forever": forever, "children": children, "captures": captures, "kernels": kernels,
+     "snapshot": snapshot}[name](*rest)
 
 
 if __name__ == "__main__":

@@ -62,11 +62,20 @@ class Lab:
         if self.name:
             write_json(self.path(f"{self.name}.seen.json"), self.seen)
 
-    def plain(self, argv, **more):
+    def plain(self, argv, log=None, **more):
+        """Runs a command. What it prints goes to files at once, so that it is there when the check is stopped; `log` is their name."""
         env = environment()
-        env.update(more)
-        return subprocess.run([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              errors="replace", check=False, env=env)
+        env.update(TMPDIR=self.work, **more)  # the recorder's spool folder: what a stopped run left is collected from it
+        paths = [self.path(f"{log or self.name or 'run'}.{kind}.txt") for kind in ("stdout", "stderr")]
+        started = time.monotonic()
+        with open(paths[0], "wb") as out, open(paths[1], "wb") as err:
+            p = subprocess.run([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False, env=env)
+        for attribute, path in zip(("stdout", "stderr"), paths):
+            with open(path, encoding="utf-8", errors="replace") as f:
+                setattr(p, attribute, f.read())
+            os.unlink(path)
+        p.seconds = elapsed(started)
+        return p
 
     def script(self, name, *args):
         return [sys.executable, os.path.join(HERE, name), *[str(a) for a in args]]
@@ -74,9 +83,9 @@ class Lab:
     def capture(self, name, argv, *options, **more):
         """(process, trace): the command under the recorder."""
         trace = self.path(f"{name}.trace.gz")
-        p = self.plain([self.memtrace, "capture", "-o", trace, "--force", *options, "--", *argv], **more)
+        p = self.plain([self.memtrace, "capture", "-o", trace, "--force", *options, "--", *argv], log=name, **more)
         with open(self.path(f"{name}.log"), "w", encoding="utf-8") as f:
-            f.write(f"$ {' '.join(str(a) for a in argv)}\n{p.stdout}\n--- stderr\n{p.stderr}\n--- status {p.returncode}\n")
+            f.write(f"$ {' '.join(str(a) for a in argv)}\n{p.stdout}\n--- stderr\n{p.stderr}\n--- status {p.returncode}, {p.seconds} s\n")
         if not os.path.exists(trace):
             raise RuntimeError(f"no trace was written (status {p.returncode}): {p.stderr.strip()[-800:]}")
         return p, trace
@@ -132,6 +141,37 @@ def within(table, slack):
         assert row["samples"], f"no sample of {row['gpu']} was taken"
         assert row["max_unexplained_MiB"] <= slack // MIB, \
             f"{row['max_unexplained_MiB']} MiB are unexplained on {row['gpu']}; at most {slack // MIB} were expected"
+
+
+def autopsy(pid, path):
+    """Where every process below pid is, thread by thread, and its native stacks where there is a debugger: written before it is killed."""
+    below, todo = [], [pid]
+    while todo:
+        below += (found := children(todo.pop()))
+        todo += found
+    with open(path, "w", encoding="utf-8") as out:
+        for one in below:
+            out.write(f"== process {one}: {look(f'/proc/{one}/cmdline').replace(chr(0), ' ')[:300]}\n")
+            for tid in os.listdir(f"/proc/{one}/task") if os.path.isdir(f"/proc/{one}/task") else []:
+                at = f"/proc/{one}/task/{tid}"
+                state = [line for line in look(f"{at}/status").splitlines() if line.startswith(("State", "voluntary"))]
+                out.write(f"-- thread {tid} {look(f'{at}/comm')}: {state} wchan {look(f'{at}/wchan')} syscall {look(f'{at}/syscall')}\n{look(f'{at}/stack')}\n")
+            for gdb in filter(None, map(shutil.which, ("gdb", "cuda-gdb"))):
+                try:
+                    p = subprocess.run([gdb, "-p", str(one), "-batch", "-ex", "thread apply all backtrace 40"], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=15, check=False)
+                    out.write(p.stdout.decode(errors="replace")[-60000:])
+                except (OSError, subprocess.TimeoutExpired) as e:
+                    out.write(f"{gdb}: {e}\n")
+                break
+
+
+def look(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as f:
+            return f.read().strip()
+    except OSError:
+        return "?"
 
 
 def children(pid):

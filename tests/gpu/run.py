@@ -23,7 +23,7 @@ import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lab import (MIB, Lab, Pack, Skip, children, compress, elapsed, environment as clean_environment, find_memtrace,  # noqa: E402
+from lab import (MIB, Lab, Pack, Skip, autopsy, children, compress, elapsed, environment as clean_environment, find_memtrace,  # noqa: E402
                  ledgers_of, rows, said, within, write_json, write_results)
 
 CHECKS = {}
@@ -74,6 +74,26 @@ def driver_callbacks_under_cudart(lab, quick):
     lab.note(asked=asked, driver_allocs=alloc, driver_frees=free, runtime_fallback_records=runtime, allocs_with_stack=with_stack,
              said=[s["text"][:200] for s in rows(dump, "status")])  # which libcupti, driver, NVML: all that is needed if nothing came
     assert alloc >= asked // 2 and free >= asked // 2, f"{alloc} allocations and {free} frees for {asked} calls"
+
+
+@check(110)
+def first_kernels(lab, _quick):
+    """one operation after the other alone and recorded: seconds of each, so that what waits has a name"""
+    for name, options in (("alone", None), ("recorded", ("--no-torch",)), ("with_history", ())):
+        argv = lab.script("calls.py", "kernels")
+        p = lab.plain(argv, log=f"first_kernels_{name}") if options is None else lab.capture(f"first_kernels_{name}", argv, *options)[0]
+        lab.note(**{name: {"seconds": p.seconds, "operations": said(p)["operations"], "failed": said(p)["failed"]}})
+        assert p.returncode == 0, p.stderr[-800:]
+    slow = {k: (s, lab.seen["recorded"]["operations"][k]) for k, s in lab.seen["alone"]["operations"].items()
+            if lab.seen["recorded"]["operations"][k] > 3 * s + 2}
+    assert not slow, f"much slower with the recorder: {slow}"
+
+
+@check(40)
+def snapshot_takes(lab, _quick):
+    """how long PyTorch takes for its first snapshot, and which modules it imports for it"""
+    for name in ("first", "spared"):
+        lab.note(**{name: said(lab.plain(lab.script("calls.py", "snapshot", int(name == "spared"))))})
 
 
 def against_nvml(lab, name, slack, *options, label=None, **more):
@@ -134,6 +154,7 @@ def ends(lab, _quick):
 def children_of_a_cuda_process(lab, _quick):
     """fork, spawn and exec after CUDA: statuses and time with and without the recorder"""
     alone = said(lab.plain(lab.script("calls.py", "children")))
+    lab.note(alone=alone)
     p, _trace = lab.capture("children", lab.script("calls.py", "children"))
     together = said(p)
     lab.note(alone=alone, together=together, stderr=p.stderr[-300:])
@@ -146,6 +167,7 @@ def captures_under_flush(lab, quick):
     """CUDA graph capture in global mode while the recorder flushes CUPTI every millisecond"""
     argv = lab.script("calls.py", "captures", 2000 if quick else 6000)
     alone = said(lab.plain(argv))
+    lab.note(alone=alone)
     p, _trace = lab.capture("captures", argv, "--no-torch", "--flush-ms", "1", MEMTRACE_SAMPLE_MS="1")
     together = said(p)
     lab.note(alone=alone, together=together)
@@ -268,7 +290,9 @@ def totals_async(lab, _quick):
 def code_loaded_lazily(lab, _quick):
     """kernels that are loaded at their first launch: how much of the device that is, and that it stays in 'unexplained' or has a name"""
     p, trace = lab.capture("kernels", lab.script("calls.py", "kernels"), "--no-torch")
-    lab.note(workload=said(p), ledgers=ledgers_of(lab.report(trace)))
+    what = said(p)
+    lab.note(workload=what, ledgers=ledgers_of(lab.report(trace)))
+    assert len(what["failed"]) <= 2, what["failed"]
 
 
 @check(60, 5)
@@ -294,6 +318,8 @@ def with_torch_profiler(lab, _quick):
     """torch.profiler in the same process: the job runs, the recorder keeps recording"""
     alone = said(lab.plain(lab.script("calls.py", "profiler")))
     lab.note(alone=alone)
+    if not alone["gpu_supported"]:
+        raise Skip("this PyTorch was built without CUPTI")
     assert alone["gpu_events_in_profile"] > 0, "the profiler sees no GPU here, even alone"
     p, trace = lab.capture("profiler", lab.script("calls.py", "profiler"), "--no-torch")
     lab.note(returncode=p.returncode, stderr=p.stderr[-400:])
@@ -420,6 +446,20 @@ def read_json(path):
         return None
 
 
+def left_behind(name, args, work):
+    """The recording of a check that was stopped: collected from its spool folder; the last calls tell where the job was."""
+    found = {}
+    for folder in sorted(n for n in os.listdir(work) if n.startswith("memtrace-") and os.path.isdir(os.path.join(work, n))):
+        lab = Lab(find_memtrace(args.build), work)
+        trace = lab.path(f"{name}.left.trace.gz")
+        p = lab.plain([lab.memtrace, "collect", lab.path(folder), "-o", trace, "--force"])
+        if p.returncode == 0 and os.path.exists(trace):
+            calls = rows(lab.dump(trace), "call")
+            found["left_behind"] = {"calls": len(calls), "last": [{k: c.get(k) for k in ("time_ns", "dur_ns", "op", "result", "size")} for c in calls[-3:]]}
+        shutil.rmtree(lab.path(folder), ignore_errors=True)
+    return found
+
+
 def start_one(name, args, work, left):
     """The entry of one check. It is stopped at its limit, with everything that it started."""
     f, limit, least = CHECKS[name]
@@ -438,6 +478,7 @@ def start_one(name, args, work, left):
                 p.wait(seconds)
             except subprocess.TimeoutExpired:
                 late = True
+                autopsy(p.pid, os.path.join(work, f"{name}.hung.txt"))
             try:
                 os.killpg(p.pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -445,8 +486,9 @@ def start_one(name, args, work, left):
             p.wait()
         entry = read_json(os.path.join(work, f"{name}.result.json"))
         if entry is None:
-            why = f"stopped after {seconds:.0f} s" if late else f"ended with status {p.returncode} and no result: {name}.output.txt"
+            why = f"stopped after {seconds:.0f} s ({name}.hung.txt)" if late else f"ended with status {p.returncode} and no result: {name}.output.txt"
             entry = {"result": "failed", "why": why, "seen": read_json(os.path.join(work, f"{name}.seen.json")) or {}}
+            entry["seen"].update(left_behind(name, args, work))
     return {**entry, "what": f.__doc__, "seconds": elapsed(started)}
 
 
