@@ -38,15 +38,29 @@ def _rank(torch: Any) -> Optional[int]:
     return None
 
 
-def dump(torch: Any, path: str) -> None:
-    memory = torch.cuda.memory
-    if hasattr(memory, "_dump_snapshot"):
-        memory._dump_snapshot(path)
-    else:  # 1.13
-        import pickle
+class _NoCompiler:
+    """As no_compiler of the recorder's hook (capture/site/_memtrace_hook.py), where the reason stands."""
 
-        with open(path, "wb") as file:
-            pickle.dump(memory._snapshot(), file)
+    def __getattr__(self, name: str) -> Any:
+        if name == "codecache":
+            raise AttributeError(name)
+        return getattr(importlib.import_module("torch._inductor"), name)
+
+
+def dump(torch: Any, path: str) -> None:
+    memory, names, spare = torch.cuda.memory, vars(torch), _NoCompiler()
+    spared = "torch._inductor" not in sys.modules and names.setdefault("_inductor", spare) is spare
+    try:
+        if hasattr(memory, "_dump_snapshot"):
+            memory._dump_snapshot(path)
+        else:  # 1.13
+            import pickle
+
+            with open(path, "wb") as file:
+                pickle.dump(memory._snapshot(), file)
+    finally:
+        if spared and names.get("_inductor") is spare:
+            del names["_inductor"]
 
 
 class Watch:

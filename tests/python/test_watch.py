@@ -57,6 +57,10 @@ class Watched(Job):
         self.job("import torch\nwatch()\nprint(torch.cuda.is_initialized())")
         self.assertFalse(os.path.exists(self.scratch / "log"))
 
+    def test_the_compiler_is_not_imported(self):
+        self.assertEqual(len(self.job("import torch" + FAIL + "watch()\nfail()\nprint('_inductor' in vars(torch))")), 1)
+        self.assertEqual(self.called("compiler"), [])
+
     def test_versions_of_pytorch(self):
         for version in ("2.9", "2.1", "2.0", "1.13"):
             with self.subTest(version):

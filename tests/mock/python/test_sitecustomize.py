@@ -297,6 +297,17 @@ class Hook(unittest.TestCase):
         r = Run(self, USE + "if 'MEMTRACE_SPOOL' in os.environ:\n    import shutil\n    shutil.rmtree(os.environ['MEMTRACE_SPOOL'])\n"
                             "    os.mkdir(os.environ['MEMTRACE_SPOOL'], 0o500)\n")
 
+    def test_the_compiler_is_not_imported(self):
+        r = Run(self, "import torch\ntorch.cuda.init()\n")
+        self.assertEqual(r.kinds(), ["exit"])
+        self.assertEqual(r.log("compiler"), [])
+        # what the job does with it stays as it is, also while a snapshot is taken
+        for code in ("import torch._inductor\n" + OOM + "torch.cuda.init()\noom()\nprint(torch._inductor.codecache)\n",
+                     "import torch\n" + OOM + "old = torch.cuda.memory._dump_snapshot\ndef dump(name):\n    torch._inductor.log\n    old(name)\n"
+                     "torch.cuda.memory._dump_snapshot = dump\ntorch.cuda.init()\noom()\ndump('mine.pickle')\nprint(torch._inductor.codecache)\n"):
+            with self.subTest(code):
+                self.assertEqual(len(Run(self, code).log("compiler")), 1)
+
     def test_full_disk(self):
         r = Run(self, "import torch\ndef half(name):\n    with open(name, 'wb') as f:\n        f.write(b'x')\n    raise OSError(28, 'No space')\n"
                       "torch.cuda.memory._dump_snapshot = half\ntorch.cuda.init()\n")

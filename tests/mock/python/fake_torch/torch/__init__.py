@@ -44,5 +44,13 @@ _C = _CModule()
 if mode == "broken":
     raise ImportError("libtorch_cuda.so: cannot open shared object file")
 
+def __getattr__(name):
+    if name == "_inductor":  # lazily, as the real one
+        import importlib
+
+        return importlib.import_module("torch._inductor")
+    raise AttributeError(name)
+
+
 from torch import cuda  # noqa: E402
 from torch import nn  # noqa: E402,F401 -- as the real one, which imports much after torch.cuda

@@ -44,6 +44,8 @@ else:
 
 
 def _snapshot(device=None):
+    if hasattr(torch, "_inductor") and hasattr(torch._inductor, "codecache"):  # combined_traceback.cpp, for frames of compiled code
+        torch._inductor.codecache.PyCodeCache.stack_frames_for_code("", 0)
     return {"segments": [{"device": 0, "address": 0x7F0000000000, "total_size": 2097152, "allocated_size": 512, "active_size": 512,
                           "requested_size": 512, "stream": 0, "segment_type": "small", "segment_pool_id": (0, 0), "frames": [],
                           "is_expandable": False,
