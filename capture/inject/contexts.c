@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #define SLOTS 256u
@@ -28,6 +29,7 @@ static struct {
 } slots[SLOTS];
 static _Atomic uint64_t devices_seen;
 static _Atomic bool version_said;
+static bool lazy;
 
 /* Budget of measured changes: a fiftieth of the time since the first, and 200 ms. */
 static _Atomic uint64_t measure_since, measure_spent;
@@ -59,7 +61,14 @@ void mti_cuda_open(void)
     LOOK(pci, "cuDeviceGetPCIBusId");
     LOOK(total, "cuDeviceTotalMem_v2");
     LOOK(info, "cuMemGetInfo_v2");
+    const char *loading = getenv("CUDA_MODULE_LOADING");
+    uint32_t version = 0;
+    (void)mti_cuda_version(&version);
+    /* The default of Linux since 12.2; to be had since 11.7. */
+    lazy = loading && *loading ? !strcmp(loading, "LAZY") && version >= 11070 : version >= 12020;
 }
+
+bool mti_code_is_lazy(void) { return lazy; }
 
 bool mti_cuda_version(uint32_t *version)
 {
@@ -144,6 +153,15 @@ void mti_context_is(uint64_t context, uint32_t ordinal)
         }
     }
     mti_context_gone(0); /* crowded: ask again from now on */
+}
+
+bool mti_has_context(uint32_t ordinal)
+{
+    for (uint32_t i = 0; i < SLOTS; i++)
+        if (atomic_load_explicit(&slots[i].context, memory_order_relaxed) &&
+            atomic_load_explicit(&slots[i].device, memory_order_relaxed) == ordinal + 1)
+            return true;
+    return false;
 }
 
 void mti_context_gone(uint64_t context)

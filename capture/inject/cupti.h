@@ -70,6 +70,10 @@ bool mti_context_device(uint64_t context, bool may_ask, uint32_t *ordinal);
 /* known from the call that made it */
 void mti_context_is(uint64_t context, uint32_t ordinal);
 void mti_context_gone(uint64_t context); /* 0 = all of them */
+/* one of the device is known to be there */
+bool mti_has_context(uint32_t ordinal);
+/* code takes memory at its first launch, not when it is loaded */
+bool mti_code_is_lazy(void);
 /* announces a device on first sight; inside mti_enter() */
 void mti_device_used(uint32_t ordinal);
 /* of the calling thread's context; inside mti_enter() */

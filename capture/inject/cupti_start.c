@@ -93,7 +93,7 @@ static void periodic(void)
 }
 
 /* On the writer thread; from here on nobody is inside CUPTI while it is taken down. */
-static void end(void)
+static uint64_t end(uint64_t unused)
 {
     pthread_mutex_lock(&flush_lock);
     if (atomic_exchange(&ok, false)) {
@@ -110,13 +110,14 @@ static void end(void)
         }
     }
     pthread_mutex_unlock(&flush_lock);
+    return unused;
 }
 
 /* Not on this thread: it may be a signal handler that called exit() in the middle of a driver call,
  * with CUPTI's lock held. */
 static void at_exit(void)
 {
-    if (!mti_writer_run(end, AT_EXIT_NS))
+    if (!mti_writer_run(end, 0, AT_EXIT_NS, MTI_EXIT_NS, NULL))
         atomic_store(&ok, false); /* the writer hangs in there: leave it alone */
 }
 

@@ -124,10 +124,14 @@ void mti_spool_strides(uint32_t memory2, uint32_t pool);
 
 bool mti_writer_start(void);
 void mti_writer_stop(void); /* flushes everything; used at exit */
-/* Runs f on the writer thread and waits for it: `patience` ns for it to begin, two seconds for it to
- * end; without a writer on this one. False when f has not ended; a late f may still run. For what
- * calls out of the library at exit. */
-bool mti_writer_run(void (*f)(void), uint64_t patience);
+/* Runs f on the writer thread and waits for it: `patience` ns for it to begin, `most` for it to end;
+ * without a writer on this one. False when f has not ended; a late f may still run. `result` may be
+ * NULL. One at a time: others wait for as long to begin. For what calls out of the library at exit
+ * or from within a driver call. [any] */
+typedef uint64_t mti_errand_fn(uint64_t argument);
+#define MTI_EXIT_NS UINT64_C(2000000000)
+bool mti_writer_run(mti_errand_fn *f, uint64_t argument, uint64_t patience, uint64_t most,
+                    uint64_t *result);
 void mti_writer_wake(void); /* [any] a chunk is full */
 /* Called on the writer thread every flush_ms; registered by samples.c and activity.c. */
 void mti_periodic(void (*f)(void));
@@ -167,8 +171,8 @@ void mti_identity(void); /* emits the ATTR records; called once by mti_start() *
 
 /* registers periodic work; opens NVML on the writer thread, not on the caller's */
 void mti_samples_start(void);
-/* Used bytes of the GPU right now, by NVML; false when there is no NVML, it is not open yet, or it
- * has been slow (> 5 ms). [any] */
+/* Used bytes of the GPU right now, by NVML on the writer thread; false when there is no NVML, it is
+ * not open yet, it has been slow (> 5 ms), or the answer takes longer than 50 ms. [any] */
 bool mti_gpu_used(uint32_t ordinal, uint64_t *used);
 /* Whether it is worth waiting for the first answer: NVML is being opened, or about to be. [any] */
 bool mti_gpu_comes(uint32_t ordinal);

@@ -1,8 +1,8 @@
 /* samples.c -- how full the GPUs and the host are: at the start, twice a second, at an out of
  * memory and at the end.
  *
- * All of it on the writer thread, but for mti_gpu_used(), which a driver callback asks at most
- * around the calls that change a context. Only the GPUs that this process uses are looked at. A
+ * All of it on the writer thread; mti_gpu_used(), which a driver callback asks around the calls
+ * that change a context, waits for it. Only the GPUs that this process uses are looked at. A
  * sample is written when it differs from the one before (and then that one too, if it was not, so
  * that steps are sharp), and every few seconds. */
 #include "capture/inject/inject.h"
@@ -18,6 +18,7 @@
 
 #define GPUS 64u
 #define AT_END_NS UINT64_C(100000000) /* for the writer to come back from what it is at */
+#define MEASURE_NS UINT64_C(50000000) /* for the writer to come, and for NVML to answer */
 #define GPU_QUIET_NS (5 * UINT64_C(1000000000))
 #define HOST_QUIET_NS (10 * UINT64_C(1000000000))
 #define BACK_OFF_NS UINT64_C(5000000)
@@ -232,16 +233,24 @@ bool mti_gpu_comes(uint32_t ordinal)
            !atomic_load(&S.closed) && !mti_nvml_slow();
 }
 
-bool mti_gpu_used(uint32_t ordinal, uint64_t *used)
+/* On the writer thread; UINT64_MAX: NVML does not say. */
+static uint64_t used_now(uint64_t ordinal)
 {
     struct mti_nvml_memory m;
+    return mti_nvml_memory(atomic_load(&gpus[ordinal].device), &m) == MTI_NVML_OK ? m.used
+                                                                                 : UINT64_MAX;
+}
+
+/* Not on this thread, which is in the middle of a driver call: with NVML called there, a process
+ * stops for ever in cublasCreate() (H100, driver 580, CUPTI 13.0.1). */
+bool mti_gpu_used(uint32_t ordinal, uint64_t *used)
+{
     if (ordinal >= GPUS || atomic_load(&gpus[ordinal].state) != OPEN || atomic_load(&S.closed) ||
         mti_nvml_slow())
         return false;
     int saved = errno;
-    bool ok = mti_nvml_memory(atomic_load(&gpus[ordinal].device), &m) == MTI_NVML_OK;
+    bool ok = mti_writer_run(used_now, ordinal, MEASURE_NS, MEASURE_NS, used) && *used != UINT64_MAX;
     errno = saved;
-    *used = ok ? m.used : 0;
     return ok;
 }
 
@@ -359,19 +368,21 @@ static void periodic(void)
 }
 
 /* On the writer thread: the last sample of the GPUs. */
-static void last_sample(void)
+static uint64_t last_sample(uint64_t unused)
 {
     pthread_mutex_lock(&S.nvml);
     if (S.open && !S.failed && !mti_nvml_slow())
         sample_gpus(MT_WY_END);
     pthread_mutex_unlock(&S.nvml);
+    return unused;
 }
 
 /* Nobody is in NVML afterwards. A writer that hangs in NVML is not waited for, and this thread does
  * not ask NVML itself: it may be a signal handler that called exit() in the middle of it. */
 static void at_end(void)
 {
-    if (!atomic_exchange(&S.closed, true) && !mti_writer_run(last_sample, AT_END_NS))
+    if (!atomic_exchange(&S.closed, true) && 
+        !mti_writer_run(last_sample, 0, AT_END_NS, MTI_EXIT_NS, NULL))
         atomic_store(&S.missed_end, true);
 }
 

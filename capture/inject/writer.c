@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #define ZLIB_CONST 1
 #include <zlib.h>
@@ -22,7 +23,6 @@
 #define CAP_ROOM (128u << 10)                    /* below the cap, for what is urgent */
 #define PERIODIC_MAX 8u
 #define SAMPLE_GAP_NS 20000000u
-#define EXIT_NS 2000000000u
 #define AWAY_NS                                                                                    \
     20000000u /* a driver that is asked for a sample may not answer for long: others then write */
 
@@ -43,8 +43,9 @@ static struct {
     _Atomic uint32_t wake;         /* futex */
     _Atomic uint32_t asked;        /* enum request */
     _Atomic uint32_t flushed;      /* futex: counts finished flushes */
-    void (*_Atomic errand)(void);  /* mti_writer_run() */
-    _Atomic uint32_t errand_is;    /* futex: enum errand */
+    mti_errand_fn *_Atomic errand; /* mti_writer_run() */
+    _Atomic uint64_t argument, result;
+    _Atomic uint32_t errand_is; /* futex: enum errand */
     _Atomic bool no_periodic;
     _Atomic unsigned n_periodic;
     void (*_Atomic periodic[PERIODIC_MAX])(void);
@@ -231,9 +232,9 @@ static void run_errand(void)
     uint32_t is = ERRAND_ASKED;
     if (!atomic_compare_exchange_strong(&W.errand_is, &is, ERRAND_TAKEN))
         return;
-    void (*f)(void) = atomic_load(&W.errand);
+    mti_errand_fn *f = atomic_load(&W.errand);
     atomic_store(&W.away, mti_now());
-    f();
+    atomic_store(&W.result, f(atomic_load(&W.argument)));
     atomic_store(&W.away, 0);
     atomic_store(&W.errand_is, ERRAND_DONE);
     mti_futex_wake(&W.errand_is);
@@ -354,7 +355,7 @@ static void flush_here(void)
 void mti_writer_flush(bool last)
 {
     uint32_t before = atomic_load(&W.flushed);
-    uint64_t end = mti_now() + EXIT_NS;
+    uint64_t end = mti_now() + MTI_EXIT_NS;
     if (last)
         atomic_store(&W.no_periodic, true);
     if (mti_drain_yourself()) {
@@ -387,27 +388,45 @@ static uint32_t wait_errand(uint32_t is, uint64_t ns)
     return atomic_load(&W.errand_is);
 }
 
-bool mti_writer_run(void (*f)(void), uint64_t patience)
+/* One errand at a time; one that was no longer waited for and has come back makes room. */
+static bool take_errand(uint64_t ns)
 {
-    uint32_t is = ERRAND_NONE, late = ERRAND_DONE;
-    if (!atomic_load(&W.thread)) {
-        f();
-        return true;
+    for (uint64_t end = mti_now() + ns;;) {
+        uint32_t is = ERRAND_NONE, late = ERRAND_DONE;
+        if (atomic_compare_exchange_strong(&W.errand_is, &is, ERRAND_FILLED) ||
+            atomic_compare_exchange_strong(&W.errand_is, &late, ERRAND_FILLED))
+            return true;
+        if (mti_now() >= end)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     }
-    /* late: one that was no longer waited for has come back */
-    if (!atomic_compare_exchange_strong(&W.errand_is, &is, ERRAND_FILLED) &&
-        !atomic_compare_exchange_strong(&W.errand_is, &late, ERRAND_FILLED))
-        return false; /* the one before never came back, or another thread has one */
-    atomic_store(&W.errand, f);
-    atomic_store(&W.errand_is, ERRAND_ASKED);
-    mti_writer_wake();
-    is = wait_errand(ERRAND_ASKED, patience);
-    if (is == ERRAND_ASKED &&
-        atomic_compare_exchange_strong(&W.errand_is, &is, ERRAND_NONE)) /* withdrawn */
-        return false;
-    if (wait_errand(ERRAND_TAKEN, EXIT_NS) != ERRAND_DONE)
-        return false;
-    atomic_store(&W.errand_is, ERRAND_NONE);
+}
+
+bool mti_writer_run(mti_errand_fn *f, uint64_t argument, uint64_t patience, uint64_t most,
+                    uint64_t *result)
+{
+    uint64_t got = 0;
+    uint32_t is;
+    if (!atomic_load(&W.thread)) {
+        got = f(argument);
+    } else {
+        if (!take_errand(patience))
+            return false;
+        atomic_store(&W.errand, f);
+        atomic_store(&W.argument, argument);
+        atomic_store(&W.errand_is, ERRAND_ASKED);
+        mti_writer_wake();
+        is = wait_errand(ERRAND_ASKED, patience);
+        if (is == ERRAND_ASKED &&
+            atomic_compare_exchange_strong(&W.errand_is, &is, ERRAND_NONE)) /* withdrawn */
+            return false;
+        if (wait_errand(ERRAND_TAKEN, most) != ERRAND_DONE)
+            return false;
+        got = atomic_load(&W.result);
+        atomic_store(&W.errand_is, ERRAND_NONE);
+    }
+    if (result != NULL)
+        *result = got;
     return true;
 }
 
