@@ -1,5 +1,5 @@
-/* launch.c -- starts the command with the recorder in its environment and waits for it. The only
- * file of capture/ that forks and deals with signals.
+/* launch.c -- starts the command with the recorder in its environment and waits for it. asker.c
+ * alone forks as well.
  *
  * The command runs as any other child of a shell does: same terminal, same process group, same
  * session. Signals that the terminal or the kernel makes reach it without us; those that a process
@@ -32,6 +32,7 @@ struct mt_launch {
     pid_t pid;
     int sig;
     struct mt_cgroup before; /* of the start */
+    struct mt_asker asker;
     bool held; /* signals are blocked */
     sigset_t old_mask;
     /* a limit on the size of files must not end us: the write fails instead, and is reported */
@@ -354,6 +355,7 @@ enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts
     if (l == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     l->o = o;
+    l->asker = (struct mt_asker){.pid = -1, .life = -1};
     ignore_xfsz(&l->old_xfsz);
     rc = check_output(o, err);
     if (rc == MT_OK)
@@ -512,8 +514,11 @@ enum mt_rc mt_launch_run(struct mt_launch *l, int *status, struct mt_err *err)
     ssize_t n;
 
     *status = 125;
-    if (pipe(report) != 0)
+    mt_asker_start(&l->asker, l->places.inject, l->spool); /* before there is a pipe to inherit */
+    if (pipe(report) != 0) {
+        mt_asker_stop(&l->asker);
         return mt_fail(err, MT_EIO, "cannot start the command: %s", strerror(errno));
+    }
     for (int i = 0; i < 2; i++)
         (void)fcntl(report[i], F_SETFD, FD_CLOEXEC);
     memset(&plain, 0, sizeof plain);
@@ -530,6 +535,7 @@ enum mt_rc mt_launch_run(struct mt_launch *l, int *status, struct mt_err *err)
     leave_streams();
     if (l->pid < 0) {
         (void)close(report[0]);
+        mt_asker_stop(&l->asker);
         return mt_fail(err, MT_EIO, "cannot start the command: %s", strerror(error));
     }
     do
@@ -538,6 +544,7 @@ enum mt_rc mt_launch_run(struct mt_launch *l, int *status, struct mt_err *err)
     (void)close(report[0]);
     wait_status = wait_for(l);
     l->end_ns = realtime();
+    mt_asker_stop(&l->asker);
     if (n == (ssize_t)sizeof error)
         return not_executed(l, error, status, err);
     l->sig = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;

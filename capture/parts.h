@@ -25,6 +25,18 @@ const char *mt_capture_env(const char *name); /* NULL when unset */
 char **mt_capture_environ(void);
 pid_t mt_parent_of(pid_t pid); /* 0 = unknown */
 
+/* ---- asker.c ---- */
+
+/* The process that asks NVML for those of the job, which must not do so themselves. Where it cannot
+ * be started there are no samples of the devices; each process of the job says so. */
+struct mt_asker {
+    pid_t pid; /* -1 = none */
+    int life;  /* it ends when this is closed */
+};
+/* library: libmemtrace_inject.so. Before the command is started. */
+void mt_asker_start(struct mt_asker *a, const char *library, const char *spool);
+void mt_asker_stop(struct mt_asker *a); /* kills and reaps it */
+
 /* ---- launch.c ---- */
 
 /* Who holds the injection variables: what to call it, and the variable that says so. false = they

@@ -29,6 +29,7 @@ struct mti_settings {
     bool stacks;          /* MEMTRACE_STACKS: 1 */
     bool memory2;         /* MEMTRACE_MEMORY2: 0 */
     bool nvml;            /* MEMTRACE_NVML: 1 */
+    bool nvml_inside;     /* MEMTRACE_NVML_INSIDE: 0 */
     /* MEMTRACE_TORCH: 1: snapshot hook (used by python.c and sitecustomize) */
     bool torch;
     bool anonymous_spool; /* MEMTRACE_ANONYMOUS_SPOOL: 0; tests: behave as where the disk is full */

@@ -36,7 +36,6 @@ enum mti_nvml_found mti_nvml_find(const unsigned char *uuid, const char *pci,
 /* Both [any] once open: enum mti_nvml_result. At most MTI_USES_MAX uses are given. */
 int mti_nvml_memory(mti_nvml_device device, struct mti_nvml_memory *m);
 int mti_nvml_uses(mti_nvml_device device, struct mti_nvml_use *uses, unsigned *n);
-bool mti_nvml_used_with_reserve(void); /* `used` includes what the driver keeps: an old NVML */
 const char *mti_nvml_error(int error);
 
 /* True when the last calls took more than 5 ms each. */

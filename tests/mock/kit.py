@@ -106,6 +106,7 @@ def environment(variant="cuda13", injected=True, spool=None, **more):
     if injected:
         env["CUDA_INJECTION64_PATH"] = env["NVTX_INJECTION64_PATH"] = str(LIB)
         env["MEMTRACE_MEMORY2"] = "1"  # all that can be recorded; off by default
+        env["MEMTRACE_NVML_INSIDE"] = "1"  # nobody is there to ask
         if spool is not None:
             env["MEMTRACE_SPOOL"] = str(spool)
     env.update({k: str(v) for k, v in more.items() if v is not None})
