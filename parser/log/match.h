@@ -61,6 +61,7 @@ int mt_log_begun(struct mt_log *l, uint64_t number, const char *s);      /* log/
 int mt_log_bare(struct mt_log *l, uint64_t number, const char *line);
 void mt_log_bare_end(struct mt_log *l);
 int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s);
+bool mt_log_is_cumem(const char *s);
 /* log/log.c: where the words of PyTorch on cudaMallocAsync begin; NULL = they are not in it. */
 const char *mt_log_async(const char *s);
 /* log/log.c: the line ends within PyTorch's sentence, before the size that was asked for. */
@@ -80,6 +81,9 @@ int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s);
 void mt_log_settings_done(struct mt_log *l);
 /* Where the command begins that the line is; NULL = it is none. */
 const char *mt_log_command_at(const char *s);
+/* The first word, with its quotation mark, of a command that the line prints as a list of Python's;
+ * NULL = it has none. */
+const char *mt_log_command_list(const char *s);
 
 /* ---- log/program.c ---- */
 
