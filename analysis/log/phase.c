@@ -32,10 +32,18 @@ static const struct {
     {"generate", MT_PH_ROLLOUT_GENERATE},
 };
 
+/* The next fact back in time from i, which becomes it; false = there is none. */
+static bool earlier(const struct mt_log *log, uint32_t *i)
+{
+    if (log->newest_first)
+        return ++*i < log->facts.n;
+    return (*i)-- > 0;
+}
+
 const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before)
 {
     const struct mt_log_fact *f = &log->facts.p[before];
-    for (uint32_t i = before; i-- > 0;) {
+    for (uint32_t i = before; earlier(log, &i);) {
         const struct mt_log_fact *g = &log->facts.p[i];
         if (g->kind == MT_LOG_TORCH_USAGE && g->text[0] != '\0' &&
             (f->pid < 0 || g->pid < 0 || f->pid == g->pid) &&
@@ -208,10 +216,11 @@ static bool of_save(struct mt_logdiag *d, const struct mt_log *log)
 {
     enum { NEAR = 64 }; /* lines from the beginning to the kill */
     const struct mt_log_fact *f = &log->facts.p[d->fact];
-    for (uint32_t i = d->fact; i-- > 0;) {
+    for (uint32_t i = d->fact; earlier(log, &i);) {
         const struct mt_log_fact *g = &log->facts.p[i];
         if (g->kind == MT_LOG_SAVE_BEGUN) {
-            if (g->value[3] != MT_LOG_NONE || f->line - g->line > NEAR)
+            uint64_t far = log->newest_first ? g->line - f->line : f->line - g->line;
+            if (g->value[3] != MT_LOG_NONE || far > NEAR)
                 return false;
             d->phase = MT_PH_CKPT_SAVE;
             d->begun = i + 1;
@@ -231,7 +240,7 @@ static bool of_begun(struct mt_logdiag *d, const struct mt_log *log)
         d->phase = mt_logdiag_hint(d, log, MT_LH_RESUME) != 0 ? MT_PH_CKPT_LOAD : MT_PH_INIT;
         return true;
     }
-    for (uint32_t i = d->fact; i-- > 0;) {
+    for (uint32_t i = d->fact; earlier(log, &i);) {
         const struct mt_log_fact *g = &log->facts.p[i];
         if ((f->pid >= 0 && g->pid >= 0 && f->pid != g->pid) ||
             (f->rank >= 0 && g->rank >= 0 && f->rank != g->rank))
@@ -474,7 +483,8 @@ static void of_step(struct mt_logdiag *d, const struct mt_log *log, const struct
     enum { BELOW = 3 };
     const struct mt_log_step *s = f->step != 0 ? &log->kept_steps.p[f->step - 1] : NULL;
     struct mt_cut_phase cut;
-    if (s == NULL || !mt_phase_of_cut(rules, MT_CUT_LINE, "", s->pattern, &cut) ||
+    if (s == NULL || (log->newest_first && s->line != f->line) ||
+        !mt_phase_of_cut(rules, MT_CUT_LINE, "", s->pattern, &cut) ||
         (cut.sub != MT_PH_NONE && f->line - s->line > BELOW) ||
         (cut.sub == MT_PH_NONE && cut.phase == MT_PH_TRAIN && does_more(log, place, rules)))
         return;

@@ -103,6 +103,13 @@ void mt_log_step_take(struct mt_log *l, struct mt_log_fact *f);
 /* ---- log/version.c: versions of programs; a line with one may state another fact too ---- */
 void mt_log_version_line(struct mt_log *l, uint64_t line, const char *s);
 
+/* ---- log/order.c ---- */
+
+/* Notes the time with which any line begins. */
+void mt_log_clock_line(struct mt_log *l, const char *s);
+/* At the end of the log: l->newest_first, and what ended then. */
+void mt_log_order_end(struct mt_log *l);
+
 /* ---- log/observer.c ---- */
 
 /* Lines that a program's own observer of failed allocations writes; 1 when it is one. */
