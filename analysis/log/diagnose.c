@@ -357,7 +357,7 @@ static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs,
         ok = d->site != NULL;
     }
     if (ok) {
-        mt_logdiag_program(d, log, at != NULL ? at->stack : NULL);
+        mt_logdiag_program(d, log, at != NULL ? at->stack : NULL, o->conf);
         mt_logdiag_phase(d, log, f, at, o->phases);
         mt_logdiag_logits(d, at, o->conf);
         find_cause(d, logs, f, at);

@@ -165,9 +165,10 @@ void mt_logdiag_logits(struct mt_logdiag *d, const struct mt_log_place *place,
 /* log/model.c: d->model. fw: of the job; place, conf may be NULL. false = out of memory. */
 bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_frameworks *fw,
                       const struct mt_log_place *place, const struct mt_runconf *conf);
-/* log/place.c: d->program, of its log and the traceback s; NULL = it has none. */
+/* log/place.c: d->program, of its log and the traceback s; NULL = it has none; else the script that
+ * the settings' command starts. */
 void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
-                        const struct mt_log_stack *s);
+                        const struct mt_log_stack *s, const struct mt_runconf *conf);
 /* log/reason.c: why, as a sentence or two. */
 void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
                         const struct mt_log_fact *f);

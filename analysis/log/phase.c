@@ -457,6 +457,17 @@ static void of_program(struct mt_logdiag *d, const struct mt_log_stack *s,
     }
 }
 
+/* No traceback: a script whose name says that it only uses a model does little else. */
+static void of_command(struct mt_logdiag *d, const struct mt_phase_rules *rules)
+{
+    const char *name;
+    if (d->program[0] == '\0' || d->sub != MT_PH_NONE ||
+        of_script(rules, MT_CUT_SCRIPT, d->program, &name) != MT_PH_INFER)
+        return;
+    d->phase = MT_PH_INFER;
+    d->by_name = d->program;
+}
+
 _Static_assert(sizeof((struct mt_log_step *)NULL)->pattern == MT_PHASE_LINE,
                "what rules may write, logs keep");
 
@@ -503,4 +514,7 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
         of_step(d, log, f, place, rules);
     if (d->phase == MT_PH_UNATTRIBUTED && place != NULL && rules != NULL)
         of_program(d, place->stack, rules);
+    else if (d->phase == MT_PH_UNATTRIBUTED && rules != NULL &&
+             (f->kind == MT_LOG_TORCH_OOM || f->kind == MT_LOG_CUDA_OOM))
+        of_command(d, rules);
 }

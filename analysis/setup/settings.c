@@ -155,20 +155,58 @@ static bool runs_above(const struct mt_runconf *rc, int f, const uint32_t hits[M
                                             hits[f] >= OWN && (row->drives >> rc->told & 1) != 0));
 }
 
+/* The command starts a script of somebody's, and nothing that a framework is started by. */
+static bool starts_foreign(const struct mt_runconf *rc)
+{
+    bool script = false;
+    for (uint32_t i = 0; i < rc->conf.started.n; i++) {
+        const char *name = rc->conf.started.p[i];
+        size_t n = strlen(name);
+        if (mt_framework_of_start(rc->rules, name) != MT_FW_NONE)
+            return false;
+        script |= n > 3 && strcmp(name + n - 3, ".py") == 0 && strchr(name, ' ') == NULL;
+    }
+    return script;
+}
+
+/* The key has been counted for its framework: another setting has the same one. */
+static bool is_counted(const struct mt_runconf *rc, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (rc->keys.p[k].framework == rc->keys.p[i].framework && !rc->keys.p[k].is_common &&
+            mt_same_key(rc->keys.p[k].key, rc->keys.p[i].key))
+            return true;
+    return false;
+}
+
+/* One option that somebody's script has in common with a program is no sign of that program:
+ * "--model_path". A library's flags are there to be taken over. */
+static bool is_chance(const struct mt_runconf *rc, int f, uint32_t n_keys)
+{
+    return rc->foreign && n_keys == 1 && f != rc->told && !(rc->forced && f == rc->framework) &&
+           (mt_framework_at(rc->rules, f)->traits & MT_FWT_OWN_FLAGS) == 0;
+}
+
 static void guess_framework(struct mt_runconf *rc)
 {
-    uint32_t hits[MT_FW_MAX] = {0}, best = 0, ties = 0;
+    uint32_t hits[MT_FW_MAX] = {0}, n_keys[MT_FW_MAX] = {0}, best = 0, ties = 0;
     bool keys = false;
     int first = -1, runs;
+    rc->foreign = starts_foreign(rc);
     for (uint32_t i = 0; i < rc->keys.n; i++) {
         mt_fw f = rc->keys.p[i].framework;
         const struct mt_conf_entry *e =
             mt_framework_is_main(rc->rules, f) && f != MT_FW_NONE && !rc->keys.p[i].is_common
                 ? look_up_any(rc, rc->keys.p[i].key)
                 : NULL;
-        if (e != NULL && !e->is_default) /* an option that a script makes is the script's */
-            hits[f] += weight(rc, &rc->keys.p[i]);
+        uint32_t says = e != NULL && !e->is_default /* an option that a script makes is its own */
+                            ? weight(rc, &rc->keys.p[i])
+                            : 0;
+        hits[f] += says;
+        n_keys[f] += says != 0 && !is_counted(rc, i);
     }
+    for (int f = 1; f < mt_framework_count(rc->rules); f++)
+        hits[f] = is_chance(rc, f, n_keys[f]) ? 0 : hits[f];
     for (int f = 1; f < mt_framework_count(rc->rules); f++)
         keys |= hits[f] != 0;
     rc->engine_only = only_engine(rc, hits);
@@ -456,6 +494,14 @@ static bool means_another(const struct mt_runconf *rc, const struct mt_runconf_k
     return false;
 }
 
+/* A framework of reinforcement learning has the key alone, and the command starts a script that is
+ * not its own: what it means there, nobody knows. */
+static bool means_nothing(const struct mt_runconf *rc, const struct mt_runconf_key *k)
+{
+    return rc->foreign && rc->framework <= MT_FW_NONE && !k->is_common && k->framework > MT_FW_NONE &&
+           mt_framework_is_rl(rc->rules, k->framework) && weight(rc, k) == OWN;
+}
+
 /* A file for a library that the program fills in: DeepSpeed's "auto". */
 static bool is_left_to_others(const struct mt_conf_entry *e)
 {
@@ -482,7 +528,8 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
             const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
             if (is_ours(rc, k) != (pass == 0) ||
                 (e = look_up_of(rc, s, k->key, pass == 0)) == NULL || !is_read(rc, k) ||
-                (pass != 0 && (means_another(rc, k) || is_left_to_others(e))))
+                (pass != 0 &&
+                 (means_another(rc, k) || means_nothing(rc, k) || is_left_to_others(e))))
                 continue;
             fill(rc, hit, e, k);
             return true;
