@@ -133,3 +133,13 @@ int mt_log_begun(struct mt_log *l, uint64_t number, const char *s)
     }
     return 0;
 }
+
+void mt_log_begun_below(struct mt_log *l)
+{
+    for (uint32_t i = 0; i < l->facts.n; i++) {
+        struct mt_log_fact *f = &l->facts.p[i];
+        if (f->kind == MT_LOG_VLLM_BEGUN || f->kind == MT_LOG_SGLANG_BEGUN ||
+            f->kind == MT_LOG_SAVE_BEGUN)
+            f->value[3] = f->ended_above ? 1 : MT_LOG_NONE;
+    }
+}

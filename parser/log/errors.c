@@ -127,6 +127,30 @@ static const char *of_gpu(const char *s, bool *hip)
 /* vLLM's allocator of its sleep mode, whatever the words were typed like. */
 bool mt_log_is_cumem(const char *s) { return find(s, "cumem_allocator") != NULL; }
 
+/* Files of PyTorch, of THC's time, that its errors name. */
+static const struct {
+    const char *file;
+    enum mt_log_cuda what;
+    uint16_t torch_at_most; /* 0 = newer ones have that line too */
+} of_thc[] = {
+    {"/THC/generic/THCStorage", MT_LG_TENSOR, 100},
+    {"/THC/THCStorage", MT_LG_TENSOR, 100},
+    {"/THC/generic/THCTensor", MT_LG_TENSOR, 100},
+    {"/THC/THCTensor", MT_LG_TENSOR, 100},
+    {"/THC/THCGeneral", MT_LG_START, 0},
+};
+
+void mt_log_thc(struct mt_log_fact *f, const char *s)
+{
+    for (size_t i = 0; f->kind == MT_LOG_CUDA_OOM && i < sizeof of_thc / sizeof *of_thc; i++) {
+        if (strstr(s, of_thc[i].file) == NULL)
+            continue;
+        f->cuda = of_thc[i].what;
+        f->torch_at_most = of_thc[i].torch_at_most;
+        return;
+    }
+}
+
 int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s)
 {
     bool hip = false;
@@ -137,6 +161,7 @@ int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s)
     f = mt_log_add(l, mt_log_is_cumem(s) ? MT_LOG_CUMEM_OOM : MT_LOG_CUDA_OOM, number, s);
     if (f == NULL || f->kind == MT_LOG_CUMEM_OOM)
         return 1;
+    mt_log_thc(f, s);
     if (hip)
         whose = "HIP";
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {

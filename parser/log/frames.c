@@ -14,8 +14,8 @@ static bool in_name(char c)
 /* Nothing of a path that people paste: a blank, a quotation mark of Python's or of Markdown's. */
 static bool ends_path(char c) { return strchr(" \t\"'`>(", c) != NULL; }
 
-/* What is left of a frame whose head was cut off, or that was copied into a sentence: `ob/workers.py",
- * line 504, in update_actor`. Its path begins behind what cannot be in one. */
+/* What is left of a frame whose head was cut off, or that was copied into a sentence:
+ * `ob/workers.py", line 504, in update_actor`. Its path begins behind what cannot be in one. */
 static bool headless(struct mt_log_at *a, const char *s)
 {
     const char *end = strstr(s, ".py\", line ");

@@ -56,12 +56,16 @@ int mt_log_stopped(struct mt_log *l, uint64_t number, const char *s);    /* log/
 int mt_log_tensorflow(struct mt_log *l, uint64_t number, const char *s); /* log/tensorflow.c */
 int mt_log_ggml(struct mt_log *l, uint64_t number, const char *s);       /* log/ggml.c */
 int mt_log_begun(struct mt_log *l, uint64_t number, const char *s);      /* log/begun.c */
+/* The newest line stands first: what ended stands above its beginning. */
+void mt_log_begun_below(struct mt_log *l);
 /* log/bare.c: the failure's name alone, in any case; in the end what was only talk is dropped where
  * the log has facts. */
 int mt_log_bare(struct mt_log *l, uint64_t number, const char *line);
 void mt_log_bare_end(struct mt_log *l);
 int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s);
 bool mt_log_is_cumem(const char *s);
+/* f->cuda, by the file that the line of f names. */
+void mt_log_thc(struct mt_log_fact *f, const char *s);
 /* log/log.c: where the words of PyTorch on cudaMallocAsync begin; NULL = they are not in it. */
 const char *mt_log_async(const char *s);
 /* log/log.c: the line ends within PyTorch's sentence, before the size that was asked for. */

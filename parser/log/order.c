@@ -51,14 +51,9 @@ void mt_log_clock_line(struct mt_log *l, const char *s)
     }
 }
 
-/* What ended stands above its beginning then. */
 void mt_log_order_end(struct mt_log *l)
 {
     l->newest_first = l->n_earlier >= FEWEST && l->n_earlier > MANY_MORE * l->n_later;
-    for (uint32_t i = 0; l->newest_first && i < l->facts.n; i++) {
-        struct mt_log_fact *f = &l->facts.p[i];
-        if (f->kind == MT_LOG_VLLM_BEGUN || f->kind == MT_LOG_SGLANG_BEGUN ||
-            f->kind == MT_LOG_SAVE_BEGUN)
-            f->value[3] = f->ended_above ? 1 : MT_LOG_NONE;
-    }
+    if (l->newest_first)
+        mt_log_begun_below(l);
 }

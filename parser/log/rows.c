@@ -281,6 +281,7 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
         f = mt_log_add(l, rows[i].kind, number, s);
         if (f == NULL)
             return 1;
+        mt_log_thc(f, s);
         /* Slurm counts events and bash says its own line: neither is a value of the fact. */
         for (int k = 0; f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_KILLED && k < g.n; k++)
             f->value[k] = g.v[k];

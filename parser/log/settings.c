@@ -310,7 +310,6 @@ static void add_command(struct mt_log *l, struct mt_log_settings *s, uint64_t nu
             s->text[i] = ' ';
 }
 
-
 const char *mt_log_command_list(const char *s)
 {
     for (const char *p = s; (p = strchr(p, '[')) != NULL; p++) {
@@ -339,7 +338,8 @@ const char *mt_log_command_at(const char *s)
     return is_command(p) ? p : NULL;
 }
 
-/* A command as Python prints a list of it, by DeepSpeed's launcher, in subprocess.CalledProcessError:
+/* A command as Python prints a list of it, by DeepSpeed's launcher, in
+ * subprocess.CalledProcessError:
  * "['/x/bin/python', '-u', 'main.py', '--a', '1']". */
 static bool listed(struct mt_log *l, uint64_t number, const char *s)
 {

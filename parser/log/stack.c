@@ -230,9 +230,9 @@ static bool of_mate(const struct mt_log_fact *f, struct mt_log_writer who)
 }
 
 /* A whole traceback that led to nothing, below the only failure that has none: people paste the
- * error first, then "Full traceback:". One that begins in the very next line is what other processes
- * of the job print when this one is gone: whose it is it does not say, and the same program runs in
- * all of them. */
+ * error first, then "Full traceback:". One that begins in the very next line is what other
+ * processes of the job print when this one is gone: whose it is it does not say, and the same
+ * program runs in all of them. */
 static void pasted_below(struct mt_log *l, struct mt_log_stack *s)
 {
     struct mt_log_fact *only = NULL;
