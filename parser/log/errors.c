@@ -113,7 +113,11 @@ static const char *of_gpu(const char *s, bool *hip)
         for (const char *p = s; (p = find(p, names[i])) != NULL; p++) {
             const char *e = error_word(p + strlen(names[i])),
                        *m = e != NULL ? find(e, memory) : NULL;
-            const char *stop = e != NULL ? strstr(e, ". ") : NULL; /* another sentence */
+            size_t to = e != NULL ? strcspn(e, ".?!") : 0; /* another sentence */
+            const char *stop = NULL;
+            while (e != NULL && e[to] != '\0' && e[to + 1] != ' ')
+                to += 1 + strcspn(e + to + 1, ".?!");
+            stop = e != NULL && e[to] != '\0' ? e + to : NULL;
             if (m != NULL && m - e <= PLACE && (stop == NULL || stop > m) && !is_letter(*e) &&
                 (p == s || !is_letter(p[-1]))) {
                 *hip = i == 1;
