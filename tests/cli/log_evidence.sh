@@ -22,9 +22,11 @@ has head.log 'in training'
 { echo 'File"/home/u/seg/validate.py", line 9, in validate'; echo '    out = net(x)'; says; } > typed.log
 ask typed.log
 has typed.log 'at seg/validate.py:9 validate'
+# shellcheck disable=SC2016  # Markdown's marks
 { echo '> - `File seg/tools.py, line 33, in evaluate`'; says; } > quoted.log
 ask quoted.log
 has quoted.log 'evaluate'
+# shellcheck disable=SC2016
 { says; echo 'It always stops in `seg/nets/unet.py", line 190, in `decode_features`: what can I do?'; } > prose.log
 ask prose.log
 has prose.log 'at nets/unet.py:190 decode_features'
