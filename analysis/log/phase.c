@@ -127,6 +127,18 @@ static void tell_logits(struct mt_logdiag *d, const struct mt_log_stack *s)
         d->sub = MT_PH_LOGITS;
 }
 
+/* The forward of a loss is no layer's: the innermost file is one of a loss, by its name. */
+static void tell_loss(struct mt_logdiag *d, const struct mt_log_stack *s,
+                      const struct mt_phase_rules *rules)
+{
+    const struct mt_log_frame *f = s->frames.n != 0 ? &s->frames.p[s->frames.n - 1] : NULL;
+    struct mt_cut_phase cut;
+    if (d->sub == MT_PH_FORWARD && f != NULL &&
+        mt_phase_of_cut(rules, MT_CUT_FRAME, f->file, f->function, &cut) &&
+        cut.phase == MT_PH_NONE && cut.sub == MT_PH_LOSS)
+        d->sub = MT_PH_LOSS;
+}
+
 /* A word of a name, set apart by "_". */
 static bool has_word(const char *name, const char *const *words)
 {
@@ -378,6 +390,8 @@ static void of_all(struct mt_logdiag *d, const struct mt_log *log, const struct 
     }
     if (place != NULL && place->at.sub != MT_PH_NONE && d->sub == MT_PH_NONE)
         d->sub = place->at.sub;
+    if (place != NULL && rules != NULL)
+        tell_loss(d, place->stack, rules);
     if (place != NULL)
         tell_logits(d, place->stack);
     if (place != NULL && rules != NULL && place->at.phase == MT_PH_INFER &&

@@ -310,6 +310,14 @@ static void add_command(struct mt_log *l, struct mt_log_settings *s, uint64_t nu
             s->text[i] = ' ';
 }
 
+static bool is_plain(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_word_char(p[i]) && p[i] != '=' && p[i] != ':' && p[i] != ',')
+            return false;
+    return n != 0;
+}
+
 const char *mt_log_command_list(const char *s)
 {
     for (const char *p = s; (p = strchr(p, '[')) != NULL; p++) {
@@ -355,7 +363,10 @@ static bool listed(struct mt_log *l, uint64_t number, const char *s)
             to->is_cut = true;
         if (text == p)
             break;
-        add_quoted(l, to, text, n);
+        if (is_plain(text, n)) /* what a command starts is no quoted word */
+            add(l, to, text, n);
+        else
+            add_quoted(l, to, text, n);
         add_text(l, to, " ");
         p = *end == ',' ? end + 1 + strspn(end + 1, " ") : end;
         if (to != NULL && *p == '\0')
