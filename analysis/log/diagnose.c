@@ -313,24 +313,6 @@ static void find_cause(struct mt_logdiag *d, const struct mt_logs *logs,
     }
 }
 
-/* Arithmetic on tensors calls nothing of CUDA that would allocate beside the allocator. */
-static bool computes(const char *code)
-{
-    static const char *const operators[] = {" * ", " / ", " + ", " - ", " @ "};
-    bool does = false;
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
-        does |= strstr(code, operators[i]) != NULL;
-    return does && strchr(code, '"') == NULL && strchr(code, '\'') == NULL;
-}
-
-static bool is_in_old_words(const struct mt_logs *logs, const struct mt_log *log,
-                            const struct mt_log_fact *f, const struct mt_log_place *at)
-{
-    uint32_t torch = mt_logs_torch(logs);
-    return f->kind == MT_LOG_CUDA_OOM && f->text[0] == '\0' && f->platform == 0 &&
-           log->n_async == 0 && torch <= 100 && at != NULL && computes(at->stack->code);
-}
-
 /* The parent's traceback, which people paste as well: it says that a process failed, not where. */
 static bool of_launcher(const struct mt_log_stack *s, const struct mt_phase_rules *rules)
 {
@@ -357,12 +339,14 @@ static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs,
         ok = d->site != NULL;
     }
     if (ok) {
-        mt_logdiag_program(d, log, at != NULL ? at->stack : NULL);
+        mt_logdiag_program(d, log, at != NULL ? at->stack : NULL, o->conf);
         mt_logdiag_phase(d, log, f, at, o->phases);
+        d->whose = mt_logdiag_whose(logs, log, f, at);
+        if (d->whose == MT_WHOSE_OTHERS && d->phase == MT_PH_UNATTRIBUTED)
+            d->phase = MT_PH_INIT;
         mt_logdiag_logits(d, at, o->conf);
         find_cause(d, logs, f, at);
         mt_logdiag_tell_ranks(d, logs, f, o->conf);
-        d->old_words = is_in_old_words(logs, log, f, at);
         ok = mt_logdiag_advise(list, d, logs, o, f, at);
     }
     if (at != NULL)

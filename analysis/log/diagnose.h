@@ -53,6 +53,17 @@ bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clas
 /* The framework of reinforcement learning whose files the lines name most often; -1 = none. */
 int mt_logs_framework(const struct mt_logs *l);
 
+/* Whose memory an error of CUDA was about that says no more than "out of memory". */
+enum mt_log_whose {
+    MT_WHOSE_UNTOLD,
+    MT_WHOSE_TENSOR, /* a tensor's: the line is of PyTorch before 1.0 */
+    /* a tensor's in such a PyTorch, which nothing rules out: the line computes, or moves one to the
+       card */
+    MT_WHOSE_OLD_WORDS,
+    MT_WHOSE_MOVED,
+    MT_WHOSE_OTHERS /* this process had nothing on the card yet */
+};
+
 struct mt_logdiag {
     enum mt_cause_kind cause; /* NONE = no failure in the logs; UNKNOWN = no line has its numbers */
     const char *confidence;   /* "high", "medium", "low", "none" */
@@ -97,9 +108,7 @@ struct mt_logdiag {
     uint32_t n_alike; /* of them, those that hold about as much as this one */
     bool are_ranks;   /* and the log or the settings show several ranks: n_alike are such */
     int64_t mate;     /* one of those that writes into the log as well: of the same job; 0 = none */
-    /* a call of CUDA failed at an operation on tensors, and nothing shows a PyTorch that has other
-     * words for its own failures */
-    bool old_words;
+    enum mt_log_whose whose;
     bool hints_expandable; /* a failure advises to set expandable_segments */
     /* log/model.c: parameters of the model that the settings tell, and what each card has of it in
      * training, with gradients and the optimizer's state; 0 = not known */
@@ -159,15 +168,20 @@ void mt_logdiag_say_hints(struct mt_sentence *t, const struct mt_logdiag *d,
 /* log/ranks.c: d->are_ranks of the failure f. conf may be NULL. */
 void mt_logdiag_tell_ranks(struct mt_logdiag *d, const struct mt_logs *logs,
                            const struct mt_log_fact *f, const struct mt_runconf *conf);
+/* log/whose.c: of the failure f of log, as far as its line and its place tell. place may be NULL.
+ */
+enum mt_log_whose mt_logdiag_whose(const struct mt_logs *logs, const struct mt_log *log,
+                                   const struct mt_log_fact *f, const struct mt_log_place *place);
 /* log/place.c: d->vocab and d->in_float. */
 void mt_logdiag_logits(struct mt_logdiag *d, const struct mt_log_place *place,
                        const struct mt_runconf *conf);
 /* log/model.c: d->model. fw: of the job; place, conf may be NULL. false = out of memory. */
 bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_frameworks *fw,
                       const struct mt_log_place *place, const struct mt_runconf *conf);
-/* log/place.c: d->program, of its log and the traceback s; NULL = it has none. */
+/* log/place.c: d->program, of its log and the traceback s; NULL = it has none; else the script that
+ * the settings' command starts. */
 void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
-                        const struct mt_log_stack *s);
+                        const struct mt_log_stack *s, const struct mt_runconf *conf);
 /* log/reason.c: why, as a sentence or two. */
 void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
                         const struct mt_log_fact *f);

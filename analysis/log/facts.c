@@ -336,6 +336,8 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
                            bytes(b, f->value[0]), bytes(a, f->value[1]), bytes(c, f->value[2]));
             return buf;
         }
+        if (f->cuda == MT_LG_TENSOR)
+            return asked(buf, "PyTorch's storage of tensors", MT_LOG_NONE);
         (void)snprintf(buf, MT_FACT_WORDS, "a call of %s could not allocate%s%s",
                        f->text[0] != '\0' ? f->text : "CUDA", f->value[0] != MT_LOG_NONE ? " " : "",
                        f->value[0] != MT_LOG_NONE ? bytes(b, f->value[0]) : "");

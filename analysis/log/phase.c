@@ -32,10 +32,18 @@ static const struct {
     {"generate", MT_PH_ROLLOUT_GENERATE},
 };
 
+/* The next fact back in time from i, which becomes it; false = there is none. */
+static bool earlier(const struct mt_log *log, uint32_t *i)
+{
+    if (log->newest_first)
+        return ++*i < log->facts.n;
+    return (*i)-- > 0;
+}
+
 const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before)
 {
     const struct mt_log_fact *f = &log->facts.p[before];
-    for (uint32_t i = before; i-- > 0;) {
+    for (uint32_t i = before; earlier(log, &i);) {
         const struct mt_log_fact *g = &log->facts.p[i];
         if (g->kind == MT_LOG_TORCH_USAGE && g->text[0] != '\0' &&
             (f->pid < 0 || g->pid < 0 || f->pid == g->pid) &&
@@ -117,6 +125,18 @@ static void tell_logits(struct mt_logdiag *d, const struct mt_log_stack *s)
 {
     if ((d->sub == MT_PH_FORWARD || d->sub == MT_PH_LOSS) && makes_logits(s))
         d->sub = MT_PH_LOGITS;
+}
+
+/* The forward of a loss is no layer's: the innermost file is one of a loss, by its name. */
+static void tell_loss(struct mt_logdiag *d, const struct mt_log_stack *s,
+                      const struct mt_phase_rules *rules)
+{
+    const struct mt_log_frame *f = s->frames.n != 0 ? &s->frames.p[s->frames.n - 1] : NULL;
+    struct mt_cut_phase cut;
+    if (d->sub == MT_PH_FORWARD && f != NULL &&
+        mt_phase_of_cut(rules, MT_CUT_FRAME, f->file, f->function, &cut) &&
+        cut.phase == MT_PH_NONE && cut.sub == MT_PH_LOSS)
+        d->sub = MT_PH_LOSS;
 }
 
 /* A word of a name, set apart by "_". */
@@ -208,10 +228,11 @@ static bool of_save(struct mt_logdiag *d, const struct mt_log *log)
 {
     enum { NEAR = 64 }; /* lines from the beginning to the kill */
     const struct mt_log_fact *f = &log->facts.p[d->fact];
-    for (uint32_t i = d->fact; i-- > 0;) {
+    for (uint32_t i = d->fact; earlier(log, &i);) {
         const struct mt_log_fact *g = &log->facts.p[i];
         if (g->kind == MT_LOG_SAVE_BEGUN) {
-            if (g->value[3] != MT_LOG_NONE || f->line - g->line > NEAR)
+            uint64_t far = log->newest_first ? g->line - f->line : f->line - g->line;
+            if (g->value[3] != MT_LOG_NONE || far > NEAR)
                 return false;
             d->phase = MT_PH_CKPT_SAVE;
             d->begun = i + 1;
@@ -231,7 +252,7 @@ static bool of_begun(struct mt_logdiag *d, const struct mt_log *log)
         d->phase = mt_logdiag_hint(d, log, MT_LH_RESUME) != 0 ? MT_PH_CKPT_LOAD : MT_PH_INIT;
         return true;
     }
-    for (uint32_t i = d->fact; i-- > 0;) {
+    for (uint32_t i = d->fact; earlier(log, &i);) {
         const struct mt_log_fact *g = &log->facts.p[i];
         if ((f->pid >= 0 && g->pid >= 0 && f->pid != g->pid) ||
             (f->rank >= 0 && g->rank >= 0 && f->rank != g->rank))
@@ -369,6 +390,8 @@ static void of_all(struct mt_logdiag *d, const struct mt_log *log, const struct 
     }
     if (place != NULL && place->at.sub != MT_PH_NONE && d->sub == MT_PH_NONE)
         d->sub = place->at.sub;
+    if (place != NULL && rules != NULL)
+        tell_loss(d, place->stack, rules);
     if (place != NULL)
         tell_logits(d, place->stack);
     if (place != NULL && rules != NULL && place->at.phase == MT_PH_INFER &&
@@ -448,6 +471,17 @@ static void of_program(struct mt_logdiag *d, const struct mt_log_stack *s,
     }
 }
 
+/* No traceback: a script whose name says that it only uses a model does little else. */
+static void of_command(struct mt_logdiag *d, const struct mt_phase_rules *rules)
+{
+    const char *name;
+    if (d->program[0] == '\0' || d->sub != MT_PH_NONE ||
+        of_script(rules, MT_CUT_SCRIPT, d->program, &name) != MT_PH_INFER)
+        return;
+    d->phase = MT_PH_INFER;
+    d->by_name = d->program;
+}
+
 _Static_assert(sizeof((struct mt_log_step *)NULL)->pattern == MT_PHASE_LINE,
                "what rules may write, logs keep");
 
@@ -474,7 +508,8 @@ static void of_step(struct mt_logdiag *d, const struct mt_log *log, const struct
     enum { BELOW = 3 };
     const struct mt_log_step *s = f->step != 0 ? &log->kept_steps.p[f->step - 1] : NULL;
     struct mt_cut_phase cut;
-    if (s == NULL || !mt_phase_of_cut(rules, MT_CUT_LINE, "", s->pattern, &cut) ||
+    if (s == NULL || (log->newest_first && s->line != f->line) ||
+        !mt_phase_of_cut(rules, MT_CUT_LINE, "", s->pattern, &cut) ||
         (cut.sub != MT_PH_NONE && f->line - s->line > BELOW) ||
         (cut.sub == MT_PH_NONE && cut.phase == MT_PH_TRAIN && does_more(log, place, rules)))
         return;
@@ -493,4 +528,7 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
         of_step(d, log, f, place, rules);
     if (d->phase == MT_PH_UNATTRIBUTED && place != NULL && rules != NULL)
         of_program(d, place->stack, rules);
+    else if (d->phase == MT_PH_UNATTRIBUTED && rules != NULL &&
+             (f->kind == MT_LOG_TORCH_OOM || f->kind == MT_LOG_CUDA_OOM))
+        of_command(d, rules);
 }

@@ -72,7 +72,7 @@ void mt_logdiag_place_done(struct mt_log_place *p)
 
 /* Frames of launchers and of installed packages may lie around the script's own. */
 void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
-                        const struct mt_log_stack *s)
+                        const struct mt_log_stack *s, const struct mt_runconf *conf)
 {
     for (uint32_t i = s != NULL ? s->frames.n : 0; i-- > 0;) {
         const char *file = s->frames.p[i].file, *end = file + strlen(file), *name;
@@ -87,6 +87,17 @@ void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
         return;
     }
     memcpy(d->program, log->program, sizeof d->program);
+    for (uint32_t i = 0;
+         d->program[0] == '\0' && conf != NULL && conf->foreign && i < conf->conf.started.n; i++) {
+        const char *file = conf->conf.started.p[i], *end = file + strlen(file), *name;
+        size_t n = end - file > 3 && strcmp(end - 3, ".py") == 0 && strchr(file, ' ') == NULL
+                       ? mt_log_script_name(file, end, &name)
+                       : 0;
+        if (n == 0 || n >= sizeof d->program)
+            continue;
+        memcpy(d->program, name, n);
+        d->program[n] = '\0';
+    }
 }
 
 /* The copy in 32 bits that Megatron's wrapper or a line of code makes of all logits. */

@@ -229,6 +229,39 @@ static void because_states(struct mt_sentence *t, const struct mt_logdiag *d)
                  t->n != 0 ? " " : "", MT_BYTES((uint64_t)d->model.held));
 }
 
+/* An error of CUDA without a number. */
+static void because_cuda(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    static const char outside[] = "What such a call needs - a graph, a kernel's stack, a library's "
+                                  "handle - lies outside PyTorch, which or others had left too "
+                                  "little free; the line says no more.";
+    switch (d->whose) {
+    case MT_WHOSE_TENSOR:
+        mt_words_add(t, "That is where PyTorch before 1.0 makes room for a tensor, which the card "
+                        "had not. The line says neither how much it was nor who held the rest.");
+        break;
+    case MT_WHOSE_OTHERS:
+        mt_words_add(t, "It failed where this process begins to use the card, before anything ran: "
+                        "most likely others had it then, another job or an earlier run that is "
+                        "still alive. The line says no more.");
+        break;
+    case MT_WHOSE_MOVED:
+        mt_words_add(t, "The line puts something on the card. PyTorch up to 1.0 says no more when "
+                        "its own allocator finds no room for a tensor; a newer one says how many "
+                        "bytes, and fails so where others had the card before this process used "
+                        "it.");
+        break;
+    case MT_WHOSE_OLD_WORDS:
+        mt_words_add(t,
+                     "PyTorch up to 1.0 says no more when its own allocator finds no room: then "
+                     "the tensor of that line was too much for the card. In a newer one a call of "
+                     "CUDA failed. %s",
+                     outside);
+        break;
+    case MT_WHOSE_UNTOLD: mt_words_add(t, "%s", outside); break;
+    }
+}
+
 static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                           const struct mt_log_fact *f)
 {
@@ -306,14 +339,7 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                             "stays on the host only where fewer layers are asked for.");
             break;
         }
-        mt_words_add(t,
-                     "%sWhat such a call needs - a graph, a kernel's stack, a library's handle - "
-                     "lies outside PyTorch, which or others had left too little free; the line "
-                     "says no more.",
-                     d->old_words ? "PyTorch up to 1.0 says no more when its own allocator finds "
-                                    "no room: then the tensor of that line was too much for the "
-                                    "card. In a newer one a call of CUDA failed. "
-                                  : "");
+        because_cuda(t, d);
         break;
     case MT_LOG_NPU_OOM:
         mt_words_add(

@@ -426,6 +426,9 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
         mt_words_add(t, "%sThe last memory line before it, line %llu, says \"%s\".",
                      t->n != 0 ? " " : "", (unsigned long long)mark->line, mark->text);
     say_begun(t, d, log);
+    if (log->newest_first && (mark != NULL || d->begun != 0))
+        mt_words_add(t, "%sBy its time stamps this log has its newest line first.",
+                     t->n != 0 ? " " : "");
     if (f->stack != 0 && log->stacks.p[f->stack - 1].is_mates && d->step == 0 && d->begun == 0 &&
         d->phase != MT_PH_UNATTRIBUTED)
         mt_words_add(t,
@@ -438,6 +441,11 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
                      "what it is at, is of %s.",
                      t->n != 0 ? " " : "", (unsigned long long)d->step,
                      MT_PHASE_WORDS(d->phase, MT_PH_NONE));
+    else if (d->by_name != NULL && f->stack == 0)
+        mt_words_add(t,
+                     "%sNo traceback tells what ran: the phase is read from the name of %s, and "
+                     "may be another.",
+                     t->n != 0 ? " " : "", d->by_name);
     else if (d->by_name != NULL)
         mt_words_add(t,
                      "%sNo program that memtrace knows is in the traceback: the phase is read from "

@@ -26,4 +26,15 @@ bool mt_run_is_set(const struct mt_runconf *conf, const char *key);
  * NULL. */
 uint64_t mt_run_names(const struct mt_runconf *conf);
 
+/* ---- setup/look_up.c and setup/guess.c ---- */
+
+/* The entry of a key, however it is written; NULL = it is not set. The second of a flag alone, with
+ * its leading dashes. */
+const struct mt_conf_entry *mt_runconf_look_up(const struct mt_runconf *rc, const char *key);
+const struct mt_conf_entry *mt_runconf_look_up_flag(const struct mt_runconf *rc, const char *flag);
+/* No other framework has that key. */
+bool mt_runconf_is_own(const struct mt_runconf *rc, const struct mt_runconf_key *k);
+/* rc->framework, and what goes with it, of all that is set. */
+void mt_runconf_guess(struct mt_runconf *rc);
+
 #endif

@@ -1,5 +1,6 @@
 /* setup/settings.c -- settings by key and by name. */
 #include "analysis/setup/settings.h"
+#include "analysis/setup/keys.h"
 #include "analysis/base/key.h"
 #include "analysis/setup/shape.h"
 #include "parser/base/text.h"
@@ -40,179 +41,18 @@ static int by_key(const void *pa, const void *pb)
     return a->entry < b->entry ? -1 : a->entry > b->entry;
 }
 
-/* The entry of a key that holds; NULL when there is none or it was removed. */
-static const struct mt_conf_entry *look_up(const struct mt_runconf *rc, const char *key)
-{
-    const struct mt_config *own = rc->own != NULL ? rc->own : &rc->snapshots;
-    uint32_t lo = 0, hi = rc->slots.n;
-    const struct mt_conf_entry *e;
-    for (uint32_t i = own->entries.n; i-- > 0;)
-        if (strcmp(own->entries.p[i].key, key) == 0)
-            return &own->entries.p[i];
-    while (lo < hi) { /* the first slot behind all of this key */
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (strcmp(rc->slots.p[mid].key, key) <= 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo == 0 || strcmp(rc->slots.p[lo - 1].key, key) != 0)
-        return NULL;
-    e = &rc->conf.entries.p[rc->slots.p[lo - 1].entry];
-    return e->value != NULL ? e : NULL;
-}
-
-/* Files write a flag's name with underscores or dashes and without the leading ones. */
-static const struct mt_conf_entry *look_up_flag(const struct mt_runconf *rc, const char *flag)
-{
-    char name[MT_CONF_KEY + 1];
-    const struct mt_conf_entry *e;
-    size_t n = strlen(flag);
-    if (n > MT_CONF_KEY)
-        return NULL;
-    for (size_t i = 0; i <= n; i++)
-        name[i] = i >= 2 && flag[i] == '_' ? '-' : flag[i];
-    e = look_up(rc, name);
-    if (e == NULL)
-        e = look_up(rc, name + 2);
-    for (size_t i = 2; i < n; i++)
-        if (name[i] == '-')
-            name[i] = '_';
-    return e != NULL ? e : look_up(rc, name + 2);
-}
-
-static const struct mt_conf_entry *look_up_any(const struct mt_runconf *rc, const char *key)
-{
-    for (uint32_t i = rc->n_tried; i-- > 0;)
-        if (mt_same_key(rc->tried[i].key, key))
-            return &rc->tried[i];
-    key += strspn(key, "+");
-    return strncmp(key, "--", 2) == 0 ? look_up_flag(rc, key) : look_up(rc, key);
-}
-
 /* own: a key of the run's program, whose command line takes what its file has, with dashes. */
 static const struct mt_conf_entry *look_up_of(const struct mt_runconf *rc,
                                               const struct mt_runconf_setting *s, const char *key,
                                               bool own)
 {
     const struct mt_conf_entry *e =
-        strchr(key, '*') != NULL ? mt_runconf_shaped(rc, s, key) : look_up_any(rc, key);
+        strchr(key, '*') != NULL ? mt_runconf_shaped(rc, s, key) : mt_runconf_look_up(rc, key);
     char flag[MT_CONF_KEY + 3];
     if (e != NULL || !own || strpbrk(key, "*.+-") != NULL)
         return e;
     (void)snprintf(flag, sizeof flag, "--%s", key);
-    return look_up_flag(rc, flag);
-}
-
-static bool shares_settings(const struct mt_runconf *rc, int f, int of)
-{
-    return mt_framework_shares_settings(rc->rules, f, of);
-}
-
-/* The name of what was started says more than any number of keys. */
-enum { OWN = 16, STARTED = 1 << 20 };
-
-/* What a key that is set says for its framework: much where no other one has it, little where
- * several do ("--per-device-train-batch-size" is TRL's and everybody's). */
-static uint32_t weight(const struct mt_runconf *rc, const struct mt_runconf_key *k)
-{
-    for (uint32_t i = 0; i < rc->keys.n; i++) {
-        const struct mt_runconf_key *other = &rc->keys.p[i];
-        if (other->framework != k->framework && mt_framework_is_main(rc->rules, other->framework) &&
-            !shares_settings(rc, other->framework, k->framework) &&
-            !shares_settings(rc, k->framework, other->framework) && mt_same_key(other->key, k->key))
-            return 1;
-    }
-    return OWN;
-}
-
-/* The framework whose own keys are set most often. Of equals it is the one whose flags the others
- * share, else the earlier row, and then it is not sure. */
-static bool is_engine(const struct mt_runconf *rc, int f)
-{
-    return f > MT_FW_NONE && mt_framework_at(rc->rules, f)->kind == MT_FWK_ENGINE;
-}
-
-/* Only what an engine was started with is known, as a log prints it. */
-static bool only_engine(const struct mt_runconf *rc, const uint32_t hits[MT_FW_MAX])
-{
-    bool any = false;
-    for (int f = 1; f < mt_framework_count(rc->rules); f++) {
-        if (hits[f] != 0 && !is_engine(rc, f))
-            return false;
-        any |= hits[f] != 0;
-    }
-    return any;
-}
-
-/* Lines name a package. Which program of it runs, or what drives it from above, the settings may
- * know: an Axolotl job fails in TRL's files. */
-static bool runs_above(const struct mt_runconf *rc, int f, const uint32_t hits[MT_FW_MAX])
-{
-    const struct mt_framework *row = mt_framework_at(rc->rules, f);
-    return rc->told > MT_FW_NONE && f > MT_FW_NONE &&
-           (row->program_in == rc->told || (mt_framework_is_program(rc->rules, f) &&
-                                            hits[f] >= OWN && (row->drives >> rc->told & 1) != 0));
-}
-
-static void guess_framework(struct mt_runconf *rc)
-{
-    uint32_t hits[MT_FW_MAX] = {0}, best = 0, ties = 0;
-    bool keys = false;
-    int first = -1, runs;
-    for (uint32_t i = 0; i < rc->keys.n; i++) {
-        mt_fw f = rc->keys.p[i].framework;
-        const struct mt_conf_entry *e =
-            mt_framework_is_main(rc->rules, f) && f != MT_FW_NONE && !rc->keys.p[i].is_common
-                ? look_up_any(rc, rc->keys.p[i].key)
-                : NULL;
-        if (e != NULL && !e->is_default) /* an option that a script makes is the script's */
-            hits[f] += weight(rc, &rc->keys.p[i]);
-    }
-    for (int f = 1; f < mt_framework_count(rc->rules); f++)
-        keys |= hits[f] != 0;
-    rc->engine_only = only_engine(rc, hits);
-    for (uint32_t i = 0; i < rc->conf.started.n; i++) {
-        mt_fw f = mt_framework_of_start(rc->rules, rc->conf.started.p[i]);
-        uint32_t says = is_engine(rc, f) ? STARTED / 2 : STARTED; /* beside a trainer: a server */
-        if (f != MT_FW_NONE && hits[f] < says)
-            hits[f] += says;
-    }
-    for (int f = 1; f < mt_framework_count(rc->rules); f++) {
-        if (hits[f] > best || (best != 0 && hits[f] == best && shares_settings(rc, first, f))) {
-            best = hits[f];
-            first = f;
-        }
-    }
-    runs = rc->forced ? rc->framework : rc->told;
-    if (rc->engine_only && best < OWN && runs <= MT_FW_NONE) {
-        /* "--model x": many a script has that */
-        best = 0;
-        first = -1;
-        keys = rc->engine_only = false;
-    }
-    /* what another program was set to is not known then */
-    rc->any = keys && !(rc->engine_only && runs > MT_FW_NONE && !is_engine(rc, runs));
-    if (rc->forced)
-        return;
-    for (int f = 1; f < mt_framework_count(rc->rules); f++)
-        ties += best != 0 && hits[f] == best && !shares_settings(rc, f, first);
-    if (ties != 1 && !runs_above(rc, first, hits))
-        first = -1; /* several fit */
-    rc->framework = rc->told >= 0 && !runs_above(rc, first, hits) ? rc->told : first;
-}
-
-void mt_runconf_tell(struct mt_runconf *rc, int framework)
-{
-    rc->told = framework;
-    guess_framework(rc);
-}
-
-int mt_runconf_run(const struct mt_runconf *rc)
-{
-    return rc != NULL && rc->framework >= 0 && mt_framework_is_program(rc->rules, rc->framework)
-               ? rc->framework
-               : -1;
+    return mt_runconf_look_up_flag(rc, flag);
 }
 
 /* ---- the model's name ---- */
@@ -311,7 +151,7 @@ enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, st
     }
     if (rc->slots.n > 1)
         qsort(rc->slots.p, rc->slots.n, sizeof *rc->slots.p, by_key);
-    guess_framework(rc);
+    mt_runconf_guess(rc);
     return MT_OK;
 }
 
@@ -456,6 +296,15 @@ static bool means_another(const struct mt_runconf *rc, const struct mt_runconf_k
     return false;
 }
 
+/* A framework of reinforcement learning has the key alone, and the command starts a script that is
+ * not its own: what it means there, nobody knows. */
+static bool means_nothing(const struct mt_runconf *rc, const struct mt_runconf_key *k)
+{
+    return rc->foreign && rc->framework <= MT_FW_NONE && !k->is_common &&
+           k->framework > MT_FW_NONE && mt_framework_is_rl(rc->rules, k->framework) &&
+           mt_runconf_is_own(rc, k);
+}
+
 /* A file for a library that the program fills in: DeepSpeed's "auto". */
 static bool is_left_to_others(const struct mt_conf_entry *e)
 {
@@ -471,7 +320,7 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
         return false;
     s = find_setting(rc, key);
     if (s == NULL) {
-        e = look_up_any(rc, key);
+        e = mt_runconf_look_up(rc, key);
         if (e != NULL)
             fill(rc, hit, e, NULL);
         return e != NULL || default_of_key(rc, key, hit);
@@ -482,14 +331,15 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
             const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
             if (is_ours(rc, k) != (pass == 0) ||
                 (e = look_up_of(rc, s, k->key, pass == 0)) == NULL || !is_read(rc, k) ||
-                (pass != 0 && (means_another(rc, k) || is_left_to_others(e))))
+                (pass != 0 &&
+                 (means_another(rc, k) || means_nothing(rc, k) || is_left_to_others(e))))
                 continue;
             fill(rc, hit, e, k);
             return true;
         }
     }
     /* A key that merely has the logical name: settings of no framework. */
-    if ((e = look_up_any(rc, key)) != NULL) {
+    if ((e = mt_runconf_look_up(rc, key)) != NULL) {
         fill(rc, hit, e, NULL);
         return true;
     }

@@ -78,6 +78,7 @@ struct mt_runconf {
     bool any;      /* a key of some framework is set: what is not set has its default */
     /* a log's list of arguments was cut off: what is not set here may be set all the same */
     bool is_partial;
+    bool foreign;       /* the command starts a script that is no framework's */
     bool engine_only;   /* all of them are an engine's */
     int told;           /* by the lines of a log; -1 = by none */
     bool no_expandable; /* a log shows that expandable segments do not exist here */

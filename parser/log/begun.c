@@ -68,9 +68,8 @@ static void has_ended(struct mt_log *l, struct mt_log_fact *f)
 
 static void end(struct mt_log *l, const char *s)
 {
-    if (l->n_begun == 0)
-        return;
-    for (uint32_t k = l->facts.n; k-- > 0 && save_ended(s);)
+    l->ended_save |= save_ended(s);
+    for (uint32_t k = l->facts.n; l->n_begun != 0 && k-- > 0 && save_ended(s);)
         if (l->facts.p[k].kind == MT_LOG_SAVE_BEGUN)
             has_ended(l, &l->facts.p[k]);
     for (size_t i = 0; i < sizeof ended / sizeof *ended; i++) {
@@ -78,6 +77,10 @@ static void end(struct mt_log *l, const char *s)
         if (strstr(s, ended[i].words) == NULL ||
             (ended[i].with != NULL && strstr(s, ended[i].with) == NULL))
             continue;
+        l->ended_load |= ended[i].ends == NULL || ended[i].ends[0] == 'l';
+        l->ended_capture |= ended[i].ends == NULL || ended[i].ends[0] == 'c';
+        if (l->n_begun == 0)
+            return;
         who = mt_log_writer(s, NULL);
         for (uint32_t k = l->facts.n; k-- > 0;) {
             struct mt_log_fact *f = &l->facts.p[k];
@@ -100,6 +103,7 @@ int mt_log_begun(struct mt_log *l, uint64_t number, const char *s)
         f = mt_log_add(l, MT_LOG_SAVE_BEGUN, number, s);
         if (f != NULL) {
             mt_log_keep_text(f, "save", 4);
+            f->ended_above = l->ended_save;
             l->n_begun++;
         }
         return 1;
@@ -117,6 +121,7 @@ int mt_log_begun(struct mt_log *l, uint64_t number, const char *s)
             if (f == NULL)
                 return 1;
             l->n_begun++;
+            f->ended_above = lines[i].text[0] == 'l' ? l->ended_load : l->ended_capture;
             mt_log_keep_text(f, lines[i].text, strlen(lines[i].text));
             f->value[0] = mt_log_value(s, "avail mem=%b");
         }
@@ -127,4 +132,14 @@ int mt_log_begun(struct mt_log *l, uint64_t number, const char *s)
         return 1;
     }
     return 0;
+}
+
+void mt_log_begun_below(struct mt_log *l)
+{
+    for (uint32_t i = 0; i < l->facts.n; i++) {
+        struct mt_log_fact *f = &l->facts.p[i];
+        if (f->kind == MT_LOG_VLLM_BEGUN || f->kind == MT_LOG_SGLANG_BEGUN ||
+            f->kind == MT_LOG_SAVE_BEGUN)
+            f->value[3] = f->ended_above ? 1 : MT_LOG_NONE;
+    }
 }

@@ -75,14 +75,27 @@ bool mt_log_is_code(const char *s, const char *at, size_t n)
     return one_of(next, n, after, sizeof after / sizeof *after);
 }
 
+/* The text without regard to case, as people type it. */
+static const char *find(const char *s, const char *small)
+{
+    size_t n = strlen(small), k;
+    for (; *s != '\0'; s++) {
+        for (k = 0; k < n && (s[k] >= 'A' && s[k] <= 'Z' ? s[k] | 32 : s[k]) == small[k];)
+            k++;
+        if (k == n)
+            return s;
+    }
+    return NULL;
+}
+
 /* "error", "failure", "Error" within the first letters behind the name of the interface; its end.
  */
 static const char *error_word(const char *p)
 {
-    static const char *const words[] = {"error", "Error", "ERROR", "failure", "Failure"};
+    static const char *const words[] = {"error", "failure"};
     for (int i = 0; i < KIND && *p != '\0'; i++, p++) {
         for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-            if (strncmp(p, words[k], strlen(words[k])) == 0)
+            if (find(p, words[k]) == p)
                 return p + strlen(words[k]);
         if (!is_letter(*p) && *p != ' ')
             break;
@@ -93,22 +106,53 @@ static const char *error_word(const char *p)
 /* Where "CUDA runtime error ...: out of memory" begins; *hip: HIP's. */
 static const char *of_gpu(const char *s, bool *hip)
 {
-    static const char *const names[] = {"CUDA", "Cuda", "cuda", "HIP", "hip"};
-    if (strstr(s, "out of memory") == NULL) /* most lines */
+    static const char *const names[] = {"cuda", "hip"}, memory[] = "out of memory";
+    if (find(s, memory) == NULL) /* most lines */
         return NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        for (const char *p = s; (p = strstr(p, names[i])) != NULL; p++) {
+        for (const char *p = s; (p = find(p, names[i])) != NULL; p++) {
             const char *e = error_word(p + strlen(names[i])),
-                       *m = e != NULL ? strstr(e, "out of memory") : NULL;
-            const char *stop = e != NULL ? strstr(e, ". ") : NULL; /* another sentence */
+                       *m = e != NULL ? find(e, memory) : NULL;
+            size_t to = e != NULL ? strcspn(e, ".?!") : 0; /* another sentence */
+            const char *stop = NULL;
+            while (e != NULL && e[to] != '\0' && e[to + 1] != ' ')
+                to += 1 + strcspn(e + to + 1, ".?!");
+            stop = e != NULL && e[to] != '\0' ? e + to : NULL;
             if (m != NULL && m - e <= PLACE && (stop == NULL || stop > m) && !is_letter(*e) &&
                 (p == s || !is_letter(p[-1]))) {
-                *hip = i >= 3;
+                *hip = i == 1;
                 return p;
             }
         }
     }
     return NULL;
+}
+
+/* vLLM's allocator of its sleep mode, whatever the words were typed like. */
+bool mt_log_is_cumem(const char *s) { return find(s, "cumem_allocator") != NULL; }
+
+/* Files of PyTorch, of THC's time, that its errors name. */
+static const struct {
+    const char *file;
+    enum mt_log_cuda what;
+    uint16_t torch_at_most; /* 0 = newer ones have that line too */
+} of_thc[] = {
+    {"/THC/generic/THCStorage", MT_LG_TENSOR, 100},
+    {"/THC/THCStorage", MT_LG_TENSOR, 100},
+    {"/THC/generic/THCTensor", MT_LG_TENSOR, 100},
+    {"/THC/THCTensor", MT_LG_TENSOR, 100},
+    {"/THC/THCGeneral", MT_LG_START, 0},
+};
+
+void mt_log_thc(struct mt_log_fact *f, const char *s)
+{
+    for (size_t i = 0; f->kind == MT_LOG_CUDA_OOM && i < sizeof of_thc / sizeof *of_thc; i++) {
+        if (strstr(s, of_thc[i].file) == NULL)
+            continue;
+        f->cuda = of_thc[i].what;
+        f->torch_at_most = of_thc[i].torch_at_most;
+        return;
+    }
 }
 
 int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s)
@@ -118,9 +162,10 @@ int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s)
     struct mt_log_fact *f;
     if (of_gpu(s, &hip) == NULL)
         return 0;
-    f = mt_log_add(l, MT_LOG_CUDA_OOM, number, s);
-    if (f == NULL)
+    f = mt_log_add(l, mt_log_is_cumem(s) ? MT_LOG_CUMEM_OOM : MT_LOG_CUDA_OOM, number, s);
+    if (f == NULL || f->kind == MT_LOG_CUMEM_OOM)
         return 1;
+    mt_log_thc(f, s);
     if (hip)
         whose = "HIP";
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
@@ -170,7 +215,7 @@ int mt_log_pool_error(struct mt_log *l, uint64_t number, const char *s)
 {
     const char *p = strstr(s, "CUDA Error: "), *e = p != NULL ? strstr(p, " at ") : NULL;
     struct mt_log_fact *f;
-    if (e == NULL || strstr(e, "cumem_allocator") == NULL || strncmp(p + 12, "out of", 6) == 0)
+    if (e == NULL || strstr(e, "cumem_allocator") == NULL || find(p + 12, "out of") == p + 12)
         return 0;
     f = mt_log_add(l, MT_LOG_POOL_ERROR, number, s);
     if (f != NULL)

@@ -11,18 +11,35 @@ static bool in_name(char c)
            c == '<' || c == '>' || c == '.' || (unsigned char)c >= 0x80;
 }
 
-/* `File "/x/job/workers.py", line 504, in update_actor` */
+/* Nothing of a path that people paste: a blank, a quotation mark of Python's or of Markdown's. */
+static bool ends_path(char c) { return strchr(" \t\"'`>(", c) != NULL; }
+
+/* What is left of a frame whose head was cut off, or that was copied into a sentence:
+ * `ob/workers.py", line 504, in update_actor`. Its path begins behind what cannot be in one. */
+static bool headless(struct mt_log_at *a, const char *s)
+{
+    const char *end = strstr(s, ".py\", line ");
+    if (end == NULL)
+        return false;
+    for (a->path = end; a->path > s && !ends_path(a->path[-1]);)
+        a->path--;
+    a->end = end + 3;
+    return a->path < end;
+}
+
+/* `File "/x/job/workers.py", line 504, in update_actor`, also without the blank */
 bool mt_log_frame_quoted(struct mt_log_at *a, const char *s)
 {
-    const char *p = strstr(s, "File \"");
+    const char *p = strstr(s, "File \""), *typed = p == NULL ? strstr(s, "File\"") : NULL;
     struct mt_log_got g;
-    if (p == NULL)
+    a->path = p != NULL ? p + 6 : typed != NULL ? typed + 5 : NULL;
+    a->end = a->path != NULL ? strchr(a->path, '"') : NULL;
+    if (a->path == NULL && !headless(a, s))
         return false;
-    a->path = p + 6;
-    a->end = strchr(a->path, '"');
     if (a->end == NULL || a->end == a->path || strncmp(a->end, "\", line ", 8) != 0 ||
         (a->name = mt_log_find(a->end, "\", line %n, in ", &g)) == NULL)
         return false;
+    a->name += *a->name == '`';
     for (a->n_name = 0; in_name(a->name[a->n_name]);) /* a line that was glued on may follow */
         a->n_name++;
     a->line = g.v[0];
@@ -153,12 +170,15 @@ static bool of_rich(struct mt_log_at *a, const char *s, const char *glued)
     return a->n_name != 0;
 }
 
-/* Behind the prefix of a writer: "(Worker pid=7) ", "[rank0]: ". */
+/* Behind the prefix of a writer, "(Worker pid=7) ", "[rank0]: ", and behind Markdown's: "> ", "- ",
+ * "`". */
 static const char *behind_prefix(const char *s)
 {
     for (;;) {
         const char *e;
-        s += strspn(s, " \t:");
+        s += strspn(s, " \t:>`");
+        s += (*s == '-' || *s == '*') && s[1] == ' ';
+        s += strspn(s, " \t:`");
         e = *s == '(' ? strchr(s, ')') : *s == '[' ? strchr(s, ']') : NULL;
         if (e == NULL)
             return s;
@@ -174,7 +194,7 @@ static bool is_named(struct mt_log_at *a, const char *name)
     for (a->n_name = 0; in_name(name[a->n_name]) && (unsigned char)name[a->n_name] < 0x80;)
         a->n_name++;
     e = name + a->n_name;
-    return a->n_name != 0 && (*e == '(' || e[strspn(e, " \t\r")] == '\0');
+    return a->n_name != 0 && (*e == '(' || e[strspn(e, " \t\r`")] == '\0');
 }
 
 bool mt_log_frame_cut(struct mt_log_at *a, const char *s)

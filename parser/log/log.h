@@ -137,6 +137,11 @@ enum mt_log_oom_value {
     MT_LO_ALLOWED /* limit set by set_per_process_memory_fraction; text "block": of one block, by
                      the platform */
 };
+enum mt_log_cuda {
+    MT_LG_ANY,    /* nothing */
+    MT_LG_TENSOR, /* a tensor's storage, as PyTorch before 1.0 allocates it */
+    MT_LG_START   /* CUDA is being set up in this process */
+};
 /* What llama.cpp asked for. */
 enum mt_log_buffer { MT_LB_NONE, MT_LB_WEIGHTS, MT_LB_CACHE, MT_LB_COMPUTE };
 /* Why a scheduler stopped the job. STEP: no reason is said, and where a task of it failed before,
@@ -185,6 +190,9 @@ struct mt_log_fact {
     /* 'H' = ROCm, 'N' = Ascend NPU, 'X' = Intel XPU, 'M' = Apple, 'T' = TPU; 0 = CUDA, or not said
      */
     char platform;
+    bool ended_above; /* *_BEGUN: a line above says that such a thing ended */
+    /* CUDA_OOM: what the line's own place in PyTorch's source says */
+    enum mt_log_cuda cuda;
     /* index + 1 in mt_log.stacks of the traceback that led to it; 0 = none */
     uint32_t stack;
     /* failures and kills: index + 1 in mt_log.kept_steps of what the job last said that it is at;
@@ -309,6 +317,12 @@ struct mt_log {
     uint64_t n_arm, n_x86; /* lines that name the machine's architecture, in paths or words */
     /* lines with a path behind a drive's letter (C:\\), and with one from the root on */
     uint64_t n_windows, n_unix;
+    /* while it is read: the last time stamps, and how often one is later and earlier than the one
+     * above it */
+    char stamp[20], short_stamp[20];
+    uint64_t n_later, n_earlier;
+    bool newest_first;                          /* what stands above happened later */
+    bool ended_load, ended_capture, ended_save; /* while it is read: a line says so */
     uint64_t n_async; /* lines that PyTorch adds to CUDA's errors from 1.8 on */
     bool no_memory;
     bool truncated; /* the source ended with an error; err of the reader says why */

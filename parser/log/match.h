@@ -56,11 +56,16 @@ int mt_log_stopped(struct mt_log *l, uint64_t number, const char *s);    /* log/
 int mt_log_tensorflow(struct mt_log *l, uint64_t number, const char *s); /* log/tensorflow.c */
 int mt_log_ggml(struct mt_log *l, uint64_t number, const char *s);       /* log/ggml.c */
 int mt_log_begun(struct mt_log *l, uint64_t number, const char *s);      /* log/begun.c */
+/* The newest line stands first: what ended stands above its beginning. */
+void mt_log_begun_below(struct mt_log *l);
 /* log/bare.c: the failure's name alone, in any case; in the end what was only talk is dropped where
  * the log has facts. */
 int mt_log_bare(struct mt_log *l, uint64_t number, const char *line);
 void mt_log_bare_end(struct mt_log *l);
 int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s);
+bool mt_log_is_cumem(const char *s);
+/* f->cuda, by the file that the line of f names. */
+void mt_log_thc(struct mt_log_fact *f, const char *s);
 /* log/log.c: where the words of PyTorch on cudaMallocAsync begin; NULL = they are not in it. */
 const char *mt_log_async(const char *s);
 /* log/log.c: the line ends within PyTorch's sentence, before the size that was asked for. */
@@ -80,6 +85,9 @@ int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s);
 void mt_log_settings_done(struct mt_log *l);
 /* Where the command begins that the line is; NULL = it is none. */
 const char *mt_log_command_at(const char *s);
+/* The first word, with its quotation mark, of a command that the line prints as a list of Python's;
+ * NULL = it has none. */
+const char *mt_log_command_list(const char *s);
 
 /* ---- log/program.c ---- */
 
@@ -98,6 +106,13 @@ void mt_log_step_take(struct mt_log *l, struct mt_log_fact *f);
 
 /* ---- log/version.c: versions of programs; a line with one may state another fact too ---- */
 void mt_log_version_line(struct mt_log *l, uint64_t line, const char *s);
+
+/* ---- log/order.c ---- */
+
+/* Notes the time with which any line begins. */
+void mt_log_clock_line(struct mt_log *l, const char *s);
+/* At the end of the log: l->newest_first, and what ended then. */
+void mt_log_order_end(struct mt_log *l);
 
 /* ---- log/observer.c ---- */
 

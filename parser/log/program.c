@@ -40,7 +40,7 @@ static void first_script(struct mt_log *l, const char *s)
 
 void mt_log_program_line(struct mt_log *l, const char *s)
 {
-    const char *p, *command;
+    const char *p, *command, *list;
     size_t n = strlen(s);
     if (l->program[0] != '\0' || strstr(s, ".py") == NULL)
         return;
@@ -48,10 +48,13 @@ void mt_log_program_line(struct mt_log *l, const char *s)
         n--;
     p = strstr(s, " cmd = ");
     command = mt_log_command_at(s);
+    list = mt_log_command_list(s);
     if (p != NULL) /* DeepSpeed's launcher */
         first_script(l, p + 7);
     else if (command != NULL)
         first_script(l, command);
+    else if (list != NULL)
+        first_script(l, list);
     else if (n > 10 && memcmp(s + n - 10, ".py FAILED", 10) == 0 && strchr(s, '(') == NULL)
         first_script(l, s); /* torch.distributed.elastic */
 }

@@ -259,6 +259,7 @@ static int look(struct mt_log *l, struct window *w)
 {
     char *first = w->line[0];
     int rc = 0;
+    mt_log_clock_line(l, first);
     if (l->table != 0 || l->columns.form != 0 ||
         (l->frame_line != 0 && w->number[0] <= l->frame_line + AFTER_FRAME) ||
         (l->command_line != 0 && w->number[0] == l->command_line + 1) || is_interesting(w, first)) {
@@ -407,6 +408,7 @@ enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, const char *co
     if (go_on) {
         mt_log_stacks_end(out);
         mt_log_bare_end(out);
+        mt_log_order_end(out);
     }
     window_done(&w);
     out->packages = out->steps = NULL;

@@ -276,9 +276,12 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
             continue;
         if (strcmp(rows[i].pattern, "ray-oom-prevention.html") == 0 && is_known_kill(l, number))
             return 0;
+        if (rows[i].kind == MT_LOG_CUDA_OOM && rows[i].text == NULL && mt_log_is_cumem(s))
+            return mt_log_gpu_error(l, number, s);
         f = mt_log_add(l, rows[i].kind, number, s);
         if (f == NULL)
             return 1;
+        mt_log_thc(f, s);
         /* Slurm counts events and bash says its own line: neither is a value of the fact. */
         for (int k = 0; f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_KILLED && k < g.n; k++)
             f->value[k] = g.v[k];

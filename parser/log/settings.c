@@ -240,11 +240,20 @@ static bool is(const char *p, size_t n, const char *word)
     return strlen(word) == n && memcmp(p, word, n) == 0;
 }
 
+/* A program that starts others. */
+static bool starts_others(const char *p, size_t n)
+{
+    static const char *const words[] = {"torchrun", "bash", "sh",  "srun", "mpirun", "nohup",
+                                        "ray",      "sudo", "env", "uv",   "tune"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (is(p, n, words[i]))
+            return true;
+    return n >= 6 && memcmp(p, "python", 6) == 0;
+}
+
 /* A program that starts others, or "NAME serve", "NAME launch": the line is no prose. */
 static bool is_command(const char *s)
 {
-    static const char *const first[] = {"torchrun", "bash", "sh",  "srun", "mpirun", "nohup",
-                                        "ray",      "sudo", "env", "uv",   "tune"};
     static const char *const second[] = {"serve", "launch", "train", "sft", "rlhf", "grpo", "dpo"};
     const char *p = s, *q;
     size_t n, k;
@@ -262,11 +271,8 @@ static bool is_command(const char *s)
         return false;
     for (k = n; k > 0 && p[k - 1] != '/';)
         k--;
-    if (n - k >= 6 && memcmp(p + k, "python", 6) == 0)
+    if (starts_others(p + k, n - k))
         return true;
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-        if (is(p + k, n - k, first[i]))
-            return true;
     if (n > 4 && memcmp(p + n - 4, "-cli", 4) == 0)
         return true;
     q = p + n + strspn(p + n, " ");
@@ -304,10 +310,69 @@ static void add_command(struct mt_log *l, struct mt_log_settings *s, uint64_t nu
             s->text[i] = ' ';
 }
 
+static bool is_plain(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_word_char(p[i]) && p[i] != '=' && p[i] != ':' && p[i] != ',')
+            return false;
+    return n != 0;
+}
+
+const char *mt_log_command_list(const char *s)
+{
+    for (const char *p = s; (p = strchr(p, '[')) != NULL; p++) {
+        const char *word = p + 2;
+        size_t n;
+        if (p[1] != '\'' && p[1] != '"')
+            continue;
+        n = strcspn(word, "'\"");
+        if (word[n] != p[1] || word[n + 1] != ',')
+            continue;
+        if (n > 3 && memcmp(word + n - 3, ".py", 3) == 0)
+            return p + 1;
+        while (n > 0 && memchr(word, '/', n) != NULL) {
+            word++;
+            n--;
+        }
+        if (starts_others(word, n))
+            return p + 1;
+    }
+    return NULL;
+}
+
 const char *mt_log_command_at(const char *s)
 {
     const char *p = behind_prefix(s);
     return is_command(p) ? p : NULL;
+}
+
+/* A command as Python prints a list of it, by DeepSpeed's launcher, in
+ * subprocess.CalledProcessError:
+ * "['/x/bin/python', '-u', 'main.py', '--a', '1']". */
+static bool listed(struct mt_log *l, uint64_t number, const char *s)
+{
+    const char *list = mt_log_command_list(s);
+    struct mt_log_settings *to = list != NULL ? item(l, number) : NULL;
+    if (list == NULL)
+        return false;
+    for (const char *p = list; *p == '\'' || *p == '"';) {
+        const char *end = value_end(p), *text = p;
+        size_t n = (size_t)(end - p);
+        bare(&text, &n);
+        if (to != NULL && text == p) /* the line breaks off within it */
+            to->is_cut = true;
+        if (text == p)
+            break;
+        if (is_plain(text, n)) /* what a command starts is no quoted word */
+            add(l, to, text, n);
+        else
+            add_quoted(l, to, text, n);
+        add_text(l, to, " ");
+        p = *end == ',' ? end + 1 + strspn(end + 1, " ") : end;
+        if (to != NULL && *p == '\0')
+            to->is_cut = true;
+    }
+    return true;
 }
 
 static bool has_setting(const char *p)
@@ -383,8 +448,8 @@ static bool dotted(struct mt_log *l, uint64_t number, const char *s)
 
 int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s)
 {
-    return overrides(l, number, s) || printed(l, number, s) || dotted(l, number, s) ||
-           command(l, number, s);
+    return overrides(l, number, s) || printed(l, number, s) || listed(l, number, s) ||
+           dotted(l, number, s) || command(l, number, s);
 }
 
 void mt_log_settings_done(struct mt_log *l)

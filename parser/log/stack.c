@@ -230,7 +230,9 @@ static bool of_mate(const struct mt_log_fact *f, struct mt_log_writer who)
 }
 
 /* A whole traceback that led to nothing, below the only failure that has none: people paste the
- * error first, then "Full traceback:". */
+ * error first, then "Full traceback:". One that begins in the very next line is what other
+ * processes of the job print when this one is gone: whose it is it does not say, and the same
+ * program runs in all of them. */
 static void pasted_below(struct mt_log *l, struct mt_log_stack *s)
 {
     struct mt_log_fact *only = NULL;
@@ -246,6 +248,7 @@ static void pasted_below(struct mt_log *l, struct mt_log_stack *s)
         only->line >= s->first || s->first - only->line > PASTED)
         return;
     if (only->pid == s->writer.pid && only->rank == s->writer.rank) {
+        s->is_mates = s->is_deeper = s->first - only->line == 1;
         keep(l, s, only);
     } else if (of_mate(only, s->writer)) {
         s->is_mates = s->is_deeper = true;
@@ -391,10 +394,11 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
     struct mt_log_got g;
     struct mt_log_at a;
     if (mt_log_frame_quoted(&a, s)) {
-        bool is_frame = frame(l, number, &a, mt_log_writer(s, strstr(s, "File ")));
+        struct mt_log_writer who = mt_log_writer(s, a.path);
+        bool is_frame = frame(l, number, &a, who);
         while (
             mt_log_frame_quoted(&a, a.name + a.n_name)) /* a collector that took the newlines out */
-            frame(l, number, &a, mt_log_writer(s, strstr(s, "File ")));
+            frame(l, number, &a, who);
         return is_frame;
     }
     if (mt_log_frame_of_ipython(&a, s) ||

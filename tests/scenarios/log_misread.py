@@ -138,4 +138,30 @@ SCENARIOS = [
             sets={"B47": "--dtype half"}),
     alone("ray-without-a-head", "rows of a table that was cut off", "4711   91.05   ray::RolloutWorker\n4712   90.86   ray::RolloutWorker\n"
           "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\n", "host"),
+    # -- evidence in another form
+    alone("a-frame-without-its-head", "what was above was not copied", 'g/trainers/contrast.py", line 70, in train_epoch\n    loss.backward()\n' + CARD, "capacity", phase="train"),
+    alone("a-loss-without-its-head", "the file of a loss", 'kernels/chunked_cross_entropy.py", line 31, in forward\n    out = torch.empty_like(x)\n' + CARD, "capacity", sub=("loss", "forward", "logits")),
+    alone("a-frame-typed", "without the blank", 'File"/w/seg/main.py", line 9, in evaluate\n    out = net(x)\n' + CARD, "capacity", phase="eval"),
+    alone("a-list-is-a-command", "as a launcher prints it below", CARD + "[2026-01-02 10:00:00,1] [ERROR] [launch.py:325:sigkill_handler] ['/x/bin/python', '-u', 'fit_masks.py', '--batch-size', '12'] exits with return code = 1\n",
+          "capacity", must=["P36"], sets={"P36": "--batch-size 6"}),
+    alone("a-list-is-data", "words of a data set", "classes: ['cat', '--batch-size', '12']\n" + CARD, "capacity", must_not=["P36"]),
+    alone("newest-first", "an engine that was at its graphs", "2026-01-02 10:00:09 Engine stopped: " + CARD + "2026-01-02 10:00:05 Capturing CUDA graph shapes:  20%\n2026-01-02 10:00:01 # GPU blocks: 77, # CPU blocks: 20\n",
+          "capacity", phase="rollout.graph"),
+    alone("newest-first-and-over", "the graphs were there", "2026-01-02 10:00:09 Engine stopped: " + CARD + "2026-01-02 10:00:07 Graph capturing finished in 9 secs, took 0.77 GiB\n"
+          "2026-01-02 10:00:05 Capturing CUDA graph shapes:  20%\n2026-01-02 10:00:01 # GPU blocks: 77, # CPU blocks: 20\n", "capacity", phase=("unattributed", "rollout.generate", "rollout.init")),
+    alone("another-process-below", "a traceback that begins below the error is none of it", CARD + "Traceback (most recent call last):\n" + frames("", ("/w/tune/train.py", 9, "<module>"), (SITE + "fire/core.py", 141, "Fire")),
+          "capacity", phase="unattributed"),
+    alone("sleep-typed-by-hand", "vLLM's allocator, in other letters", "Runtime Error: Cuda error: Out of memory at /w/csrc/cumem_allocator.cpp: 62\n", ("foreign", "outside"), phase="rollout.wake_sleep", must=["P08"]),
+    # -- no program, or the one that runs
+    started("an-image-script", "one option in common with an engine", CARD, "python run_tryon.py --model_path shirt.png --sample 6", must=["P135"], must_not=["B47", "B41"], sets={"P135": "--sample 3"}),
+    started("a-video-script", "one option in common with a framework", CARD, "python generate.py --task t2v --num_frames 80 --offload_model True", phase="infer", must=["P135"], must_not=["B55"], sets={"P135": "--num_frames 40"}),
+    started("a-script-for-its-framework", "two of its keys", CARD, "python my_rl.py --offload_model True --sleep_level 1 --vllm_gpu_memory_utilization 0.5", must=["B55"]),
+    alone("axolotl-by-a-path", "it trains", CARD + "Traceback (most recent call last):\n" + frames("", ("/w/axolotl/src/axolotl/cli/train.py", 38, "<module>")), "capacity", must_not=["B55"]),
+    started("one-of-three-steps", "a main.py that its folder names", CARD, "deepspeed /w/DeepSpeed-Chat/training/step2_reward_model_finetuning/main.py --per_device_train_batch_size 4", must=["P02|P30|P36"]),
+    started("a-network-for-images", "its command names sd-scripts", CARD, "accelerate launch sdxl_train_network.py --network_module=networks.lora --train_batch_size=2", must_not=["P32"]),
+    # -- whose memory
+    alone("an-old-tensor", "PyTorch before 1.0, in its own file", "RuntimeError: cuda runtime error (2) : out of memory at /w/torch/lib/THC/generic/THCStorage.cu:58\n", "none", must=["P33"]),
+    alone("the-first-on-the-card", "where a file is imported", "Traceback (most recent call last):\n" + frames("", (OWN + "main.py", 3, "<module>"), (OWN + "blur.py", 9, "<module>")) + "    kernel = kernel.cuda()\nRuntimeError: CUDA error: out of memory\n",
+          "none", phase="init", must=["P33"], must_not=["P30", "P31"]),
+    alone("one-of-many-tensors", "in a loop of a flat script", frames("", (OWN + "main.py", 30, "<module>")) + "    x = x.cuda()\nRuntimeError: CUDA error: out of memory\n", "none", must=["P33", "P30"]),
 ]

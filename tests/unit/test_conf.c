@@ -432,6 +432,12 @@ MT_TEST(framework_of_the_run)
         {"vllm serve m --max-num-seqs 4; python -m verl.trainer.main_ppo "
          "actor_rollout_ref.rollout.name=vllm",
          FW(verl)},
+        /* a script of somebody's: one option in common is chance, two are none, and a library's
+           are there to be taken over */
+        {"python run_x.py --offload_model True --seed 3", -1},
+        {"torchrun --nproc_per_node 8 run_x.py --model-path m --seed 3", -1},
+        {"python run_x.py --offload_model True --sleep_level 1", FW(swift)},
+        {"python run_x.py --per_device_train_batch_size 8", FW(transformers)},
     };
     struct mt_runconf_hit hit;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
@@ -441,6 +447,7 @@ MT_TEST(framework_of_the_run)
             MT_FAIL_AT("%s of %s", of[i].args, "mt_runconf_run");
         MT_CHECK_EQ(rc->any, strstr(of[i].args, "learning_rate") == NULL &&
                                  strstr(of[i].args, "response_length") == NULL &&
+                                 strstr(of[i].args, "--seed") == NULL &&
                                  strstr(of[i].args, "bf16") == NULL);
         mt_runconf_free(rc);
     }
