@@ -322,6 +322,14 @@ static bool is_told(struct mt_metrics *m, const char *name)
     return v.known && v.v > 0;
 }
 
+/* What PyTorch had reserved and did not use is the margin of any full card. */
+static bool are_few(const struct mt_logdiag *d)
+{
+    uint64_t held = mt_logdiag_torch(d);
+    return d->cause != MT_CAUSE_FRAGMENTATION && held != MT_LOG_NONE &&
+           d->unallocated != MT_LOG_NONE && mt_logdiag_cached(d) < held / 10;
+}
+
 static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,
                  const struct mt_log_fact *f, const struct mt_log_place *place)
 {
@@ -422,11 +430,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     d->model.beyond = more_than(q.metrics, d, "engine_weights_told", 0.97);
     d->model.in_float = is_told(q.metrics, "engine_in_float");
     d->model.held = more_than(q.metrics, d, "states_told", 0.5);
-    if (d->cause == MT_CAUSE_FOREIGN &&
-        (f->kind != MT_LOG_TORCH_OOM ||
-         (is_engines(r, f, place) &&
-          d->phase != MT_PH_ROLLOUT_LOAD))) /* weights are no matter of the engine's share */
-        q.cause = MT_CAUSE_NONE;            /* what the phase has makes room */
+    if (d->cause == MT_CAUSE_FOREIGN && f->kind != MT_LOG_TORCH_OOM)
+        q.cause = MT_CAUSE_NONE; /* what the phase has makes room */
     if (f->kind == MT_LOG_VLLM_WARMUP && f->value[0] != MT_LOG_NONE)
         say(q.metrics, MT_METRIC_trial_sequences, (double)f->value[0]);
     if (f->kind != MT_LOG_VLLM_MEASURE && engines) {
@@ -447,6 +452,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     if (d->cause == MT_CAUSE_FRAGMENTATION || mt_logdiag_fits_joined(d) ||
         (d->cause == MT_CAUSE_FOREIGN && mt_logdiag_has_holes(d)))
         say(q.metrics, MT_METRIC_fragmented, 1);
+    say(q.metrics, MT_METRIC_few_pieces, are_few(d));
     first = list->n;
     ok = mt_advice_add(&q, list);
     /* a death that Ray alone tells: memory is only one of the usual reasons. What comes first has

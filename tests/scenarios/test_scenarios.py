@@ -98,6 +98,11 @@ def check_advice(s, report, checks):
     for want in s.must:
         good = any(offered(cards, one) for one in want.split("|"))
         checks.say("advice:" + want, good, "not among " + (" ".join(cards) or "nothing"))
+    ids = [card["id"] for card in report.get("advice") or [] if card.get("top")]
+    for want in [" ".join(s.first)] if s.first else []:
+        checks.say("first:" + want, ids[:len(s.first)] == list(s.first), "first are " + (" ".join(ids) or "none"))
+    for unwanted in s.not_top:
+        checks.say("not-first:" + unwanted, unwanted not in ids, "first are " + " ".join(ids))
     for unwanted in s.must_not:
         checks.say("no-advice:" + unwanted, not offered(cards, unwanted),
                    "offered: %s" % (cards.get(unwanted.partition("/")[0]) or {}).get("title"))
