@@ -453,6 +453,9 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         (d->cause == MT_CAUSE_FOREIGN && mt_logdiag_has_holes(d)))
         say(q.metrics, MT_METRIC_fragmented, 1);
     say(q.metrics, MT_METRIC_few_pieces, are_few(d));
+    mt_logdiag_made_of(d, q.metrics, f);
+    if (d->sub == MT_PH_LOGITS && d->request != MT_LOG_NONE && d->request != MT_LOG_EXA)
+        say(q.metrics, MT_METRIC_logits_request, (double)d->request);
     first = list->n;
     ok = mt_advice_add(&q, list);
     /* a death that Ray alone tells: memory is only one of the usual reasons. What comes first has

@@ -53,6 +53,15 @@ bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clas
 /* The framework of reinforcement learning whose files the lines name most often; -1 = none. */
 int mt_logs_framework(const struct mt_logs *l);
 
+/* log/made_of.c: what the tensor is that did not fit. */
+enum mt_log_made_of {
+    MT_LOG_OF_NOTHING, /* nothing tells */
+    MT_LOG_OF_BUCKET,  /* gradients, to be reduced */
+    MT_LOG_OF_LOGITS,
+    MT_LOG_OF_MODEL, /* all its weights or gradients, as many as settings or its name tell */
+    MT_LOG_OF_BLOCK  /* the same, where only its size in a backward tells */
+};
+
 struct mt_logdiag {
     enum mt_cause_kind cause; /* NONE = no failure in the logs; UNKNOWN = no line has its numbers */
     const char *confidence;   /* "high", "medium", "low", "none" */
@@ -105,12 +114,20 @@ struct mt_logdiag {
      * training, with gradients and the optimizer's state; 0 = not known */
     struct {
         double params, states;
+        bool by_name;  /* params: nine tenths of what the model's name says */
         double beyond; /* weights of an engine on each of its cards, where one has less */
         bool in_float; /* the engine is told to take them in 32 bits */
         double held;   /* of all models that are trained, where it is half of a card or more */
     } model;
     double vocab;  /* of the logits that were asked for, whole; 0 = not known */
     bool in_float; /* what was asked for is their copy in 32 bits */
+    struct {
+        enum mt_log_made_of what;
+        double numbers; /* of them each has so many bytes; of logits: tokens; 0 = not known */
+        double vocab;
+        unsigned each;
+        bool is_sure;
+    } made_of;
 };
 
 struct mt_logdiag_opts {
@@ -165,6 +182,10 @@ void mt_logdiag_logits(struct mt_logdiag *d, const struct mt_log_place *place,
 /* log/model.c: d->model. fw: of the job; place, conf may be NULL. false = out of memory. */
 bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_frameworks *fw,
                       const struct mt_log_place *place, const struct mt_runconf *conf);
+/* log/made_of.c: d->made_of of the failure f, and the metrics that follow from it. */
+struct mt_metrics;
+void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f);
+void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d);
 /* log/place.c: d->program, of its log and the traceback s; NULL = it has none. */
 void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
                         const struct mt_log_stack *s);

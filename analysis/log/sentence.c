@@ -447,6 +447,7 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
         mt_words_add(t, "%sThe traceback is cut: the phase is read from what is left of it.",
                      t->n != 0 ? " " : "");
     say_logits(t, d);
+    mt_logdiag_say_made_of(t, d);
     say_set_up(t, d);
     say_mismeasured(t, d, log);
     say_over_share(t, d, log);
