@@ -172,6 +172,7 @@ static void of_share(struct mt_metrics *m, const struct mt_logdiag *d, const str
         f->kind == MT_LOG_VLLM_PROFILE || f->kind == MT_LOG_SGLANG_NO_KV ||
         f->kind == MT_LOG_SGLANG_KV_FULL)
         say(m, MT_METRIC_kv_refused, 1);
+    say(m, MT_METRIC_kv_nothing, mt_logdiag_kv_nothing(d, f));
     if (f->kind == MT_LOG_VLLM_STARTUP && f->value[0] != MT_LOG_NONE && f->value[0] != 0 &&
         f->value[1] != MT_LOG_NONE && f->value[1] != 0) {
         say(m, MT_METRIC_startup_free, (double)f->value[0] / (double)f->value[1]);
@@ -308,12 +309,31 @@ static void of_model(struct mt_metrics *m, const struct mt_logdiag *d)
         mt_metrics_set(m, MT_METRIC_model_states, d->model.states, MT_CONF_CARRIED);
 }
 
-/* A size that the settings tell, where it is more than that part of the card; else 0. */
+/* A size that the settings tell, where it is more than that part of the card; else 0. Of a card
+ * whose size is not known nothing is more than a part. */
 static double more_than(struct mt_metrics *m, const struct mt_logdiag *d, const char *name,
                         double part)
 {
     struct mt_value v = mt_metric_get(m, name, strlen(name));
-    return v.known && d->capacity != MT_LOG_NONE && v.v > part * (double)d->capacity ? v.v : 0;
+    return v.known && (part <= 0 ||
+                       (d->capacity != MT_LOG_NONE && v.v > part * (double)d->capacity))
+               ? v.v
+               : 0;
+}
+
+/* The failed process is an engine alone, and PyTorch holds more than the engine's share: what it
+ * makes of the cache, it makes of what the weights leave of the share. */
+static bool is_over_share(const struct mt_framework_rules *r, const struct mt_frameworks *fw,
+                          struct mt_metrics *m, const struct mt_logdiag *d,
+                          const struct mt_log_fact *f)
+{
+    static const char name[] = "setting.gpu_memory_utilization";
+    struct mt_value share = mt_metric_get(m, name, sizeof name - 1);
+    uint64_t torch = mt_logdiag_torch(d);
+    return f->kind == MT_LOG_TORCH_OOM && d->phase == MT_PH_UNATTRIBUTED && share.known &&
+           share.v > 0 && share.v < 1 && torch != MT_LOG_NONE && d->capacity != MT_LOG_NONE &&
+           mt_framework_at(r, fw->main)->kind == MT_FWK_ENGINE &&
+           (double)torch > 1.25 * share.v * (double)d->capacity;
 }
 
 static bool is_told(struct mt_metrics *m, const char *name)
@@ -429,6 +449,11 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework);
     d->model.beyond = more_than(q.metrics, d, "engine_weights_told", 0.97);
     d->model.in_float = is_told(q.metrics, "engine_in_float");
+    d->model.on_card = more_than(q.metrics, d, "engine_weights_told", 0);
+    d->model.is_over_share = is_over_share(r, &fw, q.metrics, d, f);
+    say(q.metrics, MT_METRIC_over_share, d->model.is_over_share);
+    if (d->model.is_over_share)
+        q.phase = MT_PH_ROLLOUT_LOAD;
     d->model.held = more_than(q.metrics, d, "states_told", 0.5);
     if (d->cause == MT_CAUSE_FOREIGN && f->kind != MT_LOG_TORCH_OOM)
         q.cause = MT_CAUSE_NONE; /* what the phase has makes room */

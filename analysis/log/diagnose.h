@@ -115,7 +115,9 @@ struct mt_logdiag {
     struct {
         double params, states;
         bool by_name;  /* params: nine tenths of what the model's name says */
-        double beyond; /* weights of an engine on each of its cards, where one has less */
+        double on_card;     /* weights of an engine on each of its cards */
+        bool is_over_share; /* the engine holds more than its share: weights */
+        double beyond; /* the same of an engine on each of its cards, where one has less */
         bool in_float; /* the engine is told to take them in 32 bits */
         double held;   /* of all models that are trained, where it is half of a card or more */
     } model;
@@ -192,6 +194,8 @@ void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
 /* log/reason.c: why, as a sentence or two. */
 void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
                         const struct mt_log_fact *f);
+/* The share left no byte for the KV cache; not merely less than one sequence needs. */
+bool mt_logdiag_kv_nothing(const struct mt_logdiag *d, const struct mt_log_fact *f);
 /* PyTorch counts more than the process has of the card: an engine's sleep unmapped the rest, which
  * PyTorch does not see. */
 bool mt_logdiag_unmapped(const struct mt_logdiag *d);

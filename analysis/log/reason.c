@@ -229,6 +229,37 @@ static void because_states(struct mt_sentence *t, const struct mt_logdiag *d)
                  t->n != 0 ? " " : "", MT_BYTES((uint64_t)d->model.held));
 }
 
+bool mt_logdiag_kv_nothing(const struct mt_logdiag *d, const struct mt_log_fact *f)
+{
+    return d->kv_short != MT_LOG_NONE || f->kind == MT_LOG_SGLANG_NO_KV ||
+           (f->kind == MT_LOG_VLLM_KV && f->value[0] == 0) ||
+           (f->kind == MT_LOG_VLLM_NO_KV && f->value[0] == MT_LOG_NONE &&
+            f->value[2] == MT_LOG_NONE && f->value[3] == MT_LOG_NONE);
+}
+
+/* How much of a card the weights of the model have that the settings name. */
+static void say_weights(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    if (d->model.on_card > 0)
+        mt_words_add(t, " By its name or shape the model has %s%s of weights in %s bits on each card of its "
+                     "engine.",
+                     d->model.by_name ? "at least " : "", MT_BYTES((uint64_t)d->model.on_card),
+                     d->model.in_float ? "32" : "16");
+}
+
+/* An engine's weights are loaded whatever its share is. */
+static void because_over_share(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    mt_words_add(t,
+                 "%sThe %s that PyTorch holds are more than the share of the card that the engine "
+                 "is set to: most likely its weights, which no share bounds.",
+                 t->n != 0 ? " " : "", MT_BYTES(mt_logdiag_torch(d)));
+    say_weights(t, d);
+    if (d->model.on_card > 0 && (double)mt_logdiag_torch(d) > 1.3 * d->model.on_card)
+        mt_words_add(t, " It holds far more than that: see whether the model is divided over the "
+                        "cards as it is set to be.");
+}
+
 static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                           const struct mt_log_fact *f)
 {
@@ -393,6 +424,14 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                          mt_words_bytes(a, d->kv_short));
             break;
         }
+        if (mt_logdiag_kv_nothing(d, f)) {
+            mt_words_add(t, "The KV cache is what remains of the engine's share, of which weights "
+                            "and the trial run leave nothing. The share has to be larger, where "
+                            "the card has room for that; or the weights fewer on it (more GPUs, "
+                            "or quantised ones), or a step of the engine smaller.");
+            say_weights(t, d);
+            break;
+        }
         mt_words_add(t, "The KV cache is what remains of the engine's share after its weights: "
                         "here the share has to be larger, or the longest sequence shorter.");
         if (f->kind == MT_LOG_VLLM_NO_KV && f->value[2] == MT_LOG_NONE &&
@@ -444,6 +483,8 @@ void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
     }
     if (f->kind == MT_LOG_TORCH_OOM)
         because_torch(t, d, f);
+    if (f->kind == MT_LOG_TORCH_OOM && d->model.is_over_share)
+        because_over_share(t, d);
     if (f->kind == MT_LOG_TORCH_OOM && d->cause == MT_CAUSE_CAPACITY && d->model.held > 0)
         because_states(t, d);
     if (f->kind == MT_LOG_TORCH_OOM && d->cause != MT_CAUSE_OUTSIDE &&
