@@ -270,6 +270,8 @@ static void of_host(struct mt_metrics *m, const struct mt_logdiag *d, const stru
     say(m, MT_METRIC_host_shared, fails && f->text[0] == 's');
     say(m, MT_METRIC_host_pinned, fails && f->text[0] == 'p');
     say(m, MT_METRIC_host_refused, fails && f->text[0] == '\0' && f->value[0] != MT_LOG_NONE);
+    if (fails && f->text[0] == '\0' && f->value[0] != MT_LOG_NONE)
+        say(m, MT_METRIC_host_request, (double)f->value[0]);
     say(m, MT_METRIC_in_loader, in_loader(f, place));
     for (int h = 0; h < MT_LH_COUNT; h++)
         say(m, of_hint[h], mt_logdiag_hint(d, log, (enum mt_log_hint)h) != 0);
@@ -381,6 +383,8 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
         say(m, MT_METRIC_too_little, 1);
         say(m, MT_METRIC_fragmented, 0);
     }
+    if (f->rank > 0) /* the first may be alone */
+        say(m, MT_METRIC_several_gpus, 1);
     if (in_attention(place))
         say(m, MT_METRIC_in_attention, 1);
     say(m, MT_METRIC_kv_short, d->kv_short != MT_LOG_NONE ? (double)d->kv_short : 0);

@@ -157,6 +157,7 @@ static inline uint64_t mt_log_minus(uint64_t a, uint64_t b)
 #define MT_LOG_MUCH_OUTSIDE (UINT64_C(2) << 30) /* beyond a context: worth a sentence */
 #define MT_LOG_LARGE_BLOCK                                                                         \
     (UINT64_C(4) << 30) /* above it Intel's driver refuses unless told otherwise */
+#define MT_LOG_GIANT (UINT64_C(64) << 30) /* in one piece: too much for a host, full or not */
 /* The last memory line before fact `before` that names a place, of the same writer; NULL = none. */
 const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before);
 /* Sets the line that d is about, and the other; n_failures stays 0 where there is none. */

@@ -6,21 +6,29 @@
 
 /* Twice the card's size or more is a shape that nobody meant: the side of a square of 4-byte
  * numbers says which one. */
+static void say_side(struct mt_sentence *t, uint64_t bytes)
+{
+    uint64_t side = 0;
+    for (uint64_t bit = UINT64_C(1) << 31; bit != 0; bit >>= 1)
+        if ((side + bit) * (side + bit) <= bytes / 4)
+            side += bit;
+    mt_words_add(t,
+                 " A square matrix of so many bytes has about %llu thousand numbers of 4 bytes a "
+                 "side: look for such a length among the shapes.",
+                 (unsigned long long)(side / 1000));
+}
+
 static void because_request(struct mt_sentence *t, const struct mt_logdiag *d)
 {
-    uint64_t times = d->request / d->capacity, side = 0;
-    for (uint64_t bit = UINT64_C(1) << 31; bit != 0; bit >>= 1)
-        if ((side + bit) * (side + bit) <= d->request / 4)
-            side += bit;
+    uint64_t times = d->request / d->capacity;
     if (times < 2) {
         mt_words_add(t, "The request alone is larger than the card: nobody else is in its way.");
         return;
     }
     mt_words_add(t,
-                 "The request alone is %llu times the card: nobody else is in its way. A square "
-                 "matrix of so many bytes has about %llu thousand numbers of "
-                 "4 bytes a side: look for such a length among the shapes.",
-                 (unsigned long long)times, (unsigned long long)(side / 1000));
+                 "The request alone is %llu times the card: nobody else is in its way.",
+                 (unsigned long long)times);
+    say_side(t, d->request);
 }
 
 static void without_others(struct mt_sentence *t, const struct mt_logdiag *d)
@@ -377,6 +385,11 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                             "a part of it. Unpinned (pin_memory "
                             "off, in the data loader or in what offloads) it is slower, and needs "
                             "none of that.");
+        else if (f->value[0] != MT_LOG_NONE && f->value[0] > MT_LOG_GIANT) {
+            mt_words_add(t, "So much in one piece hardly any host has left: it is the request that "
+                            "is too large, not the host that is full.");
+            say_side(t, f->value[0]);
+        }
         break;
     case MT_LOG_KILLED:
         if (strcmp(f->text, "loader") == 0)

@@ -210,9 +210,8 @@ static void say_gather(struct mt_sentence *t, const struct mt_log *log, const st
             strncmp(name, "_full_", 6) != 0)
             continue;
         mt_words_add(t,
-                     "%sFSDP was gathering the whole state dict on the GPU: gather it on the host "
-                     "(FullStateDictConfig(offload_to_cpu=True, rank0_only=True)), or save it in "
-                     "shards (SHARDED_STATE_DICT).",
+                     "%sFSDP was gathering the whole state dict on the GPU, which the host can hold, "
+                     "or which need not be whole.",
                      t->n != 0 ? " " : "");
         return;
     }
