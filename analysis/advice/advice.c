@@ -24,9 +24,9 @@ struct pick {
     uint32_t classes; /* those whose remedies may have evidence */
     struct mt_advice *out;
     uint32_t n, n_top, most_top;
-    bool any_phase; /* the phase is not known: only what settings or bytes prove */
-    bool only_set;  /* and of these what the run sets itself */
-    bool is_tail;   /* what is offered now stands behind all else */
+    bool any_phase;  /* the phase is not known: only what settings or bytes prove */
+    bool only_set;   /* and of these what the run sets itself */
+    bool is_tail;    /* what is offered now stands behind all else */
     bool few_pieces; /* what keeps them together is no first thing to try */
     bool nomem;
 };
@@ -340,9 +340,8 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     /* nor are they much of what is held, by the line of a log */
     bool few = fragmented && !with_bytes && mt_fit_is(q, MT_METRIC_few_pieces);
     /* the bytes joined would just have been enough: what surely frees some comes before that */
-    bool just =
-        fragmented && !with_bytes && !few && q->cause == MT_CAUSE_CAPACITY &&
-        class != MT_FIX_CLASS_COUNT;
+    bool just = fragmented && !with_bytes && !few && q->cause == MT_CAUSE_CAPACITY &&
+                class != MT_FIX_CLASS_COUNT;
     /* nothing at hand keeps pieces together: a newer PyTorch is no first thing to try */
     bool late = fragmented && !with_bytes && !few && q->cause == MT_CAUSE_CAPACITY &&
                 class == MT_FIX_CLASS_COUNT && mt_fit_is(q, MT_METRIC_no_expandable);

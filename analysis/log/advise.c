@@ -317,8 +317,8 @@ static double more_than(struct mt_metrics *m, const struct mt_logdiag *d, const 
                         double part)
 {
     struct mt_value v = mt_metric_get(m, name, strlen(name));
-    return v.known && (part <= 0 ||
-                       (d->capacity != MT_LOG_NONE && v.v > part * (double)d->capacity))
+    return v.known &&
+                   (part <= 0 || (d->capacity != MT_LOG_NONE && v.v > part * (double)d->capacity))
                ? v.v
                : 0;
 }

@@ -58,8 +58,9 @@ enum mt_log_made_of {
     MT_LOG_OF_NOTHING, /* nothing tells */
     MT_LOG_OF_BUCKET,  /* gradients, to be reduced */
     MT_LOG_OF_LOGITS,
-    MT_LOG_OF_MODEL, /* all its weights or gradients, as many as settings or its name tell */
-    MT_LOG_OF_BLOCK  /* the same, where only its size in a backward tells */
+    MT_LOG_OF_SCORES, /* as large as what a loss is given, however large that is */
+    MT_LOG_OF_MODEL,  /* all its weights or gradients, as many as settings or its name tell */
+    MT_LOG_OF_BLOCK   /* the same, where only its size in a backward tells */
 };
 
 struct mt_logdiag {
@@ -114,12 +115,12 @@ struct mt_logdiag {
      * training, with gradients and the optimizer's state; 0 = not known */
     struct {
         double params, states;
-        bool by_name;  /* params: nine tenths of what the model's name says */
+        bool by_name;       /* params: nine tenths of what the model's name says */
         double on_card;     /* weights of an engine on each of its cards */
         bool is_over_share; /* the engine holds more than its share: weights */
-        double beyond; /* the same of an engine on each of its cards, where one has less */
-        bool in_float; /* the engine is told to take them in 32 bits */
-        double held;   /* of all models that are trained, where it is half of a card or more */
+        double beyond;      /* the same of an engine on each of its cards, where one has less */
+        bool in_float;      /* the engine is told to take them in 32 bits */
+        double held;        /* of all models that are trained, where it is half of a card or more */
     } model;
     double vocab;  /* of the logits that were asked for, whole; 0 = not known */
     bool in_float; /* what was asked for is their copy in 32 bits */

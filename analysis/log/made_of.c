@@ -29,8 +29,7 @@ static bool fits(struct mt_logdiag *d, enum mt_log_made_of what, double numbers,
 {
     for (unsigned each = 2; each <= 4 && numbers > 0; each += 2) {
         double ratio = (double)d->request / (numbers * each);
-        if (slack > 0 ? ratio >= 1 - slack && ratio <= 1 + slack
-                      : is_as_large(d, numbers * each)) {
+        if (slack > 0 ? ratio >= 1 - slack && ratio <= 1 + slack : is_as_large(d, numbers * each)) {
             d->made_of.what = what;
             d->made_of.numbers = numbers;
             d->made_of.each = each;
@@ -43,7 +42,7 @@ static bool fits(struct mt_logdiag *d, enum mt_log_made_of what, double numbers,
 static bool is_bucket(struct mt_logdiag *d, struct mt_metrics *m)
 {
     bool asks = ask(m, "asks_bucket") > 0;
-    if (!(asks || ask(m, "runs_deepspeed") > 0))
+    if (!(asks || ask(m, "reduces_in_buckets") > 0))
         return false;
     d->made_of.is_sure = asks;
     if (!fits(d, MT_LOG_OF_BUCKET, ask(m, "bucket_numbers"), 0) && asks)
@@ -73,6 +72,16 @@ static bool is_logits(struct mt_logdiag *d, struct mt_metrics *m)
     return false;
 }
 
+/* Of the loss itself PyTorch makes a tensor that is as large as what it is given. */
+static bool is_scores(struct mt_logdiag *d, struct mt_metrics *m)
+{
+    if (!(ask(m, "asks_log_softmax") > 0) || d->sub != MT_PH_LOSS)
+        return false;
+    d->made_of.what = MT_LOG_OF_SCORES;
+    d->made_of.vocab = ask(m, "setting.tp") > 1 ? 0 : ask(m, "setting.vocab");
+    return true;
+}
+
 /* All weights of the model, or all their gradients, in one piece. */
 static bool is_model(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f)
 {
@@ -81,9 +90,8 @@ static bool is_model(struct mt_logdiag *d, struct mt_metrics *m, const struct mt
     if (!may || d->request < GIB)
         return false;
     if (d->model.params > 0) /* names round */
-        return d->model.by_name
-                   ? fits(d, MT_LOG_OF_MODEL, d->model.params / 0.9, 0.1)
-                   : fits(d, MT_LOG_OF_MODEL, d->model.params, 0.02);
+        return d->model.by_name ? fits(d, MT_LOG_OF_MODEL, d->model.params / 0.9, 0.1)
+                                : fits(d, MT_LOG_OF_MODEL, d->model.params, 0.02);
     if (!mt_phase_is(d->sub, MT_IN_BACKWARD) || d->capacity == MT_LOG_NONE ||
         d->request < d->capacity / LARGE_PART || d->request < LARGE_BLOCK ||
         !(f->rank >= 0 || f->gpu > 0 || ask(m, "runs_several") > 0))
@@ -98,7 +106,7 @@ void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct
 {
     if (f->kind != MT_LOG_TORCH_OOM || d->request == MT_LOG_NONE || d->request == MT_LOG_EXA)
         return;
-    if (!is_bucket(d, m) && !is_logits(d, m) && !is_model(d, m, f))
+    if (!is_bucket(d, m) && !is_logits(d, m) && !is_scores(d, m) && !is_model(d, m, f))
         return;
     if (d->made_of.what == MT_LOG_OF_BUCKET)
         mt_metrics_set(m, MT_METRIC_is_bucket, 1, MT_CONF_INFERRED);
@@ -128,6 +136,17 @@ void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d)
                      "all logits%s.",
                      lead, d->made_of.vocab, d->made_of.each, d->made_of.numbers,
                      back ? ", or their gradient" : "");
+        break;
+    case MT_LOG_OF_SCORES:
+        mt_words_add(t,
+                     "%sIt is as large as what the loss is taken of: scores of all classes, for a "
+                     "text those of the whole vocabulary for each token",
+                     lead);
+        if (d->made_of.vocab > 0)
+            mt_words_add(t, ", here of about %.0f tokens in 4 bytes or %.0f in 2",
+                         (double)d->request / (4 * d->made_of.vocab),
+                         (double)d->request / (2 * d->made_of.vocab));
+        mt_words_add(t, ".");
         break;
     case MT_LOG_OF_MODEL:
         mt_words_add(t,

@@ -25,8 +25,7 @@ static void because_request(struct mt_sentence *t, const struct mt_logdiag *d)
         mt_words_add(t, "The request alone is larger than the card: nobody else is in its way.");
         return;
     }
-    mt_words_add(t,
-                 "The request alone is %llu times the card: nobody else is in its way.",
+    mt_words_add(t, "The request alone is %llu times the card: nobody else is in its way.",
                  (unsigned long long)times);
     say_side(t, d->request);
 }
@@ -249,10 +248,12 @@ bool mt_logdiag_kv_nothing(const struct mt_logdiag *d, const struct mt_log_fact 
 static void say_weights(struct mt_sentence *t, const struct mt_logdiag *d)
 {
     if (d->model.on_card > 0)
-        mt_words_add(t, " By its name or shape the model has %s%s of weights in %s bits on each card of its "
-                     "engine.",
-                     d->model.by_name ? "at least " : "", MT_BYTES((uint64_t)d->model.on_card),
-                     d->model.in_float ? "32" : "16");
+        mt_words_add(
+            t,
+            " By its name or shape the model has %s%s of weights in %s bits on each card of its "
+            "engine.",
+            d->model.by_name ? "at least " : "", MT_BYTES((uint64_t)d->model.on_card),
+            d->model.in_float ? "32" : "16");
 }
 
 /* An engine's weights are loaded whatever its share is. */

@@ -209,10 +209,11 @@ static void say_gather(struct mt_sentence *t, const struct mt_log *log, const st
         if (strstr(s->frames.p[i].file, "torch/distributed/fsdp/_state_dict_utils.py") == NULL ||
             strncmp(name, "_full_", 6) != 0)
             continue;
-        mt_words_add(t,
-                     "%sFSDP was gathering the whole state dict on the GPU, which the host can hold, "
-                     "or which need not be whole.",
-                     t->n != 0 ? " " : "");
+        mt_words_add(
+            t,
+            "%sFSDP was gathering the whole state dict on the GPU, which the host can hold, "
+            "or which need not be whole.",
+            t->n != 0 ? " " : "");
         return;
     }
 }
