@@ -82,19 +82,24 @@ static bool is_scores(struct mt_logdiag *d, struct mt_metrics *m)
     return true;
 }
 
+static bool has_several(struct mt_metrics *m, const struct mt_log_fact *f)
+{
+    return f->rank >= 0 || f->gpu > 0 || ask(m, "runs_several") > 0 ||
+           ask(m, "setting.node_ranks") > 1;
+}
+
 /* All weights of the model, or all their gradients, in one piece. */
 static bool is_model(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f)
 {
-    bool may = d->phase == MT_PH_INIT || d->phase == MT_PH_UNATTRIBUTED ||
-               mt_phase_is(d->sub, MT_IN_BACKWARD | MT_IN_OPTIMIZER) || d->sub == MT_PH_GRAD_REDUCE;
-    if (!may || d->request < GIB)
+    bool back = mt_phase_is(d->sub, MT_IN_BACKWARD);
+    if (d->request < GIB || !(back || d->phase == MT_PH_INIT || d->sub == MT_PH_GRAD_REDUCE ||
+                              mt_phase_is(d->sub, MT_IN_OPTIMIZER)))
         return false;
     if (d->model.params > 0) /* names round */
         return d->model.by_name ? fits(d, MT_LOG_OF_MODEL, d->model.params / 0.9, 0.1)
                                 : fits(d, MT_LOG_OF_MODEL, d->model.params, 0.02);
-    if (!mt_phase_is(d->sub, MT_IN_BACKWARD) || d->capacity == MT_LOG_NONE ||
-        d->request < d->capacity / LARGE_PART || d->request < LARGE_BLOCK ||
-        !(f->rank >= 0 || f->gpu > 0 || ask(m, "runs_several") > 0))
+    if (!back || d->capacity == MT_LOG_NONE || d->request < d->capacity / LARGE_PART ||
+        d->request < LARGE_BLOCK || !has_several(m, f))
         return false;
     d->made_of.what = MT_LOG_OF_BLOCK;
     d->made_of.numbers = (double)d->request / 2;
@@ -112,7 +117,8 @@ void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct
         mt_metrics_set(m, MT_METRIC_is_bucket, 1, MT_CONF_INFERRED);
     else if (d->made_of.what == MT_LOG_OF_LOGITS)
         mt_metrics_set(m, MT_METRIC_is_logits, 1, MT_CONF_INFERRED);
-    else if (mt_phase_is(d->sub, MT_IN_BACKWARD))
+    else if (d->made_of.what >= MT_LOG_OF_MODEL && mt_phase_is(d->sub, MT_IN_BACKWARD) &&
+             has_several(m, f))
         mt_metrics_set(m, MT_METRIC_whole_model, (double)d->request, MT_CONF_INFERRED);
 }
 
@@ -151,9 +157,9 @@ void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d)
     case MT_LOG_OF_MODEL:
         mt_words_add(t,
                      "%sIt is about as large as all %s of the model, %.1f billion numbers of %u "
-                     "bytes: one piece for the whole model, most likely.",
+                     "bytes: %s one piece for the whole model.",
                      lead, back ? "gradients" : "weights", d->made_of.numbers / 1e9,
-                     d->made_of.each);
+                     d->made_of.each, d->model.by_name ? "it may be" : "most likely");
         break;
     case MT_LOG_OF_BLOCK:
         mt_words_add(t,

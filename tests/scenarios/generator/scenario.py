@@ -53,6 +53,7 @@ class Scenario:
         self.sets, self.not_sets, self.pieces, self.loose = sets or {}, not_sets or {}, pieces, loose or {}
         self.peers, self.strays = tuple(peers), strays
         self.first, self.not_top = tuple(first), tuple(not_top)
+        self.must += self.first
 
     def dry(self, **changes):
         last = self.ranks[-1] if self.ranks else {}  # that fails
