@@ -24,9 +24,10 @@ struct pick {
     uint32_t classes; /* those whose remedies may have evidence */
     struct mt_advice *out;
     uint32_t n, n_top, most_top;
-    bool any_phase; /* the phase is not known: only what settings or bytes prove */
-    bool only_set;  /* and of these what the run sets itself */
-    bool is_tail;   /* what is offered now stands behind all else */
+    bool any_phase;  /* the phase is not known: only what settings or bytes prove */
+    bool only_set;   /* and of these what the run sets itself */
+    bool is_tail;    /* what is offered now stands behind all else */
+    bool few_pieces; /* what keeps them together is no first thing to try */
     bool nomem;
 };
 
@@ -184,6 +185,12 @@ static uint64_t usual_lines(const struct pick *p, const struct mt_fix_card *card
     return (lines & usual) != 0 ? lines & usual : lines;
 }
 
+/* It keeps pieces together, and they are few: behind all else. */
+static bool is_late(const struct pick *p, const struct mt_fix_rule *r)
+{
+    return p->few_pieces && (r->phases & 1u << MT_FIX_FRAGMENTATION) != 0;
+}
+
 static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card,
                   enum mt_fix_class class, bool may_be_top)
 {
@@ -194,7 +201,7 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
 
     if (was_given(p, r->id) || !mt_fit_rule(&p->fit, r) || is_instead(p, r))
         return;
-    may_be_top = may_be_top && !p->is_tail;
+    may_be_top = may_be_top && !p->is_tail && !is_late(p, r);
     if ((r->phases & 1u << MT_FIX_LEAK) !=
         0) /* to look for elsewhere, to change first only where it is the cause */
         may_be_top = may_be_top && p->q->cause == MT_CAUSE_LEAK;
@@ -224,7 +231,7 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
         mt_advice_done(&p->out[p->n]);
         return;
     }
-    p->out[p->n].is_usual = is_usual(p, &p->out[p->n]);
+    p->out[p->n].is_late = is_late(p, r) || is_usual(p, &p->out[p->n]);
     if (may_be_top && r->kind == MT_FIX_SETTING && p->n_top < p->most_top) {
         p->out[p->n].is_top = true;
         p->n_top++;
@@ -330,21 +337,24 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     /* what could be let go of was more than the pieces: they come after it */
     bool pieces_last = fragmented && with_bytes && q->cause != MT_CAUSE_FRAGMENTATION &&
                        q->cause != MT_CAUSE_NONE && q->cause != MT_CAUSE_LEAK;
+    /* nor are they much of what is held, by the line of a log */
+    bool few = fragmented && !with_bytes && mt_fit_is(q, MT_METRIC_few_pieces);
     /* the bytes joined would just have been enough: what surely frees some comes before that */
-    bool just =
-        fragmented && !with_bytes && q->cause == MT_CAUSE_CAPACITY && class != MT_FIX_CLASS_COUNT;
+    bool just = fragmented && !with_bytes && !few && q->cause == MT_CAUSE_CAPACITY &&
+                class != MT_FIX_CLASS_COUNT;
     /* nothing at hand keeps pieces together: a newer PyTorch is no first thing to try */
-    bool late = fragmented && !with_bytes && q->cause == MT_CAUSE_CAPACITY &&
+    bool late = fragmented && !with_bytes && !few && q->cause == MT_CAUSE_CAPACITY &&
                 class == MT_FIX_CLASS_COUNT && mt_fit_is(q, MT_METRIC_no_expandable);
     uint32_t n_first;
 
     mt_fit_make(&p.fit, q);
+    p.few_pieces = few;
     if (q->cause == MT_CAUSE_LEAK)
         offer_row(&p, MT_FIX_LEAK);
     if (q->cause == MT_CAUSE_FOREIGN ||
         (q->cause == MT_CAUSE_OUTSIDE && mt_fit_is(q, MT_METRIC_own_outside)))
         offer_row(&p, MT_FIX_FOREIGN);
-    if (fragmented && !just && !late && !pieces_last)
+    if (fragmented && !just && !late && !pieces_last && !few)
         offer_row(&p, MT_FIX_FRAGMENTATION);
     if (q->cause == MT_CAUSE_REQUEST || (with_bytes && mt_fit_is(q, MT_METRIC_beyond_card))) {
         p.most_top = class != MT_FIX_CLASS_COUNT ? 1 : N_TOP;
@@ -378,7 +388,7 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
         offer_row(&p, class);
         offer_rest(&p, class);
     }
-    if (pieces_last)
+    if (pieces_last || few)
         offer_row(&p, MT_FIX_FRAGMENTATION);
     if (with_bytes) {
         offer_capture(&p);
@@ -387,7 +397,7 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
         mt_advice_mark_top(out, p.n);
     } else {
         mt_advice_made_first(out, n_first, p.n);
-        mt_advice_usual_last(out, n_first, p.n);
+        mt_advice_late_last(out, n_first, p.n);
         if (just) /* a place was kept for what keeps pieces together */
             mt_advice_fill_top(out, p.n);
     }

@@ -69,7 +69,7 @@ void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n);
 void mt_advice_made_first(struct mt_advice *list, uint32_t first, uint32_t n);
 /* Without savings: in list[first..n) what the framework has by default, and only some runs have
  * switched off, stands behind all else that is to be changed. */
-void mt_advice_usual_last(struct mt_advice *list, uint32_t first, uint32_t n);
+void mt_advice_late_last(struct mt_advice *list, uint32_t first, uint32_t n);
 /* Marks the three to change first. */
 void mt_advice_mark_top(struct mt_advice *list, uint32_t n);
 /* Marks more of those that stand first for the phase, where no savings are computed. */

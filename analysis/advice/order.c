@@ -119,20 +119,20 @@ void mt_advice_made_first(struct mt_advice *list, uint32_t first, uint32_t n)
             list[i].is_top = false;
 }
 
-void mt_advice_usual_last(struct mt_advice *list, uint32_t first, uint32_t n)
+void mt_advice_late_last(struct mt_advice *list, uint32_t first, uint32_t n)
 {
     bool was_top = false;
     for (uint32_t i = first, end = n; i < end;) {
-        struct mt_advice usual = list[i];
-        if (!usual.is_usual) {
+        struct mt_advice late = list[i];
+        if (!late.is_late) {
             i++;
             continue;
         }
-        was_top = was_top || usual.is_top;
-        usual.is_top = false;
+        was_top = was_top || late.is_top;
+        late.is_top = false;
         for (uint32_t k = i; k + 1 < n; k++)
             list[k] = list[k + 1];
-        list[n - 1] = usual;
+        list[n - 1] = late;
         end--;
     }
     if (was_top)

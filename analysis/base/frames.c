@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* memmem */
 #endif
 #include "analysis/base/frames.h"
+#include "analysis/base/glob.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -32,10 +33,13 @@ bool mt_path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len)
     return true;
 }
 
-/* `path` is the end of a file name, or with a final slash a directory anywhere in it. */
+/* `path` is the end of a file name, or with a final slash a directory anywhere in it; with a star
+ * the whole name. */
 static bool has_path(const char *file, uint32_t n, const char *path)
 {
     uint32_t k = (uint32_t)strlen(path);
+    if (strchr(path, '*') != NULL)
+        return mt_glob(path, file, n);
     if (k == 0 || n < k)
         return false;
     if (path[k - 1] != '/')
@@ -47,11 +51,18 @@ static bool has_path(const char *file, uint32_t n, const char *path)
     return false;
 }
 
+static bool is_called(const struct mt_trace *t, mt_str_id name, const char *function)
+{
+    if (strchr(function, '*') != NULL)
+        return mt_glob(function, mt_str(t, name), mt_str_len(t, name));
+    return *function == '\0' || strcmp(mt_str(t, name), function) == 0;
+}
+
 bool mt_trace_has_frame(const struct mt_trace *t, const char *file, const char *function)
 {
     for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
         const struct mt_function *f = &t->functions.p[i];
-        if ((*function == '\0' || strcmp(mt_str(t, f->name), function) == 0) &&
+        if (is_called(t, f->name, function) &&
             (*file == '\0' || has_path(mt_str(t, f->file), mt_str_len(t, f->file), file)))
             return true;
     }

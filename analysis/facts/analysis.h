@@ -282,9 +282,10 @@ struct mt_advice {
     char *proposed_key, *proposed_value; /* of it, in the same memory */
     uint32_t proposed_line;              /* the line of card->set that it stands for */
     bool any_phase;                      /* the phase is not known: it holds in any */
-    bool is_usual;                       /* all it types is what the framework has by default */
-    bool is_weak;                        /* nothing proves it here: it helps most jobs */
-    struct mt_typed *typed;              /* of other lines */
+    bool
+        is_late; /* behind all else: all it types is the default, or it keeps few pieces together */
+    bool is_weak;           /* nothing proves it here: it helps most jobs */
+    struct mt_typed *typed; /* of other lines */
     uint32_t n_typed;
     bool made_it;    /* its setting is what made the request that failed as large as it is */
     bool fits_known; /* below is known: a request failed and the saving has a figure */

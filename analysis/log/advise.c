@@ -172,6 +172,7 @@ static void of_share(struct mt_metrics *m, const struct mt_logdiag *d, const str
         f->kind == MT_LOG_VLLM_PROFILE || f->kind == MT_LOG_SGLANG_NO_KV ||
         f->kind == MT_LOG_SGLANG_KV_FULL)
         say(m, MT_METRIC_kv_refused, 1);
+    say(m, MT_METRIC_kv_nothing, mt_logdiag_kv_nothing(d, f));
     if (f->kind == MT_LOG_VLLM_STARTUP && f->value[0] != MT_LOG_NONE && f->value[0] != 0 &&
         f->value[1] != MT_LOG_NONE && f->value[1] != 0) {
         say(m, MT_METRIC_startup_free, (double)f->value[0] / (double)f->value[1]);
@@ -269,6 +270,8 @@ static void of_host(struct mt_metrics *m, const struct mt_logdiag *d, const stru
     say(m, MT_METRIC_host_shared, fails && f->text[0] == 's');
     say(m, MT_METRIC_host_pinned, fails && f->text[0] == 'p');
     say(m, MT_METRIC_host_refused, fails && f->text[0] == '\0' && f->value[0] != MT_LOG_NONE);
+    if (fails && f->text[0] == '\0' && f->value[0] != MT_LOG_NONE)
+        say(m, MT_METRIC_host_request, (double)f->value[0]);
     say(m, MT_METRIC_in_loader, in_loader(f, place));
     for (int h = 0; h < MT_LH_COUNT; h++)
         say(m, of_hint[h], mt_logdiag_hint(d, log, (enum mt_log_hint)h) != 0);
@@ -308,18 +311,45 @@ static void of_model(struct mt_metrics *m, const struct mt_logdiag *d)
         mt_metrics_set(m, MT_METRIC_model_states, d->model.states, MT_CONF_CARRIED);
 }
 
-/* A size that the settings tell, where it is more than that part of the card; else 0. */
+/* A size that the settings tell, where it is more than that part of the card; else 0. Of a card
+ * whose size is not known nothing is more than a part. */
 static double more_than(struct mt_metrics *m, const struct mt_logdiag *d, const char *name,
                         double part)
 {
     struct mt_value v = mt_metric_get(m, name, strlen(name));
-    return v.known && d->capacity != MT_LOG_NONE && v.v > part * (double)d->capacity ? v.v : 0;
+    return v.known &&
+                   (part <= 0 || (d->capacity != MT_LOG_NONE && v.v > part * (double)d->capacity))
+               ? v.v
+               : 0;
+}
+
+/* The failed process is an engine alone, and PyTorch holds more than the engine's share: what it
+ * makes of the cache, it makes of what the weights leave of the share. */
+static bool is_over_share(const struct mt_framework_rules *r, const struct mt_frameworks *fw,
+                          struct mt_metrics *m, const struct mt_logdiag *d,
+                          const struct mt_log_fact *f)
+{
+    static const char name[] = "setting.gpu_memory_utilization";
+    struct mt_value share = mt_metric_get(m, name, sizeof name - 1);
+    uint64_t torch = mt_logdiag_torch(d);
+    return f->kind == MT_LOG_TORCH_OOM && d->phase == MT_PH_UNATTRIBUTED && share.known &&
+           share.v > 0 && share.v < 1 && torch != MT_LOG_NONE && d->capacity != MT_LOG_NONE &&
+           mt_framework_at(r, fw->main)->kind == MT_FWK_ENGINE &&
+           (double)torch > 1.25 * share.v * (double)d->capacity;
 }
 
 static bool is_told(struct mt_metrics *m, const char *name)
 {
     struct mt_value v = mt_metric_get(m, name, strlen(name));
     return v.known && v.v > 0;
+}
+
+/* What PyTorch had reserved and did not use is the margin of any full card. */
+static bool are_few(const struct mt_logdiag *d)
+{
+    uint64_t held = mt_logdiag_torch(d);
+    return d->cause != MT_CAUSE_FRAGMENTATION && held != MT_LOG_NONE &&
+           d->unallocated != MT_LOG_NONE && mt_logdiag_cached(d) < held / 10;
 }
 
 static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,
@@ -353,6 +383,8 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
         say(m, MT_METRIC_too_little, 1);
         say(m, MT_METRIC_fragmented, 0);
     }
+    if (f->rank > 0) /* the first may be alone */
+        say(m, MT_METRIC_several_gpus, 1);
     if (in_attention(place))
         say(m, MT_METRIC_in_attention, 1);
     say(m, MT_METRIC_kv_short, d->kv_short != MT_LOG_NONE ? (double)d->kv_short : 0);
@@ -421,12 +453,14 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework);
     d->model.beyond = more_than(q.metrics, d, "engine_weights_told", 0.97);
     d->model.in_float = is_told(q.metrics, "engine_in_float");
+    d->model.on_card = more_than(q.metrics, d, "engine_weights_told", 0);
+    d->model.is_over_share = is_over_share(r, &fw, q.metrics, d, f);
+    say(q.metrics, MT_METRIC_over_share, d->model.is_over_share);
+    if (d->model.is_over_share)
+        q.phase = MT_PH_ROLLOUT_LOAD;
     d->model.held = more_than(q.metrics, d, "states_told", 0.5);
-    if (d->cause == MT_CAUSE_FOREIGN &&
-        (f->kind != MT_LOG_TORCH_OOM ||
-         (is_engines(r, f, place) &&
-          d->phase != MT_PH_ROLLOUT_LOAD))) /* weights are no matter of the engine's share */
-        q.cause = MT_CAUSE_NONE;            /* what the phase has makes room */
+    if (d->cause == MT_CAUSE_FOREIGN && f->kind != MT_LOG_TORCH_OOM)
+        q.cause = MT_CAUSE_NONE; /* what the phase has makes room */
     if (f->kind == MT_LOG_VLLM_WARMUP && f->value[0] != MT_LOG_NONE)
         say(q.metrics, MT_METRIC_trial_sequences, (double)f->value[0]);
     if (f->kind != MT_LOG_VLLM_MEASURE && engines) {
@@ -447,6 +481,10 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     if (d->cause == MT_CAUSE_FRAGMENTATION || mt_logdiag_fits_joined(d) ||
         (d->cause == MT_CAUSE_FOREIGN && mt_logdiag_has_holes(d)))
         say(q.metrics, MT_METRIC_fragmented, 1);
+    say(q.metrics, MT_METRIC_few_pieces, are_few(d));
+    mt_logdiag_made_of(d, q.metrics, f);
+    if (d->sub == MT_PH_LOGITS && d->request != MT_LOG_NONE && d->request != MT_LOG_EXA)
+        say(q.metrics, MT_METRIC_logits_request, (double)d->request);
     first = list->n;
     ok = mt_advice_add(&q, list);
     /* a death that Ray alone tells: memory is only one of the usual reasons. What comes first has

@@ -64,6 +64,16 @@ enum mt_log_whose {
     MT_WHOSE_OTHERS /* this process had nothing on the card yet */
 };
 
+/* log/made_of.c: what the tensor is that did not fit. */
+enum mt_log_made_of {
+    MT_LOG_OF_NOTHING, /* nothing tells */
+    MT_LOG_OF_BUCKET,  /* gradients, to be reduced */
+    MT_LOG_OF_LOGITS,
+    MT_LOG_OF_SCORES, /* as large as what a loss is given, however large that is */
+    MT_LOG_OF_MODEL,  /* all its weights or gradients, as many as settings or its name tell */
+    MT_LOG_OF_BLOCK   /* the same, where only its size in a backward tells */
+};
+
 struct mt_logdiag {
     enum mt_cause_kind cause; /* NONE = no failure in the logs; UNKNOWN = no line has its numbers */
     const char *confidence;   /* "high", "medium", "low", "none" */
@@ -114,12 +124,22 @@ struct mt_logdiag {
      * training, with gradients and the optimizer's state; 0 = not known */
     struct {
         double params, states;
-        double beyond; /* weights of an engine on each of its cards, where one has less */
-        bool in_float; /* the engine is told to take them in 32 bits */
-        double held;   /* of all models that are trained, where it is half of a card or more */
+        bool by_name;       /* params: nine tenths of what the model's name says */
+        double on_card;     /* weights of an engine on each of its cards */
+        bool is_over_share; /* the engine holds more than its share: weights */
+        double beyond;      /* the same of an engine on each of its cards, where one has less */
+        bool in_float;      /* the engine is told to take them in 32 bits */
+        double held;        /* of all models that are trained, where it is half of a card or more */
     } model;
     double vocab;  /* of the logits that were asked for, whole; 0 = not known */
     bool in_float; /* what was asked for is their copy in 32 bits */
+    struct {
+        enum mt_log_made_of what;
+        double numbers; /* of them each has so many bytes; of logits: tokens; 0 = not known */
+        double vocab;
+        unsigned each;
+        bool is_sure;
+    } made_of;
 };
 
 struct mt_logdiag_opts {
@@ -147,6 +167,7 @@ static inline uint64_t mt_log_minus(uint64_t a, uint64_t b)
 #define MT_LOG_MUCH_OUTSIDE (UINT64_C(2) << 30) /* beyond a context: worth a sentence */
 #define MT_LOG_LARGE_BLOCK                                                                         \
     (UINT64_C(4) << 30) /* above it Intel's driver refuses unless told otherwise */
+#define MT_LOG_GIANT (UINT64_C(64) << 30) /* in one piece: too much for a host, full or not */
 /* The last memory line before fact `before` that names a place, of the same writer; NULL = none. */
 const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before);
 /* Sets the line that d is about, and the other; n_failures stays 0 where there is none. */
@@ -178,6 +199,10 @@ void mt_logdiag_logits(struct mt_logdiag *d, const struct mt_log_place *place,
 /* log/model.c: d->model. fw: of the job; place, conf may be NULL. false = out of memory. */
 bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_frameworks *fw,
                       const struct mt_log_place *place, const struct mt_runconf *conf);
+/* log/made_of.c: d->made_of of the failure f, and the metrics that follow from it. */
+struct mt_metrics;
+void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f);
+void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d);
 /* log/place.c: d->program, of its log and the traceback s; NULL = it has none; else the script that
  * the settings' command starts. */
 void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
@@ -185,6 +210,8 @@ void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
 /* log/reason.c: why, as a sentence or two. */
 void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
                         const struct mt_log_fact *f);
+/* The share left no byte for the KV cache; not merely less than one sequence needs. */
+bool mt_logdiag_kv_nothing(const struct mt_logdiag *d, const struct mt_log_fact *f);
 /* PyTorch counts more than the process has of the card: an engine's sleep unmapped the rest, which
  * PyTorch does not see. */
 bool mt_logdiag_unmapped(const struct mt_logdiag *d);

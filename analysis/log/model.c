@@ -167,6 +167,7 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_frameworks *fw,
         own.parts |= MT_PART_ZERO;
     mt_run_shape_make(&s, place != NULL ? place->trace : none, &own, conf);
     params = s.params > 0 ? s.params : by_size(conf);
+    d->model.by_name = !(s.params > 0);
     d->model.params = params;
     d->model.states = states(&s, conf, params, d->allocated, mt_phase_is(d->phase, MT_TRAINS));
     mt_trace_free(none);

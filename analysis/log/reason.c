@@ -6,21 +6,28 @@
 
 /* Twice the card's size or more is a shape that nobody meant: the side of a square of 4-byte
  * numbers says which one. */
+static void say_side(struct mt_sentence *t, uint64_t bytes)
+{
+    uint64_t side = 0;
+    for (uint64_t bit = UINT64_C(1) << 31; bit != 0; bit >>= 1)
+        if ((side + bit) * (side + bit) <= bytes / 4)
+            side += bit;
+    mt_words_add(t,
+                 " A square matrix of so many bytes has about %llu thousand numbers of 4 bytes a "
+                 "side: look for such a length among the shapes.",
+                 (unsigned long long)(side / 1000));
+}
+
 static void because_request(struct mt_sentence *t, const struct mt_logdiag *d)
 {
-    uint64_t times = d->request / d->capacity, side = 0;
-    for (uint64_t bit = UINT64_C(1) << 31; bit != 0; bit >>= 1)
-        if ((side + bit) * (side + bit) <= d->request / 4)
-            side += bit;
+    uint64_t times = d->request / d->capacity;
     if (times < 2) {
         mt_words_add(t, "The request alone is larger than the card: nobody else is in its way.");
         return;
     }
-    mt_words_add(t,
-                 "The request alone is %llu times the card: nobody else is in its way. A square "
-                 "matrix of so many bytes has about %llu thousand numbers of "
-                 "4 bytes a side: look for such a length among the shapes.",
-                 (unsigned long long)times, (unsigned long long)(side / 1000));
+    mt_words_add(t, "The request alone is %llu times the card: nobody else is in its way.",
+                 (unsigned long long)times);
+    say_side(t, d->request);
 }
 
 static void without_others(struct mt_sentence *t, const struct mt_logdiag *d)
@@ -262,6 +269,39 @@ static void because_cuda(struct mt_sentence *t, const struct mt_logdiag *d)
     }
 }
 
+bool mt_logdiag_kv_nothing(const struct mt_logdiag *d, const struct mt_log_fact *f)
+{
+    return d->kv_short != MT_LOG_NONE || f->kind == MT_LOG_SGLANG_NO_KV ||
+           (f->kind == MT_LOG_VLLM_KV && f->value[0] == 0) ||
+           (f->kind == MT_LOG_VLLM_NO_KV && f->value[0] == MT_LOG_NONE &&
+            f->value[2] == MT_LOG_NONE && f->value[3] == MT_LOG_NONE);
+}
+
+/* How much of a card the weights of the model have that the settings name. */
+static void say_weights(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    if (d->model.on_card > 0)
+        mt_words_add(
+            t,
+            " By its name or shape the model has %s%s of weights in %s bits on each card of its "
+            "engine.",
+            d->model.by_name ? "at least " : "", MT_BYTES((uint64_t)d->model.on_card),
+            d->model.in_float ? "32" : "16");
+}
+
+/* An engine's weights are loaded whatever its share is. */
+static void because_over_share(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    mt_words_add(t,
+                 "%sThe %s that PyTorch holds are more than the share of the card that the engine "
+                 "is set to: most likely its weights, which no share bounds.",
+                 t->n != 0 ? " " : "", MT_BYTES(mt_logdiag_torch(d)));
+    say_weights(t, d);
+    if (d->model.on_card > 0 && (double)mt_logdiag_torch(d) > 1.3 * d->model.on_card)
+        mt_words_add(t, " It holds far more than that: see whether the model is divided over the "
+                        "cards as it is set to be.");
+}
+
 static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                           const struct mt_log_fact *f)
 {
@@ -372,6 +412,11 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                             "a part of it. Unpinned (pin_memory "
                             "off, in the data loader or in what offloads) it is slower, and needs "
                             "none of that.");
+        else if (f->value[0] != MT_LOG_NONE && f->value[0] > MT_LOG_GIANT) {
+            mt_words_add(t, "So much in one piece hardly any host has left: it is the request that "
+                            "is too large, not the host that is full.");
+            say_side(t, f->value[0]);
+        }
         break;
     case MT_LOG_KILLED:
         if (strcmp(f->text, "loader") == 0)
@@ -417,6 +462,14 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                          "have to be fewer on it (more GPUs, or quantised ones), or a step of the "
                          "engine smaller.",
                          mt_words_bytes(a, d->kv_short));
+            break;
+        }
+        if (mt_logdiag_kv_nothing(d, f)) {
+            mt_words_add(t, "The KV cache is what remains of the engine's share, of which weights "
+                            "and the trial run leave nothing. The share has to be larger, where "
+                            "the card has room for that; or the weights fewer on it (more GPUs, "
+                            "or quantised ones), or a step of the engine smaller.");
+            say_weights(t, d);
             break;
         }
         mt_words_add(t, "The KV cache is what remains of the engine's share after its weights: "
@@ -470,6 +523,8 @@ void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
     }
     if (f->kind == MT_LOG_TORCH_OOM)
         because_torch(t, d, f);
+    if (f->kind == MT_LOG_TORCH_OOM && d->model.is_over_share)
+        because_over_share(t, d);
     if (f->kind == MT_LOG_TORCH_OOM && d->cause == MT_CAUSE_CAPACITY && d->model.held > 0)
         because_states(t, d);
     if (f->kind == MT_LOG_TORCH_OOM && d->cause != MT_CAUSE_OUTSIDE &&

@@ -209,11 +209,11 @@ static void say_gather(struct mt_sentence *t, const struct mt_log *log, const st
         if (strstr(s->frames.p[i].file, "torch/distributed/fsdp/_state_dict_utils.py") == NULL ||
             strncmp(name, "_full_", 6) != 0)
             continue;
-        mt_words_add(t,
-                     "%sFSDP was gathering the whole state dict on the GPU: gather it on the host "
-                     "(FullStateDictConfig(offload_to_cpu=True, rank0_only=True)), or save it in "
-                     "shards (SHARDED_STATE_DICT).",
-                     t->n != 0 ? " " : "");
+        mt_words_add(
+            t,
+            "%sFSDP was gathering the whole state dict on the GPU, which the host can hold, "
+            "or which need not be whole.",
+            t->n != 0 ? " " : "");
         return;
     }
 }
@@ -455,6 +455,7 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
         mt_words_add(t, "%sThe traceback is cut: the phase is read from what is left of it.",
                      t->n != 0 ? " " : "");
     say_logits(t, d);
+    mt_logdiag_say_made_of(t, d);
     say_set_up(t, d);
     say_mismeasured(t, d, log);
     say_over_share(t, d, log);

@@ -21,7 +21,10 @@ enum mt_rc mt_metrics_told(struct mt_metrics **out, const struct mt_metric_rules
                                         MT_METRIC_ggml,          MT_METRIC_host_loads,
                                         MT_METRIC_host_data,     MT_METRIC_host_optimizer,
                                         MT_METRIC_host_store,    MT_METRIC_host_images,
-                                        MT_METRIC_host_resumes};
+                                        MT_METRIC_host_resumes,  MT_METRIC_few_pieces,
+                                        MT_METRIC_is_bucket,     MT_METRIC_is_logits,
+                                        MT_METRIC_whole_model,   MT_METRIC_kv_nothing,
+                                        MT_METRIC_over_share,    MT_METRIC_host_request};
     struct mt_metrics *m = mt_calloc(1, sizeof *m + mt_metric_rules_count(rules) * sizeof *m->row);
     *out = m;
     if (m == NULL)

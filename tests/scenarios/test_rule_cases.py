@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE))
 import cells  # noqa: E402
 import driver_tickets  # noqa: E402
 import finetune  # noqa: E402
+import firsts  # noqa: E402
 import healthy  # noqa: E402
 import jobs  # noqa: E402
 import guide  # noqa: E402
@@ -55,7 +56,7 @@ def load_rules():
 def wanted():
     """{rule: scenarios that ask for it}"""
     out = {}
-    for s in tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + log_misread.SCENARIOS + jobs.SCENARIOS + told.SCENARIOS + savings.SCENARIOS + reach.SCENARIOS + rl_frameworks.SCENARIOS + finetune.SCENARIOS:
+    for s in tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + log_misread.SCENARIOS + jobs.SCENARIOS + told.SCENARIOS + firsts.SCENARIOS + savings.SCENARIOS + reach.SCENARIOS + rl_frameworks.SCENARIOS + finetune.SCENARIOS:
         for ids in s.must:
             for one in ids.split("|"):
                 out.setdefault(one.partition("/")[0], set()).add(s.name)

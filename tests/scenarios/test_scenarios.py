@@ -24,6 +24,7 @@ sys.path.insert(0, str(HERE))
 import cells  # noqa: E402
 import finetune  # noqa: E402
 import disagreements  # noqa: E402
+import firsts  # noqa: E402
 import healthy  # noqa: E402
 import jobs  # noqa: E402
 import guide  # noqa: E402
@@ -98,6 +99,11 @@ def check_advice(s, report, checks):
     for want in s.must:
         good = any(offered(cards, one) for one in want.split("|"))
         checks.say("advice:" + want, good, "not among " + (" ".join(cards) or "nothing"))
+    ids = [card["id"] for card in report.get("advice") or [] if card.get("top")]
+    for want in [" ".join(s.first)] if s.first else []:
+        checks.say("first:" + want, ids[:len(s.first)] == list(s.first), "first are " + (" ".join(ids) or "none"))
+    for unwanted in s.not_top:
+        checks.say("not-first:" + unwanted, unwanted not in ids, "first are " + " ".join(ids))
     for unwanted in s.must_not:
         checks.say("no-advice:" + unwanted, not offered(cards, unwanted),
                    "offered: %s" % (cards.get(unwanted.partition("/")[0]) or {}).get("title"))
@@ -406,7 +412,7 @@ def main():
     parser.add_argument("names", nargs="*", help="only scenarios whose name contains one of these")
     args = parser.parse_args()
     program = os.environ.get("MEMTRACE", "memtrace")
-    everything = (tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + log_misread.SCENARIOS + jobs.SCENARIOS + told.SCENARIOS + savings.SCENARIOS
+    everything = (tickets.SCENARIOS + cells.SCENARIOS + healthy.SCENARIOS + logs.SCENARIOS + log_misread.SCENARIOS + jobs.SCENARIOS + told.SCENARIOS + firsts.SCENARIOS + savings.SCENARIOS
                   + reach.SCENARIOS + rl_frameworks.SCENARIOS + finetune.SCENARIOS)
     names = [s.name for s in everything]
     assert len(names) == len(set(names)), "a name stands twice: %s" % {n for n in names if names.count(n) > 1}

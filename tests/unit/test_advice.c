@@ -485,10 +485,10 @@ MT_TEST(usual_settings_last)
         list[i].rule = &rule;
         list[i].lines = i;
         list[i].in_row = true;
-        list[i].is_usual = usual[i];
+        list[i].is_late = usual[i];
         list[i].is_top = i < 3;
     }
-    mt_advice_usual_last(list, 0, 5);
+    mt_advice_late_last(list, 0, 5);
     {
         static const uint64_t order[] = {1, 3, 4, 0, 2};
         for (uint32_t i = 0; i < 5; i++) {

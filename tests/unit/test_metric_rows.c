@@ -36,6 +36,10 @@ static const struct mt_runconf *settings(void)
     "\"seen\": [{\"file\": \"dragon/wings/\"}]},"                                                  \
     "{\"name\": \"walks\", \"unit\": \"?\", \"says\": \"it walks\", \"one_of\": \"gait\","         \
     "\"seen\": [{\"file\": \"dragon/engine/pool.py\"}]},"                                          \
+    "{\"name\": \"keeps\", \"unit\": \"?\", \"says\": \"by a part of a name\","                    \
+    "\"seen\": [{\"file\": \"*/eng*/po*.py\", \"function\": \"k*p\"}]},"                           \
+    "{\"name\": \"sweeps\", \"unit\": \"?\", \"says\": \"the whole of a name\","                   \
+    "\"seen\": [{\"file\": \"eng*/po*.py\"}, {\"function\": \"*kee\"}]},"                          \
     "{\"name\": \"greedy\", \"unit\": \"?\", \"says\": \"most of it is hoard\","                   \
     "\"is\": \"hoard > 0.5 * live && !flies\"}"                                                    \
     "], \"fixes\": [{\"id\": \"D1\", \"framework\": [\"all\"], \"kind\": \"setting\","             \
@@ -78,6 +82,8 @@ MT_TEST(rows_of_an_overlay)
     MT_CHECK_EQ(metric(&b, "asks_gem"), 0);
     MT_CHECK_EQ(metric(&b, "walks"), 1);
     MT_CHECK_EQ(metric(&b, "flies"), 0);
+    MT_CHECK_EQ(metric(&b, "keeps"), 1);
+    MT_CHECK_EQ(metric(&b, "sweeps"), 0);
     role(&b, MT_ROLE_TEMP, 5 * GIB);
     MT_CHECK_EQ(metric(&b, "greedy"), 1);
     a = advise(&b, "D1");

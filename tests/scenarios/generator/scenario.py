@@ -30,12 +30,14 @@ class Scenario:
     else nothing may be said to; lint, no_lint: ids of findings about the run's settings;
     sets, not_sets: {fix id: line or lines that its card has to, must not tell to type}; options: of `memtrace report`; files: {name: text, or a function of what
     was played} beside the snapshot; peers: switches of what the process does on its other devices, one each; strays: of what the ranks that do not fail do on the first
-    device, beside their own, named in options; without a snapshot the first of them is the input."""
+    device, beside their own, named in options; without a snapshot the first of them is the input; first: fix ids that stand first, in that
+    order; not_top: that are not among the first three."""
 
     def __init__(self, name, ticket, job, fail="", room=0.5, cause="none", phase=(), sub=(), top="", must=(), must_not=(),
     kind="",
                  saves=None, where="", options=(), files=None, capacity=0, step=None, snapshot=True, ranks=None,
-                 keeps=None, request=0, late=False, grows=None, lint=(), no_lint=(), sets=None, not_sets=None, pieces=False, loose=None, peers=(), strays=None):
+                 keeps=None, request=0, late=False, grows=None, lint=(), no_lint=(), sets=None, not_sets=None, pieces=False, loose=None, peers=(), strays=None,
+                 first=(), not_top=()):
         self.name, self.ticket, self.job, self.fail, self.room = name, ticket, job, fail, room
         self.cause = (cause,) if isinstance(cause, str) else tuple(cause)
         self.phase = (phase,) if isinstance(phase, str) else tuple(phase)
@@ -50,6 +52,8 @@ class Scenario:
         self.grows, self.lint, self.no_lint = grows, tuple(lint), tuple(no_lint)
         self.sets, self.not_sets, self.pieces, self.loose = sets or {}, not_sets or {}, pieces, loose or {}
         self.peers, self.strays = tuple(peers), strays
+        self.first, self.not_top = tuple(first), tuple(not_top)
+        self.must += self.first
 
     def dry(self, **changes):
         last = self.ranks[-1] if self.ranks else {}  # that fails

@@ -1,0 +1,172 @@
+/* log/made_of.c -- what the tensor is that did not fit, where its bytes are a product of numbers
+ * that settings, the model's name or the line of code tell. */
+#include "analysis/log/diagnose.h"
+#include "analysis/base/words.h"
+#include "analysis/metrics/metrics.h"
+#include "analysis/phases/phases.h"
+
+#include <string.h>
+
+#define GIB (UINT64_C(1) << 30)
+#define LARGE_PART 5          /* of the card: what layers pass on in a backward is rarely as much */
+#define LARGE_BLOCK (8 * GIB) /* gradients of four billion parameters in 16 bits */
+
+static double ask(struct mt_metrics *m, const char *name)
+{
+    struct mt_value v = mt_metric_get(m, name, strlen(name));
+    return v.known && v.v > 0 ? v.v : 0;
+}
+
+/* PyTorch rounds large blocks up to 2 MiB, and prints two decimals. */
+static bool is_as_large(const struct mt_logdiag *d, double bytes)
+{
+    double printed = d->request >= GIB ? 0.006 * GIB : 0.01 * (1 << 20);
+    return (double)d->request + printed >= bytes &&
+           (double)d->request <= bytes + (2 << 20) + printed;
+}
+
+static bool fits(struct mt_logdiag *d, enum mt_log_made_of what, double numbers, double slack)
+{
+    for (unsigned each = 2; each <= 4 && numbers > 0; each += 2) {
+        double ratio = (double)d->request / (numbers * each);
+        if (slack > 0 ? ratio >= 1 - slack && ratio <= 1 + slack : is_as_large(d, numbers * each)) {
+            d->made_of.what = what;
+            d->made_of.numbers = numbers;
+            d->made_of.each = each;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_bucket(struct mt_logdiag *d, struct mt_metrics *m)
+{
+    bool asks = ask(m, "asks_bucket") > 0;
+    if (!(asks || ask(m, "reduces_in_buckets") > 0))
+        return false;
+    d->made_of.is_sure = asks;
+    if (!fits(d, MT_LOG_OF_BUCKET, ask(m, "bucket_numbers"), 0) && asks)
+        d->made_of.what = MT_LOG_OF_BUCKET; /* how large it is set to is not known */
+    return d->made_of.what != MT_LOG_OF_NOTHING;
+}
+
+/* Rows of the vocabulary, of as many tokens as the settings allow in one pass, and not of much
+ * fewer: what layers pass on is far less for so many tokens. */
+static bool is_logits(struct mt_logdiag *d, struct mt_metrics *m)
+{
+    double vocab = ask(m, "setting.vocab"), most = ask(m, "tokens_told");
+    bool in_pass = mt_phase_is(d->sub, MT_IN_LOSS | MT_IN_BACKWARD);
+    if (d->sub == MT_PH_LOGITS || !in_pass || ask(m, "setting.tp") > 1 || vocab < 16384 ||
+        d->request < GIB)
+        return false;
+    for (unsigned each = 4; each >= 2 && most > 0; each -= 2) {
+        double rows = (double)d->request / (vocab * each);
+        if (rows > 1.02 * most || rows < most / 4)
+            continue;
+        d->made_of.what = MT_LOG_OF_LOGITS;
+        d->made_of.numbers = rows;
+        d->made_of.each = each;
+        d->made_of.vocab = vocab;
+        return true;
+    }
+    return false;
+}
+
+/* Of the loss itself PyTorch makes a tensor that is as large as what it is given. */
+static bool is_scores(struct mt_logdiag *d, struct mt_metrics *m)
+{
+    if (!(ask(m, "asks_log_softmax") > 0) || d->sub != MT_PH_LOSS)
+        return false;
+    d->made_of.what = MT_LOG_OF_SCORES;
+    d->made_of.vocab = ask(m, "setting.tp") > 1 ? 0 : ask(m, "setting.vocab");
+    return true;
+}
+
+static bool has_several(struct mt_metrics *m, const struct mt_log_fact *f)
+{
+    return f->rank >= 0 || f->gpu > 0 || ask(m, "runs_several") > 0 ||
+           ask(m, "setting.node_ranks") > 1;
+}
+
+/* All weights of the model, or all their gradients, in one piece. */
+static bool is_model(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f)
+{
+    bool back = mt_phase_is(d->sub, MT_IN_BACKWARD);
+    if (d->request < GIB || !(back || d->phase == MT_PH_INIT || d->sub == MT_PH_GRAD_REDUCE ||
+                              mt_phase_is(d->sub, MT_IN_OPTIMIZER)))
+        return false;
+    if (d->model.params > 0) /* names round */
+        return d->model.by_name ? fits(d, MT_LOG_OF_MODEL, d->model.params / 0.9, 0.1)
+                                : fits(d, MT_LOG_OF_MODEL, d->model.params, 0.02);
+    if (!back || d->capacity == MT_LOG_NONE || d->request < d->capacity / LARGE_PART ||
+        d->request < LARGE_BLOCK || !has_several(m, f))
+        return false;
+    d->made_of.what = MT_LOG_OF_BLOCK;
+    d->made_of.numbers = (double)d->request / 2;
+    d->made_of.each = 2;
+    return true;
+}
+
+void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f)
+{
+    if (f->kind != MT_LOG_TORCH_OOM || d->request == MT_LOG_NONE || d->request == MT_LOG_EXA)
+        return;
+    if (!is_bucket(d, m) && !is_logits(d, m) && !is_scores(d, m) && !is_model(d, m, f))
+        return;
+    if (d->made_of.what == MT_LOG_OF_BUCKET)
+        mt_metrics_set(m, MT_METRIC_is_bucket, 1, MT_CONF_INFERRED);
+    else if (d->made_of.what == MT_LOG_OF_LOGITS)
+        mt_metrics_set(m, MT_METRIC_is_logits, 1, MT_CONF_INFERRED);
+    else if (d->made_of.what >= MT_LOG_OF_MODEL && mt_phase_is(d->sub, MT_IN_BACKWARD) &&
+             has_several(m, f))
+        mt_metrics_set(m, MT_METRIC_whole_model, (double)d->request, MT_CONF_INFERRED);
+}
+
+void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const char *lead = t->n != 0 ? " " : "";
+    bool back = mt_phase_is(d->sub, MT_IN_BACKWARD);
+    switch (d->made_of.what) {
+    case MT_LOG_OF_NOTHING: break;
+    case MT_LOG_OF_BUCKET:
+        mt_words_add(t, "%s%s the bucket through which gradients are reduced", lead,
+                     d->made_of.is_sure ? "It is" : "It is as large as, and most likely is,");
+        if (d->made_of.numbers > 0)
+            mt_words_add(t, ", %.0f numbers of %u bytes", d->made_of.numbers, d->made_of.each);
+        mt_words_add(t, ": it has that size whatever the batch is.");
+        break;
+    case MT_LOG_OF_LOGITS:
+        mt_words_add(t,
+                     "%sWith a vocabulary of %.0f and %u bytes a number the request is about %.0f "
+                     "tokens, which is within what one pass may have: most likely it is a copy of "
+                     "all logits%s.",
+                     lead, d->made_of.vocab, d->made_of.each, d->made_of.numbers,
+                     back ? ", or their gradient" : "");
+        break;
+    case MT_LOG_OF_SCORES:
+        mt_words_add(t,
+                     "%sIt is as large as what the loss is taken of: scores of all classes, for a "
+                     "text those of the whole vocabulary for each token",
+                     lead);
+        if (d->made_of.vocab > 0)
+            mt_words_add(t, ", here of about %.0f tokens in 4 bytes or %.0f in 2",
+                         (double)d->request / (4 * d->made_of.vocab),
+                         (double)d->request / (2 * d->made_of.vocab));
+        mt_words_add(t, ".");
+        break;
+    case MT_LOG_OF_MODEL:
+        mt_words_add(t,
+                     "%sIt is about as large as all %s of the model, %.1f billion numbers of %u "
+                     "bytes: %s one piece for the whole model.",
+                     lead, back ? "gradients" : "weights", d->made_of.numbers / 1e9,
+                     d->made_of.each, d->model.by_name ? "it may be" : "most likely");
+        break;
+    case MT_LOG_OF_BLOCK:
+        mt_words_add(t,
+                     "%sOne block of that size in a backward, %.1f billion numbers of %u bytes, "
+                     "may be the gradients of a whole model in one piece; then neither the batch "
+                     "nor recomputation changes it. Otherwise it grows with the batch.",
+                     lead, d->made_of.numbers / 1e9, d->made_of.each);
+        break;
+    }
+}
