@@ -1,4 +1,5 @@
-/* asker.c -- the process that has NVML open for a job: forked beside the command, ends with the recording. */
+/* asker.c -- the process that has NVML open for a job: forked beside the command, ends with the
+ * recording. */
 #define _GNU_SOURCE 1
 #include "capture/inject/nvml_ways.h"
 #include "capture/parts.h"
@@ -18,7 +19,8 @@ static bool is_off(const char *value)
                              strcmp(value, "off") == 0 || strcmp(value, "false") == 0);
 }
 
-/* In the child; does not return. Signals are blocked: it ends when `life` has no writer any more. */
+/* In the child; does not return. Signals are blocked: it ends when `life` has no writer any more.
+ */
 static void become(const char *library, const char *path, int life)
 {
     int (*serve)(const char *, int) = NULL;

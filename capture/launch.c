@@ -39,7 +39,6 @@ struct mt_launch {
     struct sigaction old_xfsz;
 };
 
-
 static uint64_t realtime(void)
 {
     struct timespec t;

@@ -45,8 +45,9 @@ int mt_ledgers_open(struct mt_books *b)
             l = b->ledger_of[i][s->gpu];
             include(&j->ledgers.p[l], s->time_ns);
             b->run[l].n_samples++;
-            /* Not `total`, in which NVML counts the driver's reserve: 480 MiB of an H100 that nobody
-             * gets, and that are not in what cuMemGetInfo and PyTorch's errors call the total. */
+            /* Not `total`, in which NVML counts the driver's reserve: 480 MiB of an H100 that
+             * nobody gets, and that are not in what cuMemGetInfo and PyTorch's errors call the
+             * total. */
             if (s->used + s->free > j->ledgers.p[l].capacity && s->used + s->free <= s->total)
                 j->ledgers.p[l].capacity = s->used + s->free;
         }

@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #define SLOTS 256u
@@ -61,7 +60,7 @@ void mti_cuda_open(void)
     LOOK(pci, "cuDeviceGetPCIBusId");
     LOOK(total, "cuDeviceTotalMem_v2");
     LOOK(info, "cuMemGetInfo_v2");
-    const char *loading = getenv("CUDA_MODULE_LOADING");
+    const char *loading = mti_env("CUDA_MODULE_LOADING");
     uint32_t version = 0;
     (void)mti_cuda_version(&version);
     /* The default of Linux since 12.2; to be had since 11.7. */
@@ -223,7 +222,8 @@ bool mti_measure(uint32_t ordinal, bool patient, uint64_t *used)
      * records. */
     while (!ok && patient && mti_gpu_comes(ordinal) &&
            atomic_load_explicit(&waited, memory_order_relaxed) < PATIENCE_NS) {
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* or longer: timer slack, throttling */
+        nanosleep(&(struct timespec){.tv_nsec = 1000000},
+                  NULL); /* or longer: timer slack, throttling */
         uint64_t now = mti_now();
         atomic_fetch_add_explicit(&waited, now - t, memory_order_relaxed);
         t = now; /* waiting is not measuring: the end of the call has a claim to the budget */

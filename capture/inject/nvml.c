@@ -27,8 +27,8 @@ bool mti_nvml_open(void)
         return N.usable;
     N.tried = true;
     N.usable = WAY(open)(said, sizeof said);
-    mti_status(MT_ST_NVML, N.usable ? 0 : 1, "%s%s", N.usable ? "" : "no samples of the device: ",
-               said);
+    mti_status(MT_ST_NVML, N.usable ? 0 : 1, "%s%s",
+               N.usable ? "" : "no samples of the device: ", said);
     return N.usable;
 }
 

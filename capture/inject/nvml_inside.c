@@ -15,8 +15,8 @@ static struct {
 #undef MTI_F
     const char *(*error)(int);
     bool tried, usable;
-    _Atomic bool no_memory2;      /* the function is there but this driver does not know it */
-    _Atomic unsigned inside;      /* threads that are in NVML now */
+    _Atomic bool no_memory2; /* the function is there but this driver does not know it */
+    _Atomic unsigned inside; /* threads that are in NVML now */
 } N;
 
 const char *mti_inside_error(int error)
@@ -26,7 +26,6 @@ const char *mti_inside_error(int error)
            : error == MTI_NVML_NO_PERMISSION ? "no permission"
                                              : "unknown error";
 }
-
 
 /* Object pointer to function pointer, as dlsym() needs it. */
 static void set(void *slot, const char *symbol)

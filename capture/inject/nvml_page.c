@@ -1,5 +1,5 @@
-/* nvml_page.c -- asks the process of `memtrace capture` that has NVML open (nvml_serve.c), through a
- * page in the spool folder. What it does not answer in time is an error as any other. */
+/* nvml_page.c -- asks the process of `memtrace capture` that has NVML open (nvml_serve.c), through
+ * a page in the spool folder. What it does not answer in time is an error as any other. */
 #define _GNU_SOURCE 1
 #include "capture/inject/inject.h"
 #include "capture/inject/nvml_ways.h"
@@ -95,7 +95,10 @@ static int ask(enum mti_question what)
 }
 
 /* A question must not be changed while it is out. */
-static bool may_ask(void) { return P.slot != NULL && atomic_load(&P.slot->state) != MTI_SLOT_ASKED; }
+static bool may_ask(void)
+{
+    return P.slot != NULL && atomic_load(&P.slot->state) != MTI_SLOT_ASKED;
+}
 
 enum mti_nvml_found mti_page_find(const unsigned char *uuid, const char *pci,
                                   mti_nvml_device *device, int *error)

@@ -1,5 +1,6 @@
-/* nvml_serve.c -- the process that has NVML open and answers those of a job (nvml_page.c). Forked by
- * `memtrace capture`, which loads this library for it; nothing else of the library runs there. */
+/* nvml_serve.c -- the process that has NVML open and answers those of a job (nvml_page.c). Forked
+ * by `memtrace capture`, which loads this library for it; nothing else of the library runs there.
+ */
 #define _GNU_SOURCE 1
 #include "capture/inject/inject.h"
 #include "capture/inject/nvml_ways.h"
@@ -39,7 +40,8 @@ static void find(struct mti_page_slot *s)
         i++;
     if (i == n_known && i < MTI_PAGE_DEVICES) {
         s->pci[sizeof s->pci - 1] = '\0';
-        known[i].found = mti_inside_find(s->has_uuid != 0 ? s->uuid : NULL, s->pci, &known[i].device, &e);
+        known[i].found =
+            mti_inside_find(s->has_uuid != 0 ? s->uuid : NULL, s->pci, &known[i].device, &e);
         known[i].has_uuid = s->has_uuid != 0;
         memcpy(known[i].uuid, s->uuid, sizeof s->uuid);
         memcpy(known[i].pci, s->pci, sizeof s->pci);
@@ -89,8 +91,7 @@ int memtrace_nvml_serve(const char *path, int life)
     struct pollfd end = {.fd = life, .events = POLLIN};
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     struct mti_page *page =
-        fd < 0 ? MAP_FAILED
-               : mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        fd < 0 ? MAP_FAILED : mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (page == MAP_FAILED)
         return 1;
     bool open = mti_inside_open(page->said, sizeof page->said);

@@ -22,7 +22,8 @@ int mti_inside_uses(mti_nvml_device device, struct mti_nvml_use *uses, unsigned 
 const char *mti_inside_error(int error);
 void mti_inside_forget(void);
 
-/* ---- the page: a file in the spool folder, mapped by the one that answers and all that ask ---- */
+/* ---- the page: a file in the spool folder, mapped by the one that answers and all that ask ----
+ */
 
 #define MTI_PAGE_FILE "mt-nvml.part" /* made by `memtrace capture`, of sizeof(struct mti_page) */
 #define MTI_PAGE_SLOTS 128u          /* processes that ask */

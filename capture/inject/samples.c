@@ -197,7 +197,8 @@ static void sample_gpus(enum mt_wire_why why)
 {
     uint64_t begin = mti_now();
     unsigned sampled = 0;
-    if (!S.open) { /* at once, beside cuInit: with eight GPUs it takes longer than a context waits */
+    if (!S.open) { /* at once, beside cuInit: with eight GPUs it takes longer than a context waits
+                    */
         S.open = mti_nvml_open();
         S.failed = !S.open;
         if (S.failed)
@@ -238,7 +239,7 @@ static uint64_t used_now(uint64_t ordinal)
 {
     struct mti_nvml_memory m;
     return mti_nvml_memory(atomic_load(&gpus[ordinal].device), &m) == MTI_NVML_OK ? m.used
-                                                                                 : UINT64_MAX;
+                                                                                  : UINT64_MAX;
 }
 
 /* Not on this thread, which is in the middle of a driver call: with NVML called there, a process
@@ -249,7 +250,8 @@ bool mti_gpu_used(uint32_t ordinal, uint64_t *used)
         mti_nvml_slow())
         return false;
     int saved = errno;
-    bool ok = mti_writer_run(used_now, ordinal, MEASURE_NS, MEASURE_NS, used) && *used != UINT64_MAX;
+    bool ok =
+        mti_writer_run(used_now, ordinal, MEASURE_NS, MEASURE_NS, used) && *used != UINT64_MAX;
     errno = saved;
     return ok;
 }
@@ -381,7 +383,7 @@ static uint64_t last_sample(uint64_t unused)
  * not ask NVML itself: it may be a signal handler that called exit() in the middle of it. */
 static void at_end(void)
 {
-    if (!atomic_exchange(&S.closed, true) && 
+    if (!atomic_exchange(&S.closed, true) &&
         !mti_writer_run(last_sample, 0, AT_END_NS, MTI_EXIT_NS, NULL))
         atomic_store(&S.missed_end, true);
 }

@@ -4,13 +4,14 @@ and wake, how each process ended. Environment: MEMTRACE."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
 REAL = pathlib.Path(__file__).resolve().parents[2] / "samples" / "real"
-MIB = 1 << 20
+MIB, GIB = 1 << 20, 1 << 30
 USABLE = 85017493504  # of this card, by cuMemGetInfo: what PyTorch's errors call its total; NVML's has 480 MiB more, which nobody gets
 
 
@@ -62,6 +63,40 @@ class Real(unittest.TestCase):
         said = self.truth["h100_oom"]
         self.assertEqual(failure["request_bytes"], said["asked"])
         self.assertEqual(failure["device_free_bytes"], USABLE - said["used"])
+
+    def test_a_real_failure_is_told_as_pytorch_tells_it(self):
+        said = re.search(r"allocate ([0-9.]+) GiB. GPU (\d) has a total capacity of ([0-9.]+) GiB of which ([0-9.]+) GiB is free.*process has ([0-9.]+) GiB"
+                         r".* ([0-9.]+) GiB is allocated by PyTorch, and ([0-9.]+) MiB", self.truth["h100_loop_oom"]["pytorch"])
+        asked, _, total, free, process, allocated, unused = map(float, said.groups())
+        report = json.loads(output("report", "--format=json", "-o", "-", str(REAL / "h100_loop_oom.trace.gz")))
+        verdict, device = report["verdict"], report["devices"][0]
+        self.assertEqual((verdict["kind"], verdict["phase"]), ("oom_capacity", "logp_old"))
+        self.assertAlmostEqual(verdict["request_bytes"] / GIB, asked, delta=0.005)
+        oom = device["ooms"][0]
+        self.assertAlmostEqual(oom["device_free_bytes"] / GIB, free, delta=0.005)
+        # what PyTorch calls allocated is rounded up to its blocks
+        self.assertAlmostEqual(oom["reserved_bytes"] / GIB, allocated + unused / 1024, delta=0.01)
+        for failure in report["job"]["failures"]:
+            self.assertEqual(failure["holder"], "torch")
+            self.assertEqual(failure["request_bytes"], -(-verdict["request_bytes"] // (2 * MIB)) * 2 * MIB)  # PyTorch asks for whole pieces
+        # after the first one PyTorch gave its cache back and asked again
+        self.assertAlmostEqual(report["job"]["failures"][-1]["device_free_bytes"] / GIB, free, delta=0.005)
+        self.assertAlmostEqual(report["job"]["ledgers"][0]["capacity_bytes"] / GIB, total, delta=0.005)
+        self.assertLess(process - (allocated + unused / 1024), 0.8)  # the context
+
+    def test_a_loop_of_reinforcement_learning(self):
+        job = self.job("h100_loop_plain")
+        self.assertEqual(sorted({r["phase"] for r in job["phase_ranges"]}),
+                         ["init", "logp_old", "logp_ref", "rollout.generate", "train_actor", "weight_sync"])
+        row, = job["reconciled"]
+        self.assertEqual((row["adds_up"], row["torch_reserved_bytes"], row["matched_bytes"], row["unmapped_bytes"], row["unseen_bytes"]),
+                         (True, self.truth["h100_loop_plain"]["reserved_at_end"], self.truth["h100_loop_plain"]["reserved_at_end"], 0, 0))
+
+    def test_libraries_are_owners(self):
+        ledger, = self.job("h100_graph")["ledgers"]
+        held = {r["holder"]: r["bytes"] for r in ledger["focus"]["rows"]}
+        self.assertEqual(held["torch"], self.truth["h100_graph"]["reserved"])
+        self.assertEqual(held["math"] // MIB, 64)  # cuBLAS
 
     def test_every_call_is_there(self):
         calls = [json.loads(line) for line in output("dump", str(REAL / "h100_cudart.trace.gz")).splitlines()]

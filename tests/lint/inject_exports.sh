@@ -12,6 +12,7 @@ want="InitializeInjection
 InitializeInjectionNvtx
 InitializeInjectionNvtx2
 memtrace_mark
+memtrace_nvml_serve
 memtrace_pop
 memtrace_push"
 if [ -z "${MT_SANITIZE:-}" ]; then

@@ -24,6 +24,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 # What one file of a room alone may be seen from elsewhere: (includer's room, included file), each with its reason.
 ONE_FILE = {
     ("capture", "capture/inject/redact.h"),  # command lines are redacted by the rules of the recorder
+    ("capture", "capture/inject/nvml_ways.h"),  # the page through which the processes of a job ask for NVML
     ("cli/redact", "capture/inject/redact.h"),
     ("capture/inject", "parser/model/wire.h"),  # nothing else comes into other people's processes
 }

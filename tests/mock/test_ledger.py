@@ -19,6 +19,7 @@ MEMTRACE = os.environ.get("MEMTRACE") or str(kit.BUILD / "memtrace")
 
 
 def record(what, trace, command, status, **env):
+    env.setdefault("FAKE_STATE", kit.scratch() / "gpus")  # another process asks NVML
     done = subprocess.run([MEMTRACE, "capture", "-q", "--spool", str(kit.scratch()), "-o", str(trace), "--", *map(str, command)], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False, env=kit.environment(injected=False, CUDA_MODULE_LOADING="EAGER", **env), timeout=300)
     kit.check(f"{what}: exit status {status}", done.returncode == status, done.returncode, done.stderr)
