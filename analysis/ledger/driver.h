@@ -112,6 +112,8 @@ struct mt_ledger {
     bool focus_is_oom;
     uint64_t focus_named, focus_used, focus_free; /* used 0 = no sample by then */
     int64_t focus_unexplained;
+    /* of it, by NVML's figures of the recorded processes: theirs beyond what their calls say */
+    uint64_t focus_within;
     uint64_t focus_seq; /* place of that moment in the replay */
     /* at the focus, largest first; with a sample they add up to focus_used */
     MT_VEC(struct mt_ledger_row) rows;
@@ -136,6 +138,10 @@ struct mt_ledger {
 /* The same as mt_holder_words(); UNEXPLAINED is "not recorded" where records are lost. l may be
  * NULL. */
 const char *mt_ledger_holder_words(const struct mt_ledger *l, enum mt_holder h);
+/* Of what is unexplained at the focus, what is the recorded processes' own; NULL = nothing to say.
+ */
+enum { MT_WITHIN = 160 };
+const char *mt_ledger_within_words(const struct mt_ledger *l, char buf[static MT_WITHIN]);
 
 /* A driver call that failed for want of memory. */
 struct mt_driver_oom {

@@ -181,6 +181,10 @@ int mt_ledger_capture(struct mt_books *b, uint32_t ledger)
             whole_row(l, MT_HOLD_UNEXPLAINED, l->focus_unexplained) == NULL)
             return 0;
     }
+    l->focus_within = 0;
+    if (l->focus_used != 0 && run->within > 0 && l->focus_unexplained > 0)
+        l->focus_within = run->within < l->focus_unexplained ? (uint64_t)run->within
+                                                             : (uint64_t)l->focus_unexplained;
     l->focus_free =
         l->capacity > l->focus_used && l->focus_used != 0 ? l->capacity - l->focus_used : 0;
     if (l->rows.n > 1)

@@ -1,4 +1,5 @@
 /* Names of who holds device memory. */
+#include "analysis/base/words.h"
 #include "analysis/ledger/driver.h"
 
 #include <stdio.h>
@@ -50,5 +51,16 @@ char *mt_driver_who(char buf[MT_WHO], const struct mt_driverdiag *j, uint32_t dr
     else
         (void)snprintf(buf, MT_WHO, "%.150s%spid %u", name, name[0] != '\0' ? ", " : "",
                        (unsigned)p->pid);
+    return buf;
+}
+
+const char *mt_ledger_within_words(const struct mt_ledger *l, char buf[static MT_WITHIN])
+{
+    if (l->focus_within < UINT64_C(16) << 20) /* rounding, and the driver's own pages */
+        return NULL;
+    (void)snprintf(buf, MT_WITHIN,
+                   "%s of it the recorded processes' own, by NVML: code loaded at its first "
+                   "launch, pools, what the driver keeps for them",
+                   MT_BYTES(l->focus_within));
     return buf;
 }

@@ -115,6 +115,9 @@ struct mt_ledger_run {
     int64_t by[MT_HOLD_COUNT];
     uint64_t named, managed;
     bool has_sample;
+    /* by the last sample: what NVML counts for recorded processes beyond their calls; 0 also where
+     * it does not name them */
+    int64_t within;
     uint32_t column;
     uint64_t width;              /* ns of a column */
     uint64_t peak_seq, used_seq; /* events of the highest named sum and the highest sample */

@@ -135,7 +135,7 @@ static bool is_ours(const struct mt_books *b, uint32_t host, uint32_t pid, uint6
 static void sample(struct mt_books *b, uint32_t driver, const struct mt_gpu_sample *s)
 {
     const struct mt_driver *d = b->driver->drivers.p[driver]->driver;
-    uint64_t other = 0;
+    uint64_t other = 0, ours = 0;
     uint32_t proc, ledger, n_ours = 0, n = 0;
     if (s->gpu >= d->gpus.n || s->process >= d->processes.n || s->used > UINT64_C(1) << 60)
         return;
@@ -146,10 +146,10 @@ static void sample(struct mt_books *b, uint32_t driver, const struct mt_gpu_samp
     for (uint32_t i = 0; i < s->n_uses && (uint64_t)s->first_use + i < d->uses.n; i++) {
         const struct mt_gpu_use *u = &d->uses.p[s->first_use + i];
         n++;
-        if (is_ours(b, b->proc[proc].host, u->pid, b->now))
-            n_ours++;
-        else if (u->used <= UINT64_C(1) << 60)
-            other += u->used;
+        bool is = is_ours(b, b->proc[proc].host, u->pid, b->now);
+        n_ours += is;
+        if (u->used <= UINT64_C(1) << 60)
+            *(is ? &ours : &other) += u->used;
     }
     if (n != 0 && n_ours == 0 && b->run[ledger].named != 0) {
         b->driver->ledgers.p[ledger].foreign_pids = true;
@@ -158,6 +158,8 @@ static void sample(struct mt_books *b, uint32_t driver, const struct mt_gpu_samp
     if (other > s->used)
         other = s->used;
     b->driver->ledgers.p[ledger].records_lost |= !b->proc[proc].lossless;
+    b->run[ledger].within =
+        ours != 0 && ours <= s->used ? (int64_t)(ours - b->run[ledger].named) : 0;
     mt_ledger_sample(b, ledger, s->used, other);
     if (s->why == MT_WY_OOM && s->total != 0)
         mt_oom_free_seen(b, proc, ledger, s->free);

@@ -32,8 +32,9 @@ static bool lazy;
 
 /* Budget of measured changes: a fiftieth of the time since the first, and 200 ms. */
 static _Atomic uint64_t measure_since, measure_spent;
-/* In all, of a process, and only for a context. */
-#define PATIENCE_NS UINT64_C(1000000000)
+/* In all, of a process, and only for a context. The process that asks NVML has it open before the
+ * job begins, so a millisecond is the rule; in the process it has to be opened first. */
+#define PATIENCE_NS (mti_set.nvml_inside ? UINT64_C(1000000000) : UINT64_C(100000000))
 static _Atomic uint64_t waited;
 
 static void *look(void *lib, const char *name) { return lib ? dlsym(lib, name) : NULL; }

@@ -135,6 +135,7 @@ static void ledger(struct mt_jsonw *w, const struct mt_driverdiag *j, const stru
         mt_jw_i(w, l->focus_unexplained);
     else
         mt_jw_null(w);
+    mt_jw_ku(w, "unexplained_in_processes_bytes", l->focus_within);
     rows(w, j, "rows", l->rows.p, l->rows.n);
     mt_jw_close(w, '}');
     checks(w, l);

@@ -48,7 +48,7 @@ static void ledger_row(struct mt_sink *k, const struct mt_driverdiag *j, const s
                        const struct mt_ledger_row *r)
 {
     bool is_process = r->process != MT_NONE32;
-    char who[MT_WHO], holder[MT_WHO];
+    char who[MT_WHO], holder[MT_WHO], within[MT_WITHIN];
     MT_DATA(k,
             "~  {0:>12}  {1}[ ({2})]\n~                {4}\n"
             "                {5} more of address space is reserved and not mapped",
@@ -62,7 +62,9 @@ static void ledger_row(struct mt_sink *k, const struct mt_driverdiag *j, const s
             mt_as_signed(r->bytes),
             mt_as_holder(r->holder, mt_driver_holder(holder, l, r->holder, r->library)),
             mt_as_words(is_process ? mt_driver_who(who, j, r->driver, r->process) : NULL),
-            mt_known(is_process, mt_as_bytes(r->peak), NULL), mt_as_words(r->label),
+            mt_known(is_process, mt_as_bytes(r->peak), NULL),
+            mt_as_words(r->holder == MT_HOLD_UNEXPLAINED ? mt_ledger_within_words(l, within)
+                                                         : r->label),
             /* an expandable segment reserves a whole GPU: that says nothing */
             mt_known(r->reserved_va != 0 && r->holder != MT_HOLD_TORCH, mt_as_bytes(r->reserved_va),
                      NULL),
