@@ -27,6 +27,7 @@ static uint64_t logits_bytes(const struct mt_moment *m, const struct mt_shape *s
 
 /* Whether the request is out of proportion: logits (with those that are live) of a quarter of what
  * is visible or more, and more than any other role; or one tensor of a pass as large as half of it.
+ * Where the phase is not known: one that is more than all that is live, too.
  * A half instead of the quarter: 3 reports; an eighth: none. A quarter instead of the half: 1; the
  * whole: none. */
 static bool is_giant(const struct mt_moment *m, const struct mt_shape *s)
@@ -37,6 +38,8 @@ static bool is_giant(const struct mt_moment *m, const struct mt_shape *s)
             other = m->role[r];
     if (s->elem != 0)
         return logits_bytes(m, s) >= m->visible / 4 && logits_bytes(m, s) >= other;
+    if (m->phase == MT_PH_UNATTRIBUTED && m->sub == MT_PH_NONE)
+        return m->oom->request >= m->visible / 2 && m->oom->request > m->d->focus.live;
     return (m->sub == MT_PH_FORWARD || m->sub == MT_PH_LOSS || m->sub == MT_PH_LOGITS ||
             m->sub == MT_PH_BACKWARD || m->sub == MT_PH_RECOMPUTE) &&
            m->oom->request >= m->visible / 2;

@@ -574,6 +574,29 @@ MT_TEST(a_rank_that_has_more_to_do)
     }
 }
 
+/* Code of no known phase asks for more than all that is live, and half of what is there. */
+MT_TEST(one_request_of_no_known_phase)
+{
+    static const struct {
+        uint64_t live, request, device_free;
+        enum mt_cause_kind kind;
+    } jobs[] = {{8 * GIB, 30 * GIB, 20 * GIB, MT_CAUSE_GIANT_TENSOR},
+                {8 * GIB, 40 * GIB, 20 * GIB, MT_CAUSE_GIANT_TENSOR},
+                {20 * GIB, 18 * GIB, 12 * GIB, MT_CAUSE_CAPACITY},
+                {4 * GIB, 10 * GIB, 8 * GIB, MT_CAUSE_GIANT_TENSOR},
+                {20 * GIB, 10 * GIB, 8 * GIB, MT_CAUSE_CAPACITY}};
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, jobs[i].live, "own/table.py:4:read|" MAIN);
+        heap_oom(h, jobs[i].request, jobs[i].device_free, "own/match.py:8:all_pairs|" MAIN);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->kind, jobs[i].kind);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(what_can_be_let_go_of_comes_before_pieces)
@@ -588,4 +611,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(what_can_be_let_go_of_comes_before_pieces)
                                             MT_RUN(passes_that_no_backward_follows)
                                                 MT_RUN(results_that_are_kept_are_no_graph)
                                                     MT_RUN(copies_of_weights_that_each_pass_makes)
-                                                        MT_RUN(rules_done))
+                                                        MT_RUN(one_request_of_no_known_phase)
+                                                            MT_RUN(rules_done))
