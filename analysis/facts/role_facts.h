@@ -144,7 +144,8 @@ struct mt_role_facts {
     bool vocab_is_smooth;
     uint64_t vocab_split;                /* by which it was divided (tensor parallel); 1 = whole */
     uint64_t logits_tokens, logits_elem; /* of the largest logits block */
-    /* what frames say that the first failed request was for; MT_ROLE_UNKNOWN = nothing */
+    /* what frames, or in a backward pass its size, say that the first failed request was for;
+     * MT_ROLE_UNKNOWN = nothing */
     uint8_t request_role;
     struct mt_sequences sequences; /* of the batches, where they are seen one by one */
     /* after how many events the sums were compared; 0 = not asked for */

@@ -32,6 +32,21 @@ double mt_leak_kept(const struct mt_device_analysis *d)
     return 0;
 }
 
+double mt_kept_in_rounds(const struct mt_device_analysis *d)
+{
+    const struct mt_cause *c = d->cause;
+    for (uint32_t i = 0; c != NULL && i < c->what_ifs.n; i++)
+        if (strcmp(c->what_ifs.p[i].id, "no_kept") == 0)
+            return (double)c->what_ifs.p[i].freed;
+    return 0;
+}
+
+bool mt_joins_kept(const struct mt_device_analysis *d)
+{
+    double kept = mt_kept_in_rounds(d), request = d->ooms.n != 0 ? (double)d->ooms.p[0].request : 0;
+    return kept > 0 && request > kept * 7 / 8 && request < kept * 9 / 8;
+}
+
 double mt_engine_held(const struct mt_device_analysis *d, double *least, bool *sure)
 {
     const struct mt_role_facts *f = &d->roles;

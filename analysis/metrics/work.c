@@ -1,5 +1,6 @@
 /* metrics/work.c -- numbers of the work at hand: tokens, sequences, micro-batches, layers. */
 #include "analysis/metrics/impl.h"
+#include "analysis/metrics/leak.h"
 #include "analysis/metrics/stacks.h"
 
 /* A pass over tokens, with or without gradients. */
@@ -21,6 +22,8 @@ static void request_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_p
                    mt_is_logits_request(f, m->d->ooms.p[0].request, in(m, MT_METRIC_in_backward)));
     if (sub == MT_PH_GRAD_REDUCE || sub == MT_PH_FSDP_UNSHARD ||
         sub == MT_PH_COMM) /* as large as the model or a bucket makes it */
+        passes = logits = false;
+    if (f->request_role == MT_ROLE_GRAD || mt_joins_kept(m->d)) /* as the weight, or the rounds */
         passes = logits = false;
     passes = passes || (in(m, MT_METRIC_in_rollout) && phase != MT_PH_ROLLOUT_KV_ALLOC &&
                         phase != MT_PH_ROLLOUT_GRAPH);
@@ -63,6 +66,7 @@ static void token_metrics(struct mt_metrics *m)
         set(m, MT_METRIC_kept_blocks, role(m, MT_ROLE_ACTIVATION) / (double)f->largest_activation,
             MT_CONF_INFERRED);
     bytes -= mt_metric_get(m, "loss_chunk", 10).v;
+    bytes -= mt_kept_in_rounds(m->d); /* with a smaller batch there are more of them */
     bytes = bytes > 0 ? bytes : 0;
     if (mt_metric_get(m, "asks_loss_chunk", 15).v > 0)
         set(m, MT_METRIC_token_request, 0, MT_CONF_MARKED);

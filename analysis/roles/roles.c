@@ -400,6 +400,20 @@ static unsigned request_role(const struct mt_roles *w)
     return role != MT_NO_STACK_ROLE ? role & 0xffu : MT_ROLE_UNKNOWN;
 }
 
+/* A request of a backward pass, where nothing else says what it is for, that is as large as a
+ * weight and as nothing of the forward pass: the gradient of that weight. */
+static void request_by_size(struct mt_rwork *k)
+{
+    const struct mt_device_analysis *o = k->r->out;
+    const struct mt_oom *q = o->ooms.n != 0 ? &o->ooms.p[0] : NULL;
+    const struct mt_size_use *u;
+    if (q == NULL || q->attr.sub != MT_PH_BACKWARD || k->out->request_role != MT_ROLE_UNKNOWN)
+        return;
+    u = mt_size_use(k, q->request, false);
+    if (u != NULL && u->param && !u->activation)
+        k->out->request_role = MT_ROLE_GRAD;
+}
+
 int mt_roles_begin(struct mt_roles *w, struct mt_replay *r)
 {
     uint64_t n = r->d->events.n;
@@ -437,6 +451,7 @@ static int with_curve(struct mt_rwork *k, bool verify)
         return 0;
     if (!mt_twins_find(k, focus))
         return 0;
+    request_by_size(k);
     mt_grown_sum(k, focus);
     mt_graph_places(k);
     k->out->made = true;

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_STEPS = 65536, MAX_MICROS = 65536 };
+/* MIN_LIST was chosen by hand: one operation makes fewer blocks from one stack. */
+enum { MAX_STEPS = 65536, MAX_MICROS = 65536, MIN_LIST = 8 };
 
 /* ---- where steps end ---- */
 
@@ -235,25 +236,50 @@ static int add_micro(struct mt_rwork *k, uint32_t first, uint32_t last, unsigned
     return 1;
 }
 
-/* Splits a region of passes without gradients, which follow each other without a break, where the
- * stack of the region's first allocation comes again. */
-static int split_forward(struct mt_rwork *k, uint32_t first, uint32_t last, unsigned phase)
+static bool is_of_forward(const struct mt_rwork *k, uint32_t i)
+{
+    return mt_event_at(k->r->d, i)->action == MT_ACT_ALLOC &&
+           mt_group_of(k->r->attr[i].sub, MT_G_OTHER) == MT_G_FORWARD;
+}
+
+/* The stack that passes begin with: the first one. Where that comes MIN_LIST times before any other
+ * does, it makes a list that the passes then go through, as of batches, and they begin with the
+ * next stack. */
+static mt_stack_id first_of_passes(const struct mt_rwork *k, uint32_t first, uint32_t last)
 {
     mt_stack_id key = 0;
-    uint32_t from = first;
-    bool any = false;
+    uint32_t n = 0;
     for (uint32_t i = first; i <= last; i++) {
-        const struct mt_event *e = mt_event_at(k->r->d, i);
-        if (e->action != MT_ACT_ALLOC || mt_group_of(k->r->attr[i].sub, MT_G_OTHER) != MT_G_FORWARD)
+        mt_stack_id s = mt_event_at(k->r->d, i)->stack;
+        if (!is_of_forward(k, i))
             continue;
-        if (!any) {
-            key = e->stack;
-            any = true;
-        } else if (key != 0 && e->stack == key) {
+        if (n != 0 && s != key)
+            return n >= MIN_LIST ? s : key;
+        key = s;
+        n++;
+    }
+    return key;
+}
+
+/* Splits a region of passes without gradients, which follow each other without a break, where the
+ * stack that they begin with comes again. */
+static int split_forward(struct mt_rwork *k, uint32_t first, uint32_t last, unsigned phase)
+{
+    mt_stack_id key = first_of_passes(k, first, last);
+    uint32_t from = first;
+    bool any = false, begun = false;
+    for (uint32_t i = first; i <= last; i++) {
+        if (!is_of_forward(k, i))
+            continue;
+        any = true;
+        if (key == 0 || mt_event_at(k->r->d, i)->stack != key)
+            continue;
+        if (begun) {
             if (!add_micro(k, from, i - 1, phase, false))
                 return 0;
             from = i;
         }
+        begun = true;
     }
     return !any || add_micro(k, from, last, phase, false);
 }

@@ -574,6 +574,99 @@ MT_TEST(a_rank_that_has_more_to_do)
     }
 }
 
+static bool advises(const struct mt_analysis *a, const char *id)
+{
+    for (uint32_t i = 0; i < a->advice.n; i++)
+        if (strcmp(a->advice.p[i].rule->id, id) == 0)
+            return true;
+    return false;
+}
+
+#define SCORE                                                                                      \
+    "own/net.py:9:forward|torch/nn/modules/module.py:60:_call_impl|own/score.py:31:main|" MAIN
+#define TOKENS                                                                                     \
+    "own/net.py:3:embed|torch/nn/modules/module.py:60:_call_impl|own/score.py:20:main|" MAIN
+
+/* Nothing has trained, and all batches are made before the first pass, by code that looks like a
+ * pass: what the passes keep is told from the layers of one pass all the same. Neither recomputing
+ * nor a smaller batch makes it less. */
+MT_TEST(a_list_of_batches_before_the_passes)
+{
+    for (int lists = 0; lists < 2; lists++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 2 * GIB, MODEL);
+        for (int i = 0; lists && i < 12; i++)
+            heap_alloc(h, 2 * MIB, TOKENS);
+        for (int i = 0; i < 12; i++) {
+            unsigned x = heap_alloc(h, 32 * MIB, "own/net.py:5:first|" SCORE);
+            for (int k = 0; k < 4; k++)
+                heap_free(h, heap_alloc(h, 64 * MIB, "own/layer.py:7:forward|" SCORE));
+            heap_alloc(h, 2 * GIB, "own/net.py:7:last|" SCORE);
+            heap_free(h, x);
+        }
+        heap_oom(h, 64 * MIB, 16 * MIB, "own/layer.py:7:forward|" SCORE);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->kind, MT_CAUSE_LEAK);
+            MT_ASSERT(heap_what_if(c, "no_kept") != NULL);
+            MT_CHECK_EQ(heap_what_if(c, "no_kept")->freed, 24 * GIB);
+            MT_CHECK(advises(a, "P07") && !advises(a, "P01") && !advises(a, "P04"));
+            MT_CHECK(!advises(a, "P02") && !advises(a, "P09"));
+            DONE;
+        }
+    }
+}
+
+#define JUDGE(line)                                                                                \
+    "lm/model.py:" line ":forward|torch/nn/modules/module.py:60:_call_impl|own/check.py:70:"       \
+    "validate|" MAIN
+
+/* Rounds keep 9 GiB, and a request of so much joins them: half the batch makes twice as many
+ * rounds, and asks for the same. Of another size it may be the batch's. */
+MT_TEST(what_joins_the_rounds_is_no_batch)
+{
+    for (int joins = 0; joins < 2; joins++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 3 * GIB,
+                   "torch/nn/modules/linear.py:105:__init__|own/check.py:12:load|" MAIN);
+        for (int i = 0; i < 9; i++) {
+            for (int k = 0; k < 4; k++)
+                heap_free(h, heap_alloc(h, 64 * MIB, "lm/layer.py:5:forward|" JUDGE("9")));
+            heap_alloc(h, GIB, "lm/head.py:7:forward|" JUDGE("9"));
+        }
+        heap_oom(h, joins ? 9 * GIB : 3 * GIB, GIB, JUDGE("12"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->kind, MT_CAUSE_LEAK);
+            MT_CHECK(advises(a, "P07"));
+            MT_CHECK_EQ(advises(a, "P09"), !joins);
+            DONE;
+        }
+    }
+}
+
+/* A backward pass asks for as much as a weight has: its gradient, which no smaller batch makes
+ * less. Where a forward pass makes blocks of that size too, it may be one of theirs. */
+MT_TEST(the_gradient_of_a_large_weight)
+{
+    for (int like = 0; like < 2; like++) {
+        struct heap *h = heap_new();
+        unsigned x;
+        heap_alloc(h, 20 * GIB, MODEL);
+        heap_alloc(h, 64 * MIB, MODEL);
+        x = heap_alloc(h, like ? 20 * GIB : 3 * GIB, FORWARD);
+        heap_free(h, heap_alloc(h, 64 * MIB, ENGINE));
+        heap_oom(h, 20 * GIB, 10 * GIB, ENGINE);
+        heap_free(h, x);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(a->devices.p[0].roles.request_role, like ? MT_ROLE_UNKNOWN : MT_ROLE_GRAD);
+            MT_CHECK(c->known);
+            DONE;
+        }
+    }
+}
+
 /* Code of no known phase asks for more than all that is live, and half of what is there. */
 MT_TEST(one_request_of_no_known_phase)
 {
@@ -600,16 +693,18 @@ MT_TEST(one_request_of_no_known_phase)
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(what_can_be_let_go_of_comes_before_pieces)
-            MT_RUN(what_a_pass_had_still_to_ask_for) MT_RUN(a_pass_that_says_nothing)
-                MT_RUN(state_that_is_still_to_come)
-                    MT_RUN(a_list_of_the_optimizer_that_is_not_whole)
-                        MT_RUN(what_an_exception_lets_go_of_is_no_result)
-                            MT_RUN(the_result_of_the_pass_before) MT_RUN(two_results_at_the_peak)
-                                MT_RUN(the_input_of_a_layer_is_no_result)
-                                    MT_RUN(results_of_batches_of_any_size)
-                                        MT_RUN(a_rank_that_has_more_to_do)
-                                            MT_RUN(passes_that_no_backward_follows)
-                                                MT_RUN(results_that_are_kept_are_no_graph)
-                                                    MT_RUN(copies_of_weights_that_each_pass_makes)
-                                                        MT_RUN(one_request_of_no_known_phase)
-                                                            MT_RUN(rules_done))
+            MT_RUN(what_a_pass_had_still_to_ask_for) MT_RUN(a_pass_that_says_nothing) MT_RUN(
+                state_that_is_still_to_come) MT_RUN(a_list_of_the_optimizer_that_is_not_whole)
+                MT_RUN(what_an_exception_lets_go_of_is_no_result)
+                    MT_RUN(the_result_of_the_pass_before) MT_RUN(two_results_at_the_peak)
+                        MT_RUN(the_input_of_a_layer_is_no_result)
+                            MT_RUN(results_of_batches_of_any_size)
+                                MT_RUN(a_rank_that_has_more_to_do)
+                                    MT_RUN(passes_that_no_backward_follows)
+                                        MT_RUN(results_that_are_kept_are_no_graph)
+                                            MT_RUN(copies_of_weights_that_each_pass_makes)
+                                                MT_RUN(a_list_of_batches_before_the_passes)
+                                                    MT_RUN(what_joins_the_rounds_is_no_batch)
+                                                        MT_RUN(the_gradient_of_a_large_weight)
+                                                            MT_RUN(one_request_of_no_known_phase)
+                                                                MT_RUN(rules_done))
