@@ -121,7 +121,9 @@ SCENARIOS = [
              fail="train_actor/", late=True, cause=("giant_tensor", "capacity"), must=["P02"],
              keeps={"P01": ({"checkpointing": True}, False), "P04": ({"act_offload": True}, True), "P02": ({"skew": 0.5}, True)}),
     Scenario("one-unit", "fully_shard() of the model alone: each pass gathers all of it", dict(framework="plain", backend="fsdp2", one_unit=True, dp=8, shape="qwen3_0.6b", layers=12, micro=(2048,), steps=2),
-             phase="train", must=["P60"], kind="peak", sets={"P60": "for layer in model.layers: fully_shard(layer)"}),
+             phase="train", must=["P60"], must_not=["P49"], kind="peak", sets={"P60": "for layer in model.layers: fully_shard(layer)"}),
+    Scenario("one-unit-fails", "the same fails at the gradient of its embedding, which no smaller batch makes less", dict(framework="plain", backend="fsdp2", one_unit=True, dp=8, shape="qwen3_0.6b", layers=12, micro=(64,), steps=2),
+             fail="train_actor/backward", late=True, phase="train", cause=("capacity", "giant_tensor"), must=["P60"], must_not=["P02", "P49"]),
     Scenario("one-unit-no", "the same, each layer a unit", dict(framework="plain", backend="fsdp2", dp=8, shape="qwen3_0.6b", layers=12, micro=(512,), steps=2),
              phase="train", must_not=["P60"], kind="peak", cause=("none", "capacity", "giant_tensor")),
     # the output head

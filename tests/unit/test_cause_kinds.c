@@ -690,6 +690,52 @@ MT_TEST(one_request_of_no_known_phase)
     }
 }
 
+#define OWN_STEP "own/train.py:9:step|own/train.py:40:main|" MAIN
+#define OWN_CALL "torch/nn/modules/module.py:60:_call_impl|" OWN_STEP
+#define GATHERED                                                                                   \
+    "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:40:foreach_all_gather|" OWN_CALL
+
+/* One unit of FSDP has the gradients of the whole model before they are reduced, in each pass: that
+ * is no accumulation without a reduction. Where each layer is a unit it is. */
+MT_TEST(whole_gradients_of_one_unit)
+{
+    for (int layers = 0; layers < 2; layers++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, GIB, "torch/nn/modules/linear.py:105:__init__|own/train.py:2:main|" MAIN);
+        for (int i = 0; i < 3; i++) {
+            unsigned f[20], grad[20], k, g = 0;
+            for (k = 0; k < 20; k++) {
+                if (k % (layers ? 2 : 20) == 0) {
+                    if (k != 0)
+                        heap_free(h, g);
+                    g = heap_alloc(h, layers ? 800 * MIB : 8 * GIB, GATHERED);
+                }
+                f[k] = heap_alloc(h, 64 * MIB, "own/net.py:50:forward|" OWN_CALL);
+            }
+            while (k-- > 0) {
+                grad[k] = heap_alloc(h, 400 * MIB, ENGINE);
+                heap_free(h, heap_alloc(h, 32 * MIB, ENGINE));
+                heap_free(h, f[k]);
+            }
+            heap_free(h, g);
+            for (k = 0; i < 2 && k < 20; k++)
+                heap_free_at(h, grad[k], "torch/optim/optimizer.py:900:zero_grad|" OWN_STEP);
+        }
+        heap_oom(
+            h, 16 * GIB, 4 * GIB,
+            "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py:371:foreach_reduce|torch/"
+            "distributed/fsdp/_fully_shard/_fsdp_param_group.py:400:post_backward|" MAIN);
+        {
+            FINISH(0);
+            MT_CHECK(c->known);
+            MT_CHECK_EQ(a->devices.p[0].one_unit != 0, !layers);
+            MT_CHECK_EQ(advises(a, "P60"), !layers);
+            MT_CHECK_EQ(advises(a, "P49"), layers);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(what_can_be_let_go_of_comes_before_pieces)
@@ -707,4 +753,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(what_can_be_let_go_of_comes_before_pieces)
                                                     MT_RUN(what_joins_the_rounds_is_no_batch)
                                                         MT_RUN(the_gradient_of_a_large_weight)
                                                             MT_RUN(one_request_of_no_known_phase)
-                                                                MT_RUN(rules_done))
+                                                                MT_RUN(whole_gradients_of_one_unit)
+                                                                    MT_RUN(rules_done))
