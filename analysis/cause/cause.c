@@ -195,7 +195,9 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
     if (ok && m.oom != NULL) {
         out->request = m.oom->request;
         mt_shape_of(&m, rules, &shape);
-        ok = mt_moment_to_come(&m, &shape) && mt_moment_as_before(&m) && mt_moment_kept(&m);
+        ok = mt_moment_to_come(&m, &shape) && mt_moment_as_before(&m) && mt_moment_kept(&m) &&
+             mt_moment_hoard(&m);
+        out->hoard = m.hoard.bytes;
         out->pass_so_far = m.to_come.so_far;
         out->left_open = m.to_come.open;
         out->before_most = m.to_come.before_most;

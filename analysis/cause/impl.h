@@ -9,6 +9,7 @@
  *   result.c    the result of the pass before, which is still alive
  *   graph.c     what autograd keeps of passes that no backward pass follows
  *   kept.c      blocks that a pass without steps adds one by one and keeps
+ *   hoard.c     blocks that a line outside of any pass made and kept, most of what is live
  *   shape.c     the request read as tokens x vocabulary
  *   forecast.c  where nothing failed: what would be the first to
  *   what_if.c   the counter-factuals
@@ -123,7 +124,7 @@ struct mt_moment {
     uint64_t residue;     /* temporaries of earlier stretches */
     uint64_t growth;      /* between the first and the last compared step */
     uint64_t sure_growth; /* of that, where it is certain: five steps or more, nearly on a line */
-    struct mt_kept kept;
+    struct mt_kept kept, hoard;
     struct mt_to_come to_come;
     /* what the pass has beyond earlier ones at that point, 0 = no such difference; the line with
      * most of it, 0 = none, and its bytes now and then */
@@ -190,6 +191,9 @@ int mt_moment_as_before(struct mt_moment *m);
 
 /* Fills m->kept from the live blocks of the failure. */
 int mt_moment_kept(struct mt_moment *m);
+
+/* Fills m->hoard; after mt_moment_result(). */
+int mt_moment_hoard(struct mt_moment *m);
 
 /* Fills c->pins: segments with free bytes that live blocks hold. */
 int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c);

@@ -62,6 +62,15 @@ static void write_capacity(char *s, size_t cap, const struct mt_moment *m)
         return;
     }
     k = snprintf(s, cap, "Capacity: what was live filled the card");
+    if (m->hoard.n != 0 && k > 0 && (size_t)k < cap) {
+        char label[MT_LABEL], buf[MT_LABEL];
+        (void)mt_stack_label(m->w->r->t, m->hoard.stack, label, sizeof label);
+        (void)snprintf(s + k, cap - (size_t)k,
+                       ", %s of it %u blocks that %s made one by one, outside of any pass over a "
+                       "model, and that were all still there.",
+                       MT_BYTES(m->hoard.bytes), (unsigned)m->hoard.n, mt_words_label(buf, label));
+        return;
+    }
     if (n != 0 && by[0] != MT_ROLE_UNKNOWN && k > 0 && (size_t)k < cap)
         k += snprintf(s + k, cap - (size_t)k, ", %s of it %s", MT_BYTES(m->role[by[0]]),
                       mt_role_words((enum mt_role)by[0]));

@@ -120,6 +120,9 @@ struct mt_cause {
     /* the largest free bytes first, at most 16; only when fragmentation is part of it */
     MT_VEC(struct mt_pin) pins;
     uint64_t n_pins_all, pinned_free; /* how many there are, and the free bytes in all of them */
+    /* what one line outside of any pass made block by block and keeps, most of what is live; 0 =
+     * there is no such */
+    uint64_t hoard;
     uint64_t kept_casts; /* of the blocks that rounds kept: copies of weights, by autocast */
     /* the result of the pass before, that is live still, and the line that makes it and lets go of
      * it: "train.py:63 main"; 0 and NULL = there is none */

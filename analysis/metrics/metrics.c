@@ -268,6 +268,7 @@ static void use_metrics(struct mt_metrics *m)
         measured(m, MT_METRIC_steps, f->steps.n);
         yes(m, MT_METRIC_steps_guessed, f->steps_are_guessed);
         measured(m, MT_METRIC_last_result, m->d->cause != NULL ? m->d->cause->last_result : 0);
+        measured(m, MT_METRIC_held_ahead, m->d->cause != NULL ? m->d->cause->hoard : 0);
         set(m, MT_METRIC_kept_rounds, mt_kept_in_rounds(m->d), MT_CONF_MARKED);
         measured(m, MT_METRIC_kept_casts, m->d->cause != NULL ? m->d->cause->kept_casts : 0);
         measured(m, MT_METRIC_unused_graph, m->d->cause != NULL ? m->d->cause->unused_graph : 0);

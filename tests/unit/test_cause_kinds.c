@@ -667,6 +667,31 @@ MT_TEST(the_gradient_of_a_large_weight)
     }
 }
 
+#define OF_TABLE                                                                                   \
+    "??:0:torch::autograd::generated::EmbeddingBackward0::apply(std::vector<at::Tensor, "          \
+    "std::allocator<at::Tensor> >&&)|" ENGINE
+
+/* That of a table is whole whatever the batch: P147. */
+MT_TEST(the_gradient_of_a_table)
+{
+    for (int table = 0; table < 2; table++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 20 * GIB,
+                   "torch/nn/modules/sparse.py:140:__init__|own/train.py:2:main|" MAIN);
+        heap_alloc(h, 3 * GIB,
+                   "own/net.py:50:forward|torch/nn/modules/module.py:60:_call_impl|" MAIN);
+        heap_free(h, heap_alloc(h, 64 * MIB, ENGINE));
+        heap_oom(h, 20 * GIB, 10 * GIB, table ? OF_TABLE : ENGINE);
+        {
+            FINISH(0);
+            MT_CHECK(c->known);
+            MT_CHECK_EQ(a->devices.p[0].roles.request_role, MT_ROLE_GRAD);
+            MT_CHECK_EQ(advises(a, "P147"), table);
+            DONE;
+        }
+    }
+}
+
 /* Code of no known phase asks for more than all that is live, and half of what is there. */
 MT_TEST(one_request_of_no_known_phase)
 {
@@ -736,22 +761,56 @@ MT_TEST(whole_gradients_of_one_unit)
     }
 }
 
+#define AHEAD "own/reader.py:14:decode|own/reader.py:22:run_ahead|" MAIN
+
+/* A reader holds 20 GiB ahead of the first pass: P146. Not where a weight has the size of its
+ * blocks, where their sizes differ, or where they are few or not most of what is live. */
+MT_TEST(what_a_reader_holds_ahead)
+{
+    enum { READER, WEIGHTS, SIZES, FEW, LITTLE, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned n = what == FEW ? 10 : 20;
+        heap_alloc(h, what == WEIGHTS ? GIB : 512 * MIB,
+                   "torch/nn/modules/linear.py:105:__init__|own/train.py:2:main|" MAIN);
+        for (unsigned i = 0; i < n; i++) {
+            heap_free(h, heap_alloc(h, 256 * MIB, "own/reader.py:12:decode|" MAIN));
+            heap_alloc(h, what == SIZES ? (512 + 64 * i) * MIB : GIB, AHEAD);
+        }
+        if (what == LITTLE)
+            heap_alloc(h, 30 * GIB, "own/net.py:30:forward|" OWN_CALL);
+        heap_alloc(h, 2 * GIB, "own/net.py:50:forward|" OWN_CALL);
+        heap_oom(h, 3 * GIB, GIB, "own/net.py:51:forward|" OWN_CALL);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+            MT_CHECK_EQ(c->hoard, what == READER ? 20 * GIB : 0);
+            MT_CHECK_EQ(advises(a, "P146"), what == READER);
+            MT_CHECK_EQ(strstr(c->sentence,
+                               "20.00 GiB of it 20 blocks that own/reader.py:14 decode made") !=
+                            NULL,
+                        what == READER);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(what_can_be_let_go_of_comes_before_pieces)
             MT_RUN(what_a_pass_had_still_to_ask_for) MT_RUN(a_pass_that_says_nothing) MT_RUN(
                 state_that_is_still_to_come) MT_RUN(a_list_of_the_optimizer_that_is_not_whole)
                 MT_RUN(what_an_exception_lets_go_of_is_no_result)
-                    MT_RUN(the_result_of_the_pass_before) MT_RUN(two_results_at_the_peak)
-                        MT_RUN(the_input_of_a_layer_is_no_result)
-                            MT_RUN(results_of_batches_of_any_size)
-                                MT_RUN(a_rank_that_has_more_to_do)
-                                    MT_RUN(passes_that_no_backward_follows)
-                                        MT_RUN(results_that_are_kept_are_no_graph)
-                                            MT_RUN(copies_of_weights_that_each_pass_makes)
-                                                MT_RUN(a_list_of_batches_before_the_passes)
-                                                    MT_RUN(what_joins_the_rounds_is_no_batch)
-                                                        MT_RUN(the_gradient_of_a_large_weight)
-                                                            MT_RUN(one_request_of_no_known_phase)
-                                                                MT_RUN(whole_gradients_of_one_unit)
-                                                                    MT_RUN(rules_done))
+                    MT_RUN(the_result_of_the_pass_before) MT_RUN(two_results_at_the_peak) MT_RUN(
+                        the_input_of_a_layer_is_no_result) MT_RUN(results_of_batches_of_any_size)
+                        MT_RUN(a_rank_that_has_more_to_do) MT_RUN(passes_that_no_backward_follows)
+                            MT_RUN(results_that_are_kept_are_no_graph)
+                                MT_RUN(copies_of_weights_that_each_pass_makes)
+                                    MT_RUN(a_list_of_batches_before_the_passes)
+                                        MT_RUN(what_joins_the_rounds_is_no_batch)
+                                            MT_RUN(the_gradient_of_a_large_weight)
+                                                MT_RUN(the_gradient_of_a_table)
+                                                    MT_RUN(one_request_of_no_known_phase)
+                                                        MT_RUN(whole_gradients_of_one_unit)
+                                                            MT_RUN(what_a_reader_holds_ahead)
+                                                                MT_RUN(rules_done))
