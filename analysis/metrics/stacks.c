@@ -25,18 +25,15 @@ bool mt_has_several_gpus(const struct mt_analysis *a, const struct mt_runconf *c
              mt_trace_has_frame(a->trace, "torch/nn/parallel/", "")));
 }
 
-/* 1 = the innermost Python frame is of PyTorch's optimizers, 0 = of other code; -1 = no such frame.
- */
-static int is_torch_optimizer(const struct mt_trace *t, mt_stack_id s)
+/* The innermost Python frame; NULL = there is none. */
+static const struct mt_frame *in_python(const struct mt_trace *t, mt_stack_id s)
 {
     for (; s != 0; s = t->stacks.p[s].parent) {
         const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
-        const char *file = mt_str(t, f->file);
-        uint32_t n = mt_str_len(t, f->file);
-        if (mt_file_is_python(file, n))
-            return mt_file_is_internal(file, n);
+        if (mt_file_is_python(mt_str(t, f->file), mt_str_len(t, f->file)))
+            return f;
     }
-    return -1;
+    return NULL;
 }
 
 bool mt_steps_itself(const struct mt_device_analysis *d, const struct mt_trace *t)
@@ -48,12 +45,12 @@ bool mt_steps_itself(const struct mt_device_analysis *d, const struct mt_trace *
         const struct mt_stack_share *s = failed ? NULL : &d->by_stack.p[i];
         mt_stack_id stack = !failed ? s->stack : oom != NULL ? oom->stack : 0;
         unsigned sub = !failed ? s->attr.sub : oom != NULL ? oom->attr.sub : MT_PH_NONE;
-        int is_torch;
-        if (sub != MT_PH_OPTIMIZER && sub != MT_PH_OPTIM_STATE_INIT)
-            continue;
-        is_torch = stack < t->stacks.n ? is_torch_optimizer(t, stack) : -1;
-        if (is_torch >= 0)
-            bytes[is_torch] += !failed ? s->bytes : oom->request;
+        const struct mt_frame *f = stack < t->stacks.n ? in_python(t, stack) : NULL;
+        /* a step() of a class that is no Optimizer of PyTorch's is no phase */
+        if (f != NULL && (sub == MT_PH_OPTIMIZER || sub == MT_PH_OPTIM_STATE_INIT ||
+                          strcmp(mt_str(t, f->name), "step") == 0))
+            bytes[mt_file_is_internal(mt_str(t, f->file), mt_str_len(t, f->file))] +=
+                !failed ? s->bytes : oom->request;
     }
     return bytes[0] > bytes[1];
 }

@@ -1,4 +1,5 @@
-/* Copies of the weights that the job's own code makes: the best ones so far, an average of its own.
+/* Copies of the weights that the job's own code makes: the best ones so far, an average of its own;
+ * in twice as many bytes, of a model in 16 bits, what an optimizer of its own keeps of each weight.
  * No frame says what they are; one line makes tensors of the model's sizes, one after the other. */
 #include "analysis/roles/impl.h"
 
@@ -108,24 +109,58 @@ static bool is_state(const struct mt_trace *t, mt_stack_id s)
     return false;
 }
 
-static void close_run(struct mt_rwork *k, struct run *r, const struct sizes *weights)
+/* A step of the job's own: what it makes of each gradient goes with it. */
+static bool is_step(const struct mt_trace *t, mt_stack_id s)
+{
+    for (; s != 0; s = t->stacks.p[s].parent)
+        if (strcmp(mt_str(t, t->frames.p[t->stacks.p[s].frame].name), "step") == 0)
+            return true;
+    return false;
+}
+
+/* What the tensors of a run are, of which each has as many bytes as a weight, or twice as many;
+ * MT_ROLE_UNKNOWN where they have not. */
+static enum mt_role role_of(const struct mt_rwork *k, const struct run *r,
+                            const struct sizes *weights, const struct sizes *doubled)
+{
+    if (r->events.n < MIN_TENSORS || !all_stay(k, r))
+        return MT_ROLE_UNKNOWN;
+    if (r->sizes.bytes >= weights->bytes / MIN_SHARE && !is_state(k->r->t, r->stack) &&
+        is_among(&r->sizes, weights))
+        return MT_ROLE_PARAM;
+    if (r->sizes.bytes >= doubled->bytes / MIN_SHARE && is_among(&r->sizes, doubled))
+        return is_step(k->r->t, r->stack) ? MT_ROLE_OPTIM_TEMP : MT_ROLE_OPTIM_STATE;
+    return MT_ROLE_UNKNOWN;
+}
+
+static void close_run(struct mt_rwork *k, struct run *r, const struct sizes *weights,
+                      const struct sizes *doubled)
 {
     sort(&r->sizes);
-    if (r->events.n >= MIN_TENSORS && !is_state(k->r->t, r->stack) &&
-        r->sizes.bytes >= weights->bytes / MIN_SHARE && is_among(&r->sizes, weights) &&
-        all_stay(k, r))
-        for (uint32_t i = 0; i < r->events.n; i++) {
-            struct mt_fate *f = &k->w->fate[r->events.p[i]];
-            f->role = MT_ROLE_PARAM;
-            f->why = MT_WHY_SIZE;
-            if (f->freed < mt_n_events(k))
-                k->w->fate[f->freed].role = MT_ROLE_PARAM;
-        }
+    enum mt_role role = role_of(k, r, weights, doubled);
+    for (uint32_t i = 0; role != MT_ROLE_UNKNOWN && i < r->events.n; i++) {
+        struct mt_fate *f = &k->w->fate[r->events.p[i]];
+        f->role = (uint8_t)role;
+        f->why = MT_WHY_SIZE;
+        if (f->freed < mt_n_events(k))
+            k->w->fate[f->freed].role = (uint8_t)role;
+    }
     r->events.n = r->sizes.v.n = 0;
     r->sizes.bytes = 0;
 }
 
-static int collect_runs(struct mt_rwork *k, struct run *r, const struct sizes *weights)
+/* Whether a run so far is a copy in the same bytes: the next one of the same line begins after it.
+ */
+static bool is_whole(struct run *r, const struct sizes *weights)
+{
+    if (r->sizes.bytes != weights->bytes)
+        return false;
+    sort(&r->sizes);
+    return is_among(&r->sizes, weights);
+}
+
+static int collect_runs(struct mt_rwork *k, struct run *r, const struct sizes *weights,
+                        const struct sizes *doubled)
 {
     for (uint32_t i = 0, n = mt_n_events(k); i < n; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
@@ -133,29 +168,33 @@ static int collect_runs(struct mt_rwork *k, struct run *r, const struct sizes *w
         if (e->action != MT_ACT_ALLOC)
             continue;
         /* a second copy by the same line begins where the first has all there is */
-        if (e->stack != r->stack || r->sizes.bytes + e->size > weights->bytes)
-            close_run(k, r, weights);
+        if (e->stack != r->stack || r->sizes.bytes + e->size > doubled->bytes ||
+            is_whole(r, weights))
+            close_run(k, r, weights, doubled);
         r->stack = e->stack;
         if (e->stack == 0 || !is_open(k, i)) {
-            close_run(k, r, weights);
+            close_run(k, r, weights, doubled);
             continue;
         }
         if ((at = MT_VEC_PUSH(&r->events)) == NULL || !add(&r->sizes, e->size))
             return 0;
         *at = i;
     }
-    close_run(k, r, weights);
+    close_run(k, r, weights, doubled);
     return 1;
 }
 
 int mt_copies_find(struct mt_rwork *k, int64_t focus)
 {
-    struct sizes weights = {.bytes = 0};
+    struct sizes weights = {.bytes = 0}, doubled = {.bytes = 0};
     struct run r = {.stack = 0};
     int ok = weights_of(k, focus, &weights);
+    for (uint32_t i = 0; ok && i < weights.v.n; i++)
+        ok = add(&doubled, 2 * weights.v.p[i]);
     if (ok && weights.v.n >= MIN_TENSORS)
-        ok = collect_runs(k, &r, &weights);
+        ok = collect_runs(k, &r, &weights, &doubled);
     MT_VEC_DONE(&weights.v);
+    MT_VEC_DONE(&doubled.v);
     MT_VEC_DONE(&r.events);
     MT_VEC_DONE(&r.sizes.v);
     return ok;

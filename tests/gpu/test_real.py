@@ -92,6 +92,22 @@ class Real(unittest.TestCase):
         self.assertEqual((row["adds_up"], row["torch_reserved_bytes"], row["matched_bytes"], row["unmapped_bytes"], row["unseen_bytes"]),
                          (True, self.truth["h100_loop_plain"]["reserved_at_end"], self.truth["h100_loop_plain"]["reserved_at_end"], 0, 0))
 
+    def test_an_optimizer_of_ones_own(self):
+        """Weights of the model in 16 bits, their gradients, and three copies of the weights in 32, all equal to the byte; the list that the step
+        makes of all gradients is what to do without."""
+        report = json.loads(output("report", "--format=json", "-o", "-", str(REAL / "h100_own_optimizer.pickle.gz")))
+        held = self.truth["h100_own_optimizer"]["held"]
+        roles = {r["role"]: r["bytes"] for r in report["devices"][0]["roles"]}
+        self.assertEqual(roles["param"], held["model.parameters"])
+        self.assertEqual(roles["grad"], held["model.gradients"])
+        self.assertEqual(roles["optim_state"], held["master"] + held["moments"])
+        self.assertLess(roles.get("unknown", 0), 1 << 20)
+        first = [a["id"] for a in report["advice"] if a["top"]]
+        self.assertEqual(first[0], "P148")
+        self.assertEqual([i for i in first if i in ("B06", "P141")], [])
+        # what the changed job freed is nearly all of it
+        self.assertGreater(sum(held.values()) + roles["optim_temp"] - self.truth["h100_own_optimizer"]["one_by_one_peak"], 0.6 * roles["optim_temp"])
+
     def test_libraries_are_owners(self):
         ledger, = self.job("h100_graph")["ledgers"]
         held = {r["holder"]: r["bytes"] for r in ledger["focus"]["rows"]}
