@@ -101,6 +101,7 @@ struct mt_logdiag {
     /* lines that say memory ran out, the same sentence printed again included */
     uint64_t n_failures;
     uint64_t n_distinct; /* of them, not repeated */
+    bool traced;         /* another one stands above it, without a traceback */
     bool passed_over;    /* the line is PyTorch's; another library failed before it, and went on */
     /* From the sentence of PyTorch, as far as it goes. */
     uint64_t request, capacity, free, allocated, reserved, unallocated, private_pools, allowed;

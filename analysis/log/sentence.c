@@ -474,7 +474,10 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
     say_other_job(t, d, logs);
     if (d->n_distinct > 1)
         mt_words_add(t, "%sThe log holds %llu failures; this is the first%s.", t->n != 0 ? " " : "",
-                     (unsigned long long)d->n_distinct, d->passed_over ? " of PyTorch" : "");
+                     (unsigned long long)d->n_distinct,
+                     d->traced        ? " that has its traceback"
+                     : d->passed_over ? " of PyTorch"
+                                      : "");
 }
 
 static bool keep(char **out, const struct mt_sentence *t)

@@ -201,6 +201,15 @@ static bool is_known_kill(const struct mt_log *l, uint64_t number)
            number - l->facts.p[l->facts.n - 1].line <= 40;
 }
 
+/* PyTorch's second line about an error that has been read: "Search for `cudaErrorMemoryAllocation'
+ * in https://docs.nvidia.com/..." */
+static bool is_where_to_read(const struct mt_log *l, uint64_t number, const char *s)
+{
+    const struct mt_log_fact *last = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
+    return last != NULL && mt_log_has_stack(last->kind) && number - last->line <= 4 &&
+           strstr(s, "Search for ") != NULL && strstr(s, " in https://") != NULL;
+}
+
 /* Which pairs of characters a line has: nearly every row is passed over by the first three letters
  * of its pattern, without a search. */
 struct pairs {
@@ -275,6 +284,8 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
         if (is_name(rows[i].pattern) && mt_log_is_code(s, end - n, n))
             continue;
         if (strcmp(rows[i].pattern, "ray-oom-prevention.html") == 0 && is_known_kill(l, number))
+            return 0;
+        if (rows[i].kind == MT_LOG_CUDA_OOM && is_where_to_read(l, number, s))
             return 0;
         if (rows[i].kind == MT_LOG_CUDA_OOM && rows[i].text == NULL && mt_log_is_cumem(s))
             return mt_log_gpu_error(l, number, s);
