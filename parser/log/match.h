@@ -135,6 +135,9 @@ struct mt_log_at { /* in the line, or what stands for it */
     size_t n_name;
     uint64_t line; /* 0 = not said */
 };
+/* The end of a path into out, with '/' for Windows' backslashes, of which a string has two: rules
+ * know files by that. Its length; nothing ends it. */
+size_t mt_log_slashes(char *out, size_t cap, const char *path, const char *end);
 bool mt_log_frame_quoted(struct mt_log_at *a, const char *s); /* Python's own */
 bool mt_log_frame_of_ipython(struct mt_log_at *a, const char *s);
 bool mt_log_frame_of_page(struct mt_log_at *a, const char *s); /* older notebooks; cells */
