@@ -101,6 +101,8 @@ struct mt_logdiag {
     /* lines that say memory ran out, the same sentence printed again included */
     uint64_t n_failures;
     uint64_t n_distinct; /* of them, not repeated */
+    const char *engine;  /* the inference engine of the job, in words; NULL = none is told */
+    bool engine_failed;  /* and the failure is in its own code */
     bool traced;         /* another one stands above it, without a traceback */
     bool passed_over;    /* the line is PyTorch's; another library failed before it, and went on */
     /* From the sentence of PyTorch, as far as it goes. */

@@ -17,11 +17,13 @@ static void subject(struct mt_sentence *t, const struct mt_log_fact *f)
         mt_words_add(t, " on %s %d", mt_log_device(f), (int)f->gpu);
 }
 
-/* ", in the actor's update (backward)," */
+/* ", in the actor's update (backward),"; ", in vLLM," where no more is known */
 static void where(struct mt_sentence *t, const struct mt_logdiag *d)
 {
     if (d->phase != MT_PH_UNATTRIBUTED || (d->sub != MT_PH_NONE && d->sub != MT_PH_UNATTRIBUTED))
         mt_words_add(t, ", in %s,", MT_PHASE_WORDS(d->phase, d->sub));
+    else if (d->engine != NULL && d->engine_failed)
+        mt_words_add(t, ", in %s,", d->engine);
 }
 
 /* "PyTorch held 70.30 GiB (12.00 GiB of it reserved but unallocated), this process outside

@@ -228,7 +228,7 @@ static void upside_down(struct mt_log *l, struct mt_log_stack *s)
  * of another rank, which runs the same program: where it was, and no further. */
 static bool of_mate(const struct mt_log_fact *f, struct mt_log_writer who)
 {
-    return who.pid < 0 && (f->pid >= 0 ? f->rank < 0 && who.rank < 0
+    return who.pid < 0 && (f->pid >= 0 ? f->rank < 0 /* "[rank0]" may be the driver */
                                        : f->rank >= 0 && who.rank >= 0 && f->rank != who.rank);
 }
 
