@@ -106,13 +106,10 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
                         "the usual reason is host memory, "
                         "also the limit of a container (`dmesg -T` shows it)");
     } else if (f->kind == MT_LOG_KILLED && f->text[0] != '\0') {
-        mt_words_add(t, "A worker of Ray died");
-        during(t, d);
-        mt_words_add(t,
-                     ", and nothing in the log says why: the usual reasons are host memory, also "
-                     "the limit of a "
-                     "container (`dmesg -T` shows it), and a crash, which leaves a line further "
-                     "up in the worker's own log");
+        mt_logdiag_say_dead(t, f);
+        if (!d->never_ran)
+            during(t, d);
+        mt_words_add(t, d->never_ran ? " before its actor ran%s" : "%s", mt_logdiag_dead_why(f));
     } else if (f->kind == MT_LOG_KILLED) {
         mt_words_add(t, "A process was killed by a signal");
         during(t, d);

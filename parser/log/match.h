@@ -174,6 +174,13 @@ void mt_log_stacks_end(struct mt_log *l);
 /* The fact is what the writer's last traceback led to. */
 void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
                        struct mt_log_writer who);
+/* ---- log/actor.c ---- */
+
+/* Ray's rows about an actor, and what it says further of one that died. */
+void mt_log_actor_line(struct mt_log *l, uint64_t number, const char *s);
+/* Of a worker of Ray that died, in line s: whose it was. */
+void mt_log_actor_take(struct mt_log *l, struct mt_log_fact *f, const char *s);
+
 /* A worker died, and the writer's last traceback is that of who waited for it: f gets the method
  * that it had called. */
 void mt_log_stack_called(struct mt_log *l, struct mt_log_fact *f, struct mt_log_writer who);

@@ -320,8 +320,10 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
             f->pid = f[-1].pid; /* only the first line of CANN's report has it */
         if (f->kind == MT_LOG_KILLED && strstr(s, "Worker exit type") != NULL)
             mt_log_keep_text(f, "Ray", 3);
-        if (f->kind == MT_LOG_KILLED && strcmp(f->text, "Ray") == 0)
+        if (f->kind == MT_LOG_KILLED && strcmp(f->text, "Ray") == 0) {
             mt_log_stack_called(l, f, mt_log_writer(s, NULL));
+            mt_log_actor_take(l, f, s);
+        }
         if (f->kind == MT_LOG_NCCL_OOM && mt_log_find(s, ":%n:%n [%n]", &g) != NULL) {
             f->pid = mt_log_small(g.v[0]); /* host:pid:thread [device] */
             f->gpu = mt_log_small(g.v[2]);
