@@ -210,4 +210,9 @@ has driver.log 'The traceback is of the driver or of another rank'
 engine distributed/parallel_state.py all_gather > gathers.log
 ask gathers.log
 has gathers.log 'Rank 0 on GPU 0, in vLLM, asked for 2.00 GiB'
+# A server of images, which trains nothing.
+{ echo 'Traceback (most recent call last):'; printf '  File "%s", line %d, in %s\n' /w/omni/vllm_omni/diffusion/worker/gpu_worker.py 77 execute_model /w/omni/vllm_omni/diffusion/models/ovis.py 12 decode_latents; says; } > images.log
+ask images.log
+is "$(of images.log .verdict.phase)" infer
+has_not images.log 'backward()'
 finish
