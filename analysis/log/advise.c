@@ -451,6 +451,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     fill(q.metrics, d, logs, f, place);
     of_families(q.metrics, &fw);
     engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework);
+    d->engine = fw.engine != MT_FW_NONE ? mt_framework_at(r, fw.engine)->words : NULL;
+    d->engine_failed = is_engines(r, f, place);
     d->model.beyond = more_than(q.metrics, d, "engine_weights_told", 0.97);
     d->model.in_float = is_told(q.metrics, "engine_in_float");
     d->model.on_card = more_than(q.metrics, d, "engine_weights_told", 0);
@@ -468,6 +470,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         if (q.phase == MT_PH_UNATTRIBUTED)
             q.phase = MT_PH_ROLLOUT_GENERATE; /* where an engine is when nothing says otherwise */
     }
+    if (d->cut && d->phase == MT_PH_ROLLOUT_INIT && f->kind == MT_LOG_TORCH_OOM && engines)
+        q.phase = MT_PH_ROLLOUT_PROFILE; /* what an engine that starts asks PyTorch for at once */
     if (f->kind == MT_LOG_SGLANG_KV_FULL)
         q.phase = MT_PH_ROLLOUT_KV_ALLOC; /* what makes the cache larger */
     if (q.phase == MT_PH_UNATTRIBUTED && q.sub == MT_PH_FORWARD &&

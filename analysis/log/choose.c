@@ -145,9 +145,21 @@ static bool goes_on(const struct mt_log_fact *f)
     return f->kind == MT_LOG_CUDA_OOM && f->stack == 0 && f->text[0] != '\0';
 }
 
+/* Two failures of PyTorch shortly after each other, in ranks of one job or in one that went on at
+ * first: the one whose own traceback is there tells what ran, the other its numbers alone. */
+static bool tells_more(const struct mt_log *log, const struct mt_log_fact *best,
+                       const struct mt_log_fact *f)
+{
+    enum { NEAR = 64 };
+    const struct mt_log_stack *s = f->stack != 0 ? &log->stacks.p[f->stack - 1] : NULL;
+    return best->kind == MT_LOG_TORCH_OOM && f->kind == MT_LOG_TORCH_OOM && best->stack == 0 &&
+           s != NULL && s->frames.n != 0 && !s->is_mates && f->line - best->line <= NEAR;
+}
+
 void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs)
 {
     const struct mt_log_fact *best = NULL, *last = NULL;
+    bool more;
     for (uint32_t i = 0; i < logs->files.n; i++) {
         const struct mt_log *log = &logs->files.p[i].log;
         for (uint32_t k = 0; k < log->facts.n; k++) {
@@ -163,7 +175,9 @@ void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs)
             d->hints_expandable |= f->hints_expandable;
             /* A process that failed is killed afterwards: the kill is then not the news. */
             d->passed_over |= best != NULL && goes_on(best) && f->kind == MT_LOG_TORCH_OOM;
-            if (best == NULL || (goes_on(best) && f->kind == MT_LOG_TORCH_OOM) ||
+            more = best != NULL && d->file == i && tells_more(log, best, f) && !repeats(best, f);
+            d->traced |= more;
+            if (best == NULL || more || (goes_on(best) && f->kind == MT_LOG_TORCH_OOM) ||
                 (d->file == i && best->stack == 0 && f->stack != 0 && repeats(best, f)) ||
                 (best->kind == MT_LOG_KILLED && f->kind != MT_LOG_KILLED) ||
                 (d->file == i && follows(best, f))) {

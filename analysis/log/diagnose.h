@@ -52,6 +52,9 @@ struct mt_logs_clash {
 bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clash *out);
 /* The framework of reinforcement learning whose files the lines name most often; -1 = none. */
 int mt_logs_framework(const struct mt_logs *l);
+/* The program whose processes messages name, not prefixes: of Ray's table, of who died or was
+ * killed. Forks keep such names, so settings say more. -1 = none. */
+int mt_logs_named(const struct mt_logs *l);
 
 /* Whose memory an error of CUDA was about that says no more than "out of memory". */
 enum mt_log_whose {
@@ -101,6 +104,10 @@ struct mt_logdiag {
     /* lines that say memory ran out, the same sentence printed again included */
     uint64_t n_failures;
     uint64_t n_distinct; /* of them, not repeated */
+    const char *engine;  /* the inference engine of the job, in words; NULL = none is told */
+    bool engine_failed;  /* and the failure is in its own code */
+    bool never_ran;      /* a worker of Ray died before its actor ran */
+    bool traced;         /* another one stands above it, without a traceback */
     bool passed_over;    /* the line is PyTorch's; another library failed before it, and went on */
     /* From the sentence of PyTorch, as far as it goes. */
     uint64_t request, capacity, free, allocated, reserved, unallocated, private_pools, allowed;
@@ -184,6 +191,10 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
  * does, or it is no such failure. */
 uint64_t mt_logdiag_hint(const struct mt_logdiag *d, const struct mt_log *log, enum mt_log_hint h);
 struct mt_sentence;
+/* The same file: a worker of Ray is gone. Its actor never ran; whose it was; what may have been. */
+bool mt_logdiag_never_ran(const struct mt_log *log);
+void mt_logdiag_say_dead(struct mt_sentence *t, const struct mt_log_fact *f);
+const char *mt_logdiag_dead_why(const struct mt_log_fact *f);
 void mt_logdiag_say_hints(struct mt_sentence *t, const struct mt_logdiag *d,
                           const struct mt_log *log);
 /* log/ranks.c: d->are_ranks of the failure f. conf may be NULL. */

@@ -371,6 +371,8 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
                        strcmp(f->text, "Ray") == 0 ? "a worker of Ray died"
                        : f->text[0] != '\0'        ? "a worker of the data loader died"
                                                    : "killed by a signal");
+        if (f->value[MT_LK_CLASS] == 1)
+            (void)snprintf(buf, MT_FACT_WORDS, "a worker of Ray died: %s", f->who);
         return buf;
     case MT_LOG_HOST_PROC:
         (void)snprintf(buf, MT_FACT_WORDS, "process %llu, %s, has %s of the host",

@@ -43,3 +43,31 @@ void mt_logdiag_say_hints(struct mt_sentence *t, const struct mt_logdiag *d,
                          words[h]);
     }
 }
+
+bool mt_logdiag_never_ran(const struct mt_log *log)
+{
+    for (uint32_t i = 0; i < log->facts.n; i++)
+        if (log->facts.p[i].kind == MT_LOG_KILLED && log->facts.p[i].value[MT_LK_NEVER_RAN] == 1)
+            return true;
+    return false;
+}
+
+void mt_logdiag_say_dead(struct mt_sentence *t, const struct mt_log_fact *f)
+{
+    bool named = f->value[MT_LK_CLASS] == 1;
+    mt_words_add(t, "A worker of Ray%s%s", named ? ", " : "", named ? f->who : "");
+    if (f->value[MT_LK_PID] != MT_LOG_NONE)
+        mt_words_add(t, " (pid %llu)", (unsigned long long)f->value[MT_LK_PID]);
+    mt_words_add(t, "%s died", named ? "," : "");
+}
+
+const char *mt_logdiag_dead_why(const struct mt_log_fact *f)
+{
+    return f->value[MT_LK_POD] == 1
+               ? ", and Ray suspects the memory limit of its pod: `kubectl describe pod` says "
+                 "OOMKilled where it was that, `dmesg -T` on the node has the kill itself, and a "
+                 "crash leaves a line further up in the worker's own log"
+               : ", and nothing in the log says why: the usual reasons are host memory, also the "
+                 "limit of a container (`dmesg -T` shows it), and a crash, which leaves a line "
+                 "further up in the worker's own log";
+}

@@ -166,14 +166,57 @@ static int framework_of(const struct mt_framework_rules *r, const struct mt_log_
     }
     best = program(r, n);
     for (uint32_t i = 0; best < 0 && i < n_files; i++)
-        for (uint32_t k = 0; k < files[i].log.facts.n; k++)
-            n[mt_framework_of_process(r, files[i].log.facts.p[k].who)]++;
+        for (uint32_t k = 0; k < files[i].log.facts.n; k++) {
+            const struct mt_log_fact *f = &files[i].log.facts.p[k];
+            if (f->kind != MT_LOG_KILLED ||
+                f->value[MT_LK_CLASS] != 1) /* the dead one's own name */
+                n[mt_framework_of_process(r, f->who)]++;
+        }
     return best >= 0 ? best : program(r, n);
 }
 
 int mt_logs_framework(const struct mt_logs *l)
 {
     return framework_of(l->rules, l->files.p, l->files.n);
+}
+
+/* Whose a row of Ray's table is: "ray::WorkerDict.update_actor", "python3 -m x.trainer.main ...".
+ */
+static mt_fw of_row(const struct mt_framework_rules *r, const char *text)
+{
+    bool is_actor = strncmp(text, "ray::", 5) == 0;
+    const char *module = strstr(text, " -m "), *from = is_actor         ? text + 5
+                                                       : module != NULL ? module + 4
+                                                                        : NULL;
+    char name[sizeof((struct mt_log_fact *)NULL)->text];
+    size_t n = from != NULL ? strcspn(from, is_actor ? ".( " : " ") : 0;
+    if (n == 0 || n >= sizeof name)
+        return MT_FW_NONE;
+    memcpy(name, from, n);
+    name[n] = '\0';
+    return is_actor ? mt_framework_of_process(r, name) : mt_framework_of_start(r, name);
+}
+
+static mt_fw named_in(const struct mt_framework_rules *r, const struct mt_log_fact *f)
+{
+    char name[32];
+    if (f->kind == MT_LOG_HOST_PROC)
+        return of_row(r, f->text);
+    if (f->kind == MT_LOG_KILLED && f->value[MT_LK_CLASS] == 1)
+        return mt_framework_of_process(r, f->who);
+    if (f->kind != MT_LOG_RAY_KILL || strchr(f->text, '.') == NULL)
+        return MT_FW_NONE;
+    mt_log_actor_name(name, f->text, strlen(f->text), true);
+    return mt_framework_of_process(r, name);
+}
+
+int mt_logs_named(const struct mt_logs *l)
+{
+    uint64_t n[MT_FW_MAX] = {0};
+    for (uint32_t i = 0; i < l->files.n; i++)
+        for (uint32_t k = 0; k < l->files.p[i].log.facts.n; k++)
+            n[named_in(l->rules, &l->files.p[i].log.facts.p[k])]++;
+    return program(l->rules, n);
 }
 
 bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clash *out)

@@ -523,6 +523,10 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
                       const struct mt_log_place *place, const struct mt_phase_rules *rules)
 {
     of_all(d, log, f, place, rules);
+    d->never_ran = d->phase == MT_PH_UNATTRIBUTED && f->kind == MT_LOG_KILLED &&
+                   strcmp(f->text, "Ray") == 0 && mt_logdiag_never_ran(log);
+    if (d->never_ran)
+        d->phase = MT_PH_INIT;
     if (d->phase == MT_PH_UNATTRIBUTED && rules != NULL &&
         (place == NULL || gradients_off(place->stack) == 0))
         of_step(d, log, f, place, rules);

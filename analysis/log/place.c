@@ -7,18 +7,6 @@
 
 #include <string.h>
 
-/* A path as it was written: what a log's text keeps of "\\" is "\\x5c". */
-static size_t unescape(char *out, const char *path)
-{
-    size_t n = 0;
-    while (*path != '\0') {
-        bool escaped = strncmp(path, "\\x5c", 4) == 0;
-        out[n++] = escaped ? '\\' : *path;
-        path += escaped ? 4 : 1;
-    }
-    return n;
-}
-
 /* The traceback's frames as a stack, innermost first. 1, or 0 = out of memory. */
 static int build(struct mt_builder *b, const struct mt_log_stack *s, mt_stack_id *id)
 {
@@ -27,8 +15,7 @@ static int build(struct mt_builder *b, const struct mt_log_stack *s, mt_stack_id
     for (uint32_t i = 0; ok && i < s->frames.n; i++) {
         const struct mt_log_frame *f = &s->frames.p[i];
         mt_str_id file, name;
-        char path[sizeof f->file];
-        ok = mt_build_str(b, path, unescape(path, f->file), &file) &&
+        ok = mt_build_str(b, f->file, strlen(f->file), &file) &&
              mt_build_str(b, f->function, strlen(f->function), &name) &&
              mt_build_frame(b, name, file, f->line, &ids[s->frames.n - 1 - i]);
     }

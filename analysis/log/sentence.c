@@ -17,11 +17,13 @@ static void subject(struct mt_sentence *t, const struct mt_log_fact *f)
         mt_words_add(t, " on %s %d", mt_log_device(f), (int)f->gpu);
 }
 
-/* ", in the actor's update (backward)," */
+/* ", in the actor's update (backward),"; ", in vLLM," where no more is known */
 static void where(struct mt_sentence *t, const struct mt_logdiag *d)
 {
     if (d->phase != MT_PH_UNATTRIBUTED || (d->sub != MT_PH_NONE && d->sub != MT_PH_UNATTRIBUTED))
         mt_words_add(t, ", in %s,", MT_PHASE_WORDS(d->phase, d->sub));
+    else if (d->engine != NULL && d->engine_failed)
+        mt_words_add(t, ", in %s,", d->engine);
 }
 
 /* "PyTorch held 70.30 GiB (12.00 GiB of it reserved but unallocated), this process outside
@@ -104,13 +106,10 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
                         "the usual reason is host memory, "
                         "also the limit of a container (`dmesg -T` shows it)");
     } else if (f->kind == MT_LOG_KILLED && f->text[0] != '\0') {
-        mt_words_add(t, "A worker of Ray died");
-        during(t, d);
-        mt_words_add(t,
-                     ", and nothing in the log says why: the usual reasons are host memory, also "
-                     "the limit of a "
-                     "container (`dmesg -T` shows it), and a crash, which leaves a line further "
-                     "up in the worker's own log");
+        mt_logdiag_say_dead(t, f);
+        if (!d->never_ran)
+            during(t, d);
+        mt_words_add(t, d->never_ran ? " before its actor ran%s" : "%s", mt_logdiag_dead_why(f));
     } else if (f->kind == MT_LOG_KILLED) {
         mt_words_add(t, "A process was killed by a signal");
         during(t, d);
@@ -474,7 +473,10 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
     say_other_job(t, d, logs);
     if (d->n_distinct > 1)
         mt_words_add(t, "%sThe log holds %llu failures; this is the first%s.", t->n != 0 ? " " : "",
-                     (unsigned long long)d->n_distinct, d->passed_over ? " of PyTorch" : "");
+                     (unsigned long long)d->n_distinct,
+                     d->traced        ? " that has its traceback"
+                     : d->passed_over ? " of PyTorch"
+                                      : "");
 }
 
 static bool keep(char **out, const struct mt_sentence *t)

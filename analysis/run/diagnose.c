@@ -23,6 +23,8 @@ static enum mt_rc nomem(const struct mt_diagnosis *d, struct mt_err *err)
 static void tell_logs(struct mt_runconf *conf, const struct mt_logs *logs)
 {
     mt_runconf_tell(conf, mt_logs_framework(logs));
+    if (conf->framework < 0)
+        mt_runconf_tell(conf, mt_logs_named(logs));
     conf->no_expandable = mt_logs_no_expandable(logs);
     conf->host_full = mt_logs_host_ran_out(logs);
     conf->kv_refused =

@@ -14,6 +14,17 @@ static bool in_name(char c)
 /* Nothing of a path that people paste: a blank, a quotation mark of Python's or of Markdown's. */
 static bool ends_path(char c) { return strchr(" \t\"'`>(", c) != NULL; }
 
+size_t mt_log_slashes(char *out, size_t cap, const char *path, const char *end)
+{
+    size_t n = 0;
+    for (path = (size_t)(end - path) > cap ? end - cap : path; path < end; path++)
+        if (*path != '\\')
+            out[n++] = *path;
+        else if (n == 0 || out[n - 1] != '/')
+            out[n++] = '/';
+    return n;
+}
+
 /* What is left of a frame whose head was cut off, or that was copied into a sentence:
  * `ob/workers.py", line 504, in update_actor`. Its path begins behind what cannot be in one. */
 static bool headless(struct mt_log_at *a, const char *s)

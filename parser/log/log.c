@@ -415,10 +415,12 @@ static int vllm_graphs(struct mt_log *l, uint64_t number, const char *s)
     return 1;
 }
 
-static bool in_path(char c)
+enum { LONGEST_PATH = 1024 };
+
+static bool in_path(char c, bool windows)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.' || c == '/';
+           c == '-' || c == '.' || c == '/' || (windows && c == '\\');
 }
 
 static void count_path(struct mt_log *l, const char *p, size_t n)
@@ -499,15 +501,19 @@ static void note_machine(struct mt_log *l, const char *s)
 /* The framework's files that a line names: of tracebacks, or before what it logs. */
 static void note_paths(struct mt_log *l, const char *s)
 {
+    bool windows = l->packages != NULL && strstr(s, ".py") != NULL && names_drive(s);
     for (const char *p = s; l->packages != NULL && (p = strstr(p, ".py")) != NULL;) {
         const char *b = p, *e = p + 3;
+        char path[LONGEST_PATH];
+        size_t n;
         p = e;
-        if (in_path(*e))
+        if (in_path(*e, false))
             continue;
-        while (b > s && in_path(b[-1]) && e - b < 1024)
+        while (b > s && in_path(b[-1], windows) && e - b < LONGEST_PATH)
             b--;
-        if (has_package(l, b, (size_t)(e - b)))
-            count_path(l, b, (size_t)(e - b));
+        n = mt_log_slashes(path, sizeof path, b, e);
+        if (has_package(l, path, n))
+            count_path(l, path, n);
     }
 }
 
@@ -559,6 +565,7 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     uint32_t before = l->facts.n;
     int found;
     mt_log_step_line(l, number, line);
+    mt_log_actor_line(l, number, line);
     found = torch_ooms(l, number, is_part ? joined : line, is_part ? glued : line) ||
             torch_async(l, number, joined) || mt_log_observer(l, number, line) ||
             mt_log_ray(l, number, line, glued) ||

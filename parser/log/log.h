@@ -112,7 +112,8 @@ enum mt_log_kind {
     /* bytes asked or NONE: MemoryError, std::bad_alloc, "Cannot allocate memory" ...; text:
        "pinned", "shared" */
     MT_LOG_HOST_OOM,
-    /* - : "Killed", exit code -9 or 137, a worker of Ray gone: not said to be for memory */
+    /* "Killed", exit code -9 or 137, a worker of Ray gone: not said to be for memory; of Ray's enum
+       mt_log_dead, and `who` is the dead one's class where value[MT_LK_CLASS] is 1 */
     MT_LOG_KILLED,
     MT_LOG_STOPPED, /* enum mt_log_stop: a scheduler stopped the job */
     /* - : "an illegal memory access was encountered": a kernel's mistake, no want of memory */
@@ -142,6 +143,9 @@ enum mt_log_cuda {
     MT_LG_TENSOR, /* a tensor's storage, as PyTorch before 1.0 allocates it */
     MT_LG_START   /* CUDA is being set up in this process */
 };
+/* Of a worker of Ray that died, 1 where it is so: Ray suspects the limit of its pod; its actor
+ * never ran; its class is known. And its process. */
+enum mt_log_dead { MT_LK_POD, MT_LK_NEVER_RAN, MT_LK_CLASS, MT_LK_PID };
 /* What llama.cpp asked for. */
 enum mt_log_buffer { MT_LB_NONE, MT_LB_WEIGHTS, MT_LB_CACHE, MT_LB_COMPUTE };
 /* Why a scheduler stopped the job. STEP: no reason is said, and where a task of it failed before,
@@ -283,6 +287,10 @@ enum mt_log_hint {
 
 struct mt_log {
     uint64_t hint[MT_LH_COUNT]; /* the last such line; 0 = none, or what it began has ended */
+    struct { /* while it is read: the last one that Ray's rows name; line 0 = none */
+        char name[32];
+        uint64_t pid, line;
+    } actor;
     char program[48]; /* the script that a line says was started: "train.py"; "" = none does */
     /* different ones, by the lines in which programs say what they are */
     MT_VEC(struct mt_log_version) versions;
@@ -329,6 +337,8 @@ struct mt_log {
 };
 #define MT_LOG_MAX_FACTS 65536u
 
+/* The class of an actor, of its long name; has_method: the name ends in one of its methods. */
+void mt_log_actor_name(char name[32], const char *s, size_t n, bool has_method);
 #define MT_LOG_MAX_PACKAGES 48u
 /* The file's name "train.py" that ends at `end`, and its length; 0 = it is none to be shown. */
 size_t mt_log_script_name(const char *s, const char *end, const char **name);

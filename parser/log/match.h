@@ -135,6 +135,9 @@ struct mt_log_at { /* in the line, or what stands for it */
     size_t n_name;
     uint64_t line; /* 0 = not said */
 };
+/* The end of a path into out, with '/' for Windows' backslashes, of which a string has two: rules
+ * know files by that. Its length; nothing ends it. */
+size_t mt_log_slashes(char *out, size_t cap, const char *path, const char *end);
 bool mt_log_frame_quoted(struct mt_log_at *a, const char *s); /* Python's own */
 bool mt_log_frame_of_ipython(struct mt_log_at *a, const char *s);
 bool mt_log_frame_of_page(struct mt_log_at *a, const char *s); /* older notebooks; cells */
@@ -171,6 +174,13 @@ void mt_log_stacks_end(struct mt_log *l);
 /* The fact is what the writer's last traceback led to. */
 void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
                        struct mt_log_writer who);
+/* ---- log/actor.c ---- */
+
+/* Ray's rows about an actor, and what it says further of one that died. */
+void mt_log_actor_line(struct mt_log *l, uint64_t number, const char *s);
+/* Of a worker of Ray that died, in line s: whose it was. */
+void mt_log_actor_take(struct mt_log *l, struct mt_log_fact *f, const char *s);
+
 /* A worker died, and the writer's last traceback is that of who waited for it: f gets the method
  * that it had called. */
 void mt_log_stack_called(struct mt_log *l, struct mt_log_fact *f, struct mt_log_writer who);

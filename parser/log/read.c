@@ -59,6 +59,7 @@ static const char *const anchors[] = {
     ".py:",  ", in",                   /* what is left of frames: log/frames.c */
     "p_sq",  "_dot",  "F.co",  "F.li", /* code without its frame */
     "n.ma",  "h.ca",  "h.bm",  "_nn.",
+    "ss_n",  "pid:",  "r ra", /* Ray's rows about an actor */
 };
 #define HASH_BITS                                                                                  \
     16u /* 8 KiB; the anchors are few enough that other text hardly ever has a bit of theirs */

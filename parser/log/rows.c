@@ -201,6 +201,15 @@ static bool is_known_kill(const struct mt_log *l, uint64_t number)
            number - l->facts.p[l->facts.n - 1].line <= 40;
 }
 
+/* PyTorch's second line about an error that has been read: "Search for `cudaErrorMemoryAllocation'
+ * in https://docs.nvidia.com/..." */
+static bool is_where_to_read(const struct mt_log *l, uint64_t number, const char *s)
+{
+    const struct mt_log_fact *last = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
+    return last != NULL && mt_log_has_stack(last->kind) && number - last->line <= 4 &&
+           strstr(s, "Search for ") != NULL && strstr(s, " in https://") != NULL;
+}
+
 /* Which pairs of characters a line has: nearly every row is passed over by the first three letters
  * of its pattern, without a search. */
 struct pairs {
@@ -276,6 +285,8 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
             continue;
         if (strcmp(rows[i].pattern, "ray-oom-prevention.html") == 0 && is_known_kill(l, number))
             return 0;
+        if (rows[i].kind == MT_LOG_CUDA_OOM && is_where_to_read(l, number, s))
+            return 0;
         if (rows[i].kind == MT_LOG_CUDA_OOM && rows[i].text == NULL && mt_log_is_cumem(s))
             return mt_log_gpu_error(l, number, s);
         f = mt_log_add(l, rows[i].kind, number, s);
@@ -309,8 +320,10 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
             f->pid = f[-1].pid; /* only the first line of CANN's report has it */
         if (f->kind == MT_LOG_KILLED && strstr(s, "Worker exit type") != NULL)
             mt_log_keep_text(f, "Ray", 3);
-        if (f->kind == MT_LOG_KILLED && strcmp(f->text, "Ray") == 0)
+        if (f->kind == MT_LOG_KILLED && strcmp(f->text, "Ray") == 0) {
             mt_log_stack_called(l, f, mt_log_writer(s, NULL));
+            mt_log_actor_take(l, f, s);
+        }
         if (f->kind == MT_LOG_NCCL_OOM && mt_log_find(s, ":%n:%n [%n]", &g) != NULL) {
             f->pid = mt_log_small(g.v[0]); /* host:pid:thread [device] */
             f->gpu = mt_log_small(g.v[2]);

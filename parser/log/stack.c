@@ -56,7 +56,7 @@ static const char *end_of(const char *path, const char *end, size_t cap)
     size_t room = cap - 4;
     const char *p = end;
     while (p > path) {
-        bool plain = p[-1] >= 0x20 && p[-1] < 0x7f && p[-1] != '\\';
+        bool plain = p[-1] >= 0x20 && p[-1] < 0x7f;
         if (room < (plain ? 1u : 4u))
             break;
         room -= plain ? 1 : 4;
@@ -70,6 +70,8 @@ static bool frame(struct mt_log *l, uint64_t number, const struct mt_log_at *a,
 {
     struct mt_log_stack *s = open_for(l, who);
     const char *path;
+    char slashed[4 * sizeof s->frames.p->file];
+    size_t n;
     char function[sizeof s->frames.p->function];
     struct mt_log_frame *f;
     if (s->line == 0 || number - s->line > NEAR)
@@ -87,8 +89,9 @@ static bool frame(struct mt_log *l, uint64_t number, const struct mt_log_at *a,
         return true;
     }
     s->pins = false;
-    path = end_of(a->path, a->end, sizeof f->file);
-    mt_printable(f->file, sizeof f->file, path, (size_t)(a->end - path));
+    n = mt_log_slashes(slashed, sizeof slashed, a->path, a->end);
+    path = end_of(slashed, slashed + n, sizeof f->file);
+    mt_printable(f->file, sizeof f->file, path, (size_t)(slashed + n - path));
     memcpy(f->function, function, sizeof f->function);
     f->line = a->line <= UINT32_MAX ? (uint32_t)a->line : 0;
     return true;
@@ -225,7 +228,7 @@ static void upside_down(struct mt_log *l, struct mt_log_stack *s)
  * of another rank, which runs the same program: where it was, and no further. */
 static bool of_mate(const struct mt_log_fact *f, struct mt_log_writer who)
 {
-    return who.pid < 0 && (f->pid >= 0 ? f->rank < 0 && who.rank < 0
+    return who.pid < 0 && (f->pid >= 0 ? f->rank < 0 /* "[rank0]" may be the driver */
                                        : f->rank >= 0 && who.rank >= 0 && f->rank != who.rank);
 }
 

@@ -88,6 +88,10 @@ const char *mt_env_framework(char buf[MT_ENV_WORDS], const struct mt_report *r)
         add(buf, "%s (%s)", mt_framework_at(rules, d->framework)->words, from[d->framework_from]);
     if (fw != NULL && fw->engine != MT_FW_NONE && (int)fw->engine != d->framework)
         add(buf, "%s generates", mt_framework_at(fw->rules, fw->engine)->words);
+    else if (fw == NULL && d->logdiag != NULL && d->logdiag->engine != NULL &&
+             (d->framework < 0 || rules == NULL ||
+              strcmp(mt_framework_at(rules, d->framework)->words, d->logdiag->engine) != 0))
+        add(buf, buf[0] != '\0' ? "%s generates" : "%s (by the log)", d->logdiag->engine);
     return if_any(buf);
 }
 

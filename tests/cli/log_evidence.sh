@@ -140,4 +140,79 @@ has_not loop.log 'lies outside PyTorch'
 { cuda step 'images = images.cuda()'; echo 'CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.'; } > async.log
 ask async.log
 has async.log 'lies outside PyTorch'
+
+# Windows' paths: rules know files by '/', and a string has each backslash twice.
+{ echo 'Traceback (most recent call last):'; printf '  File "%s", line 61, in train_one_epoch\n' 'D:\work\seg\train_loop.py'; echo '    loss.backward()'; says; } > backslash.log
+ask backslash.log
+has backslash.log 'at seg/train_loop.py:61 train_one_epoch'
+has backslash.log 'in training'
+{ echo 'Traceback (most recent call last):'; printf '  File "%s", line %d, in %s\n' 'C:\\env\\Lib\\site-packages\\axolotl\\train.py' 88 train 'C:\\w\\layers.py' 9 mix; says; } > twice.log
+ask twice.log
+has twice.log 'Framework: Axolotl'
+
+# Two failures: the one whose traceback is there speaks, of another rank or of a second try; not one of long ago, nor the first that has its own.
+on() { says | sed "s/GPU 0/GPU $1/; s/2.00 GiB/$2 GiB/"; }
+trace() { echo 'Traceback (most recent call last):'; printf '  File "%s", line %d, in %s\n' /w/job/main.py 9 '<module>' "/w/job/$1.py" 31 train_one_epoch; }
+{ on 3 1.50; trace loop; on 5 1.25; } > two.log
+ask two.log
+has two.log 'on GPU 5'
+has two.log '1.25 GiB at job/loop.py:31 train_one_epoch'
+has two.log 'The log holds 2 failures; this is the first that has its traceback'
+{ trace first; on 3 1.50; trace loop; on 5 1.25; } > both.log
+ask both.log
+has both.log 'on GPU 3'
+has both.log 'this is the first.'
+{ on 3 1.50; seq 90; trace loop; on 5 1.25; } > far.log
+ask far.log
+has far.log 'on GPU 3'
+# PyTorch's second line about one failure is not another; alone it is all there is.
+hint="Search for cudaErrorMemoryAllocation' in https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html for more information."
+{ echo 'torch.AcceleratorError: CUDA error: out of memory'; echo "$hint"; } > hint.log
+ask hint.log
+is "$(of hint.log '[.logs[0].facts[] | select(.kind == "cuda_oom")] | length')" 1
+echo "$hint" > alone_hint.log
+ask alone_hint.log
+has alone_hint.log 'Out of memory'
+
+# Whose a dead worker of Ray was, and what Ray suspects: of its rows, not of who writes them.
+gone='The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker exits unexpectedly.'
+{ echo 'ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.'; printf '        %s\n' 'class_name: make_group.<locals>.RewardModelRayActor' 'actor_id: 11' 'pid: 4711' 'ip: 10.0.0.9'; echo "$gone The worker may have exceeded K8s pod memory limits."; } > pod.log
+ask pod.log
+has pod.log 'A worker of Ray, RewardModelRayActor (pid 4711), died, and Ray suspects the memory limit of its pod'
+has pod.log 'kubectl describe pod'
+has pod.log 'Framework: OpenRLHF'
+{ echo "(raylet) A worker died. Worker PID: 815 $gone (1) killed by SIGKILL by OOM killer due to high memory usage."; echo 'The actor never ran - it was cancelled before it started running.'; } > never.log
+ask never.log
+has never.log 'A worker of Ray (pid 815) died before its actor ran, and nothing in the log says why'
+is "$(of never.log .verdict.phase)" init
+{ echo "(main_task pid=77) $gone (1) killed by SIGKILL by OOM killer due to high memory usage."; } > unnamed.log
+ask unnamed.log
+has unnamed.log 'A worker of Ray died, and nothing in the log says why'
+# The program by Ray's names: of the task that was killed, of its table's rows.
+ran='was running was 441.32GB / 448.00GB (0.985), which exceeds the memory usage threshold of 0.95. Top 10 memory users:'
+{ echo "Memory on the node (IP: 10.0.0.1, ID: ab) where the task (actor ID: cd, name=x1_0:2:PolicyModelActor.__init__, pid=5, memory used=9.10GB) $ran"; printf 'PID\tMEM(GB)\tCOMMAND\n5\t9.10\tray::IDLE\n'; } > task.log
+ask task.log
+has task.log 'Framework: OpenRLHF'
+{ echo "Memory on the node (IP: 10.0.0.1, ID: ab) where the task (task ID: cd, name=load, pid=5, memory used=9.10GB) $ran"; printf 'PID\tMEM(GB)\tCOMMAND\n5\t9.10\tray::load\n6\t0.50\tpython3 -m openrlhf.cli.train_ppo_ray --actor...\n'; } > row.log
+ask row.log
+has row.log 'Framework: OpenRLHF'
+
+# An engine by its frames alone, and that it was starting.
+engine() { echo '[rank0]: Traceback (most recent call last):'; printf '[rank0]:   File "%s", line %d, in %s\n' /w/ask.py 7 '<module>' "/e/site-packages/vllm/$1" 41 "$2"; echo "[rank0]: $(says)"; }
+engine entrypoints/llm.py __init__ > starts.log
+ask starts.log
+is "$(of starts.log .verdict.phase)" rollout.init
+has starts.log 'Framework: vLLM (by the log)'
+{ echo "(VllmWorkerProcess pid=88) ERROR $(says)"; engine entrypoints/llm.py __init__ | grep -v memory; } > driver.log
+ask driver.log
+is "$(of driver.log .verdict.phase)" rollout.init
+has driver.log 'The traceback is of the driver or of another rank'
+engine distributed/parallel_state.py all_gather > gathers.log
+ask gathers.log
+has gathers.log 'Rank 0 on GPU 0, in vLLM, asked for 2.00 GiB'
+# A server of images, which trains nothing.
+{ echo 'Traceback (most recent call last):'; printf '  File "%s", line %d, in %s\n' /w/omni/vllm_omni/diffusion/worker/gpu_worker.py 77 execute_model /w/omni/vllm_omni/diffusion/models/ovis.py 12 decode_latents; says; } > images.log
+ask images.log
+is "$(of images.log .verdict.phase)" infer
+has_not images.log 'backward()'
 finish

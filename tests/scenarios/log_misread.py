@@ -164,4 +164,12 @@ SCENARIOS = [
     alone("the-first-on-the-card", "where a file is imported", "Traceback (most recent call last):\n" + frames("", (OWN + "main.py", 3, "<module>"), (OWN + "blur.py", 9, "<module>")) + "    kernel = kernel.cuda()\nRuntimeError: CUDA error: out of memory\n",
           "none", phase="init", must=["P33"], must_not=["P30", "P31"]),
     alone("one-of-many-tensors", "in a loop of a flat script", frames("", (OWN + "main.py", 30, "<module>")) + "    x = x.cuda()\nRuntimeError: CUDA error: out of memory\n", "none", must=["P33", "P30"]),
+    # -- who ran
+    started("a-loaders-flag", "workers of a data loader are many a script's", CARD, "torchrun --nproc_per_node 8 birds/bin/fit.py --dataloader_num_workers 6 --rows_in_a_chunk 4", must_not=["P01"]),
+    started("trls-own-example", "the path of a clone", CARD, "python trl/examples/scripts/dpo.py --model_name_or_path Qwen/Qwen2.5-7B --dataloader_num_workers 6", must=["B31"]),
+    alone("the-second-has-the-traceback", "two ranks, one prefix", torch_says(1.5, 47.5, 0.4, 45, 0.5) + frames("", (OWN + "main.py", 300, "<module>"), (OWN + "loop.py", 90, "train_one_epoch")) + torch_says(1.25, 47.5, 0.2, 45.2, 0.5),
+          "capacity", phase="train", must_not=["P32"]),
+    alone("the-first-has-one-too", "it was first", frames("", (OWN + "main.py", 300, "<module>"), (OWN + "main.py", 180, "evaluate")) + CARD + frames("", (OWN + "loop.py", 90, "train_one_epoch")) + CARD, "capacity", phase="eval"),
+    alone("a-path-of-windows", "backslashes", 'Traceback (most recent call last):\n  File "E:\\ai\\seg\\main.py", line 300, in <module>\n  File "E:\\ai\\seg\\loop.py", line 90, in train_one_epoch\n' + CARD, "capacity", phase="train"),
+    alone("an-engine-starts", "around what its workers do", frames("[rank0]: ", ("/w/ask.py", 7, "<module>"), (SITE + "vllm/entrypoints/llm.py", 253, "__init__")) + "[rank0]: " + CARD, "capacity", phase="rollout.init"),
 ]

@@ -442,7 +442,7 @@ static const struct {
     {"Worker exit type: SYSTEM_ERROR Worker exit detail: The worker may have exceeded K8s pod "
      "memory limits.",
      MT_LOG_KILLED,
-     {N, N, N, N},
+     {1, N, N, N},
      "Ray"},
     {"RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
      MT_LOG_CUBLAS_OOM,

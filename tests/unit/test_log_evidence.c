@@ -168,4 +168,42 @@ MT_TEST(errors)
     }
 }
 
-MT_MAIN(MT_RUN(frames) MT_RUN(lists) MT_RUN(order) MT_RUN(ended_above) MT_RUN(below) MT_RUN(errors))
+/* Windows' backslashes, also as a string has them. */
+MT_TEST(backslashes)
+{
+    static const char *const paths[] = {"C:\\ab c\\fit.py", "C:\\\\ab c\\\\fit.py",
+                                        "C:\\ab c/fit.py"};
+    char text[512];
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        (void)snprintf(text, sizeof text, "  File \"%s\", line 4, in fit\n" ERROR, paths[i]);
+        read_text(text);
+        MT_ASSERT(l.stacks.n == 1 && l.stacks.p[0].frames.n == 1);
+        MT_CHECK_STR(l.stacks.p[0].frames.p[0].file, "C:/ab c/fit.py");
+        MT_CHECK(l.n_windows != 0);
+        mt_log_done(&l);
+    }
+}
+
+/* Ray's rows about an actor belong to the sentence below them, and to no later one. */
+MT_TEST(actors)
+{
+    static const char died[] = "Worker exit type: SYSTEM_ERROR OOM killer\n",
+                      rows[] = "\tclass_name: outer.<locals>.Scorer\n\tactor_id: 1\n\tpid: 31\n";
+    char text[1024];
+    (void)snprintf(text, sizeof text, "%s%s(Main pid=9) %s%sThe actor never ran - gone\n", rows,
+                   died, died, "Worker PID: 44 Worker exit type: SYSTEM_ERROR OOM killer\n");
+    read_text(text);
+    MT_ASSERT(l.facts.n == 3);
+    MT_CHECK_STR(l.facts.p[0].who, "Scorer");
+    MT_CHECK_EQ(l.facts.p[0].value[MT_LK_CLASS], 1);
+    MT_CHECK_EQ(l.facts.p[0].value[MT_LK_PID], 31);
+    MT_CHECK_EQ(l.facts.p[0].value[MT_LK_POD], MT_LOG_NONE);
+    MT_CHECK_EQ(l.facts.p[1].value[MT_LK_CLASS], MT_LOG_NONE);
+    MT_CHECK_EQ(l.facts.p[1].value[MT_LK_PID], MT_LOG_NONE);
+    MT_CHECK_EQ(l.facts.p[2].value[MT_LK_PID], 44);
+    MT_CHECK_EQ(l.facts.p[2].value[MT_LK_NEVER_RAN], 1);
+    mt_log_done(&l);
+}
+
+MT_MAIN(MT_RUN(frames) MT_RUN(lists) MT_RUN(order) MT_RUN(ended_above) MT_RUN(below) MT_RUN(errors)
+            MT_RUN(backslashes) MT_RUN(actors))
