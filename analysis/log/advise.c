@@ -159,6 +159,20 @@ static void of_families(struct mt_metrics *m, const struct mt_frameworks *fw)
     }
 }
 
+/* An engine refuses its longest sequence, and says how long one may be. */
+static void of_sequence(struct mt_metrics *m, const struct mt_log_fact *f)
+{
+    const uint64_t *v = f->value;
+    if (f->kind != MT_LOG_VLLM_NO_KV)
+        return;
+    if (v[3] != MT_LOG_NONE && v[3] > 0)
+        say(m, MT_METRIC_kv_tokens, (double)v[3]);
+    if (v[2] != MT_LOG_NONE)
+        say(m, MT_METRIC_kv_longest, (double)v[2]);
+    if (v[0] != MT_LOG_NONE && v[1] != MT_LOG_NONE && v[0] > v[1])
+        say(m, MT_METRIC_kv_lack, (double)(v[0] - v[1]));
+}
+
 /* What the line says of an engine's share. */
 static void of_share(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
@@ -367,6 +381,7 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     say(m, MT_METRIC_oom,
         f->kind == MT_LOG_TORCH_OOM ||
             (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM));
+    say(m, MT_METRIC_torch_refused, f->kind == MT_LOG_TORCH_OOM);
     say(m, MT_METRIC_growth, 0); /* a log shows one moment */
     say(m, MT_METRIC_last_result, 0);
     if (mt_logs_have(logs, MT_LOG_CUMEM_OOM) || mt_logs_have(logs, MT_LOG_SAVER_OOM) ||
@@ -402,6 +417,7 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     say(m, MT_METRIC_unsized, !asked && d->capacity == MT_LOG_NONE);
     say(m, MT_METRIC_capped, d->allowed != MT_LOG_NONE);
     of_share(m, d, f);
+    of_sequence(m, f);
     of_model(m, d);
     of_host(m, d, log, f, place);
     say(m, MT_METRIC_margin_refused, refused(d, logs));
