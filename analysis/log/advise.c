@@ -273,9 +273,10 @@ static bool in_collect(const struct mt_log_place *place)
 }
 
 /* Which memory of the host it is. */
-static void of_host(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_log *log,
+static void of_host(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,
                     const struct mt_log_fact *f, const struct mt_log_place *place)
 {
+    const struct mt_log *log = &logs->files.p[d->file].log;
     static const enum mt_metric of_hint[MT_LH_COUNT] = {
         [MT_LH_LOAD] = MT_METRIC_host_loads,  [MT_LH_RESUME] = MT_METRIC_host_resumes,
         [MT_LH_DATA] = MT_METRIC_host_data,   [MT_LH_OFFLOAD] = MT_METRIC_host_optimizer,
@@ -286,6 +287,9 @@ static void of_host(struct mt_metrics *m, const struct mt_logdiag *d, const stru
     say(m, MT_METRIC_host_refused, fails && f->text[0] == '\0' && f->value[0] != MT_LOG_NONE);
     if (fails && f->text[0] == '\0' && f->value[0] != MT_LOG_NONE)
         say(m, MT_METRIC_host_request, (double)f->value[0]);
+    if (f->kind == MT_LOG_RAY_KILL && f->value[2] != MT_LOG_NONE && f->value[0] != MT_LOG_NONE &&
+        f->value[2] < f->value[0] && !mt_logs_have(logs, MT_LOG_HOST_PROC))
+        say(m, MT_METRIC_killed_part, (double)f->value[2] / (double)f->value[0]);
     say(m, MT_METRIC_in_loader, in_loader(f, place));
     for (int h = 0; h < MT_LH_COUNT; h++)
         say(m, of_hint[h], mt_logdiag_hint(d, log, (enum mt_log_hint)h) != 0);
@@ -419,7 +423,7 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     of_share(m, d, f);
     of_sequence(m, f);
     of_model(m, d);
-    of_host(m, d, log, f, place);
+    of_host(m, d, logs, f, place);
     say(m, MT_METRIC_margin_refused, refused(d, logs));
     say(m, MT_METRIC_host_full, d->both || d->cause == MT_CAUSE_HOST);
     if (mt_logs_torch(logs) != 0)

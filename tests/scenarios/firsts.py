@@ -12,6 +12,8 @@ NO_CACHE = CORE + "ValueError: No available memory for the cache blocks. Try inc
 STATIC = "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.\n"
 BACKWARD = ((SITE + "torch/_tensor.py", 521, "backward"), (SITE + "torch/autograd/__init__.py", 289, "backward"))
 RANKS = (SITE + "torch/nn/parallel/distributed.py", 1523, "forward")
+RAY_SAYS = ("ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\nMemory on the node (IP: 10.1.0.7, ID: fc2b) where the task (actor ID: f9cc, name=%s, pid=72, memory used=%sGB) was running was "
+            "60.10GB / 62.58GB (0.960371), which exceeds the memory usage threshold of 0.95. Ray killed this worker (ID: d98a) because it was the most recently scheduled task; Top 10 memory users:\n%s")
 PIECES = ("B01", "B02", "B04")
 
 
@@ -99,6 +101,10 @@ SCENARIOS = [
                 "sglang serve --model-path site/Painter --num-gpus 4", cause="foreign", first=["P53"], sets={"P53": "NCCL_MAX_NCHANNELS=8"}),
     alone("one-image-that-is-painted", "features of two images are compared", line("loss = torch.sum((g1 - g2) ** 2)", ("/w/paint/train.py", 75, "main"), ("/w/paint/losses.py", 64, "texture_style_loss")) + torch_says(1.5, 14.7, 0.9, 13, 0.2),
           "capacity", phase="train", first=["P126"], must_not=["P02"]),
+    # whom Ray kills is not always who fills the node
+    alone("newest-of-many-was-killed", "a thirtieth of what is used", RAY_SAYS % ("Arena.reset", "2.10", ""), "host", first=["P146"], must=["V41"], must_not=["V42"]),
+    alone("largest-was-killed", "half of what is used", RAY_SAYS % ("Trainer.fit", "30.10", ""), "host", must=["V40"], must_not=["P146"]),
+    alone("newest-was-killed-beside-a-table", "the table says who has it", RAY_SAYS % ("Arena.reset", "3.10", "PID\tMEM(GB)\tCOMMAND\n71\t48.20\tray::Trainer.fit\n72\t3.10\tray::Arena.reset\n"), "host", must=["V40"], must_not=["P146"]),
     # evidence that rules something out
     alone("gradients-by-the-line", "a gradient is made, and nobody knows the program", line("grad_out = torch.empty_like(x)", ("/w/lm/run.py", 40, "main"), ("/w/lm/fused.py", 108, "call")) + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", must_not=["P32"]),
     with_script("trains-by-its-command", "steps that are accumulated", torch_says(0.3, 23.6, 0.2, 22.5, 0.3), "python lmfit.py --gradient_accumulation_steps 8 --seed 1", must_not=["P32"]),
