@@ -102,9 +102,9 @@ SCENARIOS = [
     alone("one-image-that-is-painted", "features of two images are compared", line("loss = torch.sum((g1 - g2) ** 2)", ("/w/paint/train.py", 75, "main"), ("/w/paint/losses.py", 64, "texture_style_loss")) + torch_says(1.5, 14.7, 0.9, 13, 0.2),
           "capacity", phase="train", first=["P126"], must_not=["P02"]),
     # whom Ray kills is not always who fills the node
-    alone("newest-of-many-was-killed", "a thirtieth of what is used", RAY_SAYS % ("Arena.reset", "2.10", ""), "host", first=["P146"], must=["V41"], must_not=["V42"]),
-    alone("largest-was-killed", "half of what is used", RAY_SAYS % ("Trainer.fit", "30.10", ""), "host", must=["V40"], must_not=["P146"]),
-    alone("newest-was-killed-beside-a-table", "the table says who has it", RAY_SAYS % ("Arena.reset", "3.10", "PID\tMEM(GB)\tCOMMAND\n71\t48.20\tray::Trainer.fit\n72\t3.10\tray::Arena.reset\n"), "host", must=["V40"], must_not=["P146"]),
+    alone("newest-of-many-was-killed", "a thirtieth of what is used", RAY_SAYS % ("Arena.reset", "2.10", ""), "host", first=["P149"], must=["V41"], must_not=["V42"]),
+    alone("largest-was-killed", "half of what is used", RAY_SAYS % ("Trainer.fit", "30.10", ""), "host", must=["V40"], must_not=["P149"]),
+    alone("newest-was-killed-beside-a-table", "the table says who has it", RAY_SAYS % ("Arena.reset", "3.10", "PID\tMEM(GB)\tCOMMAND\n71\t48.20\tray::Trainer.fit\n72\t3.10\tray::Arena.reset\n"), "host", must=["V40"], must_not=["P149"]),
     # evidence that rules something out
     alone("gradients-by-the-line", "a gradient is made, and nobody knows the program", line("grad_out = torch.empty_like(x)", ("/w/lm/run.py", 40, "main"), ("/w/lm/fused.py", 108, "call")) + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", must_not=["P32"]),
     with_script("trains-by-its-command", "steps that are accumulated", torch_says(0.3, 23.6, 0.2, 22.5, 0.3), "python lmfit.py --gradient_accumulation_steps 8 --seed 1", must_not=["P32"]),
