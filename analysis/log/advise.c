@@ -159,6 +159,20 @@ static void of_families(struct mt_metrics *m, const struct mt_frameworks *fw)
     }
 }
 
+/* An engine refuses its longest sequence, and says how long one may be. */
+static void of_sequence(struct mt_metrics *m, const struct mt_log_fact *f)
+{
+    const uint64_t *v = f->value;
+    if (f->kind != MT_LOG_VLLM_NO_KV)
+        return;
+    if (v[3] != MT_LOG_NONE && v[3] > 0)
+        say(m, MT_METRIC_kv_tokens, (double)v[3]);
+    if (v[2] != MT_LOG_NONE)
+        say(m, MT_METRIC_kv_longest, (double)v[2]);
+    if (v[0] != MT_LOG_NONE && v[1] != MT_LOG_NONE && v[0] > v[1])
+        say(m, MT_METRIC_kv_lack, (double)(v[0] - v[1]));
+}
+
 /* What the line says of an engine's share. */
 static void of_share(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
@@ -259,9 +273,10 @@ static bool in_collect(const struct mt_log_place *place)
 }
 
 /* Which memory of the host it is. */
-static void of_host(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_log *log,
+static void of_host(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,
                     const struct mt_log_fact *f, const struct mt_log_place *place)
 {
+    const struct mt_log *log = &logs->files.p[d->file].log;
     static const enum mt_metric of_hint[MT_LH_COUNT] = {
         [MT_LH_LOAD] = MT_METRIC_host_loads,  [MT_LH_RESUME] = MT_METRIC_host_resumes,
         [MT_LH_DATA] = MT_METRIC_host_data,   [MT_LH_OFFLOAD] = MT_METRIC_host_optimizer,
@@ -272,6 +287,9 @@ static void of_host(struct mt_metrics *m, const struct mt_logdiag *d, const stru
     say(m, MT_METRIC_host_refused, fails && f->text[0] == '\0' && f->value[0] != MT_LOG_NONE);
     if (fails && f->text[0] == '\0' && f->value[0] != MT_LOG_NONE)
         say(m, MT_METRIC_host_request, (double)f->value[0]);
+    if (f->kind == MT_LOG_RAY_KILL && f->value[2] != MT_LOG_NONE && f->value[0] != MT_LOG_NONE &&
+        f->value[2] < f->value[0] && !mt_logs_have(logs, MT_LOG_HOST_PROC))
+        say(m, MT_METRIC_killed_part, (double)f->value[2] / (double)f->value[0]);
     say(m, MT_METRIC_in_loader, in_loader(f, place));
     for (int h = 0; h < MT_LH_COUNT; h++)
         say(m, of_hint[h], mt_logdiag_hint(d, log, (enum mt_log_hint)h) != 0);
@@ -367,6 +385,7 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     say(m, MT_METRIC_oom,
         f->kind == MT_LOG_TORCH_OOM ||
             (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM));
+    say(m, MT_METRIC_torch_refused, f->kind == MT_LOG_TORCH_OOM);
     say(m, MT_METRIC_growth, 0); /* a log shows one moment */
     say(m, MT_METRIC_last_result, 0);
     if (mt_logs_have(logs, MT_LOG_CUMEM_OOM) || mt_logs_have(logs, MT_LOG_SAVER_OOM) ||
@@ -402,8 +421,9 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     say(m, MT_METRIC_unsized, !asked && d->capacity == MT_LOG_NONE);
     say(m, MT_METRIC_capped, d->allowed != MT_LOG_NONE);
     of_share(m, d, f);
+    of_sequence(m, f);
     of_model(m, d);
-    of_host(m, d, log, f, place);
+    of_host(m, d, logs, f, place);
     say(m, MT_METRIC_margin_refused, refused(d, logs));
     say(m, MT_METRIC_host_full, d->both || d->cause == MT_CAUSE_HOST);
     if (mt_logs_torch(logs) != 0)

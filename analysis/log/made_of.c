@@ -75,7 +75,8 @@ static bool is_logits(struct mt_logdiag *d, struct mt_metrics *m)
 /* Of the loss itself PyTorch makes a tensor that is as large as what it is given. */
 static bool is_scores(struct mt_logdiag *d, struct mt_metrics *m)
 {
-    if (!(ask(m, "asks_log_softmax") > 0) || d->sub != MT_PH_LOSS)
+    bool in_loss = ask(m, "asks_log_softmax") > 0 && d->sub == MT_PH_LOSS;
+    if (!in_loss && !(ask(m, "asks_shifted") > 0))
         return false;
     d->made_of.what = MT_LOG_OF_SCORES;
     d->made_of.vocab = ask(m, "setting.tp") > 1 ? 0 : ask(m, "setting.vocab");

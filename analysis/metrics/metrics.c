@@ -63,6 +63,7 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
     if (f->holes_known)
         measured(m, MT_METRIC_largest_free, o != NULL ? f->largest_usable : f->largest_free);
     yes(m, MT_METRIC_oom, o != NULL);
+    yes(m, MT_METRIC_torch_refused, o != NULL);
     yes(m, MT_METRIC_beyond_card, false);
     yes(m, MT_METRIC_fragmented, v->kind == MT_V_OOM_FRAGMENTATION);
     if (d->capacity != 0)

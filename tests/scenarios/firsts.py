@@ -12,6 +12,8 @@ NO_CACHE = CORE + "ValueError: No available memory for the cache blocks. Try inc
 STATIC = "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.\n"
 BACKWARD = ((SITE + "torch/_tensor.py", 521, "backward"), (SITE + "torch/autograd/__init__.py", 289, "backward"))
 RANKS = (SITE + "torch/nn/parallel/distributed.py", 1523, "forward")
+RAY_SAYS = ("ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.\nMemory on the node (IP: 10.1.0.7, ID: fc2b) where the task (actor ID: f9cc, name=%s, pid=72, memory used=%sGB) was running was "
+            "60.10GB / 62.58GB (0.960371), which exceeds the memory usage threshold of 0.95. Ray killed this worker (ID: d98a) because it was the most recently scheduled task; Top 10 memory users:\n%s")
 PIECES = ("B01", "B02", "B04")
 
 
@@ -69,6 +71,40 @@ SCENARIOS = [
     with_script("weights-within-the-share", "as much as the share is", torch_says(0.4, 47.5, 0.2, 44, 0.2), "vllm serve site/House-20B --gpu-memory-utilization 0.9", must=["P08"]),
     alone("one-sequence-too-long", "the cache has bytes, and they may be smaller", CORE + "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV cache is needed, which is larger than the available KV cache memory "
           "(9.10 GiB). Based on the available memory, the estimated maximum model length is 74512.\n", "capacity", must=["B15"]),
+    # PyTorch empties its cache itself before it raises
+    alone("cache-of-the-same-process", "a third of it in pieces, in a forward", frames("", TRAINER, (SITE + "torch/nn/modules/linear.py", 125, "forward")) + torch_says(3, 79.1, 1, 52, 24), "fragmentation", phase="train", first=["B01"], must_not=["B04"]),
+    alone("cache-of-nobody-knows-what", "the same, and no traceback", torch_says(3, 79.1, 1, 52, 24), "fragmentation", first=["B01"], must=["P30"], must_not=["B04"]),
+    alone("cache-in-a-wake-up", "an engine that wakes beside a trainer", frames("", (SITE + "sglang/srt/managers/scheduler_update_weights_mixin.py", 90, "resume_memory_occupation")) + torch_says(3, 79.1, 1, 52, 24), "fragmentation",
+          phase="rollout.wake_sleep", must=["B04"]),
+    # an engine's own estimate
+    with_script("estimate-before-a-share", "half of the card is lacking", CORE + "ValueError: To serve at least one request with the models's max seq len (131072), (48.00 GiB KV cache is needed, which is larger than the available KV cache memory "
+                "(6.10 GiB). Based on the available memory, the estimated maximum model length is 16640.\n", "vllm serve site/House-8B --gpu-memory-utilization 0.9", first=["B14"], must=["P08"], sets={"B14": "--max-model-len 16640"}),
+    with_script("estimate-behind-a-share", "a third of the card is nobody's", CORE + "ValueError: To serve at least one request with the models's max seq len (32768), (8.00 GiB KV cache is needed, which is larger than the available KV cache memory "
+                "(6.10 GiB). Based on the available memory, the estimated maximum model length is 24976.\n", "vllm serve site/House-8B --gpu-memory-utilization 0.6", first=["P08"], must=["B14"], sets={"B14": "--max-model-len 24976"}),
+    with_script("estimate-in-tokens-alone", "an older vLLM names no bytes", "ValueError: The model's max seq len (16384) is larger than the maximum number of tokens that can be stored in KV cache (5120). Try increasing `gpu_memory_utilization` or "
+                "decreasing `max_model_len` when initializing the engine.\n", "python -m vllm.entrypoints.openai.api_server --model site/House-8B", first=["B14"], sets={"B14": "--max-model-len 5120"}),
+    # what the line of code names
+    alone("logits-that-are-shifted", "and in pieces; nobody knows what trains", line("shift_logits = logits[..., :-1, :].contiguous()", ("/w/lm/run.py", 40, "main"), (SITE + "transformers/models/llama/modeling_llama.py", 830, "forward"))
+          + torch_says(2, 39.4, 0.5, 24, 13), "fragmentation", first=["B01", "B09"], must_not=["B04"]),
+    alone("adam-of-one-tensor-at-a-time", "flat shards, a denominator as large as each", line("denom = (exp_avg_sq.sqrt() / math.sqrt(bias_correction2)).add_(eps)", ("/w/lm/run.py", 40, "main"), (SITE + "torch/optim/adam.py", 390, "_single_tensor_adam"))
+          + torch_says(2.6, 39.4, 0.9, 37, 0.3), "capacity", phase="train", first=["P03", "B06"], sets={"B06": "torch.optim.AdamW(params, fused=True)"}, not_sets={"B06": ["foreach=False"]}),
+    alone("adam-of-lists", "PyTorch's foreach form", line("exp_avg_sq_sqrt = torch._foreach_sqrt(device_exp_avg_sqs)", ("/w/lm/run.py", 40, "main"), (SITE + "torch/optim/adamw.py", 390, "_multi_tensor_adamw"))
+          + torch_says(2.6, 39.4, 0.9, 37, 0.3), "capacity", phase="train", first=["B06"]),
+    # who only uses a model gets no advice for a training
+    alone("server-that-waits", "a worker's loop", line("out = proj(x)", ("/w/paint/service/worker.py", 210, "worker_busy_loop"), ("/w/paint/service/worker.py", 190, "execute_rpc"), ("/w/paint/net/blocks.py", 44, "forward"))
+          + torch_says(2, 23.6, 0.4, 22.5, 0.2), "capacity", must=["P30"], must_not=["P31"], not_sets={"P30": ["halve the batch of one forward, and call backward() twice per optimizer step where it trains"]}),
+    alone("worker-of-nobody-knows-what", "the same without its loop", line("out = proj(x)", ("/w/paint/service/worker.py", 210, "main"), ("/w/paint/net/blocks.py", 44, "forward")) + torch_says(2, 23.6, 0.4, 22.5, 0.2), "capacity", must=["P30", "P31"]),
+    with_script("interface-of-one-thing", "a web page that makes one object", torch_says(0.1, 23.6, 0.02, 23, 0.2), "python gradio_studio.py --model_path site/Shapes", must=["P71"], must_not=["P09", "P05"]),
+    with_script("server-of-one-card", "what it holds beside PyTorch is no buffer between cards", torch_says(0.1, 23.6, 0.02, 16, 0.2, "Including non-PyTorch memory, this process has 23.50 GiB memory in use. "),
+                "sglang serve --model-path site/Painter --num-gpus 1", cause="foreign", first=["P53"], must_not=["B34"], not_sets={"P53": ["NCCL_MAX_NCHANNELS=8"]}),
+    with_script("server-of-four-cards", "the same", torch_says(0.1, 23.6, 0.02, 16, 0.2, "Including non-PyTorch memory, this process has 23.50 GiB memory in use. "),
+                "sglang serve --model-path site/Painter --num-gpus 4", cause="foreign", first=["P53"], sets={"P53": "NCCL_MAX_NCHANNELS=8"}),
+    alone("one-image-that-is-painted", "features of two images are compared", line("loss = torch.sum((g1 - g2) ** 2)", ("/w/paint/train.py", 75, "main"), ("/w/paint/losses.py", 64, "texture_style_loss")) + torch_says(1.5, 14.7, 0.9, 13, 0.2),
+          "capacity", phase="train", first=["P126"], must_not=["P02"]),
+    # whom Ray kills is not always who fills the node
+    alone("newest-of-many-was-killed", "a thirtieth of what is used", RAY_SAYS % ("Arena.reset", "2.10", ""), "host", first=["P149"], must=["V41"], must_not=["V42"]),
+    alone("largest-was-killed", "half of what is used", RAY_SAYS % ("Trainer.fit", "30.10", ""), "host", must=["V40"], must_not=["P149"]),
+    alone("newest-was-killed-beside-a-table", "the table says who has it", RAY_SAYS % ("Arena.reset", "3.10", "PID\tMEM(GB)\tCOMMAND\n71\t48.20\tray::Trainer.fit\n72\t3.10\tray::Arena.reset\n"), "host", must=["V40"], must_not=["P149"]),
     # evidence that rules something out
     alone("gradients-by-the-line", "a gradient is made, and nobody knows the program", line("grad_out = torch.empty_like(x)", ("/w/lm/run.py", 40, "main"), ("/w/lm/fused.py", 108, "call")) + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", must_not=["P32"]),
     with_script("trains-by-its-command", "steps that are accumulated", torch_says(0.3, 23.6, 0.2, 22.5, 0.3), "python lmfit.py --gradient_accumulation_steps 8 --seed 1", must_not=["P32"]),
