@@ -61,7 +61,8 @@ says nvml.log 'it asks NVML who holds the card'
 # Cards of other makers: their options, their tools, and nothing that records CUDA alone.
 npu='NPU out of memory. Tried to allocate 100.00 MiB (NPU 0; 60.00 GiB total capacity;'
 echo "RuntimeError: $npu 50.00 GiB already allocated; 50.00 GiB current active; 5.00 MiB free; 58.00 GiB reserved in total by PyTorch)" > npu.log
-says npu.log PYTORCH_NPU_ALLOC_CONF=expandable_segments:True torch.npu.empty_cache
+says npu.log PYTORCH_NPU_ALLOC_CONF=expandable_segments:True
+says_not npu.log .empty_cache # its own allocator empties it before it raises
 says_not npu.log PYTORCH_CUDA_ALLOC_CONF=
 says_not npu.log 'memtrace capture'
 echo "RuntimeError: $npu 10.00 GiB already allocated; 10.00 GiB current active; 5.00 MiB free; 10.10 GiB reserved in total by PyTorch)" > npu2.log
@@ -69,7 +70,8 @@ says npu2.log npu-smi
 says_not npu2.log nvidia-smi
 hip='HIP out of memory. Tried to allocate 100.00 MiB. GPU 0 has a total capacity of 60.00 GiB of which 5.00 MiB is free. Of the allocated memory'
 echo "RuntimeError: $hip 50.00 GiB is allocated by PyTorch, and 8.00 GiB is reserved by PyTorch but unallocated." > hip.log
-says hip.log PYTORCH_HIP_ALLOC_CONF=expandable_segments:True torch.cuda.empty_cache
+says hip.log PYTORCH_HIP_ALLOC_CONF=expandable_segments:True
+says_not hip.log .empty_cache
 says_not hip.log PYTORCH_CUDA_ALLOC_CONF=
 xpu='XPU out of memory. Tried to allocate'
 echo "torch.OutOfMemoryError: $xpu 6.00 GiB. GPU 0 has a total capacity of 16.00 GiB. Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated." > xpu.log
