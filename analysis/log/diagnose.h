@@ -200,10 +200,10 @@ void mt_logdiag_say_hints(struct mt_sentence *t, const struct mt_logdiag *d,
 /* log/ranks.c: d->are_ranks of the failure f. conf may be NULL. */
 void mt_logdiag_tell_ranks(struct mt_logdiag *d, const struct mt_logs *logs,
                            const struct mt_log_fact *f, const struct mt_runconf *conf);
-/* log/whose.c: of the failure f of log, as far as its line and its place tell. place may be NULL.
+/* log/whose.c: of the failure f of log, as far as its line and its place tell. at may be NULL.
  */
 enum mt_log_whose mt_logdiag_whose(const struct mt_logs *logs, const struct mt_log *log,
-                                   const struct mt_log_fact *f, const struct mt_log_place *place);
+                                   const struct mt_log_fact *f, const struct mt_log_place *at);
 /* log/place.c: d->vocab and d->in_float. */
 void mt_logdiag_logits(struct mt_logdiag *d, const struct mt_log_place *place,
                        const struct mt_runconf *conf);
