@@ -57,34 +57,37 @@ void mt_logdiag_place_done(struct mt_log_place *p)
     p->trace = NULL;
 }
 
+/* True where `file` is a Python script whose name `d` now holds. */
+static bool take_program(struct mt_logdiag *d, const char *file)
+{
+    const char *end = file + strlen(file), *name;
+    if (end - file <= 3 || strcmp(end - 3, ".py") != 0)
+        return false;
+    size_t n = mt_log_script_name(file, end, &name);
+    if (n == 0 || n >= sizeof d->program)
+        return false;
+    memcpy(d->program, name, n);
+    d->program[n] = '\0';
+    return true;
+}
+
 /* Frames of launchers and of installed packages may lie around the script's own. */
 void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
                         const struct mt_log_stack *s, const struct mt_runconf *conf)
 {
     for (uint32_t i = s != NULL ? s->frames.n : 0; i-- > 0;) {
-        const char *file = s->frames.p[i].file, *end = file + strlen(file), *name;
-        size_t n = strcmp(s->frames.p[i].function, "<module>") == 0 && end - file > 3 &&
-                           strcmp(end - 3, ".py") == 0 && strstr(file, "-packages") == NULL
-                       ? mt_log_script_name(file, end, &name)
-                       : 0;
-        if (n == 0 || n >= sizeof d->program)
-            continue;
-        memcpy(d->program, name, n);
-        d->program[n] = '\0';
-        return;
+        const char *file = s->frames.p[i].file;
+        if (strcmp(s->frames.p[i].function, "<module>") == 0 && strstr(file, "-packages") == NULL &&
+            take_program(d, file))
+            return;
     }
     memcpy(d->program, log->program, sizeof d->program);
-    for (uint32_t i = 0;
-         d->program[0] == '\0' && conf != NULL && conf->foreign && i < conf->conf.started.n; i++) {
-        const char *file = conf->conf.started.p[i], *end = file + strlen(file), *name;
-        size_t n = end - file > 3 && strcmp(end - 3, ".py") == 0 && strchr(file, ' ') == NULL
-                       ? mt_log_script_name(file, end, &name)
-                       : 0;
-        if (n == 0 || n >= sizeof d->program)
-            continue;
-        memcpy(d->program, name, n);
-        d->program[n] = '\0';
-    }
+    if (d->program[0] != '\0' || conf == NULL || !conf->foreign)
+        return;
+    for (uint32_t i = 0; i < conf->conf.started.n; i++)
+        if (strchr(conf->conf.started.p[i], ' ') == NULL &&
+            take_program(d, conf->conf.started.p[i]))
+            return;
 }
 
 /* The copy in 32 bits that Megatron's wrapper or a line of code makes of all logits. */

@@ -33,8 +33,6 @@ bool mt_runconf_is_own(const struct mt_runconf *rc, const struct mt_runconf_key 
     return weight(rc, k) == OWN;
 }
 
-/* The framework whose own keys are set most often. Of equals it is the one whose flags the others
- * share, else the earlier row, and then it is not sure. */
 static bool is_engine(const struct mt_runconf *rc, int f)
 {
     return f > MT_FW_NONE && mt_framework_at(rc->rules, f)->kind == MT_FWK_ENGINE;
@@ -94,6 +92,8 @@ static bool is_chance(const struct mt_runconf *rc, int f, uint32_t n_keys)
            (mt_framework_at(rc->rules, f)->traits & MT_FWT_OWN_FLAGS) == 0;
 }
 
+/* The framework whose own keys are set most often. Of equals it is the one whose flags the others
+ * share, else the earlier row, and then it is not sure. */
 void mt_runconf_guess(struct mt_runconf *rc)
 {
     uint32_t hits[MT_FW_MAX] = {0}, n_keys[MT_FW_MAX] = {0}, best = 0, ties = 0;
