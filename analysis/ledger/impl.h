@@ -147,7 +147,9 @@ enum { MT_MAX_PENDING = 64 };
 
 struct mt_proc {
     uint32_t driver, process; /* indexes */
-    uint64_t end_ns; /* ns; its memory is gone then. UINT64_MAX = it outlived the recording */
+    /* ns; its memory is gone after that: its last record, or the last sample that lists it. UINT64_MAX
+     * = it outlived the recording */
+    uint64_t end_ns;
     bool lossless;
     uint32_t host;        /* index of the first process on the same host */
     uint32_t only_ledger; /* the ledger of its calls that name no device; MT_NONE32 = not known */
@@ -260,6 +262,8 @@ int64_t mt_row_moved(const struct mt_ledger_run *r, uint64_t since);
 
 /* ledger/world.c */
 int mt_world_make(struct mt_books *b);
+/* The recorded process of that host with that id around that time; MT_NONE32 = none. */
+uint32_t mt_proc_listed(const struct mt_books *b, uint32_t host, uint32_t pid, uint64_t t);
 /* "GPU 0 of node1 (NVIDIA H100, 80.00 GiB)" */
 char *mt_gpu_name(const struct mt_trace *t, uint32_t gpu, uint64_t capacity);
 

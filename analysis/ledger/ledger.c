@@ -109,29 +109,6 @@ void mt_ledger_sample(struct mt_books *b, uint32_t ledger, uint64_t used, uint64
 
 /* ---- samples ---- */
 
-/* A recorded process of that host with that id, alive at the time? */
-static bool is_ours(const struct mt_books *b, uint32_t host, uint32_t pid, uint64_t t)
-{
-    uint32_t lo = 0, hi = b->by_pid.n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (b->by_pid.p[mid] >> 32 < pid)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (; lo < b->by_pid.n && b->by_pid.p[lo] >> 32 == pid; lo++) {
-        const struct mt_proc *p = &b->proc[(uint32_t)b->by_pid.p[lo]];
-        const struct mt_process *q =
-            &b->driver->drivers.p[p->driver]->driver->processes.p[p->process];
-        /* NVML lists a process a little before its first record and after its last */
-        if (p->host == host && t + 5 * MT_SECOND >= q->first_ns &&
-            (p->end_ns == UINT64_MAX || t <= p->end_ns + 5 * MT_SECOND))
-            return true;
-    }
-    return false;
-}
-
 static void sample(struct mt_books *b, uint32_t driver, const struct mt_gpu_sample *s)
 {
     const struct mt_driver *d = b->driver->drivers.p[driver]->driver;
@@ -146,7 +123,7 @@ static void sample(struct mt_books *b, uint32_t driver, const struct mt_gpu_samp
     for (uint32_t i = 0; i < s->n_uses && (uint64_t)s->first_use + i < d->uses.n; i++) {
         const struct mt_gpu_use *u = &d->uses.p[s->first_use + i];
         n++;
-        bool is = is_ours(b, b->proc[proc].host, u->pid, b->now);
+        bool is = mt_proc_listed(b, b->proc[proc].host, u->pid, b->now) != MT_NONE32;
         n_ours += is;
         if (u->used <= UINT64_C(1) << 60)
             *(is ? &ours : &other) += u->used;

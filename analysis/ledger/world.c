@@ -82,6 +82,49 @@ static int index_pids(struct mt_books *b)
     return 1;
 }
 
+uint32_t mt_proc_listed(const struct mt_books *b, uint32_t host, uint32_t pid, uint64_t t)
+{
+    uint32_t lo = 0, hi = b->by_pid.n, found = MT_NONE32;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (b->by_pid.p[mid] >> 32 < pid)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; lo < b->by_pid.n && b->by_pid.p[lo] >> 32 == pid; lo++) {
+        const struct mt_proc *p = &b->proc[(uint32_t)b->by_pid.p[lo]];
+        const struct mt_process *q =
+            &b->driver->drivers.p[p->driver]->driver->processes.p[p->process];
+        /* NVML lists a process a little before its first record and after its last */
+        if (p->host == host && t + 5 * MT_SECOND >= q->first_ns &&
+            (p->end_ns == UINT64_MAX || t <= q->last_ns + 5 * MT_SECOND))
+            found = (uint32_t)b->by_pid.p[lo];
+    }
+    return found;
+}
+
+/* The last record of a process is of the beginning of its exit: the driver gives its memory back
+ * after that. Of two processes on an H100 the second still saw all 1.33 GiB of the first 150 ms
+ * after it. So a process holds what it held as long as a sample of another one lists it. */
+static void stay_while_listed(struct mt_books *b)
+{
+    for (uint32_t i = 0; i < b->driver->drivers.n; i++) {
+        const struct mt_driver *d = b->driver->drivers.p[i]->driver;
+        for (uint32_t k = 0; k < d->samples.n; k++) {
+            const struct mt_gpu_sample *s = &d->samples.p[k];
+            uint32_t by = s->process < d->processes.n ? b->proc_of[i][s->process] : MT_NONE32;
+            for (uint32_t n = 0; by != MT_NONE32 && n < s->n_uses && s->first_use + n < d->uses.n;
+                 n++) {
+                const struct mt_gpu_use *u = &d->uses.p[s->first_use + n];
+                uint32_t it = mt_proc_listed(b, b->proc[by].host, u->pid, s->time_ns);
+                if (it != MT_NONE32 && u->used != 0 && b->proc[it].end_ns < s->time_ns)
+                    b->proc[it].end_ns = s->time_ns;
+            }
+        }
+    }
+}
+
 /* ---- GPUs ---- */
 
 static bool same_gpu(const struct mt_driverdiag *j, const struct mt_ledger *l, uint32_t driver,
@@ -280,5 +323,8 @@ static int match_snapshots(struct mt_books *b)
 
 int mt_world_make(struct mt_books *b)
 {
-    return find_processes(b) && index_pids(b) && find_gpus(b) && match_snapshots(b);
+    if (!find_processes(b) || !index_pids(b) || !find_gpus(b))
+        return 0;
+    stay_while_listed(b);
+    return match_snapshots(b);
 }

@@ -13,6 +13,8 @@
     calls.py captures MS    captures CUDA graphs for MS milliseconds, in the strictest mode: nothing the recorder does may break a capture
     calls.py kernels        code that is loaded lazily: what the device takes beside every recorded allocation
     calls.py snapshot 0|1   seconds of PyTorch's first snapshot; 1: as the recorder takes it
+    calls.py jax            arrays of JAX, which takes memory by its own allocator
+    calls.py cupy           arrays of CuPy, from its pool, which asks the runtime
     calls.py forever        allocates and frees until it is killed; prints the count of completed calls
 
 Every program ends with one JSON line: what it held at its highest point, what the device said was used before and then."""
@@ -187,6 +189,25 @@ def forever():
             os.write(1, f"{n}\n".encode())
 
 
+def jax():
+    import jax as library
+
+    before, held = used(), [library.numpy.ones((64, MIB), dtype="int8") for _ in range(8)]
+    held.append((held[0].astype("float32")[:, :512] @ held[0].astype("float32")[:, :512].T).block_until_ready())
+    time.sleep(1.2)
+    tell(before=before, used=used(), held=sum(x.nbytes for x in held), version=library.__version__)
+
+
+def cupy():
+    import cupy as library
+
+    before, held = used(), [library.ones(64 * MIB, dtype="int8") for _ in range(8)]
+    held.append(held[0][:MIB].astype("float32").reshape(1024, 1024) @ held[1][:MIB].astype("float32").reshape(1024, 1024))
+    library.cuda.Device().synchronize()
+    time.sleep(1.2)
+    tell(before=before, used=used(), held=sum(x.nbytes for x in held), version=library.__version__)
+
+
 def children(*_):
     """What real jobs do after CUDA is up: DataLoader workers, subprocesses, spawned actors."""
     import multiprocessing
@@ -280,7 +301,7 @@ def main():
     name, rest = sys.argv[1], [int(a) for a in sys.argv[2:]]
     {"cudart": cudart, "plain": plain, "async": plain, "graph": graph, "vmm": vmm, "oom": oom, "profiler": profiler, "nccl": nccl,
      "forever": forever, "children": children, "captures": captures, "kernels": kernels,
-     "snapshot": snapshot}[name](*rest)
+     "snapshot": snapshot, "jax": jax, "cupy": cupy}[name](*rest)
 
 
 if __name__ == "__main__":

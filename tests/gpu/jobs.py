@@ -312,7 +312,7 @@ def load_jobs(missing, wanted=None):
         unknown = set(wanted) - {j.name for j in jobs}
         if unknown:
             raise SystemExit("no such job: " + ", ".join(sorted(unknown)))
-        jobs = [j for j in jobs if j.name in wanted]
+        jobs = sorted((j for j in jobs if j.name in wanted), key=lambda j: wanted.index(j.name))  # in the order in which they were named
     return jobs
 
 
@@ -395,7 +395,7 @@ def main():
     args = p.parse_args()
     started, missing = time.monotonic(), {}
     if args.child:
-        job = load_jobs({}, {args.child})[0]
+        job = load_jobs({}, [args.child])[0]
         variant = None if args.variant < 0 else args.variant
         return child(job, variant, args.out, os.path.join(args.out, "tmp", f"{job.name}.{'base' if variant is None else variant}.result.json"))
     if args.list:
@@ -411,7 +411,7 @@ def main():
     out = os.path.abspath(args.out)
     os.makedirs(os.path.join(out, "tmp"), exist_ok=True)
     import_libraries(missing)
-    jobs = load_jobs(missing, {n for n in args.only.split(",") if n} or None)
+    jobs = load_jobs(missing, [n for n in args.only.split(",") if n])
     by_exec = args.exec
     if not by_exec and not probe(out):
         by_exec = True

@@ -287,6 +287,37 @@ def totals_async(lab, _quick):
 
 
 @check(60)
+def two_processes_on_one_card(lab, _quick):
+    """two processes of one job on one card: both in one trace, and together the device's own figure"""
+    line = " & ".join(" ".join(lab.script("calls.py", "plain")) for _ in range(2)) + " & wait"
+    p, trace = lab.capture("two_processes", ["bash", "-c", line], "--no-torch")
+    assert p.returncode == 0, p.stderr[-800:]
+    table = ledgers_of(lab.report(trace))
+    processes = sorted({c["process"] for c in rows(lab.dump(trace), "call") if c["op"] == "mem_alloc"})
+    lab.note(workload=[json.loads(x) for x in p.stdout.splitlines() if x.startswith("{")], ledgers=table, processes=len(processes))
+    assert len(processes) == 2, processes
+    within(table, 900 * MIB)
+
+
+def another_library(lab, name):
+    if lab.plain([sys.executable, "-c", f"import {name}"]).returncode != 0:
+        raise Skip(f"no {name} here")
+    against_nvml(lab, name, 900 * MIB, "--no-torch")
+
+
+@check(60)
+def totals_jax(lab, _quick):
+    """totals against NVML: JAX, which takes three quarters of the card at once"""
+    another_library(lab, "jax")
+
+
+@check(60)
+def totals_cupy(lab, _quick):
+    """totals against NVML: CuPy"""
+    another_library(lab, "cupy")
+
+
+@check(60)
 def code_loaded_lazily(lab, _quick):
     """kernels that are loaded at their first launch: how much of the device that is, and that it stays in 'unexplained' or has a name"""
     p, trace = lab.capture("kernels", lab.script("calls.py", "kernels"), "--no-torch")

@@ -726,6 +726,42 @@ MT_TEST(a_process_that_ends_holds_nothing)
     mt_trace_free(t);
 }
 
+/* The driver gives memory back after the last record of a process: while another one sees it listed,
+ * it is there. */
+MT_TEST(a_process_that_is_listed_is_still_there)
+{
+    for (int listed = 0; listed < 2; listed++) {
+        struct bd x = one_process();
+        struct mt_trace *t;
+        struct mt_driverdiag *j;
+        const struct mt_ledger *l;
+        (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 1000, BD_TORCH);
+        (void)bd_process(&x, "node1", 4712, "next", 4, 0);
+        (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x2000, 600, BD_TORCH);
+        x.now += BD_S;
+        bd_sample(&x, 0, listed ? 1600 : 600, MT_WY_PERIODIC);
+        bd_use(&x, 4712, 600);
+        bd_use(&x, 4711, listed ? 1000 : 0);
+        x.now += BD_S;
+        bd_sample(&x, 0, 600, MT_WY_PERIODIC);
+        bd_use(&x, 4712, 600);
+        (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x3000, 200, BD_TORCH);
+        t = bd_done(&x);
+        j = make(t);
+        MT_ASSERT(j != NULL);
+        check_sums(j);
+        l = &j->ledgers.p[0];
+        MT_ASSERT(l->checks.n == 2);
+        MT_CHECK_EQ(l->checks.p[0].named, listed ? 1600 : 600);
+        MT_CHECK_EQ(l->checks.p[0].unexplained, 0);
+        MT_CHECK_EQ(l->checks.p[0].other, 0);
+        MT_CHECK_EQ(l->checks.p[1].named, 600);
+        MT_CHECK_EQ(l->checks.p[1].unexplained, 0);
+        mt_driverdiag_free(j);
+        mt_trace_free(t);
+    }
+}
+
 /* Nonsense must neither overflow nor crash; the sums still hold. */
 MT_TEST(hostile_calls)
 {
@@ -791,5 +827,6 @@ MT_MAIN(MT_RUN(owners_and_frees) MT_RUN(handles_are_counted_by_reference)
                                     MT_RUN(a_wake_follows_a_sleep) MT_RUN(reserved_and_not_mapped)
                                         MT_RUN(same_process_in_two_traces_counts_once)
                                             MT_RUN(a_process_that_ends_holds_nothing)
+        MT_RUN(a_process_that_is_listed_is_still_there)
                                                 MT_RUN(hostile_calls)
                                                     MT_RUN(out_of_memory_leaves_nothing))
