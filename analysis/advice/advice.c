@@ -495,6 +495,11 @@ enum mt_rc mt_weigh_prepare(struct mt_advice_query *q, const struct mt_analysis 
         view->forced = q->conf->forced && !q->conf->by_trace;
         view->framework = q->conf->any || view->forced ? (int)a->fw.main : -1;
         q->conf = view;
+    } else if (q->conf != NULL && a->fw.own_script) {
+        *view = *q->conf;
+        view->framework = -1;
+        view->foreign = true;
+        q->conf = view;
     }
     q->phase = a->verdict.phase;
     q->sub = a->verdict.sub;

@@ -115,13 +115,24 @@ static int cmp_size(const void *pa, const void *pb)
     return *a < *b ? -1 : *a > *b;
 }
 
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+    while (a != 0) {
+        uint32_t rest = b % a;
+        b = a;
+        a = rest;
+    }
+    return b;
+}
+
 /* How many layers the model has: what the numbers of its larger parameters, size by size, have as
- * their greatest common divisor, where sizes that come more than once are half of its bytes. 0 =
- * that tells nothing; two models have twice as many blocks of each size. */
+ * their greatest common divisor, where sizes that come more than once are half of its bytes. Two of
+ * a size are an embedding and a head as often as two layers: they count where nothing else does. 0
+ * = that tells nothing; two models have twice as many blocks of each size. */
 static int layers_of(const struct mt_moment *m, uint32_t *layers)
 {
     enum { SMALL = 100 };
-    uint64_t *size = mt_calloc((size_t)m->n_held + 1, sizeof *size), all = 0, often = 0;
+    uint64_t *size = mt_calloc((size_t)m->n_held + 1, sizeof *size), all = 0, often = 0, pairs = 0;
     uint32_t n = 0, divisor = 0;
     if (size == NULL)
         return 0;
@@ -132,31 +143,86 @@ static int layers_of(const struct mt_moment *m, uint32_t *layers)
         }
     qsort(size, n, sizeof *size, cmp_size);
     for (uint32_t i = 0, end; i < n; i = end) {
-        uint32_t a = divisor, b;
         for (end = i + 1; end < n && size[end] == size[i]; end++)
             ;
         if (end - i < 2 || size[i] * (end - i) < all / SMALL)
             continue;
-        often += size[i] * (end - i);
-        for (b = end - i; a != 0;) {
-            uint32_t rest = b % a;
-            b = a;
-            a = rest;
-        }
-        divisor = b;
+        *(end - i == 2 ? &pairs : &often) += size[i] * (end - i);
+        if (end - i > 2)
+            divisor = common_divisor(divisor, end - i);
     }
     mt_free(size);
+    if (often < all / 2) {
+        often += pairs;
+        divisor = pairs != 0 ? common_divisor(divisor, 2) : divisor;
+    }
     *layers = m->f->second_model != 0 || often < all / 2 ? 0 : divisor;
     return 1;
+}
+
+/* What was asked for between two visits of a place, and is still live at the second, by role. */
+static void roles_between(const struct mt_moment *m, uint64_t begin, uint64_t end,
+                          int64_t role[MT_ROLE_COUNT])
+{
+    for (uint64_t i = begin; i < end; i++) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (e->action == MT_ACT_ALLOC)
+            role[m->w->fate[i].role] += (int64_t)e->size;
+        else if (e->action == MT_ACT_FREE_COMPLETED)
+            role[m->w->fate[i].role] -= (int64_t)e->size;
+    }
+}
+
+/* From the failed request back to the begin of its span: how often its place was come to before,
+ * and what was live there at the last ones of its size. */
+struct back {
+    uint32_t n, same;
+    uint64_t live[3], begin;
+    uint64_t last; /* the event of the last one of its size */
+};
+
+static struct back look_back(const struct mt_moment *m, struct span now)
+{
+    struct back out = {1, 1, {m->oom->at.live, 0, 0}, m->oom->at.live, m->oom->event};
+    for (uint64_t i = m->oom->event; i-- > now.first;) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (e->action == MT_ACT_ALLOC)
+            out.begin -= e->size < out.begin ? e->size : out.begin;
+        else if (e->action == MT_ACT_FREE_COMPLETED)
+            out.begin += e->size;
+        if (!is_there(m, e))
+            continue;
+        out.n++;
+        if (e->size != m->oom->request)
+            continue;
+        if (out.same < 3)
+            out.live[out.same] = out.begin;
+        if (out.same == 1)
+            out.last = i;
+        out.same++;
+    }
+    return out;
+}
+
+/* What is to come is for what an earlier span's rise was for. */
+static void share_out(struct mt_to_come *out, const int64_t role[MT_ROLE_COUNT])
+{
+    double sum = 0;
+    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
+        sum += role[r] > 0 ? (double)role[r] : 0;
+    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
+        out->role[r] = role[r] > 0 ? (uint64_t)((double)out->bytes * ((double)role[r] / sum)) : 0;
 }
 
 /* Where no earlier pass came so far: a place that is come to once a layer, and what is live there
  * rises by the same bytes each time, within a quarter, goes on to rise so in the layers that are
  * left; in one, where it is not known how many there are. */
-static int by_layers(struct mt_moment *m, uint32_t n, const uint64_t at[3])
+static int by_layers(struct mt_moment *m, const struct back *back)
 {
+    const uint64_t *at = back->live;
+    uint32_t n = back->same, layers;
+    int64_t role[MT_ROLE_COUNT] = {0};
     uint64_t up, before;
-    uint32_t layers;
     if (n < 3 || at[0] <= at[1] || at[1] <= at[2])
         return 1;
     up = at[0] - at[1];
@@ -173,46 +239,9 @@ static int by_layers(struct mt_moment *m, uint32_t n, const uint64_t at[3])
         m->to_come.layers = layers;
         m->to_come.bytes += up * (layers - n);
     }
-    m->to_come.role[MT_ROLE_ACTIVATION] = m->to_come.bytes;
+    roles_between(m, back->last, m->oom->event, role);
+    share_out(&m->to_come, role);
     return 1;
-}
-
-/* From the failed request back to the begin of its span: how often its place was come to before,
- * and what was live there at the last ones of its size. */
-struct back {
-    uint32_t n, same;
-    uint64_t live[3], begin;
-};
-
-static struct back look_back(const struct mt_moment *m, struct span now)
-{
-    struct back out = {1, 1, {m->oom->at.live, 0, 0}, m->oom->at.live};
-    for (uint64_t i = m->oom->event; i-- > now.first;) {
-        const struct mt_event *e = mt_event_at(m->w->r->d, i);
-        if (e->action == MT_ACT_ALLOC)
-            out.begin -= e->size < out.begin ? e->size : out.begin;
-        else if (e->action == MT_ACT_FREE_COMPLETED)
-            out.begin += e->size;
-        if (!is_there(m, e))
-            continue;
-        out.n++;
-        if (e->size != m->oom->request)
-            continue;
-        if (out.same < 3)
-            out.live[out.same] = out.begin;
-        out.same++;
-    }
-    return out;
-}
-
-/* What is to come is for what an earlier span's rise was for. */
-static void share_out(struct mt_to_come *out, const int64_t role[MT_ROLE_COUNT])
-{
-    double sum = 0;
-    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
-        sum += role[r] > 0 ? (double)role[r] : 0;
-    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
-        out->role[r] = role[r] > 0 ? (uint64_t)((double)out->bytes * ((double)role[r] / sum)) : 0;
 }
 
 /* What came after the same request in the earlier spans, the last one first; in proportion where it
@@ -313,8 +342,7 @@ static int find_rest(struct mt_moment *m)
         out->open = false;
         return 1;
     }
-    return m->oom->stack == 0 || !mt_phase_is(m->sub, MT_IN_FORWARD) ||
-           by_layers(m, back.same, back.live);
+    return m->oom->stack == 0 || !mt_phase_is(m->sub, MT_IN_FORWARD) || by_layers(m, &back);
 }
 
 static int by_size(const void *pa, const void *pb)

@@ -106,6 +106,7 @@ struct mt_role_facts {
     /* where memory ran out in setting up a model: parameters of one that has run passes before */
     uint64_t earlier_model;
     uint64_t grown_cache; /* of the KV cache at the focus: what each pass makes anew, longer */
+    uint64_t pass_cache;  /* the same, and what the pass at hand has made */
     uint64_t
         second_to_come;    /* of one that memory ran out in, in the order of the first: the rest */
     uint64_t state_before; /* optimizer state that is older than the trace */

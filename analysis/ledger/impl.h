@@ -147,8 +147,8 @@ enum { MT_MAX_PENDING = 64 };
 
 struct mt_proc {
     uint32_t driver, process; /* indexes */
-    /* ns; its memory is gone after that: its last record, or the last sample that lists it. UINT64_MAX
-     * = it outlived the recording */
+    /* ns; its memory is gone after that: its last record, or the last sample that lists it.
+     * UINT64_MAX = it outlived the recording */
     uint64_t end_ns;
     bool lossless;
     uint32_t host;        /* index of the first process on the same host */

@@ -92,6 +92,9 @@ struct mt_stack_verdict {
     /* coarse phase that its frames decide and that later events inherit; MT_PH_NONE */
     uint8_t own, own_conf;
     uint8_t local, local_conf; /* coarse phase by a sub-phase marker: for this event only */
+    /* coarse phase that a function's name says without a proof: no more than a word, but a word of
+     * the function that runs, where the phase would be carried over from one that has returned */
+    uint8_t hint;
     uint8_t sub, sub_conf;
     uint8_t flags; /* enum mt_verdict_flag */
 };

@@ -46,7 +46,8 @@ static bool is_engine(const char *s, uint32_t n)
 
 static unsigned name_flags(const char *s, uint32_t n)
 {
-    static const char *const anywhere[] = {"loss", "cross_entropy", "softmax", "logits"};
+    static const char *const anywhere[] = {"loss",   "cross_entropy", "softmax",
+                                           "logits", "logp",          "log_prob"};
     static const char *const words[] = {"forward", "attention", "mlp", "embedding"};
     if (n == 8 && memcmp(s, "backward", 8) == 0)
         return MK_NAME_BACKWARD;

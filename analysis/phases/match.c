@@ -337,6 +337,8 @@ static void judge_own_code(const struct mt_phase_rules *r, const struct state *s
     by_name = p != MT_PH_NONE &&
               (mt_phase_is(p, MT_TRAINS) ? !no_grad
                                          : !trains && (no_grad || holds || !name_needs_proof(p)));
+    if (!by_name && !trains && p != MT_PH_NONE && !mt_phase_is(p, MT_TRAINS))
+        v->hint = (uint8_t)p;
     if (!by_name && !no_grad)
         return;
     v->flags |= MT_VF_NAMED;
@@ -363,7 +365,7 @@ static void judge(const struct mt_phase_rules *r, const struct state *st, const 
                   struct mt_stack_verdict *v)
 {
     memset(v, 0, sizeof *v);
-    v->own = v->local = v->sub = MT_PH_NONE;
+    v->own = v->local = v->sub = v->hint = MT_PH_NONE;
     v->flags = (uint8_t)((st->flags & MK_PYTHON ? MT_VF_PYTHON : 0) |
                          (st->flags & MK_MAKE_GRADS ? MT_VF_MAKE_GRADS : 0));
     if (st->c != 0) {

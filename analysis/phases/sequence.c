@@ -163,7 +163,7 @@ static struct mt_attr implied_training(struct run *r, uint64_t i, bool is_autogr
 }
 
 static struct mt_attr carried(struct run *r, uint64_t i, uint8_t sub, enum mt_conf sub_conf,
-                              uint32_t rule)
+                              uint32_t rule, uint8_t hint)
 {
     uint8_t phase = is_forward(sub) ? r->base : r->last;
     if (is_forward(sub) &&
@@ -177,6 +177,8 @@ static struct mt_attr carried(struct run *r, uint64_t i, uint8_t sub, enum mt_co
         return attr(WAIT_REST, sub, rule, sub == MT_PH_NONE ? MT_CONF_CARRIED : sub_conf);
     if (phase == MT_PH_NONE)
         return attr(MT_PH_UNATTRIBUTED, sub, rule, sub == MT_PH_NONE ? MT_CONF_NONE : sub_conf);
+    if (hint != MT_PH_NONE && phase < MT_PH_COUNT && !mt_phase_is(phase, MT_TRAINS))
+        return attr(hint, sub, rule, pair_conf(MT_CONF_LOW, sub, sub_conf));
     if (sub == MT_PH_NONE && (rule == MT_METHOD_NO_SIGNATURE || rule == MT_METHOD_NO_STACK))
         rule = MT_METHOD_CARRY;
     return attr(phase, sub, rule, pair_conf(MT_CONF_CARRIED, sub, sub_conf));
@@ -316,7 +318,7 @@ static struct mt_attr one_allocation(struct run *r, uint64_t i, const struct mt_
         return implied_training(r, i, is_autograd_thread, sub, sub_conf, rule);
     if (local != MT_PH_NONE)
         return attr(local, sub, rule, pair_conf((enum mt_conf)v->local_conf, sub, sub_conf));
-    return carried(r, i, sub, sub_conf, rule);
+    return carried(r, i, sub, sub_conf, rule, v->hint);
 }
 
 /* A segment is made for the allocation that follows in it. */

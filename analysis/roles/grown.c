@@ -42,13 +42,25 @@ int mt_grown_find(struct mt_rwork *k)
     return run != NULL && k->w->grown != NULL;
 }
 
+/* The first event of the pass that the focus lies in; INT64_MAX where it lies in none. An engine's
+ * cache is there before its passes. */
+static int64_t begin_of_pass(const struct mt_role_facts *f, int64_t focus)
+{
+    for (uint32_t i = 0; i < f->micros.n; i++)
+        if ((int64_t)f->micros.p[i].first <= focus && focus <= (int64_t)f->micros.p[i].last)
+            return (int64_t)f->micros.p[i].first;
+    return INT64_MAX;
+}
+
 void mt_grown_sum(struct mt_rwork *k, int64_t focus)
 {
+    int64_t pass = begin_of_pass(k->out, focus);
     for (int64_t i = 0; i <= focus; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, (uint64_t)i);
         const struct mt_fate *f = &k->w->fate[i];
-        if (e->action == MT_ACT_ALLOC && k->w->grown[e->stack] && f->role == MT_ROLE_KV_CACHE &&
-            (int64_t)f->freed > focus)
-            k->out->grown_cache += e->size;
+        if (e->action != MT_ACT_ALLOC || f->role != MT_ROLE_KV_CACHE || (int64_t)f->freed <= focus)
+            continue;
+        k->out->grown_cache += k->w->grown[e->stack] ? e->size : 0;
+        k->out->pass_cache += k->w->grown[e->stack] || i >= pass ? e->size : 0;
     }
 }

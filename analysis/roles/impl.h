@@ -237,7 +237,8 @@ int mt_stays_find(struct mt_rwork *k);
 int mt_copies_find(struct mt_rwork *k, int64_t focus);
 /* roles/grown.c: w->grown; 0 = out of memory */
 int mt_grown_find(struct mt_rwork *k);
-void mt_grown_sum(struct mt_rwork *k, int64_t focus); /* out->grown_cache; after the roles */
+void mt_grown_sum(struct mt_rwork *k,
+                  int64_t focus); /* out->grown_cache and pass_cache; after the roles */
 /* roles/twins.c: out->second_model; 0 = out of memory */
 int mt_twins_find(struct mt_rwork *k, int64_t focus);
 /* roles/sizes.c: what the job's own name for the block says (event UINT64_MAX: born before the

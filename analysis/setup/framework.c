@@ -289,6 +289,20 @@ static mt_fw engine_of(const struct mt_framework_rules *r, const uint64_t *frame
     return best;
 }
 
+bool mt_stack_is_of_script(const struct mt_trace *t, mt_stack_id s)
+{
+    const char *file = "";
+    while (s != 0 && s < t->stacks.n) {
+        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
+        mt_stack_id up = t->stacks.p[s].parent;
+        if (strcmp(mt_str(t, f->name), "<module>") == 0 && mt_str(t, f->file)[0] != '<')
+            file = mt_str(t, f->file);
+        s = up < s ? up : 0;
+    }
+    return file[0] != '\0' && strstr(file, "-packages/") == NULL &&
+           strstr(file, "-packages\\") == NULL;
+}
+
 bool mt_frameworks_detect(const struct mt_framework_rules *r, const struct mt_trace *t,
                           struct mt_frameworks *out)
 {

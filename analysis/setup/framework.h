@@ -176,9 +176,12 @@ struct mt_frameworks {
     const struct mt_framework_rules *rules;
     /* the RL framework if one is there, else the tuner, else the trainer, else MT_FW_NONE */
     mt_fw main;
-    mt_fw engine;               /* or MT_FW_NONE */
-    bool forced;                /* named on the command line */
-    bool by_settings;           /* main is no frame's: the settings of the run or a log name it */
+    mt_fw engine;     /* or MT_FW_NONE */
+    bool forced;      /* named on the command line */
+    bool by_settings; /* main is no frame's: the settings of the run or a log name it */
+    /* the failed request comes from a script that is no framework's, and no frame is one's: keys
+     * that a framework has as well are that script's own */
+    bool own_script;
     uint64_t frames[MT_FW_MAX]; /* distinct frames of each, the evidence */
     uint64_t seen;              /* rows whose frames occur */
     uint32_t parts;             /* enum mt_fw_part */
@@ -187,6 +190,8 @@ struct mt_frameworks {
 bool mt_frameworks_have(const struct mt_frameworks *fw, unsigned parts);
 /* Everything that is there: by its frames, or as what runs the job. */
 uint64_t mt_frameworks_seen(const struct mt_frameworks *fw);
+/* Whether the outermost module of a stack is a script: a file that lies in nobody's package. */
+bool mt_stack_is_of_script(const struct mt_trace *t, mt_stack_id s);
 /* false = out of memory. */
 bool mt_frameworks_detect(const struct mt_framework_rules *r, const struct mt_trace *t,
                           struct mt_frameworks *out);

@@ -147,6 +147,16 @@ void mt_runconf_guess(struct mt_runconf *rc)
     rc->framework = rc->told >= 0 && !runs_above(rc, first, hits) ? rc->told : first;
 }
 
+bool mt_runconf_by_keys(const struct mt_runconf *rc)
+{
+    if (rc->forced || rc->told >= 0 || mt_runconf_run(rc) < 0)
+        return false;
+    for (uint32_t i = 0; i < rc->conf.started.n; i++)
+        if (mt_framework_of_start(rc->rules, rc->conf.started.p[i]) != MT_FW_NONE)
+            return false;
+    return true;
+}
+
 void mt_runconf_tell(struct mt_runconf *rc, int framework)
 {
     rc->told = framework;

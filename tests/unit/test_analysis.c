@@ -610,8 +610,8 @@ MT_TEST(empty_snapshot)
     mt_trace_free(t);
 }
 
-/* A process without frames of a framework: the settings of the run name it. The command line goes
- * before. */
+/* A process without frames of a framework: the settings of the run name it, but not by keys alone
+ * where a script of somebody's own asked. The command line goes before. */
 MT_TEST(framework_by_settings)
 {
     static const char args[] = "actor.backend=fsdp:d8 rollout.backend=sglang:d8";
@@ -629,7 +629,11 @@ MT_TEST(framework_by_settings)
     MT_CHECK_EQ(mt_conf_args(&conf->conf, args, strlen(args), "--args", false, &err), MT_OK);
     MT_CHECK_EQ(mt_runconf_added(conf, MT_FROM_ARGS, &err), MT_OK);
     MT_ASSERT(mt_analyze(&a, t, &o, &err) == MT_OK);
-    MT_CHECK(a->fw.main == FW(areal) && a->fw.by_settings && !a->fw.forced);
+    MT_CHECK(a->fw.main == MT_FW_NONE && a->fw.own_script && !a->fw.by_settings);
+    mt_analysis_free(a);
+    mt_runconf_tell(conf, FW(areal)); /* a log says it as well */
+    MT_ASSERT(mt_analyze(&a, t, &o, &err) == MT_OK);
+    MT_CHECK(a->fw.main == FW(areal) && a->fw.by_settings && !a->fw.own_script && !a->fw.forced);
     mt_analysis_free(a);
     o.framework = FW(verl);
     MT_ASSERT(mt_analyze(&a, t, &o, &err) == MT_OK);

@@ -726,8 +726,8 @@ MT_TEST(a_process_that_ends_holds_nothing)
     mt_trace_free(t);
 }
 
-/* The driver gives memory back after the last record of a process: while another one sees it listed,
- * it is there. */
+/* The driver gives memory back after the last record of a process: while another one sees it
+ * listed, it is there. */
 MT_TEST(a_process_that_is_listed_is_still_there)
 {
     for (int listed = 0; listed < 2; listed++) {
@@ -827,6 +827,6 @@ MT_MAIN(MT_RUN(owners_and_frees) MT_RUN(handles_are_counted_by_reference)
                                     MT_RUN(a_wake_follows_a_sleep) MT_RUN(reserved_and_not_mapped)
                                         MT_RUN(same_process_in_two_traces_counts_once)
                                             MT_RUN(a_process_that_ends_holds_nothing)
-        MT_RUN(a_process_that_is_listed_is_still_there)
-                                                MT_RUN(hostile_calls)
-                                                    MT_RUN(out_of_memory_leaves_nothing))
+                                                MT_RUN(a_process_that_is_listed_is_still_there)
+                                                    MT_RUN(hostile_calls)
+                                                        MT_RUN(out_of_memory_leaves_nothing))

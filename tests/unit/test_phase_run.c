@@ -143,6 +143,29 @@ MT_TEST(names_of_evaluation)
 }
 
 /* A range that the job marks says more than what its functions are called. */
+/* A function whose name says log-probabilities, without a proof that it has no gradients: more than
+ * the phase of a function that has returned, less than a training that goes on. */
+MT_TEST(a_name_goes_before_what_is_over)
+{
+    const char *scores = CALL "|/job/loop.py:token_log_probs|/job/loop.py:step|" MAIN;
+    struct made m;
+    start(&m);
+    alloc(&m, scores); /* before anything is known: a pass that may train */
+    alloc(&m, CALL "|" GENERATE "|/job/loop.py:step|" MAIN);
+    alloc(&m, scores);
+    alloc(&m, "/job/loop.py:token_log_probs|/job/loop.py:step|" MAIN);
+    alloc(&m, CALL "|/job/loop.py:step|" MAIN); /* no name: carried */
+    alloc(&m, ENGINE "|" BACKWARD "|/job/loop.py:step|" MAIN);
+    alloc(&m, scores);
+    MT_ASSERT(run(&m, true));
+    SAYS(m, 1, "rollout.generate/forward marked phase.torch.module._call_impl");
+    SAYS(m, 2, "logp/forward low phase.torch.module._call_impl");
+    SAYS(m, 3, "logp/forward low method.by_name_forward");
+    SAYS(m, 4, "rollout.generate/forward carried phase.torch.module._call_impl");
+    SAYS(m, 6, "train/forward carried phase.torch.module._call_impl");
+    done(&m);
+}
+
 MT_TEST(annotations_win_over_names)
 {
     struct made m;
@@ -651,8 +674,8 @@ MT_TEST(blocks_of_a_public_verl_snapshot)
 
 MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattributed)
             MT_RUN(a_pass_without_gradients_is_no_training) MT_RUN(the_wrapper_alone_proves_nothing)
-                MT_RUN(names_of_evaluation) MT_RUN(annotations_win_over_names)
-                    MT_RUN(loss_trains_when_there_is_a_backward)
+                MT_RUN(names_of_evaluation) MT_RUN(a_name_goes_before_what_is_over)
+                    MT_RUN(annotations_win_over_names) MT_RUN(loss_trains_when_there_is_a_backward)
                         MT_RUN(loss_trains_when_the_backward_has_no_frames) MT_RUN(
                             backward_never_belongs_to_rollout_or_logp)
                             MT_RUN(set_up_is_not_carried_into_training) MT_RUN(

@@ -71,18 +71,21 @@ MT_TEST(a_place_that_asks_for_more_than_before)
     }
 }
 
-/* The parameters tell how many layers there are: what the first pass has still to make of them. */
+/* The parameters tell how many layers there are: what the first pass has still to make of them. An
+ * embedding and a head of one size are no two layers. */
 MT_TEST(layers_that_are_left)
 {
-    for (unsigned done = 2; done <= 5; done++) {
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned done = 2 + i / 2, heads = 1 + i % 2;
         struct heap *h = heap_new();
-        heap_alloc(h, 300 * MIB, MODEL);
-        for (unsigned i = 0; i < 6; i++) {
+        for (unsigned k = 0; k < heads; k++)
+            heap_alloc(h, 300 * MIB, MODEL);
+        for (unsigned k = 0; k < 6; k++) {
             heap_alloc(h, 100 * MIB, MODEL);
             heap_alloc(h, 100 * MIB, MODEL);
             heap_alloc(h, 200 * MIB, MODEL);
         }
-        for (unsigned i = 0; i < done; i++) {
+        for (unsigned k = 0; k < done; k++) {
             heap_alloc(h, GIB, FORWARD);
             heap_alloc(h, 512 * MIB, MLP);
         }
