@@ -2,10 +2,10 @@
 """Jobs that run out of memory, or peak high, on a real card, each with the changes that would mend it: what a report promises can then be compared with what
 is measured.
 
-    python3 tests/gpu/jobs.py --out DIR [--memtrace PATH] [--budget SECONDS] [--only NAME,...] [--list] [--exec]
+    python3 tests/gpu/jobs.py --out DIR [--memtrace PATH] [--budget SECONDS] [--only NAME,...] [--list]
 
-The jobs are in jobs_*.py. A parent imports the libraries once and never touches CUDA; each run is a fork of it (with --exec, or where a fork cannot use
-CUDA, a new process). The job as it is records its memory history and is dumped where memory runs out, NAME.pickle.gz, with what it truly holds, NAME.json;
+The jobs are in jobs_*.py. Each run is a process of its own; the next ones import their libraries meanwhile and wait. (A fork of one process that has
+imported them cannot use CUDA: on an H100 under PyTorch 2.11 one of the libraries initialises it.) The job as it is records its memory history and is dumped where memory runs out, NAME.pickle.gz, with what it truly holds, NAME.json;
 each change of it runs alone, without a history. A job that fails otherwise leaves NAME.error.txt. Sizes go with the card, or with MT_JOBS_CARD bytes.
 DIR/jobs.json has all results, DIR/jobs.tar.gz everything (14 MiB at most). Exit status 77 without a GPU. What each job should be told is in jobs_expected.md."""
 import argparse
@@ -22,7 +22,6 @@ import time
 import traceback
 import types
 
-os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # whether there is a card is asked of NVML: a fork can still use CUDA
 for name, value in (("HF_HUB_OFFLINE", "1"), ("TRANSFORMERS_OFFLINE", "1"), ("TOKENIZERS_PARALLELISM", "false"), ("TORCHINDUCTOR_COMPILE_THREADS", "1"),
                     ("TORCHINDUCTOR_CACHE_DIR", "/tmp/mt_jobs_inductor"), ("OMP_NUM_THREADS", "4"), ("HF_HUB_DISABLE_TELEMETRY", "1")):
     os.environ.setdefault(name, value)
@@ -250,50 +249,86 @@ def child(job, variant, out, result):
     os._exit(0)
 
 
-def run_apart(job, variant, out, limit, by_exec):
-    result = os.path.join(out, "tmp", f"{job.name}.{'base' if variant is None else variant}.result.json")
-    if os.path.exists(result):
-        os.unlink(result)
-    started = time.monotonic()
-    helper = job.before(variant) if job.before else None  # another process that holds memory, say
-    if by_exec:
-        pid = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--out", out, "--child", job.name, "--variant", str(-1 if variant is None else variant)],
-                               start_new_session=True).pid
-    else:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        pid = os.fork()
-        if pid == 0:
-            os.setsid()
-            child(job, variant, out, result)
-    status, killed = None, False
-    while status is None:
-        done, code = os.waitpid(pid, os.WNOHANG)
-        if done:
-            status = code
-        elif time.monotonic() - started > limit:
-            killed = True
-            try:
-                os.killpg(pid, signal.SIGKILL)
-            except OSError:
-                os.kill(pid, signal.SIGKILL)
-            status = os.waitpid(pid, 0)[1]
-        else:
-            time.sleep(0.02)
+AHEAD = min(8, max(2, (os.cpu_count() or 2) // 2))
+
+
+def result_of(job, variant, out):
+    return os.path.join(out, "tmp", f"{job.name}.{'base' if variant is None else variant}.result.json")
+
+
+def start_apart(job, variant, out):
+    """A process that imports everything, touches no GPU, and waits for a line on its standard input."""
+    if os.path.exists(result_of(job, variant, out)):
+        os.unlink(result_of(job, variant, out))
+    return subprocess.Popen([sys.executable, os.path.abspath(__file__), "--out", out, "--child", job.name, "--variant", str(-1 if variant is None else variant)],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def stop(process):
+    """With what it started."""
     try:
-        os.killpg(pid, signal.SIGKILL)  # workers that it left
+        os.killpg(process.pid, signal.SIGKILL)
     except OSError:
         pass
+    process.wait()
+    for end in (process.stdin, process.stdout):
+        try:
+            end.close()
+        except OSError:
+            pass
+
+
+def run_apart(job, variant, out, limit, process):
+    """limit: seconds from the line on."""
+    while process.stdout.readline() not in (b"ready\n", b""):
+        pass
+    started = time.monotonic()
+    helper = job.before(variant) if job.before else None  # another process that holds memory, say
+    killed = False
+    try:
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+        process.wait(limit)
+    except subprocess.TimeoutExpired:
+        killed = True
+    except OSError:
+        pass
+    stop(process)
     if helper:
         helper.kill()
         helper.wait()
     try:
-        with open(result, encoding="utf-8") as f:
+        with open(result_of(job, variant, out), encoding="utf-8") as f:
             told = json.load(f)
     except (OSError, ValueError):
-        told = {"job": job.name, "variant": None if variant is None else job.changes[variant].label, "ended": "timeout" if killed else f"died ({status})", "error": None}
+        told = {"job": job.name, "variant": None if variant is None else job.changes[variant].label, "ended": "timeout" if killed else f"died ({process.returncode})", "error": None}
     told["seconds"] = round(time.monotonic() - started, 2)
     return told
+
+
+class Ahead:
+    """The next processes import while one runs: libraries take longer than most jobs. Those of jobs that are left out end unused."""
+
+    def __init__(self, runs, out):
+        self.runs, self.out, self.started, self.at = runs, out, {}, 0
+
+    def get(self, job, variant):
+        key = (job.name, variant)
+        while self.at < len(self.runs) and (len(self.started) < AHEAD or key not in self.started):
+            j, v = self.runs[self.at]
+            self.started[j.name, v] = start_apart(j, v, self.out)
+            self.at += 1
+        return self.started.pop(key)
+
+    def drop(self, job, variant):
+        if (job.name, variant) in self.started:
+            stop(self.started.pop((job.name, variant)))
+        else:
+            self.runs = [r for i, r in enumerate(self.runs) if i < self.at or (r[0].name, r[1]) != (job.name, variant)]
+
+    def end(self):
+        for process in self.started.values():
+            stop(process)
 
 
 # ---- all of them --------------------------------------------------------------------------------------------------------------------
@@ -322,37 +357,6 @@ def import_libraries(missing):
             importlib.import_module(name)
         except Exception as error:
             missing[name] = f"{type(error).__name__}: {error}"[:400]
-
-
-def probe(out):
-    """Whether a fork of this process can use CUDA: True, False, or None without a GPU."""
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            import torch
-
-            x = torch.zeros(1 << 20, device="cuda")
-            torch.cuda.synchronize()
-            free, total = torch.cuda.mem_get_info()
-            with open(os.path.join(out, "tmp", "probe.json"), "w", encoding="utf-8") as f:
-                json.dump({"gpu": torch.cuda.get_device_name(0), "torch": torch.__version__, "cuda": torch.version.cuda, "free": free, "total": total,
-                           "context": total - free, "element": x.element_size()}, f)
-            code = 0
-        except BaseException:
-            with open(os.path.join(out, "tmp", "probe.txt"), "w", encoding="utf-8") as f:
-                traceback.print_exc(file=f)
-        os._exit(code)
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return status == 0
-        time.sleep(0.05)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return False
 
 
 def write(path, value):
@@ -388,7 +392,6 @@ def main():
     p.add_argument("--budget", type=float, default=480)
     p.add_argument("--only", default="")
     p.add_argument("--list", action="store_true")
-    p.add_argument("--exec", action="store_true", help="a new process for each run")
     p.add_argument("--base-only", action="store_true", help="no changes")
     p.add_argument("--child", help=argparse.SUPPRESS)
     p.add_argument("--variant", type=int, default=-1, help=argparse.SUPPRESS)
@@ -397,7 +400,9 @@ def main():
     if args.child:
         job = load_jobs({}, [args.child])[0]
         variant = None if args.variant < 0 else args.variant
-        return child(job, variant, args.out, os.path.join(args.out, "tmp", f"{job.name}.{'base' if variant is None else variant}.result.json"))
+        import_libraries({})
+        print("ready", flush=True)
+        return child(job, variant, args.out, result_of(job, variant, args.out)) if sys.stdin.readline() else 1
     if args.list:
         for job in load_jobs(missing):
             print(f"{job.order:3d} {job.name:28s} {job.seconds * (1 + len(job.changes)):4.0f} s  {job.ends:4s} {','.join(job.libs) or '-':24s} {job.title}")
@@ -412,16 +417,10 @@ def main():
     os.makedirs(os.path.join(out, "tmp"), exist_ok=True)
     import_libraries(missing)
     jobs = load_jobs(missing, [n for n in args.only.split(",") if n])
-    by_exec = args.exec
-    if not by_exec and not probe(out):
-        by_exec = True
-    results = {"started": time.strftime("%Y-%m-%d %H:%M:%S"), "missing": missing, "by_exec": by_exec, "imports_seconds": round(time.monotonic() - started, 1), "jobs": {}, "left_out": []}
-    try:
-        with open(os.path.join(out, "tmp", "probe.json"), encoding="utf-8") as f:
-            results["device"] = json.load(f)
-    except (OSError, ValueError):
-        results["device"] = None
-    print(f"imports {results['imports_seconds']} s, {'new processes' if by_exec else 'forks'}, {len(jobs)} jobs; missing: {', '.join(missing) or 'nothing'}", flush=True)
+    results = {"started": time.strftime("%Y-%m-%d %H:%M:%S"), "missing": missing, "imports_seconds": round(time.monotonic() - started, 1), "jobs": {}, "left_out": []}
+    print(f"imports {results['imports_seconds']} s, {len(jobs)} jobs; missing: {', '.join(missing) or 'nothing'}", flush=True)
+    usable = [j for j in jobs if not any(lib in missing for lib in j.libs)]
+    ahead = Ahead([(j, v) for j in usable for v in [None] + ([] if args.base_only else list(range(len(j.changes))))], out)
 
     def left():
         return args.budget - (time.monotonic() - started)
@@ -434,8 +433,10 @@ def main():
             continue
         if left() < 10 + job.seconds:
             results["left_out"].append({"job": job.name, "why": "no time"})
+            for v in [None] + list(range(len(job.changes))):
+                ahead.drop(job, v)
             continue
-        base = run_apart(job, None, out, min(job.limit, left() - 6), by_exec)
+        base = run_apart(job, None, out, min(job.limit, left() - 6), ahead.get(job, None))
         entry = {"title": job.title, "ends": job.ends, "as_meant": base["ended"] == job.ends, "base": base, "changes": []}
         results["jobs"][job.name] = entry
         print(f"{time.monotonic() - started:6.1f} {job.name:28s} {base['ended']:8s} {base.get('seconds', 0):5.1f} s  asked {(base.get('request') or 0) / GIB:6.2f}  "
@@ -448,8 +449,9 @@ def main():
         for i, change in enumerate([] if args.base_only else job.changes):
             if left() < 8 + job.seconds:
                 results["left_out"].append({"job": job.name, "change": change.label, "why": "no time"})
+                ahead.drop(job, i)
                 continue
-            got = run_apart(job, i, out, min(job.limit, left() - 5), by_exec)
+            got = run_apart(job, i, out, min(job.limit, left() - 5), ahead.get(job, i))
             got["rules"] = change.rules
             entry["changes"].append(got)
             print(f"{'':7s}  {change.label[:60]:60s} {got['ended']:8s} {got.get('seconds', 0):5.1f} s  requested peak {(got.get('requested_peak') or 0) / GIB:6.2f} "
@@ -460,6 +462,7 @@ def main():
         write(os.path.join(out, "jobs.json"), results)
         if os.path.exists(os.path.join(out, job.name + ".pickle.gz")):
             reports.append(job.name)
+    ahead.end()
     if args.memtrace:
         unread = {}
         for name in reports:
