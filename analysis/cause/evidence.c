@@ -11,9 +11,6 @@
 #include <string.h>
 
 enum { TEXT = 1024 };
-/* Allocations after a failure: more than an exception makes on its way up, fewer than a program
- * that goes on. 20 changes none of 387 reports, 500 one. */
-enum { GOES_ON = 100 };
 
 int mt_cause_evidence_add(struct mt_cause *c, uint64_t bytes, const char *fmt, ...)
 {
@@ -172,25 +169,38 @@ static int add_what_followed(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_replay *r = m->w->r;
     uint64_t n = 0, last = m->oom->event;
-    char more[64] = "";
     for (uint64_t i = m->oom->event + 1; i < r->d->events.n; i++) {
         if (mt_event_at(r->d, i)->action != MT_ACT_ALLOC)
             continue;
         n++;
         last = i;
     }
-    if (n < GOES_ON)
+    if (n < MT_GOES_ON)
         return 1;
-    if (m->d->ooms.n > 1)
-        (void)snprintf(more, sizeof more, ", and %u more failed request%s",
-                       (unsigned)(m->d->ooms.n - 1), m->d->ooms.n == 2 ? "" : "s");
-    if (!mt_cause_evidence_add(c, 0,
-                               "The failure did not end the process: %" PRIu64
-                               " allocations followed%s; this report is of the first failure.",
-                               n, more))
+    if (!mt_cause_evidence_add(
+            c, 0, "The failure did not end the process: %" PRIu64 " allocations followed.", n))
         return 0;
     mt_cause_evidence_at(c, m->oom->event, last);
     return 1;
+}
+
+/* Failures that were caught, and tries of a library. */
+static int add_earlier_failures(struct mt_cause *c, const struct mt_moment *m)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < m->d->ooms.n; i++)
+        n += m->d->ooms.p[i].event < m->oom->event;
+    if (n != 0 &&
+        !mt_cause_evidence_add(c, 0, "%u request%s had failed before, and the program went on.",
+                               (unsigned)n, n == 1 ? "" : "s"))
+        return 0;
+    return m->d->n_tries == 0 ||
+           mt_cause_evidence_add(c, m->d->largest_try,
+                                 "%" PRIu64 " request%s of at most %s failed and the operation did "
+                                 "without, as one that asks for a workspace does; no job ends of "
+                                 "that.",
+                                 m->d->n_tries, m->d->n_tries == 1 ? "" : "s",
+                                 MT_BYTES(m->d->largest_try));
 }
 
 static int add_to_come(struct mt_cause *c, const struct mt_moment *m)
@@ -339,8 +349,8 @@ int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struc
 {
     if (m->d->withheld != NULL)
         return 1;
-    if (m->oom != NULL &&
-        (!add_failure(c, m) || !add_what_followed(c, m) || !add_shape(c, m, shape)))
+    if (m->oom != NULL && (!add_failure(c, m) || !add_earlier_failures(c, m) ||
+                           !add_what_followed(c, m) || !add_shape(c, m, shape)))
         return 0;
     if (m->oom == NULL &&
         (c->kind != MT_CAUSE_LEAK || c->sentence != NULL)) /* cause/forecast.c has said it */

@@ -51,6 +51,7 @@ struct run {
     uint64_t kept_at, keep_next;
     int64_t rows[256];
     int64_t total, pending, reserved;
+    uint64_t n_allocs;
     uint32_t row; /* phase row of the event at hand */
 };
 
@@ -74,7 +75,8 @@ static int keep_state(struct run *u, uint64_t i)
     return 1;
 }
 
-/* Keeps the copy nearest to this event: the peak and the first failure are asked for later. */
+/* Keeps the copy nearest to this event: the peak and the failure that counts are asked for later.
+ */
 static void keep_state_near(struct mt_replay *r, struct run *u)
 {
     struct mt_addrmap m = r->near;
@@ -154,11 +156,23 @@ struct mt_oom *mt_replay_add_oom(struct mt_replay *r, const struct mt_event *e, 
     return o->label != NULL ? o : NULL;
 }
 
-static int note_oom(struct mt_replay *r, const struct run *u, const struct mt_event *e, uint64_t i)
+static int note_oom(struct mt_replay *r, struct run *u, const struct mt_event *e, uint64_t i)
 {
-    struct mt_oom *o = mt_replay_add_oom(r, e, i);
+    struct mt_device_analysis *d = r->out;
+    struct mt_oom *o;
+    if (mt_oom_is_a_try(r, i)) {
+        d->n_tries++;
+        d->largest_try = e->size > d->largest_try ? e->size : d->largest_try;
+        return 1;
+    }
+    if (mt_oom_is_next(d, u->n_allocs)) {
+        keep_state_near(r, u);
+        d->oom_counts = d->ooms.n;
+    }
+    o = mt_replay_add_oom(r, e, i);
     if (o == NULL)
         return 0;
+    o->n_allocs = u->n_allocs;
     o->at.event = (int64_t)i;
     o->at.time_ns = e->time_ns;
     o->at.live = u->total > 0 ? (uint64_t)u->total : 0;
@@ -175,6 +189,7 @@ static int apply_event(struct mt_replay *r, struct run *u, const struct mt_event
     bool had;
     switch ((enum mt_action)e->action) {
     case MT_ACT_ALLOC:
+        u->n_allocs++;
         if (!mt_addrmap_put(&u->map, e->addr, (uint32_t)i, &had, &birth))
             return 0;
         r->out->n_double_allocs += had;
@@ -214,8 +229,6 @@ static int apply_event(struct mt_replay *r, struct run *u, const struct mt_event
         r->n_segment_events = i + 1;
         break;
     case MT_ACT_OOM:
-        if (r->out->ooms.n == 0)
-            keep_state_near(r, u);
         if (!note_oom(r, u, e, i))
             return 0;
         break;
@@ -430,6 +443,7 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
     mt_tl_compact(&o->timeline);
     mt_tl_compact(&o->by_event);
     count_births(r);
+    mt_ooms_decide(o);
     rc = 1;
 out:
     if (u != NULL)

@@ -78,6 +78,13 @@ void mt_replay_done(struct mt_replay *r);
 /* Adds an OOM event with all that it says by itself; its state (at) is not known yet. NULL = out of
  * memory. */
 struct mt_oom *mt_replay_add_oom(struct mt_replay *r, const struct mt_event *e, uint64_t i);
+
+/* failed.c: whether the operation whose request failed at event i went on without it */
+bool mt_oom_is_a_try(const struct mt_replay *r, uint64_t i);
+/* Whether a failure after so many allocations is the one that counts, by what came before. */
+bool mt_oom_is_next(const struct mt_device_analysis *o, uint64_t n_allocs);
+/* Puts the one that counts first. */
+void mt_ooms_decide(struct mt_device_analysis *o);
 /* Index of the row of (phase, sub) in out->phases; row 0 is (unattributed, -). UINT32_MAX = out of
  * memory. */
 uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a);

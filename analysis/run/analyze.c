@@ -56,7 +56,7 @@ static int lone_ooms(struct mt_replay *r)
     struct mt_device_analysis *o = r->out;
     for (uint32_t i = 0; i < o->ooms.n; i++)
         mt_free(o->ooms.p[i].label);
-    o->ooms.n = 0;
+    o->ooms.n = o->oom_counts = 0;
     mt_addrmap_done(&r->label_of);
     for (uint64_t i = 0; i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);

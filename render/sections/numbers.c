@@ -38,7 +38,11 @@ static struct mt_datum moment_of(char words[2 * MT_WORDS], const struct mt_devic
 static void request(struct mt_sink *k, const struct mt_device_analysis *d, const struct mt_oom *m)
 {
     char b[40], note[128], when[2 * MT_WORDS];
-    (void)snprintf(note, sizeof note, "the first of %u that failed", (unsigned)d->ooms.n);
+    (void)snprintf(note, sizeof note,
+                   MT_FIRST_COUNTS(d) ? "the first of %u that failed"
+                                      : "of %u that failed: after those before it the program went "
+                                        "on",
+                   (unsigned)d->ooms.n);
     put(k, "Request that failed", mt_as_words(mt_row_request(b, m)),
         moment_of(when, d, (int64_t)m->event), d->ooms.n > 1 ? note : NULL);
     if (!d->sums_only)

@@ -57,7 +57,9 @@ static const char *failures(char *buf, size_t cap, const struct mt_device_analys
     const struct mt_oom *m = d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
     if (m == NULL)
         return NULL;
-    (void)snprintf(times, sizeof times, "%u times, first", (unsigned)d->ooms.n);
+    (void)snprintf(times, sizeof times,
+                   MT_FIRST_COUNTS(d) ? "%u times, first" : "%u times, at last",
+                   (unsigned)d->ooms.n);
     (void)snprintf(buf, cap, "%s asking for %s in %s", d->ooms.n == 1 ? "once," : times,
                    mt_row_request(request, m), MT_PHASE_CELL(m->attr.phase, m->attr.sub));
     return buf;

@@ -133,7 +133,8 @@ static uint32_t entry(struct mt_out *o, uint32_t x, uint32_t y,
 
 void mt_svg_asked_key(struct mt_out *o, const struct mt_plot *p, uint32_t y)
 {
-    const char *when = p->d->ooms.n > 1 ? "At the first OOM:" : "At the OOM:";
+    const char *when =
+        p->d->ooms.n > 1 && MT_FIRST_COUNTS(p->d) ? "At the first OOM:" : "At the OOM:";
     struct mt_asked a;
     uint32_t x = p->left + (uint32_t)strlen(when) * CHAR_WIDTH + 18;
     if (!mt_svg_asked_has_key(p->s) || !mt_asked_of(&a, p->d, &p->d->ooms.p[0]))
