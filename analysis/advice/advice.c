@@ -351,6 +351,8 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     p.few_pieces = few;
     if (q->cause == MT_CAUSE_LEAK)
         offer_row(&p, MT_FIX_LEAK);
+    if (q->cause == MT_CAUSE_PENDING_FREES)
+        offer_row(&p, MT_FIX_STREAMS);
     if (q->cause == MT_CAUSE_FOREIGN ||
         (q->cause == MT_CAUSE_OUTSIDE && mt_fit_is(q, MT_METRIC_own_outside)))
         offer_row(&p, MT_FIX_FOREIGN);

@@ -150,7 +150,7 @@ void mt_advice_mark_top(struct mt_advice *list, uint32_t n)
         for (uint32_t i = 0; i < n && n_top < N_TOP; i++) {
             bool lacks = !list[i].saving.known && list[i].card->saving != NULL;
             if (list[i].is_top || list[i].rule->kind != MT_FIX_SETTING ||
-                (!list[i].in_row && !list[i].saving.known) ||
+                (!list[i].in_row && !list[i].saving.known && !list[i].made_it) ||
                 (turn == 0 && lacks && n_lacking > 0) || is_one_of(list, &list[i], n))
                 continue;
             list[i].is_top = true;

@@ -159,6 +159,9 @@ static int word_forecast(struct mt_cause *c, const struct mt_moment *m)
     struct mt_phase_in_words ph = mt_phase_in_words(n->attr.phase, n->attr.sub, true);
     int k;
     word_cause(reason, sizeof reason, c, m);
+    if (!n->tight && c->kind != MT_CAUSE_PENDING_FREES)
+        (void)snprintf(reason, sizeof reason, "%s of it %s", MT_BYTES(n->role_bytes),
+                       mt_role_words((enum mt_role)n->role));
     if (n->tight)
         k = snprintf(text, sizeof text,
                      "Next to fail: %s. At its peak %s of the card's %s were live, %s; at most %s "
@@ -168,18 +171,17 @@ static int word_forecast(struct mt_cause *c, const struct mt_moment *m)
     else if (n->headroom_known)
         k = snprintf(text, sizeof text,
                      "Nothing was near its limit. The highest point is in %s: %s of the card's %s "
-                     "were live, %s of it %s; at most %s "
+                     "were live, %s; at most %s "
                      "(%u %%) were left for more, and for what is outside PyTorch.",
-                     ph.s, MT_BYTES(n->live), MT_BYTES(n->capacity), MT_BYTES(n->role_bytes),
-                     mt_role_words((enum mt_role)n->role), MT_BYTES(n->headroom),
+                     ph.s, MT_BYTES(n->live), MT_BYTES(n->capacity), reason, MT_BYTES(n->headroom),
                      (unsigned)((double)n->headroom * 100 / (double)n->capacity));
     else
         k = snprintf(
             text, sizeof text,
-            "The highest point, and the first to run short, is in %s: %s were live, %s of it %s. "
-            "How much room was "
-            "left is not known%s.",
-            ph.s, MT_BYTES(n->live), MT_BYTES(n->role_bytes), mt_role_words((enum mt_role)n->role),
+            "The highest point, and the first to run short, is in %s: %s were live, %s. How much "
+            "room "
+            "was left is not known%s.",
+            ph.s, MT_BYTES(n->live), reason,
             n->capacity == 0
                 ? (m->d->kind != MT_DEV_CUDA ? "" : " without the card's size (--capacity)")
                 : ": PyTorch's books hold more than the card has, as with an engine that sleeps");
@@ -199,7 +201,8 @@ static int word_forecast(struct mt_cause *c, const struct mt_moment *m)
 static int add_evidence(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_forecast *n = &c->next;
-    if (!mt_cause_evidence_add(c, n->headroom,
+    if (n->headroom_known &&
+        !mt_cause_evidence_add(c, n->headroom,
                                "The card has %s; %s were live and %s reserved at the peak. "
                                "Contexts, NCCL and cuBLAS outside PyTorch "
                                "need room too.",
@@ -243,7 +246,12 @@ int mt_cause_next(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph)
     }
     if (d->kind != MT_DEV_CUDA)
         n->tight = false;
-    if (n->tight) {
+    if (d->kind == MT_DEV_CUDA && d->focus.pending >= d->focus.live / 2) {
+        /* half of what is live is of no use any more, whatever the card has */
+        if (!mt_moment_fill(m, ph))
+            return 0;
+        c->kind = MT_CAUSE_PENDING_FREES;
+    } else if (n->tight) {
         if (!mt_moment_fill(m, ph))
             return 0;
         c->kind = cause_of_full_card(m);
@@ -252,7 +260,7 @@ int mt_cause_next(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph)
     }
     if (!word_forecast(c, m))
         return 0;
-    if (!n->tight)
+    if (!n->tight && c->kind != MT_CAUSE_PENDING_FREES)
         return 1;
     c->conf = MT_CONF_INFERRED;
     return replace_text(&c->sentence, n->sentence) && add_evidence(c, m);

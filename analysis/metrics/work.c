@@ -54,6 +54,24 @@ static void entropy_metrics(struct mt_metrics *m, const struct mt_trace *t)
     set(m, MT_METRIC_entropy_bytes, (double)bytes, MT_CONF_MARKED);
 }
 
+/* The activations of the pass at hand are no more than those of one before it. */
+static bool keeps_as_before(const struct mt_role_facts *f, int64_t focus)
+{
+    for (uint32_t i = 0; i < f->micros.n; i++)
+        if ((int64_t)f->micros.p[i].first <= focus && focus <= (int64_t)f->micros.p[i].last)
+            return f->peak_event[MT_ROLE_ACTIVATION] < (int64_t)f->micros.p[i].first;
+    return false;
+}
+
+static void grown_apart(struct mt_metrics *m)
+{
+    bool grown = has(m, MT_METRIC_before_ratio) && get(m, MT_METRIC_before_ratio) >= 2 &&
+                 keeps_as_before(&m->d->roles, m->d->focus.event);
+    set(m, MT_METRIC_grown_apart,
+        grown ? get(m, MT_METRIC_token_request) + (in_pass(m) ? role(m, MT_ROLE_TEMP) : 0) : 0,
+        MT_CONF_INFERRED);
+}
+
 static void token_metrics(struct mt_metrics *m)
 {
     const struct mt_role_facts *f = &m->d->roles;
@@ -71,6 +89,7 @@ static void token_metrics(struct mt_metrics *m)
     if (mt_metric_get(m, "asks_loss_chunk", 15).v > 0)
         set(m, MT_METRIC_token_request, 0, MT_CONF_MARKED);
     set(m, MT_METRIC_token_bytes, bytes, MT_CONF_MARKED);
+    grown_apart(m);
     if (has(m, MT_METRIC_shortfall)) {
         double request = get(m, MT_METRIC_token_request);
         double more = get(m, MT_METRIC_pass_to_come);

@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
-"""Makes a trace of a GPU machine fit for samples/real/: texts are replaced by others of the same length, in every member, its snapshots too.
+"""Makes a recording of a GPU machine fit for samples/real/: texts are replaced by others of the same length, in every member, its snapshots too.
 
-    keep.py IN.trace.gz OUT.trace.gz OLD=NEW ..."""
+    keep.py IN.trace.gz OUT.trace.gz OLD=NEW ...
+    keep.py JOBS samples/real/jobs OLD=NEW ...        # what jobs.py left: snapshots, and what each job and its changes said of themselves"""
+import glob
+import gzip
+import json
+import os
 import struct
 import sys
 import zlib
@@ -20,10 +25,40 @@ def members(raw):
         raw = d.unused_data[8:]
 
 
+KEPT = ("ended", "error", "request", "held", "settings", "requested_peak", "allocated_peak", "reserved_peak")
+
+
+def jobs(source, to, pairs):
+    """JOB.pickle.gz and JOB.truth.json: its settings file, what it held by its own objects, PyTorch's words, and what each change came to."""
+    os.makedirs(to, exist_ok=True)
+    for path in sorted(glob.glob(os.path.join(source, "*.pickle.gz"))):
+        name = os.path.basename(path)[: -len(".pickle.gz")]
+        with gzip.open(path) as f:
+            data = f.read()
+        for old, new in pairs:
+            data = data.replace(old, new)
+        with open(os.path.join(to, name + ".pickle.gz"), "wb") as f:
+            f.write(gzip.compress(data, 9, mtime=0))
+        with open(os.path.join(source, name + ".json"), encoding="utf-8") as f:
+            told = json.load(f)
+        files = [p for p in glob.glob(os.path.join(source, name + ".*")) if not p.endswith((".json", ".gz", ".txt"))]
+        kept = {"title": told["title"], "base": {k: told["base"].get(k) for k in KEPT},
+                "changes": [{"variant": c["variant"], "rules": c["rules"], **{k: c.get(k) for k in KEPT[:1] + KEPT[5:]}} for c in told["changes"] if c["ended"] in ("ok", "oom")]}
+        for p in files:
+            with open(p, encoding="utf-8") as f:
+                kept["config"] = {"ends": os.path.splitext(p)[1], "text": f.read()}
+        with open(os.path.join(to, name + ".truth.json"), "w", encoding="utf-8") as f:
+            json.dump(kept, f, indent=1)
+            f.write("\n")
+
+
 def main():
     pairs = [tuple(part.encode() for part in argument.split("=", 1)) for argument in sys.argv[3:]]
     for old, new in pairs:
         assert len(old) == len(new), (old, new)
+    if os.path.isdir(sys.argv[1]):
+        jobs(sys.argv[1], sys.argv[2], pairs)
+        return
     with open(sys.argv[1], "rb") as f:
         raw = f.read()
     whole = b""

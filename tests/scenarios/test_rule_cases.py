@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every fix rule has a case, every setting of the guides is reached, and the schema knows every field.
 
-rule_cases.tsv: rule, "scenario" or "driver" and its name, or "unit", "recording" and the test of tests/torch that names it, "reason" and why no scenario can show it. A rule without a line, a line without
+rule_cases.tsv: rule, "scenario" or "driver" and its name, or "unit", "recording" and the test of tests/torch or tests/gpu that names it, "reason" and why no scenario can show it. A rule without a line, a line without
 its rule, or a scenario that does not ask for the rule is a failure."""
 
 import csv
@@ -80,7 +80,8 @@ def check_cases(rules):
         elif kind == "unit":
             say(rule in unit, "rule_cases.tsv: no unit test of advice names %s" % rule)
         elif kind == "recording":
-            say(f'"{rule}"' in (SOURCE / "tests" / "torch" / (case + ".py")).read_text(encoding="utf-8"), "rule_cases.tsv: tests/torch/%s.py does not name %s" % (case, rule))
+            texts = [p.read_text(encoding="utf-8") for p in (SOURCE / "tests" / folder / (case + ".py") for folder in ("torch", "gpu")) if p.exists()]
+            say(any(f'"{rule}"' in text for text in texts), "rule_cases.tsv: no %s.py in tests/torch or tests/gpu names %s" % (case, rule))
         elif kind == "driver":
             say(any(t.name == case and rule in t.first for t in driver_tickets.TICKETS),
                 "rule_cases.tsv: no driver scenario %s that asks for %s" % (case, rule))

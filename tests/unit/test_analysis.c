@@ -368,12 +368,16 @@ MT_TEST(first_forward_is_not_inference)
     struct mt_trace *t;
     struct mt_analysis *a;
     bt_trace(&x, 0);
-    bt_event(&x, "segment_alloc", 0x2000000, 20 * MIB, "");
-    bt_event(&x, "alloc", 0x2000000, 20 * MIB, "model.py:1:forward");
+    for (uint64_t at = 0x2000000; at <= 0x4000000; at += 0x2000000) {
+        bt_event(&x, "segment_alloc", at, 10 * MIB, "");
+        bt_event(&x, "alloc", at, 10 * MIB, "model.py:1:forward");
+    }
     bt_event_on(&x, "oom", MIB, 32 * MIB, 0, "model.py:9:forward");
-    bt_event(&x, "free_requested", 0x2000000, 20 * MIB, "");
-    bt_event(&x, "free_completed", 0x2000000, 20 * MIB, "");
-    bt_event(&x, "segment_free", 0x2000000, 20 * MIB, "");
+    for (uint64_t at = 0x2000000; at <= 0x4000000; at += 0x2000000) {
+        bt_event(&x, "free_requested", at, 10 * MIB, "");
+        bt_event(&x, "free_completed", at, 10 * MIB, "");
+        bt_event(&x, "segment_free", at, 10 * MIB, "");
+    }
     t = bt_done(&x);
     a = analyze(t);
     MT_ASSERT(a != NULL);
