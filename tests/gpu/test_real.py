@@ -108,6 +108,32 @@ class Real(unittest.TestCase):
         # what the changed job freed is nearly all of it
         self.assertGreater(sum(held.values()) + roles["optim_temp"] - self.truth["h100_own_optimizer"]["one_by_one_peak"], 0.6 * roles["optim_temp"])
 
+    def test_two_processes_on_one_card(self):
+        """The second still sees all of the first 150 ms after its last record: it lies there until the driver has taken it back."""
+        ledger, held = self.ledger("h100_two_processes", 4)
+        first, second = self.truth["h100_two_processes"]
+        self.assertEqual(sorted(p["peak_bytes"] // MIB for p in self.job("h100_two_processes")["processes"]), [1371, 1371])
+        self.assertEqual([r["bytes"] for r in ledger["focus"]["rows"] if r["holder"] == "torch"], [first["reserved"], second["reserved"]])
+        self.assertAlmostEqual(ledger["used_peak_bytes"], max(first["used"], second["used"]), delta=4 * MIB)
+
+    def test_other_libraries(self):
+        """JAX takes three quarters of the card at once, CuPy what its arrays need; both by their own libraries. Code that is loaded lazily has no call."""
+        for name, library, unexplained in (("h100_jax", "xla_cuda_plugin.so", 38), ("h100_cupy", None, 10)):
+            with self.subTest(name):
+                ledger, _ = self.ledger(name, unexplained)
+                rows = [r for r in ledger["focus"]["rows"] if r["holder"] == "library"]
+                self.assertGreaterEqual(sum(r["bytes"] for r in rows), self.truth[name]["held"])
+                self.assertAlmostEqual(ledger["used_peak_bytes"], self.truth[name]["used"], delta=4 * MIB)
+                if library:
+                    self.assertEqual([r["library"] for r in rows], [library])
+                    self.assertAlmostEqual(rows[0]["bytes"] / USABLE, 0.75, delta=0.002)
+
+    def test_a_graph_with_nvml(self):
+        ledger, held = self.ledger("h100_graph_with_nvml", 168)  # kernels' code
+        self.assertEqual(held["torch"], self.truth["h100_graph_with_nvml"]["reserved"])
+        self.assertEqual((held["graphs"] // MIB, held["math"] // MIB), (2, 64))
+        self.assertAlmostEqual(ledger["used_peak_bytes"], self.truth["h100_graph_with_nvml"]["used"], delta=4 * MIB)
+
     def test_libraries_are_owners(self):
         ledger, = self.job("h100_graph")["ledgers"]
         held = {r["holder"]: r["bytes"] for r in ledger["focus"]["rows"]}
