@@ -173,6 +173,7 @@ int mt_audit_gathers(struct mt_audits *out, struct mt_pass *p)
     }
     a->rows_left_out += p->gathers.left_out;
     a->finding = p->kept.peak != 0;
+    out->kept_gathers = p->kept.peak;
     a->bytes = a->finding ? p->kept.peak : p->gathers_peak;
     a->event = mt_link_event((int64_t)(a->finding ? p->kept.peak_event : p->gathers_event));
     if (a->finding && waits > p->kept.peak / 2)

@@ -63,8 +63,8 @@ int mt_audit_unit(struct mt_audits *out, struct mt_pass *p)
     uint64_t end = p->d->ooms.n != 0 ? p->d->ooms.p[0].event : p->r->d->events.n;
     if (p->gathers.v.n == 0 || p->f->micros.n == 0)
         return 1;
-    if (u->last + EVENTS < end ||
-        p->d->ooms.n == 0) /* the last pass was not cut in its first layer */
+    if (u->last + EVENTS < end || p->d->ooms.n == 0 ||
+        u->gathers > MOST_GATHERS) /* the last pass was not cut in its first layer */
         end_pass(u);
     if (u->whole == 0 || u->parted != 0 || p->gathers_peak < p->d->focus.live / 10)
         return 1;

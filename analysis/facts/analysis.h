@@ -202,6 +202,7 @@ struct mt_device_analysis {
     struct mt_audits *audits;   /* checks of the subjects that occur */
     uint64_t
         one_unit; /* gathered at once where the whole model is one unit of FSDP; 0 = it is not */
+    uint64_t kept_gathers; /* gathered parameters that stay when their layer is done; 0 = none do */
     struct mt_expected *expected; /* bytes of roles by shape and settings */
     /* no allocation in the trace: the numbers are of the state at the dump */
     bool end_state_only;

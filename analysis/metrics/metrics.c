@@ -243,6 +243,7 @@ static void use_metrics(struct mt_metrics *m)
     measured(m, MT_METRIC_graphs_apart, mt_graph_apart(m->d, &n_alone));
     measured(m, MT_METRIC_graphs_alone, n_alone);
     measured(m, MT_METRIC_one_unit, m->d->one_unit);
+    measured(m, MT_METRIC_kept_gathers, m->d->kept_gathers);
     set(m, MT_METRIC_gathered,
         role(m, MT_ROLE_UNSHARDED) - (double)f->pending_at_focus[MT_ROLE_UNSHARDED],
         MT_CONF_MARKED);

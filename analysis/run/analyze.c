@@ -172,8 +172,10 @@ static int find_cause(struct mt_device_analysis *o, const struct mt_roles *w, st
          mt_cause_make(o->cause, w, &o->roles, o, ph, opt->roles) == MT_OK &&
          mt_audits_make(o->audits, w, &o->roles, o, ph) == MT_OK &&
          mt_expected_make(o->expected, w, o, fw, opt->conf) == MT_OK;
-    if (ok)
+    if (ok) {
         o->one_unit = o->audits->one_unit;
+        o->kept_gathers = o->audits->kept_gathers;
+    }
     return ok;
 }
 
