@@ -33,7 +33,7 @@ struct mt_audit {
 };
 struct mt_audits {
     MT_VEC(struct mt_audit) v;
-    uint64_t one_unit; /* gathered at once where the whole model is one unit of FSDP; else 0 */
+    uint64_t one_unit;     /* gathered at once where the whole model is one unit of FSDP; else 0 */
     uint64_t kept_gathers; /* of gathers that stay when their layer is done, most; else 0 */
 };
 

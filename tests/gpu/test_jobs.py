@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Jobs that ran on an H100 as people write them (samples/real/jobs/, by jobs.py), each with changes that ran as well: what the report says against PyTorch's
-own words, what the job held by its own objects, and every promise against what the changed job came to. Environment: MEMTRACE."""
+"""Jobs that ran on an H100 as people write them (samples/real/jobs/, by jobs.py) or on the simulated device (samples/torch/jobs/), each with changes that ran
+as well: what the report says against PyTorch's own words, what the job held by its own objects, and every promise against what the changed job came to. Environment: MEMTRACE."""
 import json
 import os
 import pathlib
@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-JOBS = pathlib.Path(__file__).resolve().parents[2] / "samples" / "real" / "jobs"
+JOBS = [pathlib.Path(__file__).resolve().parents[2] / "samples" / folder / "jobs" for folder in ("real", "torch")]
 GIB = 1 << 30
 ROLE_OF = {"model.parameters": "param", "optimizer.state": "optim_state"}
 
@@ -19,7 +19,7 @@ ROLE_OF = {"model.parameters": "param", "optimizer.state": "optim_state"}
 class Job:
     def __init__(self, path):
         self.name = path.name[: -len(".pickle.gz")]
-        self.truth = json.loads((JOBS / f"{self.name}.truth.json").read_text(encoding="utf-8"))
+        self.truth = json.loads(path.with_name(f"{self.name}.truth.json").read_text(encoding="utf-8"))
         argv = [os.environ["MEMTRACE"], "report", "--format=json", "-o", "-", str(path)]
         with tempfile.TemporaryDirectory() as folder:
             if "config" in self.truth:
@@ -34,7 +34,7 @@ class Job:
 
 
 class OnACard(unittest.TestCase):
-    jobs = {j.name: j for j in map(Job, sorted(JOBS.glob("*.pickle.gz")))}
+    jobs = {j.name: j for j in map(Job, [p for folder in JOBS for p in sorted(folder.glob("*.pickle.gz"))])}
 
     def test_the_failure_is_pytorchs(self):
         """Of several that failed, the one that ended the job: asked for, and free on the device, as PyTorch's error says."""
@@ -56,7 +56,7 @@ class OnACard(unittest.TestCase):
             for its, role in ROLE_OF.items():
                 held = job.truth["base"]["held"].get(its, 0)
                 with self.subTest(job=job.name, role=role):
-                    if held > GIB // 4 and job.name not in ("sft_eval", "full_finetune", "fsdp2_one_unit", "grpo_step", "convnext_ema"):
+                    if held > GIB // 4 and job.name not in ("sft_eval", "full_finetune", "fsdp2_one_unit", "fsdp2_no_reshard", "grpo_step", "convnext_ema"):
                         self.assertAlmostEqual(job.roles[role] / held, 1, delta=0.03)
 
     def test_a_promise_holds(self):
@@ -80,7 +80,8 @@ class OnACard(unittest.TestCase):
     def test_first_changes(self):
         """Among the first three is one that mended the job when it ran."""
         for name, rules in {"sft": ("P01", "P02"), "whisper_encoder": ("P01", "P15"), "sft_eval": ("P81",), "lora_fp32": ("P01", "P02"), "convnext_ema": ("P01",),
-                            "fsdp2_one_unit": ("P60",), "grpo_step": ("P10",), "sample_answers": ("P09",), "static_cache": ("P09",), "side_stream": ("P150",)}.items():
+                            "fsdp2_one_unit": ("P60",), "grpo_step": ("P10",), "sample_answers": ("P09",), "static_cache": ("P09",), "side_stream": ("P150",),
+                            "fsdp2_no_reshard": ("P151",), "jacobian": ("P153",)}.items():
             with self.subTest(name):
                 self.assertTrue(set(rules) & set(self.jobs[name].first), self.jobs[name].first)
 
@@ -101,6 +102,19 @@ class OnACard(unittest.TestCase):
         job = self.jobs["cell_detector"]
         self.assertEqual([c["ended"] for c in job.truth["changes"] if c["rules"] == ["P02"]], ["oom"])
         self.assertNotEqual((job.advice.get("P02") or {"lacking_bytes": None})["lacking_bytes"], 0)
+
+    def test_a_cache_for_its_whole_length(self):
+        job = self.jobs["static_cache"]
+        self.assertIn("P152", job.first)
+        longest, grows = (next(c for c in job.truth["changes"] if c["variant"].startswith(w)) for w in ("a cache as long", "a cache that grows"))
+        self.assertLess(max(longest["requested_peak"], grows["requested_peak"]), job.roles["kv_cache"] / 5)
+
+    def test_layers_that_stay_gathered(self):
+        """The peak fell by no less than the least of the promise, though it lies at another moment then."""
+        job = self.jobs["fsdp2_no_reshard"]
+        fell = job.truth["base"]["requested_peak"] - job.truth["changes"][0]["requested_peak"]
+        self.assertNotIn("P60", job.first)
+        self.assertGreaterEqual(fell, job.advice["P151"]["saving_low_bytes"] - 3 * GIB)
 
     def test_frees_that_wait(self):
         job = self.jobs["side_stream"]
