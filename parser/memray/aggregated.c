@@ -248,9 +248,9 @@ int mt_mr_aggregated_build(struct mt_mr *m)
             top = i;
     }
     if (!mt_build_str(m->b, none, sizeof none - 1, &name) ||
-        !mt_build_frame(m->b, name, 0, 0, &frame) || !mt_build_stack(m->b, &frame, 1, &a->stack) ||
-        !mt_pf_feed_init(&a->feed, m->b))
+        !mt_build_frame(m->b, name, 0, 0, &frame) || !mt_build_stack(m->b, &frame, 1, &a->stack))
         return mt_mr_refused(m);
+    mt_pf_feed_init(&a->feed, m->b);
     for (uint32_t i = 0; i < top; i++)
         if (!pile(m, ms = a->moments.p[i].ms, a->moments.p[i].heap))
             return 0;

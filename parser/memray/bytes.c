@@ -41,7 +41,7 @@ int mt_mr_fixed(struct mt_mr *m, void *to, size_t n)
     return 1;
 }
 
-int mt_mr_varint(struct mt_mr *m, uint64_t *v)
+int mt_mr_long_varint(struct mt_mr *m, uint64_t *v)
 {
     uint8_t b;
     *v = 0;
@@ -53,24 +53,6 @@ int mt_mr_varint(struct mt_mr *m, uint64_t *v)
             return 1;
     }
     return mt_mr_broken(m, "a number of more than 64 bits");
-}
-
-int mt_mr_signed(struct mt_mr *m, int64_t *v)
-{
-    uint64_t u;
-    if (!mt_mr_varint(m, &u))
-        return 0;
-    *v = (int64_t)(u >> 1 ^ (0 - (u & 1)));
-    return 1;
-}
-
-int mt_mr_delta(struct mt_mr *m, uint64_t *last)
-{
-    int64_t by;
-    if (!mt_mr_signed(m, &by))
-        return 0;
-    *last += (uint64_t)by;
-    return 1;
 }
 
 int mt_mr_string(struct mt_mr *m, mt_str_id *id)

@@ -12,14 +12,6 @@
 /* No kernel allows a process more: the default is 65530. */
 enum { MAX_CHUNKS = 16384 };
 
-int mt_mr_heap_init(struct mt_mr *m)
-{
-    m->next_key = MADE_UP;
-    return (mt_build_str(m->b, "alloc", 5, &m->alloc) &&
-            mt_build_str(m->b, "free_completed", 14, &m->freed)) ||
-           mt_mr_refused(m);
-}
-
 void mt_mr_heap_done(struct mt_mr *m)
 {
     for (uint32_t i = 0; i < m->chunks.n; i++)
@@ -31,18 +23,11 @@ void mt_mr_heap_done(struct mt_mr *m)
     mt_free(m->range_by_begin.p);
 }
 
-static int emit(struct mt_mr *m, mt_str_id action, uint64_t addr, uint64_t size, mt_stack_id stack)
+static int emit(struct mt_mr *m, enum mt_action action, uint64_t addr, uint64_t size,
+                mt_stack_id stack)
 {
-    struct mt_rec r;
-    mt_rec_reset(&r);
-    mt_rec_set(&r, MT_K_ACTION, (struct mt_val){.type = MT_T_STR, .id = action});
-    mt_rec_set(&r, MT_K_ADDR, (struct mt_val){.type = MT_T_UINT, .u = addr});
-    mt_rec_set(&r, MT_K_SIZE, (struct mt_val){.type = MT_T_INT, .u = size});
-    if (m->now_ms > 0)
-        mt_rec_set(&r, MT_K_TIME_US, (struct mt_val){.type = MT_T_INT, .i = m->now_ms * 1000});
-    if (stack != 0)
-        mt_rec_set(&r, MT_K_FRAMES, (struct mt_val){.type = MT_T_STACK, .id = stack});
-    return mt_build_event(m->b, &r) || mt_mr_refused(m);
+    uint64_t ns = m->now_ms > 0 ? (uint64_t)m->now_ms * 1000000 : 0;
+    return mt_build_plain_event(m->b, action, addr, size, ns, stack) || mt_mr_refused(m);
 }
 
 /* ---- shares of the peak: what was there at the last one, and what changed since ---- */
@@ -94,27 +79,28 @@ static bool is_odd(struct mt_mr *m, uint64_t size)
 
 /* ---- blocks ---- */
 
+/* Of the block that was taken off the table. */
 static int drop(struct mt_mr *m, uint64_t addr, uint32_t at)
 {
     struct mt_mr_block *k = &m->blocks.p[at - 1];
     uint64_t size = k->size;
     mt_mr_count(m, k->thread, (enum mt_mr_kind)k->kind, -(int64_t)size);
-    mt_pf_map_take(&m->by_addr, addr);
     k->stack = m->unused;
     m->unused = at;
-    return emit(m, m->freed, addr, size, 0);
+    return emit(m, MT_ACT_FREE_COMPLETED, addr, size, 0);
 }
 
 int mt_mr_alloc(struct mt_mr *m, uint64_t addr, uint64_t size, enum mt_mr_kind kind,
                 mt_stack_id stack)
 {
-    const uint32_t *was = mt_pf_map_get(&m->by_addr, addr);
-    uint32_t at;
+    uint32_t at, *slot;
     if (is_odd(m, size))
         return 1;
-    if (was != NULL) { /* freed by what memray does not see */
+    if ((slot = mt_pf_map_slot(&m->by_addr, addr)) == NULL)
+        return mt_mr_nomem(m);
+    if (*slot != 0) { /* freed by what memray does not see */
         m->n_lost_frees++;
-        if (!drop(m, addr, *was))
+        if (!drop(m, addr, *slot))
             return 0;
     }
     at = m->unused;
@@ -125,18 +111,17 @@ int mt_mr_alloc(struct mt_mr *m, uint64_t addr, uint64_t size, enum mt_mr_kind k
     else
         at = m->blocks.n;
     m->blocks.p[at - 1] = (struct mt_mr_block){size, stack, m->thread, (uint8_t)kind};
-    if (!mt_pf_map_put(&m->by_addr, addr, at))
-        return mt_mr_nomem(m);
+    *slot = at;
     m->n_allocs++;
     mt_mr_count(m, m->thread, kind, (int64_t)size);
-    return emit(m, m->alloc, addr, size, stack);
+    return emit(m, MT_ACT_ALLOC, addr, size, stack);
 }
 
 int mt_mr_free(struct mt_mr *m, uint64_t addr)
 {
-    const uint32_t *at = mt_pf_map_get(&m->by_addr, addr);
-    if (at != NULL)
-        return drop(m, addr, *at);
+    uint32_t at = mt_pf_map_take(&m->by_addr, addr);
+    if (at != 0)
+        return drop(m, addr, at);
     m->n_old_frees += addr != 0;
     return 1;
 }
@@ -149,7 +134,7 @@ static int key_of(struct mt_mr *m, uint64_t begin, uint64_t *key)
     *key = RANGES_AT | begin;
     if (begin < RANGES_AT && mt_pf_map_get(&m->range_by_begin, begin) == NULL)
         return mt_pf_map_put(&m->range_by_begin, begin, 1) || mt_mr_nomem(m);
-    *key = m->next_key++;
+    *key = MADE_UP + m->n_made_up++;
     return 1;
 }
 
@@ -228,7 +213,7 @@ static int map(struct mt_mr *m, struct mt_mr_range r)
     if (!key_of(m, r.begin, &r.key) || !insert(m, &r))
         return 0;
     mt_mr_count(m, r.thread, MT_MR_MMAP, (int64_t)(r.end - r.begin));
-    return emit(m, m->alloc, r.key, r.end - r.begin, r.stack);
+    return emit(m, MT_ACT_ALLOC, r.key, r.end - r.begin, r.stack);
 }
 
 int mt_mr_map(struct mt_mr *m, uint64_t addr, uint64_t size, mt_stack_id stack)
@@ -249,7 +234,7 @@ static int unmap_one(struct mt_mr *m, struct mt_mr_range r, uint64_t begin, uint
     if (r.key < MADE_UP)
         mt_pf_map_take(&m->range_by_begin, r.begin);
     mt_mr_count(m, r.thread, MT_MR_MMAP, -(int64_t)(r.end - r.begin));
-    if (!emit(m, m->freed, r.key, r.end - r.begin, 0))
+    if (!emit(m, MT_ACT_FREE_COMPLETED, r.key, r.end - r.begin, 0))
         return 0;
     if (r.begin < begin) {
         if ((part = MT_VEC_PUSH(&m->parts)) == NULL)

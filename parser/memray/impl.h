@@ -124,13 +124,12 @@ struct mt_mr {
 
     /* heap.c */
     int64_t now_ms;
-    mt_str_id alloc, freed;
     MT_VEC(struct mt_mr_block) blocks;
     uint32_t unused;
     struct mt_pf_map by_addr, range_by_begin;
     MT_VEC(struct mt_mr_chunk *) chunks; /* by the begin of their first */
     MT_VEC(struct mt_mr_range) parts;    /* of ranges that an munmap takes a piece of */
-    uint64_t next_key;
+    uint64_t n_made_up;
     uint64_t live, peak, n_peaks;
     struct mt_mr_share kinds[MT_MR_KINDS];
     uint64_t rss, rss_high, rss_at_peak;
@@ -145,15 +144,48 @@ int mt_mr_nomem(struct mt_mr *m);
 int mt_mr_refused(struct mt_mr *m); /* the builder's reason becomes ours */
 int mt_mr_broken(struct mt_mr *m, const char *what);
 int mt_mr_fixed(struct mt_mr *m, void *to, size_t n);
-int mt_mr_varint(struct mt_mr *m, uint64_t *v);
-int mt_mr_signed(struct mt_mr *m, int64_t *v);
-int mt_mr_delta(struct mt_mr *m, uint64_t *last); /* adds what is read */
-int mt_mr_string(struct mt_mr *m, mt_str_id *id); /* id may be NULL */
+int mt_mr_long_varint(struct mt_mr *m, uint64_t *v); /* of any length, anywhere */
+int mt_mr_string(struct mt_mr *m, mt_str_id *id);    /* id may be NULL */
 static inline int mt_mr_byte(struct mt_mr *m, uint8_t *v)
 {
     if (m->src->cur == m->src->end)
         return mt_mr_fixed(m, v, 1);
     *v = *m->src->cur++;
+    return 1;
+}
+/* Most numbers have up to three bytes, and the window ends behind few. */
+static inline int mt_mr_varint(struct mt_mr *m, uint64_t *v)
+{
+    const unsigned char *p = m->src->cur;
+    unsigned n;
+    if (m->src->end - p < 3)
+        return mt_mr_long_varint(m, v);
+    n = p[0] < 128 ? 1 : p[1] < 128 ? 2 : p[2] < 128 ? 3 : 0;
+    if (n == 0)
+        return mt_mr_long_varint(m, v);
+    *v = p[0] & 127u;
+    if (n > 1)
+        *v |= (p[1] & 127u) << 7;
+    if (n > 2)
+        *v |= (uint64_t)p[2] << 14;
+    m->src->cur += n;
+    return 1;
+}
+static inline int mt_mr_signed(struct mt_mr *m, int64_t *v)
+{
+    uint64_t u;
+    if (!mt_mr_varint(m, &u))
+        return 0;
+    *v = (int64_t)(u >> 1 ^ (0 - (u & 1)));
+    return 1;
+}
+/* Adds what is read. */
+static inline int mt_mr_delta(struct mt_mr *m, uint64_t *last)
+{
+    int64_t by;
+    if (!mt_mr_signed(m, &by))
+        return 0;
+    *last += (uint64_t)by;
     return 1;
 }
 
@@ -200,7 +232,6 @@ int mt_mr_module(struct mt_mr *m);       /* reads one, with its segments */
 int mt_mr_native_ids(struct mt_mr *m, uint64_t native, bool has_python);
 
 /* ---- heap.c ---- */
-int mt_mr_heap_init(struct mt_mr *m);
 int mt_mr_alloc(struct mt_mr *m, uint64_t addr, uint64_t size, enum mt_mr_kind kind,
                 mt_stack_id stack);
 int mt_mr_free(struct mt_mr *m, uint64_t addr);

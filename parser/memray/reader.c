@@ -84,7 +84,7 @@ static int build(struct mt_mr *m)
 
 static enum mt_rc run(struct mt_mr *m, struct mt_err *err)
 {
-    bool head = mt_mr_heap_init(m) && mt_mr_head(m);
+    bool head = mt_mr_head(m);
     if (head && !mt_build_trace_begin(m->b, 0, MT_DEV_CPU))
         (void)mt_mr_refused(m);
     else if (head && m->is_aggregated)

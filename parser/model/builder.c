@@ -229,6 +229,56 @@ static int action_of(struct mt_builder *b, const struct mt_rec *r, enum mt_actio
                       &b->t->unknown_actions.cap, id);
 }
 
+/* The device of the trace that is being built; NULL = out of memory, or *skip: an ordinal that no
+ * process has. */
+static struct mt_device *this_device(struct mt_builder *b, bool *skip)
+{
+    struct mt_device *d;
+    *skip = b->next_ordinal >= MAX_ORDINAL;
+    if (*skip) {
+        b->n_bad_records++;
+        return NULL;
+    }
+    if (b->cur_device != UINT32_MAX)
+        return &b->t->devices.p[b->cur_device];
+    d = mt_b_device(b, (int32_t)b->next_ordinal, b->next_kind, &b->cur_device);
+    if (d == NULL)
+        mt_b_nomem(b);
+    return d;
+}
+
+static void count_event(struct mt_device *d, const struct mt_event *e)
+{
+    d->n_by_action[e->action]++;
+    if (__builtin_add_overflow(d->bytes_by_action[e->action], e->size,
+                               &d->bytes_by_action[e->action]))
+        d->sums_overflow = true;
+    d->n_with_stack += e->stack != 0;
+    d->n_with_time += e->time_ns != 0;
+    if (e->time_ns > d->last_time_ns)
+        d->last_time_ns = e->time_ns;
+}
+
+int mt_build_plain_event(struct mt_builder *b, enum mt_action action, uint64_t addr, uint64_t size,
+                         uint64_t time_ns, mt_stack_id stack)
+{
+    uint64_t limit = action == MT_ACT_OOM ? MAX_REQUEST : MAX_BYTES_VALUE;
+    bool skip;
+    struct mt_device *d = this_device(b, &skip);
+    struct mt_event *e = d != NULL ? new_event(b, d) : NULL;
+    if (e == NULL)
+        return skip;
+    b->n_bad_values += size >= limit;
+    /* lane 0 is the default stream and pool */
+    *e = (struct mt_event){.time_ns = time_ns,
+                           .addr = addr,
+                           .size = size < limit ? size : 0,
+                           .stack = stack,
+                           .action = (uint8_t)action};
+    count_event(d, e);
+    return 1;
+}
+
 int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
 {
     const uint64_t rare = UINT64_C(1) << MT_K_COMPILE_CONTEXT | UINT64_C(1) << MT_K_USER_METADATA |
@@ -239,17 +289,10 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
     struct mt_event *e;
     uint64_t pool[2], time_us = u64_of(r, MT_K_TIME_US);
     uint16_t lane = 0;
+    bool skip;
     int pool_known = pair_of(b, r, MT_K_POOL_ID, pool);
-    if (b->next_ordinal >= MAX_ORDINAL) {
-        b->n_bad_records++;
-        return 1;
-    }
-    if (b->cur_device == UINT32_MAX) {
-        d = mt_b_device(b, (int32_t)b->next_ordinal, b->next_kind, &b->cur_device);
-        if (d == NULL)
-            return mt_b_nomem(b);
-    }
-    d = &b->t->devices.p[b->cur_device];
+    if ((d = this_device(b, &skip)) == NULL)
+        return skip;
     if (!action_of(b, r, &action) || !lane_of(b, i64_of(r, MT_K_STREAM), pool, &lane))
         return 0;
     if (action != MT_ACT_OTHER && action != MT_ACT_ANNOTATE &&
@@ -268,12 +311,6 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
     e->size = bytes_below(b, r, MT_K_SIZE, action == MT_ACT_OOM ? MAX_REQUEST : MAX_BYTES_VALUE);
     e->addr = action == MT_ACT_OOM ? bytes_of(b, r, MT_K_DEVICE_FREE) : u64_of(r, MT_K_ADDR);
     e->time_ns = time_us < UINT64_MAX / 1000 ? time_us * 1000 : 0;
-    d->n_by_action[action]++;
-    if (__builtin_add_overflow(d->bytes_by_action[action], e->size, &d->bytes_by_action[action]))
-        d->sums_overflow = true;
-    d->n_with_stack += e->stack != 0;
-    d->n_with_time += e->time_ns != 0;
-    if (e->time_ns > d->last_time_ns)
-        d->last_time_ns = e->time_ns;
+    count_event(d, e);
     return (r->have & rare) == 0 || notes_of(b, r, d->events.n - 1);
 }

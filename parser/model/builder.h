@@ -84,6 +84,11 @@ int mt_build_host_segment(struct mt_builder *b, const struct mt_rec *r);
 /* Events: name the device when its trace list opens (ordinal = index in device_traces). */
 int mt_build_trace_begin(struct mt_builder *b, uint32_t ordinal, enum mt_device_kind kind);
 int mt_build_event(struct mt_builder *b, const struct mt_rec *r);
+/* The same without a record, for recordings that have no streams, pools and notes: addr as
+ * struct mt_event has it, time_ns 0 = not recorded, stack 0 = none. A size that no device has is
+ * counted and read as 0. */
+int mt_build_plain_event(struct mt_builder *b, enum mt_action action, uint64_t addr, uint64_t size,
+                         uint64_t time_ns, mt_stack_id stack);
 /* In place of segments, after the last event of the device: see struct mt_device. */
 void mt_build_totals(struct mt_builder *b, enum mt_device_kind kind, int32_t ordinal,
                      uint64_t live_end, uint64_t reserved_end, uint64_t memory);

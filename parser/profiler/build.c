@@ -78,9 +78,11 @@ static int one_event(struct mt_pf *f, struct device *d, const struct mt_pf_mem *
 {
     const uint64_t *addr = (m->flags & MT_PF_ADDR) != 0 ? &m->addr : NULL;
     int64_t ts = m->ts + f->base_ns;
-    int ok = d->used || mt_pf_feed_init(&d->feed, f->b);
+    int ok = 1;
+    if (!d->used)
+        mt_pf_feed_init(&d->feed, f->b);
     d->used = true;
-    if (ok && (m->flags & MT_PF_TOTALS) != 0)
+    if ((m->flags & MT_PF_TOTALS) != 0)
         ok = note_totals(&d->feed, &d->totals, m, ts, stack);
     if (ok && (m->flags & MT_PF_OOM) != 0)
         ok = mt_pf_refused_request(&d->feed, ts, bytes_of(m), stack);

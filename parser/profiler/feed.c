@@ -6,15 +6,11 @@
 /* No device's memory lies there. */
 #define MADE_UP (UINT64_C(1) << 62)
 
-int mt_pf_feed_init(struct mt_pf_feed *d, struct mt_builder *b)
+void mt_pf_feed_init(struct mt_pf_feed *d, struct mt_builder *b)
 {
     memset(d, 0, sizeof *d);
     d->b = b;
     d->next_addr = MADE_UP;
-    return mt_build_str(b, "alloc", 5, &d->alloc) &&
-           mt_build_str(b, "free_completed", 14, &d->freed) &&
-           mt_build_str(b, "segment_alloc", 13, &d->grew) &&
-           mt_build_str(b, "segment_free", 12, &d->shrank) && mt_build_str(b, "oom", 3, &d->oom);
 }
 
 void mt_pf_feed_done(struct mt_pf_feed *d)
@@ -32,22 +28,12 @@ static int nomem(struct mt_pf_feed *d)
     return 0;
 }
 
-static int emit(struct mt_pf_feed *d, mt_str_id action, int64_t ts, uint64_t addr, uint64_t size,
-                mt_stack_id stack)
+static int emit(struct mt_pf_feed *d, enum mt_action action, int64_t ts, uint64_t addr,
+                uint64_t size, mt_stack_id stack)
 {
-    struct mt_rec r;
-    mt_rec_reset(&r);
-    mt_rec_set(&r, MT_K_ACTION, (struct mt_val){.type = MT_T_STR, .id = action});
-    if (action != d->oom)
-        mt_rec_set(&r, MT_K_ADDR, (struct mt_val){.type = MT_T_UINT, .u = addr});
-    else
-        mt_rec_set(&r, MT_K_DEVICE_FREE, (struct mt_val){.type = MT_T_INT, .u = 0}); /* not known */
-    mt_rec_set(&r, MT_K_SIZE, (struct mt_val){.type = MT_T_INT, .u = size});
-    if (ts > 0)
-        mt_rec_set(&r, MT_K_TIME_US, (struct mt_val){.type = MT_T_INT, .i = ts / 1000});
-    if (stack != 0)
-        mt_rec_set(&r, MT_K_FRAMES, (struct mt_val){.type = MT_T_STACK, .id = stack});
-    return mt_build_event(d->b, &r);
+    /* whole microseconds, as a snapshot has them */
+    uint64_t ns = ts > 0 ? (uint64_t)ts / 1000 * 1000 : 0;
+    return mt_build_plain_event(d->b, action, addr, size, ns, stack);
 }
 
 static uint64_t size_key(uint64_t size, uint32_t lane) { return size | (uint64_t)lane << 60; }
@@ -102,7 +88,7 @@ static int free_block(struct mt_pf_feed *d, int64_t ts, uint32_t at, mt_stack_id
     struct mt_pf_block k = d->blocks.p[at - 1];
     forget(d, at);
     d->live = mt_pf_sum(d->live, 0 - k.size);
-    return emit(d, d->freed, ts, k.addr, k.size, stack);
+    return emit(d, MT_ACT_FREE_COMPLETED, ts, k.addr, k.size, stack);
 }
 
 static int free_old(struct mt_pf_feed *d, int64_t ts, uint64_t addr, uint64_t size,
@@ -111,7 +97,7 @@ static int free_old(struct mt_pf_feed *d, int64_t ts, uint64_t addr, uint64_t si
     d->live = mt_pf_sum(d->live, 0 - size);
     if (d->live < d->low)
         d->low = d->live;
-    return emit(d, d->freed, ts, addr, size, stack);
+    return emit(d, MT_ACT_FREE_COMPLETED, ts, addr, size, stack);
 }
 
 int mt_pf_alloc(struct mt_pf_feed *d, int64_t ts, const uint64_t *addr, uint64_t size,
@@ -123,7 +109,7 @@ int mt_pf_alloc(struct mt_pf_feed *d, int64_t ts, const uint64_t *addr, uint64_t
     if (was != NULL && !free_block(d, ts, *was, 0))
         return 0;
     d->live = mt_pf_sum(d->live, size);
-    return remember(d, where, size, lane) && emit(d, d->alloc, ts, where, size, stack);
+    return remember(d, where, size, lane) && emit(d, MT_ACT_ALLOC, ts, where, size, stack);
 }
 
 int mt_pf_free(struct mt_pf_feed *d, int64_t ts, const uint64_t *addr, uint64_t size, uint32_t lane,
@@ -148,7 +134,7 @@ static int pile_up(struct mt_pf_feed *d, int64_t ts, uint64_t size, uint32_t lan
     k->addr = make_up(d, size);
     k->size = size;
     d->live = mt_pf_sum(d->live, size);
-    return emit(d, d->alloc, ts, k->addr, size, stack);
+    return emit(d, MT_ACT_ALLOC, ts, k->addr, size, stack);
 }
 
 int mt_pf_change(struct mt_pf_feed *d, int64_t ts, int64_t bytes, uint32_t lane, mt_stack_id stack)
@@ -160,7 +146,7 @@ int mt_pf_change(struct mt_pf_feed *d, int64_t ts, int64_t bytes, uint32_t lane,
     while (left != 0 && d->pile[lane].n != 0) {
         struct mt_pf_block k = d->pile[lane].p[--d->pile[lane].n];
         d->live = mt_pf_sum(d->live, 0 - k.size);
-        if (!emit(d, d->freed, ts, k.addr, k.size, 0))
+        if (!emit(d, MT_ACT_FREE_COMPLETED, ts, k.addr, k.size, 0))
             return 0;
         if (k.size > left && !pile_up(d, ts, k.size - left, lane, stack))
             return 0;
@@ -177,10 +163,10 @@ int mt_pf_reserve(struct mt_pf_feed *d, int64_t ts, uint64_t reserved, mt_stack_
     bool more = reserved > d->reserved;
     uint64_t by = more ? reserved - d->reserved : d->reserved - reserved;
     d->reserved = reserved;
-    return by == 0 || emit(d, more ? d->grew : d->shrank, ts, 0, by, stack);
+    return by == 0 || emit(d, more ? MT_ACT_SEGMENT_ALLOC : MT_ACT_SEGMENT_FREE, ts, 0, by, stack);
 }
 
 int mt_pf_refused_request(struct mt_pf_feed *d, int64_t ts, uint64_t size, mt_stack_id stack)
 {
-    return emit(d, d->oom, ts, 0, size, stack);
+    return emit(d, MT_ACT_OOM, ts, 0, size, stack);
 }

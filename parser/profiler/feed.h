@@ -16,7 +16,10 @@ struct mt_pf_map {
 };
 uint32_t *mt_pf_map_get(const struct mt_pf_map *m, uint64_t key);     /* NULL = not there */
 int mt_pf_map_put(struct mt_pf_map *m, uint64_t key, uint32_t value); /* 0 = out of memory */
-void mt_pf_map_take(struct mt_pf_map *m, uint64_t key);
+/* Where the value of a key stands, 0 where it is new: the caller sets it at once. NULL = out of
+ * memory. */
+uint32_t *mt_pf_map_slot(struct mt_pf_map *m, uint64_t key);
+uint32_t mt_pf_map_take(struct mt_pf_map *m, uint64_t key); /* what it was; 0 = not there */
 
 enum { MT_PF_LANES = 10 }; /* categories of a memory timeline; 0 in a trace */
 
@@ -28,7 +31,6 @@ struct mt_pf_block {
 
 struct mt_pf_feed {
     struct mt_builder *b;
-    mt_str_id alloc, freed, grew, shrank, oom;
     uint64_t next_addr; /* made up */
     int64_t live, low;  /* bytes since the first event, and the least that this ever was */
     uint64_t reserved;
@@ -43,7 +45,7 @@ struct mt_pf_feed {
 /* Wraps: sizes that are made up may add up to anything, and the replay refuses them. */
 static inline int64_t mt_pf_sum(int64_t a, uint64_t b) { return (int64_t)((uint64_t)a + b); }
 
-int mt_pf_feed_init(struct mt_pf_feed *d, struct mt_builder *b);
+void mt_pf_feed_init(struct mt_pf_feed *d, struct mt_builder *b);
 void mt_pf_feed_done(struct mt_pf_feed *d);
 /* ts: ns since the epoch. addr NULL: made up. Calls return 1, or 0 when out of memory or refused.
  */

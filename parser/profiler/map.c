@@ -20,31 +20,44 @@ uint32_t *mt_pf_map_get(const struct mt_pf_map *m, uint64_t key)
     return m->p[at].value != 0 ? &m->p[at].value : NULL;
 }
 
-int mt_pf_map_put(struct mt_pf_map *m, uint64_t key, uint32_t value)
+static int grow(struct mt_pf_map *m)
 {
-    uint32_t at;
-    if ((m->n + 1) * 2 > m->cap) {
-        struct mt_pf_map to = {NULL, 0, m->cap != 0 ? m->cap * 2 : 256};
-        if ((to.p = mt_calloc(to.cap, sizeof *to.p)) == NULL)
-            return 0;
-        for (uint32_t i = 0; i < m->cap; i++)
-            if (m->p[i].value != 0)
-                to.p[slot_of(&to, m->p[i].key)] = m->p[i];
-        to.n = m->n;
-        mt_free(m->p);
-        *m = to;
-    }
-    at = slot_of(m, key);
-    m->n += m->p[at].value == 0;
-    m->p[at] = (struct mt_pf_pair){key, value};
+    struct mt_pf_map to = {NULL, m->n, m->cap != 0 ? m->cap * 2 : 256};
+    if ((to.p = mt_calloc(to.cap, sizeof *to.p)) == NULL)
+        return 0;
+    for (uint32_t i = 0; i < m->cap; i++)
+        if (m->p[i].value != 0)
+            to.p[slot_of(&to, m->p[i].key)] = m->p[i];
+    mt_free(m->p);
+    *m = to;
     return 1;
 }
 
-void mt_pf_map_take(struct mt_pf_map *m, uint64_t key)
+uint32_t *mt_pf_map_slot(struct mt_pf_map *m, uint64_t key)
 {
-    uint32_t hole, mask = m->cap - 1;
-    if (m->n == 0 || m->p[hole = slot_of(m, key)].value == 0)
-        return;
+    uint32_t at;
+    if ((m->n + 1) * 2 > m->cap && !grow(m))
+        return NULL;
+    at = slot_of(m, key);
+    m->n += m->p[at].value == 0;
+    m->p[at].key = key;
+    return &m->p[at].value;
+}
+
+int mt_pf_map_put(struct mt_pf_map *m, uint64_t key, uint32_t value)
+{
+    uint32_t *slot = mt_pf_map_slot(m, key);
+    if (slot == NULL)
+        return 0;
+    *slot = value;
+    return 1;
+}
+
+uint32_t mt_pf_map_take(struct mt_pf_map *m, uint64_t key)
+{
+    uint32_t hole, value, mask = m->cap - 1;
+    if (m->n == 0 || (value = m->p[hole = slot_of(m, key)].value) == 0)
+        return 0;
     m->n--;
     /* moves back what would not be found across the hole */
     for (uint32_t i = (hole + 1) & mask; m->p[i].value != 0; i = (i + 1) & mask) {
@@ -55,4 +68,5 @@ void mt_pf_map_take(struct mt_pf_map *m, uint64_t key)
         }
     }
     m->p[hole].value = 0;
+    return value;
 }

@@ -309,10 +309,10 @@ static enum mt_rc read(struct mt_source *src, const struct mt_limits *lim, struc
     l->t = t;
     l->lim = lim;
     l->b = mt_builder_new(t, lim);
+    mt_pf_feed_init(&l->feed, l->b);
     if (l->b == NULL)
         mt_fail(err, rc, "out of memory");
-    else if (!mt_pf_feed_init(&l->feed, l->b) || !mt_build_trace_begin(l->b, 0, MT_DEV_CUDA) ||
-             !stacks(l))
+    else if (!mt_build_trace_begin(l->b, 0, MT_DEV_CUDA) || !stacks(l))
         mt_fail(err, rc, "%s", mt_builder_err(l->b)->msg);
     else
         rc = finish(l, document(l), err);

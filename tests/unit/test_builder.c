@@ -57,6 +57,43 @@ MT_TEST(impossible_sizes_are_counted_not_summed)
     mt_trace_free(t);
 }
 
+/* An event without a record is the one that its record would have made. */
+MT_TEST(plain_events_are_events)
+{
+    struct bt x = bt_new();
+    static struct mt_rec r;
+    struct mt_val stack = bt_stack(&x, "a.py:1:f");
+    const struct mt_event *a, *b;
+    const struct mt_device *d;
+    struct mt_trace *t;
+    bt_trace(&x, 0);
+    mt_rec_set(&r, MT_K_ACTION, bt_str(&x, "free_completed"));
+    mt_rec_set(&r, MT_K_ADDR, bt_int(512));
+    mt_rec_set(&r, MT_K_SIZE, bt_int(1024));
+    mt_rec_set(&r, MT_K_TIME_US, bt_int(7));
+    mt_rec_set(&r, MT_K_FRAMES, stack);
+    MT_CHECK(mt_build_event(x.b, &r));
+    MT_CHECK(mt_build_plain_event(x.b, MT_ACT_FREE_COMPLETED, 512, 1024, 7000, stack.id));
+    MT_CHECK(mt_build_plain_event(x.b, MT_ACT_ALLOC, 512, UINT64_MAX, 8000, 0));
+    t = bt_done(&x);
+    d = &t->devices.p[0];
+    MT_ASSERT(d->events.n == 3);
+    a = mt_event_at(d, 0);
+    b = mt_event_at(d, 1);
+    MT_CHECK(a->time_ns == b->time_ns && a->addr == b->addr && a->size == b->size &&
+             a->stack == b->stack && a->lane == b->lane && a->action == b->action &&
+             a->flags == b->flags);
+    MT_CHECK_EQ(d->n_by_action[MT_ACT_FREE_COMPLETED], 2);
+    MT_CHECK_EQ(d->bytes_by_action[MT_ACT_FREE_COMPLETED], 2048);
+    MT_CHECK_EQ(d->n_with_stack, 2);
+    MT_CHECK_EQ(d->n_with_time, 3);
+    MT_CHECK_EQ(d->last_time_ns, 8000);
+    MT_CHECK_EQ(mt_event_at(d, 2)->size, 0); /* more than any device has */
+    MT_ASSERT(t->diags.n == 1);
+    MT_CHECK_HAS(mt_str(t, t->diags.p[0].text), "1 value");
+    mt_trace_free(t);
+}
+
 MT_TEST(impossible_devices_are_counted)
 {
     struct bt x = bt_new();
@@ -201,7 +238,7 @@ MT_TEST(out_of_memory_anywhere)
 }
 
 MT_MAIN(MT_RUN(stacks_are_shared) MT_RUN(segments_are_sorted_and_blocks_follow)
-            MT_RUN(impossible_sizes_are_counted_not_summed) MT_RUN(impossible_devices_are_counted)
-                MT_RUN(events_keep_their_numbers) MT_RUN(many_events_cross_chunks)
-                    MT_RUN(annotations_pair_like_brackets) MT_RUN(limits_name_their_option)
-                        MT_RUN(out_of_memory_anywhere))
+            MT_RUN(impossible_sizes_are_counted_not_summed) MT_RUN(plain_events_are_events)
+                MT_RUN(impossible_devices_are_counted) MT_RUN(events_keep_their_numbers)
+                    MT_RUN(many_events_cross_chunks) MT_RUN(annotations_pair_like_brackets)
+                        MT_RUN(limits_name_their_option) MT_RUN(out_of_memory_anywhere))
