@@ -325,7 +325,7 @@ static void offer_any(struct pick *p, uint32_t most)
 /* The recording is of the host: whoever asks about the GPU has to record that. */
 static bool lacks_gpu(const struct mt_advice_query *q)
 {
-    return q->trace != NULL && q->trace->meta.format == MT_FMT_MEMRAY;
+    return q->trace != NULL && !mt_is_of_tensors(q->trace);
 }
 
 uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out)
@@ -529,7 +529,7 @@ static enum mt_rc advise(struct mt_analysis *a, const struct mt_fix_rules *rules
     bool ok;
     if (a->verdict.kind == MT_V_EMPTY || a->verdict.device >= a->devices.n ||
         (a->devices.p[a->verdict.device].kind == MT_DEV_CPU &&
-         a->trace->meta.format != MT_FMT_MEMRAY)) /* no rule is about a CPU's tensors */
+         mt_is_of_tensors(a->trace))) /* no rule is about a CPU's tensors */
         return MT_OK;
     ok = mt_weigh_prepare(&q, a, &view) == MT_OK && (again || mt_advice_add(&q, &a->advice));
     if (ok && mt_metrics_have_roles(q.metrics)) {

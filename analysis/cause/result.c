@@ -171,7 +171,8 @@ int mt_moment_result(struct mt_moment *m)
     size_t n = (size_t)t->stacks.n + 1, n_frames = (size_t)t->frames.n + 1;
     mt_frame_id *near;
     int ok;
-    if (m->w->fate == NULL || m->d->withheld != NULL || f.at < 0 || f.at == MT_NO_EVENT)
+    if (!mt_is_of_tensors(t) || m->w->fate == NULL || m->d->withheld != NULL || f.at < 0 ||
+        f.at == MT_NO_EVENT)
         return 1;
     f.last = mt_calloc(n, sizeof *f.last);
     near = mt_calloc(n, sizeof *near);

@@ -331,8 +331,7 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
     unsigned frame = stack != MT_NO_STACK_ROLE ? stack & 0xffu : MT_ROLE_COUNT, role, pool;
     if (k->r->t->meta.is_timeline) /* the profiler's own category, whatever the lifetime */
         return role_because(f, frame < MT_ROLE_COUNT ? frame : MT_ROLE_UNKNOWN, MT_WHY_FRAME);
-    if (k->r->t->meta.format == MT_FMT_MEMRAY) { /* anything that a process holds: what a phase
-                                                    leaves on a card says nothing of it */
+    if (!mt_is_of_tensors(k->r->t)) {
         if (frame < MT_ROLE_COUNT)
             return role_because(f, frame, MT_WHY_FRAME);
         return by_life(b, f);

@@ -429,31 +429,45 @@ int mt_roles_begin(struct mt_roles *w, struct mt_replay *r)
     return 1;
 }
 
+/* What sizes, passes and lifetimes tell of a model, before blocks have their roles, and after. */
+static int before_fates(struct mt_rwork *k)
+{
+    return mt_grown_find(k) && mt_casts_find(k) && mt_built_find(k) && mt_cast_stacks_find(k);
+}
+
+static int after_fates(struct mt_rwork *k)
+{
+    return mt_replaced_find(k) && mt_weights_count(k) && mt_rebuilt_find(k);
+}
+
 static int with_curve(struct mt_rwork *k, bool verify)
 {
     const struct mt_device_analysis *o = k->r->out;
     int64_t focus = o->ooms.n != 0 ? (int64_t)o->ooms.p[0].event : o->peak_event;
     size_t n = (size_t)k->r->old.n + 1;
+    bool tensors = mt_is_of_tensors(k->r->t);
     k->w->old_role = mt_calloc(n, 1);
     k->w->old_life = mt_calloc(n, 1);
     k->w->old_why = mt_calloc(n, 1);
     if (k->w->old_role == NULL || k->w->old_life == NULL || k->w->old_why == NULL ||
         !mt_regions_make(k))
         return 0;
-    if (!mt_vocab_find(k) || !mt_sequences_find(k->r->t, k->r->d, &k->out->sequences))
+    if (tensors && (!mt_vocab_find(k) || !mt_sequences_find(k->r->t, k->r->d, &k->out->sequences)))
         return 0;
-    if (!mt_steps_make(k) || !mt_grown_find(k) || !mt_casts_find(k) || !mt_built_find(k) ||
-        !mt_cast_stacks_find(k) || !mt_fates_decide(k) || !mt_replaced_find(k) ||
-        !mt_weights_count(k) || !mt_rebuilt_find(k) || !mt_old_roles(k) ||
-        !mt_weights_by_layers(k) || !mt_stays_find(k) || !mt_copies_find(k, focus))
+    if (!mt_steps_make(k) || (tensors && !before_fates(k)) || !mt_fates_decide(k) ||
+        (tensors && !after_fates(k)) || !mt_old_roles(k))
+        return 0;
+    if (tensors && (!mt_weights_by_layers(k) || !mt_stays_find(k) || !mt_copies_find(k, focus)))
         return 0;
     if (!add_up(k, focus, verify))
         return 0;
-    if (!mt_twins_find(k, focus))
+    if (tensors && !mt_twins_find(k, focus))
         return 0;
     request_by_size(k);
-    mt_grown_sum(k, focus);
-    mt_graph_places(k);
+    if (tensors) {
+        mt_grown_sum(k, focus);
+        mt_graph_places(k);
+    }
     k->out->made = true;
     return pending_at(k->w, focus, k->out->pending_at_focus) && mt_growth_make(k);
 }

@@ -268,6 +268,12 @@ static inline bool mt_segment_is_on(const struct mt_segment *s, int32_t ordinal,
 {
     return s->device == ordinal && (s->is_host != 0) == (kind == MT_DEV_HOST);
 }
+/* Whether its blocks are tensors. memray has all that a process holds: nothing of a model can be
+ * told from sizes and phases there. */
+static inline bool mt_is_of_tensors(const struct mt_trace *t)
+{
+    return t->meta.format != MT_FMT_MEMRAY;
+}
 static inline const struct mt_event *mt_event_at(const struct mt_device *d, uint64_t i)
 {
     return &d->events.chunk[i >> MT_CHUNK_SHIFT][i & (MT_CHUNK_EVENTS - 1)];
