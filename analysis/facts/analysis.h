@@ -182,6 +182,9 @@ struct mt_device_analysis {
     struct mt_state focus;     /* the moment that matters: the failure that counts, else the peak */
     struct mt_attr focus_attr; /* of the event at the focus */
     bool focus_is_oom;
+    /* at the focus: blocks, and what their sizes lack to whole steps of the allocator; the address
+     * of the event, 0 = none */
+    uint64_t n_at_focus, focus_rounded, focus_addr;
     /* at the end state: block sizes - requested, over active blocks */
     uint64_t rounding_loss;
     MT_VEC(struct mt_owner) owners;         /* at the focus: the MT_MAX_OWNERS largest */

@@ -22,15 +22,18 @@ static enum mt_rc nomem(struct mt_err *err)
         (unsigned long long)(mt_mem_used() >> 20));
 }
 
-/* Bytes at the focus by phase of birth. */
+/* Bytes at the focus by phase of birth, and what rounding adds to them. */
 static int fill_rows(struct mt_replay *r, const struct mt_live_set *live)
 {
+    enum { STEP = 512 }; /* kMinBlockSize in c10/cuda/CUDACachingAllocator.cpp */
     for (uint32_t i = 0; i < live->n; i++) {
         uint32_t row = mt_replay_row(r, live->p[i].attr);
         if (row == UINT32_MAX)
             return 0;
         r->out->phases.p[row].at_focus += live->p[i].size;
+        r->out->focus_rounded += (STEP - live->p[i].size % STEP) % STEP;
     }
+    r->out->n_at_focus = live->n;
     return 1;
 }
 
@@ -100,6 +103,8 @@ static int focus_on(struct mt_replay *r, struct mt_phaser *ph)
             o->focus_attr = r->attr[o->peak_event];
         }
     }
+    if (o->focus.event >= 0 && o->focus.event != MT_NO_EVENT)
+        o->focus_addr = mt_event_at(r->d, (uint64_t)o->focus.event)->addr;
     rc = fill_rows(r, &live) && mt_owners(r, &live, o);
 out:
     mt_free(live.p);

@@ -5,6 +5,7 @@
 #include "analysis/cause/verdict.h"
 #include "analysis/run/advise_driver.h"
 #include "analysis/run/refuse.h"
+#include "analysis/run/two_books.h"
 #include "parser/input/input.h"
 #include "parser/model/driver.h"
 
@@ -269,7 +270,7 @@ static uint32_t choose_primary(const struct mt_diagnosis *d,
     const struct mt_driver_oom *o = d->driver != NULL && d->driver->kind == MT_V_OOM
                                         ? &d->driver->ooms.p[d->driver->oom]
                                         : NULL;
-    uint32_t best = mt_primary_rank(analyses, d->ranks.n);
+    uint32_t best = mt_better_book(d->ranks.p, d->ranks.n, mt_primary_rank(analyses, d->ranks.n));
     if (o == NULL || mt_verdict_is_oom(analyses[best]->verdict.kind))
         return best;
     for (uint32_t i = 0; i < d->ranks.n; i++)

@@ -2,6 +2,7 @@
 #include "analysis/run/quality_impl.h"
 
 #include "analysis/base/words.h"
+#include "analysis/run/two_books.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -113,45 +114,50 @@ static void rank_caveats(struct mt_caveats *c, const struct mt_rank *k)
                       t->unknown_actions.p[i].n == 1 ? "" : "s");
 }
 
-/* The device of a rank whose curve peaks within a millisecond of `ns`. */
-static const struct mt_device_analysis *peaks_at(const struct mt_rank *k, int32_t ordinal,
-                                                 uint64_t ns)
+/* What the bytes are of that the trace has more, or less. */
+static void why_more(struct mt_sentence *why, const struct mt_two_books *b)
 {
-    for (uint32_t i = 0; i < k->analysis->devices.n; i++) {
-        const struct mt_device_analysis *d = &k->analysis->devices.p[i];
-        if (d->kind == MT_DEV_CUDA && d->ordinal == ordinal && d->withheld == NULL &&
-            d->peak_ns != 0 && ns / 1000000 - 1 <= d->peak_ns / 1000000 &&
-            d->peak_ns / 1000000 <= ns / 1000000 + 1)
-            return d;
+    if (!b->in_parts) {
+        mt_words_add(why, ", at another moment: its blocks are whole, and those that waited for "
+                          "other streams count as free");
+        if (b->waited != 0)
+            mt_words_add(why, " (%s at the snapshot's peak)", MT_BYTES(b->waited));
+        return;
     }
-    return NULL;
+    if (b->rounded != 0)
+        mt_words_add(why, ": %s by rounding", MT_BYTES(b->rounded));
+    if (b->unsplit != 0)
+        mt_words_add(why, "%s%s at the end of blocks, too little to be split off",
+                     why->n != 0 ? ", " : ": ", MT_BYTES(b->unsplit));
+    if (b->waited != 0)
+        mt_words_add(why, "%swithout %s that waited for other streams", why->n != 0 ? ", " : ": ",
+                     MT_BYTES(b->waited));
 }
 
-/* A profiler's trace and a snapshot of one process are two books of the same bytes. Of one process
- * are those that allocate as often, as much but for the rounding, and peak at one moment. */
-static void two_books(struct mt_caveats *c, const struct mt_rank *a, const struct mt_rank *b)
+/* A profiler's trace and a snapshot of one process are two books of the same bytes. */
+static void two_books(struct mt_caveats *c, const struct mt_two_books *b)
 {
-    enum { STEP = 512 }; /* the allocator's, in c10/cuda/CUDACachingAllocator.cpp */
-    char more[40], peak[40];
-    for (uint32_t i = 0; i < a->analysis->devices.n; i++) {
-        const struct mt_device_analysis *t = &a->analysis->devices.p[i],
-                                        *s = peaks_at(b, t->ordinal, t->peak_ns);
-        if (s == NULL || t->withheld != NULL || !t->sums_only || s->n_allocs != t->n_allocs ||
-            t->alloc_bytes < s->alloc_bytes ||
-            t->alloc_bytes - s->alloc_bytes >= (uint64_t)STEP * s->n_allocs)
-            continue;
-        mt_caveat_add(
-            c,
-            "The profiler's trace and the snapshot record the same bytes of device %d, which are "
-            "listed twice: its peak of %s is %s %s than the snapshot's, because its blocks are "
-            "rounded to %d bytes, and those that waited for other streams (%s at the snapshot's "
-            "peak) count as free.",
-            (int)t->ordinal, mt_words_bytes(peak, t->live_peak),
-            MT_BYTES(t->live_peak > s->live_peak ? t->live_peak - s->live_peak
-                                                 : s->live_peak - t->live_peak),
-            t->live_peak >= s->live_peak ? "more" : "less", STEP,
-            mt_words_bytes(more, s->focus_is_oom ? 0 : s->focus.pending));
-    }
+    struct mt_sentence why = {"", 0};
+    char live[40];
+    why_more(&why, b);
+    mt_caveat_add(c,
+                  "The profiler's trace and the snapshot record the same bytes of device %d, which "
+                  "are listed twice. At %s the trace has %s, %s %s than the snapshot%s.",
+                  (int)b->ordinal, b->at_failure ? "the failure" : "its peak",
+                  mt_words_bytes(live, b->live),
+                  MT_BYTES(b->more < 0 ? 0 - (uint64_t)b->more : (uint64_t)b->more),
+                  b->more < 0 ? "less" : "more", why.buf);
+}
+
+/* Of every trace with every snapshot. */
+static void caveats_of_books(struct mt_caveats *c, const struct mt_diagnosis *d)
+{
+    struct mt_two_books b;
+    for (uint32_t i = 0; i < d->ranks.n; i++)
+        for (uint32_t n = 0; n < d->ranks.n; n++)
+            for (uint32_t k = 0; k < d->ranks.p[i].analysis->devices.n; k++)
+                if (mt_two_books(&d->ranks.p[i], k, &d->ranks.p[n], &b))
+                    two_books(c, &b);
 }
 
 static bool is_damaged(const struct mt_diagnosis *d)
@@ -182,11 +188,7 @@ bool mt_quality_make(struct mt_diagnosis *d)
     mt_caveats_of_host(&c, d);
     if (d->driver != NULL)
         mt_caveats_of_driver(&c, d->driver);
-    for (uint32_t i = 0; i < d->ranks.n; i++)
-        for (uint32_t n = 0; n < d->ranks.n; n++)
-            if (d->ranks.p[i].trace->meta.format == MT_FMT_PROFILER &&
-                d->ranks.p[n].trace->meta.format != MT_FMT_PROFILER)
-                two_books(&c, &d->ranks.p[i], &d->ranks.p[n]);
+    caveats_of_books(&c, d);
     if (k != NULL)
         rank_caveats(&c, k);
     return !c.nomem;

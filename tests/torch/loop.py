@@ -4,7 +4,7 @@ the policy and of a reference, update with AdamW, weight sync. Records PyTorch's
 holds: OUT.pickle and OUT.truth.json. Runs on a GPU, or on the stand-ins of standin.py, where values are 0 but sizes, order and stacks
 are the same.
 
-    loop.py OUT [--steps 2] [--stacks all] [--checkpoint] [--parallel ddp|fsdp1|fsdp2] [--oom capacity|fragmentation] ..."""
+    loop.py OUT [--steps 2] [--stacks all] [--checkpoint] [--parallel ddp|fsdp1|fsdp2] [--oom capacity|fragmentation] [--profile] ..."""
 import argparse
 import contextlib
 import json
@@ -28,6 +28,7 @@ def arguments():
     p.add_argument("--annotate", action="store_true", help="record_function around each phase")
     p.add_argument("--pool", action="store_true", help="what is collected lies in a MemPool of its own")
     p.add_argument("--graph", action="store_true", help="the rollout's first forward as a CUDA graph")
+    p.add_argument("--profile", action="store_true", help="torch.profiler records the same job: OUT.pt.trace.json")
     p.add_argument("--layers", type=int, default=3)
     p.add_argument("--hidden", type=int, default=512)
     p.add_argument("--vocab", type=int, default=32000)
@@ -116,13 +117,16 @@ class Truth:
     """What PyTorch says of itself, with the number of entries that its history then had."""
 
     def __init__(self):
-        self.ends, self.kv_cache, self.gradients, self.peak, self.reserved_peak = [], 0, 0, 0, 0
+        self.ends, self.kv_cache, self.gradients, self.peak, self.reserved_peak, self.allocated_peak = [], 0, 0, 0, 0, 0
         self.policy, self.optimizer, self.others, self.said = None, None, [], None
 
     def end(self, name):
+        if ARGS.profile and name != "snapshot":
+            return  # each makes thousands of calls, which would all be in the trace
         s = torch.cuda.memory_stats()
         self.peak = max(self.peak, s["requested_bytes.all.peak"])
         self.reserved_peak = max(self.reserved_peak, s["reserved_bytes.all.peak"])
+        self.allocated_peak = max(self.allocated_peak, s["allocated_bytes.all.peak"])
         self.ends.append({"name": name, "events": len(torch.cuda.memory._snapshot()["device_traces"][torch.cuda.current_device()]),
                           "requested": s["requested_bytes.all.current"], "requested_peak": s["requested_bytes.all.peak"],
                           "reserved": s["reserved_bytes.all.current"]})
@@ -142,6 +146,7 @@ class Truth:
         keep = ["requested_bytes.all.current", "allocated_bytes.all.current", "active_bytes.all.current", "reserved_bytes.all.current",
                 "num_alloc_retries", "segment.all.current", "active.all.current"]
         self.said = {"torch": torch.__version__, "arguments": sys.argv[2:], "requested_peak": self.peak, "reserved_peak": self.reserved_peak,
+                     **({"allocated_peak": self.allocated_peak} if ARGS.profile else {}),
                      "end": {k: s[k] for k in keep}, "phases": self.ends, "roles": self.roles()}
 
     def write(self, error=None):
@@ -151,6 +156,22 @@ class Truth:
 
 
 TRUTH = Truth()
+
+
+def profiler():
+    """Sees the GPU's memory by what its own thread reports: activities of the GPU need a real one."""
+    if not ARGS.profile:
+        return contextlib.nullcontext()
+    import torch._dynamo  # noqa: F401  the first optimizer imports it: a million calls
+
+    options = {"activities": [torch.profiler.ProfilerActivity.CPU], "profile_memory": True, "with_stack": True, "record_shapes": True}
+    # PyTorch 2.6 under Python 3.13 dies of the first module or optimizer that it looks into: it is shown another function as theirs, once
+    call, step = nn.Module.__call__, torch.optim.Optimizer._optimizer_step_code
+    nn.Module.__call__ = torch.optim.Optimizer._optimizer_step_code = lambda: None
+    with torch.profiler.profile(**options):
+        pass
+    nn.Module.__call__, torch.optim.Optimizer._optimizer_step_code = call, step
+    return torch.profiler.profile(on_trace_ready=lambda p: p.export_chrome_trace(ARGS.out + ".pt.trace.json"), **options)
 
 
 class Phase:
@@ -271,7 +292,8 @@ def main():
         policy, reference, rollout, optimizer = build_models()
     TRUTH.policy, TRUTH.optimizer, TRUTH.others = policy, optimizer, [reference, rollout]
     try:
-        fit(policy, reference, rollout, optimizer)
+        with profiler():
+            fit(policy, reference, rollout, optimizer)
     except torch.cuda.OutOfMemoryError as e:
         with open(ARGS.out + ".log", "w", encoding="utf-8") as f:
             f.write(traceback.format_exc())

@@ -31,6 +31,8 @@ take python 0 --stacks python
 take ring 0 --entries 3000
 take pool 0 --pool
 take graph 0 --graph
+mkdir -p "$OUT/profiled"
+(cd "$OUT/profiled" && python3 "$HERE/loop.py" loop --steps 1 --layers 1 --response 2 --annotate --profile && gzip -9 -n -f loop.pickle loop.pt.trace.json)
 take ddp 0 --parallel ddp
 take fsdp1 0 --parallel fsdp1
 MT_SIM_DEVICES=2 take fsdp2_rank0 0 --parallel fsdp2
