@@ -80,14 +80,16 @@ static bool is_json_log(const unsigned char *head, size_t n)
 {
     static const char lines[] = "}\n{\"", asked[] = "ried to allocate ",
                       counters[] = "_bytes.all.", /* of torch.cuda.memory_stats() */
-        heap[] = "\"total_num_allocations\"";     /* of memray stats --json */
+        heap[] = "\"total_num_allocations\"",     /* of memray stats --json */
+        cards[] = "\"VRAM Total Memory (B)\"";    /* of rocm-smi --json */
     if (head[0] == '{' && is_logged(head, n))
         return true;
     for (size_t i = 0; head[0] == '{' && i + sizeof asked <= n; i++)
         if (memcmp(head + i, lines, sizeof lines - 1) == 0 ||
             memcmp(head + i, asked, sizeof asked - 1) == 0 ||
             memcmp(head + i, counters, sizeof counters - 1) == 0 ||
-            (i + sizeof heap <= n && memcmp(head + i, heap, sizeof heap - 1) == 0))
+            (i + sizeof heap <= n && memcmp(head + i, heap, sizeof heap - 1) == 0) ||
+            (i + sizeof cards <= n && memcmp(head + i, cards, sizeof cards - 1) == 0))
             return true;
     return false;
 }

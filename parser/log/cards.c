@@ -1,6 +1,6 @@
 /* log/cards.c -- what the tools of a driver print of whole cards and of the processes on them:
- * nvidia-smi's table and csv, npu-smi's table, rocm-smi's lines; and torch_npu's list of the parts
- * of CANN. MiB are MiB in all of them, also where they print MB. */
+ * nvidia-smi's table and csv, npu-smi's table, rocm-smi's lines and csv; and torch_npu's list of
+ * the parts of CANN. MiB are MiB in all of them, also where they print MB. */
 #include "parser/log/match.h"
 
 #include <string.h>
@@ -333,24 +333,49 @@ static bool csv_row(struct mt_log *l, uint64_t line, const char *s)
     return true;
 }
 
+static void keep_chip(struct mt_log *l, int32_t npu, int32_t chip, int32_t device)
+{
+    if (l->chips.n < (int)(sizeof l->chips.p / sizeof *l->chips.p))
+        l->chips.p[l->chips.n++] = (struct mt_log_chip){npu, chip, device};
+}
+
+/* Of a process: by the table above, else as many chips on each NPU as were seen. */
+static int32_t device_of(struct mt_log *l, int32_t npu, int32_t chip)
+{
+    int32_t most = chip, device;
+    for (int i = 0; i < l->chips.n; i++) {
+        const struct mt_log_chip *c = &l->chips.p[i];
+        if (c->npu == npu && c->chip == chip)
+            return c->device;
+        most = c->chip > most ? c->chip : most;
+    }
+    device = most < 16 && npu < 4096 ? npu * (most + 1) + chip : npu;
+    keep_chip(l, npu, chip, device);
+    return device;
+}
+
 /* npu-smi: two rows a chip; the memory of the card is HBM, where it has some. "| 0  910B3 | OK |
- * 96.5  50  0 / 0 |" and "| 0 | 0000:C1:00.0 | 0  0 / 0  60100/ 65536 |". */
+ * 96.5  50  0 / 0 |" and "| 0 | 0000:C1:00.0 | 0  0 / 0  60100/ 65536 |". Newer ones have the
+ * number in a cell of its own, "| 0 | Ascend950PR | OK | ..." and "|  |  | 0000:71:00.0 | ...". */
 static bool npu_row(struct mt_log *l, uint64_t line, const char *s)
 {
     struct cell part[CELLS], id[CELLS];
     size_t n;
     const char *row = row_of(s, &n), *slash = NULL, *b;
     uint64_t used, total;
-    int k = row != NULL ? split(part, row, n, '|') : 0, ids;
-    if (k < 3)
+    int32_t chip = 0, device = l->card;
+    int k = row != NULL ? split(part, row, n, '|') : 0, ids, at = l->columns.gpu;
+    if (k < at)
         return false;
-    ids = split(id, part[k - 3].p, part[k - 3].n, ' ');
-    if (ids == 0 || number(id[0], NULL) == MT_LOG_NONE)
-        return false;
+    ids = split(id, part[k - at].p, part[k - at].n, ' ');
     if (!is_bus(part[k - 2])) { /* the chip's first row */
+        if (ids == 0 || number(id[0], NULL) == MT_LOG_NONE)
+            return false;
         l->card = mt_log_small(number(id[0], NULL));
         return true;
     }
+    if (at == 3 && (ids == 0 || number(id[0], NULL) == MT_LOG_NONE))
+        return false;
     for (const char *p = part[k - 1].p; p < part[k - 1].p + part[k - 1].n; p++)
         slash = *p == '/' ? p : slash;
     if (slash == NULL)
@@ -363,27 +388,41 @@ static bool npu_row(struct mt_log *l, uint64_t line, const char *s)
     total = mib(trimmed(slash + 1, (size_t)(part[k - 1].p + part[k - 1].n - slash - 1)), true);
     if (used == MT_LOG_NONE || total == MT_LOG_NONE)
         return false;
+    if (ids > 0)
+        chip = mt_log_small(number(id[0], NULL));
     /* two chips on one NPU: the second number is the device's */
-    card(l, line,
-         ids > 1 && number(id[1], NULL) != MT_LOG_NONE ? mt_log_small(number(id[1], NULL))
-                                                       : l->card,
-         used, total, "npu-smi");
+    if (ids > 1 && number(id[1], NULL) != MT_LOG_NONE)
+        device = mt_log_small(number(id[1], NULL));
+    keep_chip(l, l->card, chip, device);
+    card(l, line, device, used, total, "npu-smi");
     return true;
 }
 
 /* "| 0       0 | 12345 | python | 58100 |", newer ones with a column more. */
 static bool npu_process(struct mt_log *l, uint64_t line, const char *s)
 {
+    struct cell part[CELLS], chip = {"", 0};
+    size_t n;
+    const char *row = row_of(s, &n);
+    int k = row != NULL ? split(part, row, n, '|') : 0;
+    uint64_t npu = k >= 4 ? number(part[0], &chip) : MT_LOG_NONE, of = number(chip, NULL);
+    if (npu == MT_LOG_NONE || mib(part[3], true) == MT_LOG_NONE)
+        return k >= 1 && has(part[0], "No running processes");
+    process(l, line, device_of(l, mt_log_small(npu), of != MT_LOG_NONE ? mt_log_small(of) : 0),
+            number(part[1], NULL), mib(part[3], true), part[2], "npu-smi");
+    return true;
+}
+
+/* The second line of its head: cells before "Bus-Id", one or two. */
+static void npu_head(struct mt_log *l, uint64_t line, const char *s)
+{
     struct cell part[CELLS];
     size_t n;
     const char *row = row_of(s, &n);
     int k = row != NULL ? split(part, row, n, '|') : 0;
-    uint64_t gpu = k >= 4 ? number(part[0], NULL) : MT_LOG_NONE;
-    if (gpu == MT_LOG_NONE || mib(part[3], true) == MT_LOG_NONE)
-        return k >= 1 && has(part[0], "No running processes");
-    process(l, line, mt_log_small(gpu), number(part[1], NULL), mib(part[3], true), part[2],
-            "npu-smi");
-    return true;
+    begin(l, line, TABLE_NPU);
+    l->columns.gpu = k >= 4 && part[k - 3].n == 0 && part[k - 4].n == 0 ? 4 : 3;
+    l->chips.n = 0;
 }
 
 /* torch_npu writes a CSV beside its snapshot: "moduleName,curMemSize(MB),memPeakSize(MB)" and
@@ -520,9 +559,9 @@ static bool rocm_line(struct mt_log *l, uint64_t line, const char *s)
 
 static bool is_head(struct mt_log *l, uint64_t line, const char *s)
 {
-    if (strstr(s, "Memory-Usage(MB)") != NULL)
-        begin(l, line, TABLE_NPU);
-    else if (strstr(s, "Process memory(MB)") != NULL)
+    if (strstr(s, "Memory-Usage(MB)") != NULL || strstr(s, " HBM(MB) ") != NULL)
+        npu_head(l, line, s);
+    else if (strstr(s, "Process memory") != NULL && strstr(s, "Process id") != NULL)
         begin(l, line, TABLE_NPU_PROCESSES);
     else if (strstr(s, "moduleName,curMemSize(MB),memPeakSize(MB)") != NULL)
         begin(l, line, TABLE_NPU_PARTS);

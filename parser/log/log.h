@@ -315,6 +315,13 @@ struct mt_log {
     /* while it is read: the card that the next row is of, its line, and its size */
     uint64_t card_line, card_total;
     int32_t card;
+    /* while it is read: npu-smi's chips, whose processes are told by NPU and chip */
+    struct {
+        int n;
+        struct mt_log_chip {
+            int32_t npu, chip, device;
+        } p[64];
+    } chips;
     struct mt_log_columns { /* while it is read: of the table whose head came last */
         uint64_t line;      /* its last row */
         uint8_t form;       /* 0 = none */

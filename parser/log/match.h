@@ -50,6 +50,7 @@ int mt_log_cards(struct mt_log *l, uint64_t line, const char *s);
 int mt_log_counters(struct mt_log *l, uint64_t number, const char *s);
 /* log/memray.c: what `memray stats --json` writes. */
 int mt_log_memray(struct mt_log *l, uint64_t number, const char *s);
+int mt_log_rocm_json(struct mt_log *l, uint64_t number, const char *s); /* log/rocm_json.c */
 /* log/ray.c: glued as for mt_log_line(). */
 int mt_log_ray(struct mt_log *l, uint64_t number, const char *s, const char *glued);
 int mt_log_stopped(struct mt_log *l, uint64_t number, const char *s);    /* log/stopped.c */

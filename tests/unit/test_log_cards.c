@@ -122,6 +122,83 @@ MT_TEST(npu_smi)
     mt_log_done(&l);
 }
 
+/* Two chips on one NPU: a process is on the device that the table of the chips names. */
+MT_TEST(npu_smi_of_two_chips)
+{
+    read_text("| NPU   Name     | Health       | Power(W)   Temp(C)   Hugepages-Usage(page) |\n"
+              "| Chip  Device   | Bus-Id       | AICore(%)  Memory-Usage(MB)                |\n"
+              "| 2     310P3    | OK           | NA         70        0 / 0                 |\n"
+              "| 0     0        | 0000:01:00.0 | 0          1417 / 44216                    |\n"
+              "| 2     310P3    | OK           | NA         69        0 / 0                 |\n"
+              "| 1     1        | 0000:01:00.0 | 0          1516 / 43757                    |\n"
+              "| NPU   Chip     | Process id   | Process name | Process memory(MB)          |\n"
+              "| 2     1        | 4711         | python       | 999                         |\n");
+    MT_CHECK_EQ(l.facts.n, 3);
+    check(0, MT_LOG_CARD, 0, 1417 * MIB, 44216 * MIB, "npu-smi");
+    check(1, MT_LOG_CARD, 1, 1516 * MIB, 43757 * MIB, "npu-smi");
+    check(2, MT_LOG_CARD_PROC, 1, 4711, 999 * MIB, "python");
+    mt_log_done(&l);
+    /* without that table: as many chips on each as stood there */
+    read_text("| NPU   Chip     | Process id   | Process name | Process memory(MB) |\n"
+              "| 0     0        | 11           | python       | 100                |\n"
+              "| 0     1        | 12           | python       | 100                |\n"
+              "| 1     0        | 13           | python       | 100                |\n"
+              "| 1     1        | 14           | python       | 100                |\n");
+    MT_CHECK_EQ(l.facts.n, 4);
+    for (int i = 0; i < 4; i++)
+        check((uint32_t)i, MT_LOG_CARD_PROC, i, (uint64_t)(11 + i), 100 * MIB, "python");
+    mt_log_done(&l);
+}
+
+/* The number of the NPU in a cell of its own. */
+MT_TEST(npu_smi_of_950)
+{
+    read_text("| NPU ID | Name        | Health        | Power(W)  Temp(C)  Huge        |\n"
+              "|        |             | Bus-Id        | NPU Util(%) Mem  HBM(MB)       |\n"
+              "+========+=============+===============+================================+\n"
+              "| 0      | Ascend950PR | OK            | 276.0     69     0 / 0         |\n"
+              "|        |             | 0000:71:00.0  | 99        0 / 0  8824 / 131072 |\n"
+              "+========+=============+===============+================================+\n"
+              "| 1      | Ascend950PR | Alarm         | 279.1     74     0 / 0         |\n"
+              "|        |             | 0000:61:00.0  | 100       0 / 0  10769/131072  |\n"
+              "| NPU ID | Process id  | Process name  | Process memory | in container  |\n"
+              "| 1      | 2066378     | pytest        | 360            | NA            |\n"
+              "| 0      | NA          | NA            | NA             | NA            |\n");
+    MT_CHECK_EQ(l.facts.n, 3);
+    check(0, MT_LOG_CARD, 0, 8824 * MIB, 131072 * MIB, "npu-smi");
+    check(1, MT_LOG_CARD, 1, 10769 * MIB, 131072 * MIB, "npu-smi");
+    check(2, MT_LOG_CARD_PROC, 1, 2066378, 360 * MIB, "pytest");
+    mt_log_done(&l);
+}
+
+MT_TEST(rocm_smi_json)
+{
+    read_text(
+        "{\n  \"card0\": {\n    \"GPU use (%)\": \"0\",\n"
+        "    \"VRAM Total Memory (B)\": \"21458059264\",\n"
+        "    \"VRAM Total Used Memory (B)\": \"27856896\",\n    \"Card Series\": \"N/A\"\n  },\n"
+        "  \"card1\": {\n    \"VRAM Total Used Memory (B)\": \"1073741824\"\n  },\n"
+        "  \"system\": {\"VRAM version\": \"6.7.0\"}\n}\n");
+    MT_CHECK_EQ(l.facts.n, 2);
+    check(0, MT_LOG_CARD, 0, 27856896, 21458059264, "rocm-smi");
+    check(1, MT_LOG_CARD, 1, 1073741824, MT_LOG_NONE, "rocm-smi");
+    MT_CHECK_EQ(l.facts.p[0].platform, 'H');
+    mt_log_done(&l);
+    read_text("{\"card4\": {\"VRAM Total Memory (B)\": \"85899345920\", "
+              "\"VRAM Total Used Memory (B)\": 1073741824}, \"card5\": {\"VRAM Total Memory (B)\": "
+              "\"N/A\", \"VRAM Total Used Memory (B)\": \"42949672960\"}}\n");
+    MT_CHECK_EQ(l.facts.n, 2);
+    check(0, MT_LOG_CARD, 4, 1073741824, 85899345920, "rocm-smi");
+    check(1, MT_LOG_CARD, 5, 42949672960, MT_LOG_NONE, "rocm-smi");
+    mt_log_done(&l);
+    /* no card, strings that do not end, numbers beyond any */
+    read_text(
+        "\"VRAM Total Used Memory (B)\": \"5\"\n\"card1\": [\"VRAM Total \n{\"card\": {\n"
+        "\"card99999999999999999999\": {\"VRAM Total Memory (B)\": \"1\"\n\"card0\": \"x\"\n");
+    MT_CHECK_EQ(l.facts.n, 0);
+    mt_log_done(&l);
+}
+
 MT_TEST(rocm_smi)
 {
     read_text("GPU[0]\t\t: VRAM Total Memory (B): 206141652992\n"
@@ -375,6 +452,7 @@ MT_TEST(a_series_leaves_room)
 }
 
 MT_MAIN(MT_RUN(nvidia_smi) MT_RUN(nvidia_smi_of_old_and_alone) MT_RUN(csv) MT_RUN(npu_smi)
-            MT_RUN(rocm_smi) MT_RUN(rocm_smi_csv) MT_RUN(memory_summary) MT_RUN(memory_stats)
-                MT_RUN(what_was_set) MT_RUN(cut_anywhere) MT_RUN(hostile)
-                    MT_RUN(a_series_leaves_room))
+            MT_RUN(npu_smi_of_two_chips) MT_RUN(npu_smi_of_950) MT_RUN(rocm_smi_json)
+                MT_RUN(rocm_smi) MT_RUN(rocm_smi_csv) MT_RUN(memory_summary) MT_RUN(memory_stats)
+                    MT_RUN(what_was_set) MT_RUN(cut_anywhere) MT_RUN(hostile)
+                        MT_RUN(a_series_leaves_room))
