@@ -365,6 +365,8 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
     struct mt_tl_run *tl = mt_calloc(2, sizeof *tl);
     int rc = 0;
     unsigned n_tl = 1;
+    bool has_time,
+        may_wait = r->start_pending != 0 || r->d->n_by_action[MT_ACT_FREE_REQUESTED] != 0;
     if (u == NULL || tl == NULL || !mt_tl_begin(tl, &o->timeline, r->d, true))
         goto out;
     if (o->timeline.has_time) {
@@ -372,6 +374,7 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             goto out;
         n_tl = 2;
     }
+    has_time = o->timeline.has_time;
     u->total = r->start_live;
     u->pending = r->start_pending;
     u->reserved = r->start_reserved;
@@ -397,12 +400,12 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             u->row = row;
         }
         for (unsigned k = 0; k < n_tl; k++) {
-            uint64_t x = tl[k].tl->has_time ? e->time_ns : i;
+            uint64_t x = k == 0 && has_time ? e->time_ns : i;
             if (x >= tl[k].next_x)
                 mt_tl_advance(tl + k, x, u->rows, o->phases.n, (uint64_t)u->total,
                               u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved);
         }
-        if (!ends_at_once(r, e, i))
+        if (may_wait && !ends_at_once(r, e, i))
             note_pending(o, u->pending);
         if (!apply_event(r, u, e, i, a))
             goto out;

@@ -104,7 +104,8 @@ struct mt_mr {
 
     /* what the next record is told apart from */
     uint64_t last_address, last_frame, last_line, last_ip, last_native;
-    uint64_t recent[15];
+    uint64_t recent[16]; /* addresses, the latest at n_recent - 1, and before 0 comes 15 */
+    unsigned n_recent;
 
     /* stacks.c, native.c */
     MT_VEC(struct mt_mr_thread) threads;

@@ -75,14 +75,13 @@ static int unknown_allocator(struct mt_mr *m)
 static int address(struct mt_mr *m, unsigned recent, uint64_t *addr)
 {
     if (recent < 15) {
-        *addr = m->recent[recent];
+        *addr = m->recent[(m->n_recent - 1 - recent) % 16];
         return 1;
     }
     if (!mt_mr_delta(m, &m->last_address))
         return 0;
     *addr = m->last_address << 3;
-    memmove(m->recent + 1, m->recent, sizeof m->recent - sizeof *m->recent);
-    m->recent[0] = *addr;
+    m->recent[m->n_recent++ % 16] = *addr;
     return 1;
 }
 
