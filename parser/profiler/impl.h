@@ -28,11 +28,18 @@ struct mt_pf_log {
     uint64_t n;
 };
 
-struct mt_pf_thread {
-    uint64_t key;
+/* Slices of one kind. libkineto writes all operators first, then all Python functions, and only
+ * each kind is in the order of its begins. */
+struct mt_pf_lane {
     struct mt_pf_log log; /* start, length and label of each slice */
     int64_t last_ts;      /* of the slice before */
     bool unsorted;        /* a slice begins before the one before it */
+};
+enum { MT_PF_PYTHON, MT_PF_OPERATOR, MT_PF_KINDS };
+
+struct mt_pf_thread {
+    uint64_t key;
+    struct mt_pf_lane lane[MT_PF_KINDS];
 };
 
 struct mt_pf_range { /* a user annotation */

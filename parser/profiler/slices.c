@@ -1,10 +1,10 @@
 /* profiler/slices.c -- which operators and Python functions were open on a thread when it
  * allocated.
  *
- * The log of a thread holds every slice in the order of the file, as differences. At the end it is
- * walked once beside the thread's memory events, with the open slices on a stack. PyTorch writes
- * slices in the order of their begins; where a file does not, the log of that thread alone is
- * unpacked and sorted. */
+ * The logs of a thread hold its operators and its Python functions in the order of the file, as
+ * differences. At the end both are walked once beside the thread's memory events, with the open
+ * slices on a stack. PyTorch writes each kind in the order of its begins; where a file does not,
+ * that log alone is unpacked and sorted. */
 #include "parser/base/secret.h"
 #include "parser/profiler/impl.h"
 
@@ -195,7 +195,7 @@ uint32_t mt_pf_thread(struct mt_pf *f, uint64_t key)
 int mt_pf_slice(struct mt_pf *f, uint32_t thread, int64_t ts, int64_t dur, struct mt_pf_text name,
                 bool is_python, struct mt_pf_text outer)
 {
-    struct mt_pf_thread *t = &f->threads.p[thread];
+    struct mt_pf_lane *t = &f->threads.p[thread].lane[is_python ? MT_PF_PYTHON : MT_PF_OPERATOR];
     uint32_t label = 0;
     uint8_t *p;
     if (!label_of(f, name, is_python, outer, &label))
@@ -218,13 +218,19 @@ struct slice {
     uint32_t label;
 };
 
-/* Of one thread. */
-struct state {
+/* Of one lane. */
+struct track {
     int64_t ts;
     struct slice *all; /* of a log that is not in order */
     uint64_t n_all, at;
     struct slice next;
-    bool begun, has_next;
+    bool has_next;
+};
+
+/* Of one thread. */
+struct state {
+    struct track track[MT_PF_KINDS];
+    bool begun;
     MT_VEC(struct slice) open;
     bool changed; /* since `stack` was made */
     mt_stack_id stack;
@@ -237,7 +243,7 @@ struct mt_pf_walk {
     MT_VEC(mt_frame_id) frames;
 };
 
-static bool next_slice(struct mt_pf_log *l, struct state *w, struct slice *s)
+static bool read_slice(struct mt_pf_log *l, struct track *w, struct slice *s)
 {
     const uint8_t *p;
     uint64_t dur, label;
@@ -267,22 +273,49 @@ static int by_begin(const void *pa, const void *pb)
     return a->label < b->label ? -1 : a->label > b->label;
 }
 
-static int begin(struct mt_pf *f, struct mt_pf_thread *t, struct state *w)
+static int begin_lane(struct mt_pf *f, struct mt_pf_lane *t, struct track *w)
 {
-    w->begun = w->changed = true;
     if (t->unsorted) {
         uint64_t n = 0;
         struct slice *all = mt_malloc_big(t->log.n * sizeof *all);
         if (all == NULL)
             return mt_pf_nomem(f);
-        while (next_slice(&t->log, w, &all[n]))
+        while (read_slice(&t->log, w, &all[n]))
             n++;
         qsort(all, n, sizeof *all, by_begin);
         w->all = all;
         w->n_all = n;
     }
-    w->has_next = next_slice(&t->log, w, &w->next);
+    w->has_next = read_slice(&t->log, w, &w->next);
     return 1;
+}
+
+static int begin(struct mt_pf *f, struct mt_pf_thread *t, struct state *w)
+{
+    w->begun = w->changed = true;
+    for (int i = 0; i < MT_PF_KINDS; i++)
+        if (!begin_lane(f, &t->lane[i], &w->track[i]))
+            return 0;
+    return 1;
+}
+
+/* The next slice of the thread that begins until ts. A function that begins and ends with an
+ * operator is around it. */
+static bool next_slice(struct mt_pf_thread *t, struct state *w, int64_t ts, struct slice *s)
+{
+    struct track *first = NULL;
+    for (int i = 0; i < MT_PF_KINDS; i++) {
+        struct track *x = &w->track[i];
+        if (x->has_next && x->next.ts <= ts &&
+            (first == NULL || x->next.ts < first->next.ts ||
+             (x->next.ts == first->next.ts && x->next.end > first->next.end)))
+            first = x;
+    }
+    if (first == NULL)
+        return false;
+    *s = first->next;
+    first->has_next = read_slice(&t->lane[first - w->track].log, first, &first->next);
+    return true;
 }
 
 /* Opens a slice. Of two that begin in one tick of the clock the longer one is the outer one. */
@@ -343,6 +376,7 @@ int mt_pf_stack_at(struct mt_pf_walk *w, uint32_t thread, int64_t ts, mt_stack_i
 {
     struct mt_pf_thread *t;
     struct state *o;
+    struct slice next;
     *stack = 0;
     if (thread >= w->n)
         return 1;
@@ -350,8 +384,8 @@ int mt_pf_stack_at(struct mt_pf_walk *w, uint32_t thread, int64_t ts, mt_stack_i
     o = &w->of[thread];
     if (!o->begun && !begin(w->f, t, o))
         return 0;
-    for (; o->has_next && o->next.ts <= ts; o->has_next = next_slice(&t->log, o, &o->next))
-        if (!open_slice(w->f, o, o->next))
+    while (next_slice(t, o, ts, &next))
+        if (!open_slice(w->f, o, next))
             return 0;
     while (o->open.n != 0 && o->open.p[o->open.n - 1].end < ts) {
         o->open.n--;
@@ -379,7 +413,8 @@ struct mt_pf_walk *mt_pf_walk_new(struct mt_pf *f)
 void mt_pf_walk_free(struct mt_pf_walk *w)
 {
     for (uint32_t i = 0; w != NULL && i < w->n; i++) {
-        mt_free(w->of[i].all);
+        for (int k = 0; k < MT_PF_KINDS; k++)
+            mt_free(w->of[i].track[k].all);
         MT_VEC_DONE(&w->of[i].open);
     }
     if (w != NULL) {
@@ -392,7 +427,8 @@ void mt_pf_walk_free(struct mt_pf_walk *w)
 void mt_pf_slices_done(struct mt_pf *f)
 {
     for (uint32_t i = 0; i < f->threads.n; i++)
-        mt_pf_log_done(&f->threads.p[i].log);
+        for (int k = 0; k < MT_PF_KINDS; k++)
+            mt_pf_log_done(&f->threads.p[i].lane[k].log);
     MT_VEC_DONE(&f->threads);
     MT_VEC_DONE(&f->labels);
     MT_VEC_DONE(&f->outer);
