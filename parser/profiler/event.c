@@ -63,6 +63,26 @@ static bool string(struct cursor *c, struct mt_pf_text *s)
 
 static bool is_digit(unsigned c) { return c - '0' < 10; }
 
+/* Eight digits at once; false = they are not all digits. Behind the window comes its margin. */
+static inline bool eight_digits(const unsigned char *p, uint64_t *v)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t high = UINT64_C(0xf0f0f0f0f0f0f0f0), six = UINT64_C(0x0606060606060606);
+    uint64_t w;
+    memcpy(&w, p, sizeof w);
+    if (((w & high) | ((w + six) & high) >> 4) != UINT64_C(0x3333333333333333))
+        return false;
+    w = (w & UINT64_C(0x0f0f0f0f0f0f0f0f)) * 2561 >> 8; /* pairs: 10 * first + second */
+    w = (w & UINT64_C(0x00ff00ff00ff00ff)) * 6553601 >> 16;
+    *v = (w & UINT64_C(0x0000ffff0000ffff)) * UINT64_C(42949672960001) >> 32;
+    return true;
+#else
+    (void)p;
+    (void)v;
+    return false;
+#endif
+}
+
 /* A number or a number in quotes (threads of 2021), rounded towards zero. */
 static inline bool integer(struct cursor *c, int64_t *v)
 {
@@ -72,7 +92,10 @@ static inline bool integer(struct cursor *c, int64_t *v)
     c->p += quoted;
     negative = c->p < c->end && *c->p == '-';
     c->p += negative;
-    for (from = c->p; c->p < c->end && is_digit(*c->p) && c->p - from < 19; c->p++)
+    from = c->p;
+    if (c->end - c->p > 8 && eight_digits(c->p, &u))
+        c->p += 8;
+    for (; c->p < c->end && is_digit(*c->p) && c->p - from < 19; c->p++)
         u = u * 10 + (*c->p - (unsigned)'0');
     if (c->p == from || u > INT64_MAX || (c->p < c->end && is_digit(*c->p)))
         return false;
@@ -105,7 +128,10 @@ static inline bool micros(struct cursor *c, int64_t *ns)
     bool negative = c->p < c->end && *c->p == '-';
     uint64_t u = 0, part = 0, unit = 100;
     c->p += negative;
-    for (digits = c->p; c->p < c->end && is_digit(*c->p) && c->p - digits < 18; c->p++)
+    digits = c->p;
+    if (c->end - c->p > 8 && eight_digits(c->p, &u))
+        c->p += 8;
+    for (; c->p < c->end && is_digit(*c->p) && c->p - digits < 18; c->p++)
         u = u * 10 + (*c->p - (unsigned)'0');
     if (c->p == digits)
         return false;
@@ -211,33 +237,30 @@ static bool text(struct cursor *c, struct mt_pf_text *s) { return *c->p == '"' &
     ((size_t)((c)->end - (c)->p) >= sizeof(word) - 1 &&                                            \
      memcmp((c)->p, word, sizeof(word) - 1) == 0 && ((c)->p += sizeof(word) - 1, true))
 
-/* Up to the quote of a word without escapes: a category. */
-static bool word(struct cursor *c, struct mt_pf_text *s)
+/* A category of interest, and its quote. */
+static enum kind category(struct cursor *c)
 {
-    const unsigned char *p = c->p;
-    while (p < c->end && *p != '"' && *p != '\\')
-        p++;
-    *s = (struct mt_pf_text){c->p, (size_t)(p - c->p)};
-    c->p = p;
-    return p < c->end && *p == '"';
+    return PASS(c, "cpu_op\"") || PASS(c, "Operator\"") ? K_OP
+           : PASS(c, "python_function\"")               ? K_PYTHON
+           : PASS(c, "user_annotation\"")               ? K_ANNOTATION
+           : PASS(c, "cpu_instant_event\"")             ? K_INSTANT
+                                                        : K_OTHER;
 }
 
 /* An event byte for byte as libkineto lays it out, members in its order: nearly all of them. 1 and
  * 0 as header(); -1 = it is laid out in another way. */
 static int as_written(struct cursor *c, struct event *e)
 {
-    struct mt_pf_text cat;
     if (!PASS(c, "\n    \"ph\": \"") || c->end - c->p < 2)
         return -1;
     e->ph = (char)*c->p++;
     if (e->ph != 'X' && e->ph != 'i')
         return e->ph == 's' || e->ph == 'f' || e->ph == 'M' ? 0 : -1;
-    if (!PASS(c, "\", \"cat\": \"") || !word(c, &cat))
+    if (!PASS(c, "\", \"cat\": \""))
         return -1;
-    if ((e->kind = kind_of(cat)) == K_OTHER)
+    e->old_op = c->p < c->end && *c->p == 'O';
+    if ((e->kind = category(c)) == K_OTHER)
         return 0;
-    e->old_op = e->kind == K_OP && cat.p[0] == 'O';
-    c->p++;
     if (e->ph == 'i' && !PASS(c, ", \"s\": \"t\""))
         return -1;
     if (!PASS(c, ", \"name\": ") || *c->p != '"' || !string(c, &e->name) || e->name.n == 0 ||
@@ -324,35 +347,90 @@ static enum arg arg_of(struct mt_pf_text key)
     }
 }
 
-/* PyTorch's numbers of kinds of devices, c10/core/DeviceType.h: 0 is the CPU. */
-static int memory_args(struct mt_pf *f, const struct event *e, struct mt_pf_mem *m)
+/* What the arguments of a memory event say. PyTorch's numbers of kinds of devices,
+ * c10/core/DeviceType.h: 0 is the CPU. */
+struct said {
+    int64_t bytes, type, id, allocated, reserved;
+    uint64_t addr;
+    bool has_bytes, has_addr;
+};
+static const struct said nothing = {.type = 1, .allocated = -1, .reserved = -1};
+
+/* As libkineto writes them: names and numbers on one line, in any order. */
+static bool args_as_written(struct cursor *c, struct said *s)
 {
-    struct cursor c = {e->args.p + 1, e->args.p + e->args.n};
+    int64_t unused;
+    if (!PASS(c, "{\n      "))
+        return false;
+    while (c->end - c->p > 2) {
+        bool ok;
+        switch (c->p[1]) {
+        case 'T':
+            ok = PASS(c, "\"Total Reserved\": ")    ? integer(c, &s->reserved)
+                 : PASS(c, "\"Total Allocated\": ") ? integer(c, &s->allocated)
+                                                    : false;
+            break;
+        case 'D':
+            ok = PASS(c, "\"Device Id\": ")     ? integer(c, &s->id)
+                 : PASS(c, "\"Device Type\": ") ? integer(c, &s->type)
+                                                : false;
+            break;
+        case 'B': ok = s->has_bytes = PASS(c, "\"Bytes\": ") && integer(c, &s->bytes); break;
+        case 'A': ok = s->has_addr = PASS(c, "\"Addr\": ") && address(c, &s->addr); break;
+        case 'E': ok = PASS(c, "\"Ev Idx\": ") && integer(c, &unused); break;
+        default: return false;
+        }
+        if (!ok || c->p >= c->end)
+            return false;
+        if (*c->p != ',')
+            return *c->p == '\n' || *c->p == '}';
+        c->p += 1 + (c->end - c->p > 1 && c->p[1] == ' ');
+    }
+    return false;
+}
+
+static bool args_by_members(struct mt_pf *f, struct cursor *c, struct said *s)
+{
     struct mt_pf_text key;
-    int64_t type = 1, id = 0, allocated = -1, reserved = -1;
-    bool has_bytes = false;
     int r;
-    while ((r = member(&c, &key)) > 0) {
+    c->p++;
+    while ((r = member(c, &key)) > 0) {
         bool ok = true;
         switch (arg_of(key)) {
-        case A_BYTES: ok = has_bytes = integer(&c, &m->bytes); break;
-        case A_TYPE: ok = integer(&c, &type); break;
-        case A_ID: ok = integer(&c, &id); break;
-        case A_ALLOCATED: ok = integer(&c, &allocated); break;
-        case A_RESERVED: ok = integer(&c, &reserved); break;
-        case A_ADDR: m->flags |= (ok = address(&c, &m->addr)) ? MT_PF_ADDR : 0; break;
-        case A_OTHER: ok = skip(f, &c); break;
+        case A_BYTES: ok = s->has_bytes = integer(c, &s->bytes); break;
+        case A_TYPE: ok = integer(c, &s->type); break;
+        case A_ID: ok = integer(c, &s->id); break;
+        case A_ALLOCATED: ok = integer(c, &s->allocated); break;
+        case A_RESERVED: ok = integer(c, &s->reserved); break;
+        case A_ADDR: ok = s->has_addr = address(c, &s->addr); break;
+        case A_OTHER: ok = skip(f, c); break;
         }
         if (!ok)
+            return false;
+    }
+    return r == 0;
+}
+
+static int memory_args(struct mt_pf *f, const struct event *e, struct mt_pf_mem *m)
+{
+    struct cursor c = {e->args.p, e->args.p + e->args.n};
+    struct said s = nothing;
+    if (!args_as_written(&c, &s)) {
+        s = nothing;
+        c.p = e->args.p;
+        if (!args_by_members(f, &c, &s))
             return 0;
     }
-    if (r < 0 || !has_bytes)
+    if (!s.has_bytes)
         return 0;
-    m->device = type == 0 ? -1 : id >= 0 && id < 1024 ? (int16_t)id : 0;
-    if (allocated >= 0 && reserved >= 0) {
+    m->bytes = s.bytes;
+    m->addr = s.addr;
+    m->flags |= s.has_addr ? MT_PF_ADDR : 0;
+    m->device = s.type == 0 ? -1 : s.id >= 0 && s.id < 1024 ? (int16_t)s.id : 0;
+    if (s.allocated >= 0 && s.reserved >= 0) {
         m->flags |= MT_PF_TOTALS;
-        m->allocated = (uint64_t)allocated;
-        m->reserved = (uint64_t)reserved;
+        m->allocated = (uint64_t)s.allocated;
+        m->reserved = (uint64_t)s.reserved;
     }
     return 1;
 }

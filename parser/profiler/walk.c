@@ -37,6 +37,44 @@ static int whole(struct mt_pf *f, const unsigned char **end)
     }
 }
 
+/* The next curly bracket, in a string or not; end = there is none. Whole vectors may be loaded:
+ * behind the window comes its margin. */
+static inline const unsigned char *bracket(const unsigned char *p, const unsigned char *end)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    const __m128i open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}');
+    for (; p < end; p += 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+        unsigned m = (unsigned)_mm_movemask_epi8(
+            _mm_or_si128(_mm_cmpeq_epi8(v, open), _mm_cmpeq_epi8(v, close)));
+        if (m != 0) {
+            p += __builtin_ctz(m);
+            return p < end ? p : end;
+        }
+    }
+    return end;
+#else
+    while (p < end && *p != '{' && *p != '}')
+        p++;
+    return p;
+#endif
+}
+
+/* The same for an event that is laid out as libkineto does: with one object, its arguments, or
+ * none, and no other bracket of that kind, not even in a string. NULL = it is not, or not whole in
+ * the window. No string has a newline, so the last brackets are outside of strings. */
+static const unsigned char *written_end(const unsigned char *p, const unsigned char *end)
+{
+    static const char last[] = "\n    }\n  }", only[] = "\n  }";
+    const unsigned char *b = bracket(p + 1, end);
+    if (end - b < 5 || b - p < 6)
+        return NULL;
+    if (*b == '}')
+        return memcmp(b - 3, only, sizeof only - 1) == 0 ? b + 1 : NULL;
+    b = bracket(b + 1, end);
+    return end - b >= 5 && *b == '}' && memcmp(b - 5, last, sizeof last - 1) == 0 ? b + 5 : NULL;
+}
+
 /* p behind '['. */
 static int events(struct mt_pf *f)
 {
@@ -60,7 +98,9 @@ static int events(struct mt_pf *f)
         }
         if (c != '{')
             return mt_json_expected(j, "an event");
-        if (!whole(f, &end) || !mt_pf_event(f, j->p, end))
+        if ((end = written_end(j->p, j->end)) == NULL && !whole(f, &end))
+            return 0;
+        if (!mt_pf_event(f, j->p, end))
             return 0;
         j->p = end;
     }

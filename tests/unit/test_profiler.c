@@ -79,6 +79,97 @@ MT_TEST(pieces_of_any_size_are_one_trace)
     free(p);
 }
 
+static bool is_same_event(const struct mt_trace *t, const struct mt_trace *u, uint64_t i)
+{
+    const struct mt_event *a = mt_event_at(&t->devices.p[0], i),
+                          *b = mt_event_at(&u->devices.p[0], i);
+    return a->time_ns == b->time_ns && a->addr == b->addr && a->size == b->size &&
+           a->stack == b->stack && a->action == b->action;
+}
+
+/* Laid out as libkineto does, an event is read by its layout; with a blank for every newline, by
+ * its members. Both are one trace, whatever stands in it. */
+MT_TEST(the_layout_says_nothing_of_its_own)
+{
+#define HEAD(ph, cat, name) ",\n  {\n    \"ph\": \"" ph "\", \"cat\": \"" cat "\", " name
+#define OP(cat, name, ts, dur)                                                                     \
+    HEAD("X", cat,                                                                                 \
+         "\"name\": \"" name "\", \"pid\": 1, \"tid\": 7,\n    \"ts\": " ts ", \"dur\": " dur)
+#define MEM(ts, args)                                                                              \
+    HEAD("i", "cpu_instant_event",                                                                 \
+         "\"s\": \"t\", \"name\": \"[memory]\",\n    \"pid\": 1, \"tid\": 7,\n    \"ts\": " ts)    \
+    ARGS(args)
+#define ARGS(args) ",\n    \"args\": {\n      " args "\n    }\n  }"
+    /* operators first, then the functions around them */
+    static const char text[] =
+        "{\"schemaVersion\": 1, \"traceEvents\": [\n  {\"ph\": \"M\", \"name\": \"x\"}" OP(
+            "cpu_op", "a{b", "1.5", "100") ARGS("\"k\": 1") OP("cpu_op", "a}b", "200", "7")
+            ARGS("\"k\": \"}\"") OP("cpu_op", "c", "12345678", "9") ARGS(
+                "\"in\": {\n    }\n  , \"k\": [1]") OP("cpu_op", "d", "123456789.125", "20")
+                ARGS("\"in\": \"{\"") OP("other", "e", "3", "1") ARGS(
+                    "\"k\": \"{\"") ",\n  {\n    \"ph\": \"s\", \"id\": 1, \"pid\": 1, \"tid\": 7, "
+                                    "\"ts\": 5,\n    "
+                                    "\"cat\": \"ac2g\", \"name\": \"ac2g\"\n  }" OP(
+                                        "python_function", "t.py(1): f", "1",
+                                        "1234567890123") ARGS("\"Ev Idx\": 3") OP("python_function",
+                                                                                  "t.py(9): g",
+                                                                                  "12345670", "30")
+                                        ARGS("\"Ev Idx\": 4") MEM(
+                                            "2",
+                                            "\"Ev Idx\": 1, \"Device Type\": 1, \"Device Id\": 0, "
+                                            "\"Addr\": 512, \"Bytes\": "
+                                            "1024, \"Total Allocated\": 1024, \"Total Reserved\": "
+                                            "2097152")
+                                            MEM("201.001", "\"Total Reserved\": 2097152, \"Total "
+                                                           "Allocated\": 3072, \"Bytes\": 2048, "
+                                                           "\"Addr\": 18446744073709551615, "
+                                                           "\"Device Id\": 0, \"Device Type\": 1")
+                                                MEM("12345679.25",
+                                                    "\"Bytes\": -1024, \"Addr\": 512, \"Total "
+                                                    "Allocated\": 2048, "
+                                                    "\"Total Reserved\": 2097152, \"Device Id\": "
+                                                    "0, \"Device Type\": 1, "
+                                                    "\"else\": {}")
+                                                    MEM("123456789.500",
+                                                        "\"Device Type\": 1, \"Device Id\": 0,  "
+                                                        "\"Bytes\" : 4096, \"Addr\": 8192, "
+                                                        "\"Total Allocated\": 6144, \"Total "
+                                                        "Reserved\": 4194304")
+                                                        MEM("123456790.500",
+                                                            "\"Device Type\": 1, \"Device Id\": 0, "
+                                                            "\"Bytes\": 12345678901") "\n  ]\n}\n";
+    char flat[sizeof text];
+    struct mt_err err;
+    enum mt_rc rc;
+    struct mt_trace *a, *b;
+    memcpy(flat, text, sizeof text);
+    for (size_t i = 0; i < sizeof text; i++)
+        flat[i] = text[i] == '\n' ? ' ' : text[i];
+    a = read_as(&mt_reader_profiler, text, sizeof text - 1, 1 << 16, &limits, &rc, &err);
+    MT_CHECK_EQ(rc, MT_OK);
+    b = read_as(&mt_reader_profiler, flat, sizeof flat - 1, 1 << 16, &limits, &rc, &err);
+    MT_CHECK_EQ(rc, MT_OK);
+    MT_ASSERT(a->devices.n == 1 && b->devices.n == 1);
+    MT_ASSERT(a->devices.p[0].events.n == b->devices.p[0].events.n);
+    MT_CHECK(a->devices.p[0].events.n >= 5);
+    for (uint64_t i = 0; i < a->devices.p[0].events.n; i++)
+        MT_CHECK(is_same_event(a, b, i));
+    MT_CHECK_EQ(a->n_distinct_stacks, b->n_distinct_stacks);
+    MT_CHECK_EQ(a->diags.n, b->diags.n);
+    /* the operator is inside the function that comes behind it in the file */
+    {
+        const struct mt_stack_node *n = &a->stacks.p[mt_event_at(&a->devices.p[0], 0)->stack];
+        MT_CHECK_STR(mt_str(a, a->frames.p[n->frame].name), "a{b");
+        MT_CHECK_STR(mt_str(a, a->frames.p[a->stacks.p[n->parent].frame].name), "f");
+    }
+    mt_trace_free(a);
+    mt_trace_free(b);
+#undef HEAD
+#undef OP
+#undef MEM
+#undef ARGS
+}
+
 /* No memory at any moment, and nothing is held after. */
 MT_TEST(without_memory)
 {
@@ -187,5 +278,6 @@ MT_TEST(bids)
     }
 }
 
-MT_MAIN(MT_RUN(every_cut_ends_well) MT_RUN(pieces_of_any_size_are_one_trace) MT_RUN(without_memory)
-            MT_RUN(what_is_said) MT_RUN(a_long_event_is_bounded) MT_RUN(bids))
+MT_MAIN(MT_RUN(every_cut_ends_well) MT_RUN(pieces_of_any_size_are_one_trace)
+            MT_RUN(the_layout_says_nothing_of_its_own) MT_RUN(without_memory) MT_RUN(what_is_said)
+                MT_RUN(a_long_event_is_bounded) MT_RUN(bids))
