@@ -364,7 +364,7 @@ static bool npu_row(struct mt_log *l, uint64_t line, const char *s)
     const char *row = row_of(s, &n), *slash = NULL, *b;
     uint64_t used, total;
     int32_t chip = 0, device = l->card;
-    int k = row != NULL ? split(part, row, n, '|') : 0, ids, at = l->columns.gpu;
+    int k = row != NULL ? split(part, row, n, '|') : 0, ids, at = l->columns.gpu == 4 ? 4 : 3;
     if (k < at)
         return false;
     ids = split(id, part[k - at].p, part[k - at].n, ' ');
