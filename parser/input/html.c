@@ -1,37 +1,27 @@
 /* input/html.c -- what is inside a page: the snapshots in one of PyTorch's
  * torch/cuda/_memory_viz.py (trace_plot, segment_plot), const local_files = [{"name":
- * "snapshot.pickle", "base64": "gASV..."}], and the report in one of memtrace's own. Each base64
- * text is decoded as it is read; the page is never held as a whole. */
+ * "snapshot.pickle", "base64": "gASV..."}], and the report in one of memtrace's own. Each text of
+ * digits is decoded as it is read; the page is never held as a whole. */
+#include "parser/base/digits.h"
 #include "parser/input/impl.h"
 
 #include <string.h>
 
 #define MAX_NAME 4096
 
-enum html_state { SEARCH, ARRAY, OBJECT, BASE64, OVER };
+enum html_state { SEARCH, ARRAY, OBJECT, DIGITS, OVER };
 
 struct html {
     struct mt_box box;
     struct mt_source *up;
     enum html_state state;
-    uint32_t acc;           /* bits not yet handed out */
-    int n_acc;              /* base64 digits in acc: 0..3 */
-    char end;               /* of the base64 text */
-    unsigned char carry[3]; /* decoded, but there was no room for them */
+    struct mt_digits digits;
+    char end;               /* of the text of digits */
+    unsigned char carry[4]; /* decoded, but there was no room for them */
     size_t n_carry;
-    unsigned char digit_of[256]; /* 0..63, or 0x80 for everything that is no digit */
     char name[MAX_NAME];
     size_t n_name;
 };
-
-static void fill_digits(unsigned char digit_of[256])
-{
-    static const char alphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    memset(digit_of, 0x80, 256);
-    for (unsigned i = 0; i < 64; i++)
-        digit_of[(unsigned char)alphabet[i]] = (unsigned char)i;
-}
 
 static int peek(struct mt_source *s) { return mt_source_need(s, 1) > 0 ? *s->cur : -1; }
 
@@ -226,50 +216,22 @@ static bool find_data(struct mt_source *s)
 }
 
 /* The last digits of a text without padding, or with it. */
-static size_t b64_end(struct html *h, unsigned char *dst, enum mt_rc *rc, struct mt_err *err)
+static size_t last_digits(struct html *h, unsigned char *dst, enum mt_rc *rc, struct mt_err *err)
 {
-    uint32_t v = h->acc;
-    int n = h->n_acc;
-    h->acc = 0;
-    h->n_acc = 0;
-    if (n == 1)
-        *rc = mt_fail(err, MT_EINPUT,
-                      "the base64 text in the HTML page is short of a digit: the page was damaged");
-    if (n < 2)
-        return 0;
-    v <<= n == 2 ? 12 : 6;
-    dst[0] = (unsigned char)(v >> 16);
-    dst[1] = (unsigned char)(v >> 8);
-    return (size_t)n - 1;
-}
-
-static void put3(unsigned char *dst, uint32_t v)
-{
-    dst[0] = (unsigned char)(v >> 16);
-    dst[1] = (unsigned char)(v >> 8);
-    dst[2] = (unsigned char)v;
-}
-
-/* Whole groups of digits in the window; returns the bytes made. */
-static size_t b64_run(struct html *h, unsigned char *dst, size_t n)
-{
-    const unsigned char *p = h->up->cur, *end = h->up->end, *d = h->digit_of;
-    size_t got = 0;
-    for (; end - p >= 4 && n - got >= 3; p += 4, got += 3) {
-        uint32_t a = d[p[0]], b = d[p[1]], c = d[p[2]], e = d[p[3]];
-        if ((a | b | c | e) & 0x80)
-            break;
-        put3(dst + got, a << 18 | b << 12 | c << 6 | e);
-    }
-    h->up->cur = p;
-    return got;
+    int n = mt_digits_end(&h->digits, dst);
+    if (n >= 0)
+        return (size_t)n;
+    *rc = mt_fail(err, MT_EINPUT,
+                  "the base%u text in the HTML page is short of a digit: the page was damaged",
+                  h->digits.base);
+    return 0;
 }
 
 /* One character, also the odd ones. Returns the bytes made. */
-static size_t b64_char(struct html *h, unsigned char *dst, enum mt_rc *rc, struct mt_err *err)
+static size_t one_digit(struct html *h, unsigned char *dst, enum mt_rc *rc, struct mt_err *err)
 {
     char u[4];
-    int c = next_char(h->up);
+    int made, c = next_char(h->up);
     if (c < 0) {
         h->state = OVER;
         *rc = cut(h, err);
@@ -277,39 +239,34 @@ static size_t b64_char(struct html *h, unsigned char *dst, enum mt_rc *rc, struc
     }
     if (c == h->end) {
         h->state = h->end == '"' ? OBJECT : OVER;
-        return b64_end(h, dst, rc, err);
+        return last_digits(h, dst, rc, err);
     }
     if (c == '\\')
         c = unescape(h->up, u) == 1 ? (unsigned char)u[0] : 0;
-    if (c == '=' || c == ' ' || (c >= 9 && c <= 13))
+    if ((c == '=' && h->digits.base == 64) || c == ' ' || (c >= 9 && c <= 13))
         return 0;
-    if (h->digit_of[c] & 0x80) {
-        unsigned long long at = (unsigned long long)mt_source_offset(h->up) - 1;
-        *rc = mt_fail(
-            err, MT_EINPUT,
-            "a byte that is no base64 at offset %llu of the HTML page: the page was damaged", at);
-        return 0;
-    }
-    h->acc = h->acc << 6 | h->digit_of[c];
-    if (++h->n_acc < 4)
-        return 0;
-    put3(dst, h->acc);
-    h->acc = 0;
-    h->n_acc = 0;
-    return 3;
+    made = mt_digits_add(&h->digits, (unsigned char)c, dst);
+    if (made >= 0)
+        return (size_t)made;
+    *rc = mt_fail(err, MT_EINPUT,
+                  "a byte that is no base%u at offset %llu of the HTML page: the page was damaged",
+                  h->digits.base, (unsigned long long)mt_source_offset(h->up) - 1);
+    return 0;
 }
 
-static size_t b64_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err)
+static size_t digits_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc,
+                          struct mt_err *err)
 {
     struct html *h = ctx;
     size_t got = 0;
-    while (got == 0 && *rc == MT_OK && h->state == BASE64 && h->n_carry == 0) {
-        if (n < 3)
-            h->n_carry = b64_char(h, h->carry, rc, err);
-        else if (h->n_acc == 0 && mt_source_need(h->up, 4) >= 4 && (got = b64_run(h, dst, n)) > 0)
+    while (got == 0 && *rc == MT_OK && h->state == DIGITS && h->n_carry == 0) {
+        if (n < sizeof h->carry)
+            h->n_carry = one_digit(h, h->carry, rc, err);
+        else if (h->digits.n == 0 && mt_source_need(h->up, 4) >= 4 &&
+                 (got = mt_digits_run(&h->digits, &h->up->cur, h->up->end, dst, n)) > 0)
             break;
         else
-            got = b64_char(h, dst, rc, err);
+            got = one_digit(h, dst, rc, err);
     }
     if (h->n_carry > 0) {
         got = h->n_carry < n ? h->n_carry : n;
@@ -324,7 +281,7 @@ static size_t b64_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, 
 static void leave_text(struct html *h)
 {
     struct mt_source *s = h->up;
-    while (h->state == BASE64) {
+    while (h->state == DIGITS) {
         const unsigned char *q;
         if (mt_source_need(s, 1) == 0) {
             h->state = OVER;
@@ -370,24 +327,41 @@ static int in_object(struct html *h, struct mt_err *err)
     }
 }
 
-static int begin_text(struct html *h, struct mt_source **src, char **name, struct mt_err *err)
+static int begin_text(struct html *h, unsigned base, struct mt_source **src, char **name,
+                      struct mt_err *err)
 {
-    h->state = BASE64;
-    h->acc = 0;
-    h->n_acc = 0;
+    h->state = DIGITS;
+    mt_digits_begin(&h->digits, base);
     h->n_carry = 0;
     *name = h->n_name > 0 ? mt_strndup(h->name, h->n_name) : mt_strndup("snapshot", 8);
-    if (*name == NULL || mt_source_new(src, b64_read, NULL, h) != MT_OK)
+    if (*name == NULL || mt_source_new(src, digits_read, NULL, h) != MT_OK)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     return 1;
+}
+
+/* Behind the head of the element: the base of its digits, 64 in pages that do not name it; 0 for
+ * another. */
+static unsigned base_of_report(struct mt_source *s)
+{
+    static const char base85[] = MT_BASE85_HEAD;
+    const size_t len = sizeof base85 - 1;
+    if (mt_source_need(s, 1) >= 1 && *s->cur == '>') {
+        s->cur++;
+        return 64;
+    }
+    if (mt_source_need(s, len) < len || memcmp(s->cur, base85, len) != 0)
+        return 0;
+    s->cur += len;
+    return 85;
 }
 
 /* The one text of a page of ours. */
 static int our_report(struct html *h, struct mt_source **src, char **name, struct mt_err *err)
 {
     static const char member[] = MT_PAGE_REPORT;
+    unsigned base;
     h->state = OVER;
-    if (!find_word(h->up, "id=\"mt-report\">"))
+    if (!find_word(h->up, "id=\"mt-report\""))
         return h->up->status != MT_OK
                    ? (int)cut(h, err)
                    : (int)mt_fail(
@@ -395,11 +369,19 @@ static int our_report(struct html *h, struct mt_source **src, char **name, struc
                          "this is a page of memtrace without its report in it, cut short or "
                          "made by a version that kept none: copy it again, or name the "
                          "snapshot that it was made from");
+    base = base_of_report(h->up);
+    if (base == 0)
+        return h->up->status != MT_OK || mt_source_need(h->up, 1) == 0
+                   ? (int)cut(h, err)
+                   : (int)mt_fail(err, MT_EINPUT,
+                                  "the report in this page of memtrace is written in digits that "
+                                  "this memtrace does not read: the one that wrote it, or a newer "
+                                  "one, reads it");
     h->box.has_data = true;
     h->end = '<';
     memcpy(h->name, member, sizeof member);
     h->n_name = sizeof member - 1;
-    return begin_text(h, src, name, err);
+    return begin_text(h, base, src, name, err);
 }
 
 static int html_next(struct mt_box *b, struct mt_source **src, char **name, struct mt_err *err)
@@ -444,13 +426,13 @@ static int html_next(struct mt_box *b, struct mt_source **src, char **name, stru
         if (h->state != OBJECT)
             continue;
         r = in_object(h, err);
-        h->state = r == 0 ? ARRAY : r < 0 ? OVER : BASE64;
+        h->state = r == 0 ? ARRAY : r < 0 ? OVER : DIGITS;
         if (r < 0)
             return r;
         if (r > 0)
             break;
     }
-    return begin_text(h, src, name, err);
+    return begin_text(h, 64, src, name, err);
 }
 
 static void html_close(struct mt_box *b)
@@ -467,7 +449,6 @@ enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, struct mt_err
         mt_source_free(up);
         return mt_fail(err, MT_ENOMEM, "out of memory");
     }
-    fill_digits(h->digit_of);
     h->box.next = html_next;
     h->box.close = html_close;
     h->box.kind = MT_PACK_HTML;

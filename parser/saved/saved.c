@@ -1,5 +1,6 @@
 #include "parser/saved/saved.h"
 
+#include "parser/base/apart.h"
 #include "parser/base/json_text.h"
 #include "parser/base/mem.h"
 #include "parser/base/text.h"
@@ -31,13 +32,35 @@ bool mt_saved_bid(const unsigned char *p, size_t n)
     return skip(p, end, "\"verdict\"") != NULL || skip(p, end, "\"summary\"") != NULL;
 }
 
+/* As a page has it: its numbers go where they belong. */
+static enum mt_rc whole(struct mt_text *t, struct mt_err *err)
+{
+    struct mt_text all = {0};
+    bool fits;
+    if (memchr(t->p, MT_APART, t->n) == NULL)
+        return MT_OK;
+    fits = mt_together(&all, t->p, t->n);
+    mt_text_done(t);
+    *t = all;
+    if (fits && !all.failed)
+        return MT_OK;
+    mt_text_done(t);
+    return all.failed ? mt_fail(err, MT_ENOMEM, "out of memory")
+                      : mt_fail(err, MT_EINPUT,
+                                "this report of memtrace is damaged, its numbers are not those of "
+                                "its text: copy the file again, or name the snapshot that it was "
+                                "made from");
+}
+
 static enum mt_rc take(struct mt_saved **out, struct mt_text *t, struct mt_err *err)
 {
     struct mt_saved *s;
     struct mt_err why;
     uint64_t version = 0, summary = MT_SUMMARY_VERSION;
     bool is_summary;
-    enum mt_rc rc;
+    enum mt_rc rc = whole(t, err);
+    if (rc != MT_OK)
+        return rc;
     memset(&why, 0, sizeof why);
     s = mt_calloc(1, sizeof *s);
     if (s == NULL) {

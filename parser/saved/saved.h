@@ -1,7 +1,8 @@
 /* saved.h -- a report of memtrace, read back: what `report --format json` wrote, or what a page
  * carries of it.
  *
- * A page has it without blanks, a file as it was written; the bytes between them mean the same.
+ * A page has it without blanks and with its numbers apart (parser/base/apart.h), which are put back
+ * here; a file has it as it was written.
  * Thread-safety: a report belongs to one thread at a time. */
 #ifndef MT_SAVED_H
 #define MT_SAVED_H

@@ -1,5 +1,6 @@
 #include "render/html/page_data.h"
 
+#include "parser/base/digits.h"
 #include "render/html/page_index.h"
 #include "render/html/script.h"
 
@@ -67,8 +68,8 @@ static void put_events(struct mt_out *o, const struct mt_track_plan *t, uint32_t
 /* Who has the page has all numbers of the report: parser/input/html.c reads them. */
 static void put_report(const struct mt_page_plan *plan, struct mt_out *o)
 {
-    mt_puts(o, "<script type=\"text/plain\" id=\"mt-report\">");
-    mt_base64(o, plan->report.p, plan->report.n);
+    mt_puts(o, "<script type=\"text/plain\" id=\"mt-report\"" MT_BASE85_HEAD);
+    mt_base85(o, plan->report.p, plan->report.n);
     mt_puts(o, "</script>\n");
 }
 

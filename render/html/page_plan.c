@@ -1,5 +1,6 @@
 #include "render/html/page_plan.h"
 
+#include "parser/base/apart.h"
 #include "render/base/json_form.h"
 #include "render/json/json.h"
 #include "render/pack/ledger.h"
@@ -13,6 +14,7 @@
 static int pack_report(struct mt_blob *b, const struct mt_report *r)
 {
     struct mt_out text, dense;
+    struct mt_text apart = {0};
     int error = ENOMEM, ok = mt_out_mem(&text);
     if (ok)
         mt_render_json(r, &text);
@@ -22,7 +24,10 @@ static int pack_report(struct mt_blob *b, const struct mt_report *r)
         error = mt_out_finish(&dense);
     }
     if (ok && error == 0)
-        error = mt_blob_xz(b, dense.buf, dense.used);
+        mt_apart(&apart, (const char *)dense.buf, dense.used);
+    if (ok && error == 0)
+        error = apart.failed ? ENOMEM : mt_blob_xz(b, apart.p, apart.n);
+    mt_text_done(&apart);
     mt_out_done(&text);
     mt_out_done(&dense);
     return error;

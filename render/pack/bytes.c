@@ -1,5 +1,6 @@
 #include "render/pack/bytes.h"
 
+#include "parser/base/digits.h"
 #include "parser/base/mem.h"
 
 #include <string.h>
@@ -166,13 +167,12 @@ uint64_t mt_blob_cost(const struct mt_blob *b)
 
 void mt_base64(struct mt_out *o, const unsigned char *p, size_t n)
 {
-    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char buf[4096];
     size_t used = 0, i = 0;
     for (; i + 2 < n; i += 3) {
         uint32_t v = (uint32_t)p[i] << 16 | (uint32_t)p[i + 1] << 8 | p[i + 2];
         for (int k = 18; k >= 0; k -= 6)
-            buf[used++] = digit[v >> k & 63];
+            buf[used++] = mt_base64_digits[v >> k & 63];
         if (used == sizeof buf) {
             mt_put(o, buf, used);
             used = 0;
@@ -180,10 +180,24 @@ void mt_base64(struct mt_out *o, const unsigned char *p, size_t n)
     }
     if (i < n) {
         uint32_t v = (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0);
-        buf[used++] = digit[v >> 18];
-        buf[used++] = digit[v >> 12 & 63];
-        buf[used++] = i + 1 < n ? digit[v >> 6 & 63] : '=';
+        buf[used++] = mt_base64_digits[v >> 18];
+        buf[used++] = mt_base64_digits[v >> 12 & 63];
+        buf[used++] = i + 1 < n ? mt_base64_digits[v >> 6 & 63] : '=';
         buf[used++] = '=';
     }
     mt_put(o, buf, used);
+}
+
+void mt_base85(struct mt_out *o, const unsigned char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i += 4) {
+        const size_t left = n - i < 4 ? n - i : 4;
+        char digits[5];
+        uint32_t v = 0;
+        for (size_t k = 0; k < 4; k++)
+            v = v << 8 | (k < left ? p[i + k] : 0);
+        for (size_t k = 5; k-- > 0; v /= 85)
+            digits[k] = mt_base85_digits[v % 85];
+        mt_put(o, digits, left + 1);
+    }
 }

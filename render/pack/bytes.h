@@ -75,6 +75,8 @@ int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n, unsi
 void mt_blob_done(struct mt_blob *b);
 /* Bytes that it takes in a page, element and all. */
 uint64_t mt_blob_cost(const struct mt_blob *b);
+/* As text, by parser/base/digits.h. */
 void mt_base64(struct mt_out *o, const unsigned char *p, size_t n);
+void mt_base85(struct mt_out *o, const unsigned char *p, size_t n);
 
 #endif

@@ -63,7 +63,7 @@ test("a folded line of another rank says what that section has of it", async () 
 test("a page with nothing to drive has no script, its policy allows none, and it still says what the report says", async () => {
   const { html, json } = kit.reportOf([join(kit.samples, "cards.log")], "log"), text = readFileSync(html, "utf8");
   const scripts = [...text.matchAll(/<script[^>]*>/g)].map((m) => m[0]);
-  assert.deepEqual(scripts, ["<script type=\"text/plain\" id=\"mt-report\">"], "the report, to be read back");
+  assert.deepEqual(scripts, ["<script type=\"text/plain\" id=\"mt-report\" data-digits=\"85\">"], "the report, to be read back");
   assert.ok(!/script-src|worker-src/.test(text) && text.includes("default-src 'none'"));
   assert.ok(text.length < 100000, `${text.length} bytes`);
   const { page, seen, done } = await kit.open(html);

@@ -1,6 +1,7 @@
 /* Fuzz target of reports that are read back, and of all that is said of one: again, beside another,
  * against limits. */
 #include "analysis/compare/check.h"
+#include "parser/base/apart.h"
 #include "render/base/json_form.h"
 #include "render/saved/again.h"
 #include "render/saved/check.h"
@@ -55,6 +56,20 @@ static void say(const struct mt_saved *s, const struct mt_saved *other)
     mt_out_done(&o);
 }
 
+/* As a page carries it, and back. */
+static void check_apart(const struct mt_saved *s)
+{
+    struct mt_text apart = {0}, again = {0};
+    mt_apart(&apart, s->text, s->n);
+    if (!apart.failed &&
+        (!mt_together(&again, apart.p, apart.n) || again.n != s->n ||
+         memcmp(again.p, s->text, s->n) != 0) &&
+        !again.failed)
+        abort();
+    mt_text_done(&apart);
+    mt_text_done(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char plain[] = "{\"schema_version\":1,\"verdict\":{\"kind\":\"peak\",\"device\":0}"
@@ -75,6 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mt_source_free(src);
     if ((rc == MT_OK) != (s != NULL) || (rc < 0 && (err.rc != rc || err.msg[0] == '\0')))
         abort();
+    if (s != NULL)
+        check_apart(s);
     if (s != NULL && mt_saved_text(&other, plain, sizeof plain - 1, &err) == MT_OK) {
         say(s, other);
         say(other, s);

@@ -1,0 +1,68 @@
+#include "parser/base/apart.h"
+
+#include <string.h>
+
+static bool is_number(char c) { return (c >= '0' && c <= '9') || c == '-' || c == '+'; }
+
+/* Behind the number that begins at i: digits, signs, a point, an exponent. */
+static size_t number_end(const char *text, size_t n, size_t i)
+{
+    while (i < n && (is_number(text[i]) || text[i] == '.' || text[i] == 'e' || text[i] == 'E'))
+        i++;
+    return i;
+}
+
+/* Where the next number begins, in no string; n: there is none. */
+static size_t next_number(const char *text, size_t n, size_t i)
+{
+    bool in_string = false;
+    for (; i < n && (in_string || !is_number(text[i])); i++) {
+        if (text[i] == '"')
+            in_string = !in_string;
+        i += in_string && text[i] == '\\';
+    }
+    return i < n ? i : n;
+}
+
+void mt_apart(struct mt_text *out, const char *text, size_t n)
+{
+    const char mark = MT_APART;
+    size_t at, end;
+    for (size_t i = 0; i < n; i = end) {
+        at = next_number(text, n, i);
+        end = number_end(text, n, at);
+        mt_text_add(out, text + i, at - i);
+        mt_text_add(out, "0", at < n);
+    }
+    mt_text_add(out, &mark, 1);
+    for (size_t i = 0; i < n; i = end) {
+        at = next_number(text, n, i);
+        end = number_end(text, n, at);
+        mt_text_add(out, text + at, end - at);
+        mt_text_add(out, ",", at < n);
+    }
+}
+
+bool mt_together(struct mt_text *out, const char *text, size_t n)
+{
+    const char *mark = memchr(text, MT_APART, n), *p, *stop = text + n;
+    if (mark == NULL)
+        return false;
+    n = (size_t)(mark - text);
+    p = mark + 1;
+    for (size_t i = 0; i < n;) {
+        size_t at = next_number(text, n, i), len;
+        const char *comma;
+        mt_text_add(out, text + i, at - i);
+        i = at + 1;
+        if (at == n)
+            break;
+        comma = memchr(p, ',', (size_t)(stop - p));
+        len = comma != NULL ? (size_t)(comma - p) : 0;
+        if (len == 0 || number_end(p, len, 0) != len)
+            return false;
+        mt_text_add(out, p, len);
+        p = comma + 1;
+    }
+    return p == stop;
+}
