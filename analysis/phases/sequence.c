@@ -179,6 +179,8 @@ static struct mt_attr carried(struct run *r, uint64_t i, uint8_t sub, enum mt_co
         return attr(MT_PH_UNATTRIBUTED, sub, rule, sub == MT_PH_NONE ? MT_CONF_NONE : sub_conf);
     if (hint != MT_PH_NONE && phase < MT_PH_COUNT && !mt_phase_is(phase, MT_TRAINS))
         return attr(hint, sub, rule, pair_conf(MT_CONF_LOW, sub, sub_conf));
+    if (mt_phase_is(sub, MT_IN_FORWARD) && mt_phase_is(r->last, MT_INTERRUPTS))
+        r->last = phase; /* the model runs again: the interruption is over for what follows, too */
     if (sub == MT_PH_NONE && (rule == MT_METHOD_NO_SIGNATURE || rule == MT_METHOD_NO_STACK))
         rule = MT_METHOD_CARRY;
     return attr(phase, sub, rule, pair_conf(MT_CONF_CARRIED, sub, sub_conf));

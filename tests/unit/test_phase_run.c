@@ -332,6 +332,21 @@ MT_TEST(an_interruption_ends)
     done(&m);
 }
 
+MT_TEST(an_interruption_ends_where_the_model_runs_again)
+{
+    struct made m;
+    start(&m);
+    alloc(&m, UPDATE_ACTOR);
+    alloc(&m, "/v/verl/workers/fsdp_workers.py:save_checkpoint");
+    alloc(&m, "/home/u/x.py:write");
+    alloc(&m, CALL "|" MAIN);
+    alloc(&m, "/home/u/x.py:cast"); /* behind a forward pass, before any backward */
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 2, "ckpt_save/- carried method.carry");
+    SAYS(m, 4, "train_actor/- carried method.carry");
+    done(&m);
+}
+
 #define GET_STATE                                                                                  \
     "/v/site-packages/torch/distributed/checkpoint/state_dict.py:_get_model_state_dict"
 
@@ -680,7 +695,8 @@ MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattr
                             backward_never_belongs_to_rollout_or_logp)
                             MT_RUN(set_up_is_not_carried_into_training) MT_RUN(
                                 set_up_ends_where_the_model_runs) MT_RUN(an_interruption_ends)
-                                MT_RUN(a_gathered_state_is_saved_unless_something_says_otherwise)
+                                MT_RUN(an_interruption_ends_where_the_model_runs_again) MT_RUN(
+                                    a_gathered_state_is_saved_unless_something_says_otherwise)
                                     MT_RUN(marks_of_one_event_are_not_carried) MT_RUN(
                                         empty_stacks_after_the_root_gradient)
                                         MT_RUN(empty_stacks_between_the_same_training_phase) MT_RUN(
