@@ -1,6 +1,5 @@
 #include "analysis/compare/diff.h"
 
-#include "analysis/base/key.h"
 #include "parser/saved/report.h"
 
 #include <stdio.h>
@@ -9,12 +8,6 @@
 static bool same(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-/* A report calls a setting as its table does, "--max-num-seqs", and types it as the run does. */
-static bool same_key(const char *a, const char *b)
-{
-    return a != NULL && b != NULL && mt_same_key(a, b);
 }
 
 /* ---- a side ---- */
@@ -124,6 +117,7 @@ static int find_other(struct mt_diff *d)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         ok &= say_other(d, words[i], mt_value_words(mt_value_in(a->root, "verdict"), keys[i]),
                         mt_value_words(mt_value_in(b->root, "verdict"), keys[i]));
+    d->is_other_program = d->other.n != 0;
     ok &= say_other(d, "the version of PyTorch, as far as the fields tell,", pytorch_of(a->root),
                     pytorch_of(b->root));
     ok &= say_other_number(d, "the number of ranks", a->n_ranks, b->n_ranks);
@@ -206,77 +200,6 @@ static int find_lints(struct mt_diff *d)
         }
     }
     return 1;
-}
-
-/* ---- promised and measured ---- */
-
-/* What the first report says of this setting: tried with that very value, else advised. */
-static bool promise_of(const struct cJSON *root, const struct mt_diff_setting *s,
-                       struct mt_diff_promise *out)
-{
-    const struct cJSON *t = mt_value_first(mt_value_in(mt_value_in(root, "tried"), "settings"));
-    const struct cJSON *a = mt_value_first(mt_value_in(root, "advice")), *line;
-    const struct cJSON *from = NULL;
-    for (; t != NULL && from == NULL; t = mt_value_next(t))
-        if (same_key(mt_value_words(t, "key"), s->key) &&
-            same(mt_value_words(t, "value"), s->value[1]) &&
-            mt_value_number(t, "saving_bytes", &out->bytes)) {
-            from = t;
-            out->value = s->value[1];
-        }
-    for (; a != NULL && from == NULL; a = mt_value_next(a))
-        for (line = mt_value_first(mt_value_in(a, "set")); line != NULL; line = mt_value_next(line))
-            if (same_key(mt_value_words(line, "key"), s->key) &&
-                mt_value_number(a, "saving_bytes", &out->bytes)) {
-                from = a;
-                out->value = mt_value_words(line, "value");
-            }
-    if (from == NULL)
-        return false;
-    out->key = s->key;
-    out->now = s->value[1];
-    out->low = out->high = out->bytes;
-    (void)mt_value_number(from, "saving_low_bytes", &out->low);
-    (void)mt_value_number(from, "saving_high_bytes", &out->high);
-    return true;
-}
-
-static int find_promises(struct mt_diff *d)
-{
-    for (uint32_t i = 0; i < d->settings.n; i++) {
-        struct mt_diff_promise p, *slot;
-        memset(&p, 0, sizeof p);
-        if (!d->settings.p[i].in[1] || !promise_of(d->side[0].root, &d->settings.p[i], &p))
-            continue;
-        slot = MT_VEC_PUSH(&d->promises);
-        if (slot == NULL)
-            return 0;
-        *slot = p;
-    }
-    return 1;
-}
-
-/* The phase of the first report's moment, in the second run: what it needed at its highest. */
-static void measure(struct mt_diff *d)
-{
-    const struct mt_diff_side *a = &d->side[0], *b = &d->side[1];
-    const struct cJSON *was = mt_value_in(a->root, "verdict"),
-                       *is = mt_value_in(b->root, "verdict");
-    const char *phase = mt_value_words(was, "phase");
-    const struct cJSON *p = mt_value_first(mt_value_in(b->root, "phases"));
-    uint64_t highest = 0, n;
-    bool is_known = false;
-    for (; p != NULL; p = mt_value_next(p))
-        if (same(mt_value_words(p, "phase"), phase) && mt_saved_is_of(p, b->device) &&
-            mt_value_number(p, "peak_inside_bytes", &n)) {
-            is_known = true;
-            highest = n > highest ? n : highest;
-        }
-    if (same(mt_value_words(is, "phase"), phase) && b->has_peak && b->peak + b->request > highest)
-        highest = b->peak + b->request;
-    d->is_measured = is_known && a->has_peak && phase != NULL;
-    d->measured = d->is_measured ? (int64_t)(a->peak + a->request - highest) : 0;
-    d->measured_in = mt_value_words(was, "phase_name");
 }
 
 /* ---- rows ---- */
@@ -368,9 +291,9 @@ enum mt_rc mt_diff_make(struct mt_diff *d, const struct mt_saved *first,
     memset(d, 0, sizeof *d);
     read_side(&d->side[0], first);
     read_side(&d->side[1], second);
-    if (!add_rows(d) || !find_other(d) || !find_settings(d) || !find_lints(d) || !find_promises(d))
+    if (!add_rows(d) || !find_other(d) || !find_settings(d) || !find_lints(d) ||
+        !mt_diff_promises(d))
         return mt_fail(err, MT_ENOMEM, "out of memory; raise --max-memory");
-    measure(d);
     d->is_equal = all_same(&d->roles) && all_same(&d->phases) && all_same(&d->owners) &&
                   all_same(&d->ranks) && all_same(&d->log) && same_verdicts(d) &&
                   d->settings.n == 0 && d->lints.n == 0 && d->other.n == 0 &&
@@ -390,6 +313,7 @@ void mt_diff_done(struct mt_diff *d)
     MT_VEC_DONE(&d->settings);
     MT_VEC_DONE(&d->lints);
     MT_VEC_DONE(&d->promises);
+    MT_VEC_DONE(&d->fits);
     MT_VEC_DONE(&d->other);
     mt_arena_done(&d->strings);
 }

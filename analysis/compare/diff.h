@@ -35,6 +35,14 @@ struct mt_diff_promise {
     const char *now;         /* as the second run has it */
     uint64_t bytes, low, high;
 };
+/* What the first report advised, the second no longer does, and the measured bytes would be: where
+ * no setting tells what was changed, as in a script of one's own. */
+struct mt_diff_fit {
+    const char *id, *title;
+    const char *text; /* the first line to type; NULL = there is none */
+    uint64_t bytes, low, high;
+    bool is_reserved; /* it is the reserved bytes that became less by that */
+};
 struct mt_diff {
     struct mt_diff_side side[2];
     struct mt_compare_rows roles, phases, owners, ranks;
@@ -42,11 +50,15 @@ struct mt_diff {
     MT_VEC(struct mt_diff_setting) settings;
     MT_VEC(struct mt_diff_lint) lints;
     MT_VEC(struct mt_diff_promise) promises;
-    /* what the phase of the first report's moment takes less in the second run */
-    bool is_measured;
+    MT_VEC(struct mt_diff_fit) fits; /* only where there are no promises; in the order to try */
+    /* what the phase of the first report's moment takes less in the second run; where that
+     * allocates nothing in it (is_gone), what the highest of the whole run is less */
+    bool is_measured, is_gone;
     int64_t measured;
+    int64_t reserved;        /* what the most reserved bytes are less; 0 = not known */
     const char *measured_in; /* the phase */
     MT_VEC(char *) other;    /* what makes it another job: a sentence each */
+    bool is_other_program;   /* among it: the framework or the engine */
     bool is_equal;           /* nothing differs */
     struct mt_sentence sentence;
     struct mt_arena strings;
@@ -61,6 +73,10 @@ void mt_diff_done(struct mt_diff *d);
 extern const struct mt_diff_figure {
     const char *key, *words;
 } mt_diff_figures[];
+
+/* What was promised, and what was measured: called by mt_diff_make(), when the settings are known.
+ * 0: out of memory. */
+int mt_diff_promises(struct mt_diff *d);
 
 /* ---- diff_words.c ---- */
 

@@ -154,6 +154,52 @@ static void add_promise(const struct mt_diff *d, uint32_t i, struct mt_sentence 
         mt_words_add(out, "; the second run has %s%s.", p->now[0] != '\0' ? "" : "it set", p->now);
 }
 
+static void add_measured(const struct mt_diff *d, struct mt_sentence *out)
+{
+    const char *in = d->measured_in != NULL ? d->measured_in : "that phase";
+    const char *more = d->measured < 0 ? " more" : "", *blank = out->n > 0 ? " " : "";
+    const char *all = d->settings.n > 1 ? ", all changes together," : "";
+    if (d->is_gone)
+        mt_words_add(out,
+                     "%sMeasured%s at the highest of the whole run: %s%s; in %s, the second "
+                     "run allocates nothing on the device.",
+                     blank, all, MT_BYTES(size_of(d->measured)), more, in);
+    else
+        mt_words_add(out, "%sMeasured%s in %s: %s%s.", blank, all, in,
+                     MT_BYTES(size_of(d->measured)), more);
+}
+
+static void add_fit(const struct mt_diff_fit *f, bool is_first, struct mt_sentence *out)
+{
+    mt_words_add(out, "%s%s%s%s%s, %s", is_first ? " " : "; or ", f->title,
+                 has_words(f->text) ? " (" : "", has_words(f->text) ? f->text : "",
+                 has_words(f->text) ? ")" : "", MT_BYTES(f->bytes));
+    if (f->low != f->high)
+        mt_words_add(out, " (%s to %s)", MT_BYTES(f->low), MT_BYTES(f->high));
+}
+
+/* Without a setting that differs it is the bytes that tell what was changed, and they do not prove
+ * it. */
+static void add_fits(const struct mt_diff *d, struct mt_sentence *out)
+{
+    enum { MOST = 3 };
+    bool is_reserved = true;
+    if (d->fits.n == 0)
+        return;
+    for (uint32_t i = 0; i < d->fits.n; i++)
+        is_reserved &= d->fits.p[i].is_reserved;
+    if (is_reserved)
+        mt_words_add(out, "Measured at the most reserved bytes: %s less.",
+                     MT_BYTES(size_of(d->reserved)));
+    else
+        add_measured(d, out);
+    mt_words_add(out, " Of what the first report promised and the second no longer advises, this "
+                      "fits:");
+    for (uint32_t i = 0; i < d->fits.n && i < MOST; i++)
+        add_fit(&d->fits.p[i], i == 0, out);
+    mt_words_add(out, ".");
+}
+
 void mt_diff_promised(const struct mt_diff *d, struct mt_sentence *out)
 {
     for (uint32_t i = 0; i < d->promises.n; i++) {
@@ -163,10 +209,7 @@ void mt_diff_promised(const struct mt_diff *d, struct mt_sentence *out)
         if (!is_said)
             add_promise(d, i, out);
     }
-    if (d->promises.n == 0 || !d->is_measured)
-        return;
-    mt_words_add(out, " Measured%s in %s: %s%s.",
-                 d->settings.n > 1 ? ", all changes together," : "",
-                 d->measured_in != NULL ? d->measured_in : "that phase",
-                 MT_BYTES(size_of(d->measured)), d->measured < 0 ? " more" : "");
+    if (d->promises.n != 0 && d->is_measured)
+        add_measured(d, out);
+    add_fits(d, out);
 }

@@ -63,7 +63,23 @@ static void put_promises(struct mt_jsonw *w, const struct mt_diff *d)
         mt_jw_i(w, d->measured);
     else
         mt_jw_null(w);
-    mt_jw_ks(w, "measured_in", d->is_measured ? d->measured_in : NULL);
+    mt_jw_ks(w, "measured_in", d->is_measured && !d->is_gone ? d->measured_in : NULL);
+    mt_jw_ki(w, "measured_reserved_bytes", d->reserved);
+    mt_jw_key(w, "fits");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < d->fits.n; i++) {
+        const struct mt_diff_fit *f = &d->fits.p[i];
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "id", f->id);
+        mt_jw_ks(w, "title", f->title);
+        mt_jw_ks(w, "text", f->text);
+        mt_jw_ku(w, "saving_bytes", f->bytes);
+        mt_jw_ku(w, "saving_low_bytes", f->low);
+        mt_jw_ku(w, "saving_high_bytes", f->high);
+        mt_jw_kb(w, "reserved", f->is_reserved);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
 }
 
 void mt_diff_json(const struct mt_diff_report *r, struct mt_out *o)

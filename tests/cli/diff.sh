@@ -89,6 +89,31 @@ run 0 diff a.json b.json
 out_has "Promised by the first report for"
 out_has "Settings that differ"
 
+# Without a setting that differs, what was promised and fits the measured bytes is named: by live bytes, by reserved ones, by a phase that is gone.
+pairs="$SAMPLES/torch/pairs"
+run 0 diff "$pairs/average.pickle.gz" "$pairs/average_free.pickle.gz"
+out_has "Measured in training (backward): 111.0 MiB. Of what the first report promised"
+out_has "One model in place of two"
+run 0 report "$pairs/average.pickle.gz" -o whole.json -q
+run 0 report "$pairs/average_free.pickle.gz" -o free.json -q
+check jq -e '[.advice[].id] | index("P18")' whole.json
+for change in '(.advice[] | select(.id == "P18") | .saving_low_bytes) = 116375553 | (.advice[] | select(.id == "P18") | .saving_high_bytes) = 116375554' '.verdict.framework = "verl"'; do
+    jq "$change" whole.json > less.json # one byte too much is promised; another program's advice
+    run 0 diff less.json free.json --format json
+    check [ "$(jq -c .fits .out)" = '[]' ]
+done
+jq --slurpfile whole whole.json '.advice += $whole[0].advice' free.json > still.json # it is still advised: that was not done
+run 0 diff whole.json still.json --format json
+check [ "$(jq -c .fits .out)" = '[]' ]
+run 0 diff "$pairs/graphs.pickle.gz" "$pairs/graphs_free.pickle.gz"
+out_has "Measured at the most reserved bytes: 212.0 MiB less."
+run 0 diff "$pairs/load_cuda.pickle.gz" "$pairs/load_cpu.pickle.gz"
+out_has "Measured at the highest of the whole run: 157.4 MiB; in checkpoint load, the"
+out_has "second run allocates nothing on the device."
+run 0 diff "$pairs/load_cpu.pickle.gz" "$pairs/load_cuda.pickle.gz"
+out_lacks "allocates nothing"
+out_lacks "this fits"
+
 # Formats, and where they go.
 run 0 diff first.pickle second.pickle -o diff.md
 check grep -qF '| logits and their gradient | 2.44 GiB | 1.22 GiB |' diff.md

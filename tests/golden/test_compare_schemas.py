@@ -43,7 +43,8 @@ def outputs(folder):
     for name, extra in (("first", ()), ("second", ("--keep-outputs",))):
         jobs[name] = folder / f"{name}.pickle"
         subprocess.run([sys.executable, "-B", json_samples.SAMPLES / "gate/job.py", jobs[name], *extra], check=True)
-    for pair in ((VERL, TINY), (TINY, TINY), (RANKS, VERL), (LOG, VERL), (LOG, LOG), (jobs["a"], jobs["b"]), (jobs["first"], jobs["second"])):
+    pairs = json_samples.SAMPLES / "torch/pairs"
+    for pair in ((pairs / "average.pickle.gz", pairs / "average_free.pickle.gz"), (pairs / "load_cuda.pickle.gz", pairs / "load_cpu.pickle.gz"), (VERL, TINY), (TINY, TINY), (RANKS, VERL), (LOG, VERL), (LOG, LOG), (jobs["a"], jobs["b"]), (jobs["first"], jobs["second"])):
         yield "diff", run("diff", *pair, "--format", "json")
     for arguments in ((VERL,), (LOG,), (RANKS, "--max", "peak=1GiB"), (jobs["second"], "--baseline", jobs["first"]),
                       (jobs["first"], "--max", "phase:weight_sync.left=0", "--max", "role:logits=1GiB", "--max", "reserved=1TiB")):

@@ -7,7 +7,7 @@ import sys
 
 import json_samples
 
-BESIDE = {"key", "value", "second_value", "saving_bytes", "saving_low_bytes", "saving_high_bytes", "id", "level", "new", "setting"}  # of promised[], lint[], settings[]
+BESIDE = {"key", "value", "second_value", "saving_bytes", "saving_low_bytes", "saving_high_bytes", "id", "level", "new", "setting", "title", "text", "reserved"}  # of promised[], lint[], settings[]
 # Documented words in backquotes that are values, not keys.
 VALUES = re.compile(r"oom_|end_state$|empty$|null$|none$|marked$|inferred$|carried$|low$|host$|cuda$|cpu$|oom$|peak$")
 INFO_VALUES = {"cpu", "profiler", "memray", "nsys", "pickle", "json", "memtrace", "cuda", "exit", "status", "report", "provenance", "signal", "gone", "running", "unknown"}
