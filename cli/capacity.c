@@ -40,7 +40,7 @@ static void refuse(const struct mt_cards *cards, const char *at, const char *wor
         mt_say("%s: '%s' is not a size; write bytes or a number with a unit, as 80GiB, 80G "
                "(the same) or 80GB (10^9), or the name of a card: %s",
                at, word, known(cards, names, sizeof names));
-    else if (bytes < FORGOTTEN)
+    else if (bytes > 0 && bytes < FORGOTTEN)
         mt_say("%s: %s is %llu bytes: did you mean %lluGiB?", at, word, (unsigned long long)bytes,
                (unsigned long long)bytes);
     else

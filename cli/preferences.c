@@ -219,6 +219,8 @@ static enum mt_exit unknown(struct reading *r, const struct mt_conf_entry *e)
     const char *last = strrchr(e->key, '.');
     if (last != NULL && is_own_key(last + 1))
         return refuse(r, e, ABOVE);
+    if (strcmp(e->key, "check.max") == 0)
+        return refuse(r, e, "has to be a table: [check.max], and below it peak = \"70GiB\"");
     for (size_t i = 0; i < N_KNOWN; i++)
         if (known[i].key[strlen(known[i].key) - 1] != '.')
             mt_nearest_offer(&near, known[i].key);

@@ -117,6 +117,7 @@ bad '\n[capacity]\n"*" = "H1000"\n' 2 "memtrace.toml:3: 'H1000' is not a size"
 bad '# ours\nredcat = true\n' 2 "memtrace.toml:2: unknown key 'redcat' (did you mean redact?); --no-config goes without the file"
 bad '[capcity]\n"*" = "80GiB"\n' 2 "memtrace.toml:2: unknown key 'capcity.*' (did you mean capacity?)"
 bad '[check]\nmax_peak = "80GiB"\n' 0 "memtrace.toml:2: this memtrace knows no key 'check.max_peak', which is passed over; known are capacity, rules, redact, link, check.max and"
+bad '[check]\nmax = ["peak=80GiB"]\n' 2 'memtrace.toml:2: check.max = [peak=80GiB]: has to be a table: [check.max], and below it peak = "70GiB"; --no-config goes without the file'
 bad '[check.maxx]\npeak = "80GiB"\n' 2 "(did you mean check.max?)"
 bad 'redact = "yes"\n' 2 'memtrace.toml:1: redact = yes: true or false is expected'
 bad '[check]\ntolerance = 2\n' 2 'memtrace.toml:2: check.tolerance = 2: a share is expected, as "2%"'

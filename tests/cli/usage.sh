@@ -31,6 +31,7 @@ usage "'-1' is not a whole number; GPUs are counted from 0" report --device -1 t
 usage "'80Q' is not a size; write bytes or a number with a unit, as 80GiB" report --capacity 80Q tiny.pickle
 usage "is not a size" report --capacity "" tiny.pickle
 usage "--capacity: 80 is 80 bytes: did you mean 80GiB?" report --capacity 80 tiny.pickle
+usage "--capacity: a card has at least 1GiB" report --capacity 0 tiny.pickle
 usage "--capacity: a card has at least 1GiB" report --capacity 1023MiB tiny.pickle
 usage "--format html and -o x.json contradict each other: leave out --format, or let the name end in .html" report --format html -o x.json tiny.pickle
 usage "--format text and -o x.md.gz contradict each other" report --format text --full -o x.md.gz tiny.pickle

@@ -224,6 +224,7 @@ SCENARIOS = [
     saves("V16", dict(step=("train_critic",), micro=(65536,), fused_head=True, layers=24, dp=64, steps=2, shape="qwen3_0.6b"), "train_critic",
           {"act_offload": True}, "train_critic"),
     saves("X11", dict(MEGATRON, micro=(24576,), steps=2), "train_actor", tokens, "train_actor"),
+    saves("X12", dict(MEGATRON, micro=(16384,), steps=2), "train_actor", fewer_of(8), "train_actor", options=["--args", "--micro-batch-size 8"]),
     saves("A20", dict(AREAL, **dict(STATES, optimizer="fused", state_bytes=4)), "train_actor", {"optimizer": "sgd"}, "train_actor"),
     saves("V19", dict(ROLLOUT, backend="megatron", framework="verl_megatron", param_bytes=2, layers=16, dp=2), "rollout.generate", {"optim_offload": True}, "rollout.generate",
           cause=("none", "stale_engine", "capacity")),
