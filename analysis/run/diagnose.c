@@ -4,6 +4,7 @@
 #include "analysis/cause/skew.h"
 #include "analysis/cause/verdict.h"
 #include "analysis/run/advise_driver.h"
+#include "analysis/run/one_process.h"
 #include "analysis/run/refuse.h"
 #include "analysis/run/two_books.h"
 #include "parser/input/input.h"
@@ -416,13 +417,15 @@ enum mt_rc mt_diagnosis_finish(struct mt_diagnosis *d, struct mt_err *err)
     }
     if (d->ranks.n > 1)
         qsort(d->ranks.p, d->ranks.n, sizeof *d->ranks.p, by_rank);
+    rc = make_ledger(d, err); /* which wants the claims of every moment */
+    if (rc >= 0 && mt_set_earlier_aside(d) != MT_OK)
+        rc = nomem(d, err);
+    if (rc < 0)
+        goto out;
     for (uint32_t i = 0; i < d->ranks.n; i++) {
         analyses[i] = d->ranks.p[i].analysis;
         traces[i] = d->ranks.p[i].trace;
     }
-    rc = make_ledger(d, err);
-    if (rc < 0)
-        goto out;
     d->primary = d->ranks.n != 0 ? choose_primary(d, analyses) : 0;
     settle_framework(d);
     rc = tell_jobs_apart(d, traces, analyses, err);
@@ -443,6 +446,13 @@ out:
     return rc < 0 ? rc : MT_OK;
 }
 
+static void free_rank(struct mt_rank *k)
+{
+    mt_analysis_free(k->analysis);
+    mt_claims_done(&k->claims);
+    mt_trace_free(k->trace);
+}
+
 void mt_diagnosis_free(struct mt_diagnosis *d)
 {
     if (d == NULL)
@@ -456,12 +466,12 @@ void mt_diagnosis_free(struct mt_diagnosis *d)
     mt_tried_done(&d->tried);
     mt_same_job_free(d->same_job);
     mt_quality_done(&d->quality);
-    for (uint32_t i = 0; i < d->ranks.n; i++) {
-        mt_analysis_free(d->ranks.p[i].analysis);
-        mt_claims_done(&d->ranks.p[i].claims);
-        mt_trace_free(d->ranks.p[i].trace);
-    }
+    for (uint32_t i = 0; i < d->ranks.n; i++)
+        free_rank(&d->ranks.p[i]);
     MT_VEC_DONE(&d->ranks);
+    for (uint32_t i = 0; i < d->earlier.n; i++)
+        free_rank(&d->earlier.p[i]);
+    MT_VEC_DONE(&d->earlier);
     for (uint32_t i = 0; i < d->drivers.n; i++)
         mt_trace_free(d->drivers.p[i]);
     MT_VEC_DONE(&d->drivers);

@@ -107,6 +107,8 @@ struct mt_diagnosis {
     struct mt_diagnose_opts opts;
     /* By rank number where the name says one, the others after them as they were read. */
     MT_VEC(struct mt_rank) ranks;
+    /* Snapshots of a process of which one of ranks is a later one that has all of it. */
+    MT_VEC(struct mt_rank) earlier;
     MT_VEC(struct mt_trace *) drivers; /* traces of driver calls; they are no ranks */
     uint32_t primary;                  /* the rank that speaks; 0 without ranks */
     int framework;                     /* that settings and advice are for, -1 */

@@ -2,6 +2,7 @@
 #include "analysis/run/quality_impl.h"
 
 #include "analysis/base/words.h"
+#include "analysis/run/one_process.h"
 #include "analysis/run/two_books.h"
 
 #include <stdio.h>
@@ -160,6 +161,29 @@ static void caveats_of_books(struct mt_caveats *c, const struct mt_diagnosis *d)
                     two_books(c, &b);
 }
 
+/* Of a path or the name in an archive the last part. */
+static const char *file_of(const struct mt_trace *t)
+{
+    const char *name = t->meta.member != NULL ? t->meta.member : t->meta.input;
+    const char *cut = name != NULL ? strrchr(name, '/') : NULL;
+    return cut != NULL ? cut + 1 : name != NULL ? name : "a snapshot";
+}
+
+/* A snapshot that was set aside: what a later one of its process has, too. */
+static void earlier_caveat(struct mt_caveats *c, const struct mt_diagnosis *d,
+                           const struct mt_rank *k)
+{
+    for (uint32_t i = 0; i < d->ranks.n; i++)
+        if (mt_has_all_of(&d->ranks.p[i], k)) {
+            mt_caveat_add(c,
+                          "%s and %s are snapshots of one process (pid %lld): the second was "
+                          "written later and has all of the first, which has no row of its own.",
+                          file_of(k->trace), file_of(d->ranks.p[i].trace),
+                          (long long)k->trace->meta.pid);
+            return;
+        }
+}
+
 static bool is_damaged(const struct mt_diagnosis *d)
 {
     bool damaged = d->skipped != NULL && d->skipped->unread.n != 0;
@@ -185,6 +209,8 @@ bool mt_quality_make(struct mt_diagnosis *d)
             if (said[i] != NULL)
                 mt_caveat_add(&c, "%s", said[i]);
     }
+    for (uint32_t i = 0; i < d->earlier.n; i++)
+        earlier_caveat(&c, d, &d->earlier.p[i]);
     mt_caveats_of_host(&c, d);
     if (d->driver != NULL)
         mt_caveats_of_driver(&c, d->driver);

@@ -28,6 +28,7 @@ void mt_apart(struct mt_text *out, const char *text, size_t n)
 {
     const char mark = MT_APART;
     size_t at, end;
+    mt_text_add(out, &mark, 1);
     for (size_t i = 0; i < n; i = end) {
         at = next_number(text, n, i);
         end = number_end(text, n, at);
@@ -45,7 +46,11 @@ void mt_apart(struct mt_text *out, const char *text, size_t n)
 
 bool mt_together(struct mt_text *out, const char *text, size_t n)
 {
-    const char *mark = memchr(text, MT_APART, n), *p, *stop = text + n;
+    const char *mark, *p, *stop = text + n;
+    if (n == 0 || text[0] != MT_APART)
+        return false;
+    text++;
+    mark = memchr(text, MT_APART, n - 1);
     if (mark == NULL)
         return false;
     n = (size_t)(mark - text);

@@ -8,9 +8,9 @@
 
 #include <stddef.h>
 
-enum { MT_APART = 0x1e }; /* stands between the two; JSON has no such character */
+enum { MT_APART = 0x1e }; /* stands before each of the two; JSON has no such character */
 
-/* Each number of the text as 0, then MT_APART, then the numbers as they are written, with commas.
+/* MT_APART, each number of the text as 0, MT_APART, the numbers as they are written, with commas.
  * out->failed: out of memory. */
 void mt_apart(struct mt_text *out, const char *text, size_t n);
 /* The text again. False: there is no MT_APART, or not as many numbers as the text has places for.

@@ -2,6 +2,7 @@
 
 #include "parser/base/apart.h"
 #include "parser/base/json_text.h"
+#include "parser/base/json_words.h"
 #include "parser/base/mem.h"
 #include "parser/base/text.h"
 #include "parser/saved/bounds.h"
@@ -21,10 +22,12 @@ static const unsigned char *skip(const unsigned char *p, const unsigned char *en
 }
 
 /* Other files of memtrace's begin with their schema_version too; a report goes on with its verdict,
- * a summary says first that it is one. */
+ * a summary says first that it is one. What a page has begins as nothing else does. */
 bool mt_saved_bid(const unsigned char *p, size_t n)
 {
     const unsigned char *end = p + n;
+    if (n >= 2 && p[0] == MT_APART && p[1] == '{')
+        return true;
     p = skip(skip(skip(p, end, "{"), end, "\"schema_version\""), end, ":");
     while (p != NULL && p < end && (*p == ' ' || *p == '-' || (*p >= '0' && *p <= '9')))
         p++;
@@ -32,24 +35,39 @@ bool mt_saved_bid(const unsigned char *p, size_t n)
     return skip(p, end, "\"verdict\"") != NULL || skip(p, end, "\"summary\"") != NULL;
 }
 
-/* As a page has it: its numbers go where they belong. */
+static enum mt_rc too_large(struct mt_err *err)
+{
+    return mt_fail(err, MT_ELIMIT,
+                   "a report of memtrace of more than %llu MiB is not read: make it anew of one "
+                   "GPU, with --device",
+                   (unsigned long long)(MT_SAVED_MOST >> 20));
+}
+
+/* As a page has it: its numbers go where they belong, its keys are written out. */
 static enum mt_rc whole(struct mt_text *t, struct mt_err *err)
 {
-    struct mt_text all = {0};
+    struct mt_text keys = {0}, all = {.max = MT_SAVED_MOST + 1};
     bool fits;
-    if (memchr(t->p, MT_APART, t->n) == NULL)
+    if (t->n == 0 || t->p[0] != MT_APART)
         return MT_OK;
-    fits = mt_together(&all, t->p, t->n);
+    fits =
+        mt_together(&keys, t->p, t->n) && !keys.failed && mt_json_words_long(&all, keys.p, keys.n);
     mt_text_done(t);
-    *t = all;
-    if (fits && !all.failed)
+    mt_text_done(&keys);
+    if (fits && !all.failed && !all.cut) {
+        *t = all;
+        t->max = 0;
         return MT_OK;
-    mt_text_done(t);
-    return all.failed ? mt_fail(err, MT_ENOMEM, "out of memory")
-                      : mt_fail(err, MT_EINPUT,
-                                "this report of memtrace is damaged, its numbers are not those of "
-                                "its text: copy the file again, or name the snapshot that it was "
-                                "made from");
+    }
+    mt_text_done(&all);
+    if (keys.failed || all.failed)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    if (all.cut)
+        return too_large(err);
+    return mt_fail(err, MT_EINPUT,
+                   "this report of memtrace is damaged, its numbers or keys are not those of its "
+                   "text, or a newer memtrace wrote it: copy the file again, or name the snapshot "
+                   "that it was made from");
 }
 
 static enum mt_rc take(struct mt_saved **out, struct mt_text *t, struct mt_err *err)
@@ -122,10 +140,7 @@ enum mt_rc mt_saved_read(struct mt_saved **out, struct mt_source *src, struct mt
         if (failed)
             return mt_fail(err, MT_ENOMEM, "out of memory");
         if (src->status == MT_OK)
-            return mt_fail(err, MT_ELIMIT,
-                           "a report of memtrace of more than %llu MiB is not read: make it anew "
-                           "of one GPU, with --device",
-                           (unsigned long long)(MT_SAVED_MOST >> 20));
+            return too_large(err);
         if (err != NULL)
             *err = src->err;
         return src->status;

@@ -1,6 +1,7 @@
 #include "render/html/page_plan.h"
 
 #include "parser/base/apart.h"
+#include "parser/base/json_words.h"
 #include "render/base/json_form.h"
 #include "render/json/json.h"
 #include "render/pack/ledger.h"
@@ -11,25 +12,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int pack_report(struct mt_blob *b, const struct mt_report *r)
+/* The report as small as it gets: without blanks, its keys by their places, its numbers behind it.
+ */
+static int pack_text(struct mt_blob *b, const char *text, size_t n)
 {
-    struct mt_out text, dense;
-    struct mt_text apart = {0};
-    int error = ENOMEM, ok = mt_out_mem(&text);
-    if (ok)
-        mt_render_json(r, &text);
-    ok = mt_out_mem(&dense) && ok && mt_out_finish(&text) == 0;
-    if (ok) {
-        mt_json_dense(&dense, (const char *)text.buf, text.used);
+    struct mt_out dense;
+    struct mt_text keys = {0}, apart = {0};
+    int error = mt_out_mem(&dense) ? 0 : ENOMEM;
+    if (error == 0) {
+        mt_json_dense(&dense, text, n);
         error = mt_out_finish(&dense);
     }
-    if (ok && error == 0)
-        mt_apart(&apart, (const char *)dense.buf, dense.used);
-    if (ok && error == 0)
-        error = apart.failed ? ENOMEM : mt_blob_xz(b, apart.p, apart.n);
-    mt_text_done(&apart);
-    mt_out_done(&text);
+    if (error == 0)
+        mt_json_words_short(&keys, (const char *)dense.buf, dense.used);
     mt_out_done(&dense);
+    if (error == 0)
+        mt_apart(&apart, keys.p, keys.n);
+    if (error == 0)
+        error = keys.failed || apart.failed ? ENOMEM : mt_blob_xz(b, apart.p, apart.n);
+    mt_text_done(&keys);
+    mt_text_done(&apart);
+    return error;
+}
+
+static int pack_report(struct mt_blob *b, const struct mt_report *r)
+{
+    struct mt_out text;
+    int error = mt_out_mem(&text) ? 0 : ENOMEM;
+    if (error == 0) {
+        mt_render_json(r, &text);
+        error = mt_out_finish(&text);
+    }
+    if (error == 0)
+        error = pack_text(b, (const char *)text.buf, text.used);
+    mt_out_done(&text);
     return error;
 }
 

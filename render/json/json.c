@@ -398,6 +398,16 @@ static uint32_t n_drivers(const struct mt_report *r)
     return r->diagnosis->driver != NULL ? r->diagnosis->driver->drivers.n : 0;
 }
 
+/* The i-th input: traces of the driver, snapshots, those of which a later one has all. */
+static const struct mt_trace *input_trace(const struct mt_report *r, uint32_t i)
+{
+    const struct mt_diagnosis *d = r->diagnosis;
+    if (i < n_drivers(r))
+        return d->driver->drivers.p[i];
+    i -= n_drivers(r);
+    return i < d->ranks.n ? d->ranks.p[i].trace : d->earlier.p[i - d->ranks.n].trace;
+}
+
 static void settings_files(struct mt_jsonw *w, const struct mt_found *f)
 {
     mt_jw_key(w, "settings_files");
@@ -445,9 +455,8 @@ static void provenance(struct mt_jsonw *w, const struct mt_report *r)
     config_files(w, r);
     mt_jw_key(w, "inputs");
     mt_jw_open(w, '[');
-    for (uint32_t i = 0; i < n_drivers(r) + r->diagnosis->ranks.n; i++) {
-        const struct mt_trace *t = i < n_drivers(r) ? r->diagnosis->driver->drivers.p[i]
-                                                    : r->diagnosis->ranks.p[i - n_drivers(r)].trace;
+    for (uint32_t i = 0; i < n_drivers(r) + r->diagnosis->ranks.n + r->diagnosis->earlier.n; i++) {
+        const struct mt_trace *t = input_trace(r, i);
         const struct mt_meta *m = &t->meta;
         mt_jw_open(w, '{');
         mt_jw_ks(w, "input", m->input);

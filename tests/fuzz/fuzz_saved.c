@@ -2,6 +2,7 @@
  * against limits. */
 #include "analysis/compare/check.h"
 #include "parser/base/apart.h"
+#include "parser/base/json_words.h"
 #include "render/base/json_form.h"
 #include "render/saved/again.h"
 #include "render/saved/check.h"
@@ -59,13 +60,19 @@ static void say(const struct mt_saved *s, const struct mt_saved *other)
 /* As a page carries it, and back. */
 static void check_apart(const struct mt_saved *s)
 {
-    struct mt_text apart = {0}, again = {0};
+    struct mt_text keys = {0}, apart = {0}, again = {0};
     mt_apart(&apart, s->text, s->n);
     if (!apart.failed &&
         (!mt_together(&again, apart.p, apart.n) || again.n != s->n ||
          memcmp(again.p, s->text, s->n) != 0) &&
         !again.failed)
         abort();
+    mt_text_done(&again);
+    mt_json_words_short(&keys, s->text, s->n);
+    if (!keys.failed && mt_json_words_long(&again, keys.p, keys.n) && !again.failed &&
+        (again.n != s->n || memcmp(again.p, s->text, s->n) != 0))
+        abort();
+    mt_text_done(&keys);
     mt_text_done(&apart);
     mt_text_done(&again);
 }

@@ -71,6 +71,10 @@ class Real(unittest.TestCase):
         report = json.loads(output("report", "--format=json", "-o", "-", str(REAL / "h100_loop_oom.trace.gz")))
         verdict, device = report["verdict"], report["devices"][0]
         self.assertEqual((verdict["kind"], verdict["phase"]), ("oom_capacity", "logp_old"))
+        # the snapshots at the failure and at the end are of one process, and one row
+        self.assertEqual((len(report["devices"]), "ranks" in report), (1, False))
+        self.assertTrue(any("snapshots of one process (pid 598)" in c for c in report["quality"]["caveats"]))
+        self.assertEqual(len(report["provenance"]["inputs"]), 3)
         self.assertAlmostEqual(verdict["request_bytes"] / GIB, asked, delta=0.005)
         oom = device["ooms"][0]
         self.assertAlmostEqual(oom["device_free_bytes"] / GIB, free, delta=0.005)

@@ -1,6 +1,7 @@
-/* Bytes as digits and back, and the numbers of a JSON text behind it and back. */
+/* Bytes as digits, the numbers of a JSON text behind it, its keys in two bytes; and back. */
 #include "parser/base/apart.h"
 #include "parser/base/digits.h"
+#include "parser/base/json_words.h"
 #include "render/pack/bytes.h"
 #include "tests/unit/mt_test.h"
 
@@ -107,9 +108,9 @@ MT_TEST(numbers_apart)
         "{\"a 1\":[1,-20,0,3.5e+7],\"b\\\"2\":{\"c\":\"7,8\"},\"d\":[],\"e\":null,\"f\":00}";
     struct mt_text t = {0};
     mt_apart(&t, text, sizeof text - 1);
-    MT_CHECK_STR(t.p,
-                 "{\"a 1\":[0,0,0,0],\"b\\\"2\":{\"c\":\"7,8\"},\"d\":[],\"e\":null,\"f\":0}\x1e"
-                 "1,-20,0,3.5e+7,00,");
+    MT_CHECK_STR(
+        t.p, "\x1e{\"a 1\":[0,0,0,0],\"b\\\"2\":{\"c\":\"7,8\"},\"d\":[],\"e\":null,\"f\":0}\x1e"
+             "1,-20,0,3.5e+7,00,");
     mt_text_done(&t);
     MT_CHECK(comes_back(text));
     MT_CHECK(comes_back("7"));
@@ -120,30 +121,70 @@ MT_TEST(numbers_apart)
 
 MT_TEST(numbers_that_do_not_fit)
 {
-    static const char *const texts[] = {
-        "[0,0]\x1e"
-        "1,",
-        "[0]\x1e"
-        "1,2,",
-        "[0]\x1e",
-        "[0]\x1e"
-        "1",
-        "[0]\x1e,",
-        "[0]\x1e"
-        "true,",
-        "[0]\x1e\"a\",",
-        "[]\x1e"
-        "1,",
-        "[0]",
-        "[0]\x1e"
-        "1\x1e,",
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    static const char *const numbers[] = {"1,",  "1,2,3,",  "",         "1,2",
+                                          ",1,", "1,true,", "\"a\",1,", "1\x1e,2,"};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct mt_text t = {0};
-        MT_CHECK(!mt_together(&t, texts[i], strlen(texts[i])));
+        char text[64];
+        (void)snprintf(text, sizeof text, "\x1e[0,0]\x1e%s", numbers[i]);
+        MT_CHECK(!mt_together(&t, text, strlen(text)));
+        MT_CHECK(!mt_together(&t, text + 1, strlen(text + 1)));
         mt_text_done(&t);
     }
+    MT_CHECK(!mt_together(&(struct mt_text){0}, "", 0));
+    MT_CHECK(!mt_together(&(struct mt_text){0}, "\x1e", 1));
+    MT_CHECK(!mt_together(&(struct mt_text){0}, "\x1e[0]", 4));
+}
+
+/* Pages that were written count on the place of a word: the list grows at its end alone. */
+MT_TEST(words_stay_where_they_are)
+{
+    enum { FIRST = 372 };
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    size_t n = 0;
+    for (; mt_json_word(n) != NULL; n++)
+        for (const char *p = mt_json_word(n); n < FIRST; p++) {
+            h = (h ^ (unsigned char)(*p != '\0' ? *p : '\n')) * UINT64_C(0x100000001b3);
+            if (*p == '\0')
+                break;
+        }
+    MT_CHECK(n >= FIRST);
+    MT_CHECK_EQ(h, UINT64_C(0xc6f51388f800d2fa));
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            MT_CHECK(strcmp(mt_json_word(i), mt_json_word(k)) != 0);
+}
+
+MT_TEST(words_short_and_long)
+{
+    static const char text[] =
+        "{\"verdict\":{\"no key of "
+        "ours\":\"verdict\",\"device\":0,\"\":1},\"a\\\"device\":[\"device\"],\"verdict\"";
+    struct mt_text s = {0}, again = {0};
+    mt_json_words_short(&s, text, sizeof text - 1);
+    MT_CHECK(s.n == sizeof text - 1 - (strlen("\"verdict\":") - 2) - (strlen("\"device\":") - 2));
+    MT_CHECK(mt_json_words_long(&again, s.p, s.n));
+    MT_CHECK_STR(again.p, text);
+    mt_text_done(&again);
+    again.max = 20; /* what it becomes is bounded */
+    MT_CHECK(mt_json_words_long(&again, s.p, s.n) && again.cut && again.n <= 20);
+    mt_text_done(&again);
+    mt_text_done(&s);
+}
+
+MT_TEST(words_that_are_none)
+{
+    static const char *const texts[] = {"{\xc0",     "{\xc0\x7f", "{\x80\x80",
+                                        "{\xff\xff", "{\xc5\xff", "{\"a\":\xc0"};
+    struct mt_text t = {0};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        MT_CHECK(!mt_json_words_long(&t, texts[i], strlen(texts[i])));
+        mt_text_done(&t);
+    }
+    MT_CHECK(mt_json_words_long(&t, "{\"\xc0\xff\":\"\xff", 8)); /* in a string it is a letter */
+    mt_text_done(&t);
 }
 
 MT_MAIN(MT_RUN(there_and_back) MT_RUN(known_digits) MT_RUN(what_is_no_digit) MT_RUN(runs)
-            MT_RUN(numbers_apart) MT_RUN(numbers_that_do_not_fit))
+            MT_RUN(numbers_apart) MT_RUN(numbers_that_do_not_fit) MT_RUN(words_stay_where_they_are)
+                MT_RUN(words_short_and_long) MT_RUN(words_that_are_none))
