@@ -1,8 +1,8 @@
 /* saved.h -- a report of memtrace, read back: what `report --format json` wrote, or what a page
  * carries of it.
  *
- * A page has it without blanks, with its keys short (parser/base/json_words.h) and its numbers apart
- * (parser/base/apart.h), which are put back here; a file has it as it was written.
+ * A page has it without blanks, with its keys short (parser/base/json_words.h) and its numbers
+ * apart (parser/base/apart.h), which are put back here; a file has it as it was written.
  * Thread-safety: a report belongs to one thread at a time. */
 #ifndef MT_SAVED_H
 #define MT_SAVED_H
