@@ -30,7 +30,7 @@ static uint32_t slot_of(const char *s, size_t n)
 static void fill(uint16_t table[SLOTS])
 {
     memset(table, 0, SLOTS * sizeof *table);
-    for (uint16_t i = 0; i < N_WORDS; i++) {
+    for (unsigned i = 0; i < N_WORDS; i++) {
         uint32_t at = slot_of(words[i], strlen(words[i]));
         while (table[at] != 0)
             at = (at + 1) % SLOTS;

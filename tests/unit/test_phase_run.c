@@ -675,6 +675,7 @@ MT_TEST(blocks_of_a_public_verl_snapshot)
         all += b->requested;
     }
     MT_CHECK_EQ(all, 25483614352);
+    MT_ASSERT(all > 0);
     MT_CHECK_EQ(bytes[MT_PH_ROLLOUT_KV_ALLOC], 21770305536); /* 85.4 %: 24 blocks, one per layer */
     MT_CHECK_EQ((bytes[MT_PH_ROLLOUT_LOAD] * 1000 + all / 2) / all, 20);
     /* parameter and gradient buffers 5.8 %, the rest 3.2 % */
