@@ -457,6 +457,8 @@ def attribute(rules, stacks):
             phase, sure = ahead, "inferred"
         elif carried is not None:
             phase, sure = carried, "carried"
+            if sub in FORWARDS and sub != "fsdp_unshard" and carried not in OUTER_INIT and last in INTERRUPTS:
+                last = base  # the model runs again: what follows is no longer the interruption's
         else:
             phase, sure = "unattributed", "none"
         out.append(Attribution(phase, sub, methods[at], mark.role, sure))
