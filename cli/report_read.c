@@ -164,6 +164,7 @@ static enum mt_exit prepare(struct mt_reading *r)
     enum mt_exit status = mt_cli_rules_load(&r->rules, r->c);
     if (status != MT_EXIT_OK)
         return status;
+    r->run.load = &r->load;
     if (!mt_redact_open(&r->redact, r->c, r->rules.rules.frameworks) ||
         !mt_run_inputs_load(&r->run, r->c, &r->rules) || !begin(r))
         return MT_EXIT_FAILED;

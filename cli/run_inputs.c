@@ -102,6 +102,13 @@ static int load_log(struct mt_run_inputs *r, const char *path, const struct mt_c
     return rc >= 0;
 }
 
+/* A file of settings without which, or without a part of which, the report is written. */
+static int left_out(struct mt_run_inputs *r, const char *path, const struct mt_err *err)
+{
+    mt_say_err(path, err);
+    return r->load == NULL || mt_load_unread(r->load, path, err);
+}
+
 static int load_config(struct mt_run_inputs *r, const char *path)
 {
     struct mt_err err;
@@ -117,12 +124,14 @@ static int load_config(struct mt_run_inputs *r, const char *path)
     if (rc == MT_OK && mt_conf_is_python(path) && r->conf->conf.entries.n == before)
         mt_say("%s: a Python script without a setting in plain text, which memtrace would not run",
                path);
-    if (rc == MT_OK)
-        rc = mt_runconf_added(r->conf, MT_FROM_CONFIG, &err);
     mt_free(text);
-    if (rc < 0)
+    if ((rc == MT_EINPUT || rc == MT_ELIMIT || rc == MT_WARN) && !left_out(r, path, &err))
+        return 0;
+    if (rc == MT_OK || rc == MT_WARN)
+        rc = mt_runconf_added(r->conf, MT_FROM_CONFIG, &err);
+    if (rc == MT_ENOMEM)
         mt_say_err(path, &err);
-    return rc >= 0;
+    return rc != MT_ENOMEM;
 }
 
 static int load_args(struct mt_run_inputs *r, const char *text)

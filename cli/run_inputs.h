@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/rules_load.h"
 
+struct mt_load;
 struct mt_redact;
 struct mt_run_inputs {
     struct mt_logs logs;
@@ -20,6 +21,8 @@ struct mt_run_inputs {
     bool *taken; /* of each INPUT: a file of settings beside a log or a snapshot, read as --config
                     is, and no input any more; NULL = none */
     bool cut;    /* a log broke off */
+    /* where settings that cannot be read are kept, for the report to name them */
+    struct mt_load *load;
     /* of the look for files of settings, before anything is counted as read */
     struct mt_budget looked;
 };

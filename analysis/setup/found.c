@@ -112,7 +112,7 @@ static enum mt_rc read_into(struct mt_found_file *file, struct mt_runconf *rc, s
                        ? overrides(file, &rc->conf, err)
                        : mt_conf_file(&rc->conf, file->text, file->n, file->name, err);
     enum mt_rc added = mt_runconf_added(rc, MT_FROM_FOUND, err);
-    return added != MT_OK ? added : r;
+    return added != MT_OK ? added : r == MT_WARN ? MT_OK : r;
 }
 
 /* How much tells that a file is a run's: a path of a framework, or a variable of an allocator, is

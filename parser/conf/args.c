@@ -32,6 +32,7 @@ struct args {
     bool module;           /* "-m" came last: the next word is a module */
     struct mt_text before; /* the bare word before this one; empty = none */
     unsigned n_values;
+    uint32_t open_quote; /* the line of a quote that nothing ends; 0 = none */
     MT_VEC(struct var) vars;
     bool failed;
 };
@@ -129,9 +130,19 @@ static const char *dollar(struct args *a, struct word *w, const char *p)
     return end;
 }
 
+/* Behind the quote that ends at p, or nothing ends what began in that line. */
+static const char *past_quote(struct args *a, const char *p, uint32_t began)
+{
+    if (p < a->end)
+        return p + 1;
+    a->open_quote = began;
+    return p;
+}
+
 /* The rest of a double-quoted part; p is behind the quote. */
 static const char *double_quoted(struct args *a, struct word *w, const char *p)
 {
+    uint32_t began = a->line;
     while (p < a->end && *p != '"') {
         if (*p == '\\' && p + 1 < a->end && strchr("\"\\$`\n", p[1]) != NULL) {
             a->line += p[1] == '\n';
@@ -145,16 +156,17 @@ static const char *double_quoted(struct args *a, struct word *w, const char *p)
             mt_text_add(&w->text, p++, 1);
         }
     }
-    return p < a->end ? p + 1 : p;
+    return past_quote(a, p, began);
 }
 
 static const char *single_quoted(struct args *a, struct word *w, const char *p)
 {
     const char *from = p;
+    uint32_t began = a->line;
     for (; p < a->end && *p != '\''; p++)
         a->line += *p == '\n';
     mt_text_add(&w->text, from, (size_t)(p - from));
-    return p < a->end ? p + 1 : p;
+    return past_quote(a, p, began);
 }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -467,7 +479,7 @@ enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const c
     a.source = mt_conf_source(c, source);
     a.failed = a.source == NULL;
     while (!a.failed && (r = next_word(&a, &w)) != 0) {
-        if (a.failed)
+        if (a.failed || (is_script && a.open_quote != 0))
             break;
         if (r == 2)
             end_command(&a);
@@ -480,5 +492,12 @@ enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const c
     mt_text_done(&a.flag.text);
     mt_text_done(&a.before);
     MT_VEC_DONE(&a.vars);
-    return a.failed ? mt_fail(err, MT_ENOMEM, "out of memory") : MT_OK;
+    if (a.failed)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    return is_script && a.open_quote != 0
+               ? mt_fail(err, MT_WARN,
+                         "line %lu: nothing ends the quote that begins here; what stands before "
+                         "it was used",
+                         (unsigned long)a.open_quote)
+               : MT_OK;
 }

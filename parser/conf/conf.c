@@ -17,10 +17,40 @@ static bool is_script(const char *text, size_t n, const char *name)
 
 bool mt_conf_is_python(const char *name) { return ends_in(name, ".py"); }
 
-enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name,
-                        struct mt_err *err)
+/* The line, from 1, in which a merge leaves both sides behind; 0 = there is none. */
+static unsigned long unmerged(const char *text, size_t n)
+{
+    static const char mark[] = "<<<<<<< ", end[] = ">>>>>>> ";
+    unsigned long line = 1, at = 0;
+    for (size_t i = 0; i < n; i++) {
+        if ((i == 0 || text[i - 1] == '\n') && n - i >= sizeof mark - 1) {
+            if (at == 0 && memcmp(text + i, mark, sizeof mark - 1) == 0)
+                at = line;
+            else if (at != 0 && memcmp(text + i, end, sizeof end - 1) == 0)
+                return at;
+        }
+        line += text[i] == '\n';
+    }
+    return 0;
+}
+
+/* YAML; and lines of "key = value", which are a text to YAML and settings to TOML. */
+static enum mt_rc yaml_or_toml(struct mt_config *c, const char *text, size_t n, const char *source,
+                               struct mt_err *err)
+{
+    uint32_t before = c->entries.n;
+    enum mt_rc rc = mt_conf_yaml(c, text, n, source, err);
+    if (rc != MT_EINPUT || memchr(text, '=', n) == NULL)
+        return rc;
+    c->entries.n = before;
+    return mt_conf_toml(c, text, n, source, NULL) == MT_OK && c->entries.n != before ? MT_OK : rc;
+}
+
+static enum mt_rc read_file(struct mt_config *c, const char *text, size_t n, const char *name,
+                            struct mt_err *err)
 {
     struct mt_conf_at at = {.source = mt_conf_source(c, name), .form = MT_CONF_PATH};
+    unsigned long line;
     size_t i = 0;
     if (at.source == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
@@ -31,6 +61,10 @@ enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const c
         text += 3;
         n -= 3;
     }
+    line = unmerged(text, n);
+    if (line != 0)
+        return mt_fail(err, MT_EINPUT,
+                       "line %lu: a merge that is not finished: both sides of it stand here", line);
     if (ends_in(name, ".toml")) /* "#!" is a comment there */
         return mt_conf_toml(c, text, n, at.source, err);
     if (mt_conf_is_python(name)) /* "#!/usr/bin/env python3" */
@@ -43,5 +77,17 @@ enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const c
         at.form = MT_CONF_JSON;
         return mt_conf_json(c, text, n, NULL, &at, err);
     }
-    return mt_conf_yaml(c, text, n, at.source, err);
+    return yaml_or_toml(c, text, n, at.source, err);
+}
+
+enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name,
+                        struct mt_err *err)
+{
+    uint32_t entries = c->entries.n, started = c->started.n;
+    enum mt_rc rc = read_file(c, text, n, name, err);
+    if (rc < 0) {
+        c->entries.n = entries;
+        c->started.n = started;
+    }
+    return rc;
 }

@@ -59,12 +59,13 @@ struct mt_config {
 /* A Python script, by its name. */
 bool mt_conf_is_python(const char *name);
 /* A whole file: Python when it is named so, a script of the shell when it begins with "#!" or is
- * named like one, TOML when it is named so, JSON when it begins with a brace, else YAML. MT_EINPUT
- * names the line and what is wrong with it; what was read before stays. */
+ * named like one, TOML when it is named so or it is lines of "key = value" that no YAML has, JSON
+ * when it begins with a brace, else YAML. MT_EINPUT names the line and what is wrong with it, and
+ * nothing of the file stays. MT_WARN: of a script, what stands before a quote that nothing ends. */
 enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name,
                         struct mt_err *err);
 /* Words of a command line, quoted as for a shell. is_script: "name=value" where a command may begin
- * sets a variable of the shell. */
+ * sets a variable of the shell, and MT_WARN as above. */
 enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const char *source,
                         bool is_script, struct mt_err *err);
 /* A line of Python below a frame of a traceback: numbers and switches that its calls are given.

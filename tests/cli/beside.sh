@@ -12,7 +12,7 @@ check [ "$(set_in max_prompt_len)" = '1024 more.yaml' ]
 
 # What cannot be read as settings has its message, and the report is written.
 printf 'a: [1\nb: }\n' > bad.yaml
-run 0 report s.pickle bad.yaml --format json -o out.json --force
+run 3 report s.pickle bad.yaml --format json -o out.json --force
 err_has 'bad.yaml'
 check [ "$(jq -r '.verdict.sentence | length > 0' out.json)" = true ]
 

@@ -58,12 +58,13 @@ check [ "$(value expandable_segments)" = True ]
 
 # What cannot be read.
 printf 'a: [1\nb: }\n' > bad.yaml
-run 1 report s.pickle --config bad.yaml
+run 3 report s.pickle --config bad.yaml --format json -o bad.json
 err_has 'bad.yaml'
 err_has 'line 2'
+check [ "$(jq -r '.verdict.kind' bad.json)" = oom_capacity ]
 run 1 report s.pickle --config absent.yaml
 err_has 'absent.yaml'
-run 1 report s.pickle --config s.pickle
+run 3 report s.pickle --config s.pickle --format json -o bad.json --force
 run 2 report s.pickle --config
 run 2 report s.pickle --config ''
 # A Python script: by --config and beside the log; what only a run would know is not known, and one without settings is told.
@@ -81,4 +82,24 @@ check cmp <(jq -c "[.settings, [.advice[].id]]" first.json) <(jq -c "[.settings,
 echo 'print("hello")' > none.py
 run 0 report job.log --config none.py --format json -o py.json --force
 err_has "without a setting in plain text"
+# Settings that cannot be read are named with their line and left out; what the log proves stays.
+printf 'learning_rate: 1e-4\nper_device_train_batch_size: 8\n<<<<<<< HEAD\ngradient_accumulation_steps: 4\n=======\ngradient_accumulation_steps: 2\n>>>>>>> theirs\n' > merge.yaml
+run 3 report job.log --config merge.yaml --format json -o left.json --force
+err_has 'merge.yaml: line 3: '
+check [ "$(jq -r .log_diagnosis.cause left.json)" = capacity ]
+check [ "$(jq -r '.settings | length' left.json)" = 0 ]
+check [ "$(jq -r '.quality.unreadable[0].name' left.json)" = merge.yaml ]
+check [ "$(jq -r '.quality.damaged' left.json)" = true ]
+run 3 report job.log --config merge.yaml --config job.py --format json -o left.json --force
+check [ "$(jq -r '.settings[] | select(.value == "96") | .set_in' left.json)" = job.py ]
+# Of a script what stands before a quote that nothing ends is used.
+printf '#!/bin/sh\npython3 train.py --per_device_train_batch_size 8 \\\n  --run_name "long run \\\n  --max_seq_length 4096\n' > quote.sh
+run 3 report job.log --config quote.sh --format json -o left.json --force
+err_has 'quote.sh: line 3: '
+check [ "$(jq -r '[.settings[].value] | index("8") != null' left.json)" = true ]
+check [ "$(jq -r '[.settings[].value] | index("4096")' left.json)" = null ]
+# The lines of an .ini under another name.
+printf 'max_num_seqs = 96\ngpu_memory_utilization = 0.8\n' > engine.yaml
+run 0 report job.log --config engine.yaml --format json -o left.json --force
+check [ "$(jq -r '[.settings[].value] | index("96") != null' left.json)" = true ]
 finish
