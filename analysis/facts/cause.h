@@ -32,6 +32,7 @@ enum mt_cause_kind {
     MT_CAUSE_KILLED,  /* killed by somebody; memory is only the usual reason */
     MT_CAUSE_REQUEST, /* what was asked for is more than the card has */
     MT_CAUSE_UNKNOWN, /* GPU memory ran out; nothing decides */
+    MT_CAUSE_UNTOLD,  /* a log ends before it says what failed */
     MT_CAUSE_COUNT
 };
 /* "giant_tensor". What only a log tells apart has the id of the cause that it is a kind of: one of

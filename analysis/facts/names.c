@@ -57,6 +57,7 @@ static const struct {
     OF_LOG(KILLED, HOST, "killed", "Killed; the log does not say why"),
     OF_LOG(REQUEST, GIANT_TENSOR, "request", "Out of memory: the request is larger than the card"),
     OF_LOG(UNKNOWN, NONE, "unknown", "Out of memory"),
+    OF_LOG(UNTOLD, NONE, "unknown", "The log ends before the error"),
 };
 enum mt_cause_kind mt_cause_main(enum mt_cause_kind k) { return causes[k].main; }
 const char *mt_cause_id(enum mt_cause_kind k) { return causes[causes[k].main].id; }

@@ -383,9 +383,9 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     say(m, MT_METRIC_hip, platform == 'H');
     say(m, MT_METRIC_xpu, platform == 'X');
     say(m, MT_METRIC_oom,
-        f->kind == MT_LOG_TORCH_OOM ||
+        f->kind == MT_LOG_TORCH_OOM || f->kind == MT_LOG_CUT ||
             (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM));
-    say(m, MT_METRIC_torch_refused, f->kind == MT_LOG_TORCH_OOM);
+    say(m, MT_METRIC_torch_refused, f->kind == MT_LOG_TORCH_OOM || f->kind == MT_LOG_CUT);
     say(m, MT_METRIC_growth, 0); /* a log shows one moment */
     say(m, MT_METRIC_last_result, 0);
     if (mt_logs_have(logs, MT_LOG_CUMEM_OOM) || mt_logs_have(logs, MT_LOG_SAVER_OOM) ||
@@ -450,6 +450,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         return true; /* nothing to save; or no saving helps a size that was computed wrongly */
     if ((f->kind == MT_LOG_HOST_OOM && strcmp(f->text, "shared by Ray") == 0) || f->platform == 'T')
         return true; /* what the sentence says of an object store, of a TPU, is all that helps */
+    if (f->kind == MT_LOG_CUT && d->phase == MT_PH_UNATTRIBUTED && d->sub == MT_PH_NONE)
+        return true; /* whether memory was out is not known, and what ran is not either */
     memset(&fw, 0, sizeof fw);
     if (place != NULL)
         fw = place->fw;

@@ -31,10 +31,12 @@ static bool repeats(const struct mt_log_fact *a, const struct mt_log_fact *b)
            memcmp(a->value, b->value, sizeof a->value) == 0;
 }
 
-/* The error's name alone: what it is about stands elsewhere, mostly in the same log. */
+/* The error's name alone, or its traceback alone: what it is about stands elsewhere, mostly in the
+ * same log. */
 static bool only_named(const struct mt_log_fact *f)
 {
-    return f->kind == MT_LOG_TORCH_OOM && f->value[MT_LO_REQUEST] == MT_LOG_NONE;
+    return f->kind == MT_LOG_CUT ||
+           (f->kind == MT_LOG_TORCH_OOM && f->value[MT_LO_REQUEST] == MT_LOG_NONE);
 }
 
 /* vLLM never starts with such a line, whatever it says further down. */

@@ -280,6 +280,10 @@ static void find_cause(struct mt_logdiag *d, const struct mt_logs *logs,
     case MT_LOG_HOST_OOM:
         d->cause = strcmp(f->text, "locked") == 0 ? MT_CAUSE_SETTING : MT_CAUSE_HOST;
         break;
+    case MT_LOG_CUT:
+        d->cause = MT_CAUSE_UNTOLD;
+        d->confidence = "low";
+        break;
     case MT_LOG_KILLED:
         d->cause = MT_CAUSE_KILLED;
         d->confidence = "low";

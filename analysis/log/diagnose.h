@@ -197,6 +197,12 @@ void mt_logdiag_say_dead(struct mt_sentence *t, const struct mt_log_fact *f);
 const char *mt_logdiag_dead_why(const struct mt_log_fact *f);
 void mt_logdiag_say_hints(struct mt_sentence *t, const struct mt_logdiag *d,
                           const struct mt_log *log);
+/* log/cut.c. A traceback without its error may be of anything: log loses that fact unless checked
+ * frames tell what ran, or its last line of code allocates. false = out of memory. */
+bool mt_logdiag_settle_cut(struct mt_log *log, const struct mt_logs *l);
+/* Whose traceback the log ends in, and where that is. */
+void mt_logdiag_say_cut(struct mt_sentence *t, const struct mt_logdiag *d,
+                        const struct mt_log_fact *f);
 /* log/ranks.c: d->are_ranks of the failure f. conf may be NULL. */
 void mt_logdiag_tell_ranks(struct mt_logdiag *d, const struct mt_logs *logs,
                            const struct mt_log_fact *f, const struct mt_runconf *conf);

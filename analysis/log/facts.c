@@ -342,6 +342,9 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
                        f->text[0] != '\0' ? f->text : "CUDA", f->value[0] != MT_LOG_NONE ? " " : "",
                        f->value[0] != MT_LOG_NONE ? bytes(b, f->value[0]) : "");
         return buf;
+    case MT_LOG_CUT:
+        (void)snprintf(buf, MT_FACT_WORDS, "a traceback ends here, before the error's own line");
+        return buf;
     case MT_LOG_NPU_OOM: return asked(buf, "CANN, the runtime of the NPU,", f->value[0]);
     case MT_LOG_CUBLAS_OOM: return asked(buf, "cuBLAS", MT_LOG_NONE);
     case MT_LOG_HOST_OOM:
@@ -485,7 +488,8 @@ bool mt_log_is_failure(enum mt_log_kind k)
     case MT_LOG_RAY_KILL:
     case MT_LOG_KERNEL_KILL:
     case MT_LOG_HOST_OOM:
-    case MT_LOG_KILLED: return true;
+    case MT_LOG_KILLED:
+    case MT_LOG_CUT: return true;
     default: return false;
     }
 }

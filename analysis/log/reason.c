@@ -503,6 +503,11 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                             "not the whole host's "
                             "memory: that limit can be raised.");
         break;
+    case MT_LOG_CUT:
+        mt_words_add(t, "The lines behind the last frame name the error; PyTorch's has what was "
+                        "asked for, what was free and who held the rest. What is advised is for "
+                        "want of GPU memory in that phase, and only if it was that.");
+        break;
     case MT_LOG_RAY_KILL:
         if (f->value[1] != MT_LOG_NONE && f->value[0] != MT_LOG_NONE && f->value[1] >= f->value[0])
             mt_words_add(t,

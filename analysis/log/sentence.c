@@ -596,6 +596,8 @@ bool mt_logdiag_say(struct mt_logdiag *d, const struct mt_logs *logs)
     f = &logs->files.p[d->file].log.facts.p[d->fact];
     if (f->kind == MT_LOG_TORCH_OOM)
         say_torch(&s, d, f);
+    else if (f->kind == MT_LOG_CUT)
+        mt_logdiag_say_cut(&s, d, f);
     else
         say_other(&s, d, f);
     mt_logdiag_because(&b, d, f);

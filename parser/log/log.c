@@ -584,6 +584,7 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     for (uint32_t i = before; i < l->facts.n; i++)
         if (mt_log_has_stack(l->facts.p[i].kind) || is_kill(l->facts.p[i].kind))
             mt_log_step_take(l, &l->facts.p[i]);
+    mt_log_cut_line(l, number, line);
     note_paths(l, line);
     note_machine(l, line);
     mt_log_program_line(l, line);

@@ -121,6 +121,9 @@ enum mt_log_kind {
     /* needed, there: FlashInfer's workspace, a buffer of a fixed size, is too small; the card need
        not be full */
     MT_LOG_WORKSPACE,
+    /* - : the log ends in this traceback, before the error's own line. Only where no other line
+       tells of a failure */
+    MT_LOG_CUT,
     MT_LOG_KIND_COUNT
 };
 const char *mt_log_kind_name(enum mt_log_kind k); /* "torch_oom" ... */
@@ -219,6 +222,7 @@ struct mt_log_stack {
     struct mt_log_writer writer;        /* of the lines */
     struct mt_log_writer of;            /* whose traceback it is, where Ray says so */
     char who[32];                       /* name of the process whose it is, where Ray says so */
+    char by[32];                        /* and of the one that wrote its last frame */
     char method[64];                    /* and the method that it was in; else "" */
     char code[96];   /* the innermost frame's line of code, or the one right above
                         the failure where nothing else was pasted */
@@ -226,6 +230,7 @@ struct mt_log_stack {
     uint64_t first;  /* line of its first frame */
     bool headed;     /* a line says that it begins here */
     bool pins;       /* the innermost line of code asks for pinned host memory */
+    bool ended;      /* a line behind its last frame names what was raised */
     char called[64]; /* the last method of an object of its own that a line of code calls */
     uint64_t named;  /* a notebook's head has the error's name: its line; else 0 */
     /* lines of code that call what the next frame is in, and what the one before it is in */

@@ -115,6 +115,13 @@ void mt_log_clock_line(struct mt_log *l, const char *s);
 /* At the end of the log: l->newest_first, and what ended then. */
 void mt_log_order_end(struct mt_log *l);
 
+/* ---- log/cut.c ---- */
+
+/* Notes who wrote a frame, and whether a line behind one names an error. */
+void mt_log_cut_line(struct mt_log *l, uint64_t number, const char *s);
+/* At the end of the log: MT_LOG_CUT. */
+void mt_log_cut_end(struct mt_log *l);
+
 /* ---- log/observer.c ---- */
 
 /* Lines that a program's own observer of failed allocations writes; 1 when it is one. */
@@ -172,6 +179,8 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
 void mt_log_stack_close(struct mt_log *l, const char *s);
 /* At the end of the log. */
 void mt_log_stacks_end(struct mt_log *l);
+/* Keeps a stack for the failure f, and empties it. */
+void mt_log_stack_keep(struct mt_log *l, struct mt_log_stack *s, struct mt_log_fact *f);
 /* The fact is what the writer's last traceback led to. */
 void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
                        struct mt_log_writer who);

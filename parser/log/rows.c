@@ -386,6 +386,7 @@ const char *mt_log_kind_name(enum mt_log_kind k)
         [MT_LOG_STOPPED] = "stopped",
         [MT_LOG_ILLEGAL] = "illegal_access",
         [MT_LOG_WORKSPACE] = "workspace",
+        [MT_LOG_CUT] = "traceback_cut",
     };
     return (unsigned)k < MT_LOG_KIND_COUNT ? names[k] : "unknown";
 }

@@ -44,7 +44,8 @@ static void begin(struct mt_log_stack *s, uint64_t number, struct mt_log_writer 
     s->of = of;
     s->who[0] = s->method[0] = '\0';
     s->headed = headed;
-    s->pins = s->is_deeper = s->is_mates = false;
+    s->pins = s->is_deeper = s->is_mates = s->ended = false;
+    s->by[0] = '\0';
     s->objects[0] = s->called[0] = '\0';
     s->named = s->n_inward = s->n_outward = 0;
 }
@@ -177,8 +178,7 @@ static void object_line(struct mt_log *l, uint64_t number, const char *s)
     }
 }
 
-/* Keeps a stack for a failure, and empties it. */
-static void keep(struct mt_log *l, struct mt_log_stack *s, struct mt_log_fact *f)
+void mt_log_stack_keep(struct mt_log *l, struct mt_log_stack *s, struct mt_log_fact *f)
 {
     struct mt_log_stack *kept;
     if (l->stacks.n >= MT_LOG_MAX_STACKS)
@@ -221,7 +221,7 @@ static void upside_down(struct mt_log *l, struct mt_log_stack *s)
         s->frames.p[i] = s->frames.p[k];
         s->frames.p[k] = t;
     }
-    keep(l, s, f);
+    mt_log_stack_keep(l, s, f);
 }
 
 /* The failure was told by a worker, and the traceback is that of the driver that waited for it, or
@@ -252,10 +252,10 @@ static void pasted_below(struct mt_log *l, struct mt_log_stack *s)
         return;
     if (only->pid == s->writer.pid && only->rank == s->writer.rank) {
         s->is_mates = s->is_deeper = s->first - only->line == 1;
-        keep(l, s, only);
+        mt_log_stack_keep(l, s, only);
     } else if (of_mate(only, s->writer)) {
         s->is_mates = s->is_deeper = true;
-        keep(l, s, only);
+        mt_log_stack_keep(l, s, only);
     }
 }
 
@@ -292,7 +292,7 @@ static void of_named(struct mt_log *l, struct mt_log_stack *s)
         struct mt_log_fact *f = &l->facts.p[i];
         if (f->kind == MT_LOG_TORCH_OOM && f->line == s->first && strcmp(f->text, "ray") == 0 &&
             f->stack == 0) {
-            keep(l, s, f);
+            mt_log_stack_keep(l, s, f);
             return;
         }
     }
@@ -319,7 +319,7 @@ void mt_log_stack_below(struct mt_log *l, struct mt_log_writer who, struct mt_lo
         if (s->frames.n > 1 &&
             strcmp(s->frames.p[s->frames.n - 1].function, "_on_out_of_memory") == 0)
             s->frames.n--; /* the observer itself */
-        keep(l, s, f);
+        mt_log_stack_keep(l, s, f);
     }
 }
 
@@ -355,7 +355,7 @@ static void named_by_head(struct mt_log *l, struct mt_log_stack *s)
     mt_log_keep_text(f, "head", 4);
     f->pid = s->writer.pid;
     f->rank = s->writer.rank;
-    keep(l, s, f);
+    mt_log_stack_keep(l, s, f);
     one = *f;
     for (i = l->facts.n - 1; i > 0 && l->facts.p[i - 1].line > one.line; i--)
         l->facts.p[i] = l->facts.p[i - 1];
@@ -521,14 +521,14 @@ void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
             memcpy(s->code, l->code, sizeof s->code);
         }
         if (s->frames.n != 0 || s->method[0] != '\0')
-            keep(l, s, f);
+            mt_log_stack_keep(l, s, f);
         s->line = 0;
         return;
     }
     if (is_above(l, number, who)) {
         struct mt_log_stack one = {.writer = who, .of = {-1, -1}, .line = number, .first = number};
         memcpy(one.code, l->code, sizeof one.code);
-        keep(l, &one, f);
+        mt_log_stack_keep(l, &one, f);
     }
 }
 
@@ -542,7 +542,7 @@ void mt_log_stack_called(struct mt_log *l, struct mt_log_fact *f, struct mt_log_
             s->writer.rank != who.rank || f->line - s->line > NEAR)
             continue;
         memcpy(one.method, s->called, sizeof one.method);
-        keep(l, &one, f);
+        mt_log_stack_keep(l, &one, f);
     }
 }
 
@@ -593,7 +593,7 @@ void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *
     memcpy(at->file, file, strlen(file));
     mt_printable(at->function, sizeof at->function, g.text, g.n_text);
     if (to == &one)
-        keep(l, &one, f);
+        mt_log_stack_keep(l, &one, f);
     MT_VEC_DONE(&one.frames); /* empty where it was kept */
 }
 

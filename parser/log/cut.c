@@ -1,0 +1,75 @@
+/* log/cut.c -- a log that ends in a traceback, before the error's own line. */
+#include "parser/log/match.h"
+
+#include <string.h>
+
+enum {
+    BEHIND = 6, /* lines from a frame to the error that ends its traceback */
+    END = 4     /* lines of the log behind the last frame: its code, the beginning of another */
+};
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/* "KeyError: 'x'", "AssertionError", "RayTaskError(ValueError)": a word that ends so names what was
+ * raised. */
+static bool names_error(const char *s)
+{
+    static const char *const ends[] = {"Error", "Exception", "Interrupt", "SystemExit",
+                                       "StopIteration"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        for (const char *p = s; (p = strstr(p, ends[i])) != NULL; p++)
+            if (!is_letter(p[strlen(ends[i])]) && p[strlen(ends[i])] != '_')
+                return true;
+    return false;
+}
+
+void mt_log_cut_line(struct mt_log *l, uint64_t number, const char *s)
+{
+    struct mt_log_writer who;
+    bool names;
+    if (l->frame_line == 0 || number - l->frame_line > BEHIND)
+        return;
+    who = mt_log_writer(s, NULL);
+    names = number != l->frame_line && names_error(s);
+    for (int i = 0; i < MT_LOG_OPEN; i++) {
+        struct mt_log_stack *o = &l->open[i];
+        if (o->line == number && o->writer.pid == who.pid && o->writer.rank == who.rank)
+            mt_log_name(o->by, s);
+        /* whoever names it: a driver tells the errors of its workers */
+        o->ended |= names && o->line != 0 && number - o->line <= BEHIND;
+    }
+}
+
+/* A line that says more of what happened than a traceback without its error does. */
+static bool tells_failure(enum mt_log_kind k)
+{
+    return mt_log_has_stack(k) || k == MT_LOG_RAY_KILL || k == MT_LOG_KERNEL_KILL ||
+           k == MT_LOG_KILLED || k == MT_LOG_STOPPED || k == MT_LOG_KERNEL_LIMIT;
+}
+
+void mt_log_cut_end(struct mt_log *l)
+{
+    struct mt_log_stack *last = NULL;
+    struct mt_log_fact *f;
+    for (uint32_t i = 0; i < l->facts.n; i++)
+        if (tells_failure(l->facts.p[i].kind))
+            return;
+    for (int i = 0; i < MT_LOG_OPEN; i++) {
+        struct mt_log_stack *o = &l->open[i];
+        if (o->line != 0 && o->frames.n != 0 && !o->ended && l->n_lines - o->line <= END &&
+            (last == NULL || o->line > last->line))
+            last = o;
+    }
+    f = last != NULL ? mt_log_blank(l, MT_LOG_CUT, last->line) : NULL;
+    if (f == NULL)
+        return;
+    for (; f > l->facts.p && f[-1].line > f->line; f--) {
+        struct mt_log_fact one = *f;
+        *f = f[-1];
+        f[-1] = one;
+    }
+    f->pid = last->of.pid >= 0 ? last->of.pid : last->writer.pid;
+    f->rank = last->of.rank >= 0 ? last->of.rank : last->writer.rank;
+    memcpy(f->who, last->who[0] != '\0' ? last->who : last->by, sizeof f->who);
+    mt_log_stack_keep(l, last, f);
+}
