@@ -106,6 +106,7 @@ static int load_log(struct mt_run_inputs *r, const char *path, const struct mt_c
 static int left_out(struct mt_run_inputs *r, const char *path, const struct mt_err *err)
 {
     mt_say_err(path, err);
+    r->conf->is_partial = true;
     return r->load == NULL || mt_load_unread(r->load, path, err);
 }
 

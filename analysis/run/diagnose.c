@@ -311,6 +311,8 @@ static enum mt_rc diagnose_logs(struct mt_diagnosis *d, struct mt_err *err)
     if (d->opts.logs == NULL || d->opts.logs->files.n == 0)
         return MT_OK;
     d->logs = d->opts.logs;
+    if (d->opts.conf != NULL && d->ranks.n == 0 && mt_runconf_is_fragment(d->opts.conf))
+        d->opts.conf->is_partial = true;
     return mt_logdiag_make(&d->logdiag, d->logs, &o, &d->log_advice, err);
 }
 

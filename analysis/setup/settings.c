@@ -208,6 +208,17 @@ static bool has_defaults(const struct mt_runconf *rc)
     return (rc->any || rc->forced) && !rc->is_partial;
 }
 
+bool mt_runconf_is_fragment(const struct mt_runconf *rc)
+{
+    struct mt_runconf_hit hit;
+    if (rc->conf.started.n != 0 || rc->conf.entries.n == 0 || rc->has_shape)
+        return false;
+    for (uint32_t i = 0; i < rc->conf.entries.n; i++)
+        if (rc->conf.entries.p[i].form > MT_CONF_TOML || rc->from.p[i] != MT_FROM_CONFIG)
+            return false;
+    return !mt_runconf_find(rc, "model_path", &hit) || hit.entry == NULL;
+}
+
 static bool is_ours(const struct mt_runconf *rc, const struct mt_runconf_key *k)
 {
     return rc->framework > MT_FW_NONE && k->framework == rc->framework;

@@ -76,7 +76,8 @@ struct mt_runconf {
     bool forced;   /* named on the command line, or told from a trace */
     bool by_trace; /* told from a trace: that says nothing of what is not set */
     bool any;      /* a key of some framework is set: what is not set has its default */
-    /* a log's list of arguments was cut off: what is not set here may be set all the same */
+    /* a list of arguments or a script was cut off, a file could not be read, only lines of a file
+     * were given: what is not set here may be set all the same */
     bool is_partial;
     bool foreign;       /* the command starts a script that is no framework's */
     bool engine_only;   /* all of them are an engine's */
@@ -104,6 +105,9 @@ struct mt_runconf_hit {
     const char *model;
 };
 
+/* All that is known are lines of files of settings, and they do not even name the model: a part of
+ * what the run was set to. */
+bool mt_runconf_is_fragment(const struct mt_runconf *rc);
 /* rules: has to outlive it. */
 enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rules *rules,
                           struct mt_err *err);

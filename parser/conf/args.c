@@ -32,7 +32,7 @@ struct args {
     bool module;           /* "-m" came last: the next word is a module */
     struct mt_text before; /* the bare word before this one; empty = none */
     unsigned n_values;
-    uint32_t open_quote; /* the line of a quote that nothing ends; 0 = none */
+    uint32_t open_quote; /* the line of a quote or bracket that nothing ends; 0 = none */
     MT_VEC(struct var) vars;
     bool failed;
 };
@@ -82,6 +82,7 @@ static void set_var(struct args *a, const char *name, size_t n, const struct wor
 static const char *past_bracket(struct args *a, const char *p)
 {
     char open = *p, shut = open == '(' ? ')' : open == '{' ? '}' : '`';
+    uint32_t began = a->line;
     int depth = 1;
     for (p++; p < a->end && depth > 0; p++) {
         a->line += *p == '\n';
@@ -90,6 +91,8 @@ static const char *past_bracket(struct args *a, const char *p)
         else if (*p == open)
             depth++;
     }
+    if (depth > 0)
+        a->open_quote = began;
     return p;
 }
 
@@ -496,8 +499,7 @@ enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const c
         return mt_fail(err, MT_ENOMEM, "out of memory");
     return is_script && a.open_quote != 0
                ? mt_fail(err, MT_WARN,
-                         "line %lu: nothing ends the quote that begins here; what stands before "
-                         "it was used",
+                         "line %lu: nothing ends this quote or bracket; used up to it",
                          (unsigned long)a.open_quote)
                : MT_OK;
 }

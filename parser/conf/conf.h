@@ -61,7 +61,8 @@ bool mt_conf_is_python(const char *name);
 /* A whole file: Python when it is named so, a script of the shell when it begins with "#!" or is
  * named like one, TOML when it is named so or it is lines of "key = value" that no YAML has, JSON
  * when it begins with a brace, else YAML. MT_EINPUT names the line and what is wrong with it, and
- * nothing of the file stays. MT_WARN: of a script, what stands before a quote that nothing ends. */
+ * nothing of the file stays. MT_WARN: of a script, what stands before a quote or
+ * bracket that nothing ends. */
 enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name,
                         struct mt_err *err);
 /* Words of a command line, quoted as for a shell. is_script: "name=value" where a command may begin

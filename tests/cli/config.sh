@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Settings of the run: --config (YAML, JSON, scripts), --args; which one holds; lint; what is not shown.
+# shellcheck disable=SC2016 # scripts and logs as they are
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 cp "$SAMPLES/verl_grpo_oom_logprob.pickle" s.pickle
@@ -98,6 +99,20 @@ run 3 report job.log --config quote.sh --format json -o left.json --force
 err_has 'quote.sh: line 3: '
 check [ "$(jq -r '[.settings[].value] | index("8") != null' left.json)" = true ]
 check [ "$(jq -r '[.settings[].value] | index("4096")' left.json)" = null ]
+check [ "$(grep -c '(default)' left.json)" = 0 ]
+# A default is told over whole settings alone: a command, a file that names its model; no lines of a file.
+echo 'ERROR [core.py:790] ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.' > share.log
+told() { run "${2:-0}" report share.log --config "$1" --format text --full -o told.txt --force; grep -c '(default)' told.txt || true; }
+printf '    max_num_seqs: 512\n    enable_chunked_prefill: true\n' > lines.yaml
+check [ "$(told lines.yaml)" = 0 ]
+printf 'model: /ckpt/Qwen3-8B\nmax_num_seqs: 512\n' > named.yaml
+check [ "$(told named.yaml)" != 0 ]
+printf 'vllm serve /ckpt/Qwen3-8B --max-num-seqs 512\n' > serve.sh
+check [ "$(told serve.sh)" != 0 ]
+printf 'vllm serve ${CKPT} --max-num-seqs 512 --served-model-name ${NAM' > torn.sh
+check [ "$(told torn.sh 3)" = 0 ]
+err_has 'torn.sh: line 1: '
+check grep -q 512 told.txt
 # The lines of an .ini under another name.
 printf 'max_num_seqs = 96\ngpu_memory_utilization = 0.8\n' > engine.yaml
 run 0 report job.log --config engine.yaml --format json -o left.json --force

@@ -26,7 +26,7 @@ typed() { # FILE ID: what it says to type
 }
 
 kill='Memory on the node (IP: 10.0.0.5, ID: a) where the task (actor ID: b, name=WorkerDict.__init__, pid=9, memory used=5.00GB) was running was 95.00GB / 99.00GB (0.9596), which exceeds the memory usage threshold of 0.95.'
-printf 'data:\n  train_batch_size: 256\nactor_rollout_ref:\n  actor:\n    strategy: fsdp\n    ppo_mini_batch_size: 64\n' > plain.yaml
+printf 'data:\n  train_batch_size: 256\nactor_rollout_ref:\n  model: {path: /ckpt/m}\n  actor:\n    strategy: fsdp\n    ppo_mini_batch_size: 64\n' > plain.yaml
 { cat plain.yaml; printf '    fsdp_config:\n      optimizer_offload: True\n'; } > offload.yaml
 
 # What is offloaded first, where it is on, then half of the loader's workers, then a larger limit; an allocator after them.
