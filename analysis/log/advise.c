@@ -413,6 +413,7 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     say(m, MT_METRIC_in_float, d->in_float);
     if (mt_logdiag_own_outside(d) >= MT_LOG_MUCH_OUTSIDE)
         say(m, MT_METRIC_own_outside, (double)mt_logdiag_own_outside(d));
+    say(m, MT_METRIC_untold_outside, d->is_untold);
     say(m, MT_METRIC_ranks_here, d->are_ranks ? d->n_alike : 0);
     say(m, MT_METRIC_jax, is_of(f, "XLA"));
     say(m, MT_METRIC_tensorflow, is_of(f, "TensorFlow"));

@@ -237,6 +237,12 @@ static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
     }
 }
 
+const char *mt_logdiag_headline(const struct mt_logdiag *d)
+{
+    return d->is_untold ? "Out of memory: much of the card is not this PyTorch's"
+                        : mt_cause_log_words(d->cause);
+}
+
 static void find_cause(struct mt_logdiag *d, const struct mt_logs *logs,
                        const struct mt_log_fact *f, const struct mt_log_place *place)
 {
@@ -246,6 +252,8 @@ static void find_cause(struct mt_logdiag *d, const struct mt_logs *logs,
         take_numbers(d, &logs->files.p[d->file].log, f);
         mt_logdiag_tell_overcount(d, logs, f, place);
         torch_cause(d, f);
+        d->is_untold =
+            d->cause == MT_CAUSE_FOREIGN && d->this_process == MT_LOG_NONE && !d->others_named;
         break;
     case MT_LOG_NCCL_OOM:
     case MT_LOG_CUMEM_OOM:

@@ -124,7 +124,9 @@ struct mt_logdiag {
     bool others_named;
     uint32_t n_alike; /* of them, those that hold about as much as this one */
     bool are_ranks;   /* and the log or the settings show several ranks: n_alike are such */
-    int64_t mate;     /* one of those that writes into the log as well: of the same job; 0 = none */
+    /* FOREIGN, and the line does not tell others' memory from this process's own outside PyTorch */
+    bool is_untold;
+    int64_t mate; /* one of those that writes into the log as well: of the same job; 0 = none */
     enum mt_log_whose whose;
     bool hints_expandable; /* a failure advises to set expandable_segments */
     /* log/model.c: parameters of the model that the settings tell, and what each card has of it in
@@ -160,6 +162,8 @@ enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs,
                            const struct mt_logdiag_opts *o, struct mt_advice_list *advice,
                            struct mt_err *err);
 void mt_logdiag_free(struct mt_logdiag *d); /* NULL is fine */
+/* The cause in a few words; of one that the line does not prove, what it does prove. */
+const char *mt_logdiag_headline(const struct mt_logdiag *d);
 
 /* ---- among log/diagnose.c, log/choose.c, log/sentence.c and log/advise.c ---- */
 

@@ -94,8 +94,9 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
             mt_words_add(
                 t,
                 "%s of the card are neither free nor held by PyTorch in this process, and without "
-                "them the request would have fitted: another process (a container counts all of "
-                "them as one), an inference engine of the same job, NCCL.",
+                "them the request would have fitted. Whose they are the line does not say: another "
+                "process's, an inference engine's of the same job, or this process's own outside "
+                "PyTorch (CUDA, NCCL, a simulator or a renderer that draws on the card).",
                 mt_words_bytes(
                     a, mt_log_minus(mt_log_minus(d->capacity, d->free), mt_logdiag_torch(d))));
         if (mt_logdiag_has_holes(d))

@@ -210,8 +210,10 @@ static bool has_defaults(const struct mt_runconf *rc)
 
 bool mt_runconf_is_fragment(const struct mt_runconf *rc)
 {
+    enum { FEW = 4 }; /* a run has more to say */
     struct mt_runconf_hit hit;
-    if (rc->conf.started.n != 0 || rc->conf.entries.n == 0 || rc->has_shape)
+    if (rc->conf.started.n != 0 || rc->conf.entries.n == 0 || rc->conf.entries.n > FEW ||
+        rc->has_shape)
         return false;
     for (uint32_t i = 0; i < rc->conf.entries.n; i++)
         if (rc->conf.entries.p[i].form > MT_CONF_TOML || rc->from.p[i] != MT_FROM_CONFIG)

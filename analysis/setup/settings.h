@@ -105,8 +105,8 @@ struct mt_runconf_hit {
     const char *model;
 };
 
-/* All that is known are lines of files of settings, and they do not even name the model: a part of
- * what the run was set to. */
+/* All that is known are a few lines of files of settings, and they do not even name the model: a
+ * part of what the run was set to. */
 bool mt_runconf_is_fragment(const struct mt_runconf *rc);
 /* rules: has to outlive it. */
 enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rules *rules,

@@ -56,7 +56,7 @@ void mt_section_headline(struct mt_sink *k, const struct mt_report *r)
     bool oom = driver ? mt_driver_failed(g->driver) : d != NULL && d->ooms.n != 0;
     const char *sentence = sentence_of(g, v), *rest;
     char head[HEAD], capital[2], words[MT_WORDS];
-    const char *kind = log         ? mt_cause_log_words(g->logdiag->cause)
+    const char *kind = log         ? mt_logdiag_headline(g->logdiag)
                        : driver    ? mt_driver_kind_words(g->driver)
                        : v != NULL ? mt_verdict_words(words, v->kind, d != NULL ? d->cause : NULL)
                                    : NULL;

@@ -14,6 +14,19 @@ is() { check [ "$1" = "$2" ]; }
 has() { check grep -qF -- "$2" <(tr -s ' \n' ' ' < "$1.text"); }
 has_not() { check [ "$(tr -s ' \n' ' ' < "$1.text" | grep -cF -- "$2")" = 0 ]; }
 
+# Whose the rest of the card is, an old sentence does not tell: a simulator in the process, or another process.
+echo 'RuntimeError: CUDA out of memory. Tried to allocate 212.00 MiB (GPU 0; 15.90 GiB total capacity; 8.02 GiB already allocated; 101.50 MiB free; 8.10 GiB reserved in total by PyTorch)' > arena.log
+ask arena.log
+is "$(of arena.log .log_diagnosis.confidence)" low
+has arena.log "much of the card is not this PyTorch's"
+has arena.log "a simulator or a renderer that draws on the card"
+has arena.log 'fewer environments, cameras or views at once'
+has_not arena.log 'other processes hold the device'
+echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 212.00 MiB. GPU 0 has a total capacity of 15.90 GiB of which 101.50 MiB is free. Process 4711 has 7.30 GiB memory in use. Including non-PyTorch memory, this process has 8.50 GiB memory in use. Of the allocated memory 8.02 GiB is allocated by PyTorch, and 80.00 MiB is reserved by PyTorch but unallocated.' > beside.log
+ask beside.log
+has beside.log 'other processes hold the device'
+has_not beside.log 'fewer environments'
+
 # Frames: without their beginning, typed without the blank, quoted in Markdown, in a sentence.
 { echo 'ct/seg/train_loop.py", line 61, in train_one_epoch'; echo '    loss.backward()'; says; } > head.log
 ask head.log

@@ -106,7 +106,7 @@ tells share.log unattributed - '!By its own numbers'
 # cudaMallocAsync says what is allocated, not what is reserved: others still come first where they hold the card.
 printf '%s\n' 'torch.cuda.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)' 'Currently allocated     : 5.00 GiB' 'Requested               : 512.00 MiB' \
     'Device limit            : 39.50 GiB' 'Free (according to CUDA): 100.00 MiB' 'PyTorch limit (set by user-supplied memory fraction)' '                        : 17179869184.00 GiB' > async.log
-tells async.log unattributed - 'other processes hold the device'
+tells async.log unattributed - "much of the card is not this PyTorch's" '!other processes hold the device'
 check [ "$(jq -r '.advice[0].id' async.log.json)" = B35 ]
 
 # A driver that waited tells what its worker died in, and the first thing to do is to see why.
