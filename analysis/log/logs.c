@@ -145,8 +145,8 @@ static int program(const struct mt_framework_rules *r, const uint64_t n[MT_FW_MA
     return f != MT_FW_NONE ? (int)f : -1;
 }
 
-/* Files that lines name, programs that say their version, and where there are none, the names of
- * the processes. */
+/* Files that lines name, programs that say their version, and where there are none, the script that
+ * a traceback begins in, then the names of the processes. */
 static int framework_of(const struct mt_framework_rules *r, const struct mt_log_file *files,
                         uint32_t n_files)
 {
@@ -165,6 +165,9 @@ static int framework_of(const struct mt_framework_rules *r, const struct mt_log_
         }
     }
     best = program(r, n);
+    for (uint32_t i = 0; best < 0 && i < n_files; i++)
+        n[mt_framework_of_start(r, files[i].log.module)]++; /* it lies in no package */
+    best = best >= 0 ? best : program(r, n);
     for (uint32_t i = 0; best < 0 && i < n_files; i++)
         for (uint32_t k = 0; k < files[i].log.facts.n; k++) {
             const struct mt_log_fact *f = &files[i].log.facts.p[k];

@@ -206,21 +206,45 @@ static bool trains_instead(const struct mt_logdiag *by_name, const struct mt_log
            by_method->phase != MT_PH_TRAIN_ACTOR && by_method->phase != MT_PH_TRAIN_CRITIC;
 }
 
+/* fit() is at what it calls of its workers: the innermost of those that tell another phase than
+ * that it trains. */
+static bool of_calls(struct mt_logdiag *d, const struct mt_log_stack *s,
+                     const struct mt_phase_rules *rules)
+{
+    char name[sizeof s->calls];
+    for (size_t end = strlen(s->calls), at; end > 0; end = at) {
+        struct mt_logdiag by_call = *d;
+        for (at = end; at > 0 && s->calls[at - 1] != ' ';)
+            at--;
+        memcpy(name, s->calls + at, end - at);
+        name[end - at] = '\0';
+        at -= at > 0;
+        if (of_one(&by_call, rules, MT_CUT_METHOD, "", name) &&
+            by_call.phase != MT_PH_UNATTRIBUTED && by_call.phase != MT_PH_TRAIN) {
+            *d = by_call;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What the inner end of a cut traceback tells, else the method that Ray names, else the name of a
  * function in whatever file, else a line of code: from the innermost outward, what is not known
  * yet. The failing process's own frames win where both cannot be. */
 static void of_cut(struct mt_logdiag *d, const struct mt_log_stack *s,
                    const struct mt_phase_rules *rules)
 {
-    struct mt_logdiag by_name, by_method;
+    struct mt_logdiag by_name, by_method, by_call;
     if (of_frames(d, s, rules, MT_CUT_FRAME))
         return;
-    by_name = by_method = *d;
+    by_name = by_method = by_call = *d;
     if (of_one(&by_method, rules, MT_CUT_METHOD, "", s->method) &&
         !(of_frames(&by_name, s, rules, MT_CUT_NAME) && trains_instead(&by_name, &by_method)))
         *d = by_method;
     else if (!of_frames(d, s, rules, MT_CUT_NAME))
         (void)of_one(d, rules, MT_CUT_CODE, "", s->code);
+    else if (d->phase == MT_PH_TRAIN && of_calls(&by_call, s, rules))
+        *d = by_call;
 }
 
 /* A trainer writes other lines meanwhile, but not for long. */

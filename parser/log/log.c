@@ -498,11 +498,12 @@ static void note_machine(struct mt_log *l, const char *s)
     l->n_async += strstr(s, "kernel errors might be asynchronously reported") != NULL;
 }
 
-/* The framework's files that a line names: of tracebacks, or before what it logs. */
-static void note_paths(struct mt_log *l, const char *s)
+/* The framework's files that a line names by their ending: of tracebacks, or before what it logs,
+ * and checkpoints in its folder. */
+static void note_paths_of(struct mt_log *l, const char *s, const char *ending)
 {
-    bool windows = l->packages != NULL && strstr(s, ".py") != NULL && names_drive(s);
-    for (const char *p = s; l->packages != NULL && (p = strstr(p, ".py")) != NULL;) {
+    bool windows = strstr(s, ending) != NULL && names_drive(s);
+    for (const char *p = s; (p = strstr(p, ending)) != NULL;) {
         const char *b = p, *e = p + 3;
         char path[LONGEST_PATH];
         size_t n;
@@ -515,6 +516,14 @@ static void note_paths(struct mt_log *l, const char *s)
         if (has_package(l, path, n))
             count_path(l, path, n);
     }
+}
+
+static void note_paths(struct mt_log *l, const char *s)
+{
+    if (l->packages == NULL)
+        return;
+    note_paths_of(l, s, ".py");
+    note_paths_of(l, s, ".pt");
 }
 
 bool mt_log_breaks_off(const char *s)

@@ -232,6 +232,7 @@ struct mt_log_stack {
     bool pins;       /* the innermost line of code asks for pinned host memory */
     bool ended;      /* a line behind its last frame names what was raised */
     char called[64]; /* the last method of an object of its own that a line of code calls */
+    char calls[192]; /* all of them, as far as there is room, each behind a blank */
     uint64_t named;  /* a notebook's head has the error's name: its line; else 0 */
     /* lines of code that call what the next frame is in, and what the one before it is in */
     uint32_t n_inward, n_outward;
@@ -297,6 +298,7 @@ struct mt_log {
         uint64_t pid, line;
     } actor;
     char program[48]; /* the script that a line says was started: "train.py"; "" = none does */
+    char module[120]; /* the file, or its end, of the first frame of a script; "" = there is none */
     /* different ones, by the lines in which programs say what they are */
     MT_VEC(struct mt_log_version) versions;
     MT_VEC(struct mt_log_fact) facts; /* in order of lines; at most MT_LOG_MAX_FACTS */

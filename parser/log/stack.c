@@ -46,7 +46,7 @@ static void begin(struct mt_log_stack *s, uint64_t number, struct mt_log_writer 
     s->headed = headed;
     s->pins = s->is_deeper = s->is_mates = s->ended = false;
     s->by[0] = '\0';
-    s->objects[0] = s->called[0] = '\0';
+    s->objects[0] = s->called[0] = s->calls[0] = '\0';
     s->named = s->n_inward = s->n_outward = 0;
 }
 
@@ -94,6 +94,8 @@ static bool frame(struct mt_log *l, uint64_t number, const struct mt_log_at *a,
     path = end_of(slashed, slashed + n, sizeof f->file);
     mt_printable(f->file, sizeof f->file, path, (size_t)(slashed + n - path));
     memcpy(f->function, function, sizeof f->function);
+    if (l->module[0] == '\0' && strcmp(function, "<module>") == 0)
+        memcpy(l->module, f->file, sizeof l->module);
     f->line = a->line <= UINT32_MAX ? (uint32_t)a->line : 0;
     return true;
 }
@@ -167,9 +169,16 @@ static void object_line(struct mt_log *l, uint64_t number, const char *s)
     who = mt_log_writer(s, self);
     for (int i = 0; i < MT_LOG_OPEN; i++) {
         struct mt_log_stack *o = &l->open[i];
-        at = strlen(o->objects);
         if (o->line == 0 || o->frames.n == 0 || number - o->line != 1 || o->writer.pid != who.pid ||
-            o->writer.rank != who.rank || at + n + 2 > sizeof o->objects)
+            o->writer.rank != who.rank)
+            continue;
+        at = strlen(o->calls);
+        if (at + k + 2 <= sizeof o->calls) {
+            o->calls[at] = ' ';
+            mt_printable(o->calls + at + 1, sizeof o->calls - at - 1, name + n + 1, k);
+        }
+        at = strlen(o->objects);
+        if (at + n + 2 > sizeof o->objects)
             continue;
         o->objects[at] = ' ';
         memcpy(o->objects + at + 1, name, n);

@@ -541,6 +541,12 @@ SCENARIOS = [
           frames("", ("/root/EasyR1/verl/workers/fsdp_workers.py", 520, "compute_log_probs"), ("/root/EasyR1/verl/workers/actor/dp_actor.py", 90, "_forward_micro_batch"))
           + torch_says(5, 79.1, 2, 84, 12, "Process 7 has 76.90 GiB memory in use. "), "capacity", phase="logp_old", must=["B107"], must_not=["B01", "V06", "V12"],
           sets={"B107": "worker.actor.micro_batch_size_per_device_for_experience=8"}),
+    alone("videos-by-reinforcement", "verl-omni: its own keys, and none of verl's", frames("", ("/w/verl_omni/trainer/diffusion/ray_diffusion_trainer.py", 90, "fit"),
+          ("/w/verl_omni/workers/engine.py", 41, "forward")) + torch_says(3, 79.1, 1.2, 75, 0.9), "capacity", must=["B117"], must_not=["V06", "V12", "V01"]),
+    alone("fields-of-an-experiment", "Open-Reasoner-Zero wakes its engines", frames("", ("/w/orz/ppo/trainer.py", 70, "train"), ("/w/orz/ppo/actors.py", 55, "backload_to_gpu"))
+          + torch_says(3, 79.1, 1.2, 75, 0.9), "capacity", must=["B118"], must_not=["P08", "V01"]),
+    alone("states-of-colossalai", "its optimizer divides them itself", frames("", (SITE + "colossalai/zero/low_level/low_level_optim.py", 480, "step")) + torch_says(2, 23.6, 0.4, 22, 0.2),
+          "capacity", must=["B119"], must_not=["P03", "B06"]),
     alone("ranks-on-one-card", "each rank took the first card", "$ torchrun --nproc_per_node=3 fit.py\n" + frames("[rank1]: ", ("/w/depth/fit.py", 14, "main"))
           + "[rank1]: " + torch_says(1, 79.1, 0.2, 25, 0.9, "Process 31 has 26.40 GiB memory in use. Process 32 has 26.10 GiB memory in use. Including non-PyTorch memory, this process "
                                      "has 26.40 GiB memory in use. "), "foreign", must=["B106"], must_not=["B35"],

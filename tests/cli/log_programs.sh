@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Programs that a log names by a path, a frame or a script: they get keys of their own, and no other program's.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need jq
+
+ask() { # FILE ARG...: its report as JSON and text
+    run 0 report "$1" --force --format json -o "$1.json" "${@:2}"
+    run 0 report "$1" --force --format text --full -o "$1.text" "${@:2}"
+}
+has() { check grep -qF -- "$2" <(tr -s ' \n' ' ' < "$1.text"); }
+has_not() { check [ "$(tr -s ' \n' ' ' < "$1.text" | grep -cF -- "$2")" = 0 ]; }
+kill='(raylet) Memory on the node (IP: 10.0.0.4, ID: 6c4f) where the task (actor ID: 8f12, name=WorkerDict.__init__, pid=71, memory used=61.75GB) was running was 478.32GB / 503.00GB (0.950934), which exceeds the memory usage threshold of 0.95. Ray killed this worker (ID: 77aa) because it was the most recently scheduled task.'
+ray='ray.exceptions.RayTaskError(OutOfMemoryError): ray::'
+
+# EasyR1 by the folder of a checkpoint, and by the one file that only it has.
+{ echo '(WorkerDict pid=71) [rank-0]: Saving model to /data/me/EasyR1/checkpoints/easy_r1/seven/global_step_5/actor/model_world_size_8_rank_0.pt'; echo "$kill"; } > saved.log
+ask saved.log
+has saved.log 'worker.actor.offload.offload_optimizer=false'
+has saved.log 'trainer.save_freq'
+has_not saved.log actor_rollout_ref
+{ printf '  File "/home/b/grounding/verl/trainer/main.py", line 90, in run\n    trainer.fit()\n'
+  echo "${ray}WorkerDict.actor_rollout_generate_sequences() (pid=334, ip=10.0.0.4, actor_id=c38113a6, repr=<verl.single_controller.ray.base.WorkerDict object at 0x7f>)"; } > fork.log
+ask fork.log
+has fork.log 'worker.rollout.gpu_memory_utilization'
+has_not fork.log actor_rollout_ref
+
+# OpenRLHF by its script in examples/.
+{ printf '  File "/tmp/ray/session_1/working_dir_files/_ray_pkg_c9/examples/train_ppo_ray.py", line 289, in <module>\n    train(args)\n'
+  echo 'ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.'; } > open.log
+ask open.log
+has open.log 'adam_offload'
+has open.log 'grad_accum_dtype'
+has_not open.log 'torch.utils.data.DataLoader'
+has_not open.log "vLLM's sleep level"
+
+# A program on top of verl with keys of its own, of which some are called as there.
+{ printf '  File "/w/verl-omni/verl_omni/trainer/diffusion/ray_diffusion_trainer.py", line 1107, in fit\n    out = self.async_rollout_manager.generate_sequences(batch)\n'
+  printf "  File \"/w/verl/verl/utils/ray_utils.py\", line 123, in wrapper\n    return asyncio.run(coro)\n"; } > omni.tail
+{ echo "${ray}TaskRunner.run() (pid=98, ip=10.0.0.4, actor_id=bd, repr=<main_diffusion.TaskRunner object at 0xff>)"; cat omni.tail; } > omni.log
+ask omni.log
+has omni.log 'actor_rollout_ref.rollout.pipeline.height'
+has omni.log "in rollout generation"
+has_not omni.log ppo_micro_batch
+has_not omni.log megatron
+
+# Open-Reasoner-Zero: fields of the experiment's class.
+{ printf '  File "/w/zero/orz/ppo/trainer.py", line 1289, in _backload_vllm_engines\n    await asyncio.gather(*tasks)\n'
+  echo "${ray}LLMActor.backload_to_gpu() (pid=1199, ip=10.0.0.4, actor_id=94)"; } > orz.log
+ask orz.log
+has orz.log 'gpu_memory_utilization=<less than it is>'
+has_not orz.log '--gpu-memory-utilization'
+
+# ColossalAI divides the states itself.
+{ printf '  File "/opt/v/lib/python3.10/site-packages/colossalai/zero/low_level/low_level_optim.py", line 480, in step\n    self.optim.step()\n'
+  echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 0.41 GiB is free. Of the allocated memory 22.10 GiB is allocated by PyTorch, and 210.00 MiB is reserved by PyTorch but unallocated.'; } > colossal.log
+ask colossal.log
+has colossal.log 'cpu_offload=True'
+has_not colossal.log 'FullyShardedDataParallel'
+has_not colossal.log 'foreach'
+finish
