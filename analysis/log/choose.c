@@ -14,7 +14,8 @@ static bool follows(const struct mt_log_fact *a, const struct mt_log_fact *b)
 {
     /* Ray's first line names nobody */
     bool whose = a->kind == MT_LOG_RAY_KILL || same_writer(a, b);
-    return whose && a->kind == b->kind && b->line >= a->line && b->line - a->line <= 4 &&
+    uint64_t far = a->kind == MT_LOG_RAY_KILL ? 16 : 4; /* its summary stands above */
+    return whose && a->kind == b->kind && b->line >= a->line && b->line - a->line <= far &&
            a->value[0] == MT_LOG_NONE && b->value[0] != MT_LOG_NONE;
 }
 

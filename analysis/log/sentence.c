@@ -111,7 +111,10 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
             during(t, d);
         mt_words_add(t, d->never_ran ? " before its actor ran%s" : "%s", mt_logdiag_dead_why(f));
     } else if (f->kind == MT_LOG_KILLED) {
-        mt_words_add(t, "A process was killed by a signal");
+        mt_words_add(t, "A process");
+        if (f->pid >= 0)
+            mt_words_add(t, " (pid %lld)", (long long)f->pid);
+        mt_words_add(t, " was killed by a signal");
         during(t, d);
         mt_words_add(t,
                      ", and nothing in the log says why: the usual reason is host memory (`dmesg "

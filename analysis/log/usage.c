@@ -90,7 +90,10 @@ void mt_logdiag_say_table(struct mt_sentence *t, const struct mt_log *log,
     name(t, first, "");
     if (second != NULL)
         name(t, second, ", then ");
-    mt_words_add(t, ".");
+    mt_words_add(t, log->table_alone
+                        ? ". Ray prints it only when it kills for want of memory: the line that "
+                          "says so is not in this log."
+                        : ".");
 }
 
 /* ---- lines of use ---- */

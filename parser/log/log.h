@@ -298,6 +298,7 @@ struct mt_log {
         uint64_t pid, line;
     } actor;
     char program[48]; /* the script that a line says was started: "train.py"; "" = none does */
+    bool table_alone; /* the RAY_KILL is told by the table below it, whose own line is not here */
     char module[120]; /* the file, or its end, of the first frame of a script; "" = there is none */
     /* different ones, by the lines in which programs say what they are */
     MT_VEC(struct mt_log_version) versions;
@@ -317,6 +318,7 @@ struct mt_log {
     /* while it is read: what the next lines of see_memory_usage are of */
     char label[96];
     uint64_t label_line;
+    uint64_t table_head; /* the last head of such a table without a kill above it; 0 = none */
     uint64_t table;   /* while it is read: the last line of Ray's table of processes; 0 = in none */
     uint32_t n_begun; /* while it is read: beginnings that no line has ended */
     /* while it is read: the card that the next row is of, its line, and its size */

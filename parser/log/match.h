@@ -53,6 +53,8 @@ int mt_log_memray(struct mt_log *l, uint64_t number, const char *s);
 int mt_log_rocm_json(struct mt_log *l, uint64_t number, const char *s); /* log/rocm_json.c */
 /* log/ray.c: glued as for mt_log_line(). */
 int mt_log_ray(struct mt_log *l, uint64_t number, const char *s, const char *glued);
+/* At the end of the log: its table without the line of the kill, which it never prints alone. */
+void mt_log_ray_end(struct mt_log *l);
 int mt_log_stopped(struct mt_log *l, uint64_t number, const char *s);    /* log/stopped.c */
 int mt_log_tensorflow(struct mt_log *l, uint64_t number, const char *s); /* log/tensorflow.c */
 int mt_log_ggml(struct mt_log *l, uint64_t number, const char *s);       /* log/ggml.c */

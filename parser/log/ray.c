@@ -90,14 +90,36 @@ int mt_log_ray(struct mt_log *l, uint64_t number, const char *s, const char *glu
         l->table = number;
         return 1;
     }
-    if (last != NULL && last->kind == MT_LOG_RAY_KILL && number - last->line <= HEAD &&
-        strstr(s, "PID") != NULL && strstr(s, "MEM(GB)") != NULL && strstr(s, "COMMAND") != NULL) {
-        l->table = number;
-        return 1;
+    if (strstr(s, "PID") != NULL && strstr(s, "MEM(GB)") != NULL && strstr(s, "COMMAND") != NULL) {
+        if (last != NULL && last->kind == MT_LOG_RAY_KILL && number - last->line <= HEAD) {
+            l->table = number;
+            return 1;
+        }
+        l->table_head = number;
     }
     if (!sentence(l, number, s, glued))
         return 0;
     if (strstr(s, "MEM(GB)") != NULL)
         l->table = number;
     return 1;
+}
+
+void mt_log_ray_end(struct mt_log *l)
+{
+    struct mt_log_fact one, *f;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < l->facts.n; i++)
+        if (l->facts.p[i].kind == MT_LOG_RAY_KILL)
+            return;
+    while (first < l->facts.n &&
+           (l->facts.p[first].kind != MT_LOG_HOST_PROC || l->facts.p[first].line <= l->table_head))
+        first++;
+    if (l->table_head == 0 || first == l->facts.n || l->facts.p[first].line - l->table_head > ROW ||
+        mt_log_blank(l, MT_LOG_RAY_KILL, l->table_head) == NULL)
+        return;
+    one = l->facts.p[l->facts.n - 1];
+    for (f = &l->facts.p[l->facts.n - 1]; f > &l->facts.p[first]; f--)
+        *f = f[-1];
+    *f = one;
+    l->table_alone = true;
 }

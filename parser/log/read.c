@@ -409,6 +409,7 @@ enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, const char *co
         go_on = look(out, &w);
     if (go_on) {
         mt_log_stacks_end(out);
+        mt_log_ray_end(out);
         mt_log_bare_end(out);
         mt_log_cut_end(out);
         mt_log_order_end(out);

@@ -318,6 +318,8 @@ int mt_log_row(struct mt_log *l, uint64_t number, const char *s)
         if (f->kind == MT_LOG_NPU_OOM && f->pid < 0 && l->facts.n > 1 &&
             f[-1].kind == MT_LOG_NPU_OOM && number - f[-1].line <= 8)
             f->pid = f[-1].pid; /* only the first line of CANN's report has it */
+        if (f->kind == MT_LOG_KILLED && g.n == 2 && strncmp(rows[i].pattern, "line ", 5) == 0)
+            f->pid = mt_log_small(g.v[1]); /* of what the shell started */
         if (f->kind == MT_LOG_KILLED && strstr(s, "Worker exit type") != NULL)
             mt_log_keep_text(f, "Ray", 3);
         if (f->kind == MT_LOG_KILLED && strcmp(f->text, "Ray") == 0) {

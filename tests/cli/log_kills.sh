@@ -50,4 +50,13 @@ saves saved.log P39 '!had begun to save' '!no host has to hold whole'
 saves long.log P39 '!had begun to save'
 echo Killed > alone.log
 saves alone.log P39 '!no host has to hold whole'
+# The table that Ray prints when it kills, without the line of the kill; of a shell's line the process.
+printf 'PID\tMEM(GB)\tCOMMAND\n3311\t41.20\tray::RolloutWorker.generate\n3312\t40.80\tray::RolloutWorker.generate\n' > table.log
+run 0 report table.log --format json -o table.json
+check [ "$(jq -r .log_diagnosis.cause table.json)" = host ]
+check grep -q 'ray::RolloutWorker, 2 processes, 82.00 GiB' table.json
+check grep -q 'the line that says so is not in this log' table.json
+echo './start.sh: line 77:  5120 Killed                  python -m agents.run --n 8' > shell.log
+run 0 report shell.log --format json -o shell.json
+check grep -q 'A process (pid 5120) was killed by a signal' shell.json
 finish
