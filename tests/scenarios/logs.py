@@ -391,7 +391,7 @@ SCENARIOS = [
     alone("others-gave-back-while-it-measured", "vLLM 56830, ms-swift 3241, over two lines", MEASURE, "foreign", phase="rollout.init",
           must_not=["P08/down", "P08/up"]),
     alone("host-memory-cannot-be-pinned", "verl 6690's place: CUDA says the same of host memory", PINNED, "host", must_not=["V17"]),
-    alone("ray-monitor-in-two-lines", "OpenRLHF 911, 171", RAY_MONITOR, "host", must=["V40"]),
+    alone("ray-monitor-in-two-lines", "OpenRLHF 911, 171", RAY_MONITOR, "host", must=["P38"], must_not=["V40"]),
     alone("worker-of-ray-died", "verl-agent 52, verl 3349: nothing says why", WORKER_DIED, "host", must=["V40"]),
     alone("reserved-but-unallocated", "SkyRL PR 1768", FRAGMENTS, "fragmentation", must=["B01"], must_not=["B04"]),
     alone("traceback-upside-down", "slime 1951", UPSIDE_DOWN, "capacity", phase="logp", sub=("logits",)),
@@ -500,7 +500,7 @@ SCENARIOS = [
           + torch_says(11, 23.6, 9, 14, 0.1), "capacity", must=["P42"]),
     alone("joins-two-of-one-pass", "no list that a loop filled", 'Traceback (most recent call last):\n  File "/home/u/net.py", line 55, in up\n    x = torch.cat([x, skip], 1)\n'
           + torch_says(1, 23.6, 0.5, 22, 0.1), "capacity", must=["P30"], must_not=["P42"]),
-    alone("killed-by-nobody", "a shell's word", "step 100 loss 2.1\nKilled\n", "host", must=["P39", "V40"], sets={"P39": 'dmesg -T | grep -i -E "out of memory|oom-kill|killed process"'}),
+    alone("killed-by-nobody", "a shell's word", "step 100 loss 2.1\nKilled\n", "host", must=["P39", "V41"], must_not=["V37", "V40", "V42"], sets={"P39": 'dmesg -T | grep -i -E "out of memory|oom-kill|killed process"'}),
     alone("engine-alone-on-its-card", "a trial run: no trainer to be moved, no share that bounds it", "ERROR 08-01 10:01:40 [core.py:515] Traceback (most recent call last):\n"
           + frames("ERROR 08-01 10:01:40 [core.py:515] ", (SITE + "vllm/v1/worker/gpu_worker.py", 205, "determine_available_memory"), (SITE + "vllm/model_executor/models/qwen2.py", 100, "forward"))
           + "ERROR 08-01 10:01:40 [core.py:515] " + torch_says(0.6, 15.8, 0.2, 15.2, 0.06), "capacity", phase="rollout.profile", must=["B51", "B47"], must_not=["P16", "P08"]),
@@ -575,7 +575,7 @@ SCENARIOS = [
     alone("killed-while-loading", "the last line before it", "Loading checkpoint shards:  20%|##        | 3/15 [00:30<02:00, 10.0s/it]\nKilled\n", "host", phase="init", must=["P73", "P39"],
           must_not=["V40", "V42"]),
     alone("killed-while-resuming", "a checkpoint of all ranks", "Resuming from checkpoint /out/step-400\nseed 1\nKilled\n", "host", phase="ckpt_load", must=["P77", "P39"], must_not=["V40", "V42"]),
-    alone("resumed-long-ago", "steps stand in between", "Resuming from checkpoint /out/step-400\n" + "step 401 loss 2.0\n" * 30 + "Killed\n", "host", must=["P39", "V40"], must_not=["P77"]),
+    alone("resumed-long-ago", "steps stand in between", "Resuming from checkpoint /out/step-400\n" + "step 401 loss 2.0\n" * 30 + "Killed\n", "host", must=["P39", "V41"], must_not=["P77"]),
     alone("helper-without-gradients", "inside of a loss that is trained on", frames("", ("/w/depth/run.py", 14, "main"), (SITE + "torch/nn/modules/module.py", 1736, "_call_impl"),
           (SITE + "torch/utils/_contextlib.py", 116, "decorate_context"), ("/w/depth/match.py", 88, "forward")) + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", must=["P30"], must_not=["P09"]),
     alone("in-the-file-of-a-loss", "what people call it", frames("", ("/w/depth/losses/chamfer.py", 14, "pairs"), ("/w/depth/geometry.py", 88, "forward")) + torch_says(3, 23.6, 1.2, 21, 0.9),
@@ -591,7 +591,7 @@ SCENARIOS = [
     alone("method-without-its-pid", "cut behind it", "ray::RolloutActor.wake_up()\n" + torch_says(3, 23.6, 1.2, 21, 0.9), "capacity", phase="rollout.wake_sleep"),
     alone("a-path-of-any-length", "its end tells", frames("", ("/w/depth/fit.py", 14, "train_one_epoch"), ("/data/" + "projects/" * 14 + "depth/net.py", 88, "forward")) + torch_says(3, 23.6, 1.2, 21, 0.9),
           "capacity", phase="train", sub=("forward",)),
-    alone("killed-after-loading", "what is loaded is no reason", "Loading checkpoint shards: 100%|##########| 15/15 [02:30<00:00, 10.0s/it]\nstep 1 loss 2.0\nKilled\n", "host", must=["P39", "V40"], must_not=["P73"]),
+    alone("killed-after-loading", "what is loaded is no reason", "Loading checkpoint shards: 100%|##########| 15/15 [02:30<00:00, 10.0s/it]\nstep 1 loss 2.0\nKilled\n", "host", must=["P39", "V41"], must_not=["P73", "V40"]),
     alone("killed-while-data-are-made", "a map of datasets", "Running tokenizer on dataset (num_proc=32):  61%|######    | 610000/1000000 [02:00<01:20]\nKilled\n", "host", must=["P74", "P39"],
           must_not=["V40", "V42"]),
     alone("killed-beside-an-optimizer", "DeepSpeed says where it works", "Adam Optimizer #0 is created with AVX512 arithmetic capability.\nstep 1 loss 2.0\nKilled\n", "host", must=["P75", "P39"], must_not=["V40"]),
