@@ -113,6 +113,13 @@ printf 'vllm serve ${CKPT} --max-num-seqs 512 --served-model-name ${NAM' > torn.
 check [ "$(told torn.sh 3)" = 0 ]
 err_has 'torn.sh: line 1: '
 check grep -q 512 told.txt
+# The length of a text, where a script calls it a block; an engine's blocks are of its cache.
+printf 'torchrun --nproc_per_node=8 tune/sft.py --block_size=16384 --train_file_path=d --learning_rate 1e-5\n' > block.sh
+run 0 report job.log --config block.sh --format text --full -o block.txt --force
+check grep -q -- '--block_size 8192' block.txt
+printf 'vllm serve /ckpt/Qwen3-8B --block-size 32\n' > blocks.sh
+run 0 report job.log --config blocks.sh --format text --full -o block.txt --force
+check [ "$(grep -c -- '--block-size 16' block.txt)" = 0 ]
 # The lines of an .ini under another name.
 printf 'max_num_seqs = 96\ngpu_memory_utilization = 0.8\n' > engine.yaml
 run 0 report job.log --config engine.yaml --format json -o left.json --force
