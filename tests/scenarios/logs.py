@@ -401,6 +401,8 @@ SCENARIOS = [
     alone("orz-policy", "Open-Reasoner-Zero 21's project", ORZ, "capacity", phase="train_actor", sub=("logits",)),
     alone("roll-reference", "ROLL 159", ROLL, "capacity", phase="logp_ref", sub=("logits",)),
     alone("deepspeed-killed", "DeepSpeed 3160, 4890: the host was full", DEEPSPEED_KILLED, "host", must=["V40"]),
+    alone("deepspeed-launcher-killed", "its launcher's line alone", "[2026-02-03 04:05:36,070] [ERROR] [launch.py:325:sigkill_handler] ['/v/bin/python', '-u', 'tune.py', '--local_rank=1', '--deepspeed', "
+          "'zero2.json'] exits with return code = -9\n", "host", must=["P39", "V40"]),
     alone("ipython-pins", "transformers 24658, DeepSpeed 6651", IPYTHON, "host", must=["V40"]),
     alone("cann-cannot-allocate", "vllm-ascend 3141", CANN, "foreign"),
     alone("xpu-full", "torch-xpu-ops 1324: nothing says what is free", XPU_FULL, "capacity"),
