@@ -3,6 +3,7 @@
  * model with the rest of the first; logits get a gradient; a first step goes on with the state of
  * the parameters that have none yet, an optimizer's list with the blocks that it lacks. All are
  * lower bounds. Where nothing shows how it goes on, that is left open. */
+#include "analysis/base/divisor.h"
 #include "analysis/cause/impl.h"
 
 #include <stdlib.h>
@@ -115,16 +116,6 @@ static int cmp_size(const void *pa, const void *pb)
     return *a < *b ? -1 : *a > *b;
 }
 
-static uint32_t common_divisor(uint32_t a, uint32_t b)
-{
-    while (a != 0) {
-        uint32_t rest = b % a;
-        b = a;
-        a = rest;
-    }
-    return b;
-}
-
 /* How many layers the model has: what the numbers of its larger parameters, size by size, have as
  * their greatest common divisor, where sizes that come more than once are half of its bytes. Two of
  * a size are an embedding and a head as often as two layers: they count where nothing else does. 0
@@ -149,12 +140,12 @@ static int layers_of(const struct mt_moment *m, uint32_t *layers)
             continue;
         *(end - i == 2 ? &pairs : &often) += size[i] * (end - i);
         if (end - i > 2)
-            divisor = common_divisor(divisor, end - i);
+            divisor = mt_common_divisor(divisor, end - i);
     }
     mt_free(size);
     if (often < all / 2) {
         often += pairs;
-        divisor = pairs != 0 ? common_divisor(divisor, 2) : divisor;
+        divisor = pairs != 0 ? mt_common_divisor(divisor, 2) : divisor;
     }
     *layers = m->f->second_model != 0 || often < all / 2 ? 0 : divisor;
     return 1;

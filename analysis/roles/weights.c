@@ -2,6 +2,7 @@
  * as there are gradients, or states that one line of the optimizer makes, or copies that autocast
  * makes. Without any of these, the layers tell: sizes of a model come once or more in each layer.
  */
+#include "analysis/base/divisor.h"
 #include "analysis/roles/impl.h"
 
 #include <stdlib.h>
@@ -138,25 +139,15 @@ static int collect(const struct mt_rwork *k, struct groups *s)
     return 1;
 }
 
-static uint32_t gcd(uint32_t a, uint32_t b)
-{
-    while (b != 0) {
-        uint32_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* The number of layers that two sizes have in common; one block of either size may be of no layer.
  * 0 = none. */
 static uint32_t layers_of(uint32_t a, uint32_t b)
 {
-    uint32_t common = gcd(a, b), less;
+    uint32_t common = mt_common_divisor(a, b), less;
     if (a < MIN_LAYERS || b < MIN_LAYERS)
         return 0;
     for (int turn = 0; turn < 3; turn++) {
-        less = gcd(turn == 1 ? a - 1 : a, turn == 2 ? b - 1 : b);
+        less = mt_common_divisor(turn == 1 ? a - 1 : a, turn == 2 ? b - 1 : b);
         common = less > common ? less : common;
     }
     return common >= MIN_LAYERS ? common : 0;
@@ -243,14 +234,14 @@ static uint32_t copies_of(const struct mt_rwork *k, const struct groups *s)
     for (uint32_t i = 0; i < s->v.n; i++) {
         const struct group *g = &s->v.p[i];
         if (g->is_weight && g->is_layers && !g->is_table && g->size >= MIN_MATRIX)
-            layers = gcd(g->n, layers);
+            layers = mt_common_divisor(g->n, layers);
     }
     for (uint32_t i = 0; i < s->v.n && layers != 0; i++) {
         const struct group *g = &s->v.p[i];
         if (!g->is_weight || g->is_active)
             continue;
         tables += g->is_table;
-        once = gcd(g->n % layers, once);
+        once = mt_common_divisor(g->n % layers, once);
     }
     return tables == 0 || once == 0 ? 1 : once % 4 == 0 ? 4 : once % 3 == 0 ? 3 : 1;
 }

@@ -140,3 +140,15 @@ uint64_t mt_log_value_at(const char *p, const char *pattern)
     struct mt_log_got g;
     return match_at(p, pattern, &g) != NULL && g.n > 0 ? g.v[0] : MT_LOG_NONE;
 }
+
+const char *mt_log_json_value(const char *p, const char *key)
+{
+    size_t n = strlen(key);
+    if (strncmp(p, key, n) != 0 || p[n] != '"')
+        return NULL;
+    p += n + 1;
+    p += strspn(p, " ");
+    if (*p++ != ':')
+        return NULL;
+    return p + strspn(p, " ");
+}

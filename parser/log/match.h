@@ -208,5 +208,8 @@ void mt_log_stacks_done(struct mt_log *l);
 uint64_t mt_log_value(const char *s, const char *pattern);
 /* The same where the pattern begins at p. */
 uint64_t mt_log_value_at(const char *p, const char *pattern);
+/* Of a line of JSON, with p behind the quote that opens a key: what stands behind "key":. NULL =
+ * that is another key. */
+const char *mt_log_json_value(const char *p, const char *key);
 
 #endif

@@ -25,20 +25,6 @@ static struct mt_log_fact *open_one(struct mt_log *l, uint64_t number)
     return NULL;
 }
 
-/* What stands behind "key": of a line, from *p on; *p is then behind it. NULL = that is another
- * key. */
-static const char *value(const char *p, const char *key)
-{
-    size_t n = strlen(key);
-    if (strncmp(p, key, n) != 0 || p[n] != '"')
-        return NULL;
-    p += n + 1;
-    p += strspn(p, " ");
-    if (*p++ != ':')
-        return NULL;
-    return p + strspn(p, " ");
-}
-
 static size_t string_length(const char *p)
 {
     size_t n = 0;
@@ -97,7 +83,7 @@ static bool key(struct mt_log *l, uint64_t number, const char *p)
     const char *v;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         uint64_t n;
-        if ((v = value(p, numbers[i].key)) == NULL)
+        if ((v = mt_log_json_value(p, numbers[i].key)) == NULL)
             continue;
         n = mt_log_value_at(v, "%n");
         /* the first key opens it */
@@ -111,15 +97,15 @@ static bool key(struct mt_log *l, uint64_t number, const char *p)
     if (f == NULL)
         return false;
     row = last_place(l);
-    if ((v = value(p, "location")) != NULL)
+    if ((v = mt_log_json_value(p, "location")) != NULL)
         place(l, number, v);
-    else if (row != NULL && (v = value(p, "size")) != NULL)
+    else if (row != NULL && (v = mt_log_json_value(p, "size")) != NULL)
         row->value[0] = mt_log_value_at(v, "%n");
-    else if (row != NULL && value(p, "count") != NULL)
+    else if (row != NULL && mt_log_json_value(p, "count") != NULL)
         l->facts.n--;
-    else if ((v = value(p, "pid")) != NULL && mt_log_value_at(v, "%n") <= INT32_MAX)
+    else if ((v = mt_log_json_value(p, "pid")) != NULL && mt_log_value_at(v, "%n") <= INT32_MAX)
         f->pid = (int64_t)mt_log_value_at(v, "%n");
-    else if ((v = value(p, "command_line")) != NULL && *v == '"')
+    else if ((v = mt_log_json_value(p, "command_line")) != NULL && *v == '"')
         mt_log_keep_text(f, v + 1, string_length(v + 1));
     else
         return false;

@@ -8,20 +8,6 @@
 
 enum { LENGTH = 60 }; /* lines of one card: its names and whatever else was asked for */
 
-/* What stands behind "key":, quoted or not; NULL = that is another key. */
-static const char *value(const char *p, const char *key)
-{
-    size_t n = strlen(key);
-    if (strncmp(p, key, n) != 0 || p[n] != '"')
-        return NULL;
-    p += n + 1;
-    p += strspn(p, " ");
-    if (*p++ != ':')
-        return NULL;
-    p += strspn(p, " ");
-    return p + (*p == '"');
-}
-
 /* The card whose object is open: its fact, made with the first number. */
 static struct mt_log_fact *fact(struct mt_log *l, uint64_t number)
 {
@@ -48,7 +34,7 @@ static bool key(struct mt_log *l, uint64_t number, const char *p)
     if (n != MT_LOG_NONE) {
         char name[32];
         (void)snprintf(name, sizeof name, "card%llu", (unsigned long long)n);
-        if ((v = value(p, name)) == NULL || *v != '{')
+        if ((v = mt_log_json_value(p, name)) == NULL || *v != '{')
             return false;
         l->card = mt_log_small(n);
         l->card_line = number;
@@ -56,9 +42,9 @@ static bool key(struct mt_log *l, uint64_t number, const char *p)
     }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct mt_log_fact *f;
-        if ((v = value(p, numbers[i].key)) == NULL)
+        if ((v = mt_log_json_value(p, numbers[i].key)) == NULL)
             continue;
-        n = mt_log_value_at(v, "%n");
+        n = mt_log_value_at(v + (*v == '"'), "%n");
         if (n == MT_LOG_NONE || l->card_line == 0 || number - l->card_line > LENGTH)
             return false;
         if ((f = fact(l, number)) != NULL)
