@@ -396,6 +396,9 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
                          told ? ph.s : "");
         else
             mt_words_add(s, " in %s", ph.s);
+        if (d->cause != NULL && d->cause->kind == MT_CAUSE_PENDING_FREES)
+            mt_words_add(s, ", %s of it let go of already and waiting for another stream",
+                         mt_words_bytes(b1, d->focus.pending));
     } else {
         mt_words_add(s, "No history was recorded: ");
         add_device(s, a, d, false);
