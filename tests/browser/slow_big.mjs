@@ -80,7 +80,7 @@ async function goTo(page, hash) {
 
 /** What a key may be seen to do; before and now are of look(). `from`: the address to press it at. */
 function effects(device, last) {
-  const ooms = device.ooms.map((o) => o.event), view = (hash) => /(?:^|[#&])[te]=([\d.]+)-([\d.]+)/.exec(hash)?.slice(1).map(Number) ?? [NaN, NaN];
+  const ooms = device.ooms.map((o) => o.event).sort((a, b) => a - b), view = (hash) => /(?:^|[#&])[te]=([\d.]+)-([\d.]+)/.exec(hash)?.slice(1).map(Number) ?? [NaN, NaN];
   const width = (hash) => ((v) => (Number.isNaN(v[0]) ? Infinity : v[1] - v[0]))(view(hash));
   const at = (share) => Math.round(last * share), mid = `#e=${at(0.3)}-${at(0.5)}&c=${at(0.4)}`;
   const jumped = (before, now) => Number.isInteger(now.event) && now.event !== before.event;
@@ -155,7 +155,7 @@ async function check(t, kind, events, ...args) {
   await says(focus.event, focus.live_bytes);
   await page.evaluate(() => document.querySelector(".tl-over").focus());
   await page.keyboard.press("o");
-  const inOrder = device.ooms.toSorted((a, b) => a.event - b.event); // the report has the one that counts first
+  const inOrder = [...device.ooms].sort((a, b) => a.event - b.event); // the report has the one that counts first
   const other = inOrder.find((o) => o.event > focus.event) ?? inOrder[0];
   await says(other.event, other.live_bytes);
   await page.keyboard.press("p");
