@@ -69,8 +69,7 @@ bool mt_oom_is_a_try(const struct mt_replay *r, uint64_t i)
 
 bool mt_oom_is_next(const struct mt_device_analysis *o, uint64_t n_allocs)
 {
-    const struct mt_oom *p = &o->ooms.p[o->oom_counts];
-    return o->ooms.n == 0 || n_allocs - p->n_allocs >= MT_GOES_ON;
+    return o->ooms.n == 0 || n_allocs - o->ooms.p[o->oom_counts].n_allocs >= MT_GOES_ON;
 }
 
 void mt_ooms_decide(struct mt_device_analysis *o)
