@@ -118,7 +118,8 @@ static bool is_within(int64_t n, const struct mt_diff_fit *f)
 static bool fits(const struct mt_diff *d, struct mt_diff_fit *f)
 {
     if (d->is_measured && (is_within(d->measured, f) ||
-                           (d->is_gone && d->measured > 0 && (uint64_t)d->measured < f->high)))
+                           (d->is_gone && d->measured > 0 && (uint64_t)d->measured >= f->low / 4 &&
+                            (uint64_t)d->measured < f->high)))
         return true;
     f->is_reserved = true;
     return is_within(d->reserved, f);
@@ -127,8 +128,8 @@ static bool fits(const struct mt_diff *d, struct mt_diff_fit *f)
 static int find_fits(struct mt_diff *d)
 {
     const struct cJSON *a = mt_value_first(mt_value_in(d->side[0].root, "advice"));
-    if (d->promises.n != 0 || d->is_other_program)
-        return 1;
+    if (d->promises.n != 0 || d->settings.n != 0 || d->is_other_program)
+        return 1; /* a setting tells what was changed */
     for (; a != NULL && d->fits.n < MT_COMPARE_ROWS; a = mt_value_next(a)) {
         struct mt_diff_fit f, *slot;
         memset(&f, 0, sizeof f);

@@ -99,6 +99,9 @@ struct mt_oom {
 /* A program that allocates so often after a failure has gone on: more than an exception makes on
  * its way up. 20 changes none of 387 reports, 500 one. */
 enum { MT_GOES_ON = 100 };
+/* The i-th failure in the order of events. */
+#define MT_OOM_BY_EVENT(d, i)                                                                      \
+    (&(d)->ooms.p[(i) == (d)->oom_counts ? 0 : (i) < (d)->oom_counts ? (i) + 1 : (i)])
 /* The failure that counts is the first of several. */
 #define MT_FIRST_COUNTS(d) ((d)->ooms.n < 2 || (d)->ooms.p[0].event <= (d)->ooms.p[1].event)
 
@@ -176,7 +179,7 @@ struct mt_device_analysis {
     /* requests that failed: first the one that counts, the others in their order. That is the
      * first, or a later one where the program had gone on after those before */
     MT_VEC(struct mt_oom) ooms;
-    uint32_t oom_counts; /* index of it while the replay runs; 0 after that */
+    uint32_t oom_counts; /* its place in the order of events */
     /* requests that failed inside an operation which did without: of a library's workspace */
     uint64_t n_tries, largest_try;
     struct mt_state focus;     /* the moment that matters: the failure that counts, else the peak */

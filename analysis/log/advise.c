@@ -291,7 +291,7 @@ static void of_host(struct mt_metrics *m, const struct mt_logdiag *d, const stru
         f->value[2] < f->value[0] && !mt_logs_have(logs, MT_LOG_HOST_PROC))
         say(m, MT_METRIC_killed_part, (double)f->value[2] / (double)f->value[0]);
     say(m, MT_METRIC_host_trainer,
-        strcmp(f->text, "Ray") == 0 || log->n_deepspeed != 0 ||
+        strcmp(f->text, "Ray") == 0 || log->n_launcher != 0 ||
             mt_logs_have(logs, MT_LOG_HOST_USAGE));
     say(m, MT_METRIC_in_loader, in_loader(f, place));
     for (int h = 0; h < MT_LH_COUNT; h++)

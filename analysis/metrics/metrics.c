@@ -66,6 +66,7 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
     yes(m, MT_METRIC_torch_refused, o != NULL);
     yes(m, MT_METRIC_beyond_card, false);
     yes(m, MT_METRIC_fragmented, v->kind == MT_V_OOM_FRAGMENTATION);
+    yes(m, MT_METRIC_named_phase, v->conf == MT_CONF_LOW);
     if (d->capacity != 0)
         measured(m, MT_METRIC_capacity, d->capacity);
     if (o == NULL)

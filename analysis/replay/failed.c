@@ -10,8 +10,9 @@
  * operation, its module and the wrappers of a module call. Chosen by hand; of 13 failures of one
  * pass on an H100 the twelve of cuDNN lie within. */
 enum { LOOK = 64, DEPTH = 64, INNER = 6 };
+#define CONV "torch/nn/modules/conv.py"
 
-/* Python frames of a stack, innermost first; those beyond the room are counted. */
+/* Python frames of a stack, innermost first; DEPTH + 1 = there are more. */
 static uint32_t python_frames(const struct mt_trace *t, mt_stack_id s, mt_frame_id out[DEPTH])
 {
     uint32_t n = 0;
@@ -20,9 +21,9 @@ static uint32_t python_frames(const struct mt_trace *t, mt_stack_id s, mt_frame_
         mt_str_id file = t->frames.p[f].file;
         mt_stack_id up = t->stacks.p[s].parent;
         if (mt_file_is_python(mt_str(t, file), mt_str_len(t, file))) {
-            if (n < DEPTH)
-                out[n] = f;
-            n++;
+            if (n == DEPTH)
+                return DEPTH + 1;
+            out[n++] = f;
         }
         s = up < s ? up : 0;
     }
@@ -39,7 +40,29 @@ static bool goes_on_inside(const struct mt_trace *t, mt_stack_id failed, mt_stac
         return false;
     while (common < n && common < m && a[n - 1 - common] == b[m - 1 - common])
         common++;
-    return n == 0 || (common != 0 && n - common <= INNER);
+    return n == 0 ? m == 0 : common != 0 && n - common <= INNER;
+}
+
+/* A convolution, by PyTorch's module or by a C++ frame of the library: the one operation that is
+ * known to ask for workspaces and to do without (aten/src/ATen/native/cudnn/Conv_v8.cpp,
+ * try_plans). Any other failure is one, however the job goes on. */
+static bool is_convolution(const struct mt_trace *t, mt_stack_id s)
+{
+    bool is_first = true;
+    while (s != 0 && s < t->stacks.n) {
+        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
+        const char *file = mt_str(t, f->file), *name = mt_str(t, f->name);
+        mt_stack_id up = t->stacks.p[s].parent;
+        if (mt_file_is_python(file, mt_str_len(t, f->file))) {
+            if (is_first && (mt_path_ends(file, mt_str_len(t, f->file), CONV, sizeof CONV - 1)))
+                return true;
+            is_first = false;
+        } else if (strstr(name, "cudnn") != NULL || strstr(name, "miopen") != NULL) {
+            return true;
+        }
+        s = up < s ? up : 0;
+    }
+    return false;
 }
 
 /* What the operation asked for before is still there when the next one asks: an exception would
@@ -47,29 +70,34 @@ static bool goes_on_inside(const struct mt_trace *t, mt_stack_id failed, mt_stac
 bool mt_oom_is_a_try(const struct mt_replay *r, uint64_t i)
 {
     const struct mt_event *e = mt_event_at(r->d, i), *had = NULL;
-    if (e->stack == 0)
+    uint64_t from = i + 1;
+    if (e->stack == 0 || !is_convolution(r->t, e->stack))
         return false;
     for (uint64_t k = i; had == NULL && k-- > 0 && i - k <= LOOK;) {
         const struct mt_event *b = mt_event_at(r->d, k);
-        if (b->action == MT_ACT_ALLOC)
+        if (b->action == MT_ACT_ALLOC) {
             had = b;
+            from = k + 1;
+        }
         if ((b->action == MT_ACT_ALLOC || b->action == MT_ACT_OOM) && b->stack != e->stack)
             return false;
     }
-    for (uint64_t k = i + 1; had != NULL && k < r->d->events.n && k - i <= LOOK; k++) {
+    for (uint64_t k = from; had != NULL && k < r->d->events.n && k <= i + LOOK; k++) {
         const struct mt_event *b = mt_event_at(r->d, k);
         if ((b->action == MT_ACT_FREE_REQUESTED || b->action == MT_ACT_FREE_COMPLETED) &&
             b->addr == had->addr)
             return false;
-        if (b->action == MT_ACT_ALLOC && b->stack != e->stack)
+        if (k > i && b->action == MT_ACT_ALLOC && b->stack != e->stack)
             return goes_on_inside(r->t, e->stack, b->stack);
     }
     return false;
 }
 
-bool mt_oom_is_next(const struct mt_device_analysis *o, uint64_t n_allocs)
+bool mt_oom_is_next(const struct mt_device_analysis *o, mt_stack_id stack, uint64_t n_allocs)
 {
-    return o->ooms.n == 0 || n_allocs - o->ooms.p[o->oom_counts].n_allocs >= MT_GOES_ON;
+    const struct mt_oom *p = o->ooms.n != 0 ? &o->ooms.p[o->oom_counts] : NULL;
+    return p == NULL || n_allocs - p->n_allocs >= MT_GOES_ON ||
+           (stack != 0 && stack == p->stack && n_allocs != p->n_allocs); /* tried again */
 }
 
 void mt_ooms_decide(struct mt_device_analysis *o)
@@ -80,5 +108,4 @@ void mt_ooms_decide(struct mt_device_analysis *o)
     counts = o->ooms.p[o->oom_counts];
     memmove(o->ooms.p + 1, o->ooms.p, o->oom_counts * sizeof *o->ooms.p);
     o->ooms.p[0] = counts;
-    o->oom_counts = 0;
 }

@@ -165,7 +165,7 @@ static int note_oom(struct mt_replay *r, struct run *u, const struct mt_event *e
         d->largest_try = e->size > d->largest_try ? e->size : d->largest_try;
         return 1;
     }
-    if (mt_oom_is_next(d, u->n_allocs)) {
+    if (mt_oom_is_next(d, e->stack, u->n_allocs)) {
         keep_state_near(r, u);
         d->oom_counts = d->ooms.n;
     }

@@ -81,8 +81,9 @@ struct mt_oom *mt_replay_add_oom(struct mt_replay *r, const struct mt_event *e, 
 
 /* failed.c: whether the operation whose request failed at event i went on without it */
 bool mt_oom_is_a_try(const struct mt_replay *r, uint64_t i);
-/* Whether a failure after so many allocations is the one that counts, by what came before. */
-bool mt_oom_is_next(const struct mt_device_analysis *o, uint64_t n_allocs);
+/* Whether a failure of that stack after so many allocations is the one that counts, by what came
+ * before: the program had gone on, or tried the same again. */
+bool mt_oom_is_next(const struct mt_device_analysis *o, mt_stack_id stack, uint64_t n_allocs);
 /* Puts the one that counts first. */
 void mt_ooms_decide(struct mt_device_analysis *o);
 /* Index of the row of (phase, sub) in out->phases; row 0 is (unattributed, -). UINT32_MAX = out of

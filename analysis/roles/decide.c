@@ -473,21 +473,21 @@ static int decide(struct mt_rwork *k, struct cursor *c, const struct mt_event *e
         enter(k, c, i);
     while (c->micro < k->out->micros.n && k->out->micros.p[c->micro].last < i)
         c->micro++;
-    while (c->oom < o->ooms.n && o->ooms.p[c->oom].event < i)
+    while (c->oom < o->ooms.n && MT_OOM_BY_EVENT(o, c->oom)->event < i)
         c->oom++;
     b.g = &k->regions.p[c->region];
     b.in_region = b.freed <= c->region_last;
     b.in_phase = b.freed <= c->phase_last;
     /* Who dumps a snapshot between steps has no temporaries left; an exception unwinds what it
      * finds, or the dump is made inside it. */
-    b.censored =
-        c->oom < o->ooms.n && o->ooms.p[c->oom].event < b.freed &&
-        (b.in_region || (b.freed == MT_NEVER && o->ooms.p[c->oom].event <= c->region_last));
-    b.failed = c->oom < o->ooms.n && b.freed < o->ooms.p[c->oom].event &&
-               o->ooms.p[c->oom].event <= c->region_last;
+    b.censored = c->oom < o->ooms.n && MT_OOM_BY_EVENT(o, c->oom)->event < b.freed &&
+                 (b.in_region ||
+                  (b.freed == MT_NEVER && MT_OOM_BY_EVENT(o, c->oom)->event <= c->region_last));
+    b.failed = c->oom < o->ooms.n && b.freed < MT_OOM_BY_EVENT(o, c->oom)->event &&
+               MT_OOM_BY_EVENT(o, c->oom)->event <= c->region_last;
     b.cut = c->oom < o->ooms.n && c->micro < k->out->micros.n &&
             k->out->micros.p[c->micro].first <= i &&
-            o->ooms.p[c->oom].event <= k->out->micros.p[c->micro].last;
+            MT_OOM_BY_EVENT(o, c->oom)->event <= k->out->micros.p[c->micro].last;
     b.pass_last = last_of_pass(k, c, i);
     f->life = (uint8_t)life_of(k, c, &b);
     f->conf = (uint8_t)mt_attr_conf(b.a);

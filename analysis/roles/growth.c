@@ -283,7 +283,7 @@ static bool is_cut(const struct mt_rwork *k, uint32_t step)
 {
     const struct mt_device_analysis *o = k->r->out;
     return step + 1 == k->out->steps.n && o->ooms.n != 0 &&
-           o->ooms.p[o->ooms.n - 1].event >= k->out->steps.p[step].first;
+           MT_OOM_BY_EVENT(o, o->ooms.n - 1)->event >= k->out->steps.p[step].first;
 }
 
 int mt_growth_make(struct mt_rwork *k)

@@ -90,8 +90,8 @@ static uint32_t own_last(const struct mt_rwork *k, uint32_t region)
     const struct mt_device_analysis *o = k->r->out;
     uint32_t first = k->regions.p[region].first, last = mt_region_last(k, region);
     for (uint32_t i = 0; i < o->ooms.n; i++)
-        if (o->ooms.p[i].event >= first && o->ooms.p[i].event < last)
-            return (uint32_t)o->ooms.p[i].event;
+        if (MT_OOM_BY_EVENT(o, i)->event >= first && MT_OOM_BY_EVENT(o, i)->event < last)
+            return (uint32_t)MT_OOM_BY_EVENT(o, i)->event;
     return last;
 }
 

@@ -278,18 +278,6 @@ out:
     return rc;
 }
 
-/* The first request that failed. */
-static bool fails_in_script(const struct mt_trace *t)
-{
-    for (uint32_t k = 0; k < t->devices.n; k++)
-        for (uint64_t i = 0; i < t->devices.p[k].events.n; i++) {
-            const struct mt_event *e = mt_event_at(&t->devices.p[k], i);
-            if (e->action == MT_ACT_OOM)
-                return mt_stack_is_of_script(t, e->stack);
-        }
-    return false;
-}
-
 enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t,
                       const struct mt_analyze_opts *opt, struct mt_err *err)
 {
@@ -313,7 +301,7 @@ enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t,
         a->fw.main = (mt_fw)opt->framework;
         a->fw.forced = true;
     } else if (a->fw.main == MT_FW_NONE && a->fw.engine == MT_FW_NONE && opt->conf != NULL &&
-               mt_runconf_by_keys(opt->conf) && fails_in_script(t)) {
+               mt_runconf_by_keys(opt->conf) && mt_trace_runs_script(t)) {
         a->fw.own_script = true;
     } else if (a->fw.main == MT_FW_NONE &&
                mt_runconf_run(opt->conf) >= 0) { /* an engine's process has no frame of it */

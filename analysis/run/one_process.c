@@ -38,25 +38,37 @@ bool mt_has_all_of(const struct mt_rank *later, const struct mt_rank *earlier)
     return is_longer; /* of two that are equal none is the earlier one */
 }
 
-static bool is_earlier(const struct mt_diagnosis *d, uint32_t i)
+/* The last snapshot that has all of this one; the rank itself where none has. */
+static uint32_t whole_of(const struct mt_diagnosis *d, uint32_t i)
 {
+    uint32_t whole = i;
     for (uint32_t k = 0; k < d->ranks.n; k++)
-        if (k != i && mt_has_all_of(&d->ranks.p[k], &d->ranks.p[i]))
-            return true;
-    return false;
+        if (k != whole && mt_has_all_of(&d->ranks.p[k], &d->ranks.p[whole]))
+            whole = k;
+    return whole;
+}
+
+/* What the ledger says of a rank it says of the process: of the row that it has now. */
+static void move_ledger(struct mt_driverdiag *j, const uint32_t *to, uint32_t n)
+{
+    for (uint32_t i = 0; j != NULL && i < j->reconciled.n; i++)
+        if (j->reconciled.p[i].rank < n)
+            j->reconciled.p[i].rank = to[j->reconciled.p[i].rank];
+    for (uint32_t i = 0; j != NULL && i < j->books_peaks.n; i++)
+        if (j->books_peaks.p[i].rank < n)
+            j->books_peaks.p[i].rank = to[j->books_peaks.p[i].rank];
 }
 
 enum mt_rc mt_set_earlier_aside(struct mt_diagnosis *d)
 {
     enum { MOST = 1024 }; /* whose snapshots are held against each other: ranks of a folder */
-    bool aside[MOST];
-    uint32_t kept = 0, n = d->ranks.n;
+    uint32_t whole[MOST], to[MOST], kept = 0, n = d->ranks.n;
     if (n > MOST)
         return MT_OK;
     for (uint32_t i = 0; i < n; i++)
-        aside[i] = is_earlier(d, i);
+        whole[i] = whole_of(d, i);
     for (uint32_t i = 0; i < n; i++) /* room for all of them first */
-        if (aside[i]) {
+        if (whole[i] != i) {
             struct mt_rank *slot = MT_VEC_PUSH(&d->earlier);
             if (slot == NULL) {
                 d->earlier.n = 0;
@@ -65,8 +77,13 @@ enum mt_rc mt_set_earlier_aside(struct mt_diagnosis *d)
             *slot = d->ranks.p[i];
         }
     for (uint32_t i = 0; i < n; i++)
-        if (!aside[i])
+        if (whole[i] == i) {
+            to[i] = kept;
             d->ranks.p[kept++] = d->ranks.p[i];
+        }
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = to[whole[i]];
+    move_ledger(d->driver, to, n);
     d->ranks.n = kept;
     return MT_OK;
 }

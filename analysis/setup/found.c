@@ -112,6 +112,8 @@ static enum mt_rc read_into(struct mt_found_file *file, struct mt_runconf *rc, s
                        ? overrides(file, &rc->conf, err)
                        : mt_conf_file(&rc->conf, file->text, file->n, file->name, err);
     enum mt_rc added = mt_runconf_added(rc, MT_FROM_FOUND, err);
+    rc->is_partial =
+        rc->is_partial || r == MT_WARN; /* of a cut file nothing shows what is default */
     return added != MT_OK ? added : r == MT_WARN ? MT_OK : r;
 }
 

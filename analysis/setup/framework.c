@@ -289,18 +289,19 @@ static mt_fw engine_of(const struct mt_framework_rules *r, const uint64_t *frame
     return best;
 }
 
-bool mt_stack_is_of_script(const struct mt_trace *t, mt_stack_id s)
+bool mt_trace_runs_script(const struct mt_trace *t)
 {
-    const char *file = "";
-    while (s != 0 && s < t->stacks.n) {
-        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
-        mt_stack_id up = t->stacks.p[s].parent;
-        if (strcmp(mt_str(t, f->name), "<module>") == 0 && mt_str(t, f->file)[0] != '<')
-            file = mt_str(t, f->file);
-        s = up < s ? up : 0;
+    static const char *const not_own[] = {"-packages/", "-packages\\", "/bin/", "\\Scripts\\"};
+    for (uint32_t i = 0; i < t->functions.n; i++) {
+        const struct mt_function *f = &t->functions.p[i];
+        const char *file = mt_str(t, f->file);
+        bool own = strcmp(mt_str(t, f->name), "<module>") == 0 && file[0] != '<' && file[0] != '\0';
+        for (size_t k = 0; own && k < sizeof not_own / sizeof *not_own; k++)
+            own = strstr(file, not_own[k]) == NULL;
+        if (own)
+            return true;
     }
-    return file[0] != '\0' && strstr(file, "-packages/") == NULL &&
-           strstr(file, "-packages\\") == NULL;
+    return false;
 }
 
 bool mt_frameworks_detect(const struct mt_framework_rules *r, const struct mt_trace *t,

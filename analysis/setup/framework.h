@@ -179,8 +179,8 @@ struct mt_frameworks {
     mt_fw engine;     /* or MT_FW_NONE */
     bool forced;      /* named on the command line */
     bool by_settings; /* main is no frame's: the settings of the run or a log name it */
-    /* the failed request comes from a script that is no framework's, and no frame is one's: keys
-     * that a framework has as well are that script's own */
+    /* a script that is no framework's runs, and no frame is one's: keys that a framework has as
+     * well are that script's own */
     bool own_script;
     uint64_t frames[MT_FW_MAX]; /* distinct frames of each, the evidence */
     uint64_t seen;              /* rows whose frames occur */
@@ -190,8 +190,9 @@ struct mt_frameworks {
 bool mt_frameworks_have(const struct mt_frameworks *fw, unsigned parts);
 /* Everything that is there: by its frames, or as what runs the job. */
 uint64_t mt_frameworks_seen(const struct mt_frameworks *fw);
-/* Whether the outermost module of a stack is a script: a file that lies in nobody's package. */
-bool mt_stack_is_of_script(const struct mt_trace *t, mt_stack_id s);
+/* Whether a module that runs is a script: a file in nobody's package, and no command that a package
+ * installs. */
+bool mt_trace_runs_script(const struct mt_trace *t);
 /* false = out of memory. */
 bool mt_frameworks_detect(const struct mt_framework_rules *r, const struct mt_trace *t,
                           struct mt_frameworks *out);

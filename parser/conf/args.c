@@ -473,6 +473,17 @@ static void end_command(struct args *a)
     a->before.n = 0;
 }
 
+/* Words that are not read here: a here-document, a quote with escapes, a command in a command. A
+ * quote that seems open behind one of them may be closed. */
+static bool has_more_of_shell(const char *text, size_t n)
+{
+    for (size_t i = 0; i + 1 < n; i++)
+        if ((text[i] == '<' && text[i + 1] == '<') ||
+            (text[i] == '$' && (text[i + 1] == '\'' || text[i + 1] == '(')))
+            return true;
+    return false;
+}
+
 enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const char *source,
                         bool is_script, struct mt_err *err)
 {
@@ -497,7 +508,7 @@ enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const c
     MT_VEC_DONE(&a.vars);
     if (a.failed)
         return mt_fail(err, MT_ENOMEM, "out of memory");
-    return is_script && a.open_quote != 0
+    return is_script && a.open_quote != 0 && !has_more_of_shell(text, n)
                ? mt_fail(err, MT_WARN,
                          "line %lu: nothing ends this quote or bracket; used up to it",
                          (unsigned long)a.open_quote)

@@ -20,13 +20,15 @@ bool mt_conf_is_python(const char *name) { return ends_in(name, ".py"); }
 /* The line, from 1, in which a merge leaves both sides behind; 0 = there is none. */
 static unsigned long unmerged(const char *text, size_t n)
 {
-    static const char mark[] = "<<<<<<< ", end[] = ">>>>>>> ";
+    static const char mark[] = "<<<<<<< ", between[] = "=======", end[] = ">>>>>>> ";
     unsigned long line = 1, at = 0;
+    bool both = false;
     for (size_t i = 0; i < n; i++) {
         if ((i == 0 || text[i - 1] == '\n') && n - i >= sizeof mark - 1) {
             if (at == 0 && memcmp(text + i, mark, sizeof mark - 1) == 0)
                 at = line;
-            else if (at != 0 && memcmp(text + i, end, sizeof end - 1) == 0)
+            both |= at != 0 && memcmp(text + i, between, sizeof between - 1) == 0;
+            if (both && memcmp(text + i, end, sizeof end - 1) == 0)
                 return at;
         }
         line += text[i] == '\n';
@@ -61,7 +63,7 @@ static enum mt_rc read_file(struct mt_config *c, const char *text, size_t n, con
         text += 3;
         n -= 3;
     }
-    line = unmerged(text, n);
+    line = mt_conf_is_python(name) ? 0 : unmerged(text, n); /* a text of its own may show one */
     if (line != 0)
         return mt_fail(err, MT_EINPUT,
                        "line %lu: a merge that is not finished: both sides of it stand here", line);

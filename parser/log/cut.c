@@ -10,12 +10,28 @@ enum {
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
+/* "queue.Empty", "torch._dynamo.exc.Unsupported: ...": a class with its module, alone or with what
+ * it says, and no code: that is indented. Also behind "(Actor pid=7) ". */
+static bool is_dotted_class(const char *s)
+{
+    const char *last = NULL;
+    if (*s == '(' && strstr(s, ") ") != NULL)
+        s = strstr(s, ") ") + 2;
+    if (!is_letter(*s) && *s != '_')
+        return false;
+    for (; is_letter(*s) || *s == '_' || *s == '.' || (*s >= '0' && *s <= '9'); s++)
+        last = *s == '.' ? s + 1 : last;
+    return last != NULL && *last >= 'A' && *last <= 'Z' && (*s == '\0' || *s == ':');
+}
+
 /* "KeyError: 'x'", "AssertionError", "RayTaskError(ValueError)": a word that ends so names what was
  * raised. */
 static bool names_error(const char *s)
 {
     static const char *const ends[] = {"Error", "Exception", "Interrupt", "SystemExit",
                                        "StopIteration"};
+    if (is_dotted_class(s))
+        return true;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         for (const char *p = s; (p = strstr(p, ends[i])) != NULL; p++)
             if (!is_letter(p[strlen(ends[i])]) && p[strlen(ends[i])] != '_')

@@ -495,7 +495,7 @@ static void note_machine(struct mt_log *l, const char *s)
     l->n_x86 += strstr(s, "x86_64") != NULL;
     l->n_windows += names_drive(s);
     l->n_unix += names_root(s);
-    l->n_deepspeed += strstr(s, ":sigkill_handler]") != NULL;
+    l->n_launcher += strstr(s, ":sigkill_handler]") != NULL;
     l->n_async += strstr(s, "kernel errors might be asynchronously reported") != NULL;
 }
 

@@ -347,7 +347,7 @@ struct mt_log {
     uint64_t n_later, n_earlier;
     bool newest_first;                          /* what stands above happened later */
     bool ended_load, ended_capture, ended_save; /* while it is read: a line says so */
-    uint64_t n_deepspeed;                       /* lines of DeepSpeed's launcher */
+    uint64_t n_launcher;                        /* lines of a launcher that ends its ranks */
     uint64_t n_async; /* lines that PyTorch adds to CUDA's errors from 1.8 on */
     bool no_memory;
     bool truncated; /* the source ended with an error; err of the reader says why */

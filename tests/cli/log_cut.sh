@@ -71,6 +71,11 @@ run 1 report ray.log --format json -o ray.json
 run 1 report size.log --format json -o size.json
 { cat scores.log; echo "$p AssertionError"; } > assert.log
 run 1 report assert.log --format json -o assert.json
+# So is a class with its module.
+for error in 'torch._dynamo.exc.Unsupported: call_function' 'httpx.ReadTimeout' 'queue.Empty'; do
+    { cat scores.log; echo "$p $error"; } > dotted.log
+    run 1 report dotted.log --format json -o dotted.json
+done
 printf 'Traceback (most recent call last):\n  File "/home/u/a.py", line 2, in <module>\n    main()\n' > nobody.log
 run 1 report nobody.log --format json -o nobody.json
 # The job went on.

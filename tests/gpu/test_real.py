@@ -88,6 +88,12 @@ class Real(unittest.TestCase):
         self.assertAlmostEqual(report["job"]["ledgers"][0]["capacity_bytes"] / GIB, total, delta=0.005)
         self.assertLess(process - (allocated + unused / 1024), 0.8)  # the context
 
+    def test_the_ledger_is_of_the_row_that_is_left(self):
+        """Two snapshots of one process are one row: what the ledger says of the earlier one is said of that row."""
+        report = json.loads(output("report", "--format=json", "-o", "-", str(REAL / "h100_loop_oom.trace.gz")))
+        self.assertEqual([r["snapshot"] for r in report["job"]["reconciled"]], [0, 0])
+        self.assertEqual(len({(d["rank"], d["device"]) for d in report["devices"]}), 1)
+
     def test_a_loop_of_reinforcement_learning(self):
         job = self.job("h100_loop_plain")
         self.assertEqual(sorted({r["phase"] for r in job["phase_ranges"]}),

@@ -484,7 +484,7 @@ MT_TEST(a_failure_that_was_caught)
         heap_oom(h, 4 * GIB, GIB, FORWARD);
         for (unsigned i = 0; i < after; i++)
             heap_free(h, heap_alloc(h, 64 * MIB, FORWARD));
-        heap_oom(h, 5 * GIB, GIB, FORWARD);
+        heap_oom(h, 5 * GIB, GIB, "lm/model.py:12:loss|" MAIN);
         heap_oom(h, 3 * GIB, GIB, MODEL);
         {
             FINISH(0);
