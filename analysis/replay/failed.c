@@ -49,7 +49,7 @@ static bool goes_on_inside(const struct mt_trace *t, mt_stack_id failed, mt_stac
 static bool is_convolution(const struct mt_trace *t, mt_stack_id s)
 {
     bool is_first = true;
-    while (s != 0 && s < t->stacks.n) {
+    for (uint32_t n = 0; n < 2 * DEPTH && s != 0 && s < t->stacks.n; n++) { /* the innermost */
         const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
         const char *file = mt_str(t, f->file), *name = mt_str(t, f->name);
         mt_stack_id up = t->stacks.p[s].parent;
@@ -71,7 +71,7 @@ bool mt_oom_is_a_try(const struct mt_replay *r, uint64_t i)
 {
     const struct mt_event *e = mt_event_at(r->d, i), *had = NULL;
     uint64_t from = i + 1;
-    if (e->stack == 0 || !is_convolution(r->t, e->stack))
+    if (e->stack == 0)
         return false;
     for (uint64_t k = i; had == NULL && k-- > 0 && i - k <= LOOK;) {
         const struct mt_event *b = mt_event_at(r->d, k);
@@ -82,7 +82,9 @@ bool mt_oom_is_a_try(const struct mt_replay *r, uint64_t i)
         if ((b->action == MT_ACT_ALLOC || b->action == MT_ACT_OOM) && b->stack != e->stack)
             return false;
     }
-    for (uint64_t k = from; had != NULL && k < r->d->events.n && k <= i + LOOK; k++) {
+    if (had == NULL || !is_convolution(r->t, e->stack))
+        return false;
+    for (uint64_t k = from; k < r->d->events.n && k <= i + LOOK; k++) {
         const struct mt_event *b = mt_event_at(r->d, k);
         if ((b->action == MT_ACT_FREE_REQUESTED || b->action == MT_ACT_FREE_COMPLETED) &&
             b->addr == had->addr)
