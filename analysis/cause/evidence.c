@@ -187,9 +187,7 @@ static int add_what_followed(struct mt_cause *c, const struct mt_moment *m)
 /* Failures that were caught, and tries of a library. */
 static int add_earlier_failures(struct mt_cause *c, const struct mt_moment *m)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 1; i < m->d->ooms.n; i++)
-        n += m->d->ooms.p[i].event < m->oom->event;
+    uint32_t n = m->d->oom_counts;
     if (n != 0 &&
         !mt_cause_evidence_add(c, 0, "%u request%s had failed before, and the program went on.",
                                (unsigned)n, n == 1 ? "" : "s"))

@@ -118,9 +118,10 @@ static int replace_text(char **out, const char *text)
 }
 
 /* The cause in the words that end "Next to fail: training (backward), ...". */
-static void word_cause(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
+static void word_cause(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m,
+                       enum mt_cause_kind kind)
 {
-    switch ((int)c->kind) {
+    switch ((int)kind) {
     case MT_CAUSE_PENDING_FREES:
         (void)snprintf(
             s, cap,
@@ -158,10 +159,8 @@ static int word_forecast(struct mt_cause *c, const struct mt_moment *m)
     char text[TEXT], reason[256];
     struct mt_phase_in_words ph = mt_phase_in_words(n->attr.phase, n->attr.sub, true);
     int k;
-    word_cause(reason, sizeof reason, c, m);
-    if (!n->tight && c->kind != MT_CAUSE_PENDING_FREES)
-        (void)snprintf(reason, sizeof reason, "%s of it %s", MT_BYTES(n->role_bytes),
-                       mt_role_words((enum mt_role)n->role));
+    word_cause(reason, sizeof reason, c, m,
+               n->tight || c->kind == MT_CAUSE_PENDING_FREES ? c->kind : MT_CAUSE_NONE);
     if (n->tight)
         k = snprintf(text, sizeof text,
                      "Next to fail: %s. At its peak %s of the card's %s were live, %s; at most %s "
@@ -179,8 +178,7 @@ static int word_forecast(struct mt_cause *c, const struct mt_moment *m)
         k = snprintf(
             text, sizeof text,
             "The highest point, and the first to run short, is in %s: %s were live, %s. How much "
-            "room "
-            "was left is not known%s.",
+            "room was left is not known%s.",
             ph.s, MT_BYTES(n->live), reason,
             n->capacity == 0
                 ? (m->d->kind != MT_DEV_CUDA ? "" : " without the card's size (--capacity)")
@@ -229,6 +227,8 @@ int mt_cause_next(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph)
 {
     const struct mt_device_analysis *d = m->d;
     struct mt_forecast *n = &c->next;
+    /* half of what is live is of no use any more, whatever the card has */
+    bool waits = d->kind == MT_DEV_CUDA && d->focus.pending >= d->focus.live / 2;
     double slope;
     uint64_t sure = sure_growth(m, &slope);
     c->known = d->withheld == NULL && !d->end_state_only && d->n_events != 0;
@@ -246,21 +246,16 @@ int mt_cause_next(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph)
     }
     if (d->kind != MT_DEV_CUDA)
         n->tight = false;
-    if (d->kind == MT_DEV_CUDA && d->focus.pending >= d->focus.live / 2) {
-        /* half of what is live is of no use any more, whatever the card has */
+    if (waits || n->tight) {
         if (!mt_moment_fill(m, ph))
             return 0;
-        c->kind = MT_CAUSE_PENDING_FREES;
-    } else if (n->tight) {
-        if (!mt_moment_fill(m, ph))
-            return 0;
-        c->kind = cause_of_full_card(m);
+        c->kind = waits ? MT_CAUSE_PENDING_FREES : cause_of_full_card(m);
     } else if (d->kind == MT_DEV_CUDA && !look_for_pins(c, m, ph)) {
         return 0;
     }
     if (!word_forecast(c, m))
         return 0;
-    if (!n->tight && c->kind != MT_CAUSE_PENDING_FREES)
+    if (!n->tight && !waits)
         return 1;
     c->conf = MT_CONF_INFERRED;
     return replace_text(&c->sentence, n->sentence) && add_evidence(c, m);

@@ -172,8 +172,6 @@ void mt_moment_all_fit(const struct mt_moment *m, struct mt_fit *f, uint64_t hav
 uint64_t mt_moment_need(const struct mt_moment *m, uint64_t request);
 bool mt_moment_pool_private(const struct mt_moment *m, const struct mt_held *h);
 
-/* The micro-batch that an event is in or after; UINT32_MAX = none. */
-uint32_t mt_cause_micro(const struct mt_role_facts *f, uint64_t event);
 /* Fills m->result. */
 int mt_moment_result(struct mt_moment *m);
 /* Whether the block born at that event, live at the moment, is of it. */

@@ -89,8 +89,8 @@ static uint32_t most_before(const struct mt_moment *m, mt_stack_id stack, uint64
 /* Whether two events lie in one pass over the model: what it keeps is of its layers. */
 static bool in_one_pass(const struct mt_moment *m, uint64_t a, uint64_t b)
 {
-    uint32_t micro = mt_cause_micro(m->f, a);
-    return micro != UINT32_MAX && micro == mt_cause_micro(m->f, b);
+    uint32_t micro = mt_micro_at(m->f, a);
+    return micro != UINT32_MAX && micro == mt_micro_at(m->f, b);
 }
 
 /* Whether the live blocks of one stack look as batches leave them: MIN_KEPT rounds of the model's

@@ -68,7 +68,7 @@ static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
     if (stack == 0 || f->m->w->grown[stack] || next == 0 || next - 1 == born ||
         !may_be_result(f->m, born) ||
         (f->began[f->m->call_of[stack]] <= born + 1 &&
-         mt_cause_micro(f->m->f, next - 1) == mt_cause_micro(f->m->f, born)))
+         mt_micro_at(f->m->f, next - 1) == mt_micro_at(f->m->f, born)))
         return 0;
     line = own_line(f, stack_of_free(r->d, freed));
     return line != 0 && goes_through(r->t, stack, line) ? line : 0;
@@ -119,7 +119,7 @@ bool mt_is_last_result(const struct mt_moment *m, uint64_t event)
         return false;
     if (m->call_of[stack] != 0 && m->call_began[m->call_of[stack]] > event + 1)
         return true;
-    micro = mt_cause_micro(m->f, event);
+    micro = mt_micro_at(m->f, event);
     return micro != UINT32_MAX && m->result.micro != UINT32_MAX && micro < m->result.micro;
 }
 
@@ -184,7 +184,7 @@ int mt_moment_result(struct mt_moment *m)
          m->call_of != NULL && m->call_began != NULL && mt_file_kinds_init(&f.files, t);
     if (ok) {
         find_calls(&f, near);
-        m->result.micro = mt_cause_micro(m->f, (uint64_t)f.at);
+        m->result.micro = mt_micro_at(m->f, (uint64_t)f.at);
         find_lines(&f);
         add_live(&f);
         mt_file_kinds_done(&f.files);

@@ -9,19 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t mt_cause_micro(const struct mt_role_facts *f, uint64_t event)
-{
-    uint32_t lo = 0, hi = f->micros.n;
-    while (lo < hi) {
-        uint32_t mid = (lo + hi) / 2;
-        if (f->micros.p[mid].first <= event)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo != 0 ? lo - 1 : UINT32_MAX;
-}
-
 static bool is_there(const struct mt_moment *m, const struct mt_event *e)
 {
     return e->action == MT_ACT_ALLOC && e->stack == m->oom->stack;
@@ -37,7 +24,7 @@ struct span {
  * logits are brought to 32 bits. */
 static bool in_pass(const struct mt_moment *m)
 {
-    uint32_t micro = mt_cause_micro(m->f, m->oom->event);
+    uint32_t micro = mt_micro_at(m->f, m->oom->event);
     return mt_phase_is(m->sub, MT_IN_FORWARD | MT_IN_BACKWARD) ||
            (m->sub == MT_PH_NONE && mt_phase_is(m->phase, MT_TRAINS) && micro != UINT32_MAX &&
             m->oom->event <= m->f->micros.p[micro].last);
@@ -138,9 +125,12 @@ static int layers_of(const struct mt_moment *m, uint32_t *layers)
             ;
         if (end - i < 2 || size[i] * (end - i) < all / SMALL)
             continue;
-        *(end - i == 2 ? &pairs : &often) += size[i] * (end - i);
-        if (end - i > 2)
-            divisor = mt_common_divisor(divisor, end - i);
+        if (end - i == 2) {
+            pairs += size[i] * 2;
+            continue;
+        }
+        often += size[i] * (end - i);
+        divisor = mt_common_divisor(divisor, end - i);
     }
     mt_free(size);
     if (often < all / 2) {

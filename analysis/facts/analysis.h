@@ -103,7 +103,7 @@ enum { MT_GOES_ON = 100 };
 #define MT_OOM_BY_EVENT(d, i)                                                                      \
     (&(d)->ooms.p[(i) == (d)->oom_counts ? 0 : (i) < (d)->oom_counts ? (i) + 1 : (i)])
 /* The failure that counts is the first of several. */
-#define MT_FIRST_COUNTS(d) ((d)->ooms.n < 2 || (d)->ooms.p[0].event <= (d)->ooms.p[1].event)
+#define MT_FIRST_COUNTS(d) ((d)->oom_counts == 0)
 
 /* Segments of one device that serve the same requests, in the end state. */
 struct mt_pool_row {

@@ -2,6 +2,7 @@
 #include "analysis/metrics/impl.h"
 #include "analysis/metrics/leak.h"
 #include "analysis/metrics/stacks.h"
+#include "analysis/roles/roles.h"
 
 /* A pass over tokens, with or without gradients. */
 static bool in_pass(const struct mt_metrics *m)
@@ -57,10 +58,9 @@ static void entropy_metrics(struct mt_metrics *m, const struct mt_trace *t)
 /* The activations of the pass at hand are no more than those of one before it. */
 static bool keeps_as_before(const struct mt_role_facts *f, int64_t focus)
 {
-    for (uint32_t i = 0; i < f->micros.n; i++)
-        if ((int64_t)f->micros.p[i].first <= focus && focus <= (int64_t)f->micros.p[i].last)
-            return f->peak_event[MT_ROLE_ACTIVATION] < (int64_t)f->micros.p[i].first;
-    return false;
+    uint32_t i = focus >= 0 ? mt_micro_at(f, (uint64_t)focus) : UINT32_MAX;
+    return i != UINT32_MAX && focus <= (int64_t)f->micros.p[i].last &&
+           f->peak_event[MT_ROLE_ACTIVATION] < (int64_t)f->micros.p[i].first;
 }
 
 static void grown_apart(struct mt_metrics *m)

@@ -142,7 +142,7 @@ static uint16_t *slot_of(struct mt_marks *m, char level, enum mt_phase phase)
 /* Nobody's package: a name in it is the job's own word. */
 static bool is_own_code(const char *s, uint32_t n)
 {
-    return !has(s, n, "-packages/") && !has(s, n, "-packages\\") && !mt_file_is_torch(s, n) &&
+    return !mt_file_is_packaged(s) && !mt_file_is_torch(s, n) &&
            !(n >= 7 && (memcmp(s, "<frozen", 7) == 0 || memcmp(s, "<string", 7) == 0));
 }
 

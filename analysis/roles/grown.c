@@ -46,10 +46,9 @@ int mt_grown_find(struct mt_rwork *k)
  * cache is there before its passes. */
 static int64_t begin_of_pass(const struct mt_role_facts *f, int64_t focus)
 {
-    for (uint32_t i = 0; i < f->micros.n; i++)
-        if ((int64_t)f->micros.p[i].first <= focus && focus <= (int64_t)f->micros.p[i].last)
-            return (int64_t)f->micros.p[i].first;
-    return INT64_MAX;
+    uint32_t i = focus >= 0 ? mt_micro_at(f, (uint64_t)focus) : UINT32_MAX;
+    return i != UINT32_MAX && focus <= (int64_t)f->micros.p[i].last ? (int64_t)f->micros.p[i].first
+                                                                    : INT64_MAX;
 }
 
 void mt_grown_sum(struct mt_rwork *k, int64_t focus)

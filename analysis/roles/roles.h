@@ -39,6 +39,8 @@ void mt_role_facts_done(struct mt_role_facts *f);
 
 /* The step that an event is in: index, UINT32_MAX = none. */
 uint32_t mt_step_at(const struct mt_role_facts *f, uint64_t event);
+/* The micro-batch that an event is in or after; UINT32_MAX = none. */
+uint32_t mt_micro_at(const struct mt_role_facts *f, uint64_t event);
 
 /* Segments at the end of the private pools that CUDA graphs were captured into: theirs as long as
  * the graphs are, whatever is live in them; that in *live, unless NULL. */

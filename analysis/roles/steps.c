@@ -413,3 +413,16 @@ uint32_t mt_step_at(const struct mt_role_facts *f, uint64_t event)
     }
     return lo < f->steps.n && f->steps.p[lo].first <= event ? lo : UINT32_MAX;
 }
+
+uint32_t mt_micro_at(const struct mt_role_facts *f, uint64_t event)
+{
+    uint32_t lo = 0, hi = f->micros.n;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (f->micros.p[mid].first <= event)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo != 0 ? lo - 1 : UINT32_MAX;
+}

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* memmem */
 #endif
 #include "analysis/setup/framework.h"
+#include "analysis/base/frames.h"
 
 #include "analysis/base/glob.h"
 #include "parser/base/mem.h"
@@ -291,14 +292,12 @@ static mt_fw engine_of(const struct mt_framework_rules *r, const uint64_t *frame
 
 bool mt_trace_runs_script(const struct mt_trace *t)
 {
-    static const char *const not_own[] = {"-packages/", "-packages\\", "/bin/", "\\Scripts\\"};
     for (uint32_t i = 0; i < t->functions.n; i++) {
         const struct mt_function *f = &t->functions.p[i];
         const char *file = mt_str(t, f->file);
-        bool own = strcmp(mt_str(t, f->name), "<module>") == 0 && file[0] != '<' && file[0] != '\0';
-        for (size_t k = 0; own && k < sizeof not_own / sizeof *not_own; k++)
-            own = strstr(file, not_own[k]) == NULL;
-        if (own)
+        if (strcmp(mt_str(t, f->name), "<module>") == 0 && file[0] != '<' && file[0] != '\0' &&
+            !mt_file_is_packaged(file) && strstr(file, "/bin/") == NULL &&
+            strstr(file, "\\Scripts\\") == NULL)
             return true;
     }
     return false;

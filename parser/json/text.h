@@ -63,16 +63,17 @@ static inline int mt_json_space(struct mt_json *j)
     return mt_json_space_slow(j);
 }
 
-/* The first quote or backslash in [p, end), or end. The window has a margin behind its end, so
- * whole vectors may be loaded. */
-static inline const unsigned char *mt_json_quote(const unsigned char *p, const unsigned char *end)
+/* The first of two bytes in [p, end), or end. The window has a margin behind its end, so whole
+ * vectors may be loaded. */
+static inline const unsigned char *mt_json_either(const unsigned char *p, const unsigned char *end,
+                                                  char one, char other)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
-    const __m128i q = _mm_set1_epi8('"'), bs = _mm_set1_epi8('\\');
+    const __m128i a = _mm_set1_epi8(one), b = _mm_set1_epi8(other);
     for (; p < end; p += 16) {
         __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
         unsigned m =
-            (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(v, q), _mm_cmpeq_epi8(v, bs)));
+            (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(v, a), _mm_cmpeq_epi8(v, b)));
         if (m != 0) {
             p += __builtin_ctz(m);
             return p < end ? p : end;
@@ -80,10 +81,14 @@ static inline const unsigned char *mt_json_quote(const unsigned char *p, const u
     }
     return end;
 #else
-    while (p < end && *p != '"' && *p != '\\')
+    while (p < end && *p != (unsigned char)one && *p != (unsigned char)other)
         p++;
     return p;
 #endif
+}
+static inline const unsigned char *mt_json_quote(const unsigned char *p, const unsigned char *end)
+{
+    return mt_json_either(p, end, '"', '\\');
 }
 
 /* p at the opening quote. The text is in the window or in scratch and lives until the next call. */

@@ -37,27 +37,10 @@ static int whole(struct mt_pf *f, const unsigned char **end)
     }
 }
 
-/* The next curly bracket, in a string or not; end = there is none. Whole vectors may be loaded:
- * behind the window comes its margin. */
+/* The next curly bracket, in a string or not; end = there is none. */
 static inline const unsigned char *bracket(const unsigned char *p, const unsigned char *end)
 {
-#if defined(__x86_64__) && defined(__GNUC__)
-    const __m128i open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}');
-    for (; p < end; p += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-        unsigned m = (unsigned)_mm_movemask_epi8(
-            _mm_or_si128(_mm_cmpeq_epi8(v, open), _mm_cmpeq_epi8(v, close)));
-        if (m != 0) {
-            p += __builtin_ctz(m);
-            return p < end ? p : end;
-        }
-    }
-    return end;
-#else
-    while (p < end && *p != '{' && *p != '}')
-        p++;
-    return p;
-#endif
+    return mt_json_either(p, end, '{', '}');
 }
 
 /* The same for an event that is laid out as libkineto does: with one object, its arguments, or
