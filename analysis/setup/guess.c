@@ -147,9 +147,26 @@ void mt_runconf_guess(struct mt_runconf *rc)
     rc->framework = rc->told >= 0 && !runs_above(rc, first, hits) ? rc->told : first;
 }
 
+/* A path of three names and more through a tree of settings (actor_rollout_ref.actor.strategy) is
+ * the program's own: a script's options share its plain names, and model.path, at most. */
+static bool sets_a_path(const struct mt_runconf *rc)
+{
+    for (uint32_t i = 0; i < rc->keys.n; i++) {
+        const struct mt_runconf_key *k = &rc->keys.p[i];
+        const char *dot = strchr(k->key, '.');
+        if ((int)k->framework != rc->framework || k->is_common || dot == NULL ||
+            strchr(dot + 1, '.') == NULL)
+            continue;
+        const struct mt_conf_entry *e = mt_runconf_look_up(rc, k->key);
+        if (e != NULL && !e->is_default)
+            return true;
+    }
+    return false;
+}
+
 bool mt_runconf_by_keys(const struct mt_runconf *rc)
 {
-    if (rc->forced || rc->told >= 0 || mt_runconf_run(rc) < 0)
+    if (rc->forced || rc->told >= 0 || mt_runconf_run(rc) < 0 || sets_a_path(rc))
         return false;
     for (uint32_t i = 0; i < rc->conf.started.n; i++)
         if (mt_framework_of_start(rc->rules, rc->conf.started.p[i]) != MT_FW_NONE)

@@ -128,8 +128,8 @@ void mt_runconf_tell(struct mt_runconf *rc, int framework);
 /* The program that the run is one of (mt_framework_is_program), as far as settings and logs prove
  * it; -1 = they do not. rc may be NULL. */
 int mt_runconf_run(const struct mt_runconf *rc);
-/* Only keys say which program it is: no command, no log, nobody's word. Another one may have keys
- * of those names. */
+/* Only short names of keys say which program it is: no path of three names and more, no command, no
+ * log, nobody's word. Another one may have keys of those names. */
 bool mt_runconf_by_keys(const struct mt_runconf *rc);
 
 /* The value of an exact key or of a name of settings.json; NULL = not set, not known, or rc is
