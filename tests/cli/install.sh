@@ -40,6 +40,10 @@ if [ -z "${MT_SANITIZE:-}" ] && command -v readelf > /dev/null; then
     check grep -qE 'BIND_NOW|NOW' "$TMP/elf"
     check grep -qE 'GNU_STACK .* RW ' "$TMP/elf"
     check grep -qE 'FLAGS_1.*PIE' "$TMP/elf"
+    if [ "$(uname -m)" = x86_64 ]; then
+        readelf -W -n "$MEMTRACE" > "$TMP/notes"
+        check grep -q SHSTK "$TMP/notes"
+    fi
     if grep -qE 'R(UN)?PATH' "$TMP/elf"; then fail "the installed program has a run path"; else ok; fi
     if grep -qF "$MT_SOURCE_DIR" "$MEMTRACE"; then fail "the source folder stands in the program"; else ok; fi
 fi

@@ -1,7 +1,7 @@
-/* replay.c -- runs a fuzz target over files and folders, without libFuzzer: `replay [--mutate N]
- * PATH...`. With --mutate each file is also run N times with bytes changed, cut or repeated, always
- * the same way. Nothing is printed for a run that ends well; a crash ends the program and ctest
- * shows which file was last. */
+/* replay.c -- runs a fuzz target over files and folders, without libFuzzer: `replay [[--mutate N]
+ * PATH...]...`. Each file behind --mutate is also run N times with bytes changed, cut or repeated,
+ * always the same way. Nothing is printed for a run that ends well; a crash ends the program and
+ * ctest shows which file was last. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -110,16 +110,16 @@ static int run_path(const char *path, int depth)
 int main(int argc, char **argv)
 {
     static const uint8_t nothing[1] = {0};
-    int rc = 0, i = 1;
+    int rc = 0;
 
-    if (argc > 2 && strcmp(argv[1], "--mutate") == 0) {
-        n_mutations = strtoul(argv[2], NULL, 10);
-        i = 3;
-    }
     LLVMFuzzerTestOneInput(nothing, 0);
     LLVMFuzzerTestOneInput(nothing, 1);
-    for (; i < argc; i++)
-        rc |= run_path(argv[i], 0);
+    for (int i = 1; i < argc; i++) {
+        if (i + 1 < argc && strcmp(argv[i], "--mutate") == 0)
+            n_mutations = strtoul(argv[++i], NULL, 10);
+        else
+            rc |= run_path(argv[i], 0);
+    }
     printf("%lu files, %lu runs\n", n_files, n_runs);
     if (n_files == 0) {
         printf("no file was found\n");

@@ -1,0 +1,119 @@
+/* fail_calls.c -- preloaded into the program by failing_calls.py: the call of number MT_FAIL_AT
+ * fails, and with MT_FAIL_ON every one behind it. MT_FAIL_KIND is alloc (the default: malloc and
+ * its like) or io (open, read, write, map, sync, rename ...). MT_FAIL_COUNT names a file for how
+ * many calls there were. Of the whole process: libraries and threads too. */
+#define _GNU_SOURCE /* RTLD_NEXT */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* glibc's own names of its allocator */
+extern void *__libc_malloc(size_t n);              /* NOLINT */
+extern void *__libc_calloc(size_t n, size_t size); /* NOLINT */
+extern void *__libc_realloc(void *p, size_t n);    /* NOLINT */
+
+static atomic_long count, at;
+static atomic_int on, io;
+
+static int fails(int is_io, int with)
+{
+    long n, limit;
+    if (is_io != atomic_load(&io))
+        return 0;
+    n = atomic_fetch_add(&count, 1) + 1;
+    limit = atomic_load(&at);
+    if (limit == 0 || (atomic_load(&on) ? n < limit : n != limit))
+        return 0;
+    errno = with;
+    return 1;
+}
+
+/* The function of that name that would have run: a pointer to a function is no pointer to data, so
+ * its bytes are copied. */
+static void next(void *function, const char *name)
+{
+    void *p = dlsym(RTLD_NEXT, name);
+    memcpy(function, &p, sizeof p);
+}
+
+#define IO(type, name, with, bad, params, args)                                                    \
+    type name params                                                                               \
+    {                                                                                              \
+        type(*real) params;                                                                        \
+        if (fails(1, with))                                                                        \
+            return bad;                                                                            \
+        next(&real, #name);                                                                        \
+        return real args;                                                                          \
+    }
+
+#pragma GCC visibility push(default) /* NOLINTBEGIN: the names of the parameters are its own too   \
+                                      */
+void *malloc(size_t n) { return fails(0, ENOMEM) ? NULL : __libc_malloc(n); }
+void *calloc(size_t n, size_t size) { return fails(0, ENOMEM) ? NULL : __libc_calloc(n, size); }
+void *realloc(void *p, size_t n) { return fails(0, ENOMEM) ? NULL : __libc_realloc(p, n); }
+
+int open(const char *path, int flags, ...)
+{
+    int (*real)(const char *, int, ...);
+    va_list ap;
+    mode_t mode;
+    va_start(ap, flags);
+    mode = va_arg(ap, mode_t); /* read, and not used, where there is none */
+    va_end(ap);
+    if (fails(1, EMFILE))
+        return -1;
+    next(&real, "open");
+    return real(path, flags, mode);
+}
+IO(int, __open_2, EMFILE, -1, (const char *path, int flags), (path, flags))
+IO(FILE *, fopen, EMFILE, NULL, (const char *path, const char *mode), (path, mode))
+IO(DIR *, opendir, EMFILE, NULL, (const char *path), (path))
+IO(struct dirent *, readdir, EIO, NULL, (DIR * d), (d))
+IO(ssize_t, read, EIO, -1, (int fd, void *p, size_t n), (fd, p, n))
+IO(ssize_t, __read_chk, EIO, -1, (int fd, void *p, size_t n, size_t room), (fd, p, n, room))
+IO(ssize_t, pread, EIO, -1, (int fd, void *p, size_t n, off_t from), (fd, p, n, from))
+IO(ssize_t, write, ENOSPC, -1, (int fd, const void *p, size_t n), (fd, p, n))
+IO(int, fstat, EIO, -1, (int fd, struct stat *st), (fd, st))
+IO(int, stat, EIO, -1, (const char *path, struct stat *st), (path, st))
+IO(int, lstat, EIO, -1, (const char *path, struct stat *st), (path, st))
+IO(off_t, lseek, EIO, -1, (int fd, off_t to, int whence), (fd, to, whence))
+IO(void *, mmap, ENOMEM, MAP_FAILED, (void *p, size_t n, int prot, int flags, int fd, off_t from),
+   (p, n, prot, flags, fd, from))
+IO(int, ftruncate, EIO, -1, (int fd, off_t n), (fd, n))
+IO(int, fchmod, EPERM, -1, (int fd, mode_t mode), (fd, mode))
+IO(int, fsync, EIO, -1, (int fd), (fd))
+IO(int, rename, EIO, -1, (const char *from, const char *to), (from, to))
+IO(int, link, EMLINK, -1, (const char *from, const char *to), (from, to))
+/* NOLINTEND */
+#pragma GCC visibility pop
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *text = getenv("MT_FAIL_AT"), *kind = getenv("MT_FAIL_KIND");
+    atomic_store(&io, kind != NULL && strcmp(kind, "io") == 0);
+    atomic_store(&on, getenv("MT_FAIL_ON") != NULL);
+    atomic_store(&count, 0); /* the loader's own are not counted */
+    atomic_store(&at, text != NULL ? strtol(text, NULL, 10) : 0);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    const char *name = getenv("MT_FAIL_COUNT");
+    long n = atomic_load(&count);
+    FILE *f;
+    atomic_store(&at, 0);
+    if (name == NULL || (f = fopen(name, "w")) == NULL)
+        return;
+    (void)fprintf(f, "%ld\n", n);
+    (void)fclose(f);
+}

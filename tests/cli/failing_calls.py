@@ -1,0 +1,117 @@
+"""Every call of a kind fails once, alone and with all behind it: never a crash, a message that says why, no half output, no file left over.
+
+failing_calls.py MEMTRACE SHIM SAMPLES KIND [EVERY]: KIND is alloc or io. Without EVERY some 100 calls of each form of report and 20 to 40 of each other
+command; EVERY=1 all, in minutes."""
+import collections
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+
+# OUT stands for the output; without it the command writes to standard output, which cannot be taken back.
+REPORTS = [["report", "-q", "--format", form, "-o", "OUT", "tiny.pickle"] for form in ("text", "md", "json", "html")]
+OTHERS = [["report", "-q", "--format", "json", "-o", "OUT", "verl_two_ranks.tar.gz"], ["summarize", "-q", "-o", "OUT", "tiny.pickle"],
+          ["export", "-q", "--to", "perfetto", "-o", "OUT", "tiny.pickle"], ["diff", "-q", "--format", "json", "-o", "OUT", "tiny.pickle", "tiny.pickle"],
+          ["info", "tiny.pickle"], ["dump", "tiny.pickle"], ["check", "--max", "peak=1TiB", "python_only.pickle"], ["rules"], ["howto", "verl"], ["schema", "report"]]
+UNKNOWN = re.compile(rb'"sha256": ?(?:"[0-9a-f]{64}"|null)|"input_bytes": ?(?:[0-9]+|null)|  sha256 +[0-9a-f]{64}\n')
+PACKED = re.compile(rb"^\{Wp48S[^\n]*", re.M)  # the report that a page carries
+TAKES_NO_CONFIG = {"report", "diff", "check", "summarize"}
+
+
+class Runs:
+    def __init__(self, memtrace, shim, samples, kind):
+        self.memtrace, self.shim, self.samples, self.kind = memtrace, shim, samples, kind
+        self.folder = tempfile.mkdtemp(dir=".")
+        self.bad = collections.Counter()
+
+    def run(self, command, name, **env):
+        out = os.path.join(self.folder, name)
+        args = [out if a == "OUT" else os.path.join(self.samples, a) if a.endswith((".pickle", ".gz")) else a for a in command]
+        args[1:1] = ["--no-config"] if command[0] in TAKES_NO_CONFIG else []
+        r = subprocess.run([self.memtrace, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                           env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "LD_PRELOAD": self.shim, "MT_FAIL_KIND": self.kind, **env})
+        made = r.stdout if "OUT" not in command else None
+        if os.path.exists(out):
+            with open(out, "rb") as f:
+                made = f.read()
+            os.unlink(out)
+        return r.returncode, r.stderr.decode(errors="replace"), made
+
+    def unpacked(self, page):
+        name = os.path.join(self.folder, f"page-{threading.get_ident()}")
+        with open(name, "wb") as f:
+            f.write(page)
+        tool = os.path.join(os.path.dirname(os.path.abspath(__file__)), "unpack_page.py")
+        text = subprocess.run([sys.executable, "-B", tool, name, "text"], capture_output=True, check=True).stdout
+        os.unlink(name)
+        return text
+
+    def is_same(self, made, want):
+        """Of a page, what is packed in it may be packed less well. A file that cannot be asked, or read twice, has no size and no digest. What is
+        read back of a page and a summary is the same report."""
+        if made is None or made == want:
+            return made is not None
+        if want.startswith(b"<!") and self.kind == "alloc" and PACKED.sub(b"", self.unpacked(made)) != PACKED.sub(b"", self.unpacked(want)):
+            return False
+        if not want.startswith(b"{") and len(want) > 1000:
+            made, want = self.read_back(made), self.read_back(want)
+        return UNKNOWN.sub(b"", made) == UNKNOWN.sub(b"", want)
+
+    def read_back(self, made):
+        name = os.path.join(self.folder, f"made-{threading.get_ident()}")
+        with open(name, "wb") as f:
+            f.write(made)
+        text = subprocess.run([self.memtrace, "report", "--no-config", "-q", "--format", "json", "-o", "-", name], capture_output=True, check=True).stdout
+        os.unlink(name)
+        return text
+
+    def wrong(self, command, status, err, made, want):
+        if status == 0:
+            return None if self.is_same(made, want) else "an output that is another"
+        if status == (4 if command[0] == "check" else 3) and self.kind == "io":  # what could be read is reported, and what could not is said
+            return None if made and err.strip() else "damage without a word, or no output"
+        if status == 3:  # of several ranks one was lost
+            return None if made and "memory" in err and "tar.gz" in command[-1] else "damage without a word, or no output"
+        if status != 1:
+            return f"exit status {status}"
+        if "OUT" in command and made is not None:
+            return "an output after a failure"
+        if self.kind == "alloc":
+            return None if "memory" in err or "Cannot allocate" in err else "no word of memory"
+        return None if err.strip() else "no word"
+
+    def case(self, command, want, n, on):
+        env = {"MT_FAIL_AT": str(n), **({"MT_FAIL_ON": "1"} if on else {})}
+        status, err, made = self.run(command, f"out-{threading.get_ident()}-{n:07d}-{int(on)}", **env)
+        # with all calls failing, what would be said cannot be written either
+        wrong = None if on and self.kind == "io" and status == 1 and not ("OUT" in command and made) else self.wrong(command, status, err, made, want)
+        if wrong is not None:
+            self.bad[wrong] += 1
+            print(f"{' '.join(command)}: call {n}{' and all behind it' if on else ''}: {wrong}: {err.strip()[:300]!r}", flush=True)
+        return status
+
+
+def main(memtrace, shim, samples, kind, every=0):
+    runs, cases = Runs(memtrace, shim, samples, kind), []
+    for command in REPORTS + OTHERS:
+        count = os.path.join(runs.folder, "count")
+        status, err, want = runs.run(command, "whole", MT_FAIL_COUNT=count)
+        assert status == 0 and want, (command, status, err)
+        total = int(open(count).read())
+        os.unlink(count)
+        assert total > (100 if kind == "alloc" and "OUT" in command else 0), (command, total)
+        step = every or max(1, total // ((97 if command in REPORTS else 17) if kind == "alloc" else 40))
+        cases += [(command, want, n, on) for on in (False, True) for n in sorted({*range(1, 8), *range(1, total + 1, step)})]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        statuses = collections.Counter(pool.map(lambda case: runs.case(*case), cases))
+    leftover = os.listdir(runs.folder)
+    print(f"{len(cases)} runs, statuses {dict(statuses)}, wrong {dict(runs.bad)}, left {leftover}")
+    # one that fails none proves nothing
+    return bool(runs.bad) or bool(leftover) or statuses[1] < len(cases) // (2 if kind == "alloc" else 4)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:5], *map(int, sys.argv[5:])))
