@@ -1,5 +1,5 @@
 # mt_dep_<name>: one interface target per library, headers as SYSTEM, found by pkg-config.
-# For each, MEMTRACE_STATIC_LIBS collects what a binary without these shared libraries has to link instead.
+# MEMTRACE_DEPS lists the names. For each, MEMTRACE_STATIC_LIBS collects what a binary without these shared libraries has to link instead.
 find_package(PkgConfig REQUIRED)
 
 # mt_find_dep(<name> <pkg-config module> <Debian package> [HEADER_ONLY])
@@ -10,6 +10,7 @@ macro(mt_find_dep name module package)
       "memtrace needs the library '${module}' with its headers (Debian and Ubuntu: ${package}).\n"
       "./bootstrap.sh deps installs everything that is missing.")
   endif()
+  list(APPEND MEMTRACE_DEPS ${name})
   add_library(mt_dep_${name} INTERFACE)
   target_include_directories(mt_dep_${name} SYSTEM INTERFACE ${MT_${name}_INCLUDE_DIRS})
   if(NOT "${ARGN}" STREQUAL "HEADER_ONLY")

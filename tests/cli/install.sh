@@ -12,6 +12,16 @@ exists prefix/share/doc/memtrace/copyright
 # what the documents link to beside themselves
 for file in LICENSE docs/rules.schema.json docs/guide-settings.tsv docs/page-wide.png; do exists "prefix/share/doc/memtrace/$file"; done
 check [ "$(find prefix/bin -type f | wc -l)" -eq 1 ]
+# What it is made of, as the program itself names it.
+"$TMP/prefix/bin/memtrace" version > .out 2> .err
+check python3 -B - prefix/share/doc/memtrace/sbom.spdx.json .out <<'EOF'
+import json, re, sys
+sbom = {p["name"]: p["versionInfo"] for p in json.load(open(sys.argv[1]))["packages"]}
+line = re.search("^libraries: (.*)$", open(sys.argv[2]).read(), re.M).group(1)
+for name, version in re.findall(r"([A-Za-z]+) ([0-9.]+)", line):
+    name = {"cJSON": "libcjson", "libyaml": "yaml-0.1", "SQLite": "sqlite3", "xxHash": "libxxhash"}.get(name, name)
+    assert sbom[name] == version or sbom[name].startswith(version + "."), (name, version, sbom)
+EOF
 # The recorder: found from the installed program, from a copied folder, and through a link.
 if [ -f "$MT_BINARY_DIR/lib/memtrace/libmemtrace_inject.so" ]; then
     library="$(find prefix -name libmemtrace_inject.so)"
