@@ -78,12 +78,13 @@ static enum mt_exit add(struct mt_limit_list *l, const char *text, const char *w
 }
 
 /* A limit a line; '#' begins a comment. */
-static enum mt_exit read_file(struct mt_limit_list *l, const char *path, struct mt_redact *redact)
+static enum mt_exit read_file(struct mt_limit_list *l, const char *path, const struct mt_cli *c,
+                              struct mt_redact *redact)
 {
     enum mt_exit status = MT_EXIT_OK;
     size_t n = 0;
     unsigned line = 0;
-    char *text = mt_load_file(path, MAX_FILE, &n), *next;
+    char *text = mt_load_file(c, path, MAX_FILE, &n), *next;
     if (text == NULL)
         return MT_EXIT_FAILED;
     for (char *p = text; p != NULL && status == MT_EXIT_OK; p = next) {
@@ -124,7 +125,7 @@ enum mt_exit mt_limits_read(struct mt_limit_list *l, const struct mt_cli *c,
     enum mt_exit status = MT_EXIT_OK;
     memset(l, 0, sizeof *l);
     for (int i = 0; i < c->limit_files.n && status == MT_EXIT_OK; i++)
-        status = read_file(l, c->limit_files.p[i], redact);
+        status = read_file(l, c->limit_files.p[i], c, redact);
     for (int i = 0; i < c->maxima.n && status == MT_EXIT_OK; i++)
         status = add(l, c->maxima.p[i], "--max", redact);
     return status == MT_EXIT_OK ? preferred(l, c->preferences, redact) : status;

@@ -334,50 +334,19 @@ enum mt_exit mt_load_status(const struct mt_load *l)
     return l->n_damaged > 0 || l->skipped.unread.n > 0 ? MT_EXIT_DAMAGED : MT_EXIT_OK;
 }
 
-char *mt_load_file(const char *path, size_t max, size_t *n)
+enum mt_rc mt_load_small(const struct mt_cli *c, const char *path, size_t most, char **text,
+                         size_t *n, struct mt_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char *text = NULL;
-    size_t used = 0, cap = 0;
-    const char *why = NULL;
-    struct stat st;
+    const struct mt_input_opts opts = {
+        .limits = c->limits, .budget = c->budget, .opened = mt_output_keep};
+    return mt_input_small(path, most, &opts, text, n, err);
+}
 
-    if (fd < 0) {
-        mt_say("%s: cannot be read: %s", path, strerror(errno));
-        return NULL;
-    }
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        mt_output_keep((uint64_t)st.st_dev, (uint64_t)st.st_ino);
-    for (;;) {
-        ssize_t got;
-        if (used + 65536 + 1 > cap) {
-            char *p = mt_realloc(text, cap = cap * 2 + 65536 * 2);
-            if (p == NULL) {
-                why = "out of memory";
-                break;
-            }
-            text = p;
-        }
-        got = read(fd, text + used, 65536);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            why = strerror(errno);
-        if (got <= 0)
-            break;
-        used += (size_t)got;
-        if (used > max) {
-            why = "too large for a file of rules";
-            break;
-        }
-    }
-    (void)close(fd);
-    if (why != NULL) {
-        mt_say("%s: cannot be read: %s", path, why);
-        mt_free(text);
-        return NULL;
-    }
-    text[used] = '\0';
-    *n = used;
+char *mt_load_file(const struct mt_cli *c, const char *path, size_t most, size_t *n)
+{
+    struct mt_err err = {.rc = MT_OK};
+    char *text;
+    if (mt_load_small(c, path, most, &text, n, &err) != MT_OK)
+        mt_say_err(path, &err);
     return text;
 }

@@ -60,8 +60,11 @@ char *mt_trace_label(const struct mt_trace *t, char *buf, size_t cap);
 /* "run42/job.toml": how messages name a file inside an input; NULL = out of memory. */
 char *mt_load_name(const char *input, const char *member);
 
-/* A whole small file (rules). NUL-terminated; NULL with a message printed. */
-char *mt_load_file(const char *path, size_t max, size_t *n);
+/* mt_input_small() under the limits of the run, and its file is never written over. */
+enum mt_rc mt_load_small(const struct mt_cli *c, const char *path, size_t most, char **text,
+                         size_t *n, struct mt_err *err);
+/* The same; NULL with a message printed. */
+char *mt_load_file(const struct mt_cli *c, const char *path, size_t most, size_t *n);
 /* Says in an error of memory that --max-memory raises the limit. */
 void mt_load_explain(const struct mt_load *l, struct mt_err *err);
 

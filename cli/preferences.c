@@ -307,7 +307,7 @@ static enum mt_exit read_one(struct reading *r)
         mt_say("%s: this is no file; --no-config goes without it", r->path);
         return MT_EXIT_USAGE;
     }
-    text = mt_load_file(r->path, MAX_FILE, &n);
+    text = mt_load_file(r->c, r->path, MAX_FILE, &n);
     if (text == NULL)
         return MT_EXIT_FAILED;
     r->file = &r->p->files[r->p->n_files++];

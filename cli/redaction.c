@@ -35,7 +35,7 @@ int mt_redact_open(struct mt_redact **out, const struct mt_cli *c,
     enum mt_rc rc;
     *out = NULL;
     if (key != NULL && key[0] == '@') {
-        key = text = mt_load_file(key + 1, KEY_MOST, &n);
+        key = text = mt_load_file(c, key + 1, KEY_MOST, &n);
         if (text == NULL)
             return 0;
         while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))

@@ -36,7 +36,7 @@ enum mt_exit mt_cli_rules_load(struct mt_cli_rules *r, const struct mt_cli *c)
     memset(r, 0, sizeof *r);
     memset(&err, 0, sizeof err);
     if (c->rules_file != NULL &&
-        (r->overlay = mt_load_file(c->rules_file, MAX_RULES_FILE, &n)) == NULL)
+        (r->overlay = mt_load_file(c, c->rules_file, MAX_RULES_FILE, &n)) == NULL)
         return status;
     if (mt_rules_load(&r->rules, r->overlay, n, c->rules_file, &err) < 0)
         mt_say_err(c->rules_file, &err);

@@ -110,17 +110,19 @@ static int left_out(struct mt_run_inputs *r, const char *path, const struct mt_e
     return r->load == NULL || mt_load_unread(r->load, path, err);
 }
 
-static int load_config(struct mt_run_inputs *r, const char *path)
+static int load_config(struct mt_run_inputs *r, const char *path, const struct mt_cli *c)
 {
-    struct mt_err err;
+    struct mt_err err = {.rc = MT_OK};
     size_t n = 0;
-    char *text = mt_load_file(path, MT_CONF_FILE, &n);
-    uint32_t before;
-    enum mt_rc rc;
-    if (text == NULL)
+    char *text;
+    uint32_t before = r->conf->conf.entries.n;
+    enum mt_rc rc = mt_load_small(c, path, MT_CONF_FILE, &text, &n, &err);
+    if (rc == MT_ELIMIT)
+        return left_out(r, path, &err);
+    if (rc != MT_OK) {
+        mt_say_err(path, &err);
         return 0;
-    memset(&err, 0, sizeof err);
-    before = r->conf->conf.entries.n;
+    }
     rc = mt_conf_file(&r->conf->conf, text, n, path, &err);
     if (rc == MT_OK && mt_conf_is_python(path) && r->conf->conf.entries.n == before)
         mt_say("%s: a Python script without a setting in plain text, which memtrace would not run",
@@ -259,12 +261,12 @@ int mt_run_inputs_load(struct mt_run_inputs *r, const struct mt_cli *c,
         return 0;
     }
     for (int i = 0; i < c->configs.n; i++)
-        if (!load_config(r, c->configs.p[i]))
+        if (!load_config(r, c->configs.p[i], c))
             return 0;
     for (int i = 0; i < c->n_inputs; i++) /* one that cannot be read has had its message */
         if (is_settings_input(r, c, i)) {
             r->taken[i] = true;
-            (void)load_config(r, c->inputs[i]);
+            (void)load_config(r, c->inputs[i], c);
         }
     for (int i = 0; i < c->args.n; i++)
         if (!load_args(r, c->args.p[i]))

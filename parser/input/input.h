@@ -57,6 +57,11 @@ struct mt_input_opts {
 enum mt_rc mt_input_open(struct mt_input **out, const char *path, const struct mt_input_opts *opts,
                          struct mt_err *err);
 void mt_input_close(struct mt_input *in); /* NULL is fine */
+/* A small file as it is, whole: settings, rules, a key. Of opts: limits, budget, opened. *text is
+ * NUL-terminated and from mt_malloc(), or NULL. MT_EIO; MT_ELIMIT: longer than `most`, or the time
+ * of the run is over; MT_ENOMEM. */
+enum mt_rc mt_input_small(const char *path, size_t most, const struct mt_input_opts *opts,
+                          char **text, size_t *n, struct mt_err *err);
 
 /* Reads the next snapshot of the input into a new sealed trace with its meta filled (input, member,
  * encoding, sha256, rank, ...). Returns MT_OK or MT_WARN with *out set; MT_EINPUT, MT_ELIMIT,

@@ -38,12 +38,19 @@ run 0 info --max-members 1 tiny.pickle tiny.json tiny.pickle # what is named is 
 err_empty
 
 # a run that would wait for ever ends by its time, with what was read until then
-mkfifo nobody
+mkfifo nobody nobody.yaml
 run 1 dump --max-time 1 nobody
 err_has "nobody: this run has read for 1 s; the rest was not read (raise --max-time)"
 run 3 info --max-time 1 tiny.pickle nobody tiny.json
 err_has "tiny.json: this run has read for 1 s"
 check [ -s .out ]
+# settings too, which are read first
+run 1 report --format text --max-time 1 -o - --config nobody.yaml tiny.pickle
+err_has "nobody.yaml: this run has read for 1 s"
+# too large they are left out of the report, which says so
+head -c 17000000 /dev/zero | tr '\0' '#' > large.yaml
+run 3 report --format text -o - --config large.yaml tiny.pickle
+err_has "large.yaml: it is larger than"
 size="$(stat -c %s "$SAMPLES/fragmentation_oom.pickle")"
 exec 8<> "$(mkfifo stalled && echo stalled)"
 (head -c $((size / 2)) "$SAMPLES/fragmentation_oom.pickle" >&8) &
