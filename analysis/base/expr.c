@@ -46,16 +46,22 @@ struct code {
 struct name {
     uint16_t at, n; /* in text */
 };
+/* One block: the rules have 1,500 of them, all compiled at every start. */
 struct mt_expr {
-    char *text;
-    MT_VEC(struct code) code;
-    MT_VEC(double) numbers;
-    MT_VEC(struct name) names;
+    const double *numbers;
+    const struct name *names;
+    const struct code *code;
+    const char *text;
+    uint32_t n_code;
 };
 
 struct parser {
-    struct mt_expr *e;
-    const char *at, *end;
+    const char *text, *at, *end;
+    uint32_t n_code, n_numbers, n_names;
+    /* as large as what MAX_OPS lets be there */
+    struct code code[MAX_OPS];
+    double numbers[MAX_OPS];
+    struct name names[MAX_OPS];
     bool (*is_name)(void *arg, const char *name, size_t n);
     void *arg;
     struct mt_err *err;
@@ -74,29 +80,16 @@ static bool bad(struct parser *p, const char *at, const char *what)
     if (n == 0)
         p->rc = mt_fail(p->err, MT_EINPUT, "%s at the end of the expression", what);
     else
-        p->rc =
-            mt_fail(p->err, MT_EINPUT, "%s at character %u of the expression, before \"%s\"", what,
-                    (unsigned)(at - p->e->text) + 1, mt_printable(near, sizeof near, at, n));
-    return false;
-}
-
-static bool nomem(struct parser *p)
-{
-    if (p->rc == MT_OK)
-        p->rc = mt_fail(p->err, MT_ENOMEM, "out of memory while reading an expression");
+        p->rc = mt_fail(p->err, MT_EINPUT, "%s at character %u of the expression, before \"%s\"",
+                        what, (unsigned)(at - p->text) + 1, mt_printable(near, sizeof near, at, n));
     return false;
 }
 
 static bool emit(struct parser *p, enum op op, uint32_t arg)
 {
-    struct code *c;
-    if (p->e->code.n >= MAX_OPS)
+    if (p->n_code >= MAX_OPS)
         return bad(p, p->at, "too long");
-    c = MT_VEC_PUSH(&p->e->code);
-    if (c == NULL)
-        return nomem(p);
-    c->op = (uint8_t)op;
-    c->arg = (uint16_t)arg;
+    p->code[p->n_code++] = (struct code){(uint8_t)op, (uint16_t)arg};
     return true;
 }
 
@@ -129,7 +122,7 @@ static bool is_letter(char c)
 static bool parse_number(struct parser *p)
 {
     const char *start = p->at;
-    double v = 0, place = 0.1, *slot;
+    double v = 0, place = 0.1;
     while (p->at < p->end && is_digit(*p->at))
         v = v * 10 + (*p->at++ - '0');
     if (p->at < p->end && *p->at == '.') {
@@ -145,11 +138,10 @@ static bool parse_number(struct parser *p)
         v *= *p->at == 'k' ? 1024.0 : *p->at == 'M' ? 1048576.0 : 1073741824.0, p->at++;
     if (p->at < p->end && (is_letter(*p->at) || *p->at == '.' || is_digit(*p->at)))
         return bad(p, p->at, "something that does not belong to a number");
-    slot = MT_VEC_PUSH(&p->e->numbers);
-    if (slot == NULL)
-        return nomem(p);
-    *slot = v;
-    return emit(p, OP_NUMBER, p->e->numbers.n - 1);
+    if (!emit(p, OP_NUMBER, p->n_numbers))
+        return false;
+    p->numbers[p->n_numbers++] = v;
+    return true;
 }
 
 static const struct function {
@@ -189,7 +181,6 @@ static bool parse_call(struct parser *p, const char *start, size_t n)
 static bool parse_name(struct parser *p)
 {
     const char *start = p->at;
-    struct name *slot;
     size_t n;
     while (p->at < p->end && (is_letter(*p->at) || is_digit(*p->at) || *p->at == '.'))
         p->at++;
@@ -198,12 +189,10 @@ static bool parse_name(struct parser *p)
         return parse_call(p, start, n);
     if (!p->is_name(p->arg, start, n))
         return bad(p, start, "a name that does not exist");
-    slot = MT_VEC_PUSH(&p->e->names);
-    if (slot == NULL)
-        return nomem(p);
-    slot->at = (uint16_t)(start - p->e->text);
-    slot->n = (uint16_t)n;
-    return emit(p, OP_NAME, p->e->names.n - 1);
+    if (!emit(p, OP_NAME, p->n_names))
+        return false;
+    p->names[p->n_names++] = (struct name){(uint16_t)(start - p->text), (uint16_t)n};
+    return true;
 }
 
 static bool parse_operand(struct parser *p)
@@ -295,47 +284,57 @@ static bool parse_or(struct parser *p)
     return true;
 }
 
+/* What was parsed, of n bytes of text, as one block; NULL = out of memory. */
+static struct mt_expr *pack(const struct parser *p, size_t n)
+{
+    const size_t numbers = p->n_numbers * sizeof *p->numbers, names = p->n_names * sizeof *p->names,
+                 code = p->n_code * sizeof *p->code;
+    struct mt_expr *e = mt_malloc(sizeof *e + numbers + names + code + n + 1);
+    double *to_numbers = (double *)(e + 1);
+    struct name *to_names = (struct name *)(to_numbers + p->n_numbers);
+    struct code *to_code = (struct code *)(to_names + p->n_names);
+    if (e == NULL)
+        return NULL;
+    memcpy(to_numbers, p->numbers, numbers);
+    memcpy(to_names, p->names, names);
+    memcpy(to_code, p->code, code);
+    memcpy(to_code + p->n_code, p->text, n + 1);
+    *e = (struct mt_expr){to_numbers, to_names, to_code, (const char *)(to_code + p->n_code),
+                          p->n_code};
+    return e;
+}
+
 enum mt_rc mt_expr_compile(struct mt_expr **out, const char *text,
                            bool (*is_name)(void *arg, const char *name, size_t n), void *arg,
                            struct mt_err *err)
 {
-    struct parser p = {.is_name = is_name, .arg = arg, .err = err, .rc = MT_OK};
+    struct parser p; /* its lists are filled as they are used */
     size_t n = strlen(text);
 
     *out = NULL;
     if (n > MAX_TEXT)
         return mt_fail(err, MT_EINPUT, "an expression has %zu characters; at most %u are read", n,
                        MAX_TEXT);
-    p.e = mt_calloc(1, sizeof *p.e);
-    if (p.e == NULL || (p.e->text = mt_strndup(text, n)) == NULL) {
-        mt_free(p.e);
-        return mt_fail(err, MT_ENOMEM, "out of memory while reading an expression");
-    }
-    p.at = p.e->text;
-    p.end = p.at + n;
+    p.text = p.at = text;
+    p.end = text + n;
+    p.n_code = p.n_numbers = p.n_names = p.depth = 0;
+    p.is_name = is_name;
+    p.arg = arg;
+    p.err = err;
+    p.rc = MT_OK;
     if (parse_or(&p)) {
         space(&p);
         if (p.at < p.end)
             (void)bad(&p, p.at, "an operator is missing");
     }
-    if (p.rc != MT_OK) {
-        mt_expr_free(p.e);
+    if (p.rc != MT_OK)
         return p.rc;
-    }
-    *out = p.e;
-    return MT_OK;
+    *out = pack(&p, n);
+    return *out != NULL ? MT_OK
+                        : mt_fail(err, MT_ENOMEM, "out of memory while reading an expression");
 }
 
-void mt_expr_free(struct mt_expr *e)
-{
-    if (e == NULL)
-        return;
-    MT_VEC_DONE(&e->code);
-    MT_VEC_DONE(&e->numbers);
-    MT_VEC_DONE(&e->names);
-    mt_free(e->text);
-    mt_free(e);
-}
+void mt_expr_free(struct mt_expr *e) { mt_free(e); }
 
 static struct mt_value unknown(void) { return (struct mt_value){0, false, MT_CONF_NONE}; }
 
@@ -392,15 +391,13 @@ static struct mt_value one(enum op op, struct mt_value a)
 
 struct mt_value mt_expr_eval(const struct mt_expr *e, mt_expr_lookup lookup, void *arg)
 {
-    struct mt_value s[MAX_OPS + 1] = {{0}}; /* one operation pushes at most one value */
+    struct mt_value s[MAX_OPS + 1]; /* one operation pushes at most one value */
     uint32_t n = 0;
-    for (uint32_t i = 0; i < e->code.n; i++) {
-        struct code c = e->code.p[i];
+    for (uint32_t i = 0; i < e->n_code; i++) {
+        struct code c = e->code[i];
         switch ((int)c.op) {
-        case OP_NUMBER: s[n++] = number(e->numbers.p[c.arg], MT_CONF_MARKED); break;
-        case OP_NAME:
-            s[n++] = lookup(arg, e->text + e->names.p[c.arg].at, e->names.p[c.arg].n);
-            break;
+        case OP_NUMBER: s[n++] = number(e->numbers[c.arg], MT_CONF_MARKED); break;
+        case OP_NAME: s[n++] = lookup(arg, e->text + e->names[c.arg].at, e->names[c.arg].n); break;
         case OP_NEG:
         case OP_NOT:
         case OP_FLOOR:

@@ -8,10 +8,16 @@
 #define MT_CURVE_POINTS                                                                            \
     1024u /* the trace is cut into so many pieces; of each its highest instant is kept */
 
+struct mt_curve_high {
+    double total; /* bytes of all roles, added up in their order */
+    uint32_t at;
+};
 struct mt_role_curve {
     uint32_t n;      /* 0 = there is no curve */
     uint8_t *phase;  /* [n]: coarse phase */
     uint64_t *bytes; /* [n * MT_ROLE_COUNT] */
+    /* [n], the highest first: whoever looks for a peak is done after the few that can be it */
+    struct mt_curve_high *high;
 };
 
 /* While it is made: n is the number of pieces begun, `end` the event at which the next begins. */
@@ -28,12 +34,14 @@ void mt_role_curve_point(struct mt_role_curve_run *run, uint64_t i, const int64_
                          int64_t total, uint8_t phase);
 
 struct mt_roles;
-/* After mt_roles_make(), which made it: hands it over. */
+/* Fills `high`, which has room. */
+void mt_role_curve_sort(struct mt_role_curve *c);
+/* After mt_roles_make(), which made it: hands it over, sorted. */
 void mt_role_curve_take(struct mt_role_curve *out, struct mt_roles *w);
 void mt_role_curve_done(struct mt_role_curve *c);
 
-/* Highest live bytes of a phase when of each role left[role] stays (0..1); of all phases when the
- * phase does not occur. */
+/* Highest live bytes of a phase when of each role left[role] stays; of all phases when the phase
+ * does not occur. The curve is sorted. */
 double mt_role_curve_peak(const struct mt_role_curve *c, unsigned phase, const double left[]);
 
 #endif

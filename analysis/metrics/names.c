@@ -16,7 +16,7 @@ const char *mt_metric_words(enum mt_metric m) { return table[m].words; }
 int mt_metric_find(const char *name, size_t n)
 {
     for (int i = 0; i < (int)MT_METRIC_COUNT; i++) {
-        if (table[i].n == n && memcmp(table[i].name, name, n) == 0)
+        if (table[i].n == n && table[i].name[0] == name[0] && memcmp(table[i].name, name, n) == 0)
             return i;
     }
     return -1;
@@ -31,7 +31,7 @@ static bool is_setting(const struct mt_runconf *conf, const char *name, size_t n
 {
     for (uint32_t i = 0; conf != NULL && i < conf->settings.n; i++) {
         const char *known = conf->settings.p[i].name;
-        if (strlen(known) == n && memcmp(known, name, n) == 0)
+        if (n > 0 && known[0] == name[0] && strncmp(known, name, n) == 0 && known[n] == '\0')
             return true;
     }
     return false;

@@ -12,7 +12,7 @@ int mt_metric_row_find(const struct mt_metric_rules *r, const char *name, size_t
 {
     for (uint32_t i = 0; r != NULL && i < r->row.n; i++) {
         const char *known = r->row.p[i].name;
-        if (strncmp(known, name, n) == 0 && known[n] == '\0')
+        if (n > 0 && known[0] == name[0] && strncmp(known, name, n) == 0 && known[n] == '\0')
             return (int)i;
     }
     return -1;

@@ -2,6 +2,7 @@
 
 #include "analysis/roles/roles.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 int mt_role_curve_begin(struct mt_role_curve_run *run, struct mt_role_curve *out, uint64_t n_events)
@@ -16,7 +17,8 @@ int mt_role_curve_begin(struct mt_role_curve_run *run, struct mt_role_curve *out
     out->phase = mt_calloc((size_t)(n_events / run->step) + 1, 1);
     out->bytes =
         mt_calloc(((size_t)(n_events / run->step) + 1) * MT_ROLE_COUNT, sizeof *out->bytes);
-    return out->phase != NULL && out->bytes != NULL;
+    out->high = mt_calloc((size_t)(n_events / run->step) + 1, sizeof *out->high);
+    return out->phase != NULL && out->bytes != NULL && out->high != NULL;
 }
 
 void mt_role_curve_point(struct mt_role_curve_run *run, uint64_t i, const int64_t roles[],
@@ -37,9 +39,35 @@ void mt_role_curve_point(struct mt_role_curve_run *run, uint64_t i, const int64_
         to[r] = roles[r] > 0 ? (uint64_t)roles[r] : 0;
 }
 
+static double what_stays(const struct mt_role_curve *c, uint32_t i, const double left[])
+{
+    double sum = 0;
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        sum += left[r] * (double)c->bytes[(size_t)i * MT_ROLE_COUNT + (size_t)r];
+    return sum;
+}
+
+static int by_total(const void *a, const void *b)
+{
+    const struct mt_curve_high *x = a, *y = b;
+    return (x->total < y->total) - (x->total > y->total);
+}
+
+void mt_role_curve_sort(struct mt_role_curve *c)
+{
+    double all[MT_ROLE_COUNT];
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        all[r] = 1;
+    for (uint32_t i = 0; i < c->n; i++)
+        c->high[i] = (struct mt_curve_high){what_stays(c, i, all), i};
+    if (c->n > 1)
+        qsort(c->high, c->n, sizeof *c->high, by_total);
+}
+
 void mt_role_curve_take(struct mt_role_curve *out, struct mt_roles *w)
 {
     *out = w->curve;
+    mt_role_curve_sort(out);
     memset(&w->curve, 0, sizeof w->curve);
 }
 
@@ -47,20 +75,26 @@ void mt_role_curve_done(struct mt_role_curve *c)
 {
     mt_free(c->phase);
     mt_free(c->bytes);
+    mt_free(c->high);
     memset(c, 0, sizeof *c);
 }
 
 double mt_role_curve_peak(const struct mt_role_curve *c, unsigned phase, const double left[])
 {
-    double peak[2] = {0, 0}; /* of all phases, of this one */
-    bool occurs = false;
+    const bool occurs = c->n != 0 && memchr(c->phase, (int)phase, c->n) != NULL;
+    bool grows = false;
+    double peak = 0;
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        grows = grows || left[r] > 1; /* of a saving below zero */
     for (uint32_t i = 0; i < c->n; i++) {
-        double sum = 0;
-        for (int r = 0; r < MT_ROLE_COUNT; r++)
-            sum += left[r] * (double)c->bytes[(size_t)i * MT_ROLE_COUNT + (size_t)r];
-        occurs = occurs || c->phase[i] == phase;
-        for (int k = 0; k < 2; k++)
-            peak[k] = sum > peak[k] && (k == 0 || c->phase[i] == phase) ? sum : peak[k];
+        const struct mt_curve_high *p = &c->high[i];
+        double sum;
+        if (p->total <= peak && !grows) /* nor is any behind it higher */
+            break;
+        if (occurs && c->phase[p->at] != phase)
+            continue;
+        sum = what_stays(c, p->at, left);
+        peak = sum > peak ? sum : peak;
     }
-    return peak[occurs];
+    return peak;
 }

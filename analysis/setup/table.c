@@ -123,12 +123,31 @@ static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
     return r == MT_OK ? check_names(&rd, rc) : r;
 }
 
-/* A fact of a model may be whatever a setting looks up in a config.json. */
+/* What the settings look up in a model's config.json: few of all keys. */
+struct config_keys {
+    MT_VEC(const char *) key;
+};
+
+static enum mt_rc config_keys(struct config_keys *out, const struct mt_runconf *rc,
+                              struct mt_err *err)
+{
+    for (uint32_t i = 0; i < rc->keys.n; i++) {
+        const char **slot;
+        if (rc->keys.p[i].framework != MT_FW_NONE)
+            continue;
+        if ((slot = MT_VEC_PUSH(&out->key)) == NULL)
+            return mt_fail(err, MT_ENOMEM, "out of memory");
+        *slot = rc->keys.p[i].key;
+    }
+    return MT_OK;
+}
+
+/* A fact of a model may be whatever a setting looks up there. */
 static bool is_model_key(void *arg, const char *key)
 {
-    const struct mt_runconf *rc = arg;
-    for (uint32_t i = 0; i < rc->keys.n; i++)
-        if (rc->keys.p[i].framework == MT_FW_NONE && strcmp(rc->keys.p[i].key, key) == 0)
+    const struct config_keys *known = arg;
+    for (uint32_t i = 0; i < known->key.n; i++)
+        if (mt_rule_same(known->key.p[i], key))
             return true;
     return false;
 }
@@ -138,6 +157,7 @@ enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rul
 {
     struct mt_runconf *rc = mt_calloc(1, sizeof *rc);
     struct mt_rule_reader models = {.err = err, .fw = rules};
+    struct config_keys keys = {.key = {0}};
     enum mt_rc r;
     *out = NULL;
     if (rc == NULL)
@@ -147,7 +167,10 @@ enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rul
     r = read_table(rc, err);
     models.arena = &rc->arena;
     if (r == MT_OK)
-        r = mt_models_read(&rc->models, &models, is_model_key, rc);
+        r = config_keys(&keys, rc, err);
+    if (r == MT_OK)
+        r = mt_models_read(&rc->models, &models, is_model_key, &keys);
+    MT_VEC_DONE(&keys.key);
     if (r != MT_OK) {
         mt_runconf_free(rc);
         return r;

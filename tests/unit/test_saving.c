@@ -392,16 +392,19 @@ MT_TEST(next_peak_is_the_bound)
     b.d->curve.n = 2;
     b.d->curve.phase = mt_calloc(2, 1);
     b.d->curve.bytes = mt_calloc(2 * MT_ROLE_COUNT, sizeof *b.d->curve.bytes);
-    MT_ASSERT(b.d->curve.phase != NULL && b.d->curve.bytes != NULL);
+    b.d->curve.high = mt_calloc(2, sizeof *b.d->curve.high);
+    MT_ASSERT(b.d->curve.phase != NULL && b.d->curve.bytes != NULL && b.d->curve.high != NULL);
     b.d->curve.phase[0] = b.d->curve.phase[1] = MT_PH_TRAIN_ACTOR;
-    b.d->curve.bytes[MT_ROLE_ACTIVATION] = 16 * GIB;
+    /* in order of time: the lower one first */
+    b.d->curve.bytes[MT_ROLE_OPTIM_TEMP] = 12 * GIB;
     b.d->curve.bytes[MT_ROLE_PARAM] = 4 * GIB;
-    b.d->curve.bytes[MT_ROLE_COUNT + MT_ROLE_OPTIM_TEMP] = 12 * GIB;
+    b.d->curve.bytes[MT_ROLE_COUNT + MT_ROLE_ACTIVATION] = 16 * GIB;
     b.d->curve.bytes[MT_ROLE_COUNT + MT_ROLE_PARAM] = 4 * GIB;
+    mt_role_curve_sort(&b.d->curve);
     v = advise(&b, "V12");
     MT_ASSERT(v != NULL);
     MT_CHECK_EQ(v->saving.bytes, 4 * GIB);
-    b.d->curve.phase[1] = MT_PH_WEIGHT_SYNC; /* another phase has a peak of its own */
+    b.d->curve.phase[0] = MT_PH_WEIGHT_SYNC; /* another phase has a peak of its own */
     v = advise(&b, "V12");
     MT_ASSERT(v != NULL);
     MT_CHECK(v->saving.bytes > 13 * GIB);
