@@ -55,7 +55,8 @@ static bool is_called(const struct mt_trace *t, mt_str_id name, const char *func
 {
     if (strchr(function, '*') != NULL)
         return mt_glob(function, mt_str(t, name), mt_str_len(t, name));
-    return *function == '\0' || strcmp(mt_str(t, name), function) == 0;
+    return *function == '\0' ||
+           (*mt_str(t, name) == *function && strcmp(mt_str(t, name), function) == 0);
 }
 
 bool mt_trace_has_frame(const struct mt_trace *t, const char *file, const char *function)
@@ -74,7 +75,9 @@ bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *
 {
     for (; s != 0; s = t->stacks.p[s].parent) {
         const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
-        if ((*function == '\0' || strcmp(mt_str(t, f->name), function) == 0) &&
+        const char *name = mt_str(t, f->name);
+        /* nearly all differ in the first letter */
+        if ((*function == '\0' || (*name == *function && strcmp(name, function) == 0)) &&
             strstr(mt_str(t, f->file), file) != NULL)
             return true;
     }
@@ -131,8 +134,18 @@ static bool is_generated(const char *f, uint32_t n)
 /* Packages that write one operation in another notation: who asked is their caller. */
 static bool is_notation(const char *f, uint32_t n)
 {
-    return has(f, n, "-packages/einops/") || has(f, n, "-packages/opt_einsum/") ||
-           has(f, n, "-packages/jaxtyping/");
+    static const char folder[] = "-packages/", *const names[] = {"einops/", "opt_einsum/",
+                                                                 "jaxtyping/"};
+    const char *end = f + n;
+    while ((f = memmem(f, (size_t)(end - f), folder, sizeof folder - 1)) != NULL) {
+        f += sizeof folder - 1;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            size_t w = strlen(names[i]);
+            if ((size_t)(end - f) >= w && memcmp(f, names[i], w) == 0)
+                return true;
+        }
+    }
+    return false;
 }
 
 static bool is_slash(char c) { return c == '/' || c == '\\'; }
@@ -163,6 +176,10 @@ bool mt_file_is_torch(const char *f, uint32_t n)
 {
     enum { DIR = 5 };
     for (uint32_t at = 0; at + DIR < n; at++) {
+        const char *t = memchr(f + at, 't', n - DIR - at);
+        if (t == NULL)
+            return false;
+        at = (uint32_t)(t - f);
         if (memcmp(f + at, "torch", DIR) != 0 || !is_slash(f[at + DIR]) ||
             (at != 0 && !is_slash(f[at - 1])))
             continue;

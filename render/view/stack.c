@@ -12,9 +12,9 @@ static enum mt_line_kind kind_of(const struct mt_frame_view *v)
 
 bool mt_frame_is_own(const struct mt_trace *t, mt_frame_id f)
 {
-    struct mt_frame_view v;
-    mt_frame_describe(t, f, &v);
-    return kind_of(&v) == MT_LINE_FRAME;
+    const struct mt_frame *own = &t->frames.p[mt_frame_own(t, f)];
+    return (mt_file_kind(NULL, t, own->file) & (MT_FILE_PYTHON | MT_FILE_INTERNAL)) ==
+           MT_FILE_PYTHON;
 }
 
 bool mt_stack_has_own(const struct mt_trace *t, mt_stack_id s)
