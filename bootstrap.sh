@@ -37,7 +37,7 @@ tools_test=(python3:python3 jq:jq git:git)
 tools_package=(dpkg-shlibdeps:dpkg-dev fakeroot:fakeroot file:file strip:binutils)
 tools_ci=(clang:clang clang-format:clang-format clang-tidy:clang-tidy cppcheck:cppcheck shellcheck:shellcheck zsh:zsh
     man:man-db mypy:mypy xz:xz-utils zstd:zstd bzip2:bzip2 lz4:lz4 zip:zip script:bsdutils xmllint:libxml2-utils
-    node:nodejs npm:npm chromium:chromium cmark-gfm:cmark-gfm fish:fish)
+    node:nodejs npm:npm chromium:chromium cmark-gfm:cmark-gfm fish:fish valgrind:valgrind)
 # An environment of Python's own, which the wheel is tried in.
 libs_test=(python3-venv:-)
 # Libraries, as package:pkg-config module.

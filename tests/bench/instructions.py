@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Instructions that memtrace takes for an event, counted by callgrind: they do not move with the machine, so a change that costs 5 % is seen at once.
+
+    python3 instructions.py --memtrace ../../build/memtrace [--write]
+
+Two inputs as PyTorch 2.8 and later write them, one of twice as many events: the difference is what an event costs. `reading`, `analysis` (without the
+advice, which depends on few numbers) and `packing` (for the page, without what zlib does) are instructions an event; `empty` is the report of a
+snapshot without an event, in thousands: the rules. The hash of the file is a thread of its own and in none of them.
+
+Compared with instructions.json: status 1 where one is over its limit by more than 5 %, 77 where callgrind is not there or the program was built by
+another compiler or stands on another C library than the limits. --write puts what was counted there."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+LIMITS = HERE / "instructions.json"
+EVENTS = 20000
+MORE = 1.05  # of a limit is allowed
+SKIP = 77
+
+
+def built_by(program):
+    """What the numbers hold for: compiler and C library, by their first two parts."""
+    found = re.search(rb"GCC: \([^)]*\) (\d+)\.", pathlib.Path(program).read_bytes())
+    libc = (os.confstr("CS_GNU_LIBC_VERSION") or "no glibc") if hasattr(os, "confstr") else "no glibc"
+    return f"gcc {found.group(1).decode() if found else '?'}, {libc}, {os.uname().machine}"
+
+
+def inclusive(scratch, command):
+    """Instructions by function, with those it calls."""
+    out = os.path.join(scratch, "callgrind.out")
+    done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *command], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"instructions.py: valgrind did not run {' '.join(command)}: {done.stderr}")
+    text = subprocess.run(["callgrind_annotate", "--inclusive=yes", "--threshold=100", out], stdout=subprocess.PIPE, text=True, check=True).stdout
+    rows = re.findall(r"^\s*([\d,]+) \([\d. ]+%\)\s+\S*?:([A-Za-z_]\w*)(?= |$)", text, re.M)
+    return {name: int(count.replace(",", "")) for count, name in rows}
+
+
+def count(memtrace, scratch):
+    """The four numbers of the heading."""
+    parts = []
+    for n in (0, EVENTS, 2 * EVENTS):
+        form = "html" if n else "json"
+        snapshot, out = os.path.join(scratch, f"{n}.pickle"), os.path.join(scratch, f"{n}.{form}")
+        subprocess.run([sys.executable, HERE / "gen.py", str(n), snapshot], stdout=subprocess.DEVNULL, check=True)
+        parts.append(inclusive(scratch, [memtrace, "report", "--format", form, "-o", out, snapshot]))
+    empty, once, twice = parts
+
+    def of(name, *without):
+        return (twice[name] - once[name]) / EVENTS - sum(of(other) for other in without)
+    return {"reading": of("mt_pickle_read_steps"), "analysis": of("mt_analyze", "mt_advise", "mt_pack_device"),
+            "packing": of("mt_pack_device", "deflate"), "empty": empty["mt_cmd_report"] / 1000}
+
+
+def judge(counted, limits):
+    """(what, counted, limit, whether it is too much), in order."""
+    return [(what, counted[what], limit, counted[what] > limit * MORE) for what, limit in limits.items()]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--memtrace", required=True)
+    p.add_argument("--write", action="store_true")
+    args = p.parse_args()
+    if not (shutil.which("valgrind") and shutil.which("callgrind_annotate")):
+        print("# skipped: needs valgrind")
+        return SKIP
+    told = json.loads(LIMITS.read_text(encoding="ascii")) if LIMITS.exists() else {}
+    here = built_by(args.memtrace)
+    if told.get("of") != here and not args.write:
+        print(f"# skipped: the limits are of {told.get('of')}, this is {here}")
+        return SKIP
+    with tempfile.TemporaryDirectory(prefix="memtrace-instructions.") as scratch:
+        counted = count(args.memtrace, scratch)
+    if args.write:
+        LIMITS.write_text(json.dumps({"of": here, "limits": {k: round(v) for k, v in counted.items()}}, indent=2) + "\n", encoding="ascii")
+        print(LIMITS.read_text(encoding="ascii"))
+        return 0
+    rows = judge(counted, told["limits"])
+    for what, n, limit, is_more in rows:
+        print(f"{'not ok' if is_more else 'ok'} - {what}: {n:,.0f}, limit {limit:,} ({100 * n / limit - 100:+.1f} %)")
+    if any(n * MORE < limit for _, n, limit, _ in rows):
+        print("# less than the limit by 5 %: instructions.py --write keeps it there")
+    return int(any(row[3] for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
