@@ -53,6 +53,8 @@ static bool track_has(const struct mt_page *p, const struct mt_track_plan *t, co
     for (uint32_t i = 0; is(word, n, "foreign") && i < d->ooms.n; i++)
         if (mt_asked_of(&a, d, &d->ooms.p[i]) && a.stacked && a.foreign != 0)
             return true;
+    if (is(word, n, "segments"))
+        return t->addresses && t->n_exact != 0 && !p->dev->sums_only;
     return is(word, n, "owner")  ? k->has_time && mt_page_ledger(p, t, &ledger)
            : is(word, n, "time") ? k->has_time
            : is(word, n, "oom") || is(word, n, "held")

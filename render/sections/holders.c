@@ -64,8 +64,8 @@ static void phase(struct mt_sink *k, const struct mt_device_analysis *d,
     char first[MT_WORDS], last[MT_WORDS], conf[MT_WORDS];
     name.words = is_older ? "before recording, unattributed" : NULL;
     MT_DATA(k, "  {0:<34} {1:>11} {2:>11} {3:>11} {4:>7}", "| {0} | {1} | {2:=} | {3} | {4:=} |\n",
-            has_curve(d) ? "<tr><th scope=\"row\">{0:c}</th><td class=\"n\">{5:a}</td><td "
-                           "class=\"n\">{6:a}</td>{1:t}{2:b}{7:t}{3:t}{4:t}<td>{8}</td></tr>\n"
+            has_curve(d) ? "<tr><th scope=\"row\">{0:c}</th>{3:t}{4:t}{2:b}{7:t}{1:t}<td class=\"n\">{5:a}</td>"
+                           "<td class=\"n\">{6:a}</td><td>{8}</td></tr>\n"
                          : "<tr><th scope=\"row\">{0:c}</th>{3:t}{4:t}</tr>\n",
             name, mt_as_bytes(p->alloc_bytes),
             mt_known(has_peak, mt_at(mt_as_bytes(p->peak_inside), p->peak_inside_event), "-"),
@@ -74,6 +74,7 @@ static void phase(struct mt_sink *k, const struct mt_device_analysis *d,
             mt_as_bytes(p->retained), mt_as_words(mt_conf_words(conf, p->by_conf)));
 }
 
+/* What is asked for first stands next to the name: a narrow screen shows no more. */
 static void phase_table(struct mt_sink *k, const struct mt_device_analysis *d)
 {
     char at[64];
@@ -81,9 +82,9 @@ static void phase_table(struct mt_sink *k, const struct mt_device_analysis *d)
     if (!has_curve(d))
         MT_TABLE(k, "Phases", "Phase of birth", at, "#Share");
     else
-        MT_TABLE(k, "Phases", "Phase", d->timeline.has_time ? "#First" : "#First event",
-                 d->timeline.has_time ? "#Last" : "#Last event", "#Allocated", "#Peak inside",
-                 "#Retained at its end", at, "#Share", "Confidence");
+        MT_TABLE(k, "Phases", "Phase", at, "#Share", "#Peak inside", "#Retained at its end",
+                 "#Allocated", d->timeline.has_time ? "#First" : "#First event",
+                 d->timeline.has_time ? "#Last" : "#Last event", "Confidence");
 }
 
 static void phase_sum(struct mt_sink *k, const struct mt_device_analysis *d)
@@ -95,8 +96,8 @@ static void phase_sum(struct mt_sink *k, const struct mt_device_analysis *d)
     }
     MT_DATA(k, NULL, NULL,
             has_curve(d)
-                ? "<tr class=\"sum\"><th scope=\"row\">all phases</th><td></td><td></td>{0:t}<td>"
-                  "</td><td></td>{1:t}<td class=\"n\">{2}</td><td></td></tr>\n"
+                ? "<tr class=\"sum\"><th scope=\"row\">all phases</th>{1:t}<td class=\"n\">{2}</td><td></td>"
+                  "<td></td>{0:t}<td></td><td></td><td></td></tr>\n"
                 : "<tr class=\"sum\"><th scope=\"row\">all phases</th>{1:t}<td class=\"n\">{2}"
                   "</td></tr>\n",
             mt_as_bytes(allocated), mt_as_bytes(sum), mt_as_share(sum, d->focus.live));

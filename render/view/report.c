@@ -77,6 +77,8 @@ char *mt_conf_words(char buf[MT_WORDS], const uint64_t by_conf[MT_CONF_COUNT])
     }
     if (sum == 0)
         (void)snprintf(buf, MT_WORDS, "-");
+    else if (by_conf[best] == sum)
+        (void)snprintf(buf, MT_WORDS, "%s", mt_conf_name((enum mt_conf)best));
     else
         (void)snprintf(buf, MT_WORDS, "%s %s", mt_conf_name((enum mt_conf)best),
                        mt_fmt_percent(share, by_conf[best], sum));

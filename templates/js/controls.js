@@ -110,7 +110,11 @@ export const initTimeline = (ctx) => {
     flame: () => pFind(".cursor").scrollIntoView(),
     search: () => { section.scrollIntoView({ block: "nearest" }); field.focus(); field.select(); },
     help: () => { help.showModal(); help.scrollTop = 0; }, // what has the focus stands at its end
-    clear: () => { field.value = ""; view.set({ pin: null, range: null, mark: null, query: "" }); field.blur(); },
+    clear: () => { // of a search that is being typed, the search alone
+      view.set(document.activeElement === field ? { query: "" } : { pin: null, range: null, mark: null, query: "" });
+      field.value = "";
+      field.blur();
+    },
     theme: cycleTheme,
     markdown: async () => { pSet(said, await copyMarkdown() ? "Copied as Markdown" : "Could not copy"); },
   };

@@ -100,7 +100,7 @@ function effects(device, last) {
     markdown: { from: mid, ok: (b, n) => /Copied as Markdown|Could not copy/.test(n.said) },
     theme: { from: mid, ok: (b, n) => n.theme !== b.theme },
     help: { from: mid, ok: (b, n) => n.help && !b.help },
-    clear: { from: `${mid}&b=5&s=10-20&q=role%3Aactivation`, ok: (b, n) => !/&[bsq]=/.test(n.hash) && /&b=5&s=10-20&q=/.test(b.hash) },
+    clear: { from: `${mid}&b=5&s=10-20&q=role%3Aactivation`, ok: (b, n) => !/&q=/.test(n.hash) && /&b=5&s=10-20/.test(n.hash) && /&b=5&s=10-20&q=/.test(b.hash) },
   };
 }
 const look = (page) => page.evaluate(() => {

@@ -38,6 +38,38 @@ test("the largest that are found are a list; one of them leads to its birth, and
   await done();
 });
 
+test("Enter goes from hit to hit in the order of birth, Shift and Enter back; Escape ends the search and leaves what is pinned and compared", async () => {
+  const { page, seen, done } = await kit.open(html);
+  await kit.exact(page);
+  await find(page, ">64MiB");
+  await page.locator(".tl-search").focus();
+  const hits = born.filter((b) => b.size > 64 * 2 ** 20), view = async () => new URLSearchParams((await kit.hashOf(page)).slice(1));
+  const step = async (key) => {
+    await page.keyboard.press(key);
+    await kit.settled(page);
+    return Number((await view()).get("c"));
+  };
+  const there = [await step("Enter"), await step("Enter"), await step("Enter")], from = hits.findIndex((h) => h.n === there[0]);
+  assert.ok(from >= 0, `${there} by the page, ${hits.map((h) => h.n)} by the dump`);
+  assert.deepEqual(there, hits.slice(from, from + 3).map((h) => h.n));
+  assert.equal(await step("Shift+Enter"), hits[from + 1].n);
+  assert.ok(kit.saysBytes(/Size\s+(.*)/.exec(await page.locator(".tl-pin").innerText())[1], hits[from + 1].size));
+  await page.evaluate(() => document.querySelector(".tl-over").focus());
+  await page.keyboard.press("b");
+  await page.keyboard.press("/");
+  await page.keyboard.press("Escape");
+  await kit.settled(page);
+  const left = await view();
+  assert.deepEqual([left.get("q"), left.get("b"), left.has("a")], [null, String(hits[from + 1].n), true]);
+  await page.evaluate(() => document.querySelector(".tl-over").focus());
+  await page.keyboard.press("Escape");
+  await kit.settled(page);
+  const bare = await view();
+  assert.deepEqual([bare.has("b"), bare.has("a")], [false, false]);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
 test("what the search does not know is said, with what there is", async () => {
   const { page, seen, done } = await kit.open(html);
   await kit.exact(page);
