@@ -29,14 +29,17 @@ static const struct part parts[] = {
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
-/* The page opens with the answer, the timeline, who holds the memory, phases and ranks. What is
- * asked for after these waits behind its heading. */
-static bool is_folded(const struct part *t)
+/* The page opens with the answer, the timeline, who holds the memory, phases and ranks, and steps
+ * where something grows from one to the next. What is asked for after these waits behind its
+ * heading. */
+static bool is_folded(const struct mt_page *p, const struct part *t)
 {
-    static const char *const folded[] = {"cause",  "advice",    "roles",      "numbers",
-                                         "sleep",  "reconcile", "processes",  "occurrences",
-                                         "audits", "pins",      "segments",   "settings",
-                                         "log",    "quality",   "provenance", "ticket"};
+    static const char *const folded[] = {
+        "cause",     "advice",    "roles",     "numbers",     "failures",   "sleep",
+        "reconcile", "jobphases", "processes", "occurrences", "audits",     "pins",
+        "segments",  "settings",  "log",       "quality",     "provenance", "ticket"};
+    if (strcmp(t->slot, "steps") == 0)
+        return p->dev == NULL || p->dev->roles.growth.n == 0;
     for (size_t i = 0; i < sizeof folded / sizeof *folded; i++)
         if (strcmp(folded[i], t->slot) == 0)
             return true;
@@ -72,12 +75,12 @@ static void draw_part(const struct mt_page *p, struct mt_out *o, const struct pa
         return;
     }
     mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n%s<h2 id=\"h-%s\">%s", t->slot,
-            t->slot, is_folded(t) ? "<details class=\"part\"><summary>" : "", t->slot,
+            t->slot, is_folded(p, t) ? "<details class=\"part\"><summary>" : "", t->slot,
             heading_of(t));
     mt_h_of(o, p, t->slot);
-    mt_puts(o, is_folded(t) ? "</h2></summary>\n" : "</h2>\n");
+    mt_puts(o, is_folded(p, t) ? "</h2></summary>\n" : "</h2>\n");
     draw(p, o, t);
-    mt_puts(o, is_folded(t) ? "</details></section>\n" : "</section>\n");
+    mt_puts(o, is_folded(p, t) ? "</details></section>\n" : "</section>\n");
 }
 
 static void put_title(const struct mt_page *p, struct mt_out *o)

@@ -2,6 +2,7 @@
 #include "render/base/escape.h"
 #include "render/html/card.h"
 #include "render/html/strip.h"
+#include "render/html/words.h"
 #include "render/view/driver.h"
 #include "render/view/rows.h"
 #include "render/view/run.h"
@@ -89,6 +90,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     sentences(p, o);
     if (p->rank != NULL)
         where(p, o);
+    mt_h_words_meant(p, o);
     mt_puts(o, "</header>\n");
 }
 

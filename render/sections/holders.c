@@ -63,15 +63,17 @@ static void phase(struct mt_sink *k, const struct mt_device_analysis *d,
     struct mt_datum name = mt_as_phase(p->phase, p->sub);
     char first[MT_WORDS], last[MT_WORDS], conf[MT_WORDS];
     name.words = is_older ? "before recording, unattributed" : NULL;
-    MT_DATA(k, "  {0:<34} {1:>11} {2:>11} {3:>11} {4:>7}", "| {0} | {1} | {2:=} | {3} | {4:=} |\n",
-            has_curve(d) ? "<tr><th scope=\"row\">{0:c}</th>{3:t}{4:t}{2:b}{7:t}{1:t}<td class=\"n\">{5:a}</td>"
-                           "<td class=\"n\">{6:a}</td><td>{8}</td></tr>\n"
-                         : "<tr><th scope=\"row\">{0:c}</th>{3:t}{4:t}</tr>\n",
-            name, mt_as_bytes(p->alloc_bytes),
-            mt_known(has_peak, mt_at(mt_as_bytes(p->peak_inside), p->peak_inside_event), "-"),
-            mt_as_bytes(p->at_focus), mt_as_share(p->at_focus, d->focus.live),
-            first_or_last(first, d, p, false), first_or_last(last, d, p, true),
-            mt_as_bytes(p->retained), mt_as_words(mt_conf_words(conf, p->by_conf)));
+    MT_DATA(
+        k, "  {0:<34} {1:>11} {2:>11} {3:>11} {4:>7}", "| {0} | {1} | {2:=} | {3} | {4:=} |\n",
+        has_curve(d)
+            ? "<tr><th scope=\"row\">{0:c}</th>{3:t}{4:t}{2:b}{7:t}{1:t}<td class=\"n\">{5:a}</td>"
+              "<td class=\"n\">{6:a}</td><td>{8}</td></tr>\n"
+            : "<tr><th scope=\"row\">{0:c}</th>{3:t}{4:t}</tr>\n",
+        name, mt_as_bytes(p->alloc_bytes),
+        mt_known(has_peak, mt_at(mt_as_bytes(p->peak_inside), p->peak_inside_event), "-"),
+        mt_as_bytes(p->at_focus), mt_as_share(p->at_focus, d->focus.live),
+        first_or_last(first, d, p, false), first_or_last(last, d, p, true),
+        mt_as_bytes(p->retained), mt_as_words(mt_conf_words(conf, p->by_conf)));
 }
 
 /* What is asked for first stands next to the name: a narrow screen shows no more. */
@@ -96,7 +98,8 @@ static void phase_sum(struct mt_sink *k, const struct mt_device_analysis *d)
     }
     MT_DATA(k, NULL, NULL,
             has_curve(d)
-                ? "<tr class=\"sum\"><th scope=\"row\">all phases</th>{1:t}<td class=\"n\">{2}</td><td></td>"
+                ? "<tr class=\"sum\"><th scope=\"row\">all phases</th>{1:t}<td "
+                  "class=\"n\">{2}</td><td></td>"
                   "<td></td>{0:t}<td></td><td></td><td></td></tr>\n"
                 : "<tr class=\"sum\"><th scope=\"row\">all phases</th>{1:t}<td class=\"n\">{2}"
                   "</td></tr>\n",

@@ -455,7 +455,7 @@ void mt_section_audits(struct mt_sink *k, const struct mt_report *r)
     const struct mt_device_analysis *d = mt_sink_device(k, r);
     if (d == NULL || d->audits == NULL || d->audits->v.n == 0)
         return;
-    mt_heading(k, "Looked at", NULL);
+    mt_heading(k, "What was checked", NULL);
     for (unsigned pass = 0; pass < 2; pass++) /* what asks for something first */
         for (uint32_t i = 0; i < d->audits->v.n; i++)
             if (d->audits->v.p[i].finding == (pass == 0))

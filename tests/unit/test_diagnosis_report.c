@@ -77,7 +77,7 @@ MT_TEST(text)
         "Grows from step to step",
         "+1.00 GiB per step  recipe/metrics.py:41 append_metrics",
         "fit 99 %, confidence good",
-        "Looked at",
+        "What was checked",
         "  ! Weight sync", /* what asks for something first */
         "Bytes 3.00 GiB, Times 1,234",
         "and 1 more rows",
@@ -163,7 +163,7 @@ MT_TEST(nothing_to_say)
     MT_CHECK(strstr(s, "What the memory is for") == NULL);
     MT_CHECK(strstr(s, "Each phase at its highest") == NULL);
     MT_CHECK(strstr(s, "Would the request") == NULL);
-    MT_CHECK(strstr(s, "Looked at") == NULL);
+    MT_CHECK(strstr(s, "What was checked") == NULL);
     MT_CHECK(strstr(s, "Frees") == NULL);
     mt_free(s);
     fx_done(&f);
