@@ -11,7 +11,7 @@ import { pAll, pButton, pEl, pFill, pFind, pLater, pPick, pSet, pSwatch } from "
 import { pointerOn } from "./pointer.js";
 import { bytesOf, liveAt, nextEvent } from "./query.js";
 import { cycleTheme } from "./theme.js";
-import { beginTimeline, bytesAtCursor, draw, drawOver, found, frame, groups, match, paint, pointed, recolor, reset, search, xAt } from "./timeline.js";
+import { beginTimeline, bytesAtCursor, draw, drawOver, found, frame, groups, match, measure, paint, pointed, recolor, reset, search, xAt } from "./timeline.js";
 import { altWords, levelWords, stateWords } from "./words.js";
 
 /** @typedef {import("./panel_dom.js").PanelCtx} PanelCtx */
@@ -242,7 +242,7 @@ export const initTimeline = (ctx) => {
       actions[action]();
     },
   });
-  new ResizeObserver(() => draw()).observe(over);
+  new ResizeObserver(() => { measure(); draw(); }).observe(over);
   view.tell(new Set(["track", "data"]));
   paint();
 };

@@ -125,8 +125,7 @@ export const initSegments = ({ view, index: { roles } }) => {
   };
   const laterStrip = strip && pFollow(strip, view, 40, ["track", "cursor"], () => {
     const segs = now(), [where, p] = strip.children, width = where.clientWidth;
-    pSet(where);
-    pSet(p);
+    strip.hidden = view.track.exact && !segs.length;
     if (segs.length) { // on the scale of the most that was ever held
       pSet(p, `Segments: ${wordsOf(segs)}`);
       pSet(where, map(segs, /** @type {any} */ (view.track.exact).reserved.bytes.reduce((/** @type {number} */ m, /** @type {number} */ v) => max(m, v), sizeOf(segs)) / width, width, "the strip", p, true));

@@ -4,7 +4,7 @@ import { fmtBytes } from "./format.js";
 import { NO_OP } from "./layout.js";
 import { abs, clamp, max } from "./math.js";
 import { pEl, pFill, pFind, pSet } from "./panel_dom.js";
-import { box, drawOver, frame, hit, LEFT, pointed, TOP, xAt } from "./timeline.js";
+import { box, drawOver, frame, hit, LEFT, pointed, size, TOP, xAt } from "./timeline.js";
 import { markWords, stateWords } from "./words.js";
 
 /** @typedef {{x: number, y: number}} Point on the picture */
@@ -66,10 +66,11 @@ export const pointerOn = (view, host, act) => {
       if (h.op === NO_OP && h.name && view.by !== "owner") tip.append(missingWords(track));
     }
     if (tip.hidden) return;
-    const x = p.x + LEFT, y = p.y + TOP, w = tip.offsetWidth, tall = tip.offsetHeight;
-    tip.style.left = `${x + 16 + w < over.clientWidth ? x + 16 : max(4, x - w - 16)}px`;
-    // above the finger, which hides what is below it
-    tip.style.top = `${touch ? max(y - tall - 30, -over.getBoundingClientRect().top) : clamp(over.clientHeight - tall + 40, 0, y + 14)}px`;
+    // How large it is the style sheet's 100 % knows, and to ask for it would lay out the page once more. Left of the pointer in the right half;
+    // above a finger, which hides what is below it.
+    const x = p.x + LEFT + 16, y = p.y + TOP + 14, [w, tall] = size;
+    tip.style.transform = `translate(${x}px, ${y}px) translate(max(${4 - x}px, ${x > w / 2 ? "-100% - 32px" : `min(0px, ${w - x}px - 100%)`}), ` +
+      `${touch ? `max(${-y - over.getBoundingClientRect().top}px, -100% - 44px)` : `clamp(${-y}px, ${tall + 40 - y}px - 100%, 0px)`})`;
   };
   pFill(over, {
     wheel: (/** @type {WheelEvent} */ e) => {

@@ -37,6 +37,10 @@ export const box = { w: 100, h: 100, band: 0, lanes: 0, laneAt: 0, bottom: 0, st
 /** What the pointer does: the place that it is over, in the picture's pixels, and the range that it draws, in the axis. */
 export const pointed = { hover: /** @type {{x: number, y: number}|null} */ (null), range: /** @type {number[]|null} */ (null) };
 
+/** Of the picture, as it was when it last changed: to ask while a frame is made would lay out the page once more. */
+export let size = [0, 0];
+export const measure = () => { size = [over.clientWidth, over.clientHeight]; };
+
 const plot = document.createElement("canvas");
 /** @type {Stack} */
 let stack;
@@ -58,6 +62,7 @@ export const beginTimeline = (v, host, onFrame) => {
   base = pFind(".tl-base", host);
   over = pFind(".tl-over", host);
   after = onFrame;
+  measure();
 };
 
 /** Forgets what depends on the track, its data or what it is stacked by. */
@@ -99,7 +104,7 @@ export const search = () => {
 
 /** Sizes of the canvas, and where on it things are. @returns {boolean} false while there is no room */
 const place = () => {
-  const w = over.clientWidth, h = over.clientHeight, p = view.track.phases;
+  const [w, h] = size, p = view.track.phases;
   if (w < 150 || h < 120) return false;
   box.w = w - LEFT - 12;
   box.bottom = h - TOP - 24;
@@ -135,7 +140,7 @@ const niceTop = (bytes) => {
 };
 
 export const paint = () => {
-  const { track, axis, lo, hi, by, exact: e, overview: o } = view, t0 = performance.now(), g = place() ? pCanvas(base) : null, last = frame;
+  const { track, axis, lo, hi, by, exact: e, overview: o } = view, t0 = performance.now(), g = place() ? pCanvas(base, ...size) : null, last = frame;
   if (!g) return;
   const dpr = devicePixelRatio || 1, w = round(box.w * dpr), h = round(box.h * dpr), pen = { g, box, view, c: theme };
   // A frame of the exact events would take too long in a movement.
