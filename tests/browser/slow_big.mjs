@@ -214,6 +214,34 @@ async function check(t, kind, events, ...args) {
   await done();
 }
 
+/** The longest tasks of the page's main thread after its first paint, ms of CPU: how long one took by the clock says how busy the machine was. */
+function longest(trace) {
+  const events = JSON.parse(trace).traceEvents, paint = events.filter((e) => e.name === "firstContentfulPaint").at(-1);
+  const main = new Set(events.filter((e) => e.name === "thread_name" && e.args.name === "CrRendererMain" && e.pid === paint.pid).map((e) => e.tid));
+  return events.filter((e) => /RunTask$/.test(e.name) && e.pid === paint.pid && main.has(e.tid) && e.ts > paint.ts && e.tdur).map((e) => e.tdur / 1000).sort((a, b) => b - a).slice(0, 5);
+}
+
+test("a million events: no task after the first paint takes 100 ms, while they are read, searched, moved through", async (t) => {
+  const { html } = kit.reportOf([snapshot("loop", 1000000)], "tasks"), { page, seen, done } = await kit.open(html), browser = page.context().browser();
+  await browser.startTracing(page, { categories: ["toplevel", "devtools.timeline", "loading"] });
+  await page.reload();
+  await kit.exact(page);
+  await page.waitForTimeout(1500);
+  await page.fill(".tl-search", "forward");
+  await kit.until(page, "the search", () => /^[\d,]+ of/.test(document.querySelector(".tl-found").textContent), undefined, seconds);
+  await page.evaluate(() => document.querySelector(".tl-over").focus());
+  for (const key of ["o", "p", "w", "w", "d", "s", "0", "]", "b", "o"]) {
+    await page.keyboard.press(key);
+    await rest(page);
+  }
+  const tasks = longest((await browser.stopTracing()).toString());
+  t.diagnostic(`the longest, ms of CPU: ${tasks.map((ms) => ms.toFixed(0)).join(", ")}`);
+  assert.ok(tasks.length === 5 && tasks[0] > 1, "tasks were seen");
+  assert.ok(tasks[0] <= 100, `${tasks[0]} ms`);
+  assert.deepEqual(seen, []);
+  await done();
+});
+
 test("a million events of a training loop", (t) => check(t, "loop", 1000000));
 test("a million events without any pattern", (t) => check(t, "random", 1000000));
 test("a million events that do not fit into the page", (t) => check(t, "random", 1000000, "--max-size", "3000000"));
