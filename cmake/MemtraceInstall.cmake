@@ -1,5 +1,5 @@
 # What `cmake --install` puts where, and the man page and completions, which the program prints from its own option table.
-if(CMAKE_CROSSCOMPILING)
+if(NOT mt_runs_here)
   message(STATUS "Cross-compiling: no man page and no completions (the program that prints them does not run here)")
 else()
   set(mt_made "${PROJECT_BINARY_DIR}/made")

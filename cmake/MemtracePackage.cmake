@@ -32,7 +32,7 @@ if(MEMTRACE_STATIC_DEPS AND NOT MEMTRACE_SANITIZE AND NOT MEMTRACE_FUZZ)
     COMPONENT portable EXCLUDE_FROM_ALL)
   install(PROGRAMS $<TARGET_FILE:memtrace_portable> DESTINATION bin COMPONENT portable EXCLUDE_FROM_ALL)
   # Only libraries that the program really asks for; each under the name it is asked by.
-  install(CODE "set(mt_libs \"${MEMTRACE_BUNDLED_LIBS}\")\nset(mt_exe \"$<TARGET_FILE:memtrace_portable>\")"
+  install(CODE "set(mt_libs \"${MEMTRACE_BUNDLED_LIBS}\")\nset(mt_exe \"$<TARGET_FILE:memtrace_portable>\")\nset(mt_objdump \"${CMAKE_OBJDUMP}\")"
     COMPONENT portable EXCLUDE_FROM_ALL)
   install(SCRIPT cmake/BundleLibs.cmake COMPONENT portable EXCLUDE_FROM_ALL)
 endif()

@@ -1,8 +1,8 @@
 # `cmake --build BUILD --target wheel` leaves BUILD/dist/memtrace-<version>-py3-none-manylinux_<glibc>_<cpu>.whl: the package in python/, and the
 # program that needs only glibc with its recorder, as the tar.gz has them. Python packs it and is asked for by this target alone.
-if(mt_portable AND NOT CMAKE_CROSSCOMPILING)
+if(mt_portable AND mt_runs_here)
   find_program(MT_WHEEL_PYTHON NAMES python3)
-  find_program(MT_WHEEL_OBJDUMP NAMES objdump)
+  find_program(MT_WHEEL_OBJDUMP NAMES "${CMAKE_OBJDUMP}" objdump) # that of the machine it is for
   mark_as_advanced(MT_WHEEL_PYTHON MT_WHEEL_OBJDUMP)
   if(MT_WHEEL_PYTHON AND MT_WHEEL_OBJDUMP)
     set(mt_wheel_depends memtrace_portable)

@@ -9,6 +9,7 @@ import sys
 from typing import Any, Callable, Dict, Optional, Type
 
 from ._phase import phase
+from ._upload import Upload
 from ._watch import watch
 
 LIGHTNING = ("lightning.pytorch", "pytorch_lightning")
@@ -38,9 +39,9 @@ def _nothing(*unused: Any, **more: Any) -> None:
 class TrainerCallback:
     """Trainer(..., callbacks=[memtrace.TrainerCallback("oom/")]): watch(), and the phases train_step and evaluate."""
 
-    def __init__(self, folder: "str | os.PathLike[str]" = "oom", *, entries: int = 100000, stacks: str = "python") -> None:
+    def __init__(self, folder: "str | os.PathLike[str]" = "oom", *, entries: int = 100000, stacks: str = "python", upload: Upload = ()) -> None:
         self._phases = Phases()
-        watch(folder, entries=entries, stacks=stacks)
+        watch(folder, entries=entries, stacks=stacks, upload=upload)
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name.startswith("on_"):  # the events of this and later versions
@@ -92,22 +93,24 @@ class _Events:
 _classes: Dict[Any, Type[Any]] = {}
 
 
-def LightningCallback(folder: "str | os.PathLike[str]" = "oom", *, entries: int = 100000, stacks: str = "python") -> Any:
+def LightningCallback(folder: "str | os.PathLike[str]" = "oom", *, entries: int = 100000, stacks: str = "python", upload: Upload = ()) -> Any:
     """Trainer(..., callbacks=[memtrace.LightningCallback("oom/")]): watch(), and the phases train_step and evaluate. A Callback of
     lightning.pytorch, or of pytorch_lightning where the job has imported that one."""
     name = next((n for n in LIGHTNING if n in sys.modules), LIGHTNING[0])
     base = importlib.import_module(name).Callback
     where = os.fspath(folder)
+    # a writer is of the process that opened it
+    names = tuple(u for u in (upload if isinstance(upload, (list, tuple)) else [upload]) if isinstance(u, str))
     if base not in _classes:
         # a process that Lightning spawns gets it by pickle, and watches for itself
         again = {"__reduce__": lambda self: (_lightning_again, self._made_with)}
         _classes[base] = type("MemtraceCallback", (_Events, base), again)
     made = _classes[base]()
     made._phases = Phases()
-    made._made_with = (where, entries, stacks)
-    watch(where, entries=entries, stacks=stacks)
+    made._made_with = (where, entries, stacks, names)
+    watch(where, entries=entries, stacks=stacks, upload=upload)
     return made
 
 
-def _lightning_again(folder: str, entries: int, stacks: str) -> Any:
-    return LightningCallback(folder, entries=entries, stacks=stacks)
+def _lightning_again(folder: str, entries: int, stacks: str, upload: Upload) -> Any:
+    return LightningCallback(folder, entries=entries, stacks=stacks, upload=upload)

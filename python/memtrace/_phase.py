@@ -12,6 +12,9 @@ OURS = INJECTED.endswith("libmemtrace_inject.so")
 NVTX = not OURS and bool(os.environ.get("NVTX_INJECTION64_PATH"))
 
 
+NOTHING = (None, None, None)
+
+
 def _recorder() -> Any:
     """The library of `memtrace capture`; None while CUDA has not begun in this process."""
     import ctypes
@@ -45,12 +48,15 @@ class phase(ContextDecorator):
         return phase(self.name)
 
     def __enter__(self) -> "phase":
+        torch = sys.modules.get("torch")
+        if torch is None and not OURS:
+            self.open.append(NOTHING)
+            return self
         recorder = nvtx = function = None
         try:
             recorder = _recorder() if OURS else None
             if recorder is not None:
                 recorder.memtrace_push(self.name.encode("utf-8", "replace"))
-            torch = sys.modules.get("torch")
             if torch is not None:
                 if NVTX and torch.cuda.is_initialized():
                     torch.cuda.nvtx.range_push(self.name)
@@ -67,7 +73,9 @@ class phase(ContextDecorator):
     def __exit__(self, *why: Any) -> Optional[bool]:
         if not self.open:
             return None
-        recorder, nvtx, function = self.open.pop()
+        recorder, nvtx, function = entered = self.open.pop()
+        if entered == NOTHING:  # nobody records: nothing to end
+            return None
         for end in (None if function is None else lambda: function.__exit__(None, None, None), None if nvtx is None else nvtx.range_pop,
                     None if recorder is None else recorder.memtrace_pop):
             try:

@@ -12,6 +12,7 @@ import time
 from typing import Any, Callable, List, Optional, Tuple
 
 from ._program import program
+from ._upload import Left, Upload, give, wanted
 
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")  # torchrun, Ray and vLLM set the first
 LAST = 2        # kept beside the first
@@ -71,13 +72,15 @@ class Watch:
         self.pid = 0
         self.begun = self.spent = 0.0
         self.failures = 0
+        self.upload: List[Any] = []
         self.kept: List[str] = []  # stems of the last ones, the first left out
         self.lock = threading.Lock()
 
-    def start(self, folder: str, entries: int, stacks: str) -> None:
+    def start(self, folder: str, entries: int, stacks: str, upload: Upload) -> None:
         torch: Any = importlib.import_module("torch")
         fresh = self.pid != os.getpid()
         self.folder = os.path.abspath(folder)
+        self.upload = wanted(upload, _say)
         if not fresh:
             return
         attach = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None) or getattr(torch._C, "_cuda_attachOutOfMemoryObserver", None)
@@ -138,16 +141,17 @@ class Watch:
         finally:
             if os.path.exists(part):
                 os.unlink(part)
-        sentence, page = self.page(stem)
-        if page:
-            _say("%s Report: %s" % (sentence, page))
+        report, why = self.page(stem)
+        if report is not None:
+            _say("%s Report: %s.html" % (report["verdict"]["sentence"], stem))
+            give(self.upload, Left(stem + ".pickle", stem + ".html", report), _say)
         else:
-            _say("out of memory on GPU %d, pid %d. Snapshot: %s.pickle (%s)" % (device, self.pid, stem, sentence))
+            _say("out of memory on GPU %d, pid %d. Snapshot: %s.pickle (%s)" % (device, self.pid, stem, why))
         self.forget(stem)
 
     @staticmethod
-    def page(stem: str) -> Tuple[str, str]:
-        """The verdict's sentence and the page; or why there is none, and ""."""
+    def page(stem: str) -> "Tuple[dict[str, Any] | None, str]":
+        """Writes the page. The report that it carries; or None, and why there is none."""
         import json
 
         page = stem + ".html"
@@ -157,10 +161,11 @@ class Watch:
                 done = subprocess.run([program(), *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                       timeout=LIMIT, check=False)
                 if done.returncode not in (0, 3):
-                    return done.stderr.decode("utf-8", "replace").strip().replace("\n", " ") or "no report", ""
-            return str(json.loads(done.stdout)["verdict"]["sentence"]), page
+                    return None, done.stderr.decode("utf-8", "replace").strip().replace("\n", " ") or "no report"
+            report: "dict[str, Any]" = json.loads(done.stdout)
+            return report, "" if report["verdict"]["sentence"] else "no sentence"
         except (OSError, subprocess.SubprocessError, ValueError, KeyError) as e:
-            return "no report: %s" % e, ""
+            return None, "no report: %s" % e
 
     def forget(self, stem: str) -> None:
         """Of many failures the first and the last two stay."""
@@ -178,10 +183,11 @@ class Watch:
 _watch = Watch()
 
 
-def watch(folder: "str | os.PathLike[str]" = "oom", *, entries: int = 100000, stacks: str = "python") -> None:
+def watch(folder: "str | os.PathLike[str]" = "oom", *, entries: int = 100000, stacks: str = "python", upload: Upload = ()) -> None:
     """From now on, when PyTorch runs out of memory in this process: a snapshot and its page in `folder`, and one line on standard error.
-    Records PyTorch's memory history of the last `entries` events unless one is recorded already; stacks="all" has C++ frames too."""
+    Records PyTorch's memory history of the last `entries` events unless one is recorded already; stacks="all" has C++ frames too.
+    upload: "wandb", "mlflow", a SummaryWriter of TensorBoard, or several of them: page and snapshot go to that run as well."""
     try:
-        _watch.start(os.fspath(folder), entries, stacks)
+        _watch.start(os.fspath(folder), entries, stacks, upload)
     except Exception as e:
         _say("watch: nothing is watched: %s" % e)
