@@ -141,7 +141,7 @@ ensure_by_hand()
         pkg-config --exists "${entry#*:}" 2> /dev/null || missing+=("${entry#*:} (library and headers)")
     done
     [ "${#missing[@]}" -gt 0 ] || return 0
-    say "This is neither Debian nor Ubuntu, so nothing is installed for you. memtrace needs a C17 compiler, CMake 3.20 or newer, make or"
+    say "This is neither Debian nor Ubuntu, so nothing is installed for you. memtrace needs a C17 compiler, CMake 3.18 or newer, make or"
     say "ninja, pkg-config, binutils and the libraries libarchive, zlib, libelf, nettle, cJSON, libyaml, SQLite and xxHash with their headers."
     say "Missing here:"
     printf '    %s\n' "${missing[@]}"
@@ -152,7 +152,7 @@ check_cmake()
 {
     local version
     version="$(cmake --version | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p')"
-    [ "$(printf '%s\n' 3.20 "$version" | sort -V | head -n 1)" = 3.20 ] || die "CMake 3.20 or newer is needed; this is $version"
+    [ "$(printf '%s\n' 3.18 "$version" | sort -V | head -n 1)" = 3.18 ] || die "CMake 3.18 or newer is needed; this is $version"
 }
 
 build()

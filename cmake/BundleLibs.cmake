@@ -1,6 +1,6 @@
 # Run at install: puts the shared libraries that the portable memtrace still needs into lib/memtrace, and nothing else.
 # In: mt_exe, mt_libs (candidates).
-cmake_policy(VERSION 3.20)
+cmake_policy(VERSION 3.18...3.20)
 foreach(package libarchive-dev zlib1g-dev nettle-dev libelf-dev libcjson1 libyaml-dev libsqlite3-dev libxxhash-dev liblzma-dev libzstd-dev liblz4-dev libbz2-dev)
   # Their licences go where their code goes.
   if(EXISTS "/usr/share/doc/${package}/copyright")

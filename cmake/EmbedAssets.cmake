@@ -26,7 +26,7 @@ function(mt_embed_assets target symbol folder)
   endforeach()
 
   set(out "${PROJECT_BINARY_DIR}/generated/${symbol}.S")
-  file(CONFIGURE OUTPUT "${out}" @ONLY CONTENT
+  string(CONFIGURE
 "/* Made by cmake/EmbedAssets.cmake from @folder@/. */
 #if defined(__CET__)
 #include <cet.h>
@@ -48,7 +48,8 @@ function(mt_embed_assets target symbol folder)
     .size @symbol@, . - @symbol@
     .section .rodata
 @body@    .section .note.GNU-stack, \"\", %progbits
-")
+" text @ONLY)
+  file(GENERATE OUTPUT "${out}" CONTENT "${text}") # written where it differs
   set_source_files_properties("${out}" PROPERTIES OBJECT_DEPENDS "${paths}")
   target_sources(${target} PRIVATE "${out}")
 endfunction()

@@ -1,7 +1,11 @@
 # mt_flags: the language, the warnings, the hardening and the sanitizers of every target.
-set(CMAKE_C_STANDARD 17)
-set(CMAKE_C_STANDARD_REQUIRED ON)
-set(CMAKE_C_EXTENSIONS OFF)
+if(CMAKE_VERSION VERSION_LESS 3.21) # knows no C17, gcc and clang do
+  string(APPEND CMAKE_C_FLAGS " -std=c17")
+else()
+  set(CMAKE_C_STANDARD 17)
+  set(CMAKE_C_STANDARD_REQUIRED ON)
+  set(CMAKE_C_EXTENSIONS OFF)
+endif()
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)

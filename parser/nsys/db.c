@@ -80,9 +80,7 @@ int mt_ns_open(struct mt_ns *m)
     if (m->n_bytes >= 20 && m->bytes[18] == 2) /* its log of writes is another file */
         m->bytes[18] = m->bytes[19] = 1;
     sqlite3_hard_heap_limit64(HEAP);
-    if (sqlite3_open_v2(":memory:", &m->db,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX,
-                        NULL) != SQLITE_OK)
+    if (mt_ns_open_bytes(m) != SQLITE_OK)
         return refuse(m);
     sqlite3_db_config(m->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(m->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -92,9 +90,6 @@ int mt_ns_open(struct mt_ns *m)
                   m->lim->max_string < INT_MAX ? (int)m->lim->max_string : INT_MAX);
     sqlite3_limit(m->db, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_progress_handler(m->db, STEPS, too_long, m);
-    if (sqlite3_deserialize(m->db, "main", m->bytes, (sqlite3_int64)m->n_bytes,
-                            (sqlite3_int64)m->n_bytes, SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
-        return refuse(m);
     /* sorting in memory: no file is made beside it */
     if (sqlite3_exec(m->db, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL) != SQLITE_OK)
         return refuse(m);

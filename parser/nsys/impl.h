@@ -26,6 +26,8 @@ struct mt_ns {
     struct mt_driver *d;
     struct mt_err *err;
     sqlite3 *db;
+    sqlite3_vfs vfs; /* how db reads `bytes` */
+    char vfs_name[40];
     unsigned char *bytes; /* the whole file: what is in it lies anywhere */
     size_t n_bytes;
     uint64_t steps, n_rows;
@@ -38,6 +40,11 @@ struct mt_ns {
     uint64_t n_host, n_odd, n_failed, n_events;
     bool fatal; /* err says why */
 };
+
+/* ---- bytes.c ---- */
+
+/* m->db on m->bytes, which stay where they are until it is closed; a code of SQLite's. */
+int mt_ns_open_bytes(struct mt_ns *m);
 
 /* ---- db.c ---- */
 

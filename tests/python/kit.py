@@ -40,7 +40,17 @@ class Job(unittest.TestCase):
     def command(self, code, watched):
         script = self.scratch / "job.py"
         script.write_text(PRELUDE + textwrap.dedent(code))
-        return [PYTHON, "-B", str(script), str(self.folder)] + ["watch"] * watched
+        return self.mounted + [PYTHON, "-B", str(script), str(self.folder)] + ["watch"] * watched
+
+    mounted = []
+
+    def on_a_disk(self, options, then="true"):
+        """From now on the folder is a small disk of its own for the job, in which `then` was done."""
+        self.folder.mkdir(exist_ok=True)
+        inside = 'mount -t tmpfs -o "$2" none "$1" && cd "$1" && { eval "$3"; cd /; shift 3; exec "$@"; }'
+        self.mounted = ["unshare", "--mount", "--map-root-user", "sh", "-c", inside, "sh", str(self.folder), options, then]
+        if subprocess.run(self.mounted + ["true"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("no disk can be mounted here")
 
     def environment(self, more):
         drop = ("PYTHON", "MEMTRACE", "RANK", "SLURM", "OMPI", "PMI", "CUDA_INJ", "NVTX_INJ")

@@ -84,6 +84,17 @@ class Watched(Job):
         self.assertIn("Snapshot: ", line)
         self.job("import torch" + FAIL + "watch()\nos.close(2)\nfail()")
 
+    def test_a_full_disk_and_one_that_is_read_only(self):
+        for options, then, want in (("size=64k", "dd if=/dev/zero of=full bs=4k >&- 2>&-", "nothing could be saved: "),  # no byte more
+                                    ("size=24k", "true", "Snapshot: "),  # the snapshot, but not its page
+                                    ("size=8m", "mount -o remount,ro .", "nothing could be saved: ")):
+            with self.subTest(options + " " + then):
+                self.on_a_disk(options, then)
+                code = "import torch" + FAIL + "watch()\nfail()\nfail()\nprint(sorted(f for f in os.listdir(folder) if not f.startswith('oom_')))"
+                lines = self.job(code, FAKE_TORCH_LOG="")
+                self.assertEqual(len(lines), 2)
+                self.assertTrue(all(want in line for line in lines), lines)
+
     def test_memory_runs_out_inside(self):
         code = "import torch" + FAIL + """
 real = torch.cuda.memory._dump_snapshot
@@ -130,6 +141,38 @@ for t in many: t.start()
 for t in many: t.join()
 """
         self.assertGreaterEqual(len(self.job(threads)), 1)
+
+    def test_spawned_processes(self):
+        code = """
+            import multiprocessing, torch
+            def work(folder, watched):
+                if watched: memtrace.watch(folder)
+                try: torch.cuda.allocate(2 << 30)
+                except torch.OutOfMemoryError as e: print("caught", e, flush=True)
+            if __name__ == "__main__":
+                watch()
+                for i in range(2):
+                    p = multiprocessing.get_context("spawn").Process(target=work, args=(folder, WATCH))
+                    p.start()
+                    p.join()
+                    print(p.exitcode)"""
+        self.assertEqual(len(self.job(code)), 2)
+        self.assertEqual(len({f.split("_")[1] for f in self.files()}), 2)  # the pids
+        self.assertEqual(len(self.files()), 4)
+
+    def test_ranks_of_launchers(self):
+        for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"):
+            with self.subTest(name):
+                self.job("import torch" + FAIL + "watch()\nfail()", **{name: "41"})
+                self.assertTrue(all(f.startswith("oom_rank41_") for f in self.files()), self.files())
+        told = """
+import types
+torch.distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: 5)
+watch(folder + '/vllm')
+fail()
+"""
+        self.job("import torch" + FAIL + told, RANK="0")  # as in a worker of vLLM, whose group knows better
+        self.assertEqual({f.split("_")[1] for f in os.listdir(self.folder / "vllm")}, {"rank5"})
 
     def test_eight_processes_in_one_folder(self):
         code = "import torch" + FAIL + "watch()\nfail()"
