@@ -52,4 +52,4 @@ foreach(lib IN LISTS mt_static_names)
     endif()
   endif()
 endforeach()
-list(APPEND MEMTRACE_STATIC_LIBS m)
+list(APPEND MEMTRACE_STATIC_LIBS m pthread ${CMAKE_DL_LIBS}) # the latter two are parts of libc since glibc 2.34

@@ -36,6 +36,9 @@ extern _Thread_local struct mti_thread mti_thread;
 
 /* ---- life.c ---- */
 
+/* What an errno is called; neither the locale nor a lock has a part in it. */
+const char *mti_why(int error);
+
 /* Work on files in a thread of the job: no signal handler runs meanwhile, a full disk quota raises
  * no SIGXFSZ, nobody is cancelled. */
 struct mti_quiet {

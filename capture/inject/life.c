@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -36,6 +37,16 @@ static struct {
 } L = {.start = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- small things for the threads of the job ---- */
+
+const char *mti_why(int error)
+{
+#if __GLIBC_PREREQ(2, 32)
+    const char *s = strerrordesc_np(error);
+    return s != NULL ? s : "unknown error";
+#else
+    return error >= 0 && error < sys_nerr ? sys_errlist[error] : "unknown error";
+#endif
+}
 
 bool mti_enter(void)
 {
@@ -247,8 +258,7 @@ static bool start(bool forked)
         mti_status(MT_ST_SPOOL_MEMORY, 1,
                    "no space for the spool file in %s (%s): what is not yet in the trace is lost "
                    "if this process is killed",
-                   mti_set.spool,
-                   strerrordesc_np(mti_map.why) ? strerrordesc_np(mti_map.why) : "unknown error");
+                   mti_set.spool, mti_why(mti_map.why));
     if (!thread)
         mti_status(MT_ST_WRITER, 1,
                    "no thread could be started for writing: the job's threads write, and there are "

@@ -200,7 +200,7 @@ static void tell(void)
         mti_status(MT_ST_DISK_FULL, 1,
                    "the trace could not be written: %s; it stays in the spool file, and records "
                    "are dropped when that is full",
-                   strerrordesc_np(e) ? strerrordesc_np(e) : "unknown error");
+                   mti_why(e));
     if (atomic_load(&W.cap_seq) && !atomic_exchange(&W.told_cap, true))
         mti_status(MT_ST_SIZE_CAP, 1,
                    "MEMTRACE_MAX_MB=%llu was reached: records are dropped from here on",
