@@ -14,6 +14,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* ---- spool_new.c ---- */
+
+/* Makes a new folder for a recording in base (NULL = TMPDIR or /tmp); its absolute path into *out,
+ * which is the caller's. */
+enum mt_rc mt_spool_new(char **out, const char *base, struct mt_err *err);
+/* The same of a folder whose name is given, which may be there already. */
+enum mt_rc mt_spool_at(char **out, const char *dir, struct mt_err *err);
+
 /* ---- launch.c ---- */
 
 struct mt_launch_opts {
@@ -136,8 +144,13 @@ void mt_collection_done(struct mt_collection *c);
 /* target, or where that is taken the first of "trace-2.gz", "trace-3.gz" ... that is not: a name
  * that nobody chose must not keep a job from starting. NULL = out of memory. mt_free() it. */
 char *mt_trace_free_name(const char *target);
-/* Tells a `memtrace capture` around this one, if there is one, that this trace has the recording. */
+/* Tells a `memtrace capture` around this one, if there is one, that this trace has the recording.
+ */
 void mt_tell_outer(const char *trace);
+/* Whether a file of that name may belong to a recording. */
+bool mt_scan_is_part(const char *name);
+/* Removes the files that a capture makes, and the directory if it is empty then. */
+void mt_scan_remove(const char *dir);
 /* How many processes of this spool directory are alive and record. */
 uint32_t mt_scan_running(const char *dir);
 /* How many processes are alive that were told to record here, whether they do so yet or not. */

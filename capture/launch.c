@@ -176,32 +176,6 @@ static enum mt_rc check_injection(const struct mt_launch_opts *o, struct mt_err 
                    h.tool, h.variable, mt_printable(shown, sizeof shown, h.value, strlen(h.value)));
 }
 
-static enum mt_rc make_spool(struct mt_launch *l, struct mt_err *err)
-{
-    const char *base = l->o->spool;
-    char real[PATH_MAX], shown[300];
-
-    if (base == NULL)
-        base = mt_capture_env("TMPDIR");
-    if (base == NULL || base[0] == '\0')
-        base = "/tmp";
-    (void)mt_printable(shown, sizeof shown, base, strlen(base));
-    if (realpath(base, real) == NULL) /* absolute: the command may change its folder */
-        return mt_fail(err, MT_EIO, "%s, for the recording: %s; name a folder with --spool", shown,
-                       strerror(errno));
-    l->spool = mt_text("%s%smemtrace-XXXXXX", real, strcmp(real, "/") == 0 ? "" : "/");
-    if (l->spool == NULL)
-        return mt_fail(err, MT_ENOMEM, "out of memory");
-    if (mkdtemp(l->spool) == NULL) {
-        int error = errno;
-        mt_free(l->spool);
-        l->spool = NULL;
-        return mt_fail(err, MT_EIO, "%s, for the recording: %s; name another folder with --spool",
-                       shown, strerror(error));
-    }
-    return MT_OK;
-}
-
 /* Looks the command up as execvp() will. */
 static char *find_program(const char *name)
 {
@@ -364,7 +338,7 @@ enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts
     if (rc == MT_OK)
         rc = check_injection(o, err);
     if (rc == MT_OK)
-        rc = make_spool(l, err);
+        rc = mt_spool_new(&l->spool, l->o->spool, err);
     if (rc == MT_OK && !build_env(l))
         rc = mt_fail(err, MT_ENOMEM, "out of memory");
     if (rc == MT_OK)

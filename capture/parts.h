@@ -264,12 +264,11 @@ struct mt_scan {
 #define MT_LAUNCH_FILE "mt-launch.gz"
 /* Left by a `memtrace capture` inside another: a line with the path of each inner trace. */
 #define MT_INNER_FILE "mt-inner.txt"
-/* Those in the spool directory dir, printable, with a blank between them; NULL = none. mt_free() it. */
+/* Those in the spool directory dir, printable, with a blank between them; NULL = none. mt_free()
+ * it. */
 char *mt_inner_traces(const char *dir);
 enum mt_rc mt_scan_dir(struct mt_scan *s, const char *dir, struct mt_err *err);
 void mt_scan_done(struct mt_scan *s);
-/* Removes the files that a capture makes, and the directory if it is empty then. */
-void mt_scan_remove(const char *dir);
 /* True while the process that owns this spool file lives. */
 bool mt_spool_locked(const char *path);
 

@@ -167,8 +167,8 @@ char *mt_why_nothing(const struct mt_tally *tallies, uint32_t n, const struct mt
             spool);
     } else if (c.slurm) {
         SAY("the steps of srun may run on other nodes, where %s is not seen: put memtrace behind "
-            "it (srun bash -c "
-            "'memtrace capture -o trace-$SLURM_PROCID.gz -- ...'), or use --spool with a folder "
+            "it (srun "
+            "memtrace capture -o trace-%%r.gz -- ...), or use --spool with a folder "
             "that all nodes see\n",
             spool);
     } else if (c.cleared) {

@@ -306,6 +306,13 @@ uint32_t mt_scan_waiting(const char *dir)
     return n;
 }
 
+bool mt_scan_is_part(const char *name)
+{
+    return strncmp(name, "mt-", 3) == 0 &&
+           (ends(name, ".gz") || ends(name, ".spool") || ends(name, ".pickle") ||
+            ends(name, ".txt") || ends(name, ".part"));
+}
+
 void mt_scan_remove(const char *dir)
 {
     DIR *d = opendir(dir);
@@ -313,11 +320,8 @@ void mt_scan_remove(const char *dir)
     if (d == NULL)
         return;
     while ((e = readdir(d)) != NULL) {
-        const char *s = e->d_name;
-        if (strncmp(s, "mt-", 3) == 0 &&
-            (ends(s, ".gz") || ends(s, ".spool") || ends(s, ".pickle") || ends(s, ".txt") ||
-             ends(s, ".part")))
-            (void)unlinkat(dirfd(d), s, 0);
+        if (mt_scan_is_part(e->d_name))
+            (void)unlinkat(dirfd(d), e->d_name, 0);
     }
     (void)closedir(d);
     (void)rmdir(dir);

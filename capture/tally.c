@@ -115,8 +115,11 @@ static void attr(struct mt_tally *t, const char *key, size_t n_key, const char *
                  size_t n_value)
 {
     /* the first of these that is there says the rank */
-    static const char *const ranks[] = {"env.RANK", "env.OMPI_COMM_WORLD_RANK", "env.PMI_RANK",
-                                        "env.SLURM_PROCID"};
+    static const char *const ranks[] = {
+#define MT_RANK_VARIABLE(name) "env." name,
+#include "parser/model/launchers.def"
+#undef MT_RANK_VARIABLE
+    };
     for (uint32_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         if (i < t->rank_from && is(key, n_key, ranks[i]) && n_value > 0 && n_value < 8) {
             char digits[8];

@@ -1,5 +1,7 @@
 /* captured.c -- the summary after a recording. */
 #include "cli/captured.h"
+
+#include "cli/pattern.h"
 #include "render/base/escape.h"
 
 #include <stdio.h>
@@ -26,14 +28,17 @@ char *mt_shell_word(char *buf, size_t cap, const char *s)
     return buf;
 }
 
-/* NULL = out of memory. */
+/* NULL after a message. */
 static char *name_of(const struct mt_cli *c)
 {
     static const char usual[] = "trace.gz";
-    if (c->output != NULL || c->force)
-        return mt_strndup(c->output != NULL ? c->output : usual,
-                          strlen(c->output != NULL ? c->output : usual));
-    return mt_trace_free_name(usual);
+    char *name;
+    if (c->output != NULL)
+        return mt_pattern_name(c->output);
+    name = c->force ? mt_strndup(usual, strlen(usual)) : mt_trace_free_name(usual);
+    if (name == NULL)
+        mt_say("out of memory");
+    return name;
 }
 
 enum mt_exit mt_captured_into(const struct mt_cli *c, enum mt_exit (*run)(const struct mt_cli *own),
@@ -44,8 +49,6 @@ enum mt_exit mt_captured_into(const struct mt_cli *c, enum mt_exit (*run)(const 
     own.output = name;
     if (name != NULL)
         failed = run(&own);
-    else
-        mt_say("out of memory");
     mt_free(name);
     return failed;
 }

@@ -6,8 +6,8 @@
 #include "capture/capture.h"
 #include "cli/cli.h"
 
-/* Runs a command that writes a trace, with output set: to the name of -o, else to one that is free.
- * failed: what it returns where memory is out, which is said. */
+/* Runs a command that writes a trace, with output set: to the name of -o (pattern.h), else to one
+ * that is free. failed: what it returns where there is no name, which is said. */
 enum mt_exit mt_captured_into(const struct mt_cli *c, enum mt_exit (*run)(const struct mt_cli *own),
                               enum mt_exit failed);
 /* To standard error: one line per process, totals, what is missing, the next command. dir: the

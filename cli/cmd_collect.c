@@ -3,10 +3,12 @@
 #include "cli/captured.h"
 #include "cli/output.h"
 #include "cli/term.h"
+#include "parser/input/untar.h"
 
 #include <string.h>
 
-static enum mt_exit collect(const struct mt_cli *c)
+/* dir: the spool directory. */
+static enum mt_exit collect_dir(const struct mt_cli *c, const char *dir)
 {
     struct mt_collect_opts o;
     struct mt_collection done;
@@ -16,14 +18,8 @@ static enum mt_exit collect(const struct mt_cli *c)
 
     memset(&o, 0, sizeof o);
     memset(&err, 0, sizeof err);
-    o.dir = c->inputs[0];
+    o.dir = dir;
     o.output = c->output;
-    if (strcmp(o.output, "-") == 0) {
-        mt_say("collect: the trace needs a file: give a name with -o");
-        return MT_EXIT_USAGE;
-    }
-    if (!mt_output_check(o.output, c->force, NULL, 0))
-        return MT_EXIT_FAILED;
     mt_progress_init(&progress, c->quiet);
     o.force = c->force;
     o.keep = !c->remove;
@@ -40,6 +36,50 @@ static enum mt_exit collect(const struct mt_cli *c)
         mt_captured_say(&done, o.dir);
     mt_collection_done(&done);
     return rc < 0 ? MT_EXIT_FAILED : rc == MT_WARN ? MT_EXIT_DAMAGED : MT_EXIT_OK;
+}
+
+/* The tar streams of nodes become one spool directory, which is gone afterwards. */
+static enum mt_exit collect_from(const struct mt_cli *c)
+{
+    struct mt_input_opts opts = {.limits = c->limits, .budget = c->budget};
+    struct mt_untar u = {.opts = &opts, .is_wanted = mt_scan_is_part};
+    struct mt_err err;
+    enum mt_exit status = MT_EXIT_FAILED;
+    char *dir;
+    bool damaged = false;
+    memset(&err, 0, sizeof err);
+    if (mt_spool_new(&dir, NULL, &err) != MT_OK) {
+        mt_say_err(NULL, &err);
+        return status;
+    }
+    u.dir = dir;
+    for (int i = 0; i < c->n_inputs; i++)
+        if (mt_untar(&u, c->inputs[i], &err) != MT_OK) {
+            mt_say_err(NULL, &err);
+            damaged = true;
+        }
+    if (u.n_files != 0)
+        status = collect_dir(c, dir);
+    else
+        mt_say("collect --from: no file of a recording (mt-*) is in what was given");
+    mt_scan_remove(dir);
+    mt_free(dir);
+    return status == MT_EXIT_OK && damaged ? MT_EXIT_DAMAGED : status;
+}
+
+static enum mt_exit collect(const struct mt_cli *c)
+{
+    if (strcmp(c->output, "-") == 0) {
+        mt_say("collect: the trace needs a file: give a name with -o");
+        return MT_EXIT_USAGE;
+    }
+    if (c->n_inputs > 1 && !c->from) {
+        mt_say("collect: one folder, or tar files of several with --from");
+        return MT_EXIT_USAGE;
+    }
+    if (!mt_output_check(c->output, c->force, NULL, 0))
+        return MT_EXIT_FAILED;
+    return c->from ? collect_from(c) : collect_dir(c, c->inputs[0]);
 }
 
 enum mt_exit mt_cmd_collect(const struct mt_cli *c)

@@ -9,8 +9,12 @@
 static const char *const states[] = {
     [MT_CHECK_OK] = "ok", [MT_CHECK_NOTE] = "note", [MT_CHECK_BAD] = "bad"};
 
-/* Lists the variables that `memtrace capture` sets, for launches in which they are set by hand. */
-static uint32_t list_variables(const struct mt_places *p, const char *out[4][2])
+enum { VARIABLES = 5 };
+
+/* Lists the variables that `memtrace capture` sets, for launches in which they are set by hand.
+ * spool: the folder; NULL = it has yet to be made. */
+static uint32_t list_variables(const struct mt_places *p, const char *spool,
+                               const char *out[VARIABLES][2])
 {
     uint32_t n = 0;
     if (p->inject == NULL)
@@ -24,7 +28,11 @@ static uint32_t list_variables(const struct mt_places *p, const char *out[4][2])
         out[n++][1] = p->site;
     }
     out[n][0] = "MEMTRACE_SPOOL";
-    out[n++][1] = "/path/of/an/existing/folder";
+    out[n++][1] = spool != NULL ? spool : "/path/of/an/existing/folder";
+    if (spool != NULL) {
+        out[n][0] = "MEMTRACE_SPOOL_MAKE";
+        out[n++][1] = "1";
+    }
     return n;
 }
 
@@ -40,8 +48,8 @@ static bool has_driver(const struct mt_checks *c)
 
 static void print_text(struct mt_out *o, const struct mt_checks *c, const struct mt_places *places)
 {
-    const char *vars[4][2];
-    uint32_t n = list_variables(places, vars);
+    const char *vars[VARIABLES][2];
+    uint32_t n = list_variables(places, NULL, vars);
     for (uint32_t i = 0; i < c->list.n; i++) {
         const struct mt_check *k = &c->list.p[i];
         mt_putf(o, "%-5s %-13s ", states[k->state], k->name);
@@ -81,8 +89,8 @@ static void json_string(struct mt_out *o, const char *key, const char *value)
 
 static void print_json(struct mt_out *o, const struct mt_checks *c, const struct mt_places *places)
 {
-    const char *vars[4][2];
-    uint32_t n = list_variables(places, vars);
+    const char *vars[VARIABLES][2];
+    uint32_t n = list_variables(places, NULL, vars);
     for (uint32_t i = 0; i < c->list.n; i++) {
         const struct mt_check *k = &c->list.p[i];
         mt_putc(o, '{');
@@ -103,6 +111,50 @@ static void print_json(struct mt_out *o, const struct mt_checks *c, const struct
     mt_puts(o, "}}\n");
 }
 
+static void print_ray(struct mt_out *o, const struct mt_places *places, const char *spool)
+{
+    const char *vars[VARIABLES][2];
+    uint32_t n = list_variables(places, spool, vars);
+    mt_puts(o, "{\"env_vars\": {");
+    for (uint32_t i = 0; i < n; i++) {
+        mt_puts(o, i > 0 ? ", " : "");
+        json_string(o, vars[i][0], vars[i][1]);
+    }
+    mt_puts(o, "}}\n");
+}
+
+/* What is in the way is said here; what a machine lacks that has no GPU is no matter. */
+static enum mt_exit ray(const struct mt_cli *c)
+{
+    struct mt_places places;
+    struct mt_output out;
+    struct mt_err err;
+    enum mt_exit status = MT_EXIT_FAILED;
+    char *spool = NULL;
+    enum mt_rc rc;
+    memset(&err, 0, sizeof err);
+    rc = mt_places_find(&places, &err);
+    if (rc == MT_OK && places.inject == NULL)
+        rc = mt_fail(&err, MT_EIO,
+                     "libmemtrace_inject.so is neither beside memtrace nor in ../lib/memtrace: "
+                     "this build cannot record");
+    if (rc == MT_OK)
+        rc = c->spool != NULL ? mt_spool_at(&spool, c->spool, &err)
+                              : mt_spool_new(&spool, NULL, &err);
+    if (rc != MT_OK) {
+        mt_say_err(NULL, &err);
+    } else if (mt_output_open(&out, NULL, false)) {
+        print_ray(&out.out, &places, spool);
+        status = mt_output_commit(&out, false);
+        mt_say("the workers of a node record into %s, which is made; memtrace has to be at this "
+               "path on every node. Afterwards, on each: memtrace collect %s -o trace.%%h.gz",
+               spool, spool);
+    }
+    mt_free(spool);
+    mt_places_done(&places);
+    return status;
+}
+
 enum mt_exit mt_cmd_doctor(const struct mt_cli *c)
 {
     struct mt_checks checks;
@@ -111,6 +163,8 @@ enum mt_exit mt_cmd_doctor(const struct mt_cli *c)
     struct mt_err err;
     enum mt_exit status = MT_EXIT_FAILED;
 
+    if (c->ray)
+        return ray(c);
     memset(&err, 0, sizeof err);
     if (mt_doctor(&checks, &err) != MT_OK) {
         mt_say_err(NULL, &err);

@@ -1,6 +1,7 @@
 /* cmd_summarize.c -- one rank, or those of one node, as a file that is merged with others. */
 #include "cli/gzip_out.h"
 #include "cli/output.h"
+#include "cli/pattern.h"
 #include "cli/saved_read.h"
 #include "parser/saved/summary.h"
 #include "parser/saved/value.h"
@@ -58,18 +59,13 @@ static int make(struct mt_out *packed, const struct mt_saved *s, bool detail)
     return 0;
 }
 
-enum mt_exit mt_cmd_summarize(const struct mt_cli *c)
+static enum mt_exit summarize(const struct mt_cli *c)
 {
     struct mt_saved *s = NULL;
     struct mt_saved_seen seen = {false, 0};
     struct mt_output out;
     struct mt_out packed;
     enum mt_exit status;
-    if (c->output == NULL) {
-        mt_say("summarize: -o names the file that is written, as in -o rank7.mts; - is standard "
-               "output");
-        return MT_EXIT_USAGE;
-    }
     if (!mt_output_check(c->output, c->force, c->inputs, c->n_inputs))
         return MT_EXIT_FAILED;
     status = mt_saved_of(&s, c, c->inputs, c->n_inputs, &seen);
@@ -90,4 +86,22 @@ enum mt_exit mt_cmd_summarize(const struct mt_cli *c)
                     : "no verdict");
     mt_saved_free(s);
     return status == MT_EXIT_OK && seen.damaged ? MT_EXIT_DAMAGED : status;
+}
+
+enum mt_exit mt_cmd_summarize(const struct mt_cli *c)
+{
+    struct mt_cli own = *c;
+    char *name;
+    enum mt_exit status = MT_EXIT_USAGE;
+    if (c->output == NULL) {
+        mt_say("summarize: -o names the file that is written, as in -o rank7.mts; - is standard "
+               "output");
+        return status;
+    }
+    name = mt_pattern_name(c->output);
+    own.output = name;
+    if (name != NULL)
+        status = summarize(&own);
+    mt_free(name);
+    return status;
 }

@@ -249,7 +249,7 @@ const struct mt_command mt_commands[] = {
         .bit = MT_CMD_COLLECT,
         .operands = "DIR",
         .min_operands = 1,
-        .max_operands = 1,
+        .max_operands = INT_MAX,
         .summary = "make a trace of a recording that is still in its spool folder",
         .text = "Makes one trace of what the processes of a recording left in DIR, the spool "
                 "folder that 'memtrace capture' printed: after memtrace itself was killed, when a "
@@ -257,7 +257,10 @@ const struct mt_command mt_commands[] = {
                 "Processes that were killed are salvaged up to their last driver call. The folder "
                 "is left as it is.",
         .examples = "after the launcher was killed\n"
-                    "memtrace collect /tmp/memtrace-Xy12ab -o trace.gz",
+                    "memtrace collect /tmp/memtrace-Xy12ab -o trace.gz\n"
+                    "from nodes that share no disk\n"
+                    "for n in node0 node1; do ssh $n tar -C /tmp/memtrace-Xy12ab -cf - .; done | "
+                    "memtrace collect --from - -o trace.gz",
         .run = mt_cmd_collect,
     },
     {
@@ -271,7 +274,10 @@ const struct mt_command mt_commands[] = {
                 "a folder for the recording, other tools that hold the injection, a running Ray "
                 "cluster, and the python3 on the PATH. It also prints the variables to hand to "
                 "workers that do not inherit the environment.",
-        .examples = "memtrace doctor",
+        .examples = "memtrace doctor\n"
+                    "a job for a Ray cluster that runs already\n"
+                    "ray job submit --runtime-env-json \"$(memtrace doctor --ray)\" -- python3 "
+                    "train.py",
         .run = mt_cmd_doctor,
         .exits = doctor_exits,
     },

@@ -43,7 +43,8 @@ const struct mt_option mt_options[] = {
     {"output", 'o', MT_OPT_FILE, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(output), "FILE",
      "Write the trace to FILE. Without it to trace.gz, or to trace-2.gz, trace-3.gz ... where that "
      "is "
-     "there; a FILE that is there is refused.",
+     "there; a FILE that is there is refused. In FILE %h is the host, %r the rank, %j the job and "
+     "%p the process.",
      NULL, true},
     {"output", 'o', MT_OPT_FILE, MT_CMD_DIFF, AT(output), "FILE",
      "Write to FILE instead of standard output. Its ending (.txt, .md, .html, .json) is the "
@@ -53,7 +54,9 @@ const struct mt_option mt_options[] = {
     {"output", 'o', MT_OPT_FILE, MT_CMD_EXPORT | MT_CMD_DUMP | MT_CMD_CHECK, AT(output), "FILE",
      "Write to FILE; without it, or with '-', to standard output.", NULL, true},
     {"output", 'o', MT_OPT_FILE, MT_CMD_SUMMARIZE, AT(output), "FILE",
-     "Write to FILE, as rank7.mts; '-' is standard output.", NULL, true},
+     "Write to FILE, as rank7.mts; '-' is standard output. In FILE %h is the host, %r the rank, %j "
+     "the job and %p the process.",
+     NULL, true},
     {"detail", 0, MT_OPT_FLAG, MT_CMD_SUMMARIZE, AT(detail), NULL,
      "Leave nothing of the report out, however large it gets: all holders with their stacks, all "
      "steps and phases of the failure.",
@@ -220,12 +223,24 @@ const struct mt_option mt_options[] = {
     {"spool", 0, MT_OPT_FILE, MT_CMD_CAPTURE, AT(spool), "DIR",
      "Record into a new folder in DIR, on a local disk or /dev/shm (default: TMPDIR, else /tmp).",
      NULL, true},
+    {"spool", 0, MT_OPT_FILE, MT_CMD_DOCTOR, AT(spool), "DIR",
+     "With --ray: record into DIR itself, which is made (default: a new folder in TMPDIR, else in "
+     "/tmp).",
+     NULL, true},
+    {"ray", 0, MT_OPT_FLAG, MT_CMD_DOCTOR, AT(ray), NULL,
+     "Make a folder for a recording and print the runtime environment for workers of a Ray cluster "
+     "that runs already, as JSON on one line. On its nodes the recorder makes that folder.",
+     NULL, true},
     {"take-over", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(take_over), NULL,
      "Record although another tool's injection library is set, in its place.", NULL, true},
     {"keep-spool", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(keep_spool), NULL,
      "Leave the spool folder when the trace is written.", NULL, true},
     {"remove", 0, MT_OPT_FLAG, MT_CMD_COLLECT, AT(remove), NULL,
      "Remove the spool folder when the trace is written and none of its processes runs any more.",
+     NULL, true},
+    {"from", 0, MT_OPT_FLAG, MT_CMD_COLLECT, AT(from), NULL,
+     "The operands are tar files of spool folders, compressed or not, or '-': tar streams on "
+     "standard input, one behind the other. For nodes that share no disk.",
      NULL, true},
     {"no-symbols", 0, MT_OPT_FLAG, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(no_symbols), NULL,
      "Do not look up the names of native functions; only this machine has the files for that.",

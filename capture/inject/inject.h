@@ -30,6 +30,7 @@ struct mti_settings {
     bool memory2;         /* MEMTRACE_MEMORY2: 0 */
     bool nvml;            /* MEMTRACE_NVML: 1 */
     bool nvml_inside;     /* MEMTRACE_NVML_INSIDE: 0 */
+    bool spool_make;      /* MEMTRACE_SPOOL_MAKE: 0; make the spool folder, not those above it */
     /* MEMTRACE_TORCH: 1: snapshot hook (used by python.c and sitecustomize) */
     bool torch;
     bool anonymous_spool; /* MEMTRACE_ANONYMOUS_SPOOL: 0; tests: behave as where the disk is full */
@@ -125,10 +126,10 @@ void mti_spool_strides(uint32_t memory2, uint32_t pool);
 
 bool mti_writer_start(void);
 void mti_writer_stop(void); /* flushes everything; used at exit */
-/* Runs f on the writer thread and waits for it: `patience` ns for it to begin, `most` for it to end;
- * without a writer on this one. False when f has not ended; a late f may still run. `result` may be
- * NULL. One at a time: others wait for as long to begin. For what calls out of the library at exit
- * or from within a driver call. [any] */
+/* Runs f on the writer thread and waits for it: `patience` ns for it to begin, `most` for it to
+ * end; without a writer on this one. False when f has not ended; a late f may still run. `result`
+ * may be NULL. One at a time: others wait for as long to begin. For what calls out of the library
+ * at exit or from within a driver call. [any] */
 typedef uint64_t mti_errand_fn(uint64_t argument);
 #define MTI_EXIT_NS UINT64_C(2000000000)
 bool mti_writer_run(mti_errand_fn *f, uint64_t argument, uint64_t patience, uint64_t most,

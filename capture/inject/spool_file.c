@@ -204,6 +204,8 @@ bool mti_spool_open(void)
     unsigned n_acts = mti_set.memory2 ? MTI_ACTS : 0;
     if (!mti_set.spool)
         return false;
+    if (mti_set.spool_make) /* it may be there: create() says whether that is enough */
+        (void)mkdir(mti_set.spool, 0700);
     int fd = create();
     if (fd < 0) /* a folder where nothing can be made: there is no place for a .gz either */
         return false;

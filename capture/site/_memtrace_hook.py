@@ -359,8 +359,12 @@ def install(late):
     spool = os.environ.get("MEMTRACE_SPOOL")
     if not spool or os.environ.get("MEMTRACE_TORCH", "1").lower() in ("0", "no", "off", "false"):
         return
-    if hasattr(sys, "_memtrace_hook") or not hasattr(os, "fork") or not os.path.isdir(spool):
+    if hasattr(sys, "_memtrace_hook") or not hasattr(os, "fork"):
         return
+    if not os.path.isdir(spool):
+        if os.environ.get("MEMTRACE_SPOOL_MAKE", "0").lower() in ("", "0", "no", "off", "false"):
+            return
+        os.mkdir(spool, 0o700)  # as the recorder does, which may come later
     hook = sys._memtrace_hook = Hook(spool)
     cuda = sys.modules.get("torch.cuda")
     if cuda is None:

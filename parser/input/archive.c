@@ -398,6 +398,9 @@ enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pa
                      mt_pack_name(kind));
         goto out;
     }
+    /* what `tar` of several nodes wrote to one pipe: another archive follows the end mark */
+    if (kind == MT_PACK_TAR)
+        (void)archive_read_set_format_option(c->a, "tar", "read_concatenated_archives", "1");
     archive_read_set_read_callback(c->a, cb_read);
     if (file != NULL || spooled)
         archive_read_set_seek_callback(c->a, cb_seek);

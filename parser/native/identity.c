@@ -33,24 +33,29 @@ static int64_t number(const char *s)
 
 static void rank_of(struct facts *f, const char *key, const char *value)
 {
-    static const char *const ranks[] = {"RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-                                        "PMI_RANK", "MV2_COMM_WORLD_RANK",  "SLURM_PROCID"};
+    static const char *const ranks[] = {
+#define MT_RANK_VARIABLE(name) name,
+#include "parser/model/launchers.def"
+#undef MT_RANK_VARIABLE
+    };
     static const char *const locals[] = {
-        "LOCAL_RANK",        "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-        "PALS_LOCAL_RANKID", "MV2_COMM_WORLD_LOCAL_RANK",  "SLURM_LOCALID"};
+#define MT_LOCAL_RANK_VARIABLE(name) name,
+#include "parser/model/launchers.def"
+#undef MT_LOCAL_RANK_VARIABLE
+    };
     int64_t v = number(value);
     if (v < 0)
         return;
-    for (uint32_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+    for (uint32_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         if (i < f->rank_weight && strcmp(key, ranks[i]) == 0) {
             f->rank = v;
             f->rank_weight = i;
         }
+    for (uint32_t i = 0; i < sizeof locals / sizeof *locals; i++)
         if (i < f->local_weight && strcmp(key, locals[i]) == 0) {
             f->local_rank = v;
             f->local_weight = i;
         }
-    }
 }
 
 static void take(struct mt_native *n, struct mt_process *p, struct facts *f,
