@@ -37,7 +37,8 @@ tools_test=(python3:python3 jq:jq git:git)
 tools_package=(dpkg-shlibdeps:dpkg-dev fakeroot:fakeroot file:file strip:binutils)
 tools_ci=(clang:clang clang-format:clang-format clang-tidy:clang-tidy cppcheck:cppcheck shellcheck:shellcheck zsh:zsh
     man:man-db mypy:mypy xz:xz-utils zstd:zstd bzip2:bzip2 lz4:lz4 zip:zip script:bsdutils xmllint:libxml2-utils
-    node:nodejs npm:npm chromium:chromium cmark-gfm:cmark-gfm fish:fish valgrind:valgrind)
+    node:nodejs npm:npm chromium:chromium cmark-gfm:cmark-gfm fish:fish valgrind:valgrind
+    slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client mpiexec:openmpi-bin) # engines that summaries are made on
 # An environment of Python's own, which the wheel is tried in.
 libs_test=(python3-venv:-)
 # Libraries, as package:pkg-config module.
@@ -47,7 +48,7 @@ libs_build=(libarchive-dev:libarchive zlib1g-dev:zlib libelf-dev:libelf nettle-d
 libs_package=(liblzma-dev:liblzma libzstd-dev:libzstd liblz4-dev:liblz4 libbz2-dev:- libacl1-dev:- libxml2-dev:-)
 
 # What clang's sanitizers and libFuzzer link with; part of another package on Ubuntu 22.04.
-libs_ci=(libclang-rt-dev:- python3-jsonschema:-) # the latter: a validator for docs/report.schema.json
+libs_ci=(libclang-rt-dev:- python3-jsonschema:- python3-distributed:- python3-mpi4py:-) # jsonschema: for docs/report.schema.json
 
 have_package() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2> /dev/null)" = installed ]; }
 

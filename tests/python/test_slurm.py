@@ -44,7 +44,9 @@ SlurmdSpoolDir={dir}/spool/%n
 StateSaveLocation={dir}/state
 SlurmctldLogFile={dir}/ctld.log
 SlurmdLogFile={dir}/slurmd.%n.log
-SlurmdTimeout=6
+SlurmdTimeout=3
+TCPTimeout=1
+MessageTimeout=3
 ReturnToService=2
 SchedulerParameters=sched_interval=1,sched_min_interval=0,batch_sched_delay=0
 JobRequeue=1
