@@ -5,6 +5,8 @@ on. Every step may fail for itself; what failed is the line then. Interrupts go 
 
 import importlib
 import os
+import re
+import socket
 import subprocess
 import sys
 import threading
@@ -14,7 +16,9 @@ from typing import Any, Callable, List, Optional, Tuple
 from ._program import program
 from ._upload import Left, Upload, give, wanted
 
-RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")  # torchrun, Ray and vLLM set the first
+# Those of parser/model/launchers.def; torchrun, Ray and vLLM set the first.
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
+JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "RAY_JOB_ID", "TORCHELASTIC_RUN_ID")
 LAST = 2        # kept beside the first
 SHARE = 0.05    # of the time since watch(), after the first three, for failures that a job lives with
 LIMIT = 60.0    # seconds that a page may take
@@ -37,6 +41,14 @@ def _rank(torch: Any) -> Optional[int]:
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])
     return None
+
+
+def _named(folder: str, rank: Optional[int]) -> str:
+    """As the program names its outputs (cli/pattern.h): %h the host, %r the rank, %j the job, %p the process. What is not known is an x,
+    since a job must not fail for it."""
+    job = next((v for v in map(os.environ.get, JOBS) if v), "x")
+    values = {"h": socket.gethostname(), "r": "x" if rank is None else str(rank), "j": job, "p": str(os.getpid()), "%": "%"}
+    return re.sub("%([hrjp%])", lambda m: values[m.group(1)].replace("/", "_"), folder)
 
 
 class _NoCompiler:
@@ -132,8 +144,9 @@ class Watch:
     def save(self, torch: Any, device: int) -> None:
         rank = _rank(torch)
         name = "%spid%d_%d" % ("" if rank is None else "rank%d_" % rank, self.pid, self.failures)
-        os.makedirs(self.folder, exist_ok=True)
-        stem = os.path.join(self.folder, "oom_" + name)
+        folder = _named(self.folder, rank)
+        os.makedirs(folder, exist_ok=True)
+        stem = os.path.join(folder, "oom_" + name)
         part = stem + ".part"
         try:
             dump(torch, part)
@@ -163,6 +176,9 @@ class Watch:
                 if done.returncode not in (0, 3):
                     return None, done.stderr.decode("utf-8", "replace").strip().replace("\n", " ") or "no report"
             report: "dict[str, Any]" = json.loads(done.stdout)
+            # a few KiB for who puts many ranks together; read from the page, so that nothing is analysed twice
+            subprocess.run([program(), "summarize", "--quiet", "--force", "-o", stem.replace("%", "%%") + ".mts", page], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT, check=False)
             return report, "" if report["verdict"]["sentence"] else "no sentence"
         except (OSError, subprocess.SubprocessError, ValueError, KeyError) as e:
             return None, "no report: %s" % e
@@ -173,7 +189,7 @@ class Watch:
             self.kept.append(stem)
         while len(self.kept) > LAST:
             old = self.kept.pop(0)
-            for ending in (".pickle", ".html"):
+            for ending in (".pickle", ".html", ".mts"):
                 try:
                     os.unlink(old + ending)
                 except OSError:

@@ -7,31 +7,60 @@ MEMTRACE_TEST_PYTHON: the interpreter to test with, if it is not the one that ru
 import glob
 import json
 import os
+import re
+import socket
 import subprocess
+import sys
 import unittest
 
-from kit import FAIL, MEMTRACE, Job
+from kit import FAIL, MEMTRACE, SOURCE, Job
+
+sys.path.insert(0, str(SOURCE / "python"))
+import memtrace._watch as watching  # noqa: E402
 
 
 class Watched(Job):
     def test_snapshot_page_and_the_line_of_the_report(self):
         lines = self.job("import torch" + FAIL + "watch()\nfail()\nprint('went on')", RANK="3")
-        self.assertEqual([f.split("pid")[0] for f in self.files()], ["oom_rank3_", "oom_rank3_"])
+        self.assertEqual([f.split("pid")[0] for f in self.files()], ["oom_rank3_"] * 3)
         snapshot, = glob.glob(str(self.folder / "*_1.pickle"))
         page, = glob.glob(str(self.folder / "*_1.html"))
         report = subprocess.run([MEMTRACE, "report", "--format=json", "-o", "-", snapshot], stdout=subprocess.PIPE, check=True).stdout
         self.assertEqual(lines, ["[memtrace] %s Report: %s" % (json.loads(report)["verdict"]["sentence"], page)])
         self.assertGreater(os.path.getsize(page), 20000)
+        summary, = glob.glob(str(self.folder / "*_1.mts"))
+        self.assertLess(os.path.getsize(summary), 32769)
+        small = subprocess.run([MEMTRACE, "report", "--format=json", "-o", "-", summary], stdout=subprocess.PIPE, check=True).stdout
+        self.assertEqual(json.loads(small)["verdict"], json.loads(report)["verdict"])
+
+    def test_a_folder_that_is_named_by_host_rank_and_job(self):
+        code = "import torch, memtrace._watch as w" + FAIL + """
+os.environ.update(RANK='3', PBS_JOBID='9/1')
+watch(folder + '/%h-%r-%j-%%-%x')
+fail()
+print(w._named('%r %p %j', None) == 'x %d 9_1' % os.getpid())
+"""
+        self.assertEqual(len(self.job(code)), 1)
+        folder, = glob.glob(str(self.folder / "*"))
+        self.assertEqual(os.path.basename(folder), "%s-3-9_1-%%-%%x" % socket.gethostname())
+        self.assertEqual(len(os.listdir(folder)), 3)
+
+    def test_the_launchers_of_the_program(self):
+        table = (SOURCE / "parser" / "model" / "launchers.def").read_text(encoding="utf-8")
+        for name, kind in (("RANKS", "RANK"), ("JOBS", "JOB")):
+            said = tuple(re.findall(r'^MT_%s_VARIABLE\("(\w+)"\)' % kind, table, re.M))
+            self.assertGreater(len(said), 3)
+            self.assertEqual(getattr(watching, name), said)
 
     def test_a_failure_that_ends_the_job(self):
         lines = self.job("import torch\nwatch()\ntorch.cuda.allocate(2 << 30)", status=1)
         self.assertEqual(len(lines), 1)
-        self.assertEqual(len(self.files()), 2)
+        self.assertEqual(len(self.files()), 3)
 
     def test_of_many_the_first_and_the_last_two(self):
         code = "import torch" + FAIL + "memtrace._watch.SHARE = 1e9\nwatch()\nfor i in range(6): fail()"
         self.assertEqual(len(self.job(code)), 6)
-        self.assertEqual(sorted({f.split("_")[-1] for f in self.files()}), ["%d.%s" % (n, e) for n in (1, 5, 6) for e in ("html", "pickle")])
+        self.assertEqual(sorted({f.split("_")[-1] for f in self.files()}), ["%d.%s" % (n, e) for n in (1, 5, 6) for e in ("html", "mts", "pickle")])
 
     def test_a_job_that_lives_with_failures_is_not_slowed(self):
         lines = self.job("import torch" + FAIL + "watch()\nfor i in range(50): fail()")
@@ -182,7 +211,7 @@ fail()
         lines = [p.communicate(timeout=120)[1].decode().splitlines() for p in many]
         self.assertTrue(all(p.returncode == 0 and len(line) == 1 for p, line in zip(many, lines)), lines)
         self.assertEqual({f.split("_")[1] for f in self.files()}, {"rank%d" % i for i in range(8)})
-        self.assertEqual(len(self.files()), 16)
+        self.assertEqual(len(self.files()), 24)
 
     def test_phases(self):
         code = """
