@@ -73,7 +73,8 @@ struct mt_cli {
     const char *at; /* of an export: a moment */
     int32_t rank;
     /* capture, collect */
-    bool no_torch, no_stacks, memory2, take_over, keep_spool, no_symbols, remove, from, ray;
+    bool no_torch, no_stacks, memory2, take_over, keep_spool, no_symbols, remove, from, ray,
+        summarize;
     const char *spool;
     uint64_t max_mb;
     uint32_t flush_ms;

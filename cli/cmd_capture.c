@@ -1,7 +1,9 @@
 /* cmd_capture.c -- runs a command with the recorder in it and writes the trace. Nothing is printed
  * while the command runs. */
 #include "cli/captured.h"
+#include "cli/own.h"
 #include "cli/term.h"
+#include "parser/base/text.h"
 
 #include <string.h>
 #include <time.h>
@@ -19,9 +21,10 @@ static void wait_for_stragglers(const char *dir)
 }
 
 /* The command ended: collect. That removes the spool, unless something in it is not in the trace.
- */
-static void collect(const struct mt_cli *c, const struct mt_launch *l, int status)
+ * Returns where the trace is, mt_free() it; NULL = nowhere. */
+static char *collect(const struct mt_cli *c, const struct mt_launch *l, int status)
 {
+    char *written = NULL;
     struct mt_collect_opts o;
     struct mt_collection done;
     struct mt_progress progress;
@@ -59,8 +62,34 @@ static void collect(const struct mt_cli *c, const struct mt_launch *l, int statu
         if (!c->quiet || done.why_nothing != NULL || rc == MT_WARN || done.n_running > 0 ||
             done.n_waiting > 0 || done.hint != NULL)
             mt_captured_say(&done, o.dir);
+        if (done.why_nothing == NULL || done.n_snapshots != 0)
+            written = mt_strndup(done.path, strlen(done.path));
     }
     mt_collection_done(&done);
+    return written;
+}
+
+/* A summary beside the trace, for who puts many nodes together. Another process makes it: whatever
+ * is in the trace, the command's status is what is passed on. */
+static void summarize(const struct mt_cli *c, char *trace)
+{
+    static char command[] = "summarize", output[] = "-o", quiet[] = "-q", force[] = "-f",
+                end[] = "--";
+    struct mt_text name = {0};
+    size_t n = strlen(trace);
+    int status = -1;
+    if (n > 3 && strcmp(trace + n - 3, ".gz") == 0)
+        n -= 3;
+    for (size_t i = 0; i < n; i++)
+        mt_text_add(&name, trace[i] == '%' ? "%%" : trace + i, trace[i] == '%' ? 2 : 1);
+    mt_text_add(&name, ".mts", 4);
+    if (!name.failed) {
+        char *argv[] = {command, output, name.p, quiet, c->force ? force : quiet, end, trace, NULL};
+        status = mt_own_run(argv);
+    }
+    if (status != MT_EXIT_OK && status != MT_EXIT_DAMAGED)
+        mt_say("the trace could not be summarized; it is whole");
+    mt_text_done(&name);
 }
 
 static enum mt_exit capture(const struct mt_cli *c)
@@ -70,6 +99,7 @@ static enum mt_exit capture(const struct mt_cli *c)
     struct mt_err err;
     int status;
     bool collected = false;
+    char *trace = NULL;
 
     memset(&o, 0, sizeof o);
     memset(&err, 0, sizeof err);
@@ -103,10 +133,13 @@ static enum mt_exit capture(const struct mt_cli *c)
     if (mt_launch_run(l, &status, &err) != MT_OK) {
         mt_say_err(NULL, &err);
     } else {
-        collect(c, l, status);
+        trace = collect(c, l, status);
         collected = true;
     }
     mt_launch_free(l, collected);
+    if (trace != NULL && c->summarize)
+        summarize(c, trace);
+    mt_free(trace);
     return (enum mt_exit)status;
 }
 

@@ -231,6 +231,10 @@ const struct mt_option mt_options[] = {
      "Make a folder for a recording and print the runtime environment for workers of a Ray cluster "
      "that runs already, as JSON on one line. On its nodes the recorder makes that folder.",
      NULL, true},
+    {"summarize", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(summarize), NULL,
+     "Write a summary beside the trace as well (trace.mts): what 'memtrace report' of many nodes "
+     "needs of this one.",
+     NULL, true},
     {"take-over", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(take_over), NULL,
      "Record although another tool's injection library is set, in its place.", NULL, true},
     {"keep-spool", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(keep_spool), NULL,

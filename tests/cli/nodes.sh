@@ -106,6 +106,23 @@ RANK=6 run 0 capture -q -o 'trace.%r.gz' -- true
 exists trace.6.gz
 run 125 capture -o 'trace.%r.gz' -- touch ran
 absent ran
+
+# --- a summary beside the trace
+absent trace.6.mts
+if [ -z "${MT_SANITIZE:-}" ]; then
+    export LD_LIBRARY_PATH="$MT_BINARY_DIR/tests/mock/cuda13"
+    run 0 capture -q --summarize -o '100%%.gz' -- "$app" device:0 leak:64:2
+    exists '100%.gz'
+    check [ "$(gunzip -c < '100%.mts' | jq -r .verdict.kind)" = driver_peak ]
+    run 7 capture -q -f --summarize -o '100%%.gz' -- "$app" device:0 leak:64:1 exit:7
+    run 9 capture -q --summarize -o other.gz -- sh -c 'exit 9' # nothing of a GPU: nothing to summarize
+    absent other.mts
+    mkdir taken.mts
+    run 3 capture -q --summarize -o taken.gz -- "$app" device:0 leak:64:1 exit:3 # the job's status, whatever comes of the summary
+    err_has "the trace could not be summarized; it is whole"
+    exists taken.gz
+    unset LD_LIBRARY_PATH
+fi
 rm -rf "$spool"
 check [ -z "$(ls -A "$TMPDIR")" ]
 finish
