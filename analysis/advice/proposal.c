@@ -209,9 +209,13 @@ static const char *written_as(const struct mt_advice_query *q, const struct mt_a
         return mt_runconf_find(q->conf, a->card->current, &hit) && hit.entry != NULL
                    ? as_written(hit.entry, hit.entry->key, buf, sep)
                    : NULL;
+    if (l->syntax == MT_FIX_PYTHON && mt_weigh_find_line(q, l, &hit) && hit.is_prefixed)
+        return as_written(hit.entry, hit.entry->key, buf, sep);
     if ((l->syntax != MT_FIX_FLAG && l->syntax != MT_FIX_YAML) || !mt_weigh_find_line(q, l, &hit) ||
         hit.entry == NULL)
         return NULL;
+    if (hit.is_prefixed)
+        return as_written(hit.entry, hit.entry->key, buf, sep);
     if (l->syntax == MT_FIX_FLAG &&
         (hit.entry->form == MT_CONF_OVERRIDE || hit.entry->form == MT_CONF_PYTHON))
         return as_written(hit.entry, hit.entry->key, buf, sep);

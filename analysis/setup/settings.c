@@ -194,7 +194,7 @@ static void fill(const struct mt_runconf *rc, struct mt_runconf_hit *hit,
 {
     hit->entry = e;
     hit->key = k;
-    hit->is_default = false;
+    hit->is_default = hit->is_prefixed = false;
     hit->model = NULL;
     hit->value = e->is_variable ? NULL : e->value;
     if (hit->value != NULL && k != NULL && k->part != NULL)
@@ -248,8 +248,22 @@ static bool is_read(const struct mt_runconf *rc, const struct mt_runconf_key *k)
     return other == MT_FW_NONE || other == k->of;
 }
 
-static bool take_default(const struct mt_runconf_key *k, struct mt_runconf_hit *hit)
+static bool is_truth(const char *value)
 {
+    return value != NULL && (mt_same_word(value, "true") || mt_same_word(value, "false"));
+}
+
+/* false = something that is set tells that the default may not hold. */
+static bool take_default(const struct mt_runconf *rc, const struct mt_runconf_key *k,
+                         struct mt_runconf_hit *hit)
+{
+    const struct mt_conf_entry *e;
+    if (is_truth(k->fallback) && mt_runconf_prefixed(rc, k->key, &e)) {
+        if (e == NULL)
+            return false;
+        fill(rc, hit, e, k);
+        return hit->is_prefixed = true;
+    }
     hit->key = k;
     hit->value = k->fallback;
     hit->is_default = true;
@@ -261,7 +275,13 @@ static bool default_of_key(const struct mt_runconf *rc, const char *key, struct 
     for (uint32_t i = 0; has_defaults(rc) && i < rc->keys.n; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[i];
         if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL && mt_same_key(k->key, key))
-            return take_default(k, hit);
+            return take_default(rc, k, hit);
+    }
+    for (uint32_t i = 0; i < rc->keys.n; i++) {
+        const struct mt_runconf_key *k = &rc->keys.p[i];
+        const struct mt_conf_entry *e;
+        if (is_truth(k->fallback) && k->part == NULL && mt_same_key(k->key, key))
+            return mt_runconf_prefixed(rc, key, &e) && e != NULL && take_default(rc, k, hit);
     }
     return false;
 }
@@ -318,6 +338,22 @@ static bool means_nothing(const struct mt_runconf *rc, const struct mt_runconf_k
            mt_runconf_is_own(rc, k);
 }
 
+/* Of no key that any program has, but of one's name with a word before it. */
+static bool find_prefixed(const struct mt_runconf *rc, const struct mt_runconf_setting *s,
+                          struct mt_runconf_hit *hit)
+{
+    const struct mt_conf_entry *e;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
+        if (is_truth(k->fallback) && k->part == NULL && is_read(rc, k) &&
+            mt_runconf_prefixed(rc, k->key, &e) && e != NULL) {
+            fill(rc, hit, e, k);
+            return hit->is_prefixed = true;
+        }
+    }
+    return false;
+}
+
 /* A file for a library that the program fills in: DeepSpeed's "auto". */
 static bool is_left_to_others(const struct mt_conf_entry *e)
 {
@@ -356,12 +392,12 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
         fill(rc, hit, e, NULL);
         return true;
     }
-    if (find_by_name(rc, s, hit))
+    if (find_by_name(rc, s, hit) || find_prefixed(rc, s, hit))
         return true;
     for (uint32_t i = 0; has_defaults(rc) && i < s->n; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
         if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL && is_read(rc, k))
-            return take_default(k, hit);
+            return take_default(rc, k, hit);
     }
     return false;
 }

@@ -101,6 +101,7 @@ struct mt_runconf_hit {
     const struct mt_runconf_key *key;  /* NULL when found by the exact key */
     const char *value;                 /* NULL = set, to what is not known */
     bool is_default;
+    bool is_prefixed; /* entry has the key's name with a word before it: "actor_" */
     /* the value is that of the well-known model that entry names; NULL = it is set, or a default */
     const char *model;
 };
@@ -135,8 +136,9 @@ bool mt_runconf_by_keys(const struct mt_runconf *rc);
 /* The value of an exact key or of a name of settings.json; NULL = not set, not known, or rc is
  * NULL. Lives as long as rc. */
 const char *mt_runconf_get(const struct mt_runconf *rc, const char *key);
-/* The same, with where it was set; also defaults, those of an exact key too. false = neither set
- * nor has a default. */
+/* The same, with where it was set; also defaults, those of an exact key too. A truth value that is
+ * set under the key's name with a word before it ("actor_") goes before a default. false = neither
+ * set nor has a default. */
 bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_runconf_hit *hit);
 /* Whether key is one of the keys of a name of settings.json, however it is written. */
 bool mt_runconf_has_key(const struct mt_runconf *rc, const char *name, const char *key);

@@ -64,3 +64,63 @@ const struct mt_conf_entry *mt_runconf_shaped(const struct mt_runconf *rc,
     }
     return several ? NULL : best; /* which of them makes the pass, nobody knows */
 }
+
+static bool is_word(const char *const *words, const char *s, size_t n)
+{
+    for (; *words != NULL; words++)
+        if (strlen(*words) == n && strncmp(*words, s, n) == 0)
+            return true;
+    return false;
+}
+
+enum { OF_NOBODY, OF_ANOTHER, OF_TRAINED };
+
+/* Whose setting a name is by the words before it, n bytes with the "_" behind them. */
+static int whose(const char *prefix, size_t n)
+{
+    static const char *const none[] = {"eval", "val",       "valid",   "validation", "test",
+                                       "ref",  "reference", "teacher", NULL},
+                             *const others[] = {"critic", "value",   "reward", "rm",
+                                                "no",     "disable", "skip",   "not",
+                                                "dont",   "without", NULL};
+    int of = OF_TRAINED;
+    for (size_t at = 0; at < n;) {
+        size_t k = 0;
+        while (prefix[at + k] != '_')
+            k++;
+        if (is_word(none, prefix + at, k))
+            return OF_NOBODY;
+        if (is_word(others, prefix + at, k))
+            of = OF_ANOTHER;
+        at += k + 1;
+    }
+    return of;
+}
+
+bool mt_runconf_prefixed(const struct mt_runconf *rc, const char *key,
+                         const struct mt_conf_entry **out)
+{
+    char name[MT_CONF_KEY + 1], own[MT_CONF_KEY + 1];
+    size_t k = plain_key(own, strncmp(key, "--", 2) == 0 ? key + 2 : key);
+    bool any = false, differ = false;
+    *out = NULL;
+    if (strchr(own, '_') == NULL || strpbrk(own, ".*") != NULL)
+        return false; /* "offload" ends many a name that means something else */
+    for (uint32_t i = 0; i < rc->conf.entries.n; i++) {
+        const struct mt_conf_entry *e = &rc->conf.entries.p[i];
+        size_t n = plain_key(name, strncmp(e->key, "--", 2) == 0 ? e->key + 2 : e->key);
+        int of;
+        if (n <= k + 1 || name[n - k - 1] != '_' || strcmp(name + n - k, own) != 0 ||
+            strchr(name, '.') != NULL || e->is_variable ||
+            !(mt_runconf_is_true(e->value) || mt_runconf_is_false(e->value)))
+            continue;
+        of = whose(name, n - k);
+        any |= of != OF_NOBODY;
+        if (of != OF_TRAINED)
+            continue;
+        differ |= *out != NULL && mt_runconf_is_true((*out)->value) != mt_runconf_is_true(e->value);
+        *out = e;
+    }
+    *out = differ ? NULL : *out;
+    return any;
+}

@@ -10,6 +10,12 @@
 const struct mt_conf_entry *mt_runconf_shaped(const struct mt_runconf *rc,
                                               const struct mt_runconf_setting *s,
                                               const char *shape);
+/* Whether the run has a truth value under the name of `key` with a word before it:
+ * "--actor_gradient_checkpointing" for "--gradient-checkpointing". *out: the entry of the model
+ * that is trained; NULL = they differ, or are of another model or the opposite: then the key's
+ * default is not known to hold. What is only evaluated or asked says nothing. */
+bool mt_runconf_prefixed(const struct mt_runconf *rc, const char *key,
+                         const struct mt_conf_entry **out);
 /* Whether an entry's value is a whole number, in rc->countable then. */
 bool mt_runconf_countable(const struct mt_conf_entry *e);
 

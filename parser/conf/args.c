@@ -17,6 +17,7 @@ struct word {
     uint32_t line;
     bool is_variable; /* holds what is not known */
     bool is_quoted;
+    size_t n_plain; /* bytes before the first quote */
 };
 
 struct args {
@@ -214,6 +215,7 @@ static int next_word(struct args *a, struct word *w)
             mt_text_add(&w->text, p + 1, 1);
             p += 2;
         } else if (*p == '"' || *p == '\'') {
+            w->n_plain = w->is_quoted ? w->n_plain : w->text.n;
             w->is_quoted = true;
             p = *p == '"' ? double_quoted(a, w, p + 1) : single_quoted(a, w, p + 1);
         } else if (*p == '$' || *p == '`') {
@@ -368,8 +370,8 @@ static bool is_argument_of_its_own(const struct word *w)
     const char *dot;
     if (is_list(w))
         return true;
-    if (w->is_quoted)
-        return false;
+    if (w->is_quoted && (w->n_plain < 3 || memcmp(w->text.p, "--", 2) != 0))
+        return false; /* of --name="x y" the value alone is quoted */
     if (w->text.n > 1 && w->text.p[0] == '-')
         return !is_number(w->text.p, w->text.n);
     dot = memchr(w->text.p, '.', w->text.n);

@@ -549,6 +549,10 @@ SCENARIOS = [
           + torch_says(3, 79.1, 1.2, 75, 0.9), "capacity", must=["B118"], must_not=["P08", "V01"]),
     alone("states-of-colossalai", "its optimizer divides them itself", frames("", (SITE + "colossalai/zero/low_level/low_level_optim.py", 480, "step")) + torch_says(2, 23.6, 0.4, 22, 0.2),
           "capacity", must=["B119"], must_not=["P03", "B06"]),
+    Scenario("log-three-models-of-a-chat", "step 3 of DeepSpeed-Chat: its own flags, and none that is set", {}, snapshot=False, cause="capacity",
+             files={"job.log": torch_says(0.9, 39.6, 0.5, 37, 0.9), "run.sh": "deepspeed main.py --actor_model_name_or_path /m/opt --critic_model_name_or_path /m/rm "
+                    "--per_device_training_batch_size 4 --actor_zero_stage 3 --critic_zero_stage 3 --enable_hybrid_engine --actor_gradient_checkpointing\n"},
+             options=["--config", "{folder}/run.sh"], must=["B120"], must_not=["P01", "P03"], sets={"B120": "--offload"}),
     alone("ranks-on-one-card", "each rank took the first card", "$ torchrun --nproc_per_node=3 fit.py\n" + frames("[rank1]: ", ("/w/depth/fit.py", 14, "main"))
           + "[rank1]: " + torch_says(1, 79.1, 0.2, 25, 0.9, "Process 31 has 26.40 GiB memory in use. Process 32 has 26.10 GiB memory in use. Including non-PyTorch memory, this process "
                                      "has 26.40 GiB memory in use. "), "foreign", must=["B106"], must_not=["B35"],

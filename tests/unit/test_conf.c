@@ -328,6 +328,65 @@ MT_TEST(defaults)
     MT_CHECK(mt_runconf_get(NULL, "tp") == NULL);
 }
 
+static const char *found(const char *text, bool *by_default)
+{
+    static char buf[64];
+    struct mt_runconf_hit hit;
+    bool is;
+    open_conf();
+    args(text);
+    is = mt_runconf_find(rc, "grad_ckpt", &hit);
+    *by_default = is && hit.is_default;
+    (void)snprintf(buf, sizeof buf, "%s %s", is && hit.entry != NULL ? hit.entry->key : "-",
+                   is && hit.value != NULL ? hit.value : "-");
+    mt_runconf_free(rc);
+    return buf;
+}
+
+/* A switch takes no flag whose value is quoted, but a flag that is quoted whole. */
+MT_TEST(quoted_flags)
+{
+    open_conf();
+    args("--do_this --name='x y' --also \"--other=1\" --last=\"z\"");
+    MT_CHECK_STR(get("--do-this"), "");
+    MT_CHECK_STR(get("--name"), "x y");
+    MT_CHECK_STR(get("--also"), "--other=1");
+    MT_CHECK_STR(get("--last"), "z");
+    mt_runconf_free(rc);
+}
+
+/* What is set under a key's name with a word before it goes before the key's default. */
+MT_TEST(words_before_a_key)
+{
+    bool by_default;
+#define HF "--per_device_train_batch_size 1 --learning_rate 1e-5 --num_train_epochs 2 "
+    MT_CHECK_STR(found(HF, &by_default), "- False");
+    MT_CHECK(by_default);
+    MT_CHECK_STR(found(HF "--policy_gradient_checkpointing", &by_default),
+                 "policy_gradient_checkpointing ");
+    MT_CHECK(!by_default);
+    MT_CHECK_STR(found(HF "--student-gradient-checkpointing true", &by_default),
+                 "student-gradient-checkpointing true");
+    MT_CHECK_STR(found("--student_gradient_checkpointing", &by_default),
+                 "student_gradient_checkpointing ");
+    /* what trains, before what scores; two that differ, the opposite, another model: untold */
+    MT_CHECK_STR(found(HF "--generator_gradient_checkpointing --value_gradient_checkpointing 0",
+                       &by_default),
+                 "generator_gradient_checkpointing ");
+    MT_CHECK_STR(found(HF "--a_gradient_checkpointing 1 --b_gradient_checkpointing 0", &by_default),
+                 "- -");
+    MT_CHECK_STR(found(HF "--no_gradient_checkpointing", &by_default), "- -");
+    MT_CHECK_STR(found(HF "--value_gradient_checkpointing", &by_default), "- -");
+    /* of what is never trained it says nothing, nor does a number or the end of another word */
+    MT_CHECK_STR(found(HF "--teacher_gradient_checkpointing", &by_default), "- False");
+    MT_CHECK_STR(found(HF "--mygradient_checkpointing --x_gradient_checkpointing 7", &by_default),
+                 "- False");
+    MT_CHECK_STR(
+        found(HF "--gradient_checkpointing False --policy_gradient_checkpointing", &by_default),
+        "gradient_checkpointing False");
+#undef HF
+}
+
 /* One key of each framework, by its name. */
 MT_TEST(frameworks)
 {
@@ -689,6 +748,7 @@ MT_TEST(words)
 
 MT_MAIN(MT_RUN(yaml) MT_RUN(json) MT_RUN(toml) MT_RUN(toml_of_others) MT_RUN(toml_is_wrong)
             MT_RUN(toml_is_right) MT_RUN(bad_files) MT_RUN(script) MT_RUN(precedence)
-                MT_RUN(defaults) MT_RUN(frameworks) MT_RUN(framework_of_the_run)
-                    MT_RUN(backend_of_the_run) MT_RUN(quiet) MT_RUN(every_key) MT_RUN(shapes)
-                        MT_RUN(ray_environment) MT_RUN(hostile) MT_RUN(out_of_memory) MT_RUN(words))
+                MT_RUN(defaults) MT_RUN(quoted_flags) MT_RUN(words_before_a_key) MT_RUN(frameworks)
+                    MT_RUN(framework_of_the_run) MT_RUN(backend_of_the_run) MT_RUN(quiet)
+                        MT_RUN(every_key) MT_RUN(shapes) MT_RUN(ray_environment) MT_RUN(hostile)
+                            MT_RUN(out_of_memory) MT_RUN(words))
