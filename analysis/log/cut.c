@@ -18,6 +18,19 @@ static bool allocates(const char *code)
     return false;
 }
 
+/* The log has an engine's own lines, and the traceback its files: it was being made, or worked. */
+static bool of_engine(const struct mt_log *log, const struct mt_log_stack *s,
+                      const struct mt_framework_rules *r)
+{
+    mt_fw told = MT_FW_NONE;
+    for (uint32_t i = 0; i < log->facts.n && told == MT_FW_NONE; i++)
+        told = mt_framework_of_log_line(r, mt_log_kind_name(log->facts.p[i].kind));
+    for (uint32_t i = 0; told != MT_FW_NONE && i < s->frames.n; i++)
+        if (mt_framework_of_path(r, s->frames.p[i].file, strlen(s->frames.p[i].file)) == told)
+            return mt_framework_at(r, told)->kind == MT_FWK_ENGINE;
+    return false;
+}
+
 bool mt_logdiag_settle_cut(struct mt_log *log, const struct mt_logs *l)
 {
     for (uint32_t i = 0; i < log->facts.n; i++) {
@@ -31,7 +44,7 @@ bool mt_logdiag_settle_cut(struct mt_log *log, const struct mt_logs *l)
         conf = mt_attr_conf(at.at);
         part = at.at.sub != MT_PH_NONE && at.at.sub != MT_PH_UNATTRIBUTED &&
                at.at.sub != MT_PH_FORWARD; /* an optimizer's step: that it trains is inferred */
-        tells = allocates(at.stack->code) ||
+        tells = allocates(at.stack->code) || of_engine(log, at.stack, l->rules) ||
                 (conf == MT_CONF_MARKED && at.at.phase != MT_PH_UNATTRIBUTED) ||
                 (part && (conf == MT_CONF_MARKED || conf == MT_CONF_INFERRED));
         mt_logdiag_place_done(&at);

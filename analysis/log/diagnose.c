@@ -404,6 +404,8 @@ enum mt_rc mt_logdiag_make(struct mt_logdiag **out, const struct mt_logs *logs,
     d->sub = MT_PH_NONE;
     if (d->n_failures != 0)
         ok = diagnose(d, logs, o, advice);
+    else
+        ok = mt_logdiag_unfailed(d, logs, o, advice);
     if (ok && d->both)
         ok = advise_other(d, logs, o, advice);
     ok = ok && mt_logdiag_say(d, logs);

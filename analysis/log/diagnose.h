@@ -98,6 +98,7 @@ struct mt_logdiag {
     /* the line in which the job says what it is at, where the phase is of that alone; 0 = it is not
      */
     uint64_t step;
+    bool asks;  /* nothing failed, and the advice is for what comes behind a short text's lines */
     bool tells; /* where nothing failed: the sentence says who was on a card, or what was counted */
     bool cut; /* the phase is read from the inner end of a traceback, or from what stands for one */
     const char *by_name; /* the function whose name alone tells it; NULL = it is no such name */
@@ -285,6 +286,14 @@ void mt_logdiag_place_done(struct mt_log_place *p);
 bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
                        const struct mt_logs *logs, const struct mt_logdiag_opts *o,
                        const struct mt_log_fact *f, const struct mt_log_place *place);
+
+/* log/unfailed.c: where nothing failed in a short text whose lines, or settings, tell the program:
+ * adds to list what would be changed first if memory ran out behind it, and sets d->asks. false =
+ * out of memory. */
+bool mt_logdiag_unfailed(struct mt_logdiag *d, const struct mt_logs *logs,
+                         const struct mt_logdiag_opts *o, struct mt_advice_list *list);
+/* The last line of use is one of an engine that starts: its phase; else MT_PH_UNATTRIBUTED. */
+enum mt_phase mt_logdiag_engine_starts(const struct mt_log *log);
 
 /* log/usage.c: who held the node's memory, by Ray's table below the kill f; what the highest of the
  * lines that say how memory was used is, and the largest growth from a "Before" to its "After". */

@@ -371,9 +371,10 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     case MT_LOG_KERNEL_KILL: return kill_words(buf, f);
     case MT_LOG_KILLED:
         (void)snprintf(buf, MT_FACT_WORDS,
-                       strcmp(f->text, "Ray") == 0 ? "a worker of Ray died"
-                       : f->text[0] != '\0'        ? "a worker of the data loader died"
-                                                   : "killed by a signal");
+                       strcmp(f->text, "Ray") == 0        ? "a worker of Ray died"
+                       : strcmp(f->text, "launcher") == 0 ? "a launcher ends its processes"
+                       : f->text[0] != '\0'               ? "a worker of the data loader died"
+                                                          : "killed by a signal");
         if (f->value[MT_LK_CLASS] == 1)
             (void)snprintf(buf, MT_FACT_WORDS, "a worker of Ray died: %s", f->who);
         return buf;

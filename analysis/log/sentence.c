@@ -69,10 +69,25 @@ static void holders(struct mt_sentence *t, const struct mt_logdiag *d, const str
     }
 }
 
+/* " in log-probs", where the failure's line has no room for more. */
+static void during(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    if (d->phase != MT_PH_UNATTRIBUTED && d->begun == 0)
+        mt_words_add(t, " in %s", MT_PHASE_WORDS(d->phase, d->sub));
+}
+
 static void say_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                       const struct mt_log_fact *f)
 {
     char words[MT_FACT_WORDS], a[32], b[32], c[32];
+    if (strcmp(f->text, "talk") == 0) {
+        mt_words_add(t,
+                     "The text has no failure's own line: line %llu says in words that it "
+                     "ran out of memory",
+                     (unsigned long long)f->line);
+        during(t, d);
+        return;
+    }
     subject(t, f);
     where(t, d);
     if (d->request == MT_LOG_NONE) {
@@ -89,13 +104,6 @@ static void say_torch(struct mt_sentence *t, const struct mt_logdiag *d,
     holders(t, d, f);
 }
 
-/* " in log-probs", where the failure's line has no room for more. */
-static void during(struct mt_sentence *t, const struct mt_logdiag *d)
-{
-    if (d->phase != MT_PH_UNATTRIBUTED && d->begun == 0)
-        mt_words_add(t, " in %s", MT_PHASE_WORDS(d->phase, d->sub));
-}
-
 static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
                       const struct mt_log_fact *f)
 {
@@ -105,6 +113,11 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
         mt_words_add(t, "A worker of PyTorch's data loader died, and nothing in the log says why: "
                         "the usual reason is host memory, "
                         "also the limit of a container (`dmesg -T` shows it)");
+    } else if (f->kind == MT_LOG_KILLED && strcmp(f->text, "launcher") == 0) {
+        mt_words_add(t, "The launcher ended the job because one of its processes had died");
+        during(t, d);
+        mt_words_add(t, ", and the line that says how is not in the text: without a traceback the "
+                        "usual reason is host memory (exit code -9; `dmesg -T` shows it)");
     } else if (f->kind == MT_LOG_KILLED && f->text[0] != '\0') {
         mt_logdiag_say_dead(t, f);
         if (!d->never_ran)
@@ -345,7 +358,7 @@ static void say_begun(struct mt_sentence *t, const struct mt_logdiag *d, const s
 static void say_mismeasured(struct mt_sentence *t, const struct mt_logdiag *d,
                             const struct mt_log *log)
 {
-    if (d->cause != MT_CAUSE_ENGINE_SHARE)
+    if (d->cause != MT_CAUSE_ENGINE_SHARE && d->cause != MT_CAUSE_UNTOLD)
         return;
     for (uint32_t i = d->fact + 1; i-- > 0;) {
         const struct mt_log_fact *f = &log->facts.p[i];
@@ -521,7 +534,8 @@ static void say_stopped(struct mt_sentence *t, struct mt_sentence *b, const stru
     }
 }
 
-static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const struct mt_logs *logs)
+static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const struct mt_logdiag *d,
+                           const struct mt_logs *logs)
 {
     const char *subject = logs->files.n == 1 ? "The log tells" : "The logs tell";
     uint64_t n, again, tries;
@@ -582,6 +596,12 @@ static void say_no_failure(struct mt_sentence *t, struct mt_sentence *b, const s
     }
     say_stopped(t, b, logs);
     mt_logdiag_say_usage(b, logs);
+    if (d->asks)
+        mt_words_add(b,
+                     "%sThe text has no failure's line. Where memory ran out behind these lines, "
+                     "what is advised helps the program that they are of; nothing here shows that "
+                     "it did.",
+                     b->n != 0 ? " " : "");
     mt_words_add(t, ".");
 }
 
@@ -593,7 +613,7 @@ bool mt_logdiag_say(struct mt_logdiag *d, const struct mt_logs *logs)
         d->tells = mt_logs_have(logs, MT_LOG_CARD) || mt_logs_have(logs, MT_LOG_CARD_PROC) ||
                    mt_logs_have(logs, MT_LOG_COUNTERS) || mt_logs_have(logs, MT_LOG_NPU_PART) ||
                    mt_logs_have(logs, MT_LOG_HEAP);
-        say_no_failure(&s, &b, logs);
+        say_no_failure(&s, &b, d, logs);
         return keep(&d->sentence, &s) && keep(&d->because, &b);
     }
     f = &logs->files.p[d->file].log.facts.p[d->fact];

@@ -5,8 +5,8 @@
 #include <string.h>
 
 enum {
-    LONGEST = 400, /* of a line that is looked at */
-    SHORT = 60     /* lines of a text that is a question about a failure, no job's log */
+    LONGEST = 1000, /* of a line that is looked at */
+    SHORT = 60      /* lines of a text that is a question about a failure, no job's log */
 };
 
 static size_t lower(char out[LONGEST + 1], const char *s)
@@ -49,44 +49,110 @@ static bool is_whole(const char *s, const char *at, const char *end)
     return end[strspn(end, " \t\r.!`'\"*")] == '\0';
 }
 
-int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
+/* "OOM" where it is a word of a sentence: not the kernel's killer, nor a part of a name. */
+static const char *short_word(const char *s)
 {
-    static const char *const words[] = {
-        "cuda out of memory", "cuda error: out of memory", "gpu out of memory", "out of gpu memory",
-        "out of cuda memory", "outofmemoryerror",          "cuda oom",          "gpu oom",
-        "out of vram"};
-    char s[LONGEST + 1] = "";
-    if (lower(s, line) == 0)
-        return 0;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t n = strlen(words[i]);
-        const char *at = strstr(s, words[i]);
-        struct mt_log_fact *f;
-        bool whole;
-        if (at == NULL || is_letter(at[n]))
-            continue;
-        whole = is_whole(s, at, at + n);
-        if (!whole && (mt_log_is_code(s, at, n) || only_talked_of(s, at)))
-            return 0;
-        /* the traceback is left to a line that is sure */
-        f = whole ? mt_log_add(l, MT_LOG_TORCH_OOM, number, line)
-                  : mt_log_blank(l, MT_LOG_TORCH_OOM, number);
-        if (f != NULL)
-            mt_log_keep_text(f, whole ? "bare" : "talk", 4);
-        return 1;
+    for (const char *p = s; (p = strstr(p, "oom")) != NULL; p += 3) {
+        const char *end = p + 3 + (p[3] == 's');
+        if ((p == s || strchr(" (\"'`*,:", p[-1]) != NULL) &&
+            strchr(" .,!?)\"'`*:;", *end) != NULL && strncmp(end, " kill", 5) != 0)
+            return p;
     }
-    return 0;
+    return NULL;
 }
 
+/* The error's own words, in small letters. */
+static const char *const words[] = {"cuda out of memory", "cuda error: out of memory",
+                                    "gpu out of memory",  "out of gpu memory",
+                                    "out of cuda memory", "outofmemoryerror",
+                                    "cuda oom",           "gpu oom",
+                                    "out of vram",        NULL};
+/* A person's. The last five: the card's memory is too little, not enough, overflows, bursts; not
+ * enough room. */
+static const char *const said[] = {"runs out of memory",
+                                   "running out of memory",
+                                   "i run out of memory",
+                                   "we run out of memory",
+                                   "\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d\xe8\xb6\xb3",
+                                   "\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d\xe5\xa4\x9f",
+                                   "\xe6\x98\xbe\xe5\xad\x98\xe6\xba\xa2\xe5\x87\xba",
+                                   "\xe7\x88\x86\xe6\x98\xbe\xe5\xad\x98",
+                                   "\xe7\xa9\xba\xe9\x97\xb4\xe4\xb8\x8d\xe5\xa4\x9f",
+                                   NULL};
+/* Then it is another memory. */
+static const char *const elsewhere[] = {"disk", "host", "cpu mem", " ram ", NULL};
+
+/* Where the first of them stands that no letter follows; *n: its length. */
+static const char *first_of(const char *s, const char *const *list, size_t *n)
+{
+    for (; *list != NULL; list++) {
+        const char *at = strstr(s, *list);
+        *n = strlen(*list);
+        if (at != NULL && !is_letter(at[*n]))
+            return at;
+    }
+    return NULL;
+}
+
+/* *sure: the words are the error's own. */
+static const char *find_words(const char *s, size_t *n, bool *sure)
+{
+    const char *at = first_of(s, words, n);
+    *sure = at != NULL;
+    if (at != NULL || first_of(s, elsewhere, n) != NULL)
+        return at;
+    at = first_of(s, said, n);
+    if (at == NULL) {
+        *n = 3;
+        at = short_word(s);
+    }
+    return at;
+}
+
+int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
+{
+    char s[LONGEST + 1] = "";
+    struct mt_log_fact *f;
+    bool whole, sure;
+    size_t n = 0;
+    const char *at = lower(s, line) != 0 ? find_words(s, &n, &sure) : NULL;
+    if (at == NULL)
+        return 0;
+    whole = sure && is_whole(s, at, at + n);
+    if (!whole && (mt_log_is_code(s, at, n) || only_talked_of(s, at)))
+        return 0;
+    /* the traceback is left to a line that is sure */
+    f = whole ? mt_log_add(l, MT_LOG_TORCH_OOM, number, line)
+              : mt_log_blank(l, MT_LOG_TORCH_OOM, number);
+    if (f != NULL)
+        mt_log_keep_text(f, whole ? "bare" : "talk", 4);
+    return 1;
+}
+/* A line that says more of a failure than a person's words about one. */
+static bool is_failure(const struct mt_log_fact *f)
+{
+    return mt_log_has_stack(f->kind) || f->kind == MT_LOG_RAY_KILL ||
+           f->kind == MT_LOG_KERNEL_KILL || f->kind == MT_LOG_KILLED || f->kind == MT_LOG_STOPPED ||
+           f->kind == MT_LOG_KERNEL_LIMIT;
+}
+
+static bool is_talk(const struct mt_log_fact *f)
+{
+    return f->kind == MT_LOG_TORCH_OOM && strcmp(f->text, "talk") == 0;
+}
+
+/* Words about a failure count in a short text in which nothing else tells one. */
 void mt_log_bare_end(struct mt_log *l)
 {
-    uint32_t n = 0, talks = 0;
-    for (uint32_t i = 0; i < l->facts.n; i++)
-        talks += l->facts.p[i].kind == MT_LOG_TORCH_OOM && strcmp(l->facts.p[i].text, "talk") == 0;
-    if (talks == 0 || (talks == l->facts.n && l->n_lines <= SHORT))
+    uint32_t n = 0, talks = 0, others = 0;
+    for (uint32_t i = 0; i < l->facts.n; i++) {
+        talks += is_talk(&l->facts.p[i]);
+        others += !is_talk(&l->facts.p[i]) && is_failure(&l->facts.p[i]);
+    }
+    if (talks == 0 || (others == 0 && l->n_lines <= SHORT))
         return;
     for (uint32_t i = 0; i < l->facts.n; i++)
-        if (l->facts.p[i].kind != MT_LOG_TORCH_OOM || strcmp(l->facts.p[i].text, "talk") != 0)
+        if (!is_talk(&l->facts.p[i]))
             l->facts.p[n++] = l->facts.p[i];
     l->facts.n = n;
 }

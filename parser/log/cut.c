@@ -43,6 +43,7 @@ void mt_log_cut_line(struct mt_log *l, uint64_t number, const char *s)
 {
     struct mt_log_writer who;
     bool names;
+    l->names_error |= names_error(s);
     if (l->frame_line == 0 || number - l->frame_line > BEHIND)
         return;
     who = mt_log_writer(s, NULL);
@@ -63,6 +64,20 @@ static bool tells_failure(enum mt_log_kind k)
            k == MT_LOG_KILLED || k == MT_LOG_STOPPED || k == MT_LOG_KERNEL_LIMIT;
 }
 
+/* DeepSpeed's launcher ends its processes when one has died: where the line with the exit code was
+ * not pasted, and no traceback or error is there, one was killed. */
+static void of_launcher(struct mt_log *l)
+{
+    struct mt_log_fact *f = NULL;
+    for (int i = 0; i < MT_LOG_OPEN; i++)
+        if (l->open[i].line != 0 && l->open[i].frames.n != 0)
+            return;
+    if (l->launcher_line != 0 && !l->names_error)
+        f = mt_log_blank(l, MT_LOG_KILLED, l->launcher_line);
+    if (f != NULL)
+        mt_log_keep_text(f, "launcher", 8);
+}
+
 void mt_log_cut_end(struct mt_log *l)
 {
     struct mt_log_stack *last = NULL;
@@ -76,6 +91,8 @@ void mt_log_cut_end(struct mt_log *l)
             (last == NULL || o->line > last->line))
             last = o;
     }
+    if (last == NULL)
+        of_launcher(l);
     f = last != NULL ? mt_log_blank(l, MT_LOG_CUT, last->line) : NULL;
     if (f == NULL)
         return;

@@ -489,8 +489,10 @@ static bool names_root(const char *s)
 
 /* The machine's architecture: of `uname -a`, of a library's path, of a wheel's name. And how its
  * paths begin. */
-static void note_machine(struct mt_log *l, const char *s)
+static void note_machine(struct mt_log *l, uint64_t number, const char *s)
 {
+    if (l->launcher_line == 0 && strstr(s, ":sigkill_handler] Killing subprocess") != NULL)
+        l->launcher_line = number;
     l->n_arm += strstr(s, "aarch64") != NULL;
     l->n_x86 += strstr(s, "x86_64") != NULL;
     l->n_windows += names_drive(s);
@@ -559,6 +561,13 @@ static bool is_kill(enum mt_log_kind k)
     return k == MT_LOG_RAY_KILL || k == MT_LOG_KERNEL_KILL || k == MT_LOG_KILLED;
 }
 
+/* Ray's sentence about a worker that died, whose reasons stand in the next lines. */
+static bool is_wrapped_death(const char *s)
+{
+    return strstr(s, "Worker exit type") != NULL && strstr(s, "Worker exit detail") != NULL &&
+           strstr(s, "OOM killer") == NULL;
+}
+
 int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char *joined,
                 const char *glued)
 {
@@ -586,7 +595,8 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
             mt_log_tensorflow(l, number, line) || sglang(l, number, line) ||
             sglang_full(l, number, joined) || vllm_graphs(l, number, line) ||
             vllm_startup(l, number, joined) || vllm_refuses(l, number, joined, glued) ||
-            mt_log_kill(l, number, line) || mt_log_bare(l, number, line);
+            mt_log_kill(l, number, is_wrapped_death(line) ? joined : line) ||
+            mt_log_bare(l, number, line);
     if (!found && !mt_log_settings_line(l, number, line)) {
         mt_log_stack_close(l, line);
         mt_log_code_line(l, number, line);
@@ -596,7 +606,7 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
             mt_log_step_take(l, &l->facts.p[i]);
     mt_log_cut_line(l, number, line);
     note_paths(l, line);
-    note_machine(l, line);
+    note_machine(l, number, line);
     mt_log_program_line(l, line);
     mt_log_version_line(l, number, line);
     mt_log_hint_line(l, number, line);

@@ -62,6 +62,8 @@ static const char *const anchors[] = {
     "n.ma",  "h.ca",  "h.bm",  "_nn.",
     "ss_n",  "pid:",  "r ra", /* Ray's rows about an actor */
 };
+/* The same of sentences in Chinese: the card's memory, room. */
+static const char *const chinese[] = {"\xe6\x98\xbe\xe5", "\xe7\xa9\xba\xe9"};
 #define HASH_BITS                                                                                  \
     16u /* 8 KiB; the anchors are few enough that other text hardly ever has a bit of theirs */
 
@@ -77,7 +79,8 @@ struct window {
     bool ends_in_cr;  /* the last line did: a newline right behind it belongs to it */
     bool next_is_new; /* the last one ended in a newline: the next has a number of its own */
     uint64_t filter[(1u << HASH_BITS) / 64];
-    uint32_t anchor[sizeof anchors / sizeof *anchors + MT_LOG_MAX_PACKAGES + MT_LOG_MAX_STEPS],
+    uint32_t anchor[sizeof anchors / sizeof *anchors + sizeof chinese / sizeof *chinese +
+                    MT_LOG_MAX_PACKAGES + MT_LOG_MAX_STEPS],
         n_anchors;
 };
 
@@ -144,6 +147,8 @@ static int window_init(struct window *w, const char *const *packages, const char
             return 0;
     for (size_t i = 0; i < sizeof anchors / sizeof *anchors; i++)
         add_anchor(w, anchors[i]);
+    for (size_t i = 0; i < sizeof chinese / sizeof *chinese; i++)
+        add_anchor(w, chinese[i]);
     for (uint32_t i = 0; packages != NULL && packages[i] != NULL && i < MT_LOG_MAX_PACKAGES; i++)
         add_package(w, packages[i]);
     for (uint32_t i = 0; steps != NULL && steps[i] != NULL && i < MT_LOG_MAX_STEPS; i++)
@@ -252,7 +257,8 @@ static bool may_be_wrapped(const struct window *w)
            strstr(s, "Error in memory profiling") != NULL ||
            strstr(s, "Free memory on device") != NULL || strstr(s, "max seq len") != NULL ||
            strstr(s, "Try to lower your batch size") != NULL || mt_log_async(s) != NULL ||
-           strstr(s, "emory on the node") != NULL || mt_log_breaks_off(s) ||
+           strstr(s, "emory on the node") != NULL || strstr(s, "Worker exit type") != NULL ||
+           mt_log_breaks_off(s) ||
            (w->n > 1 && strstr(s, "out of memory.") != NULL &&
             strstr(w->line[1], "ried to allocate") != NULL);
 }

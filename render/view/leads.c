@@ -15,10 +15,15 @@ const char *mt_report_second(const struct mt_report *r)
 }
 
 /* What ran, as far as it is known, is said; that its phase is not, too. */
-static const char *weak(char buf[MT_FIRST], const struct mt_logdiag *d)
+static const char *weak(char buf[MT_FIRST], const struct mt_logdiag *d,
+                        const struct mt_runconf *conf)
 {
     static const char rest[] = ", and these help most jobs";
-    if (d != NULL && d->program[0] != '\0')
+    int run = mt_runconf_run(conf);
+    if (run >= 0)
+        (void)snprintf(buf, MT_FIRST, "To try first: no line tells the phase of %s",
+                       mt_framework_at(conf->rules, run)->words);
+    else if (d != NULL && d->program[0] != '\0')
         (void)snprintf(buf, MT_FIRST, "To try first: nothing here says what %s was doing%s",
                        d->program, rest);
     else if (d != NULL && (d->site != NULL || d->sub != MT_PH_NONE))
@@ -34,9 +39,11 @@ const char *mt_report_first(char buf[MT_FIRST], const struct mt_report *r)
     const struct mt_rank *k = mt_diagnosis_rank(r->diagnosis);
     uint32_t n;
     const struct mt_advice *list = mt_diagnosis_advice(r->diagnosis, &n);
+    if (k == NULL && r->diagnosis->logdiag != NULL && r->diagnosis->logdiag->asks)
+        return "Change first, if memory ran out behind these lines";
     for (uint32_t i = 0; i < n; i++)
         if (list[i].is_top && list[i].any_phase)
-            return list[i].is_weak ? weak(buf, r->diagnosis->logdiag)
+            return list[i].is_weak ? weak(buf, r->diagnosis->logdiag, r->diagnosis->conf)
                                    : "Change first: the phase is not known, and this holds in any";
     if (k == NULL || mt_diagnosis_failed(r->diagnosis))
         return "Change first";

@@ -29,5 +29,50 @@ tells job.log 'gradient_checkpointing=True' 'False (default)'
 rm run.sh
 { echo "Namespace(policy_gradient_checkpointing=True, per_device_train_batch_size=2, learning_rate=1e-05, num_train_epochs=1, weight_decay=0.0)"; cat job.log; } > space.log
 tells space.log '!(default)' '!gradient_checkpointing=True'
+rm -f run.sh
+
+# A question in words, with the command or settings of the job: what the program's levers are, and that no line of a failure is there.
+cause() { check [ "$(jq -r .log_diagnosis.cause "$1.json")" = "$2" ]; }
+echo 'python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=16 actor_rollout_ref.rollout.name=vllm' > run.sh
+echo 'Training my 7B on four cards, after some steps it always ends with OOM. What should I set?' > asks.log
+tells asks.log "The text has no failure's own line: line 1 says in words" 'the phase is not known' ppo_micro_batch_size_per_gpu=8 '!nvidia-smi --query'
+cause asks.log unknown
+printf '\345\267\262\347\273\217\350\260\203\350\277\207 batch size, \346\230\276\345\255\230\350\277\230\346\230\257\344\270\215\345\244\237, \346\230\276\345\255\230\344\270\215\350\266\263\n' > chinese.log
+tells chinese.log 'line 1 says in words' ppo_micro_batch_size_per_gpu=8
+rm run.sh
+echo 'Fine-tuning a ViT on one card runs out of memory as soon as I go to 512 pixels.' > vit.log
+tells vit.log 'nothing here says what ran' 'halve the longest input'
+n=0
+for words in 'we disabled the OOM killer on the node' 'this flag is there to avoid OOM' 'no OOM so far' 'the room is full of zoom lenses' 'self.oom_count = 0'; do
+    n=$((n + 1))
+    { echo "$words"; echo 'INFO Available KV cache memory: 11.00 GiB'; } > "no$n.log"
+    run 0 report "no$n.log" --force --format json -o "no$n.log.json"
+    cause "no$n.log" none
+done
+
+# An engine's lines, and nothing of a failure: nothing is claimed, and what helps is said for the case that memory ran out behind them.
+printf '%s\n' '[2025-05-02 11:20:01 TP0] Load weight end. type=Qwen2ForCausalLM, dtype=torch.bfloat16, avail mem=8.87 GB, mem usage=14.25 GB.' \
+    '[2025-05-02 11:20:02 TP0] KV Cache is allocated. #tokens: 60000, K size: 1.60 GB, V size: 1.60 GB' > engine.log
+tells engine.log 'No failure in the log' "The text has no failure's line" 'if memory ran out behind these lines' --mem-fraction-static '!Out of memory'
+cause engine.log none
+{ cat engine.log; for i in $(seq 70); do echo "[2025-05-02 11:21:$i TP0] Decode batch. #running-req: 4, #token: 812, gen throughput (token/s): 90.1"; done; } > long.log
+tells long.log 'No failure in the log' '!behind these lines'
+# The traceback ends where a trainer makes its engine: the engine's share, not the trainer's batch.
+{ echo 'INFO 02-11 gpu_worker.py:298] Available KV cache memory: 60.10 GiB'; echo 'Traceback (most recent call last):'
+  echo '  File "/w/rl/run.py", line 8, in main'; echo '    self.engine = build_llm(cfg)'
+  echo '  File "/opt/py/site-packages/vllm/utils.py", line 900, in inner'; echo '    return fn(*args, **kwargs)'; } > made.log
+tells made.log 'in rollout engine set-up' --gpu-memory-utilization '!micro-batch'
+# A launcher ends its processes, and neither an exit code nor a traceback says why one had died.
+printf '%s\n' '[2024-06-01 09:00:01,100] [INFO] [utils.py:838:see_memory_usage] CPU Virtual Memory:  used = 402.11 GB, percent = 80.0%' \
+    '[2024-06-01 09:00:41,100] [INFO] [launch.py:316:sigkill_handler] Killing subprocess 911' > ends.log
+tells ends.log 'The launcher ended the job' 'host memory 402.11 GiB' 'dmesg'
+cause ends.log killed
+{ cat ends.log; echo 'ValueError: no such file'; } > other.log
+run 0 report other.log --force --format json -o other.log.json
+cause other.log none
+# The lines of one death, as a page wrapped them.
+printf '%s\n' 'ray.exceptions.ActorDiedError: The actor died unexpectedly. Worker exit type: SYSTEM_ERROR Worker exit detail: There are' \
+    ' some potential root causes. (1) The process is killed by SIGKILL by OOM killer due to high memory usage.' > died.log
+tells died.log 'A worker of Ray died' 'nothing in the log says why'
 
 finish
