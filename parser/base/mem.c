@@ -228,14 +228,3 @@ int mt_vec_grow(void **p, uint32_t *cap, uint32_t n, size_t elem)
     *cap = (uint32_t)want;
     return 1;
 }
-
-void *mt_vec_push(void **p, uint32_t *n, uint32_t *cap, size_t elem)
-{
-    void *slot;
-    if (*n == UINT32_MAX || !mt_vec_grow(p, cap, *n + 1, elem))
-        return NULL;
-    slot = (unsigned char *)*p + (size_t)*n * elem;
-    memset(slot, 0, elem);
-    (*n)++;
-    return slot;
-}

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 void *mt_malloc(size_t n); /* n == 0 gives a unique pointer; NULL on failure */
 /* uses huge pages from 4 MiB on; for tables that are read over and over */
@@ -54,7 +55,12 @@ void mt_arena_done(struct mt_arena *a);
         uint32_t n, cap;                                                                           \
     }
 int mt_vec_grow(void **p, uint32_t *cap, uint32_t n, size_t elem);
-void *mt_vec_push(void **p, uint32_t *n, uint32_t *cap, size_t elem);
+static inline void *mt_vec_push(void **p, uint32_t *n, uint32_t *cap, size_t elem)
+{
+    if (*n >= *cap && (*n == UINT32_MAX || !mt_vec_grow(p, cap, *n + 1, elem)))
+        return NULL;
+    return memset((unsigned char *)*p + (size_t)(*n)++ * elem, 0, elem);
+}
 #define MT_VEC_PUSH(v) mt_vec_push((void **)&(v)->p, &(v)->n, &(v)->cap, sizeof *(v)->p)
 #define MT_VEC_DONE(v) (mt_free((v)->p), (v)->p = NULL, (v)->n = (v)->cap = 0)
 

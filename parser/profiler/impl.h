@@ -7,7 +7,7 @@
 #ifndef MT_PROFILER_IMPL_H
 #define MT_PROFILER_IMPL_H
 
-#include "parser/json/text.h"
+#include "parser/profiler/cursor.h"
 #include "parser/profiler/feed.h"
 
 #define MT_PF_NO_THREAD UINT32_MAX
@@ -110,12 +110,12 @@ int mt_pf_walk(struct mt_pf *f);
 /* event.c: one event, p at '{' and end behind its '}'. 0 = out of memory, said. What is no event of
  * interest is passed over, what cannot be read is counted. */
 int mt_pf_event(struct mt_pf *f, const unsigned char *p, const unsigned char *end);
+/* The next event, if it is laid out as libkineto does and whole before the end of the window: then
+ * *behind is what follows it, else NULL and nothing was done. */
+int mt_pf_next(struct mt_pf *f, const unsigned char *p, const unsigned char *end,
+               const unsigned char **behind);
 
 /* slices.c */
-struct mt_pf_text {
-    const unsigned char *p;
-    size_t n;
-};
 uint32_t mt_pf_thread(struct mt_pf *f, uint64_t key); /* MT_PF_NO_THREAD: too many, or no memory */
 /* outer: "file(line): function;..." innermost first, or empty */
 int mt_pf_slice(struct mt_pf *f, uint32_t thread, int64_t ts, int64_t dur, struct mt_pf_text name,
@@ -136,10 +136,33 @@ const uint8_t *mt_pf_log_next(struct mt_pf_log *l);
 void mt_pf_log_read(struct mt_pf_log *l, const uint8_t *end);
 void mt_pf_log_done(struct mt_pf_log *l);
 /* Numbers in groups of 7 bits, signed ones with the sign in the lowest. */
-uint8_t *mt_pf_put(uint8_t *p, uint64_t v);
-uint8_t *mt_pf_put_signed(uint8_t *p, int64_t v);
-const uint8_t *mt_pf_get(const uint8_t *p, uint64_t *v);
-const uint8_t *mt_pf_get_signed(const uint8_t *p, int64_t *v);
+static inline uint8_t *mt_pf_put(uint8_t *p, uint64_t v)
+{
+    for (; v >= 128; v >>= 7)
+        *p++ = (uint8_t)(v | 128);
+    *p++ = (uint8_t)v;
+    return p;
+}
+static inline uint8_t *mt_pf_put_signed(uint8_t *p, int64_t v)
+{
+    return mt_pf_put(p, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
+}
+static inline const uint8_t *mt_pf_get(const uint8_t *p, uint64_t *v)
+{
+    unsigned shift = 0;
+    uint64_t u = 0;
+    for (; *p >= 128; p++, shift += 7)
+        u |= (uint64_t)(*p & 127) << shift;
+    *v = u | (uint64_t)*p++ << shift;
+    return p;
+}
+static inline const uint8_t *mt_pf_get_signed(const uint8_t *p, int64_t *v)
+{
+    uint64_t u;
+    p = mt_pf_get(p, &u);
+    *v = (int64_t)(u >> 1 ^ (0 - (u & 1)));
+    return p;
+}
 
 /* ---- order.c: memory events ---- */
 int mt_pf_mem_put(struct mt_pf *f, struct mt_pf_mem *m); /* sets its place */

@@ -79,33 +79,3 @@ void mt_pf_log_done(struct mt_pf_log *l)
     l->last = NULL;
     l->n = 0;
 }
-
-uint8_t *mt_pf_put(uint8_t *p, uint64_t v)
-{
-    for (; v >= 128; v >>= 7)
-        *p++ = (uint8_t)(v | 128);
-    *p++ = (uint8_t)v;
-    return p;
-}
-
-uint8_t *mt_pf_put_signed(uint8_t *p, int64_t v)
-{
-    return mt_pf_put(p, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
-}
-
-const uint8_t *mt_pf_get(const uint8_t *p, uint64_t *v)
-{
-    unsigned shift = 0;
-    for (*v = 0; *p >= 128; p++, shift += 7)
-        *v |= (uint64_t)(*p & 127) << shift;
-    *v |= (uint64_t)*p++ << shift;
-    return p;
-}
-
-const uint8_t *mt_pf_get_signed(const uint8_t *p, int64_t *v)
-{
-    uint64_t u;
-    p = mt_pf_get(p, &u);
-    *v = (int64_t)(u >> 1 ^ (0 - (u & 1)));
-    return p;
-}

@@ -37,27 +37,6 @@ static int whole(struct mt_pf *f, const unsigned char **end)
     }
 }
 
-/* The next curly bracket, in a string or not; end = there is none. */
-static inline const unsigned char *bracket(const unsigned char *p, const unsigned char *end)
-{
-    return mt_json_either(p, end, '{', '}');
-}
-
-/* The same for an event that is laid out as libkineto does: with one object, its arguments, or
- * none, and no other bracket of that kind, not even in a string. NULL = it is not, or not whole in
- * the window. No string has a newline, so the last brackets are outside of strings. */
-static const unsigned char *written_end(const unsigned char *p, const unsigned char *end)
-{
-    static const char last[] = "\n    }\n  }", only[] = "\n  }";
-    const unsigned char *b = bracket(p + 1, end);
-    if (end - b < 5 || b - p < 6)
-        return NULL;
-    if (*b == '}')
-        return memcmp(b - 3, only, sizeof only - 1) == 0 ? b + 1 : NULL;
-    b = bracket(b + 1, end);
-    return end - b >= 5 && *b == '}' && memcmp(b - 5, last, sizeof last - 1) == 0 ? b + 5 : NULL;
-}
-
 /* p behind '['. */
 static int events(struct mt_pf *f)
 {
@@ -81,9 +60,9 @@ static int events(struct mt_pf *f)
         }
         if (c != '{')
             return mt_json_expected(j, "an event");
-        if ((end = written_end(j->p, j->end)) == NULL && !whole(f, &end))
+        if (!mt_pf_next(f, j->p, j->end, &end))
             return 0;
-        if (!mt_pf_event(f, j->p, end))
+        if (end == NULL && !(whole(f, &end) && mt_pf_event(f, j->p, end)))
             return 0;
         j->p = end;
     }

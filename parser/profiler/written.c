@@ -1,0 +1,138 @@
+/* profiler/written.c -- an event byte for byte as libkineto lays it out. Where it ends is looked
+ * for from where its reading stopped, so every byte is looked at once. */
+#include "parser/profiler/event.h"
+
+/* A category of interest, and its quote. */
+static enum mt_pf_kind category(struct mt_pf_cursor *c)
+{
+    return MT_PF_PASS(c, "cpu_op\"") || MT_PF_PASS(c, "Operator\"") ? MT_PF_K_OP
+           : MT_PF_PASS(c, "python_function\"")                     ? MT_PF_K_PYTHON
+           : MT_PF_PASS(c, "user_annotation\"")                     ? MT_PF_K_ANNOTATION
+           : MT_PF_PASS(c, "cpu_instant_event\"")                   ? MT_PF_K_INSTANT
+                                                                    : MT_PF_K_OTHER;
+}
+
+/* The next curly bracket, in a string or not; end = there is none. */
+static inline const unsigned char *bracket(const unsigned char *p, const unsigned char *end)
+{
+    return mt_json_either(p, end, '{', '}');
+}
+
+/* What is behind an event of which p stands before its arguments: they are one object, or there
+ * are none, and no other bracket of that kind is left, not even in a string. NULL = it is not so.
+ * No string has a newline, so the last brackets are outside of strings. */
+static const unsigned char *last(const unsigned char *begin, const unsigned char *p,
+                                 const unsigned char *end)
+{
+    static const char both[] = "\n    }\n  }", only[] = "\n  }";
+    const unsigned char *b = bracket(p, end);
+    if (end - b < 5 || b - begin < 6)
+        return NULL;
+    if (*b == '}')
+        return memcmp(b - 3, only, sizeof only - 1) == 0 ? b + 1 : NULL;
+    b = bracket(b + 1, end);
+    return end - b >= 5 && *b == '}' && memcmp(b - 5, both, sizeof both - 1) == 0 ? b + 5 : NULL;
+}
+
+/* Of no interest: passes its category and name, if they stand there; names of kernels have brackets
+ * ("{lambda(int)#1}"). */
+static void pass_name(struct mt_pf_cursor *c)
+{
+    struct mt_pf_cursor at = *c;
+    struct mt_pf_text unused;
+    at.p--; /* as if it were at the quote before */
+    if (MT_PF_READ(string, &at, &unused) && MT_PF_PASS(&at, ", \"name\": \"")) {
+        at.p--;
+        if (MT_PF_READ(string, &at, &unused))
+            *c = at;
+    }
+}
+
+/* Process, thread, time and length; c behind the name, and then at the arguments. */
+static bool place_and_time(struct mt_pf_cursor *c, struct mt_pf_event *e)
+{
+    if (!(e->ph == 'i' ? MT_PF_PASS(c, ",\n    \"pid\": ") : MT_PF_PASS(c, ", \"pid\": ")))
+        return false;
+    e->pid = c->p;
+    while (c->p < c->end && mt_pf_is_digit(*c->p))
+        c->p++;
+    if (!MT_PF_PASS(c, ", \"tid\": ") || !mt_pf_is_digit(*c->p) ||
+        !(e->has_tid = MT_PF_READ(integer, c, &e->tid)) || !MT_PF_PASS(c, ",\n    \"ts\": ") ||
+        !(e->has_ts = MT_PF_READ(micros, c, &e->ts)))
+        return false;
+    return (e->ph != 'X' || (MT_PF_PASS(c, ", \"dur\": ") && MT_PF_READ(micros, c, &e->dur))) &&
+           MT_PF_PASS(c, ",\n    \"args\": ");
+}
+
+/* *at: where reading stopped. */
+static int read(struct mt_pf_cursor *at, struct mt_pf_event *e)
+{
+    struct mt_pf_cursor c = *at;
+    if (!MT_PF_PASS(&c, "{\n    \"ph\": \"") || c.end - c.p < 2)
+        return -1;
+    e->ph = (char)*c.p++;
+    if (e->ph == 's' || e->ph == 'f' || e->ph == 'M')
+        return *at = c, 0;
+    if ((e->ph != 'X' && e->ph != 'i') || !MT_PF_PASS(&c, "\", \"cat\": \""))
+        return -1;
+    e->old_op = c.p < c.end && *c.p == 'O';
+    if ((e->kind = category(&c)) == MT_PF_K_OTHER) {
+        pass_name(&c);
+        return *at = c, 0;
+    }
+    if ((e->ph == 'i' && !MT_PF_PASS(&c, ", \"s\": \"t\"")) || !MT_PF_PASS(&c, ", \"name\": ") ||
+        *c.p != '"' || !MT_PF_READ(string, &c, &e->name) || e->name.n == 0 ||
+        !place_and_time(&c, e))
+        return -1;
+    e->args.p = c.p;
+    return *at = c, 1;
+}
+
+int mt_pf_written(const unsigned char *p, const unsigned char *end, struct mt_pf_event *e,
+                  const unsigned char **behind)
+{
+    struct mt_pf_cursor at = {p, end};
+    int r;
+    *e = (struct mt_pf_event){.ph = '\0'};
+    r = read(&at, e);
+    *behind = last(p, at.p + (at.p == p), end);
+    if (r > 0)
+        e->args.n = (size_t)((*behind != NULL ? *behind : end) - e->args.p);
+    return r;
+}
+
+bool mt_pf_written_args(struct mt_pf_cursor *c, struct mt_pf_said *s)
+{
+    int64_t unused;
+    if (!MT_PF_PASS(c, "{\n      "))
+        return false;
+    while (c->end - c->p > 2) {
+        bool ok;
+        switch (c->p[1]) {
+        case 'T':
+            ok = MT_PF_PASS(c, "\"Total Reserved\": ")    ? MT_PF_READ(integer, c, &s->reserved)
+                 : MT_PF_PASS(c, "\"Total Allocated\": ") ? MT_PF_READ(integer, c, &s->allocated)
+                                                          : false;
+            break;
+        case 'D':
+            ok = MT_PF_PASS(c, "\"Device Id\": ")     ? MT_PF_READ(integer, c, &s->id)
+                 : MT_PF_PASS(c, "\"Device Type\": ") ? MT_PF_READ(integer, c, &s->type)
+                                                      : false;
+            break;
+        case 'B':
+            ok = s->has_bytes = MT_PF_PASS(c, "\"Bytes\": ") && MT_PF_READ(integer, c, &s->bytes);
+            break;
+        case 'A':
+            ok = s->has_addr = MT_PF_PASS(c, "\"Addr\": ") && MT_PF_READ(address, c, &s->addr);
+            break;
+        case 'E': ok = MT_PF_PASS(c, "\"Ev Idx\": ") && MT_PF_READ(integer, c, &unused); break;
+        default: return false;
+        }
+        if (!ok || c->p >= c->end)
+            return false;
+        if (*c->p != ',')
+            return *c->p == '\n' || *c->p == '}';
+        c->p += 1 + (c->end - c->p > 1 && c->p[1] == ' ');
+    }
+    return false;
+}
