@@ -358,6 +358,16 @@ static void wait_for_allocation(struct run *r, uint64_t i)
     r->segment[r->n_segments++] = i;
 }
 
+/* From now on it holds for what is no allocation. Mostly it did already: written anew each time, a
+ * byte here and two there, it would be waited for when it is next read as a whole. */
+static void hold(struct run *r, struct mt_attr a)
+{
+    if (mt_attr_conf(a) != MT_CONF_NONE)
+        a.rule_conf = MT_METHOD_CARRY << 4 | MT_CONF_CARRIED;
+    if (a.rule_conf != r->hold.rule_conf || a.phase != r->hold.phase || a.sub != r->hold.sub)
+        r->hold = a;
+}
+
 enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_phase_opts *o,
                          struct mt_attr *out, struct mt_err *err)
 {
@@ -385,15 +395,14 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
         if (r.n_segments != 0)
             forget_old_segments(&r, i);
         if (is_allocation(e)) {
-            out[i] = one_allocation(&r, i, e);
+            struct mt_attr now = one_allocation(&r, i, e);
             if ((mt_stack_verdict_of(p, e->stack)->flags & MT_VF_NO_GRAD) &&
-                !mt_phase_is(out[i].phase, MT_TRAINS))
-                out[i].rule_conf |= MT_ATTR_NO_GRAD;
+                !mt_phase_is(now.phase, MT_TRAINS))
+                now.rule_conf |= MT_ATTR_NO_GRAD;
+            out[i] = now;
             if (r.n_segments != 0 && e->action == MT_ACT_ALLOC)
                 give_segments(&r, i, e);
-            r.hold = out[i];
-            if (mt_attr_conf(r.hold) != MT_CONF_NONE)
-                r.hold.rule_conf = MT_METHOD_CARRY << 4 | MT_CONF_CARRIED;
+            hold(&r, now);
         } else {
             out[i] = r.hold;
             if (e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP)

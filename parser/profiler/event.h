@@ -34,8 +34,8 @@ struct mt_pf_said {
 
 /* written.c: byte for byte as libkineto lays it out, members in its order, which is nearly all of
  * them. p at '{'. 1 = of interest, 0 = not, -1 = it is laid out in another way, or not whole before
- * the end. *behind (set whatever is returned): what follows its '}', where a look at the brackets
- * shows it; else NULL. */
+ * the end; then nothing in *e counts. *behind (set whatever is returned): what follows its '}',
+ * where a look at the brackets shows it; else NULL. */
 int mt_pf_written(const unsigned char *p, const unsigned char *end, struct mt_pf_event *e,
                   const unsigned char **behind);
 /* Its arguments, of a memory event: names and numbers on one line, in any order. */

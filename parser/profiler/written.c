@@ -93,7 +93,7 @@ int mt_pf_written(const unsigned char *p, const unsigned char *end, struct mt_pf
 {
     struct mt_pf_cursor at = {p, end};
     int r;
-    *e = (struct mt_pf_event){.ph = '\0'};
+    e->dur = 0;
     r = read(&at, e);
     *behind = last(p, at.p + (at.p == p), end);
     if (r > 0)
