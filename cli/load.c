@@ -300,6 +300,7 @@ void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit vis
         opts.report_arg = l;
     }
     opts.ahead = l->ahead;
+    opts.unpack_beside = l->unpack_beside;
     if (p->on) {
         opts.progress = mt_progress_update;
         opts.progress_arg = p;

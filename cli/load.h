@@ -36,6 +36,7 @@ struct mt_load {
      * which the visitor gives back. NULL = one thread does it all. */
     struct mt_team *pool;
     struct mt_ahead *ahead;
+    bool unpack_beside; /* without them: a core is free for what the one file is packed by */
     /* of reading; whoever goes on with what was read may go on with it */
     struct mt_progress progress;
     bool quiet;

@@ -282,8 +282,8 @@ const struct mt_option mt_options[] = {
      "Stop reading an input after SIZE decompressed bytes (default 1TiB).", NULL, false},
     {"jobs", 'j', MT_OPT_COUNT32, MT_CMD_DIAGNOSE, AT(jobs), "N",
      "Read and analyse at most N ranks at a time (default: the cores that this process may use, at "
-     "most 64). The report is the same for any N; memory is not: each rank that is worked on needs "
-     "its own.",
+     "most 64). A single packed file is unpacked ahead of its reader where N is 2 or more. The "
+     "report is the same for any N; memory is not: each rank that is worked on needs its own.",
      NULL, true},
     {"max-memory", 0, MT_OPT_BYTES, MT_CMD_READERS, AT(limits.max_memory), "SIZE",
      "Hold at most SIZE bytes of memory (default 12GiB, or three quarters of what the machine or "

@@ -195,6 +195,7 @@ static void begin_pool(struct mt_reading *r)
         jobs = MT_JOBS_MOST;
     if (jobs > 1 && has_many(r->c))
         r->load.pool = mt_team_new(jobs);
+    r->load.unpack_beside = jobs > 1 && r->load.pool == NULL;
 }
 
 /* The files that are read before their turn. 0 after a message. */

@@ -95,6 +95,14 @@ static bool wait(const struct mt_raw *f)
     return true;
 }
 
+void mt_raw_tell(struct mt_raw *f, uint64_t n_read)
+{
+    if (f->opts->progress == NULL || n_read - f->told < PROGRESS_STEP)
+        return;
+    f->told = n_read;
+    f->opts->progress(f->opts->progress_arg, f->name, n_read, f->size);
+}
+
 static size_t raw_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err)
 {
     struct mt_raw *f = ctx;
@@ -118,10 +126,8 @@ static size_t raw_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, 
     f->n_read += (uint64_t)got;
     if (!f->regular && mt_raw_hashes(f))
         sha256_update(&f->hash, (size_t)got, dst);
-    if (f->opts->progress != NULL && f->n_read - f->told >= PROGRESS_STEP) {
-        f->told = f->n_read;
-        f->opts->progress(f->opts->progress_arg, f->name, f->n_read, f->size);
-    }
+    if (!f->is_beside)
+        mt_raw_tell(f, f->n_read);
     return (size_t)got;
 }
 

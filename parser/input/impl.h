@@ -8,6 +8,8 @@
 
 #include "parser/input/input.h"
 
+#include <stdatomic.h>
+
 #include <nettle/sha2.h>
 
 /* A compression ratio says nothing about small files. */
@@ -18,16 +20,18 @@
 
 struct mt_raw {
     int fd;
-    bool regular;                     /* has a size and can be read at any place */
-    bool borrowed;                    /* standard input is not ours to close */
-    uint64_t size;                    /* 0 = unknown */
-    uint64_t device, inode;           /* of a regular file */
-    uint64_t n_read;                  /* bytes handed out; bytes read twice count twice */
+    bool regular;           /* has a size and can be read at any place */
+    bool borrowed;          /* standard input is not ours to close */
+    uint64_t size;          /* 0 = unknown */
+    uint64_t device, inode; /* of a regular file */
+    /* bytes handed out; bytes read twice count twice; a thread may read while others look */
+    _Atomic uint64_t n_read;
     uint64_t told;                    /* n_read at the last progress call */
     const char *name;                 /* borrowed */
     const struct mt_input_opts *opts; /* borrowed */
     struct sha256_ctx hash;           /* of a pipe, as it streams by */
     bool ended;                       /* the end was seen */
+    bool is_beside;                   /* a thread reads it: it tells no progress */
     char sha256[65];                  /* cached once computed */
     struct mt_hashing *hashing;       /* of a regular file, computed beside the reading */
 };
@@ -39,6 +43,8 @@ void mt_raw_close(struct mt_raw *f);
 /* Says that --max-time is over: MT_ELIMIT. */
 enum mt_rc mt_raw_fail_time(const struct mt_input_opts *opts, struct mt_err *err);
 enum mt_rc mt_raw_source(struct mt_raw *f, struct mt_source **out);
+/* Tells the progress, where enough was read since the last time. */
+void mt_raw_tell(struct mt_raw *f, uint64_t n_read);
 /* Only for the source of a regular file; false when the system refuses. */
 bool mt_raw_seek(struct mt_raw *f, struct mt_source *s, uint64_t offset);
 
@@ -91,6 +97,11 @@ enum mt_rc mt_gzip_open(struct mt_source **out, struct mt_source *up, const stru
                         uint32_t max_ratio, const char **note, struct mt_err *err);
 enum mt_rc mt_unpack_open(struct mt_source **out, struct mt_source *up, enum mt_pack kind,
                           const struct mt_raw *raw, uint32_t max_ratio, struct mt_err *err);
+
+/* Where the options want it and the file is worth a thread, lets one read s, which nobody has read
+ * from yet, ahead of whoever reads it; else leaves s alone. raw: the regular file that s unpacks.
+ * What s says besides its bytes may be looked at once its end was seen, or it was freed. */
+void mt_beside(struct mt_source *s, struct mt_raw *raw);
 
 /* Reads all of `up` into memory, at most max bytes, to be read at any place. */
 enum mt_rc mt_spool_open(struct mt_source **out, struct mt_source *up, uint64_t max,

@@ -21,6 +21,8 @@ struct mt_input_opts {
     /* Of the whole run, which several inputs share; NULL = each has its own. */
     struct mt_budget *budget;
     bool sha256_always; /* --sha256: also above 64 MiB */
+    /* A file that is packed once may be unpacked by a thread ahead of its reader. */
+    bool unpack_beside;
     /* Progress of the raw input in bytes (total 0 = unknown); may be NULL. */
     void (*progress)(void *arg, const char *name, uint64_t done, uint64_t total);
     void *progress_arg;

@@ -61,6 +61,8 @@ static int unwrap(struct mt_input *in, struct mt_item *it, enum mt_pack p, struc
     if (rc != MT_OK)
         return rc;
     it->src->max_bytes = lim->max_bytes;
+    if (file != NULL)
+        mt_beside(it->src, file);
     return 1;
 }
 
@@ -168,7 +170,7 @@ static enum mt_rc finish(struct mt_input *in, struct mt_item *it, struct mt_trac
                       it->src->err.msg);
         rc = MT_WARN;
     }
-    if (in->note != NULL)
+    if (it->src->eof && in->note != NULL) /* before its end a thread may be at it */
         mt_trace_diag(t, MT_DIAG_NOTE, false, 0, "%s", in->note);
     if (it->chunks)
         rc = add_losses(&in->losses, t, rc);

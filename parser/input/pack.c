@@ -123,11 +123,11 @@ enum mt_pack mt_pack_sniff(struct mt_source *s)
 enum mt_rc mt_ratio_check(uint64_t out, uint64_t in, const struct mt_raw *raw, uint32_t max_ratio,
                           struct mt_err *err)
 {
-    uint64_t least = in;
+    uint64_t least = in, n_read;
     if (out <= MT_RATIO_AFTER || max_ratio == 0)
         return MT_OK;
-    if (raw != NULL && raw->n_read < least)
-        least = raw->n_read;
+    if (raw != NULL && (n_read = raw->n_read) < least)
+        least = n_read;
     if (out / max_ratio < least)
         return MT_OK;
     return mt_fail_at(err, MT_ELIMIT, out,

@@ -22,6 +22,28 @@ same()
     done
 }
 
+# One packed file: a thread unpacks it ahead of the reader. Whole, cut short, with a wrong sum, with bytes behind it, over a limit, no snapshot.
+python3 "$MT_SOURCE_DIR/tests/bench/gen.py" 8000 big.pickle > /dev/null
+gzip -1 -k big.pickle
+same 0 --format json big.pickle.gz
+check [ "$(stat -c %s big.pickle.gz)" -gt 262144 ]
+check grep -q '"encoding": "gzip"' report.2
+same 0 --format html big.pickle.gz
+head -c 200000 big.pickle.gz > cut.pickle.gz
+same 3 --format json cut.pickle.gz
+check grep -q "gzip stream ends early" err.2
+{ head -c -8 big.pickle.gz; printf 'wrongsum'; } > sum.pickle.gz
+same 3 --format json sum.pickle.gz
+check grep -q "gzip CRC mismatch" err.2
+{ cat big.pickle.gz; printf 'more'; } > more.pickle.gz
+same 0 --format json more.pickle.gz
+check grep -q "are no gzip follow the gzip data" report.2
+same 3 --format json --max-bytes 1M big.pickle.gz
+head -c 400000 /dev/urandom | gzip > noise.gz
+same 1 --format json noise.gz
+tar -czf tarred.gz big.pickle
+same 0 --format json tarred.gz
+
 mkdir mixed
 for i in 0 1 2 3 4 5 6 7; do
     case $((i % 4)) in
