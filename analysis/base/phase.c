@@ -38,7 +38,7 @@ const char *mt_phase_words(enum mt_phase p)
 
 static bool same(const char *name, const char *id, size_t n)
 {
-    return strlen(name) == n && memcmp(name, id, n) == 0;
+    return n != 0 && name[0] == id[0] && strlen(name) == n && memcmp(name, id, n) == 0;
 }
 
 int mt_phase_find(const char *id, size_t n)

@@ -16,7 +16,8 @@ const char *mt_role_words(enum mt_role r) { return role_names[r].words; }
 int mt_role_find(const char *id, size_t n)
 {
     for (int i = 0; i < MT_ROLE_COUNT; i++)
-        if (strlen(role_names[i].id) == n && memcmp(role_names[i].id, id, n) == 0)
+        if (n != 0 && role_names[i].id[0] == id[0] && strlen(role_names[i].id) == n &&
+            memcmp(role_names[i].id, id, n) == 0)
             return i;
     return -1;
 }

@@ -31,7 +31,7 @@ static bool is_setting(const struct mt_runconf *conf, const char *name, size_t n
 {
     for (uint32_t i = 0; conf != NULL && i < conf->settings.n; i++) {
         const char *known = conf->settings.p[i].name;
-        if (n > 0 && known[0] == name[0] && strncmp(known, name, n) == 0 && known[n] == '\0')
+        if (n > 0 && known[0] == name[0] && strlen(known) == n && memcmp(known, name, n) == 0)
             return true;
     }
     return false;

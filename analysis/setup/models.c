@@ -61,7 +61,7 @@ static enum mt_rc add_name(const struct mt_rule_reader *r, struct mt_models *m, 
 {
     struct mt_model_name *slot;
     for (uint32_t i = 0; i < m->names.n; i++)
-        if (strcmp(m->names.p[i].name, name) == 0) {
+        if (mt_rule_same(m->names.p[i].name, name)) {
             if (!r->is_overlay)
                 return mt_rule_bad(r, "also", "a name stands twice");
             m->names.p[i].row = row; /* the overlay's takes its place */

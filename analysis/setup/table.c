@@ -62,7 +62,7 @@ static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
     enum mt_rc r;
     over.is_overlay = true;
     for (uint32_t i = 0; rd->id != NULL && i < rc->settings.n; i++)
-        if (strcmp(rc->settings.p[i].name, rd->id) == 0)
+        if (mt_rule_same(rc->settings.p[i].name, rd->id))
             return MT_OK; /* of the overlay: its keys are there already */
     r = mt_rule_fields(rd, o, setting_fields, &s);
     if (r == MT_OK && s.words == NULL)
