@@ -391,8 +391,10 @@ static struct mt_value one(enum op op, struct mt_value a)
 
 struct mt_value mt_expr_eval(const struct mt_expr *e, mt_expr_lookup lookup, void *arg)
 {
-    struct mt_value s[MAX_OPS + 1]; /* one operation pushes at most one value */
+    struct mt_value s[MAX_OPS + 1];
     uint32_t n = 0;
+    /* one operation pushes at most one value; the rest of the 8 KB need not be cleared */
+    memset(s, 0, (e->n_code + 1) * sizeof *s);
     for (uint32_t i = 0; i < e->n_code; i++) {
         struct code c = e->code[i];
         switch ((int)c.op) {
