@@ -201,13 +201,14 @@ static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
     } else if (f->platform == 'X' && too_large_a_block(d)) {
         d->cause = MT_CAUSE_LIMIT;
         d->confidence = "medium";
+    } else if (d->request != MT_LOG_NONE && d->request != MT_LOG_EXA &&
+               d->capacity != MT_LOG_NONE && d->request > d->capacity) {
+        d->cause = MT_CAUSE_REQUEST;
     } else if (d->free == MT_LOG_NONE && no_room(d)) {
         d->confidence = "medium";
     } else if (d->request == MT_LOG_NONE || d->free == MT_LOG_NONE || d->request == MT_LOG_EXA) {
         d->cause = MT_CAUSE_UNKNOWN;
         d->confidence = "low";
-    } else if (d->capacity != MT_LOG_NONE && d->request > d->capacity) {
-        d->cause = MT_CAUSE_REQUEST;
     } else if (mt_logdiag_had_much(d) || (d->allowed != MT_LOG_NONE && mt_logdiag_had_room(d))) {
         d->cause = MT_CAUSE_LIMIT;
         d->confidence = d->allowed != MT_LOG_NONE ? "high" : "low";

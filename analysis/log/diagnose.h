@@ -98,7 +98,8 @@ struct mt_logdiag {
     /* the line in which the job says what it is at, where the phase is of that alone; 0 = it is not
      */
     uint64_t step;
-    bool asks;  /* nothing failed, and the advice is for what comes behind a short text's lines */
+    bool asks; /* nothing failed, and the advice is for what comes behind a short text's lines */
+    uint64_t said; /* the line whose words alone tell the phase; 0 = it is not told so */
     bool tells; /* where nothing failed: the sentence says who was on a card, or what was counted */
     bool cut; /* the phase is read from the inner end of a traceback, or from what stands for one */
     const char *by_name; /* the function whose name alone tells it; NULL = it is no such name */

@@ -543,6 +543,25 @@ static void of_step(struct mt_logdiag *d, const struct mt_log *log, const struct
     d->step = s->line;
 }
 
+/* The method that the failure's own line names, else a person's words about when it failed. */
+static void of_said(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
+                    const struct mt_phase_rules *rules)
+{
+    for (uint32_t i = 0; i < log->n_said; i++) {
+        const struct mt_log_said *s = &log->said[i];
+        struct mt_cut_phase cut;
+        bool is = s->is_method ? s->line == f->line &&
+                                     (mt_phase_of_cut(rules, MT_CUT_METHOD, "", s->text, &cut) ||
+                                      mt_phase_of_cut(rules, MT_CUT_NAME, "", s->text, &cut))
+                               : mt_phase_of_cut(rules, MT_CUT_SAID, "", s->text, &cut);
+        if (!is || cut.phase == MT_PH_NONE)
+            continue;
+        d->phase = cut.phase;
+        d->said = s->line;
+        return;
+    }
+}
+
 void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
                       const struct mt_log_place *place, const struct mt_phase_rules *rules)
 {
@@ -551,6 +570,8 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
                    strcmp(f->text, "Ray") == 0 && mt_logdiag_never_ran(log);
     if (d->never_ran)
         d->phase = MT_PH_INIT;
+    if (d->phase == MT_PH_UNATTRIBUTED && rules != NULL)
+        of_said(d, log, f, rules);
     if (d->phase == MT_PH_UNATTRIBUTED && rules != NULL &&
         (place == NULL || gradients_off(place->stack) == 0))
         of_step(d, log, f, place, rules);

@@ -56,7 +56,8 @@ enum mt_cut_kind {
     MT_CUT_CODE,
     MT_CUT_SCRIPT,
     MT_CUT_FOLDER,
-    MT_CUT_LINE
+    MT_CUT_LINE,
+    MT_CUT_SAID /* a person's words */
 };
 struct mt_cut_phase {
     enum mt_phase phase, sub; /* MT_PH_NONE = it does not tell that */

@@ -78,10 +78,42 @@ static void of_launcher(struct mt_log *l)
         mt_log_keep_text(f, "launcher", 8);
 }
 
+/* People put the error first and its traceback below, which their page then cut: of the one failure
+ * that has none. */
+static void of_error_above(struct mt_log *l)
+{
+    enum { NEAR = 8 };
+    struct mt_log_fact *f = NULL;
+    struct mt_log_stack *last = NULL;
+    int n = 0;
+    for (uint32_t i = 0; i < l->facts.n; i++) {
+        if (!tells_failure(l->facts.p[i].kind))
+            continue;
+        if (f != NULL || l->facts.p[i].kind != MT_LOG_TORCH_OOM || l->facts.p[i].stack != 0)
+            return;
+        f = &l->facts.p[i];
+    }
+    for (int i = 0; i < MT_LOG_OPEN; i++) {
+        struct mt_log_stack *o = &l->open[i];
+        if (o->line != 0 && o->frames.n != 0) {
+            last = o;
+            n++;
+        }
+    }
+    if (f == NULL || n != 1 || last->ended || last->first <= f->line ||
+        last->first - f->line > NEAR || l->n_lines - last->line > END ||
+        (f->rank >= 0 && last->writer.rank >= 0 && f->rank != last->writer.rank))
+        return;
+    if (f->rank < 0)
+        f->rank = last->writer.rank;
+    mt_log_stack_keep(l, last, f);
+}
+
 void mt_log_cut_end(struct mt_log *l)
 {
     struct mt_log_stack *last = NULL;
     struct mt_log_fact *f;
+    of_error_above(l);
     for (uint32_t i = 0; i < l->facts.n; i++)
         if (tells_failure(l->facts.p[i].kind))
             return;

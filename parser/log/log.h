@@ -291,7 +291,19 @@ enum mt_log_hint {
     MT_LH_COUNT
 };
 
+/* What somebody says of when it failed: the words behind "during", "when" or "while"; or the method
+ * that the error's line names. */
+struct mt_log_said {
+    char text[48];
+    uint64_t line;
+    bool is_method;
+};
+#define MT_LOG_MAX_SAID 8u
+#define MT_LOG_SAID_LINES 60u /* of a text that somebody may have written */
+
 struct mt_log {
+    struct mt_log_said said[MT_LOG_MAX_SAID];
+    uint32_t n_said;
     uint64_t hint[MT_LH_COUNT]; /* the last such line; 0 = none, or what it began has ended */
     struct { /* while it is read: the last one that Ray's rows name; line 0 = none */
         char name[32];

@@ -75,4 +75,27 @@ printf '%s\n' 'ray.exceptions.ActorDiedError: The actor died unexpectedly. Worke
     ' some potential root causes. (1) The process is killed by SIGKILL by OOM killer due to high memory usage.' > died.log
 tells died.log 'A worker of Ray died' 'nothing in the log says why'
 
+# The phase stands in the text: in somebody's words, in the method that the error's line names, in a traceback below that was cut.
+{ echo 'Two epochs went well, but I get this error while saving the model:'; echo "$says"; } > save.log
+tells save.log 'in checkpoint save, asked for' '!checkpoint.checkpoint('
+{ echo "$says"; echo 'It crashes during the evaluation of COCO, training itself is fine.'; } > eval.log
+tells eval.log 'in evaluation, asked for' 'line 2 says' '!checkpoint.checkpoint('
+{ echo 'The error comes when we start the training with 8 clips'; echo "$says"; } > start.log
+tells start.log 'in training, asked for'
+{ echo 'UserWarning: this kernel may fail during training'; echo "$says"; } > warns.log
+tells warns.log '!in training' '!The phase is what'
+{ echo 'The error is the same during training as well'; echo 'Traceback (most recent call last):'
+  printf '  File "/opt/py/site-packages/%s", line 9, in %s\n    x\n' lightning/pytorch/loops/evaluation_loop.py run; echo "$says"; } > frames.log
+tells frames.log 'in evaluation, asked for' '!The phase is what'
+echo "Error in Receiver.broadcast_weights: ${says#*: }" > method.log
+tells method.log 'in weight sync, asked for'
+{ echo "$says"; echo '[rank2]: Traceback (most recent call last):'; echo '[rank2]:   File "/w/fit.py", line 9, in <module>'; echo '[rank2]:     trainer.fit(net)'
+  echo '[rank2]:   File "/opt/py/site-packages/lightning/pytorch/loops/optimization/automatic.py", line 300, in _training_step'; echo '[rank2]:     out = call('; } > cut.log
+tells cut.log 'Rank 2 on GPU 0, in training'
+{ cat cut.log; echo '[rank2]: KeyError: 4'; } > key.log
+tells key.log '!Rank 2' '!in training'
+# A request larger than the card is one, whatever was free.
+echo 'RuntimeError: CUDA out of memory. Tried to allocate 45.20 GiB (GPU 0; 23.69 GiB total capacity; 112.00 MiB already allocated;' > large.log
+tells large.log 'the request is larger than the card'
+
 finish
