@@ -98,4 +98,13 @@ tells key.log '!Rank 2' '!in training'
 echo 'RuntimeError: CUDA out of memory. Tried to allocate 45.20 GiB (GPU 0; 23.69 GiB total capacity; 112.00 MiB already allocated;' > large.log
 tells large.log 'the request is larger than the card'
 
+# An engine's sleep mode in the process of a trainer: the levers of both before what helps any job. Not where nothing was unmapped.
+turns='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.20 GiB is free. Process 7 has 77.60 GiB memory in use. Of the allocated memory 84.00 GiB is allocated by PyTorch, and 2.00 GiB is reserved by PyTorch but unallocated.'
+echo "$turns" > turns.log
+tells turns.log gpu_memory_utilization mem_fraction_static 'per micro-batch'
+check [ "$(jq -r '.advice[0].id' turns.log.json)" = P154 ]
+echo "Error in Sampler.sync_weights: ${turns#*: }" > sync.log
+tells sync.log 'in weight sync' mem_fraction_static 'smaller buckets of weights' '!per micro-batch'
+tells job.log '!mem_fraction_static'
+
 finish

@@ -553,6 +553,8 @@ SCENARIOS = [
              files={"job.log": torch_says(0.9, 39.6, 0.5, 37, 0.9), "run.sh": "deepspeed main.py --actor_model_name_or_path /m/opt --critic_model_name_or_path /m/rm "
                     "--per_device_training_batch_size 4 --actor_zero_stage 3 --critic_zero_stage 3 --enable_hybrid_engine --actor_gradient_checkpointing\n"},
              options=["--config", "{folder}/run.sh"], must=["B120"], must_not=["P01", "P03"], sets={"B120": "--offload"}),
+    alone("turns-on-one-card", "an engine's sleep mode unmapped what PyTorch still counts, and nothing tells the program",
+          torch_says(3, 79.1, 1.2, 84, 2, "Process 7 has 77.60 GiB memory in use. "), "capacity", must=["P154"], must_not=["B01"]),
     alone("ranks-on-one-card", "each rank took the first card", "$ torchrun --nproc_per_node=3 fit.py\n" + frames("[rank1]: ", ("/w/depth/fit.py", 14, "main"))
           + "[rank1]: " + torch_says(1, 79.1, 0.2, 25, 0.9, "Process 31 has 26.40 GiB memory in use. Process 32 has 26.10 GiB memory in use. Including non-PyTorch memory, this process "
                                      "has 26.40 GiB memory in use. "), "foreign", must=["B106"], must_not=["B35"],
