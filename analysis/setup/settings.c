@@ -432,27 +432,6 @@ const char *mt_runconf_get(const struct mt_runconf *rc, const char *key)
     return mt_runconf_find(rc, key, &hit) && !hit.is_default ? hit.value : NULL;
 }
 
-static bool is_any(const char *value, const char *const *words)
-{
-    for (; *words != NULL; words++) {
-        if (mt_same_word(value, *words))
-            return true;
-    }
-    return false;
-}
-
-bool mt_runconf_is_true(const char *value)
-{
-    static const char *const words[] = {"true", "1", "yes", "on", "", NULL};
-    return value != NULL && is_any(value, words);
-}
-
-bool mt_runconf_is_false(const char *value)
-{
-    static const char *const words[] = {"false", "0", "no", "off", "null", "none", "~", NULL};
-    return value != NULL && is_any(value, words);
-}
-
 bool mt_runconf_number(const char *value, uint64_t *out)
 {
     uint64_t v = 0;
