@@ -164,10 +164,8 @@ MT_TEST(the_layout_says_nothing_of_its_own)
     }
     mt_trace_free(a);
     mt_trace_free(b);
-#undef HEAD
 #undef OP
 #undef MEM
-#undef ARGS
 }
 
 /* No memory at any moment, and nothing is held after. */
@@ -278,6 +276,75 @@ MT_TEST(bids)
     }
 }
 
+/* A time of any length, with any fraction (of which a trace keeps nothing), in libkineto's layout
+ * and in another one. */
+MT_TEST(numbers_of_every_length)
+{
+    static const char digits[] = "9081726354918273645";
+    for (int whole = 1; whole <= 15; whole++)
+        for (int part = 0; part <= 17; part++)
+            for (int k = 0; k < 2; k++) {
+                char text[512];
+                struct mt_err err;
+                enum mt_rc rc;
+                struct mt_trace *t;
+                uint64_t us = 0;
+                int n =
+                    k == 0
+                        ? snprintf(text, sizeof text,
+                                   "{\"traceEvents\": [" HEAD(
+                                       "i", "cpu_instant_event",
+                                       "\"s\": \"t\", \"name\": \"[memory]\",\n    \"pid\": 1, "
+                                       "\"tid\": 7,\n    \"ts\": %.*s%s%.*s")
+                                       ARGS("\"Bytes\": 64, \"Device Id\": 0, \"Device Type\": 1, "
+                                            "\"Addr\": 4096") "]}",
+                                   whole, digits, part != 0 ? "." : "", part, digits)
+                        : snprintf(text, sizeof text,
+                                   "{\"traceEvents\":[{\"cat\":\"cpu_instant_event\",\"ph\":\"i\","
+                                   "\"name\":\"[memory]\",\"tid\":7,\"ts\":%.*s%s%.*s,\"args\":{"
+                                   "\"Bytes\":64,\"Device Type\":1,\"Addr\":4096}}]}",
+                                   whole, digits, part != 0 ? "." : "", part, digits);
+                for (int i = 0; i < whole; i++)
+                    us = us * 10 + (uint64_t)(digits[i] - '0');
+                t = read_as(&mt_reader_profiler, text, (size_t)n, 1 << 16, &limits, &rc, &err);
+                MT_CHECK_EQ(rc, MT_OK);
+                MT_CHECK(t->devices.n == 1 && t->devices.p[0].events.n != 0);
+                if (t->devices.n == 1)
+                    MT_CHECK_EQ(t->devices.p[0].last_time_ns, us * 1000);
+                mt_trace_free(t);
+            }
+}
+
+#undef HEAD
+#undef ARGS
+
+/* A kernel's name has braces: its event is passed over, whatever they are, and what follows is not.
+ */
+MT_TEST(braces_in_a_name_end_nothing)
+{
+    static const char *const name[] = {"f<{lambda(int)#1}>", "}", "{{", "\\\"}", "{\\\\"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        char text[1024];
+        struct mt_err err;
+        enum mt_rc rc;
+        struct mt_trace *t;
+        int n = snprintf(
+            text, sizeof text,
+            "{\"traceEvents\": [\n  {\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"%s\", "
+            "\"pid\": 0, \"tid\": 7,\n    \"ts\": 1, \"dur\": 2,\n    \"args\": {\n      "
+            "\"k\": 1\n    }\n  },\n  {\n    \"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"s\": "
+            "\"t\", \"name\": \"[memory]\",\n    \"pid\": 1, \"tid\": 7,\n    \"ts\": 3,\n    "
+            "\"args\": "
+            "{\n      \"Bytes\": 64, \"Device Type\": 1, \"Addr\": 4096\n    }\n  }]}",
+            name[i]);
+        t = read_as(&mt_reader_profiler, text, (size_t)n, 1 << 16, &limits, &rc, &err);
+        MT_CHECK_EQ(rc, MT_OK);
+        MT_CHECK(t->devices.n == 1 && t->devices.p[0].last_time_ns == 3000);
+        mt_trace_free(t);
+    }
+}
+
 MT_MAIN(MT_RUN(every_cut_ends_well) MT_RUN(pieces_of_any_size_are_one_trace)
             MT_RUN(the_layout_says_nothing_of_its_own) MT_RUN(without_memory) MT_RUN(what_is_said)
-                MT_RUN(a_long_event_is_bounded) MT_RUN(bids))
+                MT_RUN(numbers_of_every_length) MT_RUN(braces_in_a_name_end_nothing)
+                    MT_RUN(a_long_event_is_bounded) MT_RUN(bids))
