@@ -6,6 +6,7 @@
 #include "render/view/rows.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum {
     HEIGHT = 34,
@@ -29,6 +30,24 @@ static bool is_known(const struct mt_device_analysis *d)
     return d != NULL && d->withheld == NULL && !mt_state_unknown(d) && d->focus.live != 0;
 }
 
+/* Those that the key names are the largest, wherever they stand in the order. */
+static void name_the_largest(struct card *c, const uint64_t *bytes)
+{
+    for (unsigned i = ROLES; i < c->n; i++) {
+        unsigned least = 0;
+        uint8_t out, in = c->order[i];
+        for (unsigned k = 1; k < ROLES; k++)
+            if (bytes[c->order[k]] <= bytes[c->order[least]])
+                least = k;
+        out = c->order[least];
+        if (bytes[in] <= bytes[out])
+            continue;
+        memmove(&c->order[least], &c->order[least + 1], ROLES - 1 - least);
+        c->order[ROLES - 1] = in;
+        c->order[i] = out;
+    }
+}
+
 static void look(struct card *c, const struct mt_page *p)
 {
     const struct mt_device_analysis *d = p->dev;
@@ -44,6 +63,7 @@ static void look(struct card *c, const struct mt_page *p)
         c->end = c->asked.live + c->asked.held + c->asked.foreign + c->asked.free;
     }
     c->n = mt_role_order(d->roles.at_focus, c->order);
+    name_the_largest(c, d->roles.at_focus);
     for (unsigned i = 0; i < c->n; i++) {
         unsigned role = c->order[i];
         uint64_t bytes = d->roles.at_focus[role];

@@ -32,7 +32,9 @@ static void sentences(const struct mt_page *p, struct mt_out *o)
     if (mt_h_has_card(p)) {
         mt_h_card(p, o);
         mt_h_strip(p, o);
+        mt_h_rows(o, p, mt_section_rest, NULL);
     } else {
+        mt_h_rows(o, p, mt_section_rest, NULL);
         mt_h_rows(o, p, mt_section_because, NULL);
         mt_h_rows(o, p, mt_section_asked, NULL);
     }

@@ -66,6 +66,17 @@ void mt_section_headline(struct mt_sink *k, const struct mt_report *r)
 }
 
 /* Why it is so, and what the others say. */
+/* What the sentence says behind its headline; the other formats have it in one. */
+void mt_section_rest(struct mt_sink *k, const struct mt_report *r)
+{
+    const struct mt_rank *rank = mt_diagnosis_rank(r->diagnosis);
+    const char *rest = NULL;
+    char head[HEAD], capital[2];
+    bool cut = split(sentence_of(r->diagnosis, rank != NULL ? &rank->analysis->verdict : NULL),
+                     head, capital, &rest);
+    MT_ROW3(k, NULL, NULL, "<p class=\"because\">{0}{1:w3000}</p>\n", cut ? capital : NULL, rest);
+}
+
 void mt_section_because(struct mt_sink *k, const struct mt_report *r)
 {
     const struct mt_diagnosis *g = r->diagnosis;
@@ -77,12 +88,8 @@ void mt_section_because(struct mt_sink *k, const struct mt_report *r)
                           : driver    ? g->driver->because
                           : v != NULL ? v->because
                                       : NULL;
-    const char *rest = NULL;
-    char head[HEAD], capital[2];
     if (driver && v != NULL)
         second = v->sentence;
-    MT_ROW3(k, NULL, NULL, "<p class=\"because\">{0}{1:w3000}</p>\n",
-            split(sentence_of(g, v), head, capital, &rest) ? capital : NULL, rest);
     MT_ROW(k, NULL, "> {0}\n\n", mt_report_same_job(r));
     MT_ROW3(k, "  |{0}", "{0}\n\n", BECAUSE, because);
     MT_ROW3(k, driver ? NULL : "  |{0}", "{0}\n\n", driver ? NULL : BECAUSE, cause);

@@ -50,14 +50,14 @@ const factsOf = (d, oom, capacity) => {
       ["segments", `for a request of ${SIZE}`], ["segments", `Asked for ${SIZE}`]]],
     ["free on the device", oom.device_free_bytes, [["verdict", `with ${SIZE} free on the device`], ["verdict", `free on the device ${SIZE}`], ["timeline", `; ${SIZE} is free on the device`], ["numbers", `Free on the device ${SIZE}`],
       ["cause", `; ${SIZE} was free on the device`], ["change", `and ${SIZE} on the device`], ["segments", `Free on the device ${SIZE}`]]],
-    ["live", oom.live_bytes, [["numbers", `Live at the OOM ${SIZE}`], ["change", `: ${SIZE} was live of`], ["segments", `Reserved at the OOM [^L]*? ${SIZE} live`], ["owners", `${SIZE} live at the OOM`]]],
+    ["live", oom.live_bytes, [["numbers", `Live at the OOM ${SIZE}`], ["verdict", `: ${SIZE} was live of`], ["segments", `Reserved at the OOM [^L]*? ${SIZE} live`], ["owners", `${SIZE} live at the OOM`]]],
     ["largest hole", oom.largest_usable_hole_bytes, [["change", `\\(largest hole ${SIZE}\\)`], ["numbers", `Largest usable hole ${SIZE}`], ["cause", `hole that could serve it had ${SIZE}`], ["segments", `Largest hole it could use ${SIZE}`]]],
     ["holes", oom.usable_free_bytes, [["change", `Only ${SIZE} was free`], ["numbers", `Largest usable hole \\S+ \\S+ ${SIZE} in`], ["cause", `holes together ${SIZE}`], ["segments", `All holes it could use ${SIZE}`], ["segments", `All of these holes ${SIZE}`]]],
   ] : [];
   return [...fail,
-    ["reserved", f.reserved_bytes, [["change", `was live of ${SIZE} reserved`], ["verdict", ` with ${SIZE} reserved in`], ["numbers", `Reserved at the (?:OOM|peak) ${SIZE}`], ["segments", `Reserved at the (?:OOM|peak) ${SIZE}`], ["segments", `: ${SIZE} in [\\d,]+ segments`]]],
+    ["reserved", f.reserved_bytes, [["verdict", `was live of ${SIZE} reserved`], ["verdict", ` with ${SIZE} reserved in`], ["numbers", `Reserved at the (?:OOM|peak) ${SIZE}`], ["segments", `Reserved at the (?:OOM|peak) ${SIZE}`], ["segments", `: ${SIZE} in [\\d,]+ segments`]]],
     ["reserved and not live", f.reserved_free_bytes, [["verdict", `reserved but free ${SIZE}`], ["numbers", `Reserved but free ${SIZE}`], ["segments", `Not in use ${SIZE}`]]],
-    ["capacity", capacity, [["verdict", `end of the card ${SIZE}`], ["numbers", `Capacity ${SIZE}`], ["change", `of the ${SIZE} card`], ["timeline", `capacity ${SIZE}`], ["cause", `of the card's ${SIZE}`]]],
+    ["capacity", capacity, [["verdict", `end of the card ${SIZE}`], ["numbers", `Capacity ${SIZE}`], ["verdict", `of the ${SIZE} card`], ["timeline", `capacity ${SIZE}`], ["cause", `of the card's ${SIZE}`]]],
     ["peak", d.live_peak_bytes, [["numbers", `Peak live ${SIZE}`], ["verdict", `peaked at ${SIZE} live`]]]];
 };
 const hues = new Map(); // of roles, on the pages so far
