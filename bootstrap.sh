@@ -12,7 +12,7 @@ usage: ./bootstrap.sh [COMMAND]
   test           install what is missing, build with warnings as errors, run the tests; ends with those it left out, and why
   test LABEL     only the tests with that label: ci (minutes) or full (all)
   build          install what is missing and build
-  deps [KIND]    only install what is missing; KIND is build (the default), test, package or ci
+  deps [KIND]    only install what is missing; KIND is build (the default), test, package or ci, each with what build has
   help           this text
 
 BUILD_DIR is the folder to build in (default build).
@@ -34,7 +34,7 @@ targets=() # all
 # Programs, as command:package. A command that is there needs no package.
 tools_build=(cc:gcc make:make cmake:cmake ninja:ninja-build pkg-config:pkg-config objdump:binutils)
 tools_test=(python3:python3 jq:jq git:git)
-tools_package=(dpkg-shlibdeps:dpkg-dev fakeroot:fakeroot file:file strip:binutils)
+tools_package=(dpkg-shlibdeps:dpkg-dev fakeroot:fakeroot file:file strip:binutils python3:python3) # Python packs the wheel
 tools_ci=(clang:clang clang-format:clang-format clang-tidy:clang-tidy cppcheck:cppcheck shellcheck:shellcheck zsh:zsh
     man:man-db mypy:mypy xz:xz-utils zstd:zstd bzip2:bzip2 lz4:lz4 zip:zip script:bsdutils xmllint:libxml2-utils
     node:nodejs npm:npm chromium:chromium cmark-gfm:cmark-gfm fish:fish valgrind:valgrind
@@ -237,6 +237,7 @@ case "${1:-demo}" in
         shift
         [ $# -gt 0 ] || set -- build
         if [ "$1" = ci ]; then set -- build test package ci; fi
+        [ "$1" = build ] || set -- build "$@" # nobody tests or packs without
         ensure "$@"
         case " $* " in *" ci "*) ensure_web ;; esac
         say "Everything for '$*' is there."

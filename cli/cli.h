@@ -173,6 +173,9 @@ int mt_err_split(const char *path, const struct mt_err *err, char **name, char *
 
 /* version.c */
 void mt_print_version(struct mt_out *o);
+/* Where issues and releases are; "" = nobody chose it (MEMTRACE_HOME of CMake), and nothing says
+ * so. */
+extern const char *mt_home;
 
 /* help.c, man.c, complete.c -- all from the two tables */
 void mt_help_overview(struct mt_out *o);

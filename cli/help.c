@@ -157,4 +157,6 @@ void mt_help_overview(struct mt_out *o)
          "in a folder. A trace is what 'memtrace capture' writes.",
          0, 0);
     exit_statuses(o, mt_exit_texts);
+    if (mt_home[0] != '\0')
+        mt_putf(o, "\nIssues and releases: %s\n", mt_home);
 }

@@ -127,4 +127,9 @@ void mt_man_page(struct mt_out *o)
     }
     mt_puts(o, ".SH EXAMPLES\n");
     examples(o);
+    if (mt_home[0] != '\0') {
+        mt_puts(o, ".SH REPORTING BUGS\n");
+        put_escaped_text(o, mt_home);
+        mt_putc(o, '\n');
+    }
 }

@@ -11,9 +11,13 @@
 #include <yaml.h>
 #include <zlib.h>
 
+const char *mt_home = MEMTRACE_HOME;
+
 void mt_print_version(struct mt_out *o)
 {
     mt_putf(o, "memtrace %s\n", MEMTRACE_VERSION);
+    if (mt_home[0] != '\0')
+        mt_putf(o, "issues and releases: %s\n", mt_home);
     mt_puts(
         o, "reads: PyTorch CUDA memory snapshots (pickle 0-5, JSON, _memory_viz HTML), "
            "torch.profiler's traces and timelines, memray's recordings, exports of Nsight Systems, "

@@ -40,6 +40,9 @@ endif()
 set(CPACK_PACKAGE_NAME memtrace)
 set(CPACK_PACKAGE_VENDOR memtrace)
 set(CPACK_PACKAGE_CONTACT "the memtrace developers <memtrace@localhost>")
+if(MEMTRACE_HOME)
+  set(CPACK_PACKAGE_HOMEPAGE_URL "${MEMTRACE_HOME}")
+endif()
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "why a GPU ran out of memory, and which settings to change")
 set(CPACK_PACKAGE_DESCRIPTION
 "memtrace reads memory snapshots of PyTorch's CUDA allocator (pickle, JSON, compressed or in archives) and writes a report:

@@ -16,7 +16,7 @@ if(mt_portable AND mt_runs_here)
         --prefix "${PROJECT_BINARY_DIR}/wheel" > "${PROJECT_BINARY_DIR}/wheel.log"
       COMMAND ${MT_WHEEL_PYTHON} "${PROJECT_SOURCE_DIR}/cmake/make_wheel.py" --package "${PROJECT_SOURCE_DIR}/python/memtrace"
         --program "${PROJECT_BINARY_DIR}/wheel" --skills "${PROJECT_SOURCE_DIR}/skills" --readme "${PROJECT_SOURCE_DIR}/README.md" --license "${PROJECT_SOURCE_DIR}/LICENSE"
-        --version "${PROJECT_VERSION}" --machine "${CMAKE_SYSTEM_PROCESSOR}" --objdump "${MT_WHEEL_OBJDUMP}" --out "${PROJECT_BINARY_DIR}/dist"
+        --version "${PROJECT_VERSION}" --machine "${CMAKE_SYSTEM_PROCESSOR}" --objdump "${MT_WHEEL_OBJDUMP}" "--home=${MEMTRACE_HOME}" --out "${PROJECT_BINARY_DIR}/dist"
       DEPENDS ${mt_wheel_depends} VERBATIM COMMENT "Packing the wheel")
   endif()
 endif()

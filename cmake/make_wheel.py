@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Packs a wheel: the Python package, and the installed program below its _program folder. The same files give the same bytes.
 
-    make_wheel.py --package DIR --program DIR --skills DIR --readme FILE --license FILE --version V --machine CPU --objdump PROGRAM --out DIR
+    make_wheel.py --package DIR --program DIR --skills DIR --readme FILE --license FILE --version V --machine CPU --objdump PROGRAM [--home URL] --out DIR
 
 The tag names the newest glibc that any program or library in it asks for, as its dynamic symbols say. Times are SOURCE_DATE_EPOCH, or 1980."""
 
@@ -45,6 +45,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("package", "program", "skills", "readme", "license", "version", "machine", "objdump", "out"):
         p.add_argument("--" + name, required=True)
+    p.add_argument("--home", default="", help="address for issues and releases")
     args = p.parse_args()
     if args.machine not in ("x86_64", "aarch64"):
         sys.exit("make_wheel.py: no tag of a wheel is known for %s" % args.machine)
@@ -65,8 +66,8 @@ def main():
     with open(args.readme, encoding="utf-8") as file:
         readme = file.read()
     data = {name: (open(path, "rb").read(), mode) for name, (path, mode) in content.items()}
-    data[info + "/METADATA"] = ("Metadata-Version: 2.1\nName: %s\nVersion: %s\nSummary: %s\nLicense: Apache-2.0\nRequires-Python: >=3.9\n"
-                                "Description-Content-Type: text/markdown\n\n%s" % (NAME, args.version, SUMMARY, readme)).encode(), 0o644
+    data[info + "/METADATA"] = ("Metadata-Version: 2.1\nName: %s\nVersion: %s\nSummary: %s\nLicense: Apache-2.0\nRequires-Python: >=3.9\n%s"
+                                "Description-Content-Type: text/markdown\n\n%s" % (NAME, args.version, SUMMARY, "Project-URL: Home, %s\n" % args.home if args.home else "", readme)).encode(), 0o644
     data[info + "/WHEEL"] = ("Wheel-Version: 1.0\nGenerator: memtrace\nRoot-Is-Purelib: false\nTag: %s\n" % tag).encode(), 0o644
     data[info + "/entry_points.txt"] = b"[console_scripts]\nmemtrace = memtrace.__main__:main\n", 0o644
     data[info + "/LICENSE"] = open(args.license, "rb").read(), 0o644

@@ -30,6 +30,11 @@ check grep -q '^update' apt
 check grep -q '^install .*libarchive-dev' apt
 rm apt
 
+# a machine that has nothing: what packs also builds
+PATH="$TMP/bin:$PATH" bash "$script" deps package > .out 2> .err
+check grep -q '^install .*libarchive-dev.*liblzma-dev' apt
+rm apt
+
 # everything is there: no package manager, no network
 fake dpkg-query 'echo installed'
 fake sudo 'exit 1'

@@ -43,7 +43,7 @@ if [ -f README.md ]; then
 fi
 # The top level: what docs/architecture.md describes and nothing else.
 files '*' | cut -d / -f 1 | sort -u \
-    | grep -vxE 'CMakeLists[.]txt|CMakePresets[.]json|package[.]json|CHANGELOG[.]md|LICENSE|README[.]md|SECURITY[.]md|bootstrap[.]sh|[.](ci|clang-format|clang-tidy|gitattributes|gitignore|github)|parser|analysis|render|cli|templates|capture|tests|samples|docs|cmake|python|skills' \
+    | grep -vxE 'CMakeLists[.]txt|CMakePresets[.]json|package[.]json|Dockerfile|CHANGELOG[.]md|LICENSE|README[.]md|SECURITY[.]md|bootstrap[.]sh|[.](ci|clang-format|clang-tidy|gitattributes|gitignore|github)|parser|analysis|render|cli|templates|capture|tests|samples|docs|cmake|python|skills' \
     > "${TMPDIR:-/tmp}/top.$$" && complain "not expected at the top level: $(tr '\n' ' ' < "${TMPDIR:-/tmp}/top.$$")"
 rm -f "${TMPDIR:-/tmp}/top.$$"
 finish

@@ -92,6 +92,7 @@ def what_is_in_it(path, folder):
         check("RECORD has their digests", not wrong, wrong)
         tag = "py3-none-manylinux_%d_%d_%s" % (*newest_glibc(wheel, folder), os.uname().machine)
         check("the tag names the newest glibc that is asked for", path.name.endswith("-%s.whl" % tag), path.name, tag)
+        check("no address, for none was chosen", b"Project-URL" not in wheel.read(info + "/METADATA"))
         check("no dependency", b"Requires-Dist" not in wheel.read(info + "/METADATA"))
         check("the program runs for everybody", wheel.getinfo("memtrace/_program/bin/memtrace").external_attr >> 16 & 0o777 == 0o755)
         for part in ("lib/memtrace/libmemtrace_inject.so", "lib/memtrace/site/sitecustomize.py", "include/memtrace.h"):
