@@ -247,7 +247,7 @@ const struct mt_command mt_commands[] = {
     {
         .name = "collect",
         .bit = MT_CMD_COLLECT,
-        .operands = "DIR",
+        .operands = "DIR | --from TAR...",
         .min_operands = 1,
         .max_operands = INT_MAX,
         .summary = "make a trace of a recording that is still in its spool folder",
@@ -259,8 +259,7 @@ const struct mt_command mt_commands[] = {
         .examples = "after the launcher was killed\n"
                     "memtrace collect /tmp/memtrace-Xy12ab -o trace.gz\n"
                     "from nodes that share no disk\n"
-                    "for n in node0 node1; do ssh $n tar -C /tmp/memtrace-Xy12ab -cf - .; done | "
-                    "memtrace collect --from - -o trace.gz",
+                    "cat node*.tar | memtrace collect --from - -o trace.gz",
         .run = mt_cmd_collect,
     },
     {
@@ -276,8 +275,7 @@ const struct mt_command mt_commands[] = {
                 "workers that do not inherit the environment.",
         .examples = "memtrace doctor\n"
                     "a job for a Ray cluster that runs already\n"
-                    "ray job submit --runtime-env-json \"$(memtrace doctor --ray)\" -- python3 "
-                    "train.py",
+                    "ray job submit --runtime-env-json \"$(memtrace doctor --ray)\" -- job.py",
         .run = mt_cmd_doctor,
         .exits = doctor_exits,
     },

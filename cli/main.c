@@ -66,9 +66,9 @@ static enum mt_exit check_operands(const struct mt_cli *c)
     }
     if (c->n_inputs < k->min_operands)
         mt_say("%s: which %s? usage: memtrace %s %s", k->name,
-               k->runs_command                   ? "command"
-               : strcmp(k->operands, "DIR") == 0 ? "folder"
-                                                 : "file",
+               k->runs_command                       ? "command"
+               : strncmp(k->operands, "DIR", 3) == 0 ? "folder"
+                                                     : "file",
                k->name, k->operands);
     else if (c->n_inputs > k->max_operands)
         mt_say("%s: one operand too many: '%s'; see 'memtrace %s --help'", k->name,

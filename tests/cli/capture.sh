@@ -185,7 +185,7 @@ printf '#!/bin/sh\nexit 0\n' > docker && chmod +x docker && cp docker srun && cp
 PATH="$TMP:$PATH" run 0 capture -o n.gz -- docker run x
 err_has "a container does not get the variables"
 PATH="$TMP:$PATH" run 0 capture -o o.gz -- srun x
-err_has "put memtrace behind it (srun bash -c 'memtrace capture -o trace-\$SLURM_PROCID.gz"
+err_has "put memtrace behind it (srun memtrace capture -o trace-%r.gz -- ...)"
 PATH="$TMP:$PATH" run 0 capture -o p.gz -- sudo x
 err_has "sudo memtrace capture"
 PATH="$TMP:$PATH" run 0 capture -o q.gz -- ray job submit
