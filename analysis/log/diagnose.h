@@ -309,6 +309,11 @@ void mt_logdiag_say_cards(struct mt_sentence *t, const struct mt_logdiag *d,
 void mt_logdiag_say_readings(struct mt_sentence *t, struct mt_sentence *b,
                              const struct mt_logs *logs);
 
+/* log/no_failure.c: t = that logs tell of no failure and what they tell instead, b = what that
+ * means. */
+void mt_logdiag_say_no_failure(struct mt_sentence *t, struct mt_sentence *b,
+                               const struct mt_logdiag *d, const struct mt_logs *logs);
+
 /* log/heap.c: what memray counted of the host's memory, and what such a count does not tell. False
  * where no log has one. */
 bool mt_logdiag_say_heaps(struct mt_sentence *t, const struct mt_logs *logs);

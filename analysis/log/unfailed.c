@@ -7,21 +7,14 @@
 
 enum { SHORT = 60 }; /* lines of a text that is a part of a log */
 
-/* A line that an engine writes while it starts. */
-static bool of_start(enum mt_log_kind k)
-{
-    return (k >= MT_LOG_VLLM_WEIGHTS && k <= MT_LOG_VLLM_GRAPHS) || k == MT_LOG_VLLM_BEGUN ||
-           k == MT_LOG_SGLANG_BEGUN || (k >= MT_LOG_SGLANG_WEIGHTS && k <= MT_LOG_SGLANG_GRAPHS);
-}
-
 enum mt_phase mt_logdiag_engine_starts(const struct mt_log *log)
 {
     const struct mt_log_fact *last = NULL;
     for (uint32_t i = 0; i < log->facts.n; i++)
-        if (of_start(log->facts.p[i].kind) || log->facts.p[i].kind == MT_LOG_TORCH_USAGE ||
-            log->facts.p[i].kind == MT_LOG_SLEEP)
+        if (mt_log_is_of_start(log->facts.p[i].kind) ||
+            log->facts.p[i].kind == MT_LOG_TORCH_USAGE || log->facts.p[i].kind == MT_LOG_SLEEP)
             last = &log->facts.p[i];
-    return last != NULL && of_start(last->kind) ? MT_PH_ROLLOUT_INIT : MT_PH_UNATTRIBUTED;
+    return last != NULL && mt_log_is_of_start(last->kind) ? MT_PH_ROLLOUT_INIT : MT_PH_UNATTRIBUTED;
 }
 
 /* Nothing but lines of how memory was used, and at least one of them. */
@@ -29,7 +22,8 @@ static bool only_use(const struct mt_log *log)
 {
     for (uint32_t i = 0; i < log->facts.n; i++) {
         enum mt_log_kind k = log->facts.p[i].kind;
-        if (!of_start(k) && k != MT_LOG_TORCH_USAGE && k != MT_LOG_SLEEP && k != MT_LOG_HOST_USAGE)
+        if (!mt_log_is_of_start(k) && k != MT_LOG_TORCH_USAGE && k != MT_LOG_SLEEP &&
+            k != MT_LOG_HOST_USAGE)
             return false;
     }
     return log->facts.n != 0;

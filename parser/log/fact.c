@@ -13,6 +13,12 @@ static bool is_repeated(enum mt_log_kind k)
            k == MT_LOG_VLLM_BEGUN || k == MT_LOG_SGLANG_BEGUN || k == MT_LOG_SAVE_BEGUN;
 }
 
+bool mt_log_is_of_start(enum mt_log_kind k)
+{
+    return (k >= MT_LOG_VLLM_WEIGHTS && k <= MT_LOG_VLLM_GRAPHS) || k == MT_LOG_VLLM_BEGUN ||
+           k == MT_LOG_SGLANG_BEGUN || (k >= MT_LOG_SGLANG_WEIGHTS && k <= MT_LOG_SGLANG_GRAPHS);
+}
+
 struct mt_log_fact *mt_log_blank(struct mt_log *l, enum mt_log_kind kind, uint64_t number)
 {
     struct mt_log_fact *f;

@@ -127,6 +127,7 @@ enum mt_log_kind {
     MT_LOG_KIND_COUNT
 };
 const char *mt_log_kind_name(enum mt_log_kind k); /* "torch_oom" ... */
+bool mt_log_is_of_start(enum mt_log_kind k);      /* a line that an engine writes as it starts */
 
 enum mt_log_oom_value {
     MT_LO_REQUEST,     /* tried to allocate */

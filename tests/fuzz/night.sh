@@ -3,7 +3,7 @@
 #
 # BUILD is a build with MEMTRACE_FUZZ=ON (clang). A target is a reader of parser/input/readers.def, or log, saved, rules, redact, whole; default: all of them.
 # Of the inputs found, those that add edges to samples/ and regress/ are kept in corpus/TARGET, the smallest first, at most MT_KEEP bytes
-# of each target (300000). ctest replays them. One line of figures for each target: runs, edges of the seeds, edges at the end, files, bytes.
+# of each target (120000). ctest replays them. One line of figures for each target: runs, edges of the seeds, edges at the end, files, bytes.
 # Exit status 1: a target found a crash, a leak, a timeout; its input and its log are named.
 set -euo pipefail
 [ "$#" -ge 2 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -42,7 +42,7 @@ for name in "$@"; do
     while read -r size file; do
         grep -qxF "${file##*/}" "$work/$name.names" && continue
         kept=$((kept + size))
-        [ "$kept" -le "${MT_KEEP:-300000}" ] || break
+        [ "$kept" -le "${MT_KEEP:-120000}" ] || break
         cp "$file" "$here/corpus/$name/"
     done < <(find "$base" -type f -printf '%s %p\n' | sort -n)
     "$program" -runs=0 -max_len=65536 "$seeds" "$here/corpus/$name" > "$log.end" 2>&1 || true

@@ -14,7 +14,7 @@ static bool says(void (*print)(struct mt_out *), const char *what)
         return false;
     print(&o);
     MT_CHECK_EQ(mt_out_finish(&o), 0);
-    found = strstr(o.buf, what) != NULL;
+    found = strstr((const char *)o.buf, what) != NULL;
     mt_out_done(&o);
     return found;
 }

@@ -294,7 +294,7 @@ MT_TEST(quiet)
         VLLM_LINE "Sleep mode freed 60.00 GiB memory, 3.15 GiB memory is still in use.\n");
     MT_CHECK_EQ(lint->findings.n, 0);
     MT_CHECK_EQ(diag->cause, MT_CAUSE_NONE);
-    MT_CHECK_EQ(advice.n, 0);
+    MT_CHECK(diag->asks && advice.n > 0); /* a short text is one that somebody asks with */
     done();
     run("", NULL);
     MT_CHECK_EQ(lint->findings.n, 0);
