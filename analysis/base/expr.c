@@ -290,11 +290,14 @@ static struct mt_expr *pack(const struct parser *p, size_t n)
     const size_t numbers = p->n_numbers * sizeof *p->numbers, names = p->n_names * sizeof *p->names,
                  code = p->n_code * sizeof *p->code;
     struct mt_expr *e = mt_malloc(sizeof *e + numbers + names + code + n + 1);
-    double *to_numbers = (double *)(e + 1);
-    struct name *to_names = (struct name *)(to_numbers + p->n_numbers);
-    struct code *to_code = (struct code *)(to_names + p->n_names);
+    double *to_numbers;
+    struct name *to_names;
+    struct code *to_code;
     if (e == NULL)
         return NULL;
+    to_numbers = (double *)(e + 1);
+    to_names = (struct name *)(to_numbers + p->n_numbers);
+    to_code = (struct code *)(to_names + p->n_names);
     memcpy(to_numbers, p->numbers, numbers);
     memcpy(to_names, p->names, names);
     memcpy(to_code, p->code, code);

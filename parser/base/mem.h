@@ -57,7 +57,7 @@ void mt_arena_done(struct mt_arena *a);
 int mt_vec_grow(void **p, uint32_t *cap, uint32_t n, size_t elem);
 static inline void *mt_vec_push(void **p, uint32_t *n, uint32_t *cap, size_t elem)
 {
-    if (*n >= *cap && (*n == UINT32_MAX || !mt_vec_grow(p, cap, *n + 1, elem)))
+    if ((*n >= *cap || *p == NULL) && (*n == UINT32_MAX || !mt_vec_grow(p, cap, *n + 1, elem)))
         return NULL;
     return memset((unsigned char *)*p + (size_t)(*n)++ * elem, 0, elem);
 }
