@@ -190,7 +190,7 @@ printf '{"phases": [' > broken.json
 run 1 report --rules broken.json --format json tiny.pickle
 err_has "broken.json"
 run 1 report --rules no-such.json tiny.pickle --format json
-err_has "no-such.json: cannot be read"
+err_has "no-such.json: cannot open it"
 
 # names that look like options, and names with everything in them
 cp tiny.pickle ./-o
