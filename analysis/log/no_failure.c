@@ -88,11 +88,12 @@ void mt_logdiag_say_no_failure(struct mt_sentence *t, struct mt_sentence *b,
     if (mt_logs_have(logs, MT_LOG_ILLEGAL)) {
         mt_words_add(t, "; a kernel read or wrote where it may not (illegal memory access), which "
                         "is a mistake in a program and no want of memory");
-        mt_words_add(b,
-                     "%sAn engine whose version does not fit is the usual reason: check its "
-                     "version, and that PyTorch, CUDA and the framework belong to it. "
-                     "CUDA_LAUNCH_BLOCKING=1 makes the traceback name the call.",
-                     b->n != 0 ? " " : "");
+        mt_words_add(
+            b,
+            "%sAn engine whose version does not fit is the usual reason: check the version of "
+            "vLLM or whichever runs here, and that PyTorch, CUDA and the framework belong "
+            "to it. CUDA_LAUNCH_BLOCKING=1 makes the traceback name the call.",
+            b->n != 0 ? " " : "");
     }
     say_stopped(t, b, logs);
     mt_logdiag_say_usage(b, logs);

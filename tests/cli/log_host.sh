@@ -117,6 +117,6 @@ DEBUG:After sync, memory allocated (GB): 61.00, memory reserved (GB): 74.50, dev
 END
 says usage.log 'The most was in use in line 2' 'between "Before update_actor" and "After update_actor", lines 1 and 2: by 40.00 GiB, from 20.00 GiB'
 echo 'RuntimeError: CUDA error: an illegal memory access was encountered' > illegal.log
-says illegal.log 'no want of memory' 'check its version'
+says illegal.log 'no want of memory' 'check the version of vLLM'
 check [ "$(jq -r .log_diagnosis.cause illegal.log.json)" = none ]
 finish

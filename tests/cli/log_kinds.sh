@@ -107,4 +107,13 @@ echo "Error in Sampler.sync_weights: ${turns#*: }" > sync.log
 tells sync.log 'in weight sync' mem_fraction_static 'smaller buckets of weights' '!per micro-batch'
 tells job.log '!mem_fraction_static'
 
+# Twice the tensor parallel size is no line to type where that leaves a node of eight, or other GPUs hold stages.
+serve() { echo "vllm serve org/model-70b $1"; echo 'ValueError: No available memory for the cache blocks.'; }
+serve '--tensor-parallel-size 8' > serve.log
+tells serve.log '!--tensor-parallel-size 16' 'quantised already'
+serve '--tensor-parallel-size 4 --pipeline-parallel-size 2' > serve.log
+tells serve.log '!--tensor-parallel-size 8' 'quantised already'
+serve '--tensor-parallel-size 4' > serve.log
+tells serve.log '--tensor-parallel-size 8' 'quantised already'
+
 finish
