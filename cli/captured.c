@@ -34,7 +34,7 @@ static char *name_of(const struct mt_cli *c)
     static const char usual[] = "trace.gz";
     char *name;
     if (c->output != NULL)
-        return mt_pattern_name(c->output);
+        return mt_pattern_name(c->output, NULL);
     name = c->force ? mt_strndup(usual, strlen(usual)) : mt_trace_free_name(usual);
     if (name == NULL)
         mt_say("out of memory");

@@ -62,7 +62,10 @@ static enum mt_exit collect_from(const struct mt_cli *c)
         status = collect_dir(c, dir);
     else
         mt_say("collect --from: no file of a recording (mt-*) is in what was given");
-    mt_scan_remove(dir);
+    if (u.n_files == 0 || status == MT_EXIT_OK || status == MT_EXIT_DAMAGED)
+        mt_scan_remove(dir);
+    else /* a stream cannot be read again */
+        mt_say("what was given is in %s: memtrace collect %s -o FILE", dir, dir);
     mt_free(dir);
     return status == MT_EXIT_OK && damaged ? MT_EXIT_DAMAGED : status;
 }

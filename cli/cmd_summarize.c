@@ -92,16 +92,19 @@ enum mt_exit mt_cmd_summarize(const struct mt_cli *c)
 {
     struct mt_cli own = *c;
     char *name;
+    bool no_memory;
     enum mt_exit status = MT_EXIT_USAGE;
     if (c->output == NULL) {
         mt_say("summarize: -o names the file that is written, as in -o rank7.mts; - is standard "
                "output");
         return status;
     }
-    name = mt_pattern_name(c->output);
+    name = mt_pattern_name(c->output, &no_memory);
     own.output = name;
     if (name != NULL)
         status = summarize(&own);
+    else if (no_memory)
+        status = MT_EXIT_FAILED;
     mt_free(name);
     return status;
 }

@@ -59,8 +59,11 @@ static const char *first_of(const char *const *names, const char *what, const ch
 
 static void add(struct mt_text *out, const char *value)
 {
-    for (const char *p = value; *p != '\0'; p++)
-        mt_text_add(out, *p == '/' ? "_" : p, 1);
+    bool first = true; /* no name begins with a dot: ".." is another folder */
+    for (const char *p = value; *p != '\0'; p++) {
+        first = first && *p == '.';
+        mt_text_add(out, first || *p == '/' || (unsigned char)*p < ' ' ? "_" : p, 1);
+    }
 }
 
 /* What stands for the mark; NULL after a message. own: room for what is made here. */
@@ -80,11 +83,13 @@ static const char *value_of(char mark, char own[256])
     }
 }
 
-char *mt_pattern_name(const char *name)
+char *mt_pattern_name(const char *name, bool *no_memory)
 {
     struct mt_text out = {0};
     char own[256];
     char *copy;
+    if (no_memory != NULL)
+        *no_memory = false;
     for (const char *p = name; *p != '\0'; p++) {
         const char *value;
         if (*p != '%' || p[1] == '\0' || strchr("hrjp%", p[1]) == NULL) {
@@ -102,5 +107,7 @@ char *mt_pattern_name(const char *name)
     mt_text_done(&out);
     if (copy == NULL)
         mt_say("out of memory");
+    if (no_memory != NULL)
+        *no_memory = copy == NULL;
     return copy;
 }

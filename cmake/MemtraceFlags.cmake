@@ -55,11 +55,11 @@ else()
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     target_compile_options(mt_flags INTERFACE -fcf-protection)
     # The C library's start files may lack the mark, which the linker then drops. They keep to a shadow stack all the same; of indirect branches
-    # (IBT) they do not: that mark stays theirs.
+    # (IBT) they do not: that mark stays theirs. Of programs only: a library keeps to what its process does.
     include(CheckLinkerFlag)
     check_linker_flag(C -Wl,-z,shstk MT_HAS_SHSTK)
     if(MT_HAS_SHSTK)
-      target_link_options(mt_flags INTERFACE -Wl,-z,shstk)
+      set(MT_PROGRAM_LINK -Wl,-z,shstk)
     endif()
   endif()
   if(NOT CMAKE_C_COMPILER_ID STREQUAL "Clang" OR CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

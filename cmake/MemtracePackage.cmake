@@ -13,7 +13,7 @@ if(MEMTRACE_STATIC_DEPS AND NOT MEMTRACE_SANITIZE AND NOT MEMTRACE_FUZZ)
     INSTALL_RPATH "$ORIGIN/../lib/memtrace")
   target_link_libraries(memtrace_portable PRIVATE mt_flags)
   # The dependencies of mt_* name the shared libraries, so the archives are given by file; --as-needed drops what nothing asks for.
-  target_link_options(memtrace_portable PRIVATE -Wl,--disable-new-dtags -Wl,--gc-sections)
+  target_link_options(memtrace_portable PRIVATE -Wl,--disable-new-dtags -Wl,--gc-sections ${MT_PROGRAM_LINK})
   target_sources(memtrace_portable PRIVATE $<TARGET_OBJECTS:mt_cli>)
   add_dependencies(memtrace_portable mt_render mt_analysis mt_capture mt_parser)
   target_link_libraries(memtrace_portable PRIVATE -Wl,--as-needed

@@ -51,6 +51,8 @@ bool mt_logdiag_unfailed(struct mt_logdiag *d, const struct mt_logs *logs,
     if (log == NULL || log->n_lines > SHORT || log->truncated || !only_use(log) ||
         !knows_program(logs, o))
         return true;
+    if (log->facts.p[log->facts.n - 1].line + 2 < log->n_lines)
+        return true; /* it went on */
     for (int i = 0; i < MT_LOG_VALUES; i++)
         f.value[i] = MT_LOG_NONE;
     memcpy(f.text, "talk", sizeof "talk");

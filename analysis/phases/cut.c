@@ -127,6 +127,18 @@ static bool is_one_of(const char *name, const char *const *functions)
     return false;
 }
 
+/* Each of the words begins where a word does: "eval" is no part of "retrieval". */
+static bool says_one_of(const char *text, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        const char *word = *words + ((*words)[0] == '*');
+        for (const char *p = text; (p = strstr(p, word)) != NULL; p++)
+            if (p == text || !((p[-1] >= 'a' && p[-1] <= 'z') || (p[-1] >= 'A' && p[-1] <= 'Z')))
+                return true;
+    }
+    return false;
+}
+
 /* A method, also behind the role of the worker that has it: "actor_rollout_init_model". */
 static bool is_method(const char *name, const char *const *methods)
 {
@@ -199,7 +211,7 @@ bool mt_phase_of_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, cons
             kind == MT_CUT_SCRIPT || kind == MT_CUT_FOLDER
                 ? c->scripts != NULL && is_script(file, name, c->scripts, kind == MT_CUT_FOLDER)
             : kind == MT_CUT_LINE   ? c->lines != NULL && is_one_of(name, c->lines)
-            : kind == MT_CUT_SAID   ? c->said != NULL && is_one_of(name, c->said)
+            : kind == MT_CUT_SAID   ? c->said != NULL && says_one_of(name, c->said)
             : kind == MT_CUT_CODE   ? c->codes != NULL && has_one_of(name, c->codes)
             : kind == MT_CUT_METHOD ? c->methods != NULL && is_method(name, c->methods)
             : kind == MT_CUT_NAME

@@ -80,9 +80,9 @@ static int whose(const char *prefix, size_t n)
 {
     static const char *const none[] = {"eval", "val",       "valid",   "validation", "test",
                                        "ref",  "reference", "teacher", NULL},
-                             *const others[] = {"critic", "value",   "reward", "rm",
-                                                "no",     "disable", "skip",   "not",
-                                                "dont",   "without", NULL};
+                             *const trained[] = {"actor", "policy", "generator", "student",
+                                                 "model", "train",  "use",       "enable",
+                                                 "do",    "with",   "training",  NULL};
     int of = OF_TRAINED;
     for (size_t at = 0; at < n;) {
         size_t k = 0;
@@ -90,8 +90,8 @@ static int whose(const char *prefix, size_t n)
             k++;
         if (is_word(none, prefix + at, k))
             return OF_NOBODY;
-        if (is_word(others, prefix + at, k))
-            of = OF_ANOTHER;
+        if (!is_word(trained, prefix + at, k))
+            of = OF_ANOTHER; /* critic_, vit_, no_: another model's, or its opposite */
         at += k + 1;
     }
     return of;

@@ -49,13 +49,24 @@ static bool is_whole(const char *s, const char *at, const char *end)
     return end[strspn(end, " \t\r.!`'\"*")] == '\0';
 }
 
-/* "OOM" where it is a word of a sentence: not the kernel's killer, nor a part of a name. */
+static bool begins(const char *s, const char *const *list)
+{
+    while (*list != NULL && strncmp(s, *list, strlen(*list)) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* "OOM" where it is a word of a sentence: not the kernel's killer, nor a part of a name or of what
+ * guards against it, nor "at the OOM", as our own reports head a column. */
 static const char *short_word(const char *s)
 {
+    static const char *const after[] = {" kill",  " protect", " retr", " thresh",
+                                        " handl", " score",   " adj",  NULL};
     for (const char *p = s; (p = strstr(p, "oom")) != NULL; p += 3) {
         const char *end = p + 3 + (p[3] == 's');
         if ((p == s || strchr(" (\"'`*,:", p[-1]) != NULL) &&
-            strchr(" .,!?)\"'`*:;", *end) != NULL && strncmp(end, " kill", 5) != 0)
+            strchr(" .,!?)\"'`*:;", *end) != NULL && !begins(end, after) &&
+            (p - s < 7 || strncmp(p - 7, "at the ", 7) != 0))
             return p;
     }
     return NULL;
@@ -67,8 +78,7 @@ static const char *const words[] = {"cuda out of memory", "cuda error: out of me
                                     "out of cuda memory", "outofmemoryerror",
                                     "cuda oom",           "gpu oom",
                                     "out of vram",        NULL};
-/* A person's. The last five: the card's memory is too little, not enough, overflows, bursts; not
- * enough room. */
+/* A person's. The last four: the card's memory is too little, not enough, overflows, bursts. */
 static const char *const said[] = {"runs out of memory",
                                    "running out of memory",
                                    "i run out of memory",
@@ -77,10 +87,19 @@ static const char *const said[] = {"runs out of memory",
                                    "\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d\xe5\xa4\x9f",
                                    "\xe6\x98\xbe\xe5\xad\x98\xe6\xba\xa2\xe5\x87\xba",
                                    "\xe7\x88\x86\xe6\x98\xbe\xe5\xad\x98",
-                                   "\xe7\xa9\xba\xe9\x97\xb4\xe4\xb8\x8d\xe5\xa4\x9f",
                                    NULL};
-/* Then it is another memory. */
-static const char *const elsewhere[] = {"disk", "host", "cpu mem", " ram ", NULL};
+/* Then it is another memory. The last four: a disk, a hard disk, memory of the host, the host. */
+static const char *const elsewhere[] = {"disk",
+                                        "host",
+                                        "cpu mem",
+                                        "system memory",
+                                        " ram",
+                                        "(ram",
+                                        "\xe7\xa3\x81\xe7\x9b\x98",
+                                        "\xe7\xa1\xac\xe7\x9b\x98",
+                                        "\xe5\x86\x85\xe5\xad\x98",
+                                        "\xe4\xb8\xbb\xe6\x9c\xba",
+                                        NULL};
 
 /* Where the first of them stands that no letter follows; *n: its length. */
 static const char *first_of(const char *s, const char *const *list, size_t *n)
@@ -116,7 +135,8 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
     bool whole, sure;
     size_t n = 0;
     const char *at = lower(s, line) != 0 ? find_words(s, &n, &sure) : NULL;
-    if (at == NULL)
+    if (at == NULL || strstr(s, "java") != NULL || strstr(s, "heap space") != NULL ||
+        (!sure && (strstr(line, "INFO") != NULL || strstr(line, "DEBUG") != NULL)))
         return 0;
     whole = sure && is_whole(s, at, at + n);
     if (!whole && (mt_log_is_code(s, at, n) || only_talked_of(s, at)))

@@ -72,7 +72,7 @@ static void of_launcher(struct mt_log *l)
     for (int i = 0; i < MT_LOG_OPEN; i++)
         if (l->open[i].line != 0 && l->open[i].frames.n != 0)
             return;
-    if (l->launcher_line != 0 && !l->names_error)
+    if (l->launcher_line != 0 && !l->names_error && !l->launcher_tells)
         f = mt_log_blank(l, MT_LOG_KILLED, l->launcher_line);
     if (f != NULL)
         mt_log_keep_text(f, "launcher", 8);

@@ -498,6 +498,11 @@ static void note_machine(struct mt_log *l, uint64_t number, const char *s)
     l->n_windows += names_drive(s);
     l->n_unix += names_root(s);
     l->n_launcher += strstr(s, ":sigkill_handler]") != NULL;
+    if (strstr(s, ":sigkill_handler]") != NULL) {
+        const char *code = strstr(s, "exits with return code = ");
+        l->launcher_tells |=
+            strstr(s, "received SIG") != NULL || (code != NULL && strncmp(code + 25, "-9", 2) != 0);
+    }
     l->n_async += strstr(s, "kernel errors might be asynchronously reported") != NULL;
 }
 

@@ -361,6 +361,7 @@ struct mt_log {
     bool newest_first;                          /* what stands above happened later */
     bool ended_load, ended_capture, ended_save; /* while it is read: a line says so */
     uint64_t n_launcher;                        /* lines of a launcher that ends its ranks */
+    bool launcher_tells;    /* while it is read: a line of it says how the first one ended */
     uint64_t launcher_line; /* while it is read: the first of them that says so */
     bool names_error;       /* while it is read: a line names an error of Python's */
     uint64_t n_async;       /* lines that PyTorch adds to CUDA's errors from 1.8 on */

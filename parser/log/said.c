@@ -55,6 +55,28 @@ bool mt_log_may_say(uint64_t number, const char *line)
     return number <= MT_LOG_SAID_LINES && has_one(line, words);
 }
 
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/* "during", "When", "while" as a word of its own, whose first letter stands before `at`, and
+ * nothing in its sentence before it that denies a failure: "it works when". */
+static bool is_told(const char *line, const char *at)
+{
+    static const char *const denials[] = {" not ",   "n't ",    "never ",  " no ",
+                                          " fine ",  "works ",  "worked ", "without ",
+                                          "only ok", "success", NULL};
+    char before[256];
+    const char *from = at - 1;
+    size_t n;
+    if (at == line || strchr("dDwW", at[-1]) == NULL || (at - 1 > line && is_letter(at[-2])))
+        return false;
+    while (from > line && strchr(".!?", from[-1]) == NULL && at - from < 255)
+        from--;
+    n = (size_t)(at - 1 - from);
+    memcpy(before, from, n);
+    before[n] = '\0';
+    return !has_one(before, denials);
+}
+
 void mt_log_said_line(struct mt_log *l, uint64_t number, const char *line)
 {
     static const char *const words[] = {"uring ", "hen ", "hile ", NULL};
@@ -66,7 +88,7 @@ void mt_log_said_line(struct mt_log *l, uint64_t number, const char *line)
     for (const char *p = line; *p != '\0'; p++)
         for (const char *const *w = words; *w != NULL; w++) {
             size_t n = strlen(*w);
-            if (strncmp(p, *w, n) == 0)
+            if (strncmp(p, *w, n) == 0 && is_told(line, p))
                 keep(l, number, p + n, strcspn(p + n, ",.;:!?()"), false);
         }
 }

@@ -48,7 +48,12 @@ def _named(folder: str, rank: Optional[int]) -> str:
     since a job must not fail for it."""
     job = next((v for v in map(os.environ.get, JOBS) if v), "x")
     values = {"h": socket.gethostname(), "r": "x" if rank is None else str(rank), "j": job, "p": str(os.getpid()), "%": "%"}
-    return re.sub("%([hrjp%])", lambda m: values[m.group(1)].replace("/", "_"), folder)
+
+    def safe(value: str) -> str:
+        plain = value.lstrip(".")  # no name begins with a dot: ".." is another folder
+        return "_" * (len(value) - len(plain)) + re.sub("[/\x00-\x1f]", "_", plain)
+
+    return re.sub("%([hrjp%])", lambda m: safe(values[m.group(1)]), folder)
 
 
 class _NoCompiler:
@@ -176,9 +181,12 @@ class Watch:
                 if done.returncode not in (0, 3):
                     return None, done.stderr.decode("utf-8", "replace").strip().replace("\n", " ") or "no report"
             report: "dict[str, Any]" = json.loads(done.stdout)
-            # a few KiB for who puts many ranks together; read from the page, so that nothing is analysed twice
-            subprocess.run([program(), "summarize", "--quiet", "--force", "-o", stem.replace("%", "%%") + ".mts", page], stdin=subprocess.DEVNULL,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT, check=False)
+            try:
+                # a few KiB for who puts many ranks together; read from the page, so that nothing is analysed twice
+                subprocess.run([program(), "summarize", "--quiet", "--force", "-o", stem.replace("%", "%%") + ".mts", page],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT, check=False)
+            except (OSError, subprocess.SubprocessError):
+                pass
             return report, "" if report["verdict"]["sentence"] else "no sentence"
         except (OSError, subprocess.SubprocessError, ValueError, KeyError) as e:
             return None, "no report: %s" % e

@@ -64,7 +64,7 @@ class Callbacks(Job):
     def test_it_watches(self):
         line, = self.job(TRAINER + "fail()")
         self.assertIn(" Report: ", line)
-        self.assertEqual(len(self.files()), 2)
+        self.assertEqual(len(self.files()), 3)
 
     def test_only_events(self):
         self.job("import torch\nif WATCH:\n    try: memtrace.TrainerCallback(folder).state\n    except AttributeError: pass\n    else: print('no')\nprint('ok')")

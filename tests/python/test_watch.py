@@ -187,7 +187,7 @@ for t in many: t.join()
                     print(p.exitcode)"""
         self.assertEqual(len(self.job(code)), 2)
         self.assertEqual(len({f.split("_")[1] for f in self.files()}), 2)  # the pids
-        self.assertEqual(len(self.files()), 4)
+        self.assertEqual(len(self.files()), 6)
 
     def test_ranks_of_launchers(self):
         for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"):
