@@ -15,7 +15,7 @@ int mt_own_run(char *const *argv)
     char *own[MOST] = {name};
     int status = 0;
     pid_t pid;
-    for (int i = 0; argv[i] != NULL && i < MOST - 2; i++)
+    for (int i = 0; i < MOST - 2 && argv[i] != NULL; i++)
         own[i + 1] = argv[i];
     if (posix_spawn(&pid, "/proc/self/exe", NULL, NULL, own, environ) != 0)
         return -1;
