@@ -6,6 +6,22 @@
 enum { REPORT = 2000 }; /* lines of the kernel's report: its table names every process */
 enum { LONGEST = 256 }; /* of such a line with all that stands before its word */
 
+/* Lines of a launcher that ends its processes: the first that says so, and whether one says how the
+ * process that ended first did. */
+void mt_log_launcher(struct mt_log *l, uint64_t number, const char *s)
+{
+    static const char mark[] = ":sigkill_handler]", exits[] = "exits with return code = ";
+    const char *line = strstr(s, mark), *code;
+    if (line == NULL)
+        return;
+    l->n_launcher++;
+    if (l->launcher_line == 0 && strstr(line, ":sigkill_handler] Killing subprocess") != NULL)
+        l->launcher_line = number;
+    code = strstr(s, exits);
+    l->launcher_tells |= strstr(s, "received SIG") != NULL ||
+                         (code != NULL && strncmp(code + sizeof exits - 1, "-9", 2) != 0);
+}
+
 /* The kernel's report: "python invoked oom-killer", a table of all processes,
  * "oom-kill:constraint=CONSTRAINT_MEMCG,...,task=python,pid=77,uid=0", "Killed process 77 (python)
  * total-vm:..., anon-rss:9kB". Any part of it that was pasted counts as one kill. */

@@ -489,20 +489,12 @@ static bool names_root(const char *s)
 
 /* The machine's architecture: of `uname -a`, of a library's path, of a wheel's name. And how its
  * paths begin. */
-static void note_machine(struct mt_log *l, uint64_t number, const char *s)
+static void note_machine(struct mt_log *l, const char *s)
 {
-    if (l->launcher_line == 0 && strstr(s, ":sigkill_handler] Killing subprocess") != NULL)
-        l->launcher_line = number;
     l->n_arm += strstr(s, "aarch64") != NULL;
     l->n_x86 += strstr(s, "x86_64") != NULL;
     l->n_windows += names_drive(s);
     l->n_unix += names_root(s);
-    l->n_launcher += strstr(s, ":sigkill_handler]") != NULL;
-    if (strstr(s, ":sigkill_handler]") != NULL) {
-        const char *code = strstr(s, "exits with return code = ");
-        l->launcher_tells |=
-            strstr(s, "received SIG") != NULL || (code != NULL && strncmp(code + 25, "-9", 2) != 0);
-    }
     l->n_async += strstr(s, "kernel errors might be asynchronously reported") != NULL;
 }
 
@@ -612,7 +604,8 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
             mt_log_step_take(l, &l->facts.p[i]);
     mt_log_cut_line(l, number, line);
     note_paths(l, line);
-    note_machine(l, number, line);
+    note_machine(l, line);
+    mt_log_launcher(l, number, line);
     mt_log_program_line(l, line);
     mt_log_version_line(l, number, line);
     mt_log_hint_line(l, number, line);

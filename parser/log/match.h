@@ -212,6 +212,9 @@ uint64_t mt_log_value_at(const char *p, const char *pattern);
  * that is another key. */
 const char *mt_log_json_value(const char *p, const char *key);
 
+/* log/kills.c */
+void mt_log_launcher(struct mt_log *l, uint64_t number, const char *s);
+
 /* log/said.c */
 bool mt_log_may_say(uint64_t number, const char *line);
 void mt_log_said_line(struct mt_log *l, uint64_t number, const char *line);

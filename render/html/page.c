@@ -68,6 +68,7 @@ static void draw(const struct mt_page *p, struct mt_out *o, const struct part *t
 
 static void draw_part(const struct mt_page *p, struct mt_out *o, const struct part *t)
 {
+    const bool folded = is_folded(p, t);
     if (!has(p, t))
         return;
     if (heading_of(t) == NULL) {
@@ -75,12 +76,11 @@ static void draw_part(const struct mt_page *p, struct mt_out *o, const struct pa
         return;
     }
     mt_putf(o, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n%s<h2 id=\"h-%s\">%s", t->slot,
-            t->slot, is_folded(p, t) ? "<details class=\"part\"><summary>" : "", t->slot,
-            heading_of(t));
+            t->slot, folded ? "<details class=\"part\"><summary>" : "", t->slot, heading_of(t));
     mt_h_of(o, p, t->slot);
-    mt_puts(o, is_folded(p, t) ? "</h2></summary>\n" : "</h2>\n");
+    mt_puts(o, folded ? "</h2></summary>\n" : "</h2>\n");
     draw(p, o, t);
-    mt_puts(o, is_folded(p, t) ? "</details></section>\n" : "</section>\n");
+    mt_puts(o, folded ? "</details></section>\n" : "</section>\n");
 }
 
 static void put_title(const struct mt_page *p, struct mt_out *o)
