@@ -195,6 +195,15 @@ say_skips()
     if grep -q '^# skipped: .*shared data' "$log"; then say "The shared data are recordings of others, which are not public: tests/reference/README.md names where they are from."; fi
 }
 
+# What failed inside the failed tests, once more at the end: a long log is often kept by its first and last lines only.
+say_failures()
+{
+    local log="$build_dir/Testing/Temporary/LastTest.log"
+    say ""
+    say "Checks that failed:"
+    grep -h -E '^(not ok|[0-9. ]*✖|.*runtime error:|ERROR: |==[0-9]+==ERROR)' "$log" | sort -u | head -40 || true
+}
+
 # A skip hides what was not tested. With CI set only two reasons are good enough: the shared data and a GPU are not everywhere.
 check_skips()
 {
@@ -213,8 +222,9 @@ run_tests()
     local select=() rc=0
     [ $# -eq 0 ] || select=(-L "^$1\$")
     build -DMEMTRACE_WERROR=ON -DBUILD_TESTING=ON
-    (cd "$build_dir" && ctest --output-on-failure --no-label-summary -j "$jobs" "${select[@]}") || rc=$?
+    (cd "$build_dir" && ctest --output-on-failure --no-label-summary -j "$((jobs + 1))" "${select[@]}") || rc=$?
     say_skips
+    [ "$rc" -eq 0 ] || say_failures
     check_skips || rc=1
     return "$rc"
 }

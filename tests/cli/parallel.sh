@@ -85,7 +85,7 @@ mkdir many
 for i in 0 1 2 3 4 5 6 7; do cp "$SAMPLES/verl_grpo_oom_logprob.pickle" "many/rank_$i.pickle"; done
 same 0 --format json --max-memory 30MB many
 
-if [ -n "${MT_FEW:-}" ]; then finish; fi # a sanitizer is slow
+if [ -n "${MT_FEW:-}${MT_SANITIZE:-}" ]; then finish; fi # a sanitizer is slow
 
 # every sample folder with several ranks, and the members of a stream
 same 3 --format json "$SAMPLES"
