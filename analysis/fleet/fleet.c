@@ -204,7 +204,7 @@ int mt_fleet_finish(struct mt_fleet *f)
     for (uint32_t i = 0; i < n; i++)
         k[i] = (struct mt_fleet_keyed){f->rows.p[k[i].row].settings, k[i].a, k[i].row};
     mt_fleet_sort(k, n);
-    ok = ok && make_groups(f, k) && find_failures(f, k);
+    ok = ok && make_groups(f, k) && find_failures(f, k) && mt_fleet_lay_out(f);
     mt_free(k);
     return ok;
 }
@@ -219,5 +219,6 @@ void mt_fleet_done(struct mt_fleet *f)
     MT_VEC_DONE(&f->groups);
     MT_VEC_DONE(&f->outliers);
     MT_VEC_DONE(&f->failed);
+    MT_VEC_DONE(&f->parts);
     MT_VEC_DONE(&f->problems);
 }

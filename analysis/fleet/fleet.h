@@ -47,6 +47,22 @@ struct mt_fleet_outlier {
     int role;     /* what makes the most of that; -1 = none stands out */
     int64_t role_more;
 };
+/* How a job divides its work, the ranks that are next to each other first. */
+enum mt_fleet_dim {
+    MT_FLEET_TENSOR,
+    MT_FLEET_CONTEXT,
+    MT_FLEET_DATA,
+    MT_FLEET_PIPELINE,
+    MT_FLEET_DIMS
+};
+const char *mt_fleet_dim_id(enum mt_fleet_dim dim); /* "tensor", "context", "data", "pipeline" */
+/* The ranks that have the same part of one dimension. */
+struct mt_fleet_part {
+    enum mt_fleet_dim dim;
+    uint32_t at, n;
+    uint64_t low, median, high;
+    uint64_t roles[MT_ROLE_COUNT]; /* a rank's, on average */
+};
 #define MT_FLEET_MISSING "Missing: " /* how that problem begins */
 struct mt_fleet {
     MT_VEC(struct mt_fleet_row) rows;         /* by rank, device, name */
@@ -57,6 +73,11 @@ struct mt_fleet {
     uint32_t n_known, least, median, most;    /* rows; of no meaning where n_known is 0 */
     uint32_t n_kinds, n_ranks;                /* n_ranks: different numbers */
     bool several;                             /* a rank has several devices */
+    uint32_t divided[MT_FLEET_DIMS];          /* by how much, as settings say; 0 = not known */
+    bool is_unlike;                           /* they say different sizes */
+    /* By dimension, then part; of those that divide anything. Empty where the sizes are not known,
+     * or not all of those ranks are here. */
+    MT_VEC(struct mt_fleet_part) parts;
 };
 
 /* A zeroed fleet is empty. A new row, zeroed but for unknown numbers; NULL = out of memory. */
@@ -70,6 +91,11 @@ struct mt_fleet_row *mt_fleet_told(struct mt_fleet *f, int32_t rank, int32_t dev
 bool mt_fleet_before(const struct mt_fleet_row *a, const struct mt_fleet_row *b);
 /* A hash of settings: start with 0, add each that is set. */
 uint64_t mt_fleet_setting(uint64_t hash, const char *name, const char *value);
+/* What is said of a dimension's size, before finish; that of data is what is left, and not asked
+ * for. */
+void mt_fleet_divide(struct mt_fleet *f, enum mt_fleet_dim dim, uint64_t n);
+/* The same by a setting's logical name and value, where it is one of those; NULLs are fine. */
+void mt_fleet_divide_by(struct mt_fleet *f, const char *name, const char *value);
 /* Once all rows are there. 0 = out of memory. */
 int mt_fleet_finish(struct mt_fleet *f);
 /* Whether the rows that were read from summaries are of one job, each rank once and none missing:
@@ -87,12 +113,15 @@ void mt_fleet_sort(struct mt_fleet_keyed *k, uint32_t n); /* by a, b, row */
 /* live: the known rows' peaks, ascending, n_known of them. 0 = out of memory. */
 int mt_fleet_find_outliers(struct mt_fleet *f, const struct mt_fleet_keyed *live);
 
+int mt_fleet_lay_out(struct mt_fleet *f); /* layout.c: makes parts. 0 = out of memory */
+
 /* ---- words.c ---- */
 
 /* The answer line by line: what stands out, from where to where, the failures, the groups, the
  * outliers; at most `most` of either list. */
 typedef void mt_fleet_line(void *arg, const char *words);
 void mt_fleet_say(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg);
+void mt_fleet_say_layout(const struct mt_fleet *f, mt_fleet_line *line, void *arg); /* layout.c */
 
 /* ---- fleet_saved.c ---- */
 

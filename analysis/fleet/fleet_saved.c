@@ -25,6 +25,19 @@ static uint64_t settings_of(const struct cJSON *root)
     return h;
 }
 
+/* Sizes that this report was merged with, else those of its settings. */
+static void divide(struct mt_fleet *f, const struct cJSON *root)
+{
+    const struct cJSON *layout = mt_value_in(mt_value_in(root, "ranks"), "layout");
+    const struct cJSON *s = mt_value_first(mt_value_in(root, "settings"));
+    uint64_t n;
+    for (int i = 0; i < MT_FLEET_DIMS; i++)
+        if (mt_value_number(layout, mt_fleet_dim_id((enum mt_fleet_dim)i), &n))
+            mt_fleet_divide(f, (enum mt_fleet_dim)i, n);
+    for (; s != NULL && layout == NULL; s = mt_value_next(s))
+        mt_fleet_divide_by(f, mt_value_words(s, "setting"), mt_value_words(s, "value"));
+}
+
 static int32_t number(const struct cJSON *v, const char *key)
 {
     uint64_t n = 0;
@@ -199,6 +212,7 @@ int mt_fleet_of_saved(struct mt_fleet *f, const struct cJSON *root, const char *
     }
     if (!is_row && !tell(f, root, first, source))
         return 0;
+    divide(f, root);
     /* of ranks that were read together nothing says which one it was */
     if (mt_value_true(mt_value_in(root, "quality"), "damaged") &&
         mt_value_first(mt_value_in(ranks, "problems")) == NULL &&

@@ -263,6 +263,7 @@ void mt_fleet_say(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, 
     put_spread(f, line, arg);
     put_failures(f, most, line, arg);
     put_outliers(f, most, line, arg);
+    mt_fleet_say_layout(f, line, arg);
     put_groups(f, most, line, arg);
     for (uint32_t i = 0; i < f->problems.n && i < most; i++)
         line(arg, f->problems.p[i]);

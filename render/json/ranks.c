@@ -57,6 +57,39 @@ static void put_extreme(struct mt_jsonw *w, const char *key, const struct mt_fle
     mt_jw_close(w, '}');
 }
 
+/* null where it is not known, or says nothing of these ranks. */
+static void put_layout(struct mt_jsonw *w, const struct mt_fleet *f)
+{
+    enum { PARTS = 64 }; /* of one dimension: of more nobody reads the table */
+    uint32_t size[MT_FLEET_DIMS] = {0};
+    mt_jw_key(w, "layout");
+    if (f->parts.n == 0) {
+        mt_jw_null(w);
+        return;
+    }
+    for (uint32_t i = 0; i < f->parts.n; i++)
+        size[f->parts.p[i].dim]++;
+    mt_jw_open(w, '{');
+    for (int i = 0; i < MT_FLEET_DIMS; i++)
+        mt_jw_ku(w, mt_fleet_dim_id((enum mt_fleet_dim)i), size[i] != 0 ? size[i] : 1);
+    open_list(w, "parts");
+    for (uint32_t i = 0; i < f->parts.n; i++) {
+        const struct mt_fleet_part *p = &f->parts.p[i];
+        if (size[p->dim] > PARTS)
+            continue;
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "dimension", mt_fleet_dim_id(p->dim));
+        mt_jw_ku(w, "part", p->at);
+        mt_jw_ku(w, "ranks", p->n);
+        mt_jw_ku(w, "lowest_bytes", p->low);
+        mt_jw_ku(w, "median_bytes", p->median);
+        mt_jw_ku(w, "highest_bytes", p->high);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    mt_jw_close(w, '}');
+}
+
 static void put_line(void *arg, const char *words) { mt_jw_s(arg, words); }
 
 void mt_json_ranks(struct mt_jsonw *w, const struct mt_fleet *f)
@@ -94,6 +127,7 @@ void mt_json_ranks(struct mt_jsonw *w, const struct mt_fleet *f)
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
+    put_layout(w, f);
     open_list(w, "problems");
     for (uint32_t i = 0; i < f->problems.n; i++)
         mt_jw_s(w, f->problems.p[i]);

@@ -49,8 +49,10 @@ static void add_settings(struct mt_fleet *f, const struct mt_report *r)
     struct mt_setting_row rows[MT_MAX_SETTING_ROWS];
     uint32_t n = mt_setting_rows(r, true, rows, MT_MAX_SETTING_ROWS);
     uint64_t hash = 0;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         hash = mt_fleet_setting(hash, rows[i].setting->name, rows[i].hit.value);
+        mt_fleet_divide_by(f, rows[i].setting->name, rows[i].hit.value);
+    }
     for (uint32_t i = 0; i < f->rows.n; i++)
         f->rows.p[i].settings = hash;
 }

@@ -145,6 +145,22 @@ check [ "$(jq -c '[.ranks.rows[.ranks.failures[]] | [.rank, .told]]' again.json)
 run 0 report twins node.log --format json -o live.json
 check [ "$(jq '[.ranks.rows[] | select(.rank == 9)] | length' live.json)" -eq 1 ]
 
+# Which stage of the pipeline holds more, from snapshots, from summaries, and from a report that was merged already.
+mkdir stages stage_sums
+for i in 0 1; do cp "$SAMPLES/torch/oom_capacity.pickle.gz" "stages/rank_$i.pickle.gz"; cp "$SAMPLES/torch/fsdp1.pickle.gz" "stages/rank_$((i + 2)).pickle.gz"; done
+echo 'torchrun --nproc-per-node 4 pretrain_gpt.py --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2' > stages.sh
+run 0 report --config stages.sh --format json -o stages.json stages
+for i in 0 1 2 3; do run 0 summarize --config stages.sh -o "stage_sums/rank_$i.mts" "stages/rank_$i.pickle.gz"; done
+run 0 report --format json -o merged_stages.json stage_sums
+run 0 report --format json -o again_stages.json merged_stages.json
+for of in stages merged_stages again_stages; do
+    check test "$(jq -c '.ranks.layout | [.tensor, .context, .data, .pipeline, (.parts[] | select(.dimension == "pipeline") | .median_bytes)]' "$of.json")" = '[2,1,1,2,1311354336,567764168]'
+    check test "$(jq '[.ranks.says[] | select(startswith("By pipeline stage (medians): 0 1.22 GiB, 1 541.5 MiB; 0 holds 709.1 MiB more than 1"))] | length' "$of.json")" = 1
+done
+rm stages/rank_3.pickle.gz # whose part is not here: nothing is said of parts
+run 0 report --config stages.sh --format json -o fewer.json stages
+check test "$(jq .ranks.layout fewer.json)" = null
+
 # diff of merged ranks compares every rank.
 mkdir fewer
 for i in 0 1 2 4; do cp "sums/rank$i.mts" fewer; done

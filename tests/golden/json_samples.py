@@ -58,6 +58,11 @@ def reports():
                        stdout=subprocess.DEVNULL, check=True)
         (folder / "sums/rank1.mts").unlink()
         yield "merged summaries", report_of(folder / "sums")
+    with tempfile.TemporaryDirectory() as name:  # all ranks of a job whose layout is known
+        folder = pathlib.Path(name)
+        for rank, sample in enumerate(("oom_capacity", "oom_capacity", "fsdp1", "fsdp1")):
+            (folder / f"rank_{rank}.pickle.gz").write_bytes((SAMPLES / f"torch/{sample}.pickle.gz").read_bytes())
+        yield "stages", report_of(folder, "--args", "pretrain_gpt.py --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2")
     with tempfile.TemporaryDirectory() as name:
         (pathlib.Path(name) / "memtrace.toml").write_text('capacity = "80GiB"\n', encoding="utf-8")
         yield "memtrace.toml", report_of(verl, cwd=name)

@@ -119,6 +119,64 @@ MT_TEST(devices)
     done();
 }
 
+/* Two stages of two data parallel pairs: the first stage holds more, and it is activations. */
+static void eight(void)
+{
+    mt_fleet_divide(&fleet, MT_FLEET_TENSOR, 2);
+    mt_fleet_divide(&fleet, MT_FLEET_PIPELINE, 2);
+    for (int32_t i = 0; i < 8; i++) {
+        struct mt_fleet_row *r = add(i, 0, i < 4 ? 700 : 500);
+        memset(r->roles, 0, sizeof r->roles);
+        r->roles[MT_ROLE_ACTIVATION] = (i < 4 ? 30 : 10) * GIB;
+        r->roles[MT_ROLE_PARAM] = 40 * GIB;
+    }
+}
+
+MT_TEST(layout)
+{
+    eight();
+    MT_CHECK(mt_fleet_finish(&fleet) == 1);
+    MT_CHECK(fleet.parts.n == 6);
+    MT_CHECK(
+        says("By pipeline stage (medians): 0 70.00 GiB, 1 50.00 GiB; 0 holds 20.00 GiB more than "
+             "1, most of it activations (20.00 GiB more)."));
+    MT_CHECK(says("Alike within 1 % (medians): tensor parallel ranks, data parallel ranks."));
+    done();
+    /* tensor parallel ranks are neighbours: one of each pair has more */
+    mt_fleet_divide(&fleet, MT_FLEET_TENSOR, 2);
+    for (int32_t i = 0; i < 8; i++)
+        add(i, 0, i % 2 == 0 ? 700 : 500);
+    MT_CHECK(mt_fleet_finish(&fleet) == 1);
+    MT_CHECK(says("By tensor parallel rank (medians): 0 70.00 GiB, 1 50.00 GiB;"));
+    MT_CHECK(says("Alike within 1 % (medians): data parallel ranks."));
+    done();
+}
+
+/* Where it is not known which rank has which part nothing is said of parts. */
+MT_TEST(no_layout)
+{
+    eight();
+    fleet.rows.p[7].rank = 8; /* one is missing */
+    MT_CHECK(mt_fleet_finish(&fleet) == 1 && fleet.parts.n == 0);
+    done();
+    eight();
+    mt_fleet_divide(&fleet, MT_FLEET_PIPELINE, 4); /* two summaries contradict each other */
+    MT_CHECK(mt_fleet_finish(&fleet) == 1 && fleet.parts.n == 0);
+    done();
+    eight();
+    mt_fleet_divide(&fleet, MT_FLEET_CONTEXT, 3); /* 12 do not divide 8 */
+    MT_CHECK(mt_fleet_finish(&fleet) == 1 && fleet.parts.n == 0);
+    done();
+    eight();
+    fleet.rows.p[5].roles[MT_ROLE_KV_CACHE] = GIB; /* an engine's */
+    MT_CHECK(mt_fleet_finish(&fleet) == 1 && fleet.parts.n == 0);
+    done();
+    eight();
+    fleet.divided[MT_FLEET_TENSOR] = UINT32_MAX;
+    MT_CHECK(mt_fleet_finish(&fleet) == 1 && fleet.parts.n == 0);
+    done();
+}
+
 /* The order of failures is one of all rows. */
 MT_TEST(before)
 {
@@ -133,4 +191,5 @@ MT_TEST(before)
     MT_CHECK(mt_fleet_setting(0, "a", "bc") != mt_fleet_setting(0, "ab", "c"));
 }
 
-MT_MAIN(MT_RUN(stages) MT_RUN(outliers) MT_RUN(told) MT_RUN(devices) MT_RUN(before))
+MT_MAIN(MT_RUN(stages) MT_RUN(outliers) MT_RUN(told) MT_RUN(devices) MT_RUN(layout)
+            MT_RUN(no_layout) MT_RUN(before))
