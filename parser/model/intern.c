@@ -65,6 +65,7 @@ void mt_intern_done(struct mt_intern *in)
     mt_free(in->node_slot);
     mt_free(in->seen);
     mt_free(in->outer);
+    mt_free(in->whole);
     memset(in, 0, sizeof *in);
 }
 
@@ -222,6 +223,22 @@ static int intern_nodes(struct mt_intern *in, const mt_frame_id *ids, uint32_t n
     return 1;
 }
 
+/* Counts a whole stack the first time: in->seen may have forgotten it, and what that forgets hangs
+ * on a hash of its own for each run. */
+static int count_whole(struct mt_intern *in, mt_stack_id at)
+{
+    const uint64_t bit = UINT64_C(1) << (at & 63);
+    if (at / 64 >= in->n_whole) {
+        const uint32_t before = in->n_whole;
+        if (!mt_vec_grow((void **)&in->whole, &in->n_whole, at / 64 + 1, sizeof *in->whole))
+            return 0;
+        memset(in->whole + before, 0, (in->n_whole - before) * sizeof *in->whole);
+    }
+    in->t->n_distinct_stacks += (in->whole[at / 64] & bit) == 0;
+    in->whole[at / 64] |= bit;
+    return 1;
+}
+
 int mt_intern_stack(struct mt_intern *in, const mt_frame_id *ids, uint32_t n, mt_stack_id *id)
 {
     XXH128_hash_t h;
@@ -240,10 +257,9 @@ int mt_intern_stack(struct mt_intern *in, const mt_frame_id *ids, uint32_t n, mt
             return 1;
         }
     }
-    if (!intern_nodes(in, ids, n, &at))
+    if (!intern_nodes(in, ids, n, &at) || !count_whole(in, at))
         return 0;
     *id = at;
-    in->t->n_distinct_stacks++;
     if (in->seen[i].id == 0)
         in->n_seen++;
     else

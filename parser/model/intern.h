@@ -30,6 +30,8 @@ struct mt_intern {
     /* whole stacks: grows to a bound, then replaces, so that memory stays bounded */
     struct mt_stack_slot *seen;
     uint32_t n_seen_slots, n_seen;
+    uint64_t *whole;  /* a bit per node: a whole stack begins there */
+    uint32_t n_whole; /* words */
     struct mt_outer_slot *outer;
 };
 

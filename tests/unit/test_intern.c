@@ -41,4 +41,25 @@ MT_TEST(ids_stay_the_same_across_growth)
     mt_trace_free(t);
 }
 
-MT_MAIN(MT_RUN(ids_stay_the_same_across_growth))
+/* More than the table of whole stacks has room for, twice, and one that is the caller of all. */
+MT_TEST(a_forgotten_stack_is_not_counted_again)
+{
+    enum { N = 70000 };
+    struct mt_trace *t = mt_trace_new();
+    struct mt_intern in;
+    mt_frame_id root = 0, f = 0;
+    mt_stack_id s;
+    MT_ASSERT(t != NULL && mt_intern_init(&in, t) && mt_intern_frame(&in, 1, 1, 0, &root));
+    for (int round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < N; i++) {
+            MT_ASSERT(mt_intern_frame(&in, 1, 1, i + 1, &f));
+            MT_ASSERT(mt_intern_stack(&in, (const mt_frame_id[]){f, root}, 2, &s));
+        }
+    MT_CHECK_EQ(t->n_distinct_stacks, N);
+    MT_ASSERT(mt_intern_stack(&in, &root, 1, &s));
+    MT_CHECK_EQ(t->n_distinct_stacks, N + 1);
+    mt_intern_done(&in);
+    mt_trace_free(t);
+}
+
+MT_MAIN(MT_RUN(ids_stay_the_same_across_growth) MT_RUN(a_forgotten_stack_is_not_counted_again))
