@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 enum {
+    LEVEL = 4,  /* 6 takes 0.2 to 0.9 % less room, and 8 to 11 % more time for the whole page */
     DENSE = 7,  /* blocks until repetitions are looked for again */
     OWN = 4096, /* bytes of a column from which on it gets codes of its own */
     SPARE = 64
@@ -99,7 +100,7 @@ static int make(struct mt_blob *out, struct mt_bytes *columns, unsigned n, int s
         total += columns[i].n;
         ok = ok && !columns[i].failed;
     }
-    if (!ok || head.failed || deflateInit2(&z, 6, Z_DEFLATED, 15, 8, strategy) != Z_OK)
+    if (!ok || head.failed || deflateInit2(&z, LEVEL, Z_DEFLATED, 15, 8, strategy) != Z_OK)
         goto out;
     bound = deflateBound(&z, (unsigned long)(total + head.n)) + (n + 1) * SPARE;
     if (bound > UINT32_MAX || (buf = mt_malloc(bound)) == NULL)
