@@ -71,6 +71,8 @@ int mt_pk_frame_gets(struct pk *m, uint32_t node, const unsigned char **at,
 /* Whatever one pair can hold besides its frames fits into this many bytes, the key behind it
  * included. */
 enum { PAIR_BYTES = 64, TAIL_BYTES = 16, TEXT_BYTES = 32 };
+/* A plain pair: a key of 5 bytes and a value of 9, which the next key or the end follows. */
+enum { PLAIN_BYTES = 14 };
 
 /* The key got by memo at p, and in the lower byte its width there; 0 when it is anything else. */
 static uint32_t known_key(const struct pk *m, const unsigned char *p)
@@ -91,24 +93,25 @@ static uint32_t known_key(const struct pk *m, const unsigned char *p)
     return (uint32_t)m->key_of[e & PK_ID_MASK] << 8 | wide;
 }
 
-static uint32_t new_key(const struct pk *m, const unsigned char *p, struct pk_shape *s)
+static inline bool has_shape(const struct pk_shape *s, const unsigned char *p)
 {
-    uint32_t found = known_key(m, p);
-    if (found != 0) {
-        s->mask = (UINT64_C(1) << (found & 255) * 8) - 1;
-        s->bits = le64(p) & s->mask;
-        s->found = (uint16_t)found;
-    }
-    return found;
+    return (le64(p) & s->mask) == s->bits;
 }
 
-/* The same for the key at place i of an entry: most often that of the entry before. */
-static inline uint32_t key_at(struct pk *m, const unsigned char *p, uint32_t i)
+/* The key at place i of an entry: most often that of the entry before. NULL: none that is known. */
+static inline const struct pk_shape *key_at(struct pk *m, const unsigned char *p, uint32_t i)
 {
-    struct pk_shape *s = &m->shape[i & (sizeof m->shape / sizeof *m->shape - 1)];
-    if ((le64(p) & s->mask) == s->bits && s->found != 0)
-        return s->found;
-    return new_key(m, p, s);
+    struct pk_shape *s = &m->shape[i < PK_SHAPES ? i : PK_SHAPES - 1];
+    uint32_t found;
+    if (has_shape(s, p))
+        return s;
+    if ((found = known_key(m, p)) == 0)
+        return NULL;
+    s->mask = (UINT64_C(1) << (found & 255) * 8) - 1;
+    s->bits = le64(p) & s->mask;
+    s->key = (uint8_t)(found >> 8);
+    s->wide = (uint8_t)(found & 255);
+    return s;
 }
 
 /* A number of up to 64 bits at p: its width, 0 when it is none. */
@@ -207,7 +210,7 @@ static const unsigned char *short_text(struct pk *m, const unsigned char *p, str
 }
 
 /* The value at p: what follows it, NULL when the machine has to look at it (or has failed). */
-static const unsigned char *value(struct pk *m, uint32_t key, const unsigned char *p,
+static const unsigned char *value(struct pk *m, enum mt_key key, const unsigned char *p,
                                   const unsigned char *end, struct mt_val *v, bool *memoize)
 {
     struct mt_val second = {.type = MT_T_INT, .i = 0};
@@ -244,48 +247,113 @@ static const unsigned char *value(struct pk *m, uint32_t key, const unsigned cha
     return p + 1 + *memoize;
 }
 
+/* The kinds of value that nearly all pairs have, at p: a number, or what the memo has that is no
+ * container. NULL: any other, which value() looks at. Inline, so that *v stays in registers. */
+static inline const unsigned char *plain_value(const struct pk *m, const unsigned char *p,
+                                               struct mt_val *v)
+{
+    unsigned spare;
+    uint32_t i;
+    v->type = MT_T_INT;
+    switch (*p) {
+    case 'K': v->u = p[1]; return p + 2;
+    case 'M': v->u = p[1] | (unsigned)p[2] << 8; return p + 3;
+    case 'J': v->i = (int32_t)le32(p + 1); return p + 5;
+    case 0x8a:
+        if (p[1] - 1u >= 7) /* of 8 bytes, number() has to see who wrote them */
+            return NULL;
+        spare = 64 - p[1] * 8u;
+        v->i = (int64_t)(le64(p + 2) << spare) >> spare;
+        return p + 2 + p[1];
+    case 'h': i = p[1]; break;
+    case 'j': i = le32(p + 1); break;
+    default: return NULL;
+    }
+    i = i < m->n_memo ? m->memo[i] : 0;
+    v->type = (enum mt_type)(i >> PK_ID_BITS);
+    v->u = i & PK_ID_MASK;
+    return v->type < MT_T_STR || v->type > MT_T_PAIR ? NULL : p + (*p == 'h' ? 2 : 5);
+}
+
+/* Pairs of plain values, as long as keys come in the order of the entry before. Returns how many
+ * there are with the n before them. The last shape is like nothing: it ends the walk. */
+static uint32_t take_plain(const struct pk *m, struct mt_rec *rec, uint32_t n,
+                           const unsigned char **at, const unsigned char *end)
+{
+    const struct pk_shape *s = m->shape + n;
+    const unsigned char *p = *at;
+    bool more;
+    if (n >= PK_SHAPES || end - p < PK_SHAPES * PLAIN_BYTES + TAIL_BYTES)
+        return n;
+    more = has_shape(s, p);
+    while (more) {
+        struct mt_val v;
+        const unsigned char *q = plain_value(m, p + s->wide, &v);
+        if (q == NULL)
+            break;
+        more = has_shape(s + 1, q);
+        if (!more && *q != 'u')
+            break;
+        mt_rec_set(rec, (enum mt_key)s->key, v);
+        n++;
+        s++;
+        p = q;
+    }
+    *at = p;
+    return n;
+}
+
 /* A pair is taken when a key or the end of the dict follows its value; only then can the value not
- * be part of a tuple. Counts the pairs in *count. */
+ * be part of a tuple. 1: taken, *at behind it; 0: the machine has to look at it (or has failed). */
+static int take_pair(struct pk *m, struct mt_rec *rec, uint32_t n, const unsigned char **at,
+                     const unsigned char *end)
+{
+    const unsigned char *p = *at, *q, *store;
+    const struct pk_shape *s = key_at(m, p, n);
+    const enum mt_key key = s != NULL ? (enum mt_key)s->key : MT_K_UNKNOWN;
+    uint32_t put = m->n_stored;
+    struct mt_val v;
+    bool memoize;
+    if (s == NULL)
+        return 0;
+    m->op = p;
+    q = value(m, key, p + s->wide, end, &v, &memoize);
+    if (q == NULL)
+        return 0;
+    store = q - memoize;
+    if (v.type >= MT_T_STR && v.type <= MT_T_PAIR && v.type != MT_T_FRAME && !memoize &&
+        (*q == 'q' || *q == 'r')) {
+        /* torch::jit::Pickler stores what it will share when it is complete */
+        put = *q == 'q' ? q[1] : le32(q + 1);
+        q += *q == 'q' ? 2 : 5;
+        memoize = true;
+    }
+    if (*q != 'u' && key_at(m, q, n + 1) == NULL)
+        return 0;
+    if (memoize) {
+        m->op = store;
+        if (!mt_pk_put_id(m, put, v))
+            return 0;
+    }
+    mt_rec_set(rec, key, v);
+    *at = q;
+    return 1;
+}
+
+/* Counts the pairs in *count. */
 static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const unsigned char **at,
                       const unsigned char *end)
 {
-    const unsigned char *p = *at, *last;
-    uint32_t found, next, n = 0;
-    if (end - p < PAIR_BYTES)
+    const unsigned char *last;
+    uint32_t n = 0;
+    if (end - *at < PAIR_BYTES)
         return m->stop == PK_RUNNING;
     last = end - PAIR_BYTES;
-    for (found = key_at(m, p, 0); found != 0 && p <= last; found = next) {
-        struct mt_val v;
-        uint32_t put = m->n_stored;
-        bool memoize;
-        const unsigned char *q, *store;
-        m->op = p;
-        q = value(m, found >> 8, p + (found & 255), end, &v, &memoize);
-        if (q == NULL)
-            break;
-        store = q - memoize;
-        if (v.type >= MT_T_STR && v.type <= MT_T_PAIR && v.type != MT_T_FRAME && !memoize &&
-            (*q == 'q' || *q == 'r')) {
-            /* torch::jit::Pickler stores what it will share when it is complete */
-            put = *q == 'q' ? q[1] : le32(q + 1);
-            q += *q == 'q' ? 2 : 5;
-            memoize = true;
-        }
-        next = *q != 'u' ? key_at(m, q, n + 1) : 0;
-        if (next == 0 && *q != 'u')
-            break;
-        if (memoize) {
-            m->op = store;
-            if (!mt_pk_put_id(m, put, v))
-                return 0;
-        }
-        mt_rec_set(rec, (enum mt_key)(found >> 8), v);
-        n++;
-        p = q;
-    }
+    do {
+        n = take_plain(m, rec, n, at, end);
+    } while (*at <= last && **at != 'u' && take_pair(m, rec, n, at, end) && ++n != 0);
     m->steps += n;
     *count += n;
-    *at = p;
     return m->stop == PK_RUNNING;
 }
 

@@ -88,9 +88,10 @@ struct pk_mark {
 };
 
 struct pk_shape {
-    uint64_t bits, mask; /* the bytes that get the key */
-    uint16_t found;      /* enum mt_key << 8 | how many; 0 = none yet */
+    uint64_t bits, mask; /* the bytes that get the key; none yet: no bytes are like it */
+    uint8_t key, wide;   /* enum mt_key, and how many bytes */
 };
+enum { PK_SHAPES = 16 };
 
 enum { PK_TEXTS = 8 };
 struct pk_text {
@@ -136,7 +137,7 @@ struct pk {
      * the dict is whole: damage before that leaves it out */
     uint32_t n_new_stacks;
     /* the keys of the entry before, by their place: the next one has the same */
-    struct pk_shape shape[16];
+    struct pk_shape shape[PK_SHAPES + 1];
     struct pk_text text[PK_TEXTS]; /* the last text written out in an entry, by its length */
     uint64_t n_bad_items, first_bad_item;
     enum mt_schema_role bad_item_role;
@@ -242,6 +243,7 @@ const unsigned char *mt_pk_stack_find(const struct pk *m, const unsigned char *p
                                       const unsigned char *end, mt_stack_id *id, uint32_t *count);
 int mt_pk_stack_note(struct pk *m, const unsigned char *p, const unsigned char *end, mt_stack_id id,
                      uint32_t count);
+void mt_pk_shapes_begin(struct pk *m);
 void mt_pk_forget(struct pk *m); /* a number of the memo stands for something else now */
 void mt_pk_stacks_done(struct pk *m);
 

@@ -187,6 +187,7 @@ enum mt_rc mt_pickle_read_steps(struct mt_source *src, const struct mt_limits *l
     if (err == NULL)
         err = &own;
     m.op = src->cur;
+    mt_pk_shapes_begin(&m);
     m.b = mt_builder_new(t, lim);
     m.mark = m.b != NULL ? MT_VEC_PUSH(&m.marks) : NULL;
     if (m.mark == NULL) {

@@ -36,9 +36,15 @@ static void forget(struct pk_stacks *s)
     s->n = s->n_bytes = 0;
 }
 
+void mt_pk_shapes_begin(struct pk *m)
+{
+    for (unsigned i = 0; i <= PK_SHAPES; i++)
+        m->shape[i] = (struct pk_shape){.bits = 1};
+}
+
 void mt_pk_forget(struct pk *m)
 {
-    memset(m->shape, 0, sizeof m->shape);
+    mt_pk_shapes_begin(m);
     if (m->stacks != NULL)
         forget(m->stacks);
 }
