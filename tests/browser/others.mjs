@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFil
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import * as kit from "./kit.mjs";
+import { numbers } from "./others_numbers.mjs";
 
 /**
  * A browser under control: `call` is a WebDriver command, `said` what it complained of on its own.
@@ -131,6 +132,7 @@ function watched(html) {
 const reports = {
   oom: kit.reportOf([join(kit.samples, "verl_grpo_oom_logprob.pickle")], "oom", "--capacity", "80GiB"),
   driver: kit.reportOf([join(kit.samples, "driver_v1.trace.gz"), join(kit.samples, "expandable_segments.pickle")], "driver"),
+  calls: kit.reportOf([join(kit.samples, "nsys/job.sqlite")], "calls"),
   ranks: kit.reportOf([join(kit.samples, "verl_two_ranks.tar.gz")], "ranks"),
 };
 // what slow_big.mjs has made, where it was told to keep it
@@ -320,7 +322,10 @@ for (const [name, start] of [["Firefox", firefox], ["WebKitGTK", webkit]]) {
     if (b === null) { console.log(`# ${name} is not installed: left out`); break; }
     tried++;
     try {
-      if (!dark) await check(b, process.argv[2]);
+      if (!dark) {
+        await check(b, process.argv[2]);
+        await numbers(b, handsOn(b), reports, watched);
+      }
       for (const width of [WIDTH, 390]) await look(b, dark, width, process.argv[2]);
     } catch (error) {
       failed++;

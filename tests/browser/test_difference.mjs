@@ -4,35 +4,13 @@ import { after, test } from "node:test";
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import * as kit from "./kit.mjs";
+import { changesOf } from "./changes.mjs";
 
 kit.skipUnlessPossible();
 after(kit.closeBrowser);
 
 const input = join(kit.samples, "verl_grpo_oom_logprob.pickle"), { html, json } = kit.reportOf([input], "difference", "--capacity", "80GiB");
-const dump = kit.dumpOf(input), events = dump.filter((l) => l.type === "event" && l.device === 0), frames = new Map(dump.filter((l) => l.type === "stack").map((l) => [l.id, l.frames]));
-
-/** Where a stack allocates: its innermost frame of Python that is not PyTorch's. */
-const placeOf = (stack) => {
-  const [name, , line] = frames.get(stack)?.find(([, file]) => file.endsWith(".py") && !/\/torch\//.test(file)) ?? [];
-  return name ? `${name}:${line}` : "(no stack recorded)";
-};
-
-/** Bytes by place, of what is alive after the later event less what is after the earlier: what lives at both counts at neither. */
-const changeOf = (a, b) => {
-  const net = new Map(), at = new Map(), add = (frame, size) => net.set(frame, (net.get(frame) ?? 0) + size);
-  const ends = events.map((e, i) => ({ e, i })).filter(({ e }) => e.action === "alloc" || e.action === "free_completed");
-  for (const { e, i } of ends) {
-    if (e.action === "alloc") at.set(e.addr, { frame: placeOf(e.stack), size: e.size, born: i });
-    else {
-      const block = at.get(e.addr) ?? assert.fail(`event ${i} frees what the dump does not allocate`);
-      at.delete(e.addr);
-      if (block.born <= a && i > a && i <= b) add(block.frame, -block.size);
-      if (block.born > a && block.born <= b && i > b) add(block.frame, block.size);
-    }
-  }
-  for (const { frame, size, born } of at.values()) if (born > a && born <= b) add(frame, size);
-  return net;
-};
+const changeOf = changesOf(kit.dumpOf(input));
 const pick = (page, name, value) => page.locator(`.cursor [name=${name}][value="${value}"]`).click();
 const boxes = (page) => page.evaluate(() => [...document.querySelectorAll(".icicle .ib")].map((b) => [b.title, b.style.top, b.style.background, parseFloat(b.style.width)]));
 const cells = (page, where) => page.evaluate((s) => [...document.querySelectorAll(`${s} tbody tr`)].map((tr) => [...tr.cells].map((c) => c.textContent)), where);
