@@ -1,5 +1,6 @@
 /* scan.c -- what lies in a spool directory. Names are mt-<host>-<pid>-<uid, 16 hex digits> and an
  * ending; a host may hold dashes. */
+#include "capture/live.h"
 #include "capture/parts.h"
 
 #include <dirent.h>
@@ -260,39 +261,18 @@ uint32_t mt_scan_running(const char *dir)
     return n;
 }
 
-/* Whether the process was started with this variable in its environment; that of another user
- * cannot be read. */
-static bool started_with(const char *pid, const char *variable, char *buf, size_t cap)
-{
-    char *path = mt_text("/proc/%s/environ", pid);
-    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    size_t got = 0, need = strlen(variable) + 1;
-    bool found = false;
-
-    mt_free(path);
-    if (fd < 0)
-        return false;
-    if (!mt_read_at(fd, buf, cap, 0, &got))
-        got = 0;
-    (void)close(fd);
-    for (size_t at = 0; at + need <= got && !found; at += strnlen(buf + at, got - at) + 1)
-        found = memcmp(buf + at, variable, need) == 0;
-    return found;
-}
-
 uint32_t mt_scan_waiting(const char *dir)
 {
-    enum { ENVIRON_MAX = 2u << 20 };
-    char real[PATH_MAX];
-    char *variable = mt_text("MEMTRACE_SPOOL=%s", realpath(dir, real) != NULL ? real : dir);
-    char *buf = mt_malloc(ENVIRON_MAX);
+    char real[PATH_MAX], *buf = mt_malloc(MT_ENVIRON_MAX);
+    const char *spool = realpath(dir, real) != NULL ? real : dir, *of;
     DIR *d = opendir("/proc");
     const struct dirent *e;
     uint32_t n = 0;
 
-    while (d != NULL && variable != NULL && buf != NULL && (e = readdir(d)) != NULL) {
+    while (d != NULL && buf != NULL && (e = readdir(d)) != NULL) {
         pid_t pid = (pid_t)strtol(e->d_name, NULL, 10), above = getpid();
-        if (pid <= 0 || !started_with(e->d_name, variable, buf, ENVIRON_MAX))
+        if (pid <= 0 || (of = mt_process_env(pid, "MEMTRACE_SPOOL", buf, MT_ENVIRON_MAX)) == NULL ||
+            strcmp(of, spool) != 0)
             continue;
         for (int depth = 0; depth < 64 && above > 1 && above != pid;
              depth++) /* not us, nor who started us */
@@ -302,7 +282,6 @@ uint32_t mt_scan_waiting(const char *dir)
     if (d != NULL)
         (void)closedir(d);
     mt_free(buf);
-    mt_free(variable);
     return n;
 }
 

@@ -44,6 +44,13 @@ static const struct mt_exit_text gate_exits[] = {
      "ran out."},
     {0, NULL},
 };
+static const struct mt_exit_text snap_exits[] = {
+    {MT_EXIT_OK, "The snapshot is there; standard output has its name."},
+    {MT_EXIT_FAILED, "There is none; the message says why."},
+    {MT_EXIT_USAGE, "The command line is wrong."},
+    {MT_EXIT_LATE, "The process was asked, and nothing came within the time of --timeout."},
+    {0, NULL},
+};
 static const struct mt_exit_text schema_exits[] = {
     {MT_EXIT_OK, "Fine."},
     {MT_EXIT_FAILED, "Standard output cannot be written."},
@@ -261,6 +268,29 @@ const struct mt_command mt_commands[] = {
                     "from nodes that share no disk\n"
                     "cat node*.tar | memtrace collect --from - -o trace.gz",
         .run = mt_cmd_collect,
+    },
+    {
+        .name = "snap",
+        .bit = MT_CMD_SNAP,
+        .operands = "PID",
+        .min_operands = 1,
+        .max_operands = 1,
+        .summary = "take a snapshot of PyTorch's memory in a process that is being recorded",
+        .text =
+            "Asks PyTorch in process PID, which 'memtrace capture' records, for a snapshot of its "
+            "allocator, waits until it is whole, and prints where it lies: in the spool folder. "
+            "The job goes on meanwhile; its main thread writes the snapshot, which takes as long "
+            "as at an out-of-memory error (seconds, with many events).\n\n"
+            "The process is asked by SIGUSR2, and only where the recorder's own handler for it is "
+            "in place: a process that would end by it, or that handles it itself, is left alone, "
+            "and the message says why. When the recording ends the snapshot becomes part of the "
+            "trace.",
+        .examples = "what holds the memory right now\n"
+                    "memtrace report \"$(memtrace snap 4711)\" -o now.html\n"
+                    "every worker of a job\n"
+                    "for p in $(pgrep -f train.py); do memtrace snap $p; done",
+        .run = mt_cmd_snap,
+        .exits = snap_exits,
     },
     {
         .name = "doctor",

@@ -1,0 +1,121 @@
+/* process.c -- what /proc says of a process: its environment, its handlers, whether it is recorded.
+ */
+#include "capture/live.h"
+#include "capture/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The file of that name in /proc/PID, as far as it fits, ended by a NUL. False: errno says why. */
+static bool read_proc(pid_t pid, const char *name, char *buf, size_t cap, size_t *got)
+{
+    char *path = mt_text("/proc/%ld/%s", (long)pid, name);
+    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1, error = errno;
+    bool ok;
+    mt_free(path);
+    *got = 0;
+    if (fd < 0) {
+        errno = error;
+        return false;
+    }
+    ok = mt_read_at(fd, buf, cap - 1, 0, got);
+    error = errno;
+    (void)close(fd);
+    buf[*got] = '\0';
+    errno = error;
+    return ok;
+}
+
+const char *mt_process_env(pid_t pid, const char *variable, char *buf, size_t cap)
+{
+    size_t got, n = strlen(variable);
+    if (!read_proc(pid, "environ", buf, cap, &got))
+        return NULL;
+    errno = 0;
+    for (size_t at = 0; at + n < got; at += strlen(buf + at) + 1)
+        if (memcmp(buf + at, variable, n) == 0 && buf[at + n] == '=')
+            return buf + at + n + 1;
+    return NULL;
+}
+
+/* The value of a line of /proc/PID/status, without its key; NULL = there is none. */
+static const char *status_line(pid_t pid, const char *key, char *buf, size_t cap)
+{
+    size_t got;
+    const char *at;
+    if (!read_proc(pid, "status", buf, cap, &got))
+        return NULL;
+    at = strstr(buf, key); /* a key begins with the end of the line before it */
+    return at != NULL ? at + strlen(key) : NULL;
+}
+
+enum { STATUS_MAX = 16384 };
+
+uint32_t mt_process_own_id(pid_t pid)
+{
+    char buf[STATUS_MAX];
+    const char *at = status_line(pid, "\nNSpid:", buf, sizeof buf);
+    unsigned long id = (unsigned long)pid;
+    char *end;
+    while (at != NULL) { /* one for each namespace around it, its own last */
+        unsigned long v = strtoul(at, &end, 10);
+        if (end == at || *at == '\n')
+            break;
+        id = v;
+        at = *end == '\t' || *end == ' ' ? end : NULL;
+    }
+    return (uint32_t)id;
+}
+
+bool mt_process_catches(pid_t pid, int signal_number)
+{
+    char buf[STATUS_MAX];
+    const char *at = status_line(pid, "\nSigCgt:", buf, sizeof buf);
+    return at != NULL && (strtoull(at, NULL, 16) >> (signal_number - 1) & 1) != 0;
+}
+
+static enum mt_rc not_recorded(pid_t pid, int error, struct mt_err *err)
+{
+    if (error == ENOENT || error == ESRCH)
+        return mt_fail(err, MT_EIO, "there is no process %ld", (long)pid);
+    if (error == EACCES || error == EPERM)
+        return mt_fail(err, MT_EIO,
+                       "process %ld cannot be looked at: it belongs to another user, or has shut "
+                       "itself off",
+                       (long)pid);
+    if (error != 0)
+        return mt_fail(err, MT_EIO, "process %ld cannot be looked at: %s", (long)pid,
+                       strerror(error));
+    return mt_fail(err, MT_EINPUT,
+                   "process %ld is not recorded: it was not started by 'memtrace capture', nor "
+                   "with its variables (MEMTRACE_SPOOL)",
+                   (long)pid);
+}
+
+enum mt_rc mt_process_spool(pid_t pid, char **dir, struct mt_err *err)
+{
+    char *buf = mt_malloc(MT_ENVIRON_MAX), shown[300];
+    const char *spool;
+    struct stat st;
+    enum mt_rc rc = MT_OK;
+    *dir = NULL;
+    if (buf == NULL)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    spool = mt_process_env(pid, "MEMTRACE_SPOOL", buf, MT_ENVIRON_MAX);
+    if (spool == NULL || spool[0] == '\0')
+        rc = not_recorded(pid, spool == NULL ? errno : 0, err);
+    else if (stat(spool, &st) != 0 || !S_ISDIR(st.st_mode))
+        rc =
+            mt_fail(err, MT_EINPUT, "process %ld is not recorded any more: %s, its folder, is gone",
+                    (long)pid, mt_printable(shown, sizeof shown, spool, strlen(spool)));
+    else if ((*dir = mt_strndup(spool, strlen(spool))) == NULL)
+        rc = mt_fail(err, MT_ENOMEM, "out of memory");
+    mt_free(buf);
+    return rc;
+}
