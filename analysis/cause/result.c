@@ -8,8 +8,9 @@
 
 struct finding {
     struct mt_moment *m;
-    uint32_t *began; /* as m->call_began, up to the event at hand */
-    uint32_t *last;  /* by stack: event + 1 of its last block */
+    uint32_t *began;   /* as m->call_began, up to the event at hand */
+    uint32_t *last;    /* by stack: event + 1 of its last block */
+    mt_frame_id *near; /* by stack: its innermost Python frame */
     struct mt_file_kinds files;
     int64_t at;
 };
@@ -18,13 +19,10 @@ struct finding {
 static mt_frame_id own_line(struct finding *f, mt_stack_id s)
 {
     const struct mt_trace *t = f->m->w->r->t;
-    for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
-        mt_frame_id id = t->stacks.p[i].frame;
-        unsigned kind = mt_file_kind(&f->files, t, t->frames.p[id].file);
-        if ((kind & MT_FILE_PYTHON) != 0)
-            return (kind & MT_FILE_INTERNAL) == 0 ? id : 0;
-    }
-    return 0;
+    mt_frame_id id = f->near[s];
+    if (id == 0)
+        return 0;
+    return (mt_file_kind(&f->files, t, t->frames.p[id].file) & MT_FILE_INTERNAL) == 0 ? id : 0;
 }
 
 static bool is_module_call(const struct mt_trace *t, const struct mt_frame *f)
@@ -71,6 +69,8 @@ static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
          mt_micro_at(f->m->f, next - 1) == mt_micro_at(f->m->f, born)))
         return 0;
     line = own_line(f, stack_of_free(r->d, freed));
+    if (line == f->m->result_line[stack]) /* shown before, or none */
+        return line;
     return line != 0 && goes_through(r->t, stack, line) ? line : 0;
 }
 
@@ -144,12 +144,11 @@ static void add_live(struct finding *f)
 }
 
 /* The line that calls the model, by stack: the Python frame outside of the outermost call of a
- * module. Frames of C++ may stand anywhere between. A caller's stack has a lower number. near: by
- * stack, its innermost Python frame. */
-static void find_calls(struct finding *f, mt_frame_id *near)
+ * module. Frames of C++ may stand anywhere between. A caller's stack has a lower number. */
+static void find_calls(struct finding *f)
 {
     const struct mt_trace *t = f->m->w->r->t;
-    mt_frame_id *call = f->m->call_of;
+    mt_frame_id *call = f->m->call_of, *near = f->near;
     for (mt_stack_id s = 1; s < t->stacks.n; s++) {
         const struct mt_stack_node *node = &t->stacks.p[s];
         const struct mt_frame *frame = &t->frames.p[node->frame];
@@ -169,28 +168,27 @@ int mt_moment_result(struct mt_moment *m)
     const struct mt_trace *t = m->w->r->t;
     struct finding f = {.m = m, .at = m->d->focus.event};
     size_t n = (size_t)t->stacks.n + 1, n_frames = (size_t)t->frames.n + 1;
-    mt_frame_id *near;
     int ok;
     if (!mt_is_of_tensors(t) || m->w->fate == NULL || m->d->withheld != NULL || f.at < 0 ||
         f.at == MT_NO_EVENT)
         return 1;
     f.last = mt_calloc(n, sizeof *f.last);
-    near = mt_calloc(n, sizeof *near);
+    f.near = mt_calloc(n, sizeof *f.near);
     f.began = mt_calloc(n_frames, sizeof *f.began);
     m->result_line = mt_calloc(n, sizeof *m->result_line);
     m->call_of = mt_calloc(n, sizeof *m->call_of);
     m->call_began = mt_calloc(n_frames, sizeof *m->call_began);
-    ok = f.last != NULL && near != NULL && f.began != NULL && m->result_line != NULL &&
+    ok = f.last != NULL && f.near != NULL && f.began != NULL && m->result_line != NULL &&
          m->call_of != NULL && m->call_began != NULL && mt_file_kinds_init(&f.files, t);
     if (ok) {
-        find_calls(&f, near);
+        find_calls(&f);
         m->result.micro = mt_micro_at(m->f, (uint64_t)f.at);
         find_lines(&f);
         add_live(&f);
         mt_file_kinds_done(&f.files);
     }
     mt_free(f.last);
-    mt_free(near);
+    mt_free(f.near);
     mt_free(f.began);
     return ok;
 }

@@ -4,6 +4,7 @@
 #include "analysis/base/frames.h"
 #include "analysis/metrics/metrics.h"
 #include "analysis/setup/layout.h"
+#include "parser/base/mem.h"
 
 #include <string.h>
 #include <strings.h>
@@ -69,7 +70,13 @@ bool mt_computes_entropy(const struct mt_trace *t, mt_stack_id s)
     return false;
 }
 
-enum { IN_ATTENTION = 1, IN_SOFTMAX = 2, IN_KERNEL = 4, SCORES = IN_ATTENTION | IN_SOFTMAX };
+enum {
+    IN_ATTENTION = 1,
+    IN_SOFTMAX = 2,
+    IN_KERNEL = 4,
+    KNOWN = 128,
+    SCORES = IN_ATTENTION | IN_SOFTMAX
+};
 
 /* word: in small letters. */
 static bool has_word(const char *name, const char *word)
@@ -81,28 +88,40 @@ static bool has_word(const char *name, const char *word)
     return false;
 }
 
-/* What a stack goes through, by the names of its Python functions; and PyTorch's own attention, by
- * the C++ function that writes its scores out, whatever Python calls it. */
-static unsigned scores_of(const struct mt_trace *t, mt_stack_id s)
+/* What a frame stands for, by the name of a Python function; and PyTorch's own attention, by the
+ * C++ function that writes its scores out, whatever Python calls it. */
+static unsigned scores_by_name(const struct mt_trace *t, const struct mt_frame *f)
+{
+    const char *name = mt_str(t, f->name);
+    if (!mt_file_is_python(mt_str(t, f->file), mt_str_len(t, f->file))) {
+        if (has_word(name, "attention_math"))
+            return IN_KERNEL | SCORES;
+        return has_word(name, "softmax") && !has_word(name, "log_softmax") &&
+                       !has_word(name, "backward")
+                   ? IN_SOFTMAX
+                   : 0;
+    }
+    if (has_word(name, "attention") || has_word(name, "attn"))
+        return IN_ATTENTION;
+    return has_word(name, "softmax") && !has_word(name, "log_softmax") ? IN_SOFTMAX : 0;
+}
+
+/* What a stack goes through. known: by frame, what it stands for and KNOWN; stacks share their
+ * frames. NULL where there is no memory for it. */
+static unsigned scores_of(const struct mt_trace *t, uint8_t *known, mt_stack_id s)
 {
     unsigned in = 0;
     for (; s != 0; s = t->stacks.p[s].parent) {
-        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
-        const char *name = mt_str(t, f->name);
-        if (!mt_file_is_python(mt_str(t, f->file), mt_str_len(t, f->file))) {
-            if (has_word(name, "attention_math"))
-                in |= IN_KERNEL | SCORES;
-            else if (has_word(name, "softmax") && !has_word(name, "log_softmax") &&
-                     !has_word(name, "backward"))
-                in |= IN_SOFTMAX;
+        const mt_frame_id id = t->stacks.p[s].frame;
+        if (known == NULL) {
+            in |= scores_by_name(t, &t->frames.p[id]);
             continue;
         }
-        if (has_word(name, "attention") || has_word(name, "attn"))
-            in |= IN_ATTENTION;
-        else if (has_word(name, "softmax") && !has_word(name, "log_softmax"))
-            in |= IN_SOFTMAX;
+        if (known[id] == 0)
+            known[id] = (uint8_t)(KNOWN | scores_by_name(t, &t->frames.p[id]));
+        in |= known[id];
     }
-    return in;
+    return in & ~(unsigned)KNOWN;
 }
 
 /* The job's function that a stack lies in: its innermost Python frame outside of PyTorch. */
@@ -136,20 +155,18 @@ static const struct mt_frame *attends(const struct mt_trace *t, mt_stack_id s)
 /* As large, but for the rounding of older snapshots. */
 static bool is_as_large(uint64_t a, uint64_t b) { return a <= b + 511 && b <= a + 511; }
 
-double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_trace *t,
-                           bool *by_kernel)
+static double attention_scores(const struct mt_device_analysis *d, const struct mt_trace *t,
+                               uint8_t *known, bool *by_kernel)
 {
     const struct mt_oom *o = d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
-    unsigned in = o != NULL && t != NULL ? scores_of(t, o->stack) : 0;
+    unsigned in = o != NULL ? scores_of(t, known, o->stack) : 0;
     const struct mt_frame *own = in == IN_SOFTMAX ? attends(t, o->stack) : NULL;
     uint64_t scores = o != NULL && ((in & SCORES) == SCORES || own != NULL) ? o->request : 0;
     double bytes = 0;
     *by_kernel = scores != 0 && (in & IN_KERNEL);
-    if (t == NULL)
-        return 0;
     for (uint32_t i = 0; i < d->by_stack.n; i++) {
         const struct mt_stack_share *w = &d->by_stack.p[i];
-        unsigned at = w->largest > scores ? scores_of(t, w->stack) : 0;
+        unsigned at = w->largest > scores ? scores_of(t, known, w->stack) : 0;
         const struct mt_frame *f = at == IN_SOFTMAX ? attends(t, w->stack) : NULL;
         if ((at & SCORES) != SCORES && f == NULL)
             continue;
@@ -161,13 +178,27 @@ double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_t
         const struct mt_stack_share *w = &d->by_stack.p[i];
         if ((is_as_large(w->largest, scores) || is_as_large(w->largest * 2, scores) ||
              is_as_large(w->largest, scores * 2)) &&
-            ((scores_of(t, w->stack) & IN_ATTENTION) != 0 || is_in(t, w->stack, own) ||
+            ((scores_of(t, known, w->stack) & IN_ATTENTION) != 0 || is_in(t, w->stack, own) ||
              w->attr.sub == MT_PH_BACKWARD)) /* their gradients */
             bytes += (double)w->bytes;
     }
     if (o != NULL && scores != 0 && o->request >= scores / 2 && o->request <= scores * 2 + 511 &&
         ((in & IN_ATTENTION) != 0 || is_in(t, o->stack, own) || o->attr.sub == MT_PH_BACKWARD))
         bytes += (double)o->request;
+    return bytes;
+}
+
+double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_trace *t,
+                           bool *by_kernel)
+{
+    uint8_t *known;
+    double bytes;
+    *by_kernel = false;
+    if (t == NULL)
+        return 0;
+    known = mt_calloc(t->frames.n, sizeof *known);
+    bytes = attention_scores(d, t, known, by_kernel);
+    mt_free(known);
     return bytes;
 }
 
