@@ -37,6 +37,12 @@ struct arc {
     bool told_encrypted;
     struct mt_strpool names; /* of the files of a tar so far: what a hard link in it can mean */
     uint64_t zeros;          /* how many zero bytes the stream ends with, as far as it was read */
+    /* what libarchive was given last, how many zeros came right before it, and where it ends */
+    const unsigned char *fed;
+    size_t n_fed;
+    uint64_t zeros_before, fed_end;
+    bool tars_only;
+    bool ended; /* by an end mark with other bytes behind it */
     /* the block libarchive gave last */
     const unsigned char *blk;
     size_t left;
@@ -49,7 +55,10 @@ static la_ssize_t cb_read(struct archive *a, void *ctx, const void **buf)
     size_t n = mt_source_need(c->up, 1);
     size_t k = n;
     (void)a;
-    *buf = c->up->cur;
+    *buf = c->fed = c->up->cur;
+    c->n_fed = n;
+    c->fed_end += n;
+    c->zeros_before = c->zeros;
     while (k > 0 && c->up->cur[k - 1] == 0)
         k--;
     c->zeros = k == 0 ? c->zeros + n : n - k;
@@ -70,7 +79,9 @@ static la_int64_t cb_seek(struct archive *a, void *ctx, la_int64_t offset, int w
     base = offset < 0 ? base - (uint64_t)-offset : base + (uint64_t)offset;
     /* a member that says it is longer than what is left of the file */
     c->past_end = base > c->size;
-    c->zeros = 0;
+    c->zeros = c->zeros_before = 0;
+    c->n_fed = 0;
+    c->fed_end = base;
     if (c->spooled ? mt_spool_seek(c->up, base) : mt_raw_seek(c->file, c->up, base))
         return (la_int64_t)base;
     return ARCHIVE_FATAL;
@@ -222,12 +233,39 @@ static char *entry_name(struct arc *c, struct archive_entry *e, bool target)
     return name;
 }
 
+/* Where libarchive looked for a header that it could not read, a tar's end mark stands, which is
+ * two blocks of zeros: what follows is no other archive, and of no matter. */
+static bool is_behind_end(const struct arc *c)
+{
+    enum { MARK = 1024 };
+    uint64_t begin = c->fed_end - c->n_fed, n = 0;
+    la_int64_t at = archive_read_header_position(c->a);
+    size_t i = 0;
+    if (c->box.kind != MT_PACK_TAR || c->tars_only || c->up->status != MT_OK || at < 0)
+        return false;
+    if ((uint64_t)at < begin) {
+        if (begin - (uint64_t)at > c->zeros_before)
+            return false;
+        n = begin - (uint64_t)at;
+    } else {
+        i = (size_t)((uint64_t)at - begin);
+    }
+    for (; i < c->n_fed && n < MARK && c->fed[i] == 0; i++)
+        n++;
+    return n >= MARK;
+}
+
 static int next_header(struct arc *c, struct archive_entry **e)
 {
     locale_t old = c->utf8 != (locale_t)0 ? uselocale(c->utf8) : (locale_t)0;
     int r = ARCHIVE_RETRY;
-    for (int i = 0; i < MAX_TRIES && r == ARCHIVE_RETRY; i++)
+    for (int i = 0; i < MAX_TRIES && r == ARCHIVE_RETRY; i++) {
         r = archive_read_next_header(c->a, e);
+        if (i == 0 && r != ARCHIVE_OK && r != ARCHIVE_WARN && r != ARCHIVE_EOF)
+            c->ended = is_behind_end(c);
+        if (c->ended)
+            r = ARCHIVE_EOF;
+    }
     if (old != (locale_t)0)
         uselocale(old);
     return r;
@@ -295,7 +333,7 @@ static int arc_next(struct mt_box *b, struct mt_source **src, char **name, struc
             c->over = true;
             if (c->up->status != MT_OK)
                 return fail(c, err);
-            if (b->kind == MT_PACK_TAR &&
+            if (b->kind == MT_PACK_TAR && !c->ended &&
                 ((c->up_ended && c->zeros < 512) ||
                  c->past_end)) /* cut between two members: libarchive takes it for whole */
                 return mt_fail(
@@ -360,9 +398,10 @@ static int enable(struct archive *a, enum mt_pack kind)
     return ARCHIVE_FATAL;
 }
 
-enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pack kind,
-                           struct mt_raw *file, const struct mt_raw *raw,
-                           const struct mt_limits *lim, struct mt_err *err)
+/* tars_only: what follows the end mark of a tar has to be another one. */
+static enum mt_rc open_archive(struct mt_box **out, struct mt_source *up, enum mt_pack kind,
+                               struct mt_raw *file, const struct mt_raw *raw,
+                               const struct mt_limits *lim, bool tars_only, struct mt_err *err)
 {
     struct arc *c;
     enum mt_rc rc = MT_OK;
@@ -399,6 +438,7 @@ enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pa
         goto out;
     }
     /* what `tar` of several nodes wrote to one pipe: another archive follows the end mark */
+    c->tars_only = tars_only;
     if (kind == MT_PACK_TAR)
         (void)archive_read_set_format_option(c->a, "tar", "read_concatenated_archives", "1");
     archive_read_set_read_callback(c->a, cb_read);
@@ -417,6 +457,19 @@ out:
     else
         *out = &c->box;
     return rc;
+}
+
+enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pack kind,
+                           struct mt_raw *file, const struct mt_raw *raw,
+                           const struct mt_limits *lim, struct mt_err *err)
+{
+    return open_archive(out, up, kind, file, raw, lim, false, err);
+}
+
+enum mt_rc mt_tars_open(struct mt_box **out, struct mt_source *up, const struct mt_raw *raw,
+                        const struct mt_limits *lim, struct mt_err *err)
+{
+    return open_archive(out, up, MT_PACK_TAR, NULL, raw, lim, true, err);
 }
 
 /* libarchive sees a compressed file as an archive of one member; here it becomes a stream. */

@@ -131,6 +131,10 @@ struct mt_box {
 enum mt_rc mt_archive_open(struct mt_box **out, struct mt_source *up, enum mt_pack kind,
                            struct mt_raw *file, const struct mt_raw *raw,
                            const struct mt_limits *lim, struct mt_err *err);
+/* Tar files that follow each other. Bytes behind an end mark that are no tar are damage here; for
+ * mt_archive_open(), which reads such files too, they are of no matter. */
+enum mt_rc mt_tars_open(struct mt_box **out, struct mt_source *up, const struct mt_raw *raw,
+                        const struct mt_limits *lim, struct mt_err *err);
 enum mt_rc mt_html_open(struct mt_box **out, struct mt_source *up, struct mt_err *err);
 
 /* ---- input/trace.c: a trace, with the snapshots attached to it ---- */

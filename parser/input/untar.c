@@ -108,7 +108,7 @@ static enum mt_rc open_tar(struct mt_box **box, struct mt_source *src, const str
         enum mt_pack p = mt_pack_sniff(src);
         enum mt_rc rc;
         if (p == MT_PACK_TAR)
-            return mt_archive_open(box, src, p, NULL, raw, lim, err);
+            return mt_tars_open(box, src, raw, lim, err);
         if (p == MT_PACK_NONE || mt_pack_is_container(p))
             break;
         rc = p == MT_PACK_GZIP ? mt_gzip_open(&src, src, raw, lim->max_ratio, NULL, err)

@@ -18,8 +18,6 @@ static size_t lower(char out[LONGEST + 1], const char *s)
     return s[n] == '\0' ? n : 0;
 }
 
-static bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
-
 /* "to avoid CUDA out of memory", "if CUDA out of memory happens", "without gpu oom". */
 static bool only_talked_of(const char *s, const char *at)
 {
@@ -28,7 +26,7 @@ static bool only_talked_of(const char *s, const char *at)
         "except", "catch",   "skip", "reduce",  "against", "case of", "retry", "recover", "would"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const char *p = strstr(s, words[i]);
-        if (p != NULL && p < at && (p == s || !is_letter(p[-1])))
+        if (p != NULL && p < at && (p == s || !mt_log_is_letter(p[-1])))
             return true;
     }
     return false;
@@ -49,13 +47,6 @@ static bool is_whole(const char *s, const char *at, const char *end)
     return end[strspn(end, " \t\r.!`'\"*")] == '\0';
 }
 
-static bool begins(const char *s, const char *const *list)
-{
-    while (*list != NULL && strncmp(s, *list, strlen(*list)) != 0)
-        list++;
-    return *list != NULL;
-}
-
 /* "OOM" where it is a word of a sentence: not the kernel's killer, nor a part of a name or of what
  * guards against it, nor "at the OOM", as our own reports head a column. */
 static const char *short_word(const char *s)
@@ -65,7 +56,7 @@ static const char *short_word(const char *s)
     for (const char *p = s; (p = strstr(p, "oom")) != NULL; p += 3) {
         const char *end = p + 3 + (p[3] == 's');
         if ((p == s || strchr(" (\"'`*,:", p[-1]) != NULL) &&
-            strchr(" .,!?)\"'`*:;", *end) != NULL && !begins(end, after) &&
+            strchr(" .,!?)\"'`*:;", *end) != NULL && !mt_log_begins(end, after) &&
             (p - s < 7 || strncmp(p - 7, "at the ", 7) != 0))
             return p;
     }
@@ -107,7 +98,7 @@ static const char *first_of(const char *s, const char *const *list, size_t *n)
     for (; *list != NULL; list++) {
         const char *at = strstr(s, *list);
         *n = strlen(*list);
-        if (at != NULL && !is_letter(at[*n]))
+        if (at != NULL && !mt_log_is_letter(at[*n]))
             return at;
     }
     return NULL;

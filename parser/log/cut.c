@@ -8,8 +8,6 @@ enum {
     END = 4     /* lines of the log behind the last frame: its code, the beginning of another */
 };
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 /* "queue.Empty", "torch._dynamo.exc.Unsupported: ...": a class with its module, alone or with what
  * it says, and no code: that is indented. Also behind "(Actor pid=7) ". */
 static bool is_dotted_class(const char *s)
@@ -17,9 +15,9 @@ static bool is_dotted_class(const char *s)
     const char *last = NULL;
     if (*s == '(' && strstr(s, ") ") != NULL)
         s = strstr(s, ") ") + 2;
-    if (!is_letter(*s) && *s != '_')
+    if (!mt_log_is_letter(*s) && *s != '_')
         return false;
-    for (; is_letter(*s) || *s == '_' || *s == '.' || (*s >= '0' && *s <= '9'); s++)
+    for (; mt_log_is_letter(*s) || *s == '_' || *s == '.' || (*s >= '0' && *s <= '9'); s++)
         last = *s == '.' ? s + 1 : last;
     return last != NULL && *last >= 'A' && *last <= 'Z' && (*s == '\0' || *s == ':');
 }
@@ -34,7 +32,7 @@ static bool names_error(const char *s)
         return true;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         for (const char *p = s; (p = strstr(p, ends[i])) != NULL; p++)
-            if (!is_letter(p[strlen(ends[i])]) && p[strlen(ends[i])] != '_')
+            if (!mt_log_is_letter(p[strlen(ends[i])]) && p[strlen(ends[i])] != '_')
                 return true;
     return false;
 }

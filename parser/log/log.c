@@ -457,8 +457,6 @@ static bool has_package(const struct mt_log *l, const char *p, size_t n)
     return false;
 }
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 /* Nothing of a path stands before it: a blank, a quote, a bracket. */
 static bool begins_path(const char *line, const char *p)
 {
@@ -469,7 +467,7 @@ static bool begins_path(const char *line, const char *p)
 static bool names_drive(const char *s)
 {
     for (const char *p = s; (p = strstr(p, ":\\")) != NULL; p++)
-        if (p > s && is_letter(p[-1]) && begins_path(s, p - 1) &&
+        if (p > s && mt_log_is_letter(p[-1]) && begins_path(s, p - 1) &&
             strspn(p + 2, "\\abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") >
                 1)
             return true;
@@ -481,7 +479,7 @@ static bool names_root(const char *s)
 {
     for (const char *p = s; (p = strchr(p, '/')) != NULL; p++) {
         size_t n = strspn(p + 1, "abcdefghijklmnopqrstuvwxyz0123456789_-.");
-        if (begins_path(s, p) && is_letter(p[1]) && p[1 + n] == '/')
+        if (begins_path(s, p) && mt_log_is_letter(p[1]) && p[1 + n] == '/')
             return true;
     }
     return false;

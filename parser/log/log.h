@@ -331,6 +331,8 @@ struct mt_log {
     /* while it is read: what the next lines of see_memory_usage are of */
     char label[96];
     uint64_t label_line;
+    uint64_t free_line,
+        free_bytes;      /* while it is read: a card of which the next line says the size */
     uint64_t table_head; /* the last head of such a table without a kill above it; 0 = none */
     uint64_t table;   /* while it is read: the last line of Ray's table of processes; 0 = in none */
     uint32_t n_begun; /* while it is read: beginnings that no line has ended */

@@ -19,6 +19,13 @@ struct mt_log_got {
 /* End of the first match in s, or NULL. */
 const char *mt_log_find(const char *s, const char *pattern, struct mt_log_got *g);
 
+/* ---- log/letters.c ---- */
+
+bool mt_log_is_letter(char c); /* of ASCII */
+/* The lists end with NULL. */
+bool mt_log_has_one(const char *s, const char *const *words);
+bool mt_log_begins(const char *s, const char *const *words);
+
 /* ---- log/fact.c ---- */
 
 /* A fact without values; NULL when there are too many (counted), or no memory (noted in l). */

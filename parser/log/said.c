@@ -5,21 +5,13 @@
 
 #include <string.h>
 
-static bool has_one(const char *s, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (strstr(s, *words) != NULL)
-            return true;
-    return false;
-}
-
 /* Somebody's sentence about a failure: no line of a logger, no warning, no code. */
 static bool tells_of_failure(const char *s)
 {
     static const char *const failures[] = {"rror",  "emory", "OOM",  "oom", "crash",
                                            "illed", " fail", "died", NULL},
                              *const others[] = {"arning", "INFO", "File \"", "raise ", "==", NULL};
-    return has_one(s, failures) && !has_one(s, others);
+    return mt_log_has_one(s, failures) && !mt_log_has_one(s, others);
 }
 
 static void keep(struct mt_log *l, uint64_t number, const char *p, size_t n, bool is_method)
@@ -41,8 +33,8 @@ static void method(struct mt_log *l, uint64_t number, const char *line)
     if (p == NULL || strstr(p, "out of memory") == NULL)
         return;
     p += 8;
-    for (end = p; (*end >= 'a' && *end <= 'z') || (*end >= 'A' && *end <= 'Z') || *end == '_' ||
-                  *end == '.' || (*end >= '0' && *end <= '9');
+    for (end = p;
+         mt_log_is_letter(*end) || *end == '_' || *end == '.' || (*end >= '0' && *end <= '9');
          end++)
         p = *end == '.' ? end + 1 : p;
     if (*end == ':' && end > p)
@@ -52,10 +44,8 @@ static void method(struct mt_log *l, uint64_t number, const char *line)
 bool mt_log_may_say(uint64_t number, const char *line)
 {
     static const char *const words[] = {"uring ", "hen ", "hile ", "tarting ", "rror in ", NULL};
-    return number <= MT_LOG_SAID_LINES && has_one(line, words);
+    return number <= MT_LOG_SAID_LINES && mt_log_has_one(line, words);
 }
-
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 /* "during", "When", "while" as a word of its own, whose first letter stands before `at`, and
  * nothing in its sentence before it that denies a failure: "it works when". */
@@ -67,14 +57,14 @@ static bool is_told(const char *line, const char *at)
     char before[256];
     const char *from = at - 1;
     size_t n;
-    if (at == line || strchr("dDwW", at[-1]) == NULL || (at - 1 > line && is_letter(at[-2])))
+    if (at == line || strchr("dDwW", at[-1]) == NULL || (at - 1 > line && mt_log_is_letter(at[-2])))
         return false;
     while (from > line && strchr(".!?", from[-1]) == NULL && at - from < 255)
         from--;
     n = (size_t)(at - 1 - from);
     memcpy(before, from, n);
     before[n] = '\0';
-    return !has_one(before, denials);
+    return !mt_log_has_one(before, denials);
 }
 
 void mt_log_said_line(struct mt_log *l, uint64_t number, const char *line)

@@ -146,27 +146,27 @@ static int usage_deepspeed(struct mt_log *l, uint64_t number, const char *s)
 }
 
 /* DeepSpeed's inference, when its kernels take their workspace: "Free memory : 7.042725
- * (GigaBytes)", then the total and what is requested, a line each. */
+ * (GigaBytes)", then the total and what is requested, a line each. What is free says how much is
+ * used only with the total. */
 static int usage_workspace(struct mt_log *l, uint64_t number, const char *s)
 {
-    struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
+    struct mt_log_fact *f;
     got g;
     if (mt_log_find(s, "Free memory : %G (GigaBytes)", &g) != NULL) {
-        f = mt_log_add(l, MT_LOG_TORCH_USAGE, number, s);
-        if (f != NULL) {
-            f->value[2] = g.v[0]; /* until the total is known: what is free */
-            mt_log_keep_text(f, "before the workspace of DeepSpeed's inference", 45);
-        }
+        l->free_line = number;
+        l->free_bytes = g.v[0];
         return 1;
     }
-    if (mt_log_find(s, "Total memory: %G (GigaBytes)", &g) != NULL && f != NULL &&
-        f->kind == MT_LOG_TORCH_USAGE && number == f->line + 1 && f->value[3] == MT_LOG_NONE &&
-        f->value[2] != MT_LOG_NONE && g.v[0] >= f->value[2]) {
+    if (l->free_line == 0 || number != l->free_line + 1 ||
+        mt_log_find(s, "Total memory: %G (GigaBytes)", &g) == NULL || g.v[0] < l->free_bytes)
+        return 0;
+    f = mt_log_add(l, MT_LOG_TORCH_USAGE, l->free_line, s);
+    if (f != NULL) {
+        f->value[2] = g.v[0] - l->free_bytes;
         f->value[3] = g.v[0];
-        f->value[2] = g.v[0] - f->value[2];
-        return 1;
+        mt_log_keep_text(f, "before the workspace of DeepSpeed's inference", 45);
     }
-    return 0;
+    return 1;
 }
 
 int mt_log_usage(struct mt_log *l, uint64_t number, const char *s)

@@ -129,6 +129,17 @@ err_has "links.tar: 1 link was passed over: a file is read once, under its own n
 run 0 report -q --format json links.tar
 err_empty
 
+# what lies behind the end mark of a tar is no part of it, as `tar` itself reads it
+(cat links.tar && printf 'a note of whoever copied it\n' && head -c 3000 tiny.pickle) > noted.tar
+run 0 report -q --format json noted.tar
+err_empty
+cp .out noted.json
+run 0 report -q --format json links.tar
+check [ "$(jq -c '.devices[0].live_peak_bytes' noted.json)" = "$(jq -c '.devices[0].live_peak_bytes' .out)" ]
+gzip -k noted.tar
+run 0 report -q --format json noted.tar.gz
+err_empty
+
 # damage: everything whole is used, exit status 3, one warning line for each problem
 run 3 report --format json verl_two_ranks_truncated.tar.gz
 err_has "warning: verl_two_ranks_truncated.tar.gz: "

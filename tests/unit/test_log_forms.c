@@ -708,11 +708,39 @@ MT_TEST(warnings)
     mt_log_done(&l);
 }
 
-MT_MAIN(MT_RUN(frames_on_one_line) MT_RUN(other_errors_behind_frames) MT_RUN(apples)
-            MT_RUN(of_pytest) MT_RUN(names_in_code) MT_RUN(name_at_the_end) MT_RUN(lone_words)
-                MT_RUN(other_programs) MT_RUN(kills) MT_RUN(warnings) MT_RUN(json_of_loggers)
-                    MT_RUN(wrapped_behind_prefixes) MT_RUN(refusals_of_vllm) MT_RUN(pinned)
-                        MT_RUN(on_the_chip) MT_RUN(boxes) MT_RUN(cut_frames)
+/* The lines of DeepSpeed's inference: what is free says what is used only with the size of the
+ * card, which a log that was cut does not have. */
+MT_TEST(workspace)
+{
+#define FREE "Free memory : 6.000000 (GigaBytes)  \n"
+    read_text("Load a checkpoint\n" FREE "Total memory: 8.000000 (GigaBytes)  \n"
+              "Requested memory: 0.500000 (GigaBytes) \n");
+    MT_CHECK_EQ(l.facts.n, 1);
+    MT_CHECK_EQ(fact(0)->kind, MT_LOG_TORCH_USAGE);
+    MT_CHECK_EQ(fact(0)->line, 2);
+    MT_CHECK_EQ(fact(0)->value[2], 2 * GIB);
+    MT_CHECK_EQ(fact(0)->value[3], 8 * GIB);
+    mt_log_done(&l);
+    static const char *const none[] = {
+        FREE,
+        FREE "Requested memory: 0.500000 (GigaBytes) \n",
+        FREE "\nTotal memory: 8.000000 (GigaBytes)  \n",
+        FREE "Total memory: 4.000000 (GigaBytes)  \n",
+        "Total memory: 8.000000 (GigaBytes)  \n",
+    };
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        read_text(none[i]);
+        if (l.facts.n != 0)
+            MT_FAIL_AT("a fact in: %s", none[i]);
+        mt_log_done(&l);
+    }
+}
+
+MT_MAIN(MT_RUN(workspace) MT_RUN(frames_on_one_line) MT_RUN(other_errors_behind_frames)
+            MT_RUN(apples) MT_RUN(of_pytest) MT_RUN(names_in_code) MT_RUN(name_at_the_end)
+                MT_RUN(lone_words) MT_RUN(other_programs) MT_RUN(kills) MT_RUN(warnings)
+                    MT_RUN(json_of_loggers) MT_RUN(wrapped_behind_prefixes) MT_RUN(refusals_of_vllm)
+                        MT_RUN(pinned) MT_RUN(on_the_chip) MT_RUN(boxes) MT_RUN(cut_frames)
                             MT_RUN(cut_and_typed_sentences) MT_RUN(first_tries) MT_RUN(only_named)
                                 MT_RUN(platforms) MT_RUN(reports_of_several_lines)
                                     MT_RUN(method_of_a_worker))
