@@ -4,12 +4,13 @@ the job has not imported, or that has no run, gets nothing. What is uploaded has
 import os
 import sys
 import threading
+import time
 from typing import Any, Callable, Dict, List, Sequence, Union
 
 from ._program import run
 
 Upload = Union[str, Any, Sequence[Any]]
-WAIT = 60.0  # seconds; a tracker that does not answer must not hold the job
+WAIT = 20.0  # seconds for all trackers together: those that do not answer must not hold the job, nor the ranks that wait for it
 FOLDER = "memtrace"
 
 
@@ -88,7 +89,8 @@ def wanted(upload: Upload, say: Callable[[str], None]) -> List[Any]:
 
 
 def give(upload: List[Any], left: Left, say: Callable[[str], None]) -> None:
-    """To each of them, one after the other, for WAIT seconds at most. What failed is said."""
+    """To each of them, one after the other, for WAIT seconds at most in all. What failed is said."""
+    end = time.monotonic() + WAIT
     for one in upload:
         name = one if isinstance(one, str) else "TensorBoard"
         module = sys.modules.get(name)
@@ -98,13 +100,15 @@ def give(upload: List[Any], left: Left, say: Callable[[str], None]) -> None:
         except Exception as e:
             task, failed = None, [str(e)]
         if task is not None:
-            failed = _in_time(task, left)
+            failed = _in_time(task, left, end - time.monotonic())
         if failed:
             say("%s: the report was not uploaded: %s" % (name, failed[0]))
 
 
-def _in_time(task: Callable[[Left], None], left: Left) -> List[str]:
-    failed = ["no answer in %g s" % WAIT]
+def _in_time(task: Callable[[Left], None], left: Left, seconds: float) -> List[str]:
+    if seconds <= 0:
+        return ["the %g s for all of them had passed" % WAIT]
+    failed = ["no answer in %.2g s" % seconds]
 
     def work() -> None:
         try:
@@ -115,5 +119,5 @@ def _in_time(task: Callable[[Left], None], left: Left) -> List[str]:
 
     thread = threading.Thread(target=work, name="memtrace-upload", daemon=True)
     thread.start()
-    thread.join(WAIT)
+    thread.join(seconds)
     return list(failed)

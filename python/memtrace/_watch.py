@@ -11,17 +11,18 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, List, Optional
 
 from ._program import program
 from ._upload import Left, Upload, give, wanted
 
 # Those of parser/model/launchers.def; torchrun, Ray and vLLM set the first.
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
+NEEDS = {"SLURM_PROCID": "SLURM_STEP_NUM_TASKS"}  # a rank only where that is set: a batch script has the first, too
 JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "RAY_JOB_ID", "TORCHELASTIC_RUN_ID")
 LAST = 2        # kept beside the first
 SHARE = 0.05    # of the time since watch(), after the first three, for failures that a job lives with
-LIMIT = 60.0    # seconds that a page may take
+LIMIT = 60.0    # seconds that a page and its summary may take
 
 
 def _say(text: str) -> None:
@@ -38,7 +39,7 @@ def _rank(torch: Any) -> Optional[int]:
     except Exception:
         pass
     for name in RANKS:
-        if os.environ.get(name, "").isdigit():
+        if os.environ.get(name, "").isdigit() and (name not in NEEDS or os.environ.get(NEEDS[name])):
             return int(os.environ[name])
     return None
 
@@ -159,37 +160,38 @@ class Watch:
         finally:
             if os.path.exists(part):
                 os.unlink(part)
-        report, why = self.page(stem)
-        if report is not None:
-            _say("%s Report: %s.html" % (report["verdict"]["sentence"], stem))
-            give(self.upload, Left(stem + ".pickle", stem + ".html", report), _say)
+        report, plain = self.page(stem), "out of memory on GPU %d, pid %d." % (device, self.pid)
+        if isinstance(report, str):
+            _say("%s Snapshot: %s.pickle (%s)" % (plain, stem, report))
         else:
-            _say("out of memory on GPU %d, pid %d. Snapshot: %s.pickle (%s)" % (device, self.pid, stem, why))
+            _say("%s Report: %s.html" % (report["verdict"]["sentence"] or plain, stem))
+            give(self.upload, Left(stem + ".pickle", stem + ".html", report), _say)
         self.forget(stem)
 
     @staticmethod
-    def page(stem: str) -> "Tuple[dict[str, Any] | None, str]":
-        """Writes the page. The report that it carries; or None, and why there is none."""
+    def page(stem: str) -> "dict[str, Any] | str":
+        """Writes the page. The report that it carries, or why there is none."""
         import json
 
-        page = stem + ".html"
+        page, end = stem + ".html", time.monotonic() + LIMIT
         commands = (["report", "--quiet", "--force", "-o", page, stem + ".pickle"], ["report", "--quiet", "--format=json", "-o", "-", page])
         try:
             for command in commands:
                 done = subprocess.run([program(), *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                      timeout=LIMIT, check=False)
+                                      timeout=end - time.monotonic(), check=False)
                 if done.returncode not in (0, 3):
-                    return None, done.stderr.decode("utf-8", "replace").strip().replace("\n", " ") or "no report"
+                    return done.stderr.decode("utf-8", "replace").strip().replace("\n", " ") or "no report"
             report: "dict[str, Any]" = json.loads(done.stdout)
             try:
                 # a few KiB for who puts many ranks together; read from the page, so that nothing is analysed twice
                 subprocess.run([program(), "summarize", "--quiet", "--force", "-o", stem.replace("%", "%%") + ".mts", page],
-                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT, check=False)
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=end - time.monotonic(), check=False)
             except (OSError, subprocess.SubprocessError):
                 pass
-            return report, "" if report["verdict"]["sentence"] else "no sentence"
+            report["verdict"]["sentence"]
+            return report
         except (OSError, subprocess.SubprocessError, ValueError, KeyError) as e:
-            return None, "no report: %s" % e
+            return "no report: %s" % e
 
     def forget(self, stem: str) -> None:
         """Of many failures the first and the last two stay."""

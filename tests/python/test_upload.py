@@ -86,6 +86,27 @@ class Uploads(Job):
         _, line = self.job(TRACKERS + hang)
         self.assertEqual(line, "[memtrace] wandb: the report was not uploaded: no answer in 0.2 s")
 
+    def test_all_of_them_together_hold_the_job_no_longer_than_one(self):
+        hang = """
+import memtrace._upload, time
+memtrace._upload.WAIT = 0.5
+Run.log_artifact = Client.log_artifact = lambda *a: threading.Event().wait()
+Writer.add_text = lambda *a: put('tried')
+watch(upload=['wandb', 'mlflow', Writer()])
+give = memtrace._watch.give
+def timed(*a):
+    begun = time.monotonic()
+    give(*a)
+    put('seconds', time.monotonic() - begun)
+memtrace._watch.give = timed
+fail()
+"""
+        lines = self.job(TRACKERS + hang)[1:]
+        self.assertEqual(lines, ["[memtrace] wandb: the report was not uploaded: no answer in 0.5 s"] + [
+            "[memtrace] %s: the report was not uploaded: the 0.5 s for all of them had passed" % name for name in ("mlflow", "TensorBoard")])
+        (_, seconds), = self.given()
+        self.assertLess(seconds, 2)
+
     def test_what_is_none_is_said_and_the_rest_holds(self):
         said, report = self.job(TRACKERS + "watch(upload=['wandd', 7, 'wandb'])\nfail()")[1:]
         self.assertIn("not 7: left out", said)

@@ -51,6 +51,7 @@ print(w._named('%r %p %j', None) == 'x %d 9_1' % os.getpid())
             said = tuple(re.findall(r'^MT_%s_VARIABLE\("(\w+)"\)' % kind, table, re.M))
             self.assertGreater(len(said), 3)
             self.assertEqual(getattr(watching, name), said)
+        self.assertEqual(watching.NEEDS, dict(re.findall(r'^MT_RANK_NEEDS\("(\w+)", "(\w+)"\)', table, re.M)))
 
     def test_a_failure_that_ends_the_job(self):
         lines = self.job("import torch\nwatch()\ntorch.cuda.allocate(2 << 30)", status=1)
@@ -192,8 +193,10 @@ for t in many: t.join()
     def test_ranks_of_launchers(self):
         for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"):
             with self.subTest(name):
-                self.job("import torch" + FAIL + "watch()\nfail()", **{name: "41"})
+                self.job("import torch" + FAIL + "watch()\nfail()", **{name: "41", "SLURM_STEP_NUM_TASKS": "64"})
                 self.assertTrue(all(f.startswith("oom_rank41_") for f in self.files()), self.files())
+        self.job("import torch" + FAIL + "watch(folder + '/batch')\nfail()", SLURM_PROCID="0")  # a batch script, and what it starts by itself
+        self.assertEqual([f for f in os.listdir(self.folder / "batch") if "rank" in f], [])
         told = """
 import types
 torch.distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: 5)
@@ -206,7 +209,7 @@ fail()
     def test_eight_processes_in_one_folder(self):
         code = "import torch" + FAIL + "watch()\nfail()"
         command = self.command(code, True)
-        many = [subprocess.Popen(command, env=self.environment({"SLURM_PROCID": str(i)}), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        many = [subprocess.Popen(command, env=self.environment({"SLURM_PROCID": str(i), "SLURM_STEP_NUM_TASKS": "8"}), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
                 for i in range(8)]
         lines = [p.communicate(timeout=120)[1].decode().splitlines() for p in many]
         self.assertTrue(all(p.returncode == 0 and len(line) == 1 for p, line in zip(many, lines)), lines)
