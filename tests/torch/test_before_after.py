@@ -47,6 +47,11 @@ PAIRS = (
     Pair("torchtune", "torchtune_recomputed", "torchtune", {"enable_activation_checkpointing": ("False", "True")}, "enable_activation_checkpointing", 0.025),
     Pair("megatron", "pairs/megatron_half", "megatron", {"--micro-batch-size": ("2", "1")}, "--micro-batch-size", 0.07),
     Pair("megatron", "pairs/megatron_recomputed", "megatron", {"--recompute-granularity": (None, "full")}, "--recompute-granularity", 0.27),
+    # what was recomputed is what the micro-batch kept of both layers, less what the loss keeps
+    Pair("slime", "pairs/slime_recomputed", "slime", {"--recompute-granularity": (None, "full")}, "--recompute-granularity", 0.22),
+    Pair("slime", "pairs/slime_grads16", "slime", {"--grad-reduce-in-bf16": (None, "")}, "--grad-reduce-in-bf16", 0),
+    Pair("slime", "pairs/slime_offload", "slime", {"--optimizer-cpu-offload": (None, "")}, "--optimizer-cpu-offload", 0.0001),
+    Pair("megatron", "pairs/megatron_grads16", "megatron", {"--grad-reduce-in-bf16": (None, "")}, "--grad-reduce-in-bf16", 0),
     # a share of the card: the cache takes it in whole blocks, and what the card has beside PyTorch is not all of it
     Pair("nanovllm/nano_oom", "pairs/nano_share", "nanovllm", {"gpu_memory_utilization": ("0.9", "0.65")}, "--gpu-memory-utilization", 0.06, capacity="2GiB"),
     # another card and more requests as well: what is measured is that of all together, and the cache takes what the card has
@@ -59,7 +64,6 @@ SCRIPTS = (
     Script("pairs/load_cuda", "pairs/load_cpu", "B80", near=0.71, gone=True),  # the next training step is the highest then
     Script("pipeline/last", "pairs/last_inside", "B82", ("schedule",), 0.45),  # what is highest then is another moment of the step
     Script("pipeline/first", "pairs/first_recomputed", "P01", near=0.05, others=("P04",)),  # the optimizer is the highest then
-    Script("megatron", "pairs/megatron_grads16", "B46", near=0),
     Script("pairs/average", "pairs/average_free", "P18"),
     Script("pairs/copies", "pairs/copies_free", "B33"),
     Script("pairs/hooks", "pairs/hooks_free", "P17"),
