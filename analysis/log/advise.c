@@ -470,7 +470,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     of_paths(&fw, logs);
     if (fw.engine != MT_FW_NONE && fw.frames[fw.engine] == 0)
         fw.frames[fw.engine] = 1;
-    if (!mt_logdiag_model(d, &fw, place, q.conf) ||
+    if (!mt_logdiag_model(d, &logs->files.p[d->file].log, &fw, place, q.conf) ||
         mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
         return false;
     mt_metrics_code(q.metrics, place != NULL ? place->stack->code : NULL);

@@ -77,6 +77,13 @@ enum mt_log_made_of {
     MT_LOG_OF_BLOCK   /* the same, where only its size in a backward tells */
 };
 
+/* What a training keeps on every card, as a product; bytes 0 = a factor is not known. And the
+ * logits of its longest pass; batch 0 = not known. */
+struct mt_logdiag_estimate {
+    double params, whole, divided, cards, bytes;
+    double batch, length, vocab;
+};
+
 struct mt_logdiag {
     enum mt_cause_kind cause; /* NONE = no failure in the logs; UNKNOWN = no line has its numbers */
     const char *confidence;   /* "high", "medium", "low", "none" */
@@ -141,6 +148,7 @@ struct mt_logdiag {
         double beyond;      /* the same of an engine on each of its cards, where one has less */
         bool in_float;      /* the engine is told to take them in 32 bits */
         double held;        /* of all models that are trained, where it is half of a card or more */
+        struct mt_logdiag_estimate estimate;
     } model;
     double vocab;  /* of the logits that were asked for, whole; 0 = not known */
     bool in_float; /* what was asked for is their copy in 32 bits */
@@ -220,8 +228,29 @@ enum mt_log_whose mt_logdiag_whose(const struct mt_logs *logs, const struct mt_l
 void mt_logdiag_logits(struct mt_logdiag *d, const struct mt_log_place *place,
                        const struct mt_runconf *conf);
 /* log/model.c: d->model. fw: of the job; place, conf may be NULL. false = out of memory. */
-bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_frameworks *fw,
-                      const struct mt_log_place *place, const struct mt_runconf *conf);
+bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
+                      const struct mt_frameworks *fw, const struct mt_log_place *place,
+                      const struct mt_runconf *conf);
+/* log/told.c: of a person's words around the log. Numbers: 0 = not told, below 0 = in several ways.
+ */
+struct mt_logdiag_told {
+    double billions; /* of the model's parameters */
+    double gpus;     /* of the training, where they are of one machine */
+    bool nodes;      /* several machines */
+    bool trains;
+    bool less; /* adapters, fewer bits, offloading or frozen parts are spoken of */
+    bool fsdp, zero2, zero3;
+};
+void mt_logdiag_told(struct mt_logdiag_told *t, const struct mt_log *log);
+/* log/estimate.c: d->model.estimate. params: as they are named; ranks: 0 = not among the settings.
+ * And its words, for a failure whose line has no better ones. */
+struct mt_run_shape;
+void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_told *told,
+                         const struct mt_run_shape *s, const struct mt_runconf *conf, double params,
+                         double ranks);
+void mt_logdiag_estimate_logits(struct mt_logdiag *d, const struct mt_run_shape *s,
+                                const struct mt_runconf *conf);
+void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d);
 /* log/made_of.c: d->made_of of the failure f, and the metrics that follow from it. */
 struct mt_metrics;
 void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f);

@@ -150,26 +150,48 @@ static double states(const struct mt_run_shape *s, const struct mt_runconf *conf
     return ran && allocated != MT_LOG_NONE && all > (double)allocated ? 0 : all;
 }
 
-bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_frameworks *fw,
-                      const struct mt_log_place *place, const struct mt_runconf *conf)
+/* What is known of a training's size, by settings or else by words. */
+static void estimate(struct mt_logdiag *d, const struct mt_log *log, const struct mt_run_shape *s,
+                     const struct mt_runconf *conf)
+{
+    bool none = conf == NULL || conf->conf.entries.n == 0;
+    struct mt_logdiag_told told;
+    double params = s->params > 0 ? s->params : none ? 0 : by_size(conf) / 0.9;
+    mt_logdiag_told(&told, log);
+    if (params <= 0)
+        params = told.billions * 1e9;
+    if (!told.trains && !mt_phase_is(d->phase, MT_TRAINS) && (none || !trains(conf)))
+        return;
+    if (none || !may_train_less(conf))
+        mt_logdiag_estimate(d, &told, s, conf, params, none ? 0 : ranks(conf));
+    if (!none)
+        mt_logdiag_estimate_logits(d, s, conf);
+}
+
+bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
+                      const struct mt_frameworks *fw, const struct mt_log_place *place,
+                      const struct mt_runconf *conf)
 {
     struct mt_run_shape s;
     struct mt_frameworks own = *fw;
     struct mt_trace *none = NULL;
+    bool is_set = conf != NULL && conf->conf.entries.n != 0;
     double params;
-    if (conf == NULL || conf->conf.entries.n == 0)
+    if (!is_set && log->prose.n == 0)
         return true;
     if (place == NULL && (none = mt_trace_new()) == NULL)
         return false;
-    if (is_fsdp_by_default(fw, conf))
+    if (is_set && is_fsdp_by_default(fw, conf))
         own.parts |= MT_PART_FSDP2;
     if (mt_run_number(conf, "zero_config_stage") > 0 || mt_run_number(conf, "zero_stage") > 0)
         own.parts |= MT_PART_ZERO;
     mt_run_shape_make(&s, place != NULL ? place->trace : none, &own, conf);
-    params = s.params > 0 ? s.params : by_size(conf);
+    params = s.params > 0 ? s.params : is_set ? by_size(conf) : 0;
     d->model.by_name = !(s.params > 0);
     d->model.params = params;
-    d->model.states = states(&s, conf, params, d->allocated, mt_phase_is(d->phase, MT_TRAINS));
+    if (is_set)
+        d->model.states = states(&s, conf, params, d->allocated, mt_phase_is(d->phase, MT_TRAINS));
+    estimate(d, log, &s, conf);
     mt_trace_free(none);
     return true;
 }

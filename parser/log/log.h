@@ -302,9 +302,17 @@ struct mt_log_said {
 #define MT_LOG_MAX_SAID 8u
 #define MT_LOG_SAID_LINES 60u /* of a text that somebody may have written */
 
+/* A line of that text that reads like a person's words: no command, setting, traceback, code or
+ * logger's line. As it stands, not printable; its end is left out where it is longer. */
+struct mt_log_prose {
+    char text[600];
+    uint64_t line;
+};
+
 struct mt_log {
     struct mt_log_said said[MT_LOG_MAX_SAID];
     uint32_t n_said;
+    MT_VEC(struct mt_log_prose) prose;
     uint64_t hint[MT_LH_COUNT]; /* the last such line; 0 = none, or what it began has ended */
     struct { /* while it is read: the last one that Ray's rows name; line 0 = none */
         char name[32];

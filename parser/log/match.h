@@ -226,4 +226,7 @@ void mt_log_launcher(struct mt_log *l, uint64_t number, const char *s);
 bool mt_log_may_say(uint64_t number, const char *line);
 void mt_log_said_line(struct mt_log *l, uint64_t number, const char *line);
 
+/* log/prose.c */
+void mt_log_prose_line(struct mt_log *l, uint64_t number, const char *line);
+
 #endif

@@ -440,6 +440,7 @@ void mt_log_done(struct mt_log *l)
     MT_VEC_DONE(&l->paths);
     MT_VEC_DONE(&l->versions);
     MT_VEC_DONE(&l->kept_steps);
+    MT_VEC_DONE(&l->prose);
     mt_log_settings_done(l);
     mt_log_stacks_done(l);
 }

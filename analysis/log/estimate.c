@@ -1,0 +1,141 @@
+/* log/estimate.c -- how much a training keeps on every card, and how large its logits are, worked
+ * out of the factors that settings and a person's words tell. With one factor unknown nothing is
+ * said. */
+#include "analysis/base/words.h"
+#include "analysis/log/diagnose.h"
+#include "analysis/setup/keys.h"
+#include "analysis/setup/layout.h"
+
+#include <string.h>
+
+/* Bytes of a parameter in mixed precision with Adam: 16-bit parameter and gradient, 32-bit
+ * parameter and two moments (deepspeed/runtime/zero); in 32 bits throughout it is as many. */
+enum { ALL = 16, MOMENTS = 12 };
+
+/* How many bytes of a parameter each card has whole, and how many of it are divided. */
+static void split(struct mt_logdiag_estimate *e, unsigned zero, bool fsdp)
+{
+    e->divided = fsdp || zero == 3 ? ALL : zero == 2 ? ALL - 2 : zero == 1 ? MOMENTS : 0;
+    e->whole = ALL - e->divided;
+}
+
+static unsigned stage(const struct mt_run_shape *s, const struct mt_logdiag_told *told)
+{
+    if (s->layout == MT_LAYOUT_ZERO)
+        return s->zero;
+    return told->zero3 == told->zero2 ? 0 : told->zero3 ? 3 : 2;
+}
+
+/* An optimizer with other states than Adam's two, or one that is not on the card. */
+static bool is_other_state(const struct mt_run_shape *s, const struct mt_runconf *conf)
+{
+    static const char *const elsewhere[] = {"optimizer_offload", "param_offload", "offload_policy"};
+    for (size_t i = 0; conf != NULL && i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (mt_run_is_set(conf, elsewhere[i]))
+            return true;
+    return s->lora || s->params_on_host || (s->kept >= 0 && s->kept < 1) ||
+           (conf != NULL && mt_run_word(conf, "optimizer") != NULL &&
+            (s->optim.why != NULL || s->optim.tensors < 2 || s->optim.tensors > 2));
+}
+
+/* On how many cards it is divided, or 1 where it runs on one; 0 = not known. */
+static double cards_of(const struct mt_logdiag_told *told, const struct mt_run_shape *s,
+                       double ranks, bool divided)
+{
+    double cards = ranks > 0 ? ranks : told->gpus;
+    if (divided && (s->sharded || s->layout == MT_LAYOUT_ZERO) && s->shards >= 1)
+        return s->shards;
+    return cards < 1 || (!divided && cards > 1) ? 0 : cards;
+}
+
+void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_told *told,
+                         const struct mt_run_shape *s, const struct mt_runconf *conf, double params,
+                         double ranks)
+{
+    struct mt_logdiag_estimate *e = &d->model.estimate;
+    unsigned zero = stage(s, told);
+    bool fsdp = s->sharded || told->fsdp;
+    double cards = cards_of(told, s, ranks, fsdp || zero != 0);
+    if (told->less || is_other_state(s, conf) || params <= 0 || cards < 1 ||
+        s->layout == MT_LAYOUT_MEGATRON ||
+        (d->phase != MT_PH_UNATTRIBUTED && !mt_phase_is(d->phase, MT_TRAINS)))
+        return;
+    split(e, zero, fsdp);
+    if (s->layout == MT_LAYOUT_SAME && s->elem > 0 && s->elem < 4 && fsdp)
+        e->divided = 4 * s->elem, e->whole = 0;
+    e->params = params;
+    e->cards = cards;
+    e->bytes = params * (e->whole + e->divided / cards);
+}
+
+/* "2 x 32,768 tokens x 151,936 words x 4 bytes". A head that a fused loss takes in pieces, or one
+ * that is divided, has no such tensor. */
+void mt_logdiag_estimate_logits(struct mt_logdiag *d, const struct mt_run_shape *s,
+                                const struct mt_runconf *conf)
+{
+    struct mt_logdiag_estimate *e = &d->model.estimate;
+    double length = mt_run_number(conf, "max_seq_len"), batch = mt_run_number(conf, "micro_batch"),
+           answer = mt_run_number(conf, "max_response_len"),
+           prompt = mt_run_number(conf, "max_prompt_len");
+    if (length <= 0 && prompt > 0 && answer > 0)
+        length = prompt + answer;
+    if (s->tp > 1 || mt_run_is_set(conf, "fused_head") || mt_run_is_set(conf, "liger") ||
+        mt_run_is_set(conf, "entropy_chunking") || s->vocab <= 0 || length <= 0 || batch <= 0)
+        return;
+    if (strcmp(mt_run_word(conf, "rl_type") != NULL ? mt_run_word(conf, "rl_type") : "", "dpo") ==
+        0)
+        batch *= 2; /* the chosen and the rejected answer */
+    e->batch = batch;
+    e->length = length;
+    e->vocab = s->vocab;
+}
+
+static void say_states(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    mt_words_add(
+        t,
+        "%sTraining all of it with Adam, and nothing of it on the host, keeps %.3g B parameters x ",
+        t->n != 0 ? " " : "", e->params / 1e9);
+    if (e->cards <= 1)
+        mt_words_add(t, "%g bytes", e->whole + e->divided);
+    else if (e->whole <= 0)
+        mt_words_add(t, "%g bytes / %g GPUs", e->divided, e->cards);
+    else
+        mt_words_add(t, "(%g + %g / %g GPUs) bytes", e->whole, e->divided, e->cards);
+    mt_words_add(t,
+                 " = %s of parameters, gradients and optimizer's state on every card, whatever "
+                 "the batch is",
+                 MT_BYTES((uint64_t)e->bytes));
+    if (d->capacity != MT_LOG_NONE && e->bytes > (double)d->capacity)
+        mt_words_add(t,
+                     ", and the card has %s: a smaller batch cannot make that fit; more GPUs, "
+                     "the state on the host or adapters can",
+                     MT_BYTES(d->capacity));
+    mt_words_add(t, ".");
+}
+
+static void say_logits(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    char tokens[32], vocab[32];
+    mt_words_add(
+        t,
+        "%sWhere one pass is as long as the settings allow, %g x %s tokens x %s words of the "
+        "vocabulary x 4 bytes = %s of logits in 32 bits, unless the loss takes them in pieces.",
+        t->n != 0 ? " " : "", e->batch, mt_words_count(tokens, (uint64_t)e->length),
+        mt_words_count(vocab, (uint64_t)e->vocab),
+        MT_BYTES((uint64_t)(e->batch * e->length * e->vocab * 4)));
+}
+
+void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    const double much = 1024.0 * 1024 * 1024;
+    bool no_numbers = d->capacity == MT_LOG_NONE && d->request == MT_LOG_NONE;
+    if (e->bytes >= much &&
+        (no_numbers || (d->capacity != MT_LOG_NONE && e->bytes > (double)d->capacity)))
+        say_states(t, d);
+    if (no_numbers && e->batch * e->length * e->vocab * 4 >= 2 * much)
+        say_logits(t, d);
+}

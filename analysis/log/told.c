@@ -1,0 +1,185 @@
+/* log/told.c -- what a person's words around a log tell of the job's size: how large the model is,
+ * on how many GPUs, and how it is divided. What they name in two ways is not known. */
+#include "analysis/log/diagnose.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum { SEVERAL = -1 };
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+static void settle(double *known, double v)
+{
+    bool is_same = *known <= v && *known >= v;
+    *known = *known == 0 || is_same ? v : SEVERAL;
+}
+
+/* The number at p; *end = what follows. At most one point. */
+static double number_at(const char *p, const char **end)
+{
+    double n = 0, place = 1;
+    for (; is_digit(*p) || (*p == '.' && place >= 1 && is_digit(p[1])); p++) {
+        if (*p == '.')
+            place = 0.1;
+        else if (place >= 1)
+            n = n * 10 + (*p - '0');
+        else
+            n += (*p - '0') * place, place /= 10;
+    }
+    *end = p;
+    return n;
+}
+
+/* "7B", "Qwen2.5-32B", "prover7B", "16B model"; not the active part of "35B-A3B", not "8x7B" as a
+ * whole, no tokens or samples. */
+static bool is_size(const char *from, const char *p, const char *end, double n)
+{
+    const char *next = end + 1 + strspn(end + 1, " -");
+    bool letters = p > from && is_letter(p[-1]), one = p - from < 2 || !is_letter(p[-2]);
+    return (*end == 'B' || *end == 'b') && !is_letter(end[1]) && !is_digit(end[1]) && n >= 0.1 &&
+           n < 2000 && !(letters && one) && strncasecmp(next, "token", 5) != 0 &&
+           strncasecmp(next, "sample", 6) != 0;
+}
+
+/* One of a list of words begins at p. */
+static bool begins(const char *p, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (strncasecmp(p, *words, strlen(*words)) == 0)
+            return true;
+    return false;
+}
+
+static bool has_any(const char *s, const char *const *words)
+{
+    for (; *s != '\0'; s++)
+        if (begins(s, words))
+            return true;
+    return false;
+}
+
+/* Right before p something denies it: "without LoRA", "no offload", the same in Chinese. */
+static bool is_denied(const char *s, const char *p)
+{
+    static const char *const denials[] = {"no ", "not ", "n't ", "without ",
+                                          "没",  "不",   "未",   NULL};
+    const char *from = p - s > 16 ? p - 16 : s;
+    for (; from < p; from++)
+        if (begins(from, denials))
+            return true;
+    return false;
+}
+
+static bool affirms(const char *s, const char *const *words)
+{
+    for (const char *p = s; *p != '\0'; p++)
+        if (begins(p, words) && !is_denied(s, p))
+            return true;
+    return false;
+}
+
+/* A card's name by its shape: a few capitals and digits, "H100s", "RTX3080", "L40S"; behind a word
+ * in capitals too, "RTX A6000". */
+static bool is_card(const char *p)
+{
+    size_t n = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"), digits;
+    if (n >= 3 && n <= 6 && p[n] == ' ' && p[n + 1] >= 'A' && p[n + 1] <= 'Z')
+        return is_card(p + n + 1);
+    if (n >= 3 && n <= 6 && (p[n] == ' ' || p[n] == '-') && is_digit(p[n + 1]))
+        n++;
+    digits = strspn(p + n, "0123456789");
+    return n >= 1 && n <= 7 && digits >= 1 && digits <= 4 && p[n + digits] != '.' &&
+           p[n + digits] != '-';
+}
+
+/* "8xH100s", "8 * RTX3080", "2x4090", "4 A100 GPUs", "8 GPUs", "4 cards" in Chinese. */
+static bool counts_cards(const char *end)
+{
+    static const char *const cards[] = {"gpu", "graphics card", "张卡", "张显卡",
+                                        "卡",  "块卡",          NULL};
+    const char *p = end + strspn(end, " ");
+    bool times = *p == 'x' || *p == 'X' || *p == '*';
+    if (times)
+        p += 1 + strspn(p + 1, " ");
+    if (times && strspn(p, "0123456789") == 4 && p[2] == '9' && p[3] == '0')
+        return true;
+    return (p > end && is_card(p)) || begins(p, cards) ||
+           (strncmp(p, "张", 3) == 0 && is_card(p + 3 + strspn(p + 3, " ")));
+}
+
+/* "4 H100s for train & 4 for inference": the first are those that train. */
+static bool is_for_training(const char *end)
+{
+    const char *p = strstr(end, " for train");
+    return p != NULL && strcspn(end, ".,;&") > (size_t)(p - end);
+}
+
+static void read_numbers(struct mt_logdiag_told *t, const char *text, bool *trains_on)
+{
+    for (const char *p = text, *end; *p != '\0'; p = end) {
+        double n;
+        end = p + 1;
+        if (!is_digit(*p))
+            continue;
+        n = number_at(p, &end);
+        if (p > text && (p[-1] == '.' || p[-1] == '_'))
+            continue;
+        if (is_size(text, p, end, n))
+            settle(&t->billions, n);
+        else if ((p == text || !is_letter(p[-1])) && n >= 1 && n <= 64 && counts_cards(end)) {
+            if (is_for_training(end) && !*trains_on) {
+                *trains_on = true;
+                t->gpus = n;
+            } else if (!*trains_on)
+                settle(&t->gpus, n);
+        }
+    }
+}
+
+void mt_logdiag_told(struct mt_logdiag_told *t, const struct mt_log *log)
+{
+    static const char *const nodes[] = {"nodes", "machines", "servers", "6node", "8node", "4node",
+                                        "2node", "多机",     "双机",    "台机",  NULL},
+                             *const less[] = {"lora",       "peft",   "adapter", "quant",
+                                              "4bit",       "4-bit",  "8bit",    "8-bit",
+                                              "freez",      "frozen", "offload", "prompt tun",
+                                              "prefix tun", NULL},
+                             *const trains[] = {"train", "fine-tun", "finetun", "fine tun",
+                                                "sft",   "grpo",     "ppo",     "dpo",
+                                                "训练",  "微调",     NULL},
+                             *const fsdp[] = {"fsdp", NULL},
+                             *const zero3[] = {"zero3",
+                                               "zero-3",
+                                               "zero 3",
+                                               "zero stage 3",
+                                               "zero_stage 3",
+                                               "zero-stage 3",
+                                               "zero stage-3",
+                                               "deepspeed stage 3",
+                                               NULL},
+                             *const zero2[] = {"zero2",
+                                               "zero-2",
+                                               "zero 2",
+                                               "zero stage 2",
+                                               "zero_stage 2",
+                                               "zero-stage 2",
+                                               "zero stage-2",
+                                               "deepspeed stage 2",
+                                               NULL};
+    bool trains_on = false;
+    memset(t, 0, sizeof *t);
+    for (uint32_t i = 0; i < log->prose.n; i++) {
+        const char *s = log->prose.p[i].text;
+        read_numbers(t, s, &trains_on);
+        t->nodes = t->nodes || has_any(s, nodes);
+        t->less = t->less || affirms(s, less);
+        t->trains = t->trains || has_any(s, trains);
+        t->fsdp = t->fsdp || affirms(s, fsdp);
+        t->zero3 = t->zero3 || affirms(s, zero3);
+        t->zero2 = t->zero2 || affirms(s, zero2);
+    }
+    if (t->nodes)
+        t->gpus = SEVERAL;
+}
