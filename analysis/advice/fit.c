@@ -100,6 +100,23 @@ static bool has_setting(const struct mt_trace *t, const struct mt_fix_pair *s)
     return false;
 }
 
+/* Somebody says that this was tried: the line types a key of that setting, however it is spelt. */
+static bool was_tried(const struct mt_advice_query *q, const struct mt_fix_line *l)
+{
+    static const struct {
+        enum mt_metric said;
+        const char *setting;
+    } of[] = {
+        {MT_METRIC_tried_recompute, "grad_ckpt"}, {MT_METRIC_tried_half, "bf16"},
+        {MT_METRIC_tried_half, "fp16"},           {MT_METRIC_tried_half, "mixed_precision"},
+        {MT_METRIC_tried_batch, "micro_batch"},   {MT_METRIC_tried_batch, "whole_micro_batch"},
+        {MT_METRIC_tried_batch, "script_batch"}};
+    for (size_t i = 0; q->conf != NULL && l->key[0] != '\0' && i < sizeof of / sizeof *of; i++)
+        if (mt_fit_is(q, of[i].said) && mt_runconf_has_key(q->conf, of[i].setting, l->key))
+            return true;
+    return false;
+}
+
 /* The lines of a card in the words of this framework: its own where there are some, PyTorch's and
  * the engine's only for jobs without a framework of their own, since a framework hides those calls.
  */
@@ -111,7 +128,8 @@ uint64_t mt_fit_lines(const struct mt_fit *p, const struct mt_fix_card *card, ui
 
     for (uint32_t i = 0; i < card->n_set; i++) {
         const struct mt_fix_line *l = &card->set[i];
-        if ((l->phases != 0 && (l->phases & classes) == 0) || !mt_advice_line_holds(p->q, l))
+        if ((l->phases != 0 && (l->phases & classes) == 0) || !mt_advice_line_holds(p->q, l) ||
+            was_tried(p->q, l))
             continue;
         /* Where the phase does not tell the role, lines for the actor are the better guess than
          * lines for a critic. */

@@ -373,6 +373,16 @@ static bool are_few(const struct mt_logdiag *d)
            d->unallocated != MT_LOG_NONE && mt_logdiag_cached(d) < held / 10;
 }
 
+/* What a person's words say was done, and memory ran out all the same. */
+static void of_trials(struct mt_metrics *m, const struct mt_log *log)
+{
+    struct mt_logdiag_told told;
+    mt_logdiag_told(&told, log);
+    say(m, MT_METRIC_tried_recompute, told.tried_recompute);
+    say(m, MT_METRIC_tried_half, told.tried_half);
+    say(m, MT_METRIC_tried_batch, told.tried_batch);
+}
+
 static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,
                  const struct mt_log_fact *f, const struct mt_log_place *place)
 {
@@ -427,6 +437,7 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     of_share(m, d, f);
     of_sequence(m, f);
     of_model(m, d);
+    of_trials(m, log);
     of_host(m, d, logs, f, place);
     say(m, MT_METRIC_margin_refused, refused(d, logs));
     say(m, MT_METRIC_host_full, d->both || d->cause == MT_CAUSE_HOST);

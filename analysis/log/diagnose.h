@@ -240,6 +240,8 @@ struct mt_logdiag_told {
     bool trains;
     bool less; /* adapters, fewer bits, offloading or frozen parts are spoken of */
     bool fsdp, zero2, zero3;
+    /* was done, and memory ran out all the same: recomputation, 16 bits, a smaller batch */
+    bool tried_recompute, tried_half, tried_batch;
 };
 void mt_logdiag_told(struct mt_logdiag_told *t, const struct mt_log *log);
 /* log/estimate.c: d->model.estimate. params: as they are named; ranks: 0 = not among the settings.

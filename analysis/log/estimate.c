@@ -57,7 +57,8 @@ void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_told *tol
     bool fsdp = s->sharded || told->fsdp;
     double cards = cards_of(told, s, ranks, fsdp || zero != 0);
     if (told->less || is_other_state(s, conf) || params <= 0 || cards < 1 ||
-        s->layout == MT_LAYOUT_MEGATRON ||
+        (s->layout != MT_LAYOUT_UNKNOWN && s->layout != MT_LAYOUT_SAME &&
+         s->layout != MT_LAYOUT_ZERO) ||
         (d->phase != MT_PH_UNATTRIBUTED && !mt_phase_is(d->phase, MT_TRAINS)))
         return;
     split(e, zero, fsdp);

@@ -138,41 +138,88 @@ static void read_numbers(struct mt_logdiag_told *t, const char *text, bool *trai
     }
 }
 
+/* Somebody says that what stands beside these words was done, and memory ran out all the same. */
+static bool tells_of_trial(const char *s)
+{
+    static const char *const trials[] = {"tried",     "regardless",    "no matter",
+                                         "even with", "even when",     "even if",
+                                         "already",   "n't help",      "not help",
+                                         "no effect", "no difference", "enable ",
+                                         "enabled",   "despite",       "试过",
+                                         "试了",      "已经",          "都试",
+                                         NULL},
+                             *const open[] = {"n't tried",  "not tried", "n't enable",
+                                              "not enable", "should i",  "could i",
+                                              "can i",      "how to",    "n't already",
+                                              "if i ",      NULL};
+    return has_any(s, trials) && !has_any(s, open);
+}
+
+/* What one sentence of a trial names. A batch counts where it was made smaller, or does not matter:
+ * that of a run that failed is no trial. */
+static void read_trial(struct mt_logdiag_told *t, const char *s)
+{
+    static const char *const
+        recompute[] = {"gradient checkpoint",
+                       "gradient_checkpoint",
+                       "gradient-checkpoint",
+                       "activation checkpoint",
+                       "activation_checkpoint",
+                       "recompute",
+                       NULL},
+        *const half[] = {"bf16",           "bfloat16",        "fp16",     "float16",
+                         "half precision", "mixed precision", "autocast", NULL},
+        *const batch[] = {"batch", NULL}, *const less[] = {"regardless",   "no matter", "smaller",
+                                                           "reduc",        "lower",     "decreas",
+                                                           "size 1",       "size to 1", "size of 1",
+                                                           "batch_size=1", "size = 1",  "size: 1",
+                                                           "batch 1",      "minimum",   "减小",
+                                                           "调小",         NULL};
+    if (!tells_of_trial(s))
+        return;
+    t->tried_recompute = t->tried_recompute || affirms(s, recompute);
+    t->tried_half = t->tried_half || affirms(s, half);
+    t->tried_batch = t->tried_batch || (has_any(s, batch) && has_any(s, less));
+}
+
+static void read_trials(struct mt_logdiag_told *t, const char *text)
+{
+    char sentence[sizeof((struct mt_log_prose *)NULL)->text];
+    for (const char *p = text; *p != '\0';) {
+        size_t n = 0;
+        while (p[n] != '\0' &&
+               !(strchr(".!;?", p[n]) != NULL && (p[n + 1] == ' ' || p[n + 1] == 0)) &&
+               strncmp(p + n, "。", 3) != 0)
+            n++;
+        memcpy(sentence, p, n);
+        sentence[n] = '\0';
+        if (p[n] != '?') /* who asks has not tried */
+            read_trial(t, sentence);
+        p += n + (p[n] != '\0');
+    }
+}
+
 void mt_logdiag_told(struct mt_logdiag_told *t, const struct mt_log *log)
 {
-    static const char *const nodes[] = {"nodes", "machines", "servers", "6node", "8node", "4node",
-                                        "2node", "多机",     "双机",    "台机",  NULL},
-                             *const less[] = {"lora",       "peft",   "adapter", "quant",
-                                              "4bit",       "4-bit",  "8bit",    "8-bit",
-                                              "freez",      "frozen", "offload", "prompt tun",
-                                              "prefix tun", NULL},
-                             *const trains[] = {"train", "fine-tun", "finetun", "fine tun",
-                                                "sft",   "grpo",     "ppo",     "dpo",
-                                                "训练",  "微调",     NULL},
-                             *const fsdp[] = {"fsdp", NULL},
-                             *const zero3[] = {"zero3",
-                                               "zero-3",
-                                               "zero 3",
-                                               "zero stage 3",
-                                               "zero_stage 3",
-                                               "zero-stage 3",
-                                               "zero stage-3",
-                                               "deepspeed stage 3",
-                                               NULL},
-                             *const zero2[] = {"zero2",
-                                               "zero-2",
-                                               "zero 2",
-                                               "zero stage 2",
-                                               "zero_stage 2",
-                                               "zero-stage 2",
-                                               "zero stage-2",
-                                               "deepspeed stage 2",
-                                               NULL};
+    static const char *const
+        nodes[] = {"nodes", "machines", "servers", "6node", "8node", "4node",
+                   "2node", "多机",     "双机",    "台机",  NULL},
+        *const less[] = {"lora",  "peft",  "adapter", "quant",   "4bit",       "4-bit",      "8bit",
+                         "8-bit", "freez", "frozen",  "offload", "prompt tun", "prefix tun", NULL},
+        *const trains[] = {"train", "fine-tun", "finetun", "fine tun", "sft", "grpo",
+                           "ppo",   "dpo",      "训练",    "微调",     NULL},
+        *const fsdp[] = {"fsdp", NULL}, *const zero3[] = {"zero3",        "zero-3",
+                                                          "zero 3",       "zero stage 3",
+                                                          "zero_stage 3", "zero-stage 3",
+                                                          "zero stage-3", NULL},
+        *const zero2[] = {"zero2",        "zero-2",       "zero 2",       "zero stage 2",
+                          "zero_stage 2", "zero-stage 2", "zero stage-2", NULL};
     bool trains_on = false;
     memset(t, 0, sizeof *t);
     for (uint32_t i = 0; i < log->prose.n; i++) {
         const char *s = log->prose.p[i].text;
         read_numbers(t, s, &trains_on);
+        read_trials(t, s);
         t->nodes = t->nodes || has_any(s, nodes);
         t->less = t->less || affirms(s, less);
         t->trains = t->trains || has_any(s, trains);
