@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# What a training keeps on every card, and how large its logits are, worked out of a ticket's words and settings; what was tried is not advised.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+ask() { # NAME: reads the ticket from standard input
+    cat > "$1.log"
+    run 0 report "$1.log" --force --format text --full -o "$1.text" "${@:2}"
+}
+has() { check grep -qF -- "$2" <(tr -s ' \n' ' ' < "$1.text"); }
+has_not() { check [ "$(tr -s ' \n' ' ' < "$1.text" | grep -cF -- "$2")" = 0 ]; }
+says='of parameters, gradients and optimizer'
+
+# All of it divided; a part of it; on one card.
+ask fsdp <<< 'Full finetuning of a 13B model with FSDP on 8xA100s runs out of memory'
+has fsdp '13 B parameters x 16 bytes / 8 GPUs = 24.21 GiB of parameters'
+ask zero2 <<< 'Our training of Foo-7B-chat with ZeRO-2 on 4 GPUs runs out of memory.'
+has zero2 '7 B parameters x (2 + 14 / 4 GPUs) bytes = 35.86 GiB'
+ask one <<< 'I train a 3B model on 1 GPU and it runs out of memory'
+has one '3 B parameters x 16 bytes = 44.70 GiB'
+ask cards <<< '用4张卡全量微调14B模型，zero3，没有开offload，第一步就CUDA out of memory'
+has cards '14 B parameters x 16 bytes / 4 GPUs = 52.15 GiB'
+ask active <<< 'We train Bar-30B-A3B on 2B tokens with FSDP, 8 * H100, runs out of memory'
+has active '30 B parameters x 16 bytes / 8 GPUs = 55.88 GiB'
+ask some <<< 'It runs out of memory: FSDP, 8B, 8xH100s, of which 6 H100s for training & 2 for generation'
+has some '8 B parameters x 16 bytes / 6 GPUs = 19.87 GiB'
+
+# A factor that is not told, or told in two ways, or less than all of it that is trained.
+ask two <<< 'Training a 13B model with FSDP on 8 GPUs runs out of memory, a 7B model does not'
+ask lora <<< 'LoRA training of a 13B model with FSDP on 8 GPUs runs out of memory'
+ask uses <<< 'Loading a 13B model with FSDP on 8 GPUs runs out of memory'
+ask nodes <<< 'Training a 13B model with FSDP on 2 nodes, 8 GPUs each, runs out of memory'
+ask copies <<< 'Training a 13B model on 8 GPUs runs out of memory'
+ask experts <<< 'Training an 8x7B model with FSDP on 8 GPUs runs out of memory'
+ask saves <<< 'Training a 13B model with FSDP on 8 GPUs runs out of memory when saving the checkpoint'
+for name in two lora uses nodes copies experts saves; do has_not "$name" "$says"; done
+
+# Beside an error with numbers it is said where the card is smaller.
+error() { echo "Training a 7B model with FSDP on 8 GPUs fails:"
+    echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 388.00 MiB. GPU 0 has a total capacity of $1 GiB of which 95.75 MiB is free. Including non-PyTorch memory, this process has $2 GiB memory in use. Of the allocated memory $3 GiB is allocated by PyTorch, and 20.00 MiB is reserved by PyTorch but unallocated."; }
+error 10.75 10.65 10.20 | ask small
+has small '7 B parameters x 16 bytes / 8 GPUs = 13.04 GiB'
+has small 'and the card has 10.75 GiB: a smaller batch cannot make that fit'
+error 39.50 39.40 38.90 | ask large
+has_not large "$says"
+
+# Logits, where length, batch and vocabulary are set.
+printf 'micro_batch_size: 2\nsequence_len: 16384\nbase_model: Qwen/Qwen2.5-7B\nlearning_rate: 1e-5\nadapter: lora\n' > run.yaml
+ask logits --config run.yaml <<< 'My training runs out of memory'
+has logits '2 x 16,384 tokens x 152,064 words of the vocabulary x 4 bytes = 18.56 GiB of logits'
+{ cat run.yaml; echo 'cut_cross_entropy: true'; } > fused.yaml
+ask fused --config fused.yaml <<< 'My training runs out of memory'
+has_not fused 'of logits in 32 bits'
+
+# What was tried.
+batch='halve the batch of one forward' half='torch.autocast(' recompute='torch.utils.checkpoint.checkpoint('
+ask none <<< 'My training runs out of memory.'
+for line in "$batch" "$half" "$recompute"; do has none "$line"; done
+ask batch <<< 'My training runs out of memory. I tried a smaller batch.'
+has_not batch "$batch"
+has batch "$recompute"
+ask whatever <<< 'My training runs out of memory regardless of the batch size or bf16'
+has_not whatever "$batch"
+has_not whatever "$half"
+ask recompute <<< 'My training runs out of memory, even with gradient checkpointing and fp16.'
+has_not recompute "$recompute"
+has_not recompute "$half"
+has recompute "$batch"
+ask asks <<< 'My training runs out of memory. Should I have tried gradient checkpointing? It is not enabled, and bf16 is not either.'
+has asks "$recompute"
+ask first <<< 'I tried a batch size of 64 and my training runs out of memory without gradient checkpointing'
+has first "$batch"
+has first "$recompute"
+finish
