@@ -37,7 +37,8 @@ static bool repeats(const struct mt_log_fact *a, const struct mt_log_fact *b)
 static bool only_named(const struct mt_log_fact *f)
 {
     return f->kind == MT_LOG_CUT ||
-           (f->kind == MT_LOG_TORCH_OOM && f->value[MT_LO_REQUEST] == MT_LOG_NONE);
+           (f->kind == MT_LOG_TORCH_OOM && f->value[MT_LO_REQUEST] == MT_LOG_NONE) ||
+           mt_log_is_talk(f);
 }
 
 /* vLLM never starts with such a line, whatever it says further down. */
@@ -69,8 +70,9 @@ const struct mt_log_fact *mt_logdiag_stop(const struct mt_log *log, const struct
     return NULL;
 }
 
-/* Where no line tells a failure in full: the innermost error that is named, then what cannot have
- * gone well. */
+/* Where no line tells a failure in full: the innermost error that is named, or the first line that
+ * tells of one in words, which has what happened, not what was tried against it; then what cannot
+ * have gone well. */
 static void choose_less(struct mt_logdiag *d, const struct mt_logs *logs,
                         const struct mt_log_fact *best)
 {
@@ -79,7 +81,7 @@ static void choose_less(struct mt_logdiag *d, const struct mt_logs *logs,
             const struct mt_log *log = &logs->files.p[i].log;
             for (uint32_t k = 0; k < log->facts.n; k++) {
                 const struct mt_log_fact *f = &log->facts.p[k];
-                if (pass == 0   ? !only_named(f)
+                if (pass == 0   ? !only_named(f) || (best != NULL && mt_log_is_talk(f))
                     : pass == 1 ? best != NULL || !no_cache_left(f)
                                 : best != NULL || !counts_failures(f))
                     continue;
@@ -96,7 +98,7 @@ static void choose_less(struct mt_logdiag *d, const struct mt_logs *logs,
 static bool of_host(const struct mt_log_fact *f)
 {
     return f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL ||
-           (f->kind == MT_LOG_HOST_OOM && f->text[0] == '\0');
+           (f->kind == MT_LOG_HOST_OOM && (f->text[0] == '\0' || mt_log_is_talk(f)));
 }
 
 bool mt_logs_host_ran_out(const struct mt_logs *l)

@@ -352,7 +352,9 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
             return asked(buf, "a process that shares memory with others", f->value[0]);
         if (f->text[0] == 'l')
             return asked(buf, "a network card, of the memory that it locks,", f->value[0]);
-        return asked(buf, f->text[0] != '\0' ? "a call that pins host memory" : "the host",
+        return asked(buf,
+                     f->text[0] != '\0' && !mt_log_is_talk(f) ? "a call that pins host memory"
+                                                              : "the host",
                      f->value[0]);
     case MT_LOG_HOST_USAGE:
         (void)snprintf(buf, MT_FACT_WORDS, "host memory %s in use, %llu.%02llu %%",

@@ -15,7 +15,7 @@ uint64_t mt_logdiag_hint(const struct mt_logdiag *d, const struct mt_log *log, e
     const struct mt_log_fact *f = &log->facts.p[d->fact];
     bool is_host = f->kind == MT_LOG_KILLED || f->kind == MT_LOG_RAY_KILL ||
                    f->kind == MT_LOG_KERNEL_KILL ||
-                   (f->kind == MT_LOG_HOST_OOM && f->text[0] == '\0'),
+                   (f->kind == MT_LOG_HOST_OOM && (f->text[0] == '\0' || mt_log_is_talk(f))),
          goes_on = h == MT_LH_LOAD || h == MT_LH_DATA;
     uint64_t far = h == MT_LH_RESUME  ? NEARER
                    : goes_on          ? NEAR

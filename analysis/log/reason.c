@@ -406,7 +406,7 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
                             "memory nor the GPU's was out. `ulimit -l` shows that limit; "
                             "unlimited is what NCCL needs (docker run --ulimit memlock=-1, "
                             "/etc/security/limits.conf, LimitMEMLOCK=infinity of the service).");
-        else if (f->text[0] != '\0')
+        else if (f->text[0] != '\0' && !mt_log_is_talk(f))
             mt_words_add(t, "CUDA says \"out of memory\" of host memory that cannot be pinned as "
                             "well. Pinned memory is never swapped: "
                             "it has to fit beside everything else of the node, and WSL allows only "

@@ -76,16 +76,21 @@ static void during(struct mt_sentence *t, const struct mt_logdiag *d)
         mt_words_add(t, " in %s", MT_PHASE_WORDS(d->phase, d->sub));
 }
 
+static void say_talk(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
+{
+    mt_words_add(t, "The text has no failure's own line: line %llu says in words that %s ran out%s",
+                 (unsigned long long)f->line,
+                 f->kind == MT_LOG_HOST_OOM ? "the host's memory, not the GPU's," : "it",
+                 f->kind == MT_LOG_HOST_OOM ? "" : " of memory");
+    during(t, d);
+}
+
 static void say_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                       const struct mt_log_fact *f)
 {
     char words[MT_FACT_WORDS], a[32], b[32], c[32];
-    if (strcmp(f->text, "talk") == 0) {
-        mt_words_add(t,
-                     "The text has no failure's own line: line %llu says in words that it "
-                     "ran out of memory",
-                     (unsigned long long)f->line);
-        during(t, d);
+    if (mt_log_is_talk(f)) {
+        say_talk(t, d, f);
         return;
     }
     subject(t, f);
@@ -109,7 +114,9 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
 {
     char words[MT_FACT_WORDS], a[32];
     mt_log_fact_words(words, f);
-    if (f->kind == MT_LOG_KILLED && strcmp(f->text, "loader") == 0) {
+    if (mt_log_is_talk(f)) {
+        say_talk(t, d, f);
+    } else if (f->kind == MT_LOG_KILLED && strcmp(f->text, "loader") == 0) {
         mt_words_add(t, "A worker of PyTorch's data loader died, and nothing in the log says why: "
                         "the usual reason is host memory, "
                         "also the limit of a container (`dmesg -T` shows it)");

@@ -6,7 +6,8 @@
 
 enum {
     LONGEST = 1000, /* of a line that is looked at */
-    SHORT = 60      /* lines of a text that is a question about a failure, no job's log */
+    SHORT = 250,    /* lines of a text that is a question about a failure, no job's log */
+    NEAR = 40       /* bytes between a memory's name and the word that it ran out */
 };
 
 static size_t lower(char out[LONGEST + 1], const char *s)
@@ -18,12 +19,30 @@ static size_t lower(char out[LONGEST + 1], const char *s)
     return s[n] == '\0' ? n : 0;
 }
 
-/* "to avoid CUDA out of memory", "if CUDA out of memory happens", "without gpu oom". */
+/* "to avoid CUDA out of memory", "if CUDA out of memory happens", "without gpu oom". The last two:
+ * will not, avoid. */
 static bool only_talked_of(const char *s, const char *at)
 {
-    static const char *const words[] = {
-        "avoid",  "prevent", "if ",  "without", "no ",     "may ",    "might", "fix",     "handle",
-        "except", "catch",   "skip", "reduce",  "against", "case of", "retry", "recover", "would"};
+    static const char *const words[] = {"avoid",
+                                        "prevent",
+                                        "if ",
+                                        "without",
+                                        "no ",
+                                        "may ",
+                                        "might",
+                                        "fix",
+                                        "handle",
+                                        "except",
+                                        "catch",
+                                        "skip",
+                                        "reduce",
+                                        "against",
+                                        "case of",
+                                        "retry",
+                                        "recover",
+                                        "would",
+                                        "\xe4\xb8\x8d\xe4\xbc\x9a",
+                                        "\xe9\x81\xbf\xe5\x85\x8d"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const char *p = strstr(s, words[i]);
         if (p != NULL && p < at && (p == s || !mt_log_is_letter(p[-1])))
@@ -55,9 +74,9 @@ static const char *short_word(const char *s)
                                         " handl", " score",   " adj",  NULL};
     for (const char *p = s; (p = strstr(p, "oom")) != NULL; p += 3) {
         const char *end = p + 3 + (p[3] == 's');
-        if ((p == s || strchr(" (\"'`*,:", p[-1]) != NULL) &&
-            strchr(" .,!?)\"'`*:;", *end) != NULL && !mt_log_begins(end, after) &&
-            (p - s < 7 || strncmp(p - 7, "at the ", 7) != 0))
+        if ((p == s || (p[-1] & 0x80) != 0 || strchr(" (\"'`*,:", p[-1]) != NULL) &&
+            ((*end & 0x80) != 0 || strchr(" .,!?)\"'`*:;", *end) != NULL) &&
+            !mt_log_begins(end, after) && (p - s < 7 || strncmp(p - 7, "at the ", 7) != 0))
             return p;
     }
     return NULL;
@@ -70,27 +89,47 @@ static const char *const words[] = {"cuda out of memory", "cuda error: out of me
                                     "cuda oom",           "gpu oom",
                                     "out of vram",        NULL};
 /* A person's. The last four: the card's memory is too little, not enough, overflows, bursts. */
-static const char *const said[] = {"runs out of memory",
-                                   "running out of memory",
-                                   "i run out of memory",
-                                   "we run out of memory",
-                                   "\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d\xe8\xb6\xb3",
-                                   "\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d\xe5\xa4\x9f",
-                                   "\xe6\x98\xbe\xe5\xad\x98\xe6\xba\xa2\xe5\x87\xba",
-                                   "\xe7\x88\x86\xe6\x98\xbe\xe5\xad\x98",
-                                   NULL};
-/* Then it is another memory. The last four: a disk, a hard disk, memory of the host, the host. */
-static const char *const elsewhere[] = {"disk",
-                                        "host",
-                                        "cpu mem",
-                                        "system memory",
-                                        " ram",
-                                        "(ram",
-                                        "\xe7\xa3\x81\xe7\x9b\x98",
-                                        "\xe7\xa1\xac\xe7\x9b\x98",
-                                        "\xe5\x86\x85\xe5\xad\x98",
-                                        "\xe4\xb8\xbb\xe6\x9c\xba",
-                                        NULL};
+static const char
+    *const said[] = {"runs out of memory",
+                     "running out of memory",
+                     "i run out of memory",
+                     "we run out of memory",
+                     "\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d\xe8\xb6\xb3",
+                     "\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d\xe5\xa4\x9f",
+                     "\xe6\x98\xbe\xe5\xad\x98\xe6\xba\xa2\xe5\x87\xba",
+                     "\xe7\x88\x86\xe6\x98\xbe\xe5\xad\x98",
+                     NULL},
+           /* where no word of CUDA's, whose errors have words of their own, is near */
+    *const plain[] = {"out of memory", NULL};
+/* The host's memory, in words that leave no doubt. The last four: it is too little, not enough,
+ * overflows, bursts. */
+static const char *const of_host[] = {"host oom",
+                                      "cpu oom",
+                                      "ram oom",
+                                      "host out of memory",
+                                      "cpu out of memory",
+                                      "out of host memory",
+                                      "out of cpu memory",
+                                      "out of system memory",
+                                      "out of ram",
+                                      "ray.exceptions.outofmemoryerror",
+                                      "\xe5\x86\x85\xe5\xad\x98\xe4\xb8\x8d\xe8\xb6\xb3",
+                                      "\xe5\x86\x85\xe5\xad\x98\xe4\xb8\x8d\xe5\xa4\x9f",
+                                      "\xe5\x86\x85\xe5\xad\x98\xe6\xba\xa2\xe5\x87\xba",
+                                      "\xe7\x88\x86\xe5\x86\x85\xe5\xad\x98",
+                                      NULL};
+/* The same by a name near the word that it ran out. The last two: memory of the host, the host. */
+static const char *const hosts[] = {"host",
+                                    "cpu mem",
+                                    "system memory",
+                                    " ram",
+                                    "(ram",
+                                    "\xe5\x86\x85\xe5\xad\x98",
+                                    "\xe4\xb8\xbb\xe6\x9c\xba",
+                                    NULL};
+/* Then it is no memory at all. The last two: a disk, a hard disk. */
+static const char *const disks[] = {"disk", "\xe7\xa3\x81\xe7\x9b\x98", "\xe7\xa1\xac\xe7\x9b\x98",
+                                    NULL};
 
 /* Where the first of them stands that no letter follows; *n: its length. */
 static const char *first_of(const char *s, const char *const *list, size_t *n)
@@ -104,37 +143,67 @@ static const char *first_of(const char *s, const char *const *list, size_t *n)
     return NULL;
 }
 
-/* *sure: the words are the error's own. */
-static const char *find_words(const char *s, size_t *n, bool *sure)
+/* What the words are, and whose memory they are about. */
+struct found {
+    const char *at; /* NULL = there are none */
+    size_t n;
+    bool sure; /* the error's own words */
+    bool is_host;
+};
+
+/* One of the names begins or ends within NEAR bytes of the words. */
+static bool is_near(const char *s, const struct found *f, const char *const *names)
 {
-    const char *at = first_of(s, words, n);
-    *sure = at != NULL;
-    if (at != NULL || first_of(s, elsewhere, n) != NULL)
-        return at;
-    at = first_of(s, said, n);
-    if (at == NULL) {
-        *n = 3;
-        at = short_word(s);
+    for (; *names != NULL; names++)
+        for (const char *p = s; (p = strstr(p, *names)) != NULL; p++) {
+            const char *end = p + strlen(*names), *after = f->at + f->n;
+            if ((end <= f->at && f->at - end <= NEAR) || (p >= after && p - after <= NEAR))
+                return true;
+        }
+    return false;
+}
+
+static struct found find_words(const char *s)
+{
+    struct found f = {.n = 0};
+    bool of_card = strstr(s, "cuda") != NULL || strstr(s, "gpu") != NULL ||
+                   strstr(s, "vram") != NULL || strstr(s, "\xe6\x98\xbe\xe5\xad\x98") != NULL;
+    f.at = of_card ? NULL : first_of(s, of_host, &f.n);
+    f.is_host = f.at != NULL;
+    if (f.at == NULL)
+        f.sure = (f.at = first_of(s, words, &f.n)) != NULL;
+    if (f.at != NULL)
+        return f;
+    if (first_of(s, disks, &f.n) != NULL)
+        return f;
+    f.at = first_of(s, said, &f.n);
+    if (f.at == NULL && strstr(s, "cuda") == NULL)
+        f.at = first_of(s, plain, &f.n);
+    if (f.at == NULL) {
+        f.n = 3;
+        f.at = short_word(s);
     }
-    return at;
+    f.is_host = f.at != NULL && !of_card && is_near(s, &f, hosts);
+    return f;
 }
 
 int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
 {
     char s[LONGEST + 1] = "";
     struct mt_log_fact *f;
-    bool whole, sure;
-    size_t n = 0;
-    const char *at = lower(s, line) != 0 ? find_words(s, &n, &sure) : NULL;
-    if (at == NULL || strstr(s, "java") != NULL || strstr(s, "heap space") != NULL ||
-        (!sure && (strstr(line, "INFO") != NULL || strstr(line, "DEBUG") != NULL)))
+    bool whole;
+    struct found w = {.n = 0};
+    if (lower(s, line) != 0)
+        w = find_words(s);
+    if (w.at == NULL || strstr(s, "java") != NULL || strstr(s, "heap space") != NULL ||
+        (!w.sure && (strstr(line, "INFO") != NULL || strstr(line, "DEBUG") != NULL)))
         return 0;
-    whole = sure && is_whole(s, at, at + n);
-    if (!whole && (mt_log_is_code(s, at, n) || only_talked_of(s, at)))
+    whole = w.sure && is_whole(s, w.at, w.at + w.n);
+    if (!whole && (mt_log_is_code(s, w.at, w.n) || only_talked_of(s, w.at)))
         return 0;
     /* the traceback is left to a line that is sure */
     f = whole ? mt_log_add(l, MT_LOG_TORCH_OOM, number, line)
-              : mt_log_blank(l, MT_LOG_TORCH_OOM, number);
+              : mt_log_blank(l, w.is_host ? MT_LOG_HOST_OOM : MT_LOG_TORCH_OOM, number);
     if (f != NULL)
         mt_log_keep_text(f, whole ? "bare" : "talk", 4);
     return 1;
@@ -147,23 +216,18 @@ static bool is_failure(const struct mt_log_fact *f)
            f->kind == MT_LOG_KERNEL_LIMIT;
 }
 
-static bool is_talk(const struct mt_log_fact *f)
-{
-    return f->kind == MT_LOG_TORCH_OOM && strcmp(f->text, "talk") == 0;
-}
-
 /* Words about a failure count in a short text in which nothing else tells one. */
 void mt_log_bare_end(struct mt_log *l)
 {
     uint32_t n = 0, talks = 0, others = 0;
     for (uint32_t i = 0; i < l->facts.n; i++) {
-        talks += is_talk(&l->facts.p[i]);
-        others += !is_talk(&l->facts.p[i]) && is_failure(&l->facts.p[i]);
+        talks += mt_log_is_talk(&l->facts.p[i]);
+        others += !mt_log_is_talk(&l->facts.p[i]) && is_failure(&l->facts.p[i]);
     }
     if (talks == 0 || (others == 0 && l->n_lines <= SHORT))
         return;
     for (uint32_t i = 0; i < l->facts.n; i++)
-        if (!is_talk(&l->facts.p[i]))
+        if (!mt_log_is_talk(&l->facts.p[i]))
             l->facts.p[n++] = l->facts.p[i];
     l->facts.n = n;
 }

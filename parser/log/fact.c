@@ -78,6 +78,12 @@ void mt_log_name(char out[32], const char *s)
     }
 }
 
+bool mt_log_is_talk(const struct mt_log_fact *f)
+{
+    return (f->kind == MT_LOG_TORCH_OOM || f->kind == MT_LOG_HOST_OOM) &&
+           strcmp(f->text, "talk") == 0;
+}
+
 /* Kinds that a traceback can lead to. */
 bool mt_log_has_stack(enum mt_log_kind k)
 {

@@ -208,6 +208,10 @@ struct mt_log_fact {
     uint32_t step;
 };
 
+/* A failure that a text tells in words, of the card's memory (TORCH_OOM) or of the host's
+ * (HOST_OOM): there is no failure's own line. */
+bool mt_log_is_talk(const struct mt_log_fact *f);
+
 /* Who wrote a line, by its prefix; -1 = not said. */
 struct mt_log_writer {
     int64_t pid;
@@ -300,7 +304,7 @@ struct mt_log_said {
     bool is_method;
 };
 #define MT_LOG_MAX_SAID 8u
-#define MT_LOG_SAID_LINES 60u /* of a text that somebody may have written */
+#define MT_LOG_SAID_LINES 250u /* of a text that somebody may have written */
 
 /* A line of that text that reads like a person's words: no command, setting, traceback, code or
  * logger's line. As it stands, not printable; its end is left out where it is longer. */

@@ -43,7 +43,10 @@ static void method(struct mt_log *l, uint64_t number, const char *line)
 
 bool mt_log_may_say(uint64_t number, const char *line)
 {
-    static const char *const words[] = {"uring ", "hen ", "hile ", "tarting ", "rror in ", NULL};
+    static const char *const words[] = {"uring ",   "hen ",     "hile ",
+                                        "tarting ", "rror in ", "OOM",
+                                        "oom",      "emory",    "\xe5\x86\x85\xe5\xad\x98",
+                                        NULL};
     return number <= MT_LOG_SAID_LINES && mt_log_has_one(line, words);
 }
 

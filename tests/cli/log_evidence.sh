@@ -102,6 +102,21 @@ ask case.log
 has case.log 'a call of CUDA could not allocate'
 echo 'What does a cuda error mean? My notebook has run out of memory before' > talk.log
 run 1 report talk.log
+# In words alone, whatever memory: an answer as far as they go.
+talks() { # NAME WORDS TEXT
+    printf '%s\n' "$3" > "$1"
+    ask "$1"
+    has "$1" "$2"
+}
+talks talk_end.log 'line 1 says in words that it ran out of memory' 'Tuning stops with an out of memory error after a minute'
+talks talk_zh.log 'line 1 says in words that it ran out of memory' '长样本会导致oom的问题'
+talks talk_host.log "the host's memory, not the GPU's, ran out" 'Loading shards at once leads to host OOM on our nodes'
+talks talk_ram.log "the host's memory, not the GPU's, ran out" 'The RAM of the node grows until OOM'
+talks talk_ray.log "the host's memory, not the GPU's, ran out" 'it stops with ray.exceptions.OutOfMemoryError'
+talks talk_card.log 'that it ran out of memory' 'OOM on a GPU with 24 GB, 64 GB host RAM'
+check [ "$(jq -r .log_diagnosis.cause talk_host.log.json)" = host ]
+echo '改小之后不会OOM' > talk_no.log
+run 1 report talk_no.log
 
 # One option that a script has in common with a program names no program; two do, and so does a command.
 says > alone.log
