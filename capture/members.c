@@ -69,6 +69,15 @@ void mt_members_done(struct mt_members *m)
     memset(m, 0, sizeof *m);
 }
 
+void mt_members_from(struct mt_members *m, int fd, uint64_t offset)
+{
+    m->fd = fd;
+    m->offset = offset;
+    m->have = m->at = 0;
+    m->eof = m->cut = false;
+    m->error = 0;
+}
+
 /* More bytes behind those there are; those before m->at are done with. */
 static bool fill(struct mt_members *m)
 {

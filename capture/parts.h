@@ -51,6 +51,7 @@ bool mt_injection_holder(struct mt_holder *h);
 
 struct mt_cell {
     uint64_t key, a, b;
+    uint32_t c;
     bool used;
 };
 struct mt_table {
@@ -93,6 +94,8 @@ struct mt_member {
     struct mt_chunk chunk;
 };
 bool mt_members_open(struct mt_members *m, int fd); /* false: out of memory */
+/* An open one goes on with another file, from that byte on. */
+void mt_members_from(struct mt_members *m, int fd, uint64_t offset);
 /* The next whole member; damaged ones are skipped and counted. false at the end or on an error. */
 bool mt_members_next(struct mt_members *m, struct mt_member *out);
 void mt_members_done(struct mt_members *m);
@@ -187,12 +190,35 @@ struct mt_tally_status {
     uint8_t level;
     char *text;
 };
+/* Told of each record as it is added up, for who looks while the process runs. Times are
+ * CLOCK_REALTIME ns; a row is whatever `owner` gave. */
+struct mt_watch {
+    void *arg;
+    /* who holds what a call of that stack takes on the GPU of that ordinal (UINT64_MAX = not said)
+     */
+    uint32_t (*owner)(void *arg, uint64_t stack, uint64_t ordinal);
+    /* a row holds so many bytes more, or fewer */
+    void (*moved)(void *arg, uint32_t row, int64_t bytes, uint64_t time);
+    void (*failed)(void *arg, uint64_t result, uint64_t bytes, uint32_t row, uint64_t time);
+    /* every record; payload: behind time and thread where it begins with them */
+    void (*record)(void *arg, uint64_t type, const unsigned char *payload, const unsigned char *end,
+                   uint64_t time, uint64_t tid);
+};
+/* How far the newest chunk was read. */
+struct mt_tally_at {
+    uint64_t seq, time, tid, addr, handle, context, pool, corr;
+    uint32_t used;
+    bool begun;
+};
 struct mt_tally {
     uint64_t calls, failures, ranges, held, peak, losses[8], loss_bytes;
     uint64_t chunks, missing, next_seq, dropped, records;
     uint64_t first_realtime, last_realtime, last_monotonic, realtime,
-        monotonic;     /* the last two: clock pair of the last chunk */
-    uint64_t ordinals; /* bit per CUDA ordinal in use */
+        monotonic;                /* the last two: clock pair of the last chunk */
+    uint64_t ordinals;            /* bit per CUDA ordinal in use */
+    uint64_t now;                 /* CLOCK_REALTIME of the last call */
+    const struct mt_watch *watch; /* NULL = nobody looks */
+    struct mt_tally_at at;        /* mt_tally_more() */
     bool has_cuda, ended, started, driver_seen;
     int32_t rank;
     uint32_t rank_from;
@@ -206,6 +232,10 @@ struct mt_tally {
 void mt_tally_init(struct mt_tally *t);
 void mt_tally_chunk(struct mt_tally *t, const struct mt_chunk *c);
 char *mt_tally_name(const struct mt_tally *t); /* short name of the program */
+/* The same as mt_tally_chunk() for a chunk that still grows: what was not there the last time. Only
+ * the header and those bytes of c->raw have to be there. Chunks come in the order of their seq; one
+ * that was gone through, or is older, changes nothing. */
+void mt_tally_more(struct mt_tally *t, const struct mt_chunk *c);
 void mt_tally_done(struct mt_tally *t);
 /* NULL when there is none */
 const char *mt_tally_status_text(const struct mt_tally *t, enum mt_wire_status code);

@@ -7,9 +7,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* The file of that name in /proc/PID, as far as it fits, ended by a NUL. False: errno says why. */
@@ -118,4 +120,31 @@ enum mt_rc mt_process_spool(pid_t pid, char **dir, struct mt_err *err)
         rc = mt_fail(err, MT_ENOMEM, "out of memory");
     mt_free(buf);
     return rc;
+}
+
+enum { LOCKS_MAX = 1u << 20 };
+
+char *mt_locks_read(void)
+{
+    char *locks = mt_malloc(LOCKS_MAX);
+    int fd = locks != NULL ? open("/proc/locks", O_RDONLY | O_CLOEXEC) : -1;
+    size_t got = 0;
+    if (fd >= 0 && !mt_read_at(fd, locks, LOCKS_MAX - 1, 0, &got))
+        got = 0;
+    if (fd >= 0)
+        (void)close(fd);
+    if (locks != NULL)
+        locks[got] = '\0';
+    return locks;
+}
+
+bool mt_locks_has(const char *locks, int fd)
+{
+    struct stat st;
+    char want[64];
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return false;
+    snprintf(want, sizeof want, " %02x:%02x:%llu ", major(st.st_dev), minor(st.st_dev),
+             (unsigned long long)st.st_ino);
+    return strstr(locks, want) != NULL;
 }

@@ -208,29 +208,43 @@ static void stack(struct mt_tally *t, struct reader *r)
 /* ---- the ledger: bytes of device memory that the recorded calls hold ---- */
 
 struct call {
-    uint64_t op, mask, result, addr, size, handle, device, location;
+    uint64_t op, mask, result, addr, size, handle, device, location, stack;
 };
 
-static void hold(struct mt_tally *t, uint64_t bytes)
+static void moved(const struct mt_tally *t, uint32_t row, int64_t bytes)
+{
+    if (t->watch != NULL && bytes != 0)
+        t->watch->moved(t->watch->arg, row, bytes, t->now);
+}
+
+static void hold(struct mt_tally *t, uint64_t bytes, uint32_t row)
 {
     t->held += bytes;
     if (t->held > t->peak)
         t->peak = t->held;
+    moved(t, row, (int64_t)bytes);
 }
 
-static void let_go(struct mt_tally *t, uint64_t bytes)
+static void let_go(struct mt_tally *t, const struct mt_cell *c)
 {
-    t->held -= bytes < t->held ? bytes : t->held;
+    t->held -= c->a < t->held ? c->a : t->held;
+    moved(t, c->c, -(int64_t)c->a);
 }
 
-static void block_add(struct mt_tally *t, uint64_t key, uint64_t bytes)
+static uint32_t row_of(const struct mt_tally *t, const struct call *c)
+{
+    return t->watch != NULL ? t->watch->owner(t->watch->arg, c->stack, c->device) : 0;
+}
+
+static void block_add(struct mt_tally *t, const struct call *of, uint64_t key, uint64_t bytes)
 {
     struct mt_cell *c = mt_table_put(&t->blocks, key);
     if (c == NULL)
         return;
-    let_go(t, c->a); /* its free was not seen */
+    let_go(t, c); /* its free was not seen */
     c->a = bytes;
-    hold(t, bytes);
+    c->c = row_of(t, of);
+    hold(t, bytes, c->c);
 }
 
 static void block_sub(struct mt_tally *t, uint64_t key)
@@ -238,7 +252,7 @@ static void block_sub(struct mt_tally *t, uint64_t key)
     struct mt_cell *c = mt_table_find(&t->blocks, key);
     if (c == NULL)
         return;
-    let_go(t, c->a);
+    let_go(t, c);
     mt_table_drop(&t->blocks, key);
 }
 
@@ -251,7 +265,7 @@ static void handle_ref(struct mt_tally *t, uint64_t handle, int change)
         return;
     c->b += (uint64_t)(int64_t)change;
     if ((int64_t)c->b <= 0) {
-        let_go(t, c->a);
+        let_go(t, c);
         mt_table_drop(&t->handles, handle);
     }
 }
@@ -264,10 +278,11 @@ static void vmm(struct mt_tally *t, const struct call *c)
         cell = mt_table_put(&t->handles, c->handle);
         if (cell == NULL)
             return;
-        let_go(t, cell->a);
+        let_go(t, cell);
         cell->a = (c->mask & MT_WF_LOCATION) == 0 || c->location == 1 ? c->size : 0;
         cell->b = 1;
-        hold(t, cell->a);
+        cell->c = row_of(t, c);
+        hold(t, cell->a, cell->c);
         return;
     case MT_WO_VMM_RETAIN: handle_ref(t, c->handle, 1); return;
     case MT_WO_VMM_RELEASE: handle_ref(t, c->handle, -1); return;
@@ -301,10 +316,10 @@ static void apply(struct mt_tally *t, const struct call *c)
         return;
     switch ((enum effect)effects[c->op]) {
     case DEVICE_ADD:
-    case POOL_ADD: block_add(t, c->addr, c->size); return;
+    case POOL_ADD: block_add(t, c, c->addr, c->size); return;
     case DEVICE_SUB:
     case POOL_SUB: block_sub(t, c->addr); return;
-    case HANDLE_ADD: block_add(t, ~c->handle, c->size); return;
+    case HANDLE_ADD: block_add(t, c, ~c->handle, c->size); return;
     case HANDLE_SUB: block_sub(t, ~c->handle); return;
     case VMM: vmm(t, c); return;
     case NONE:
@@ -341,7 +356,7 @@ static void call(struct mt_tally *t, struct reader *r, struct delta *st)
     (void)field(r, c.mask, MT_WF_CONTEXT, &st->context);
     (void)field(r, c.mask, MT_WF_POOL, &st->pool);
     (void)field(r, c.mask, MT_WF_FLAGS, NULL);
-    (void)field(r, c.mask, MT_WF_STACK, NULL);
+    c.stack = field(r, c.mask, MT_WF_STACK, NULL);
     (void)field(r, c.mask, MT_WF_FREE, NULL);
     (void)field(r, c.mask, MT_WF_TOTAL, NULL);
     c.location = field(r, c.mask, MT_WF_LOCATION, NULL);
@@ -354,10 +369,16 @@ static void call(struct mt_tally *t, struct reader *r, struct delta *st)
     t->has_cuda = t->started = true;
     if ((c.mask & MT_WF_DEVICE) != 0 && c.device < 64)
         t->ordinals |= UINT64_C(1) << c.device;
-    if (c.result != 0)
-        t->failures++;
-    else
+    if ((c.mask & MT_WF_DEVICE) == 0)
+        c.device = UINT64_MAX;
+    t->now = t->realtime + (st->time - t->monotonic);
+    if (c.result == 0) {
         apply(t, &c);
+        return;
+    }
+    t->failures++;
+    if (t->watch != NULL)
+        t->watch->failed(t->watch->arg, c.result, c.size, row_of(t, &c), t->now);
 }
 
 /* Only for the state that it shares with the calls. */
@@ -491,4 +512,59 @@ char *mt_tally_name(const struct mt_tally *t)
                 return mt_strndup(mt_base_name(v[i]), strlen(mt_base_name(v[i])));
         }
     return mt_strndup(program, strlen(program));
+}
+
+/* Only what the watcher wants beside what a tally reads. */
+static void watch(const struct mt_tally *t, uint64_t type, struct reader r, struct delta st)
+{
+    if (type >= MT_WR_RANGE_PUSH && type <= MT_WR_HOST_SAMPLE)
+        timed(&r, &st);
+    if (!r.bad)
+        t->watch->record(t->watch->arg, type, r.p, r.end, t->realtime + (st.time - t->monotonic),
+                         st.tid);
+}
+
+static void more(struct mt_tally *t, const struct mt_chunk *c, struct delta *st)
+{
+    struct reader r = {.p = c->raw + MT_WIRE_HEADER + t->at.used,
+                       .end = c->raw + MT_WIRE_HEADER + c->used};
+    while (r.p < r.end) {
+        uint64_t type = u(&r), len = u(&r);
+        struct reader one = {.p = r.p};
+        if (r.bad || len > (uint64_t)(r.end - r.p))
+            break;
+        one.end = r.p += len;
+        if (t->watch != NULL)
+            watch(t, type, one, *st);
+        record(t, type, &one, st);
+        t->records++;
+    }
+}
+
+void mt_tally_more(struct mt_tally *t, const struct mt_chunk *c)
+{
+    struct mt_tally_at *at = &t->at;
+    bool goes_on = at->begun && c->seq == at->seq;
+    struct delta st = {.time = c->monotonic, .tid = c->pid};
+
+    if (c->kind != MT_WK_PROCESS || (c->seq < t->next_seq && !goes_on) ||
+        (goes_on && c->used <= at->used))
+        return;
+    if (goes_on) {
+        st = (struct delta){at->time,    at->tid,  at->addr, at->handle,
+                            at->context, at->pool, at->corr};
+    } else {
+        if (t->chunks++ == 0)
+            t->first_realtime = c->realtime;
+        t->missing += c->seq - t->next_seq;
+        t->next_seq = c->seq + 1;
+        at->used = 0;
+    }
+    if (c->dropped > t->dropped)
+        t->dropped = c->dropped;
+    t->realtime = c->realtime;
+    t->monotonic = c->monotonic;
+    more(t, c, &st);
+    *at = (struct mt_tally_at){c->seq,     st.time, st.tid,  st.addr, st.handle,
+                               st.context, st.pool, st.corr, c->used, true};
 }

@@ -79,7 +79,9 @@ struct mt_cli {
     const char *spool;
     uint64_t max_mb;
     uint32_t flush_ms;
-    uint32_t timeout; /* snap: seconds; 0 = not said */
+    uint32_t timeout;  /* snap: seconds; 0 = not said */
+    bool once;         /* top */
+    uint32_t interval; /* top: seconds; 0 = not said */
     struct mt_limits limits;
     struct mt_budget *budget; /* of the whole run */
     /* as memtrace was started: what it changes for itself is put back for a command that it runs */
@@ -132,6 +134,7 @@ const struct mt_command *mt_command_find(const char *name); /* NULL when unknown
 #define MT_CMD_HOWTO 8192u
 #define MT_CMD_SUMMARIZE 16384u
 #define MT_CMD_SNAP 32768u
+#define MT_CMD_TOP 65536u
 #define MT_CMD_COMPARE (MT_CMD_DIFF | MT_CMD_CHECK)
 /* those that diagnose what they read */
 #define MT_CMD_DIAGNOSE (MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_COMPARE | MT_CMD_SUMMARIZE)
@@ -154,6 +157,7 @@ enum mt_exit mt_cmd_ticket(const struct mt_cli *c);
 enum mt_exit mt_cmd_summarize(const struct mt_cli *c);
 enum mt_exit mt_cmd_howto(const struct mt_cli *c);
 enum mt_exit mt_cmd_snap(const struct mt_cli *c);
+enum mt_exit mt_cmd_top(const struct mt_cli *c);
 
 /* message.c -- standard error. Every message is one line that starts with "memtrace: ", its control
  * characters made visible. */

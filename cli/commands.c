@@ -44,6 +44,12 @@ static const struct mt_exit_text gate_exits[] = {
      "ran out."},
     {0, NULL},
 };
+static const struct mt_exit_text top_exits[] = {
+    {MT_EXIT_OK, "Fine."},
+    {MT_EXIT_FAILED, "No recording goes on, or it cannot be read; the message says why."},
+    {MT_EXIT_USAGE, "The command line is wrong."},
+    {0, NULL},
+};
 static const struct mt_exit_text snap_exits[] = {
     {MT_EXIT_OK, "The snapshot is there; standard output has its name."},
     {MT_EXIT_FAILED, "There is none; the message says why."},
@@ -268,6 +274,32 @@ const struct mt_command mt_commands[] = {
                     "from nodes that share no disk\n"
                     "cat node*.tar | memtrace collect --from - -o trace.gz",
         .run = mt_cmd_collect,
+    },
+    {
+        .name = "top",
+        .bit = MT_CMD_TOP,
+        .operands = "[PID | SPOOL]",
+        .min_operands = 0,
+        .max_operands = 1,
+        .summary = "show who holds the GPUs' memory in a job that is being recorded",
+        .text =
+            "Shows the jobs that 'memtrace capture' records here, or the one of process PID, or "
+            "the one in the spool folder SPOOL, as they are now: for each GPU what is used, who "
+            "holds how much by the recorded calls, how it grew within a minute and in which phase "
+            "the job is; how many requests for memory failed, and what grew most. On a terminal "
+            "the screen is renewed every second until Ctrl-C or the end of the recording; "
+            "elsewhere it is printed once.\n\n"
+            "It reads the files of the recording and asks the job nothing: no lock, no signal, no "
+            "privilege. What is recorded shows up at once; the device's own figure is as old as "
+            "its last sample (half a second).",
+        .examples = "the jobs of this machine\n"
+                    "memtrace top\n"
+                    "one look, for a log\n"
+                    "memtrace top -1\n"
+                    "what PyTorch holds, every ten seconds\n"
+                    "memtrace top --json --interval 10 | jq '.devices[].owners'",
+        .run = mt_cmd_top,
+        .exits = top_exits,
     },
     {
         .name = "snap",

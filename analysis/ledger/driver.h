@@ -313,6 +313,21 @@ enum mt_rc mt_driverdiag_make(struct mt_driverdiag **out, const struct mt_trace 
                               const struct mt_driverdiag_opts *o, struct mt_err *err);
 void mt_driverdiag_free(struct mt_driverdiag *j);
 
+/* Whose call it was, for who has its frames and no trace (memtrace top): by the same rules as the
+ * ledger's. */
+struct mt_owner_rules;
+struct mt_owner_frame {
+    const char *library, *function; /* base name of the file; "" = not known */
+};
+enum mt_rc mt_owner_rules_new(struct mt_owner_rules **out, const struct mt_driverdiag_opts *o,
+                              struct mt_err *err);
+void mt_owner_rules_free(struct mt_owner_rules *r);
+/* Whether a rule for that library looks at the function; else it may be left out. */
+bool mt_owner_needs_function(const struct mt_owner_rules *r, const char *library);
+/* Innermost first. *library: of the frame that decided, where the holder has several; NULL. */
+enum mt_holder mt_owner_of(const struct mt_owner_rules *r, const struct mt_owner_frame *f,
+                           uint32_t n, const char **library);
+
 /* "rank 3, verl.trainer.main_ppo, pid 4711", "-" where there is no such process; names in it are
  * raw. */
 #define MT_WHO 256

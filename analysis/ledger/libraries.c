@@ -111,6 +111,18 @@ static const char *module_of(const struct mt_trace *t, mt_frame_id f, size_t *n)
     return file;
 }
 
+/* The first rule that fits + 2; 1 = none. */
+static uint16_t rule_for(const struct mt_libs *l, const char *module, size_t n, const char *name)
+{
+    for (uint32_t i = 0; i < l->rule.n; i++) {
+        const struct mt_lib_rule *r = &l->rule.p[i];
+        if (mt_glob(r->library, module, n) &&
+            (r->function == NULL || mt_glob(r->function, name, strlen(name))))
+            return (uint16_t)(i + 2);
+    }
+    return 1;
+}
+
 static uint16_t rule_of(const struct mt_libs *l, struct mt_stack_who *w, mt_frame_id f)
 {
     const char *name = mt_str(w->t, w->t->frames.p[f].name), *module;
@@ -118,21 +130,21 @@ static uint16_t rule_of(const struct mt_libs *l, struct mt_stack_who *w, mt_fram
     if (w->of_frame[f] != 0)
         return w->of_frame[f];
     module = module_of(w->t, f, &n);
-    w->of_frame[f] = 1;
-    for (uint32_t i = 0; i < l->rule.n; i++) {
-        const struct mt_lib_rule *r = &l->rule.p[i];
-        if (mt_glob(r->library, module, n) &&
-            (r->function == NULL || mt_glob(r->function, name, strlen(name)))) {
-            w->of_frame[f] = (uint16_t)(i + 2);
-            break;
-        }
-    }
-    return w->of_frame[f];
+    return w->of_frame[f] = rule_for(l, module, n, name);
 }
 
 static bool is_skipped(const struct mt_libs *l, uint16_t rule)
 {
     return rule > 1 && l->rule.p[rule - 2].holder == MT_HOLD_SKIP;
+}
+
+/* Whether a frame says whose call it was: *holder. */
+static bool decides(const struct mt_libs *l, uint16_t rule, size_t n_module, uint8_t *holder)
+{
+    if (is_skipped(l, rule) || (rule == 1 && n_module == 0))
+        return false;
+    *holder = rule > 1 ? l->rule.p[rule - 2].holder : MT_HOLD_LIBRARY;
+    return true;
 }
 
 static int name_add(struct mt_libs *l, const char *s, size_t n, uint32_t *id)
@@ -169,9 +181,8 @@ int mt_stack_who(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s, struc
             uint16_t rule = rule_of(l, w, w->t->stacks.p[i].frame);
             size_t n;
             const char *module = module_of(w->t, w->t->stacks.p[i].frame, &n);
-            if (is_skipped(l, rule) || (rule == 1 && n == 0))
+            if (!decides(l, rule, n, &found.holder))
                 continue;
-            found.holder = rule > 1 ? l->rule.p[rule - 2].holder : MT_HOLD_LIBRARY;
             if (names_library(found.holder) && !name_add(l, module, n, &found.lib))
                 return 0;
             break;
@@ -180,6 +191,62 @@ int mt_stack_who(struct mt_libs *l, struct mt_stack_who *w, mt_stack_id s, struc
     }
     *out = w->of[s];
     return 1;
+}
+
+/* ---- frames without a trace ---- */
+
+struct mt_owner_rules {
+    struct mt_libs libs;
+};
+
+enum mt_rc mt_owner_rules_new(struct mt_owner_rules **out, const struct mt_driverdiag_opts *o,
+                              struct mt_err *err)
+{
+    enum mt_rc rc;
+    *out = mt_calloc(1, sizeof **out);
+    if (*out == NULL)
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    rc = mt_libs_load(&(*out)->libs, o, err);
+    if (rc != MT_OK) {
+        mt_owner_rules_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+void mt_owner_rules_free(struct mt_owner_rules *r)
+{
+    if (r == NULL)
+        return;
+    mt_libs_done(&r->libs);
+    mt_free(r);
+}
+
+bool mt_owner_needs_function(const struct mt_owner_rules *r, const char *library)
+{
+    for (uint32_t i = 0; i < r->libs.rule.n; i++) {
+        const struct mt_lib_rule *rule = &r->libs.rule.p[i];
+        if (mt_glob(rule->library, library, strlen(library)))
+            return rule->function != NULL;
+    }
+    return false;
+}
+
+enum mt_holder mt_owner_of(const struct mt_owner_rules *r, const struct mt_owner_frame *f,
+                           uint32_t n, const char **library)
+{
+    uint8_t holder = MT_HOLD_UNKNOWN;
+    *library = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        size_t n_library = strlen(f[i].library);
+        uint16_t rule = rule_for(&r->libs, f[i].library, n_library, f[i].function);
+        if (!decides(&r->libs, rule, n_library, &holder))
+            continue;
+        if (names_library(holder))
+            *library = f[i].library;
+        break;
+    }
+    return (enum mt_holder)holder;
 }
 
 /* Not "libx.so+0x1234". */

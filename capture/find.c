@@ -1,0 +1,134 @@
+/* find.c -- which recordings go on: folders that processes were told to record into, and those in
+ * the usual place that a process records into. */
+#include "capture/live.h"
+#include "capture/parts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool add(struct mt_dirs *d, const char *dir)
+{
+    struct stat st, other;
+    char **slot;
+    if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
+        return true;
+    for (uint32_t i = 0; i < d->list.n; i++)
+        if (stat(d->list.p[i], &other) == 0 && other.st_dev == st.st_dev &&
+            other.st_ino == st.st_ino)
+            return true;
+    slot = MT_VEC_PUSH(&d->list);
+    if (slot != NULL && (*slot = mt_strndup(dir, strlen(dir))) != NULL)
+        return true;
+    d->list.n -= slot != NULL;
+    return false;
+}
+
+/* Those of the processes for which `is_wanted`; NULL = all. */
+static bool by_variable(struct mt_dirs *out, bool (*is_wanted)(pid_t pid, pid_t of), pid_t of)
+{
+    char *buf = mt_malloc(MT_ENVIRON_MAX);
+    DIR *d = opendir("/proc");
+    const struct dirent *e;
+    bool ok = buf != NULL;
+    while (ok && d != NULL && (e = readdir(d)) != NULL) {
+        pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+        const char *spool;
+        if (pid <= 0 || (is_wanted != NULL && !is_wanted(pid, of)))
+            continue;
+        spool = mt_process_env(pid, "MEMTRACE_SPOOL", buf, MT_ENVIRON_MAX);
+        ok = spool == NULL || spool[0] != '/' || add(out, spool);
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    mt_free(buf);
+    return ok;
+}
+
+/* Whether a process records into that folder. */
+static bool is_recorded_into(const char *dir, const char *locks)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    bool found = false;
+    while (d != NULL && !found && (e = readdir(d)) != NULL) {
+        const char *dot = strrchr(e->d_name, '.');
+        int fd;
+        if (strncmp(e->d_name, "mt-", 3) != 0 || dot == NULL || strcmp(dot, ".spool") != 0)
+            continue;
+        fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        found = fd >= 0 && mt_locks_has(locks, fd);
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    return found;
+}
+
+/* What `memtrace capture` makes: memtrace-XXXXXX in TMPDIR or /tmp. */
+static bool by_place(struct mt_dirs *out)
+{
+    const char *tmp = mt_capture_env("TMPDIR"),
+               *base = tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp";
+    char *locks = mt_locks_read();
+    DIR *d = opendir(base);
+    const struct dirent *e;
+    bool ok = locks != NULL;
+    while (ok && d != NULL && (e = readdir(d)) != NULL) {
+        char *dir;
+        if (strncmp(e->d_name, "memtrace-", 9) != 0)
+            continue;
+        dir = mt_path_join(base, e->d_name);
+        ok = dir != NULL && (!is_recorded_into(dir, locks) || add(out, dir));
+        mt_free(dir);
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    mt_free(locks);
+    return ok;
+}
+
+enum mt_rc mt_live_find(struct mt_dirs *out, struct mt_err *err)
+{
+    memset(out, 0, sizeof *out);
+    if (by_variable(out, NULL, 0) && by_place(out))
+        return MT_OK;
+    mt_dirs_done(out);
+    return mt_fail(err, MT_ENOMEM, "out of memory");
+}
+
+static bool is_below(pid_t pid, pid_t of)
+{
+    for (int depth = 0; depth < 64 && pid > 1; depth++, pid = mt_parent_of(pid))
+        if (pid == of)
+            return true;
+    return false;
+}
+
+enum mt_rc mt_live_find_of(pid_t pid, char **dir, struct mt_err *err)
+{
+    struct mt_dirs below = {0};
+    enum mt_rc rc = mt_process_spool(pid, dir, err);
+    if (rc != MT_EINPUT)
+        return rc;
+    if (!by_variable(&below, is_below, pid))
+        rc = mt_fail(err, MT_ENOMEM, "out of memory");
+    else if (below.list.n != 0) {
+        *dir = below.list.p[0];
+        below.list.p[0] = NULL;
+        rc = MT_OK;
+    }
+    mt_dirs_done(&below);
+    return rc;
+}
+
+void mt_dirs_done(struct mt_dirs *d)
+{
+    for (uint32_t i = 0; i < d->list.n; i++)
+        mt_free(d->list.p[i]);
+    MT_VEC_DONE(&d->list);
+}
