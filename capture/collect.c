@@ -65,31 +65,40 @@ static bool spool_has_more(struct mt_spool *s, const struct mt_chunk *c)
     return false;
 }
 
-static enum mt_rc copy_members(struct job *j, const struct mt_found *f, struct mt_spool *spool,
-                               struct mt_tally *t)
+/* Opens "<stem><rest>" of the spool directory. *fd -1 = there is none; one that `must` be there and
+ * cannot be read is an error. */
+static enum mt_rc open_part(struct job *j, const struct mt_found *f, const char *rest, bool must,
+                            int *fd)
 {
-    char *path = mt_text("%s/%s.gz", j->o->dir, f->stem);
-    struct mt_members m;
-    struct mt_member one;
-    int fd;
-
+    char *path = mt_text("%s/%s%s", j->o->dir, f->stem, rest);
+    enum mt_rc rc = MT_OK;
+    *fd = -1;
     if (path == NULL)
         return no_memory(j);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) {
-        enum mt_rc rc = MT_OK;
-        if (f->has_gz && errno != ENOENT)
-            rc = mt_fail(j->err, MT_EIO, "%s: %s", path, strerror(errno));
-        mt_free(path);
-        return rc;
-    }
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (*fd < 0 && must && errno != ENOENT)
+        rc = mt_fail(j->err, MT_EIO, "%s: %s", path, strerror(errno));
     mt_free(path);
+    return rc;
+}
+
+/* The members of an open file, but chunks below *first, which were let go; a checkpoint says which
+ * these are. Closes fd. */
+static enum mt_rc copy_members(struct job *j, const struct mt_found *f, int fd,
+                               struct mt_spool *spool, uint64_t *first, struct mt_tally *t)
+{
+    struct mt_members m;
+    struct mt_member one;
+
     if (!mt_members_open(&m, fd)) {
         (void)close(fd);
         return no_memory(j);
     }
     while (j->out.error == 0 && mt_members_next(&m, &one)) {
-        if (!spool_has_more(spool, &one.chunk)) {
+        bool gone = one.chunk.kind == MT_WK_PROCESS && one.chunk.seq < *first;
+        if (mt_checkpoint_first(&one.chunk) > *first)
+            *first = mt_checkpoint_first(&one.chunk);
+        if (!gone && !spool_has_more(spool, &one.chunk)) {
             mt_trace_out_raw(&j->out, one.gz, one.n_gz);
             if (one.chunk.uid == f->uid)
                 mt_tally_chunk(t, &one.chunk);
@@ -105,6 +114,39 @@ static enum mt_rc copy_members(struct job *j, const struct mt_found *f, struct m
     mt_members_done(&m);
     (void)close(fd);
     return MT_OK;
+}
+
+/* The files of a process. Chunks move from the spool into the numbered files and from there into
+ * the checkpoint: who follows them that way sees each at least once. So the numbered files are
+ * opened before the checkpoint is read, and the spool was read before both. */
+static enum mt_rc copy_files(struct job *j, const struct mt_found *f, struct mt_spool *spool,
+                             struct mt_tally *t)
+{
+    static const char *const whole[] = {".base.gz", ".gz"};
+    int *fd = mt_calloc((size_t)f->numbers.n + 1, sizeof *fd);
+    enum mt_rc rc = fd != NULL ? MT_OK : no_memory(j);
+    uint64_t first = 0;
+    uint32_t n = 0, i = 0;
+
+    for (; rc == MT_OK && n < f->numbers.n; n++) {
+        char rest[32];
+        snprintf(rest, sizeof rest, ".%llu.gz", (unsigned long long)f->numbers.p[n]);
+        rc = open_part(j, f, rest, true, &fd[n]);
+    }
+    for (size_t k = 0; rc == MT_OK && k < sizeof whole / sizeof *whole; k++) {
+        int one;
+        rc = open_part(j, f, whole[k], k == 0 || f->has_gz, &one);
+        if (rc == MT_OK && one >= 0)
+            rc = copy_members(j, f, one, spool, &first, t);
+    }
+    for (; rc == MT_OK && i < n && !j->stopped; i++)
+        if (fd[i] >= 0)
+            rc = copy_members(j, f, fd[i], spool, &first, t);
+    for (; i < n; i++)
+        if (fd[i] >= 0)
+            (void)close(fd[i]);
+    mt_free(fd);
+    return rc;
 }
 
 static void copy_slots(struct job *j, const struct mt_found *f, const struct mt_spool *s,
@@ -259,7 +301,7 @@ static enum mt_rc one_process(struct job *j, uint32_t i, bool is_command)
         j->c->n_damaged++;
         mt_spool_done(&spool);
     }
-    rc = copy_members(j, f, &spool, t);
+    rc = copy_files(j, f, &spool, t);
     if (rc == MT_OK && !j->stopped) {
         copy_slots(j, f, &spool, t);
         if (t->last_realtime > j->last_ns)

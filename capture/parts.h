@@ -229,6 +229,9 @@ struct mt_tally {
     /* frames: (module << 40 | offset) hashed; a = module, b = offset */
     struct mt_table blocks, handles, maps, frames;
 };
+/* The first record of a checkpoint's chunk says from which chunk on the recording is left; 0 where
+ * the chunk is none. */
+uint64_t mt_checkpoint_first(const struct mt_chunk *c);
 void mt_tally_init(struct mt_tally *t);
 void mt_tally_chunk(struct mt_tally *t, const struct mt_chunk *c);
 char *mt_tally_name(const struct mt_tally *t); /* short name of the program */
@@ -277,6 +280,8 @@ struct mt_found {      /* one process image */
     uint64_t uid, start, bytes;
     uint32_t pid;
     bool has_gz, has_spool;
+    /* of a recording that keeps the newest (wire.h, spool file): the numbered files, ascending */
+    MT_VEC(uint64_t) numbers;
 };
 struct mt_found_file { /* to be attached */
     char *name;

@@ -65,11 +65,31 @@ static bool ends(const char *s, const char *end)
     return n >= k && strcmp(s + n - k, end) == 0;
 }
 
-static bool add_process(struct mt_scan *s, const char *name, const struct name *w, bool gz,
-                        uint64_t bytes)
+/* What a file of a process is by the end of its name; number: of a numbered file. */
+enum part { PART_NONE, PART_SPOOL, PART_GZ, PART_NUMBERED, PART_BASE };
+
+static enum part part_of(const char *rest, uint64_t *number)
+{
+    size_t digits = rest[0] == '.' ? strspn(rest + 1, "0123456789") : 0;
+    *number = 0;
+    if (strcmp(rest, ".spool") == 0)
+        return PART_SPOOL;
+    if (strcmp(rest, ".gz") == 0)
+        return PART_GZ;
+    if (strcmp(rest, ".base.gz") == 0)
+        return PART_BASE;
+    if (digits > 0 && strcmp(rest + 1 + digits, ".gz") == 0 &&
+        parse_number(rest + 1, digits, 10, number))
+        return PART_NUMBERED;
+    return PART_NONE;
+}
+
+static bool add_process(struct mt_scan *s, const char *name, const struct name *w, enum part part,
+                        uint64_t number, uint64_t bytes)
 {
     struct mt_found *f = NULL;
     size_t n_stem = (size_t)(w->rest - name);
+    uint64_t *at;
     for (uint32_t i = s->processes.n; i-- > 0 && f == NULL;)
         if (s->processes.p[i].uid == w->uid && strlen(s->processes.p[i].stem) == n_stem &&
             memcmp(s->processes.p[i].stem, name, n_stem) == 0)
@@ -85,10 +105,15 @@ static bool add_process(struct mt_scan *s, const char *name, const struct name *
         if (f->host == NULL || f->stem == NULL)
             return false;
     }
-    f->has_gz |= gz;
-    f->has_spool |= !gz;
-    f->bytes += gz ? bytes : 0;
-    return true;
+    f->has_gz |= part == PART_GZ;
+    f->has_spool |= part == PART_SPOOL;
+    f->bytes += part != PART_SPOOL ? bytes : 0;
+    if (part != PART_NUMBERED)
+        return true;
+    at = MT_VEC_PUSH(&f->numbers);
+    if (at != NULL)
+        *at = number;
+    return at != NULL;
 }
 
 static bool add_file(struct mt_scan *s, const char *name, const struct name *w, const char *kind,
@@ -111,6 +136,8 @@ static bool add_file(struct mt_scan *s, const char *name, const struct name *w, 
 static bool add(struct mt_scan *s, const char *name, uint64_t bytes)
 {
     struct name w;
+    uint64_t number;
+    enum part part;
     bool known;
     if (strcmp(name, MT_LAUNCH_FILE) == 0) {
         s->has_launch = true;
@@ -119,10 +146,8 @@ static bool add(struct mt_scan *s, const char *name, uint64_t bytes)
     if (strncmp(name, "mt-", 3) != 0 || strcmp(name, MT_INNER_FILE) == 0)
         return true;
     known = parse_name(name, &w);
-    if (known && strcmp(w.rest, ".spool") == 0)
-        return add_process(s, name, &w, false, bytes);
-    if (known && strcmp(w.rest, ".gz") == 0)
-        return add_process(s, name, &w, true, bytes);
+    if (known && (part = part_of(w.rest, &number)) != PART_NONE)
+        return add_process(s, name, &w, part, number, bytes);
     if (ends(name, ".pickle") && bytes > 0)
         return add_file(s, name, known ? &w : NULL, "torch_snapshot", bytes);
     if (ends(name, ".txt"))
@@ -148,29 +173,45 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct mt_found_file *)a)->name, ((const struct mt_found_file *)b)->name);
 }
 
+static int by_number(const void *pa, const void *pb)
+{
+    uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+    return a < b ? -1 : a > b;
+}
+
+/* When the first whole chunk of a file was opened; 0 = it has none. False: out of memory. */
+static bool first_chunk(char *path, uint64_t *start)
+{
+    struct mt_members m;
+    struct mt_member first;
+    bool ok = path != NULL;
+    int fd = ok ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    mt_free(path);
+    if (fd < 0)
+        return ok;
+    ok = mt_members_open(&m, fd);
+    if (ok && mt_members_next(&m, &first))
+        *start = first.chunk.realtime;
+    if (ok)
+        mt_members_done(&m);
+    (void)close(fd);
+    return ok;
+}
+
 /* When the process began, from its first chunk; 0 when it left none. */
 static bool find_start(struct mt_found *f, const char *dir)
 {
-    char *path = mt_text("%s/%s.gz", dir, f->stem);
-    struct mt_members m;
-    struct mt_member first;
     struct mt_spool spool;
-    int fd;
+    char *path;
 
-    if (path == NULL)
+    if (f->numbers.n > 1)
+        qsort(f->numbers.p, f->numbers.n, sizeof *f->numbers.p, by_number);
+    if (!first_chunk(mt_text("%s/%s.gz", dir, f->stem), &f->start))
         return false;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    mt_free(path);
-    if (fd >= 0) {
-        bool ok = mt_members_open(&m, fd);
-        if (ok && mt_members_next(&m, &first))
-            f->start = first.chunk.realtime;
-        if (ok)
-            mt_members_done(&m);
-        (void)close(fd);
-        if (!ok)
-            return false;
-    }
+    if (f->start == 0 && f->numbers.n > 0 &&
+        !first_chunk(mt_text("%s/%s.%llu.gz", dir, f->stem, (unsigned long long)f->numbers.p[0]),
+                     &f->start))
+        return false;
     if (f->start != 0 || !f->has_spool)
         return true;
     path = mt_text("%s/%s.spool", dir, f->stem);
@@ -235,6 +276,7 @@ void mt_scan_done(struct mt_scan *s)
     for (uint32_t i = 0; i < s->processes.n; i++) {
         mt_free(s->processes.p[i].host);
         mt_free(s->processes.p[i].stem);
+        MT_VEC_DONE(&s->processes.p[i].numbers);
     }
     for (uint32_t i = 0; i < s->files.n; i++) {
         mt_free(s->files.p[i].name);

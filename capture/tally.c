@@ -455,32 +455,54 @@ static void record(struct mt_tally *t, uint64_t type, struct reader *r, struct d
     }
 }
 
-void mt_tally_chunk(struct mt_tally *t, const struct mt_chunk *c)
+uint64_t mt_checkpoint_first(const struct mt_chunk *c)
 {
     struct reader r = {.p = c->raw + MT_WIRE_HEADER, .end = c->raw + MT_WIRE_HEADER + c->used};
-    struct delta st = {.time = c->monotonic, .tid = c->pid};
+    uint64_t first;
+    if (c->kind != MT_WK_KEPT || u(&r) != MT_WR_CHECKPOINT)
+        return 0;
+    (void)u(&r);
+    first = u(&r);
+    return r.bad ? 0 : first;
+}
 
-    if (c->kind != MT_WK_PROCESS)
-        return;
-    if (t->chunks++ == 0)
-        t->first_realtime = c->realtime;
-    if (c->seq > t->next_seq)
-        t->missing += c->seq - t->next_seq;
-    if (c->seq >= t->next_seq)
-        t->next_seq = c->seq + 1;
-    if (c->dropped > t->dropped)
-        t->dropped = c->dropped;
-    t->realtime = c->realtime;
-    t->monotonic = c->monotonic;
+static void records(struct mt_tally *t, const struct mt_chunk *c, struct delta *st)
+{
+    struct reader r = {.p = c->raw + MT_WIRE_HEADER, .end = c->raw + MT_WIRE_HEADER + c->used};
     while (r.p < r.end) {
         uint64_t type = u(&r), len = u(&r);
         struct reader one = {.p = r.p};
         if (r.bad || len > (uint64_t)(r.end - r.p))
             break;
         one.end = r.p += len;
-        record(t, type, &one, &st);
+        record(t, type, &one, st);
         t->records++;
     }
+}
+
+void mt_tally_chunk(struct mt_tally *t, const struct mt_chunk *c)
+{
+    struct delta st = {.time = c->monotonic, .tid = c->pid};
+
+    if (c->kind != MT_WK_PROCESS && c->kind != MT_WK_KEPT)
+        return;
+    if (t->chunks++ == 0)
+        t->first_realtime = c->realtime;
+    if (mt_checkpoint_first(c) > t->next_seq)
+        t->next_seq = mt_checkpoint_first(c);
+    t->realtime = c->realtime;
+    t->monotonic = c->monotonic;
+    if (c->kind == MT_WK_KEPT) {
+        records(t, c, &st);
+        return;
+    }
+    if (c->seq > t->next_seq)
+        t->missing += c->seq - t->next_seq;
+    if (c->seq >= t->next_seq)
+        t->next_seq = c->seq + 1;
+    if (c->dropped > t->dropped)
+        t->dropped = c->dropped;
+    records(t, c, &st);
     if (st.time > t->last_monotonic) {
         t->last_monotonic = st.time;
         t->last_realtime = c->realtime + (st.time - c->monotonic);

@@ -82,6 +82,7 @@ struct mti_chunk {
     uint32_t bytes, records;
     uint64_t seq;
     unsigned slot;
+    bool urgent; /* some of it was written between mti_urgent(true) and mti_urgent(false) */
 };
 /* the full chunk with the lowest number; false = none */
 bool mti_spool_oldest(struct mti_chunk *c);
@@ -115,6 +116,9 @@ bool mti_writer_cap(uint64_t seq, unsigned waiting); /* takes no lock */
 
 /* ---- emit.c ---- */
 
+#define MTI_CALL_ROOM (23u * MT_VARINT_MAX)
+/* Payload of a CALL record of a thread. */
+void mti_put_call(struct mti_w *w, const struct mti_call *c, uint32_t tid);
 void mti_emit_losses(bool exact);
 void mti_emit_end(enum mt_wire_end how, int status);
 void mti_emit_lock(void);

@@ -259,56 +259,60 @@ void mti_emit_end(enum mt_wire_end how, int status)
 
 /* ---- driver calls ---- */
 
-#define CALL_ROOM (23u * MT_VARINT_MAX)
 #define CALL_FIELDS (2u * MT_WF_CORR - 1u)
+
+void mti_put_call(struct mti_w *w, const struct mti_call *c, uint32_t tid)
+{
+    uint32_t m = c->mask & CALL_FIELDS;
+    if (c->result == 0)
+        m &= ~(uint32_t)MT_WF_RESULT;
+    mti_timed_tid(w, c->t1, tid);
+    mti_u(w, c->op);
+    mti_u(w, c->cbid);
+    mti_u(w, c->t1 > c->t0 ? c->t1 - c->t0 : 0);
+    mti_u(w, m);
+    if (m & MT_WF_RESULT)
+        mti_u(w, c->result);
+    if (m & MT_WF_ADDR)
+        mti_delta(w, &w->d->addr, c->addr);
+    if (m & MT_WF_SIZE)
+        mti_u(w, c->size);
+    if (m & MT_WF_HANDLE)
+        mti_delta(w, &w->d->handle, c->handle);
+    if (m & MT_WF_OFFSET)
+        mti_u(w, c->offset);
+    if (m & MT_WF_STREAM)
+        mti_u(w, c->stream);
+    if (m & MT_WF_DEVICE)
+        mti_u(w, c->device);
+    if (m & MT_WF_CONTEXT)
+        mti_delta(w, &w->d->context, c->context);
+    if (m & MT_WF_POOL)
+        mti_delta(w, &w->d->pool, c->pool);
+    if (m & MT_WF_FLAGS)
+        mti_u(w, c->flags);
+    if (m & MT_WF_STACK)
+        mti_u(w, c->stack);
+    if (m & MT_WF_FREE)
+        mti_u(w, c->free);
+    if (m & MT_WF_TOTAL)
+        mti_u(w, c->total);
+    if (m & MT_WF_LOCATION)
+        mti_u(w, c->location);
+    if (m & MT_WF_CHANGE)
+        mti_s(w, c->change);
+    if (m & MT_WF_NAME)
+        mti_u(w, c->name);
+    if (m & MT_WF_CORR)
+        mti_delta(w, &w->d->corr, c->corr);
+}
 
 void mti_emit_call(const struct mti_call *c)
 {
     struct mti_w w;
-    uint32_t m = c->mask & CALL_FIELDS;
-    if (c->result == 0)
-        m &= ~(uint32_t)MT_WF_RESULT;
-    if (!mti_begin(&w, MT_WR_CALL, CALL_ROOM))
+    if (!mti_begin(&w, MT_WR_CALL, MTI_CALL_ROOM))
         return;
-    mti_timed(&w, c->t1);
-    mti_u(&w, c->op);
-    mti_u(&w, c->cbid);
-    mti_u(&w, c->t1 > c->t0 ? c->t1 - c->t0 : 0);
-    mti_u(&w, m);
-    if (m & MT_WF_RESULT)
-        mti_u(&w, c->result);
-    if (m & MT_WF_ADDR)
-        mti_delta(&w, &w.d->addr, c->addr);
-    if (m & MT_WF_SIZE)
-        mti_u(&w, c->size);
-    if (m & MT_WF_HANDLE)
-        mti_delta(&w, &w.d->handle, c->handle);
-    if (m & MT_WF_OFFSET)
-        mti_u(&w, c->offset);
-    if (m & MT_WF_STREAM)
-        mti_u(&w, c->stream);
-    if (m & MT_WF_DEVICE)
-        mti_u(&w, c->device);
-    if (m & MT_WF_CONTEXT)
-        mti_delta(&w, &w.d->context, c->context);
-    if (m & MT_WF_POOL)
-        mti_delta(&w, &w.d->pool, c->pool);
-    if (m & MT_WF_FLAGS)
-        mti_u(&w, c->flags);
-    if (m & MT_WF_STACK)
-        mti_u(&w, c->stack);
-    if (m & MT_WF_FREE)
-        mti_u(&w, c->free);
-    if (m & MT_WF_TOTAL)
-        mti_u(&w, c->total);
-    if (m & MT_WF_LOCATION)
-        mti_u(&w, c->location);
-    if (m & MT_WF_CHANGE)
-        mti_s(&w, c->change);
-    if (m & MT_WF_NAME)
-        mti_u(&w, c->name);
-    if (m & MT_WF_CORR)
-        mti_delta(&w, &w.d->corr, c->corr);
+    mti_put_call(&w, c, mti_thread.tid);
     mti_end(&w);
 }
 

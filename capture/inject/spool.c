@@ -17,8 +17,9 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the header's numbers are stored whole");
 
 #define NO_SLOT UINT32_MAX
-/* Of each chunk: only for what must get through when all is full: what is urgent (a failed call with
- * its stack and the samples around it are below 4 KiB), and at the very end STATUS, LOSS and END. */
+/* Of each chunk: only for what must get through when all is full: what is urgent (a failed call
+ * with its stack and the samples around it are below 4 KiB), and at the very end STATUS, LOSS and
+ * END. */
 #define RESERVE 32768u
 #define LAST_RESERVE 4096u
 #define SLACK 64u           /* callers may be wrong by this much about the room they need */
@@ -38,6 +39,7 @@ struct spool {
     uint32_t used, records, limit, open;
     uint64_t seq, opened_at;
     uint64_t slot_seq[MTI_SLOTS];
+    bool slot_urgent[MTI_SLOTS];
     bool capped, disk_bad, late;
     unsigned waiters;
     uint64_t wait_from, wait_left, wait_refilled;
@@ -112,6 +114,7 @@ static void open_chunk(unsigned slot)
     mt_put16(p + MT_WH_KIND, MT_WK_PROCESS);
     mt_put64(p + MT_WH_DROPPED, atomic_load_explicit(&S.dropped, memory_order_relaxed));
     S.slot_seq[slot] = S.seq++;
+    S.slot_urgent[slot] = false;
     S.delta = (struct mti_delta){.time = mono, .tid = (uint64_t)mti_pid};
     S.chunk = p;
     S.open = slot;
@@ -209,7 +212,9 @@ static bool make_room(unsigned type, size_t need)
     for (;;) {
         if (S.capped && !urgent(type))
             return false;
-        uint32_t limit = MTI_SLOT - (is_last_word(type) ? 0 : urgent(type) ? LAST_RESERVE : RESERVE);
+        uint32_t limit = MTI_SLOT - (is_last_word(type) ? 0
+                                     : urgent(type)     ? LAST_RESERVE
+                                                        : RESERVE);
         if (S.chunk && MT_WIRE_HEADER + S.used + need <= limit)
             return true;
         unsigned slot = free_slot();
@@ -326,6 +331,8 @@ void mti_end(struct mti_w *w)
         S.records++;
         store32(S.chunk + MT_WH_RECORDS, S.records);
         store32(S.chunk + MT_WH_USED, S.used);
+        if (mti_thread.urgent)
+            S.slot_urgent[S.open] = true;
     }
     if (now)
         seal();
@@ -402,7 +409,8 @@ bool mti_spool_oldest(struct mti_chunk *c)
                                 .bytes = MT_WIRE_HEADER + mt_get32(p + MT_WH_USED),
                                 .records = mt_get32(p + MT_WH_RECORDS),
                                 .seq = S.slot_seq[best],
-                                .slot = best};
+                                .slot = best,
+                                .urgent = S.slot_urgent[best]};
     }
     unlock();
     return best != NO_SLOT;

@@ -4,23 +4,18 @@
  * The .gz is opened for each round of writing and closed again: a job that closes all its
  * descriptors, and gets the same number for a file of its own, never finds our bytes in it. */
 #define _GNU_SOURCE 1
-#include "capture/inject/core.h"
+#include "capture/inject/kept.h"
+#include "capture/inject/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#define ZLIB_CONST 1
-#include <zlib.h>
 
-#define GZ_HEAD (10u + 2u + 4u + MT_WIRE_EXTRA)
-#define OUT_SIZE                                                                                   \
-    (GZ_HEAD + MTI_SLOT + (MTI_SLOT >> 3) + 64u) /* more than deflate can make of a slot */
-#define CAP_ROOM (128u << 10)                    /* below the cap, for what is urgent */
+#define CAP_ROOM (128u << 10) /* below the cap, for what is urgent */
 #define PERIODIC_MAX 8u
 #define SAMPLE_GAP_NS 20000000u
 #define AWAY_NS                                                                                    \
@@ -30,12 +25,10 @@ enum request { ASK_SAMPLE = 1, ASK_FLUSH = 2, ASK_LAST = 4 };
 enum errand { ERRAND_NONE, ERRAND_FILLED, ERRAND_ASKED, ERRAND_TAKEN, ERRAND_DONE };
 
 static struct {
-    pthread_mutex_t drain; /* the z stream, `out`, the file */
-    z_stream z;
-    bool z_ready;
+    pthread_mutex_t drain; /* the packer, the file */
+    struct mti_packer packer;
     /* the first chunk after the cap: may use the room that is kept for it; 0 = not reached */
     _Atomic uint64_t cap_seq;
-    unsigned char *out;
     _Atomic uint64_t gz_bytes;     /* size of the .gz */
     _Atomic uint32_t large_member; /* size of the largest of the last ones */
     _Atomic bool thread;           /* there is a writer */
@@ -54,46 +47,6 @@ static struct {
 } W = {.drain = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- one member ---- */
-
-static bool prepare(void)
-{
-    if (!W.out) {
-        void *p = mmap(NULL, OUT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (p == MAP_FAILED)
-            return false;
-        W.out = p;
-    }
-    if (!W.z_ready) {
-        memset(&W.z, 0, sizeof W.z);
-        W.z_ready = deflateInit2(&W.z, 1, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK;
-    }
-    return W.z_ready && deflateReset(&W.z) == Z_OK;
-}
-
-/* The chunk as a gzip member in W.out; its size, or 0. */
-static size_t member(const struct mti_chunk *c)
-{
-    static const unsigned char head[16] = {
-        0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 4, 3, 4 + MT_WIRE_EXTRA, 0, 'M', 'T', MT_WIRE_EXTRA, 0};
-    if (!prepare())
-        return 0;
-    unsigned char *p = W.out;
-    memcpy(p, head, sizeof head);
-    mt_put64(p + 16, mti_uid);
-    mt_put64(p + 24, c->seq);
-    mt_put32(p + 32, c->bytes);
-    mt_put16(p + 36, MT_WK_PROCESS);
-    mt_put16(p + 38, 0);
-    W.z.next_in = c->p;
-    W.z.avail_in = c->bytes;
-    W.z.next_out = p + GZ_HEAD;
-    W.z.avail_out = OUT_SIZE - GZ_HEAD - 8;
-    if (deflate(&W.z, Z_FINISH) != Z_STREAM_END)
-        return 0;
-    mt_put32(W.z.next_out, (uint32_t)crc32(crc32(0, NULL, 0), c->p, c->bytes));
-    mt_put32(W.z.next_out + 4, c->bytes);
-    return (size_t)(W.z.next_out + 8 - p);
-}
 
 /* All of it or, as far as the disk lets us, nothing of it. */
 static bool append(int fd, const unsigned char *p, size_t n)
@@ -132,8 +85,10 @@ static void failed(void)
 bool mti_writer_cap(uint64_t seq, unsigned waiting)
 {
     uint64_t each = atomic_load(&W.large_member);
-    if (mti_set.max_bytes == 0 || atomic_load(&W.cap_seq))
-        return mti_set.max_bytes != 0;
+    if (mti_set.max_bytes == 0 || mti_ring_on())
+        return false;
+    if (atomic_load(&W.cap_seq))
+        return true;
     if (each == 0)
         each = MTI_SLOT / 4; /* nothing was written yet */
     if (atomic_load(&W.gz_bytes) + each * (waiting + 1) + 2 * CAP_ROOM < mti_set.max_bytes)
@@ -142,12 +97,62 @@ bool mti_writer_cap(uint64_t seq, unsigned waiting)
     return true;
 }
 
+/* Whether this chunk is over the cap: the forecast was wrong, what was being recorded all of a
+ * sudden compresses badly. */
+static bool is_over(const struct mti_chunk *c, size_t n)
+{
+    uint64_t first = atomic_load(&W.cap_seq),
+             cap = mti_set.max_bytes - (first && c->seq >= first ? 0 : CAP_ROOM);
+    return mti_set.max_bytes && W.gz_bytes + n > cap;
+}
+
+/* The file that is open for members. */
+struct target {
+    int fd; /* -1 = none */
+    uint64_t number;
+};
+
+static bool open_target(struct target *t, size_t n)
+{
+    uint64_t number = 0;
+    const char *path = mti_ring_on() ? mti_ring_file(n, &number) : mti_spool_gz();
+    if (!path)
+        return false;
+    if (t->fd >= 0 && t->number != number) {
+        close(t->fd);
+        t->fd = -1;
+    }
+    t->number = number;
+    if (t->fd < 0)
+        t->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return t->fd >= 0;
+}
+
+/* One chunk into its file. */
+static enum mti_drained drain_one(struct target *t, const struct mti_chunk *c)
+{
+    size_t n = mti_member(&W.packer, c->p, c->bytes);
+    uint64_t number;
+    if (n && (mti_ring_on() ? !mti_ring_file(n, &number) : is_over(c, n))) {
+        mti_loss(MT_LO_RECORDS, c->records, c->bytes);
+        mti_loss(MT_LO_CHUNKS, 1, c->bytes);
+        return MTI_DRAINED_SOME;
+    }
+    if (n == 0 || !open_target(t, n) || !append(t->fd, W.packer.out, n)) {
+        failed();
+        return MTI_DRAINED_FAILED;
+    }
+    if (mti_ring_on())
+        mti_ring_added(n, c->urgent);
+    return MTI_DRAINED_SOME;
+}
+
 enum mti_drained mti_drain(unsigned most, bool wait)
 {
     struct mti_quiet q;
     struct mti_chunk c;
+    struct target t = {.fd = -1};
     enum mti_drained result = MTI_DRAINED_NONE;
-    int fd = -1;
     mti_quiet_begin(&q);
     if (wait)
         pthread_mutex_lock(&W.drain);
@@ -156,19 +161,9 @@ enum mti_drained mti_drain(unsigned most, bool wait)
         return MTI_DRAINED_NONE;
     }
     for (; most && mti_spool_oldest(&c); most--) {
-        if (fd < 0)
-            fd = open(mti_spool_gz(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        size_t n = fd < 0 ? 0 : member(&c);
-        uint64_t first = atomic_load(&W.cap_seq),
-                 cap = mti_set.max_bytes - (first && c.seq >= first ? 0 : CAP_ROOM);
-        bool over = n && mti_set.max_bytes && W.gz_bytes + n > cap;
-        /* the forecast was wrong: what was being recorded all of a sudden compresses badly */
-        if (over) {
-            mti_loss(MT_LO_RECORDS, c.records, c.bytes);
-            mti_loss(MT_LO_CHUNKS, 1, c.bytes);
-        } else if (n == 0 || !append(fd, W.out, n)) {
-            result = MTI_DRAINED_FAILED;
-            failed();
+        enum mti_drained one = drain_one(&t, &c);
+        if (one == MTI_DRAINED_FAILED) {
+            result = one;
             break;
         }
         mti_spool_free_slot(&c);
@@ -176,12 +171,15 @@ enum mti_drained mti_drain(unsigned most, bool wait)
             mti_spool_disk(true);
         result = MTI_DRAINED_SOME;
     }
-    if (fd >= 0)
-        close(fd);
+    if (t.fd >= 0)
+        close(t.fd);
     pthread_mutex_unlock(&W.drain);
     mti_quiet_end(&q);
     return result;
 }
+
+void mti_drain_lock(void) { pthread_mutex_lock(&W.drain); }
+void mti_drain_unlock(void) { pthread_mutex_unlock(&W.drain); }
 
 static bool is_away(void)
 {
@@ -205,6 +203,7 @@ static void tell(void)
         mti_status(MT_ST_SIZE_CAP, 1,
                    "MEMTRACE_MAX_MB=%llu was reached: records are dropped from here on",
                    (unsigned long long)(mti_set.max_bytes >> 20));
+    mti_ring_tell();
     if (atomic_load(&mti_spool_stalled) && !atomic_exchange(&W.told_stall, true))
         mti_status(
             MT_ST_STALLED, 1,
@@ -270,6 +269,7 @@ static void *run(void *unused)
         bool tick = now >= next;
         run_errand();
         mti_drain(MTI_SLOTS, true);
+        mti_ring_work();
         if (tick || (asked & ASK_SAMPLE)) {
             periodic();
             sampled = now;
@@ -443,6 +443,7 @@ void mti_writer_forget(void)
     atomic_store(&W.n_periodic, 0);
     for (unsigned i = 0; i < PERIODIC_MAX; i++)
         atomic_store(&W.periodic[i], NULL);
+    mti_ring_forget();
     W.gz_bytes = 0;
     W.large_member = 0;
     atomic_store(&W.error, 0);

@@ -47,7 +47,11 @@ enum mt_wire_kind {
     MT_WK_ATTACH = 2,  /* one part of an attached file: an ATTACH record, then one BLOB record */
     /* written afterwards by the collector about uid: SYMBOL, END, ATTR, STATUS */
     MT_WK_COLLECT = 3,
-    MT_WK_LAUNCH = 4 /* uid 0: about the whole capture: ATTR, STATUS */
+    MT_WK_LAUNCH = 4, /* uid 0: about the whole capture: ATTR, STATUS */
+    /* written by the injected library: what it kept of PROCESS chunks that it let go. Begins with
+     * CHECKPOINT: part of the checkpoint, numbered from 0. Without: definitions, of which some may
+     * be there twice, numbered from 2^32 */
+    MT_WK_KEPT = 5
 };
 
 /* gzip FEXTRA subfield "MT" of every member, so that a damaged file can be resynchronised and a
@@ -98,7 +102,14 @@ enum mt_wire_type {
     /* attachment id, part number from 0, parts in all (0 = unknown), total bytes, str name, str
        kind */
     MT_WR_ATTACH = 22,
-    MT_WR_BLOB = 23 /* bytes of the attachment */
+    MT_WR_BLOB = 23, /* bytes of the attachment */
+    /* First record of each KEPT chunk of a checkpoint, and once more with the number of parts as
+     * the last record of the last one. First seq that is left: PROCESS chunks below it were let go,
+     * and count as not there where they are there; zigzag(time - MT_WH_MONOTONIC): from then on the
+     * recording is whole, what this chunk holds of earlier times is what was live then, and
+     * failures; zigzag(start of the recording - MT_WH_MONOTONIC); parts (0 = not said here);
+     * records, calls, failures let go */
+    MT_WR_CHECKPOINT = 24
 };
 
 enum mt_wire_source {
@@ -226,7 +237,8 @@ enum mt_wire_status {
     MT_ST_DRIVER = 17,      /* text: driver version */
     MT_ST_STACKS = 18,      /* text: why stacks are off */
     MT_ST_SILENT = 19,      /* callbacks stopped: CUPTI was shut down by somebody else */
-    MT_ST_WRITER = 20       /* no thread could be started for writing: no samples */
+    MT_ST_WRITER = 20,      /* no thread could be started for writing: no samples */
+    MT_ST_RING = 21         /* only the newest is kept; text: the limits, or why they do not hold */
 };
 enum mt_wire_loss {
     MT_LO_RECORDS = 1,  /* records dropped: spool full or size cap */
@@ -251,7 +263,13 @@ enum mt_wire_end {
  * after the bytes of each record, so whatever `used` covers is whole. A slot that is FREE holds
  * nothing. The same chunk may be in the .gz beside it and here: (uid, kind, seq) says so, and the
  * copy with more bytes wins. mt-<host>-<pid>-<uid>.gz: the finished chunks, one gzip member each.
- * The process holds flock(LOCK_EX) on the .spool while it lives. */
+ * The process holds flock(LOCK_EX) on the .spool while it lives.
+ *
+ * A recording that keeps the newest only (MEMTRACE_KEEP_MB, MEMTRACE_LAST_S) has its finished
+ * chunks in mt-<host>-<pid>-<uid>.<number>.gz, numbered from 0, of which the oldest are let go;
+ * what is defined in those is then in the .gz, and mt-<host>-<pid>-<uid>.base.gz, replaced by
+ * rename, is the newest checkpoint. A chunk below the checkpoint's first seq is one that was let
+ * go. Who reads while the process runs opens the numbered files before the base. */
 #define MT_SPOOL_MAGIC "MTSPOOL\001"
 #define MT_SPOOL_PAGE 4096u
 enum mt_spool_at {

@@ -22,13 +22,13 @@ PAGE = 4096
 M64 = (1 << 64) - 1
 CBID_RUNTIME = 0x10000
 
-PROCESS, ATTACH, COLLECT, LAUNCH = 1, 2, 3, 4
-KINDS = {PROCESS: "process", ATTACH: "attach", COLLECT: "collect", LAUNCH: "launch"}
+PROCESS, ATTACH, COLLECT, LAUNCH, KEPT = 1, 2, 3, 4, 5
+KINDS = {PROCESS: "process", ATTACH: "attach", COLLECT: "collect", LAUNCH: "launch", KEPT: "kept"}
 FREE, OPEN, FULL, WRITING = 0, 1, 2, 3
 
 TYPES = {1: "string", 2: "attr", 3: "thread", 4: "module", 5: "stack", 6: "device", 7: "context", 8: "call", 9: "memory2",
          10: "mempool", 11: "range_push", 12: "range_pop", 13: "range_start", 14: "range_end", 15: "mark", 16: "gpu_sample",
-         17: "host_sample", 18: "status", 19: "loss", 20: "end", 21: "symbol", 22: "attach", 23: "blob"}
+         17: "host_sample", 18: "status", 19: "loss", 20: "end", 21: "symbol", 22: "attach", 23: "blob", 24: "checkpoint"}
 TIMED = {8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}
 OPS = ["other", "mem_alloc", "mem_free", "managed_alloc", "host_alloc", "host_free", "host_register", "host_unregister",
        "async_alloc", "async_free", "pool_create", "pool_destroy", "pool_trim", "pool_attribute", "vmm_reserve",
@@ -39,7 +39,7 @@ OPS = ["other", "mem_alloc", "mem_free", "managed_alloc", "host_alloc", "host_fr
        "context_reset", "module_load", "module_unload", "mem_info"]
 STATUS = {1: "started", 2: "cupti_missing", 3: "cupti_version", 4: "subscriber_busy", 5: "cupti_error", 6: "callback_refused",
           7: "memory2_off", 8: "activity_taken", 9: "spool_memory", 10: "disk_full", 11: "size_cap", 12: "stalled", 13: "nvml",
-          14: "forked", 15: "unknown_api", 16: "torch", 17: "driver", 18: "stacks", 19: "silent", 20: "writer"}
+          14: "forked", 15: "unknown_api", 16: "torch", 17: "driver", 18: "stacks", 19: "silent", 20: "writer", 21: "ring"}
 LOSS = {1: "records", 2: "activity", 3: "stacks", 4: "strings", 5: "chunks"}
 END = {1: "exit", 2: "status", 3: "signal", 4: "gone", 5: "running"}
 SOURCES = ["nvtx", "api", "hook"]
@@ -125,6 +125,15 @@ class Chunk:
             yield kind, payload
 
 
+    def checkpoints(self):
+        """Its CHECKPOINT records."""
+        return [decode_record(kind, payload, Deltas(self)) for kind, payload in self.records([]) if kind == 24]
+
+    def checkpoint(self):
+        """The CHECKPOINT record that it begins with, or None."""
+        return next((decode_record(kind, payload, Deltas(self)) if kind == 24 else None for kind, payload in self.records([])), None)
+
+
 class Record(dict):
     """A record: item access for the fields, attributes for reading ease. `type` is always there."""
     __getattr__ = dict.get
@@ -199,6 +208,9 @@ def decode_record(kind, c, d):
         r["uses"] = [(c.u(), c.u()) for _ in range(c.u())]
     elif kind == 17:
         r["rss"], r["peak"], r["anon"], r["shared"], r["pinned"] = c.u(), c.u(), c.u(), c.u(), c.u()
+    elif kind == 24:
+        r["first"], r["at"], r["start"], r["parts"] = c.u(), c.s(), c.s(), c.u()
+        r["records"], r["calls"], r["failures"] = c.u(), c.u(), c.u()
     elif kind == 18:
         code = c.u()
         r["code"], r["level"], r["text"] = STATUS.get(code, code), c.u(), c.string()
@@ -399,6 +411,13 @@ class Process:
             out[r["what"]] = (max(before[0], r["count"]), max(before[1], r["bytes"]))
         return out
 
+    @property
+    def checkpoint(self):
+        """(first chunk that is left, time from which the recording is whole, records let go, calls, failures), or None."""
+        for r in self.of("checkpoint"):
+            return r["first"], r["at"] + r["monotonic"], r["records"], r["calls"], r["failures"]
+        return None
+
     def ends(self):
         return [(r["how"], r["status"]) for r in self.of("end")]
 
@@ -439,6 +458,7 @@ class Process:
 class Trace:
     def __init__(self):
         self.problems, self.duplicates, self.processes, self.unknown, self._chunks, self._spools = [], 0, {}, 0, {}, []
+        self.let_go = 0  # chunks that are there although a checkpoint stands for them
 
     def add(self, path):
         path = pathlib.Path(path)
@@ -464,14 +484,41 @@ class Trace:
                 self._chunks[chunk.key()] = chunk
         return self
 
+    def _newest_checkpoints(self):
+        """uid -> (first chunk that is left, its parts by number). Of several checkpoints of a process the one that stands for most counts."""
+        found = {}
+        for (uid, kind, seq, _), chunk in self._chunks.items():
+            record = chunk.checkpoint() if kind == KEPT else None
+            if record is not None:
+                found.setdefault((uid, record["first"]), {})[seq] = chunk
+        newest = {}
+        for (uid, first), parts in found.items():
+            if first >= newest.get(uid, (0, None))[0]:
+                newest[uid] = first, parts
+        return newest
+
     def decode(self):
-        """Fills processes: uid -> Process; uid 0 is the launcher."""
-        last = {}
-        for (uid, kind, seq, _), chunk in sorted(self._chunks.items()):
+        """Fills processes: uid -> Process; uid 0 is the launcher. What was kept of chunks that were let go comes first."""
+        last, kept = {}, self._newest_checkpoints()
+        for uid, (first, parts) in kept.items():
+            last[uid, PROCESS] = first - 1
+            said = max((r["parts"] for part in parts.values() for r in part.checkpoints()), default=0)
+            if sorted(parts) != list(range(said)):
+                self.problems.append(f"{uid:016x}: of {said} parts of the checkpoint {sorted(parts)} are there")
+        order = {KEPT: 0}
+        for (uid, kind, seq, _), chunk in sorted(self._chunks.items(), key=lambda c: (c[0][0], order.get(c[0][1], c[0][1]), c[0][2:])):
             p = self.processes.setdefault(uid, Process(uid))
-            expect = last.get((uid, kind), -1) + 1
             if kind not in KINDS:
                 continue
+            first, parts = kept.get(uid, (0, {}))
+            if kind == KEPT:
+                if chunk.checkpoint() is None or parts.get(seq) is chunk:
+                    self._decode_chunk(p, chunk)
+                continue
+            if kind == PROCESS and seq < first:
+                self.let_go += 1
+                continue
+            expect = last.get((uid, kind), -1) + 1
             if kind == PROCESS and seq > expect:
                 p.missing += seq - expect
                 self.problems.append(f"{uid:016x}: chunks {expect} to {seq - 1} are missing")
@@ -487,7 +534,7 @@ class Trace:
 
     def _decode_chunk(self, p, chunk):
         p.chunks.append(chunk)
-        if chunk.kind == PROCESS:
+        if chunk.kind in (PROCESS, KEPT):
             p.pid = chunk.pid
             p.dropped = max(p.dropped, chunk.dropped)
         deltas, seen, part = Deltas(chunk), 0, None
@@ -502,6 +549,8 @@ class Trace:
                 self.unknown += 1
                 continue
             r["shift"] = chunk.realtime - chunk.monotonic
+            if kind == 24:
+                r["monotonic"] = chunk.monotonic
             r["chunk_kind"], r["seq"] = chunk.kind, chunk.seq
             p.records.append(r)
             part = self._index(p, r, part)

@@ -4,7 +4,7 @@ if(NOT BUILD_TESTING)
 endif()
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/unit/inject_core.c" PROPERTIES COMPILE_OPTIONS -Wno-null-dereference)
 add_executable(inject_core "${PROJECT_SOURCE_DIR}/tests/unit/inject_core.c")
-foreach(part env life spool spool_file writer emit)
+foreach(part env life spool spool_file writer ring member kept live live_table live_calls live_rest emit)
   target_sources(inject_core PRIVATE "${PROJECT_SOURCE_DIR}/capture/inject/${part}.c")
 endforeach()
 target_compile_definitions(inject_core PRIVATE

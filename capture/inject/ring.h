@@ -1,0 +1,30 @@
+/* ring.h -- a recording that keeps the newest (MEMTRACE_KEEP_MB, MEMTRACE_LAST_S): members go into
+ * numbered files, and the oldest file is let go when there is too much or when it is too old.
+ *
+ * To let a file go is: read it once more into the books (live.h), append what it defines to the
+ * .gz, write the books as the new checkpoint under another name, rename it over the old one, remove
+ * the file. Killed between any two of these the rest is whole: the checkpoint says which chunks it
+ * stands for, and definitions may be there twice. All of that is done by the writer thread, a
+ * member at a time; calls of the job pay nothing. */
+#ifndef MTI_RING_H
+#define MTI_RING_H
+
+#include "capture/inject/core.h"
+
+bool mti_ring_on(void);
+/* Under the drain lock: the file for the next member, of n bytes, and its number; NULL = there is
+ * twice as much as there may be, because nothing is let go. */
+const char *mti_ring_file(size_t n, uint64_t *number);
+/* Under the drain lock: n bytes were appended to it; urgent: a failure is among the records. */
+void mti_ring_added(size_t n, bool urgent);
+/* Writer thread: lets go what has to go. */
+void mti_ring_work(void);
+/* Writer thread: says once what there is to say. */
+void mti_ring_tell(void);
+void mti_ring_forget(void); /* in the child of a fork */
+
+/* writer.c: the drain lock */
+void mti_drain_lock(void);
+void mti_drain_unlock(void);
+
+#endif
