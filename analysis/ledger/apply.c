@@ -49,7 +49,7 @@ static void manage(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64_t 
     *now = add ? *now + counted(size) : *now - counted(size);
     b->proc[proc].managed =
         add ? b->proc[proc].managed + counted(size) : b->proc[proc].managed - counted(size);
-    if (!b->second_pass && *now > l->managed_peak)
+    if (!b->second_pass && *now > l->managed_peak && mt_ledger_is_whole(b, ledger))
         l->managed_peak = *now;
 }
 
@@ -64,7 +64,7 @@ static void pin(struct mt_books *b, uint32_t proc, uint64_t size, bool add)
         p->pin_phase = (uint8_t)phase;
     }
     p->pinned = add ? p->pinned + counted(size) : p->pinned - counted(size);
-    if (p->pinned > p->sum.pinned_peak)
+    if (p->pinned > p->sum.pinned_peak && mt_proc_is_whole(b, proc))
         p->sum.pinned_peak = p->pinned;
 }
 

@@ -166,10 +166,11 @@ uint64_t mt_row_move(struct mt_books *b, uint32_t row, int64_t delta, int live)
     run->lately.time_ns[run->lately.n % MT_LATELY] = b->now;
     run->lately.named[run->lately.n++ % MT_LATELY] = run->named;
     p->bytes += (uint64_t)delta;
-    if ((uint64_t)r->bytes > r->peak)
+    bool whole = mt_proc_is_whole(b, r->proc);
+    if (whole && (uint64_t)r->bytes > r->peak)
         r->peak = (uint64_t)r->bytes;
     if (delta > 0) {
-        if (p->bytes > p->sum.peak) {
+        if (whole && p->bytes > p->sum.peak) {
             p->sum.peak = p->bytes;
             p->sum.peak_ns = b->now;
         }

@@ -18,6 +18,16 @@ static void record(struct mt_ledger *l, const struct mt_ledger_run *r)
                       : 0;
 }
 
+bool mt_ledger_is_whole(const struct mt_books *b, uint32_t ledger)
+{
+    return b->now >= b->driver->ledgers.p[ledger].whole_ns;
+}
+
+bool mt_proc_is_whole(const struct mt_books *b, uint32_t proc)
+{
+    return b->now >= b->proc[proc].whole_ns;
+}
+
 void mt_ledger_touch(struct mt_books *b, uint32_t ledger)
 {
     struct mt_ledger *l = &b->driver->ledgers.p[ledger];
@@ -38,6 +48,8 @@ void mt_ledger_grew(struct mt_books *b, uint32_t ledger)
 {
     struct mt_ledger *l = &b->driver->ledgers.p[ledger];
     struct mt_ledger_run *r = &b->run[ledger];
+    if (!mt_ledger_is_whole(b, ledger))
+        return;
     if (r->named > b->high_since) {
         b->high_since = r->named;
         b->high_ledger = ledger;

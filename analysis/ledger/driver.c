@@ -18,7 +18,7 @@ static void choose_focus(struct mt_books *b)
     }
     for (uint32_t i = j->ooms.n; i-- > 0;) {
         const struct mt_driver_oom *o = &j->ooms.p[i];
-        if (!o->is_fatal || o->is_host)
+        if (!o->is_fatal || o->is_host || o->time_ns < j->ledgers.p[o->ledger].whole_ns)
             continue;
         j->ledgers.p[o->ledger].focus_seq = b->oom_seq.p[i];
         j->ledgers.p[o->ledger].focus_is_oom = true;

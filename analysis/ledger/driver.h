@@ -98,6 +98,9 @@ struct mt_ledger {
     char *name;           /* "GPU 0 of node1 (NVIDIA H100, 80 GiB)" */
     uint64_t capacity;    /* 0 = unknown */
     uint64_t t0_ns, t1_ns;
+    /* From then on the sums are whole: the latest beginning of what was kept of the processes that
+     * used it; 0 = all was kept. Nothing is said of an earlier time, and t0_ns is not before it. */
+    uint64_t whole_ns;
     /* <= MT_TL_COLUMNS, by time; each shows the state at its highest instant of the named sum */
     uint32_t n_columns;
     /* n_columns * MT_HOLD_COUNT; OTHER and UNEXPLAINED from the last sample before the instant */

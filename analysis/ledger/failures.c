@@ -19,6 +19,8 @@ enum { BURST_CALLS = 3, MAX_SLEEPS = 20000 };
 static void note_held(const struct mt_books *b, struct mt_driver_oom *o, uint32_t ledger)
 {
     const struct mt_ledger_run *r = &b->run[ledger];
+    if (!mt_ledger_is_whole(b, ledger)) /* who held what then is no longer known */
+        return;
     for (int h = 0; h < MT_HOLD_COUNT; h++)
         o->held[h] = r->by[h] > 0 ? (uint64_t)r->by[h] : 0;
     if (r->has_sample) {
@@ -284,8 +286,9 @@ void mt_burst_call(struct mt_books *b, uint32_t row, bool is_wake, uint64_t byte
 {
     const struct mt_row *r = &b->rows.p[row];
     struct mt_burst *u;
-    if (b->second_pass || (r->holder != MT_HOLD_ENGINE && r->holder != MT_HOLD_TORCH &&
-                           r->holder != MT_HOLD_UNKNOWN && r->holder != MT_HOLD_LIBRARY))
+    if (b->second_pass || !mt_proc_is_whole(b, r->proc) ||
+        (r->holder != MT_HOLD_ENGINE && r->holder != MT_HOLD_TORCH &&
+         r->holder != MT_HOLD_UNKNOWN && r->holder != MT_HOLD_LIBRARY))
         return; /* NCCL and others map many buffers at a time, too, and never sleep */
     u = burst_of(b, r->proc, r->ledger, r->holder);
     if (u == NULL) {

@@ -151,6 +151,7 @@ struct mt_proc {
      * UINT64_MAX = it outlived the recording */
     uint64_t end_ns;
     bool lossless;
+    uint64_t whole_ns;    /* as in struct mt_process */
     uint32_t host;        /* index of the first process on the same host */
     uint32_t only_ledger; /* the ledger of its calls that name no device; MT_NONE32 = not known */
     uint64_t bytes, pinned, managed;
@@ -278,6 +279,9 @@ void mt_move_end(struct mt_books *b, uint32_t row, uint64_t size, uint32_t block
 void mt_move_measured(struct mt_books *b, uint32_t row, int64_t delta);
 
 /* ledger/columns.c */
+/* ledger/columns.c: whether the sums of a GPU, or of a process, are whole by now. */
+bool mt_ledger_is_whole(const struct mt_books *b, uint32_t ledger);
+bool mt_proc_is_whole(const struct mt_books *b, uint32_t proc);
 void mt_ledger_touch(struct mt_books *b, uint32_t ledger); /* moves the ledger's clock to b->now */
 void mt_ledger_grew(struct mt_books *b, uint32_t ledger);  /* after a change */
 /* Device used - named - other as of the last sample; never so far below zero

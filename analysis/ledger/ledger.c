@@ -4,9 +4,18 @@
 
 /* ---- columns ---- */
 
+static uint32_t ledger_of_call(const struct mt_books *b, uint32_t proc, const struct mt_call *c)
+{
+    const struct mt_proc *p = &b->proc[proc];
+    uint32_t n_gpus = b->driver->drivers.p[p->driver]->driver->gpus.n;
+    uint32_t gpu = c->gpu < n_gpus ? c->gpu : n_gpus;
+    return gpu == n_gpus && p->only_ledger != MT_NONE32 ? p->only_ledger
+                                                        : b->ledger_of[p->driver][gpu];
+}
+
 static void include(struct mt_ledger *l, uint64_t t)
 {
-    if (t == 0)
+    if (t == 0 || t < l->whole_ns)
         return;
     if (l->t0_ns == 0 || t < l->t0_ns)
         l->t0_ns = t;
@@ -14,9 +23,27 @@ static void include(struct mt_ledger *l, uint64_t t)
         l->t1_ns = t;
 }
 
+/* A GPU's sums are whole where those of all processes are that used it. */
+static void find_whole(struct mt_books *b)
+{
+    for (uint32_t i = 0; i < b->n_procs; i++) {
+        const struct mt_proc *p = &b->proc[i];
+        const struct mt_driver *d = b->driver->drivers.p[p->driver]->driver;
+        const struct mt_process *q = &d->processes.p[p->process];
+        for (uint32_t k = 0; p->whole_ns != 0 && k < q->n_calls; k++) {
+            uint32_t l = ledger_of_call(b, i, &d->calls.p[q->first_call + k]);
+            if (b->driver->ledgers.p[l].whole_ns < p->whole_ns)
+                b->driver->ledgers.p[l].whole_ns = p->whole_ns;
+        }
+    }
+    for (uint32_t i = 0; i < b->driver->ledgers.n; i++)
+        include(&b->driver->ledgers.p[i], b->driver->ledgers.p[i].whole_ns);
+}
+
 int mt_ledgers_open(struct mt_books *b)
 {
     struct mt_driverdiag *j = b->driver;
+    find_whole(b);
     for (uint32_t i = 0; i < b->n_procs; i++) {
         const struct mt_proc *p = &b->proc[i];
         const struct mt_driver *d = j->drivers.p[p->driver]->driver;
@@ -24,9 +51,7 @@ int mt_ledgers_open(struct mt_books *b)
         for (uint32_t k = 0; k < q->n_calls; k++) {
             const struct mt_call *c = &d->calls.p[q->first_call + k];
             uint32_t gpu = c->gpu < d->gpus.n ? c->gpu : d->gpus.n;
-            uint32_t l = gpu == d->gpus.n && p->only_ledger != MT_NONE32
-                             ? p->only_ledger
-                             : b->ledger_of[p->driver][gpu];
+            uint32_t l = ledger_of_call(b, i, c);
             include(&j->ledgers.p[l], c->time_ns);
             include(&j->ledgers.p[l], q->last_ns);
             b->run[l].n_calls +=
@@ -84,7 +109,7 @@ void mt_ledger_sample(struct mt_books *b, uint32_t ledger, uint64_t used, uint64
     r->by[MT_HOLD_UNEXPLAINED] = rest;
     r->has_sample = true;
     mt_ledger_grew(b, ledger);
-    if (b->second_pass)
+    if (b->second_pass || !mt_ledger_is_whole(b, ledger))
         return;
     c = MT_VEC_PUSH(&l->checks);
     if (c == NULL) {
@@ -176,7 +201,7 @@ static void pools(struct mt_books *b)
 
 /* ---- the merge ---- */
 
-enum kind { CALLS, SAMPLES, PROBES, END };
+enum kind { CALLS, WHOLE, SAMPLES, PROBES, END };
 struct source {
     uint64_t time;
     uint32_t of, at, n;
@@ -222,11 +247,34 @@ static bool look(const struct mt_books *b, struct source *s)
         s->time = d->calls.p[d->processes.p[p->process].first_call + s->at].time_ns;
         break;
     }
+    case WHOLE: s->time = b->driver->ledgers.p[s->of].whole_ns; break;
     case SAMPLES: s->time = b->driver->drivers.p[s->of]->driver->samples.p[s->at].time_ns; break;
     case PROBES: s->time = b->probes.p[s->at].at_ns; break;
     case END: s->time = p->end_ns; break;
     }
     return true;
+}
+
+/* What is held where the sums of a GPU become whole counts as if it came then. */
+static void begin_whole(struct mt_books *b, uint32_t ledger)
+{
+    for (uint32_t i = 0; i < b->rows.n; i++) {
+        struct mt_row *r = &b->rows.p[i];
+        struct mt_proc *p = &b->proc[r->proc];
+        if (r->ledger != ledger)
+            continue;
+        if (r->bytes > 0 && (uint64_t)r->bytes > r->peak)
+            r->peak = (uint64_t)r->bytes;
+        if (p->bytes > p->sum.peak) {
+            p->sum.peak = p->bytes;
+            p->sum.peak_ns = b->now;
+        }
+        if (p->pinned > p->sum.pinned_peak)
+            p->sum.pinned_peak = p->pinned;
+    }
+    if (!b->second_pass && b->run[ledger].managed > b->driver->ledgers.p[ledger].managed_peak)
+        b->driver->ledgers.p[ledger].managed_peak = b->run[ledger].managed;
+    mt_ledger_grew(b, ledger);
 }
 
 static int step(struct mt_books *b, const struct source *s)
@@ -247,6 +295,7 @@ static int step(struct mt_books *b, const struct source *s)
             mem_info(b, s->of, c);
         break;
     }
+    case WHOLE: begin_whole(b, s->of); break;
     case SAMPLES: sample(b, s->of, &b->driver->drivers.p[s->of]->driver->samples.p[s->at]); break;
     case PROBES: return !b->second_pass || mt_reconcile_at(b, &b->probes.p[s->at]);
     case END: {
@@ -295,8 +344,8 @@ static void put(struct source *heap, uint32_t *n, struct source s) { heap[(*n)++
 
 int mt_books_replay(struct mt_books *b)
 {
-    struct source *heap =
-        mt_calloc(2 * (size_t)b->n_procs + b->driver->drivers.n + 1, sizeof *heap);
+    struct source *heap = mt_calloc(
+        2 * (size_t)b->n_procs + b->driver->drivers.n + b->driver->ledgers.n + 1, sizeof *heap);
     /* a second pass adds nothing to them */
     struct mt_driver_process *sums = mt_calloc((size_t)b->n_procs + 1, sizeof *sums);
     uint32_t n = 0;
@@ -319,6 +368,9 @@ int mt_books_replay(struct mt_books *b)
         put(heap, &n,
             (struct source){
                 .of = i, .n = b->driver->drivers.p[i]->driver->samples.n, .kind = SAMPLES});
+    for (uint32_t i = 0; i < b->driver->ledgers.n; i++)
+        if (b->driver->ledgers.p[i].whole_ns != 0)
+            put(heap, &n, (struct source){.of = i, .n = 1, .kind = WHOLE});
     put(heap, &n, (struct source){.n = b->probes.n, .kind = PROBES});
     for (uint32_t i = n; i-- > 0;) {
         if (!look(b, &heap[i]))

@@ -24,7 +24,7 @@ static struct mt_ledger_move *push(struct mt_books *b, uint32_t row, uint64_t si
     b->n_moves++;
     coarse = mt_driver_phase_at(b, r->proc, b->now, true);
     sub = mt_driver_phase_at(b, r->proc, b->now, false);
-    *m = (struct mt_ledger_move){.time_ns = b->now,
+    *m = (struct mt_ledger_move){.time_ns = b->now > l->whole_ns ? b->now : l->whole_ns,
                                  .size = size,
                                  .driver = p->driver,
                                  .process = p->process,

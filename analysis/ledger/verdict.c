@@ -101,6 +101,36 @@ static void device_words(struct mt_sentence *s, const struct mt_driver_oom *o,
         mt_words_add(s, " of a device of %s", mt_words_bytes(b2, l->capacity));
 }
 
+/* "31 min" */
+static const char *span_words(char buf[32], uint64_t ns)
+{
+    double s = (double)ns / 1e9;
+    if (s < 120)
+        (void)snprintf(buf, 32, "%.1f s", s);
+    else if (s < 7200)
+        (void)snprintf(buf, 32, "%.0f min", s / 60);
+    else
+        (void)snprintf(buf, 32, "%.1f h", s / 3600);
+    return buf;
+}
+
+/* What of the recording was there when the failure came. */
+static void add_kept(struct mt_sentence *s, const struct mt_driver_oom *o,
+                     const struct mt_ledger *l)
+{
+    char b[32];
+    if (l == NULL || l->whole_ns == 0)
+        return;
+    if (o->time_ns >= l->whole_ns)
+        mt_words_add(s, " What is older than %s before the failure was let go.",
+                     span_words(b, o->time_ns - l->whole_ns));
+    else
+        mt_words_add(s,
+                     " Who held memory then is no longer known: the recording was kept from %s "
+                     "later on.",
+                     span_words(b, l->whole_ns - o->time_ns));
+}
+
 static void oom_sentence(const struct mt_books *b, const struct mt_driver_oom *o,
                          struct mt_sentence *s)
 {
@@ -207,7 +237,7 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
     const struct mt_ledger *l = o->ledger < j->ledgers.n ? &j->ledgers.p[o->ledger] : NULL;
     uint64_t own = 0;
     char b1[32], b2[32];
-    if (l != NULL && !o->is_host) {
+    if (l != NULL && !o->is_host && o->time_ns >= l->whole_ns) {
         add_sums(s, l);
         for (uint32_t i = 0; i < l->rows.n; i++)
             if (l->rows.p[i].driver == o->driver && l->rows.p[i].process == o->process)
@@ -242,6 +272,7 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
         mt_words_add(s, " %llu other failure%s of this job %s survived.",
                      (unsigned long long)j->n_survived, j->n_survived == 1 ? "" : "s",
                      j->n_survived == 1 ? "was" : "were");
+    add_kept(s, o, l);
 }
 
 /* What the launcher wrote of the job's cgroup; of several nodes the kills together and the least
@@ -391,6 +422,9 @@ static void peak_sentence(const struct mt_books *b, struct mt_sentence *s, struc
     for (int h = 0; h < MT_HOLD_COUNT; h++)
         any += held[h];
     whole = add_failures(s, j);
+    if (l->whole_ns != 0)
+        mt_words_add(s, "in the last %s, which are what was kept, ",
+                     span_words(b1, l->t1_ns - l->whole_ns));
     mt_words_add(s, "%.*s was fullest with %s", short_name(l), l->name, mt_words_bytes(b1, most));
     if (l->capacity != 0)
         mt_words_add(s, " of %s", mt_words_bytes(b2, l->capacity));

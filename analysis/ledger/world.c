@@ -51,6 +51,7 @@ static int find_processes(struct mt_books *b)
             p->process = k;
             p->end_ns = q->end == MT_END_RUNNING || q->last_ns == 0 ? UINT64_MAX : q->last_ns;
             p->lossless = q->n_missing == 0 && q->n_dropped == 0;
+            p->whole_ns = q->whole_ns;
             p->open_oom = MT_NONE32;
             p->sum = (struct mt_driver_process){.driver = i, .process = k, .ledger = MT_NONE32};
             for (p->host = 0; p->host + 1 < b->n_procs; p->host++)
@@ -278,6 +279,8 @@ static int probe(struct mt_books *b, uint32_t claims, uint32_t proc, int32_t ord
         at->at_ns = c->dump_ns != 0 ? c->dump_ns + 1000000 : q->last_ns;
     if (at->at_ns > p->end_ns)
         at->at_ns = p->end_ns;
+    if (at->at_ns < p->whole_ns) /* what it held then is no longer there to compare with */
+        b->probes.n--;
     return 1;
 }
 
@@ -286,7 +289,8 @@ static int probe_peak(struct mt_books *b, uint32_t claims, uint32_t proc)
     const struct mt_claims *c = &b->claims[claims];
     uint32_t ledger = c->peak_ns != 0 ? ledger_of_ordinal(b, proc, c->peak_ordinal) : MT_NONE32;
     struct mt_probe *at;
-    if (ledger == MT_NONE32 || c->peak_ns > b->proc[proc].end_ns)
+    if (ledger == MT_NONE32 || c->peak_ns > b->proc[proc].end_ns ||
+        c->peak_ns < b->proc[proc].whole_ns)
         return 1;
     at = MT_VEC_PUSH(&b->probes);
     if (at != NULL)

@@ -24,6 +24,7 @@ static const char *status_words(unsigned code)
         return "a killed process would have lost its last records, because the "
                "spool was not on disk";
     case MT_ST_DISK_FULL: return "records could not be written";
+    case MT_ST_RING: return "the newest is kept";
     case MT_ST_SIZE_CAP: return "recording stopped at --max-mb";
     case MT_ST_STALLED: return "records were dropped, because writing was too slow";
     case MT_ST_NVML: return "no samples of the device";
@@ -72,6 +73,25 @@ static void statuses(struct mt_caveats *c, const struct mt_driverdiag *j)
     }
 }
 
+/* A recording that keeps the newest. */
+static void kept(struct mt_caveats *c, const struct mt_driverdiag *j, uint32_t driver,
+                 uint32_t process)
+{
+    const struct mt_process *p = &j->drivers.p[driver]->driver->processes.p[process];
+    char who[MT_WHO], a[32], b[32];
+    if (p->whole_ns == 0)
+        return;
+    mt_caveat_add(c,
+                  "%s: the newest is kept; %s older records were let go. What was held at that "
+                  "time counts as if it had come then, and failures before it are listed without "
+                  "who held what.",
+                  mt_driver_who(who, j, driver, process), mt_words_count(a, p->n_let_go));
+    if (p->n_failures_let_go != 0)
+        mt_caveat_add(c, "%s: %s of its failures were let go as well.",
+                      mt_driver_who(who, j, driver, process),
+                      mt_words_count(b, p->n_failures_let_go));
+}
+
 static void losses(struct mt_caveats *c, const struct mt_driverdiag *j)
 {
     static const char *const what[] = {"records", "records", "of CUPTI's allocation records",
@@ -89,6 +109,8 @@ static void losses(struct mt_caveats *c, const struct mt_driverdiag *j)
                                   ? "; what they freed or allocated is not in the ledger"
                                   : "");
         }
+        for (uint32_t i = 0; i < v->processes.n; i++)
+            kept(c, j, d, i);
         for (uint32_t i = 0; i < v->processes.n; i++)
             if (v->processes.p[i].n_missing != 0)
                 mt_caveat_add(

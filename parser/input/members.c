@@ -70,6 +70,7 @@ static const char *kind_name(unsigned kind)
     case MT_WK_ATTACH: return "part of attached files";
     case MT_WK_COLLECT: return "chunk of the collector about it";
     case MT_WK_LAUNCH: return "chunk of the launcher";
+    case MT_WK_KEPT: return "chunk of what was kept";
     default: return "chunk of an unknown kind";
     }
 }

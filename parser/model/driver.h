@@ -56,8 +56,13 @@ struct mt_process {
     int32_t end_status; /* exit status or signal */
     bool has_cuda;      /* a driver call was recorded */
     uint64_t n_chunks, n_missing, n_records, n_dropped;
-    uint32_t first_call, n_calls; /* in calls[], in order of time */
-    uint32_t first_attr, n_attrs; /* in attrs[] */
+    /* From then on the recording is whole; 0 = from its beginning. What is older was let go: of it
+     * there are the calls whose effect was still there at that time, with the time at which they
+     * were made, and failures. */
+    uint64_t whole_ns;
+    uint64_t n_let_go, n_failures_let_go; /* records, and of them failures */
+    uint32_t first_call, n_calls;         /* in calls[], in order of time */
+    uint32_t first_attr, n_attrs;         /* in attrs[] */
 };
 
 struct mt_process_attr {

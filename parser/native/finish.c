@@ -76,16 +76,27 @@ static void count_missing(struct mt_native *n)
     for (uint32_t i = 0; i < n->d->processes.n; i++) {
         struct mt_process *p = &n->d->processes.p[i];
         const struct mt_native_process *q = &n->procs.p[i];
-        if (q->n_seqs == 0 || q->max_seq < q->n_seqs)
-            continue;
-        p->n_missing = q->max_seq - q->n_seqs + 1;
+        uint64_t there; /* with those that were let go */
+        if (__builtin_add_overflow(q->n_seqs, q->first_seq, &there))
+            there = UINT64_MAX;
+        if (q->parts < q->parts_said || (q->parts != 0 && q->parts_said == 0)) {
+            p->n_missing = q->parts_said > q->parts ? q->parts_said - q->parts : 1;
+            mt_trace_diag(n->t, MT_DIAG_DAMAGE, false, 0,
+                          "the checkpoint of process %u is not whole: what it held from before "
+                          "can be missing in its sums",
+                          p->pid);
+        }
+        if (q->n_seqs != 0 && q->max_seq >= there) {
+            p->n_missing += q->max_seq - there + 1;
+            mt_trace_diag(n->t, MT_DIAG_DAMAGE, false, 0,
+                          "%llu of %llu chunks of process %u are missing: what happened while they "
+                          "were written is lost, sums of "
+                          "that process can be off",
+                          (unsigned long long)(q->max_seq - there + 1),
+                          (unsigned long long)(q->max_seq - q->first_seq) + 1, p->pid);
+        }
         if (__builtin_add_overflow(n->d->n_missing, p->n_missing, &n->d->n_missing))
             n->d->n_missing = UINT64_MAX;
-        mt_trace_diag(n->t, MT_DIAG_DAMAGE, false, 0,
-                      "%llu of %llu chunks of process %u are missing: what happened while they "
-                      "were written is lost, sums of "
-                      "that process can be off",
-                      (unsigned long long)p->n_missing, (unsigned long long)q->max_seq + 1, p->pid);
     }
 }
 

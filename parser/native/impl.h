@@ -63,6 +63,10 @@ struct mt_native_process {
     uint32_t n_attrs;
     bool has_clock;
     uint8_t end_rank; /* how much the END record that was kept says */
+    /* of its checkpoint: which chunk is the first that is left, and how many parts of it there are
+     * and should be */
+    uint64_t first_seq, parts, parts_said;
+    bool has_chunks, has_checkpoint;
 };
 struct mt_native_view {
     uint32_t process, index;
@@ -123,6 +127,7 @@ struct mt_native {
     /* of the chunk being decoded */
     uint64_t time, tid, addr, handle, context, pool, corr; /* delta states */
     uint64_t to_real;                                      /* + monotonic = realtime */
+    uint64_t chunk_ns;                                     /* realtime of the header's monotonic */
     uint32_t process;                                      /* MT_NONE32: the launcher */
     uint16_t kind;
     bool mute; /* these records were in the shorter copy: only the delta states matter */
@@ -234,6 +239,13 @@ int mt_native_call(struct mt_native *n, struct mt_cursor *from);
 int mt_native_memory2(struct mt_native *n, struct mt_cursor *from);
 int mt_native_mempool(struct mt_native *n, struct mt_cursor *c);
 int mt_native_record(struct mt_native *n, uint64_t type, struct mt_cursor *c);
+
+/* native/kept.c: what a recording that keeps the newest holds of what it let go. */
+
+/* Whether the chunk of n->process counts: of what was let go, and of a second checkpoint, nothing
+ * does. */
+bool mt_native_is_left(struct mt_native *n, const unsigned char *h, uint32_t used);
+int mt_native_checkpoint(struct mt_native *n, struct mt_cursor *c);
 
 /* native/finish.c and its parts: resolve, sort, say what is missing. 1 on success. */
 int mt_native_finish(struct mt_native *n);

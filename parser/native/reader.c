@@ -35,6 +35,11 @@ static int find_process(struct mt_native *n, uint64_t uid, uint32_t *index)
     return mt_idmap_put(&n->uids, uid, *index) || mt_native_nomem(n);
 }
 
+static bool of_process(uint16_t kind)
+{
+    return kind == MT_WK_PROCESS || kind == MT_WK_COLLECT || kind == MT_WK_KEPT;
+}
+
 /* Finds the process of the chunk and sets n->process. 1 = decode it, 0 = skip it or stop (n->rc).
  * *skip: bytes of records that a shorter copy gave already. */
 static int begin(struct mt_native *n, const unsigned char *h, uint32_t used, uint32_t *skip)
@@ -47,9 +52,9 @@ static int begin(struct mt_native *n, const unsigned char *h, uint32_t used, uin
     n->uid = mt_get64(h + MT_WH_UID);
     n->process = MT_NONE32;
     n->attachment = MT_NONE32;
-    if (n->kind < MT_WK_PROCESS || n->kind > MT_WK_LAUNCH) /* of a later minor version */
+    if (n->kind < MT_WK_PROCESS || n->kind > MT_WK_KEPT) /* of a later minor version */
         return 0;
-    if (n->uid == 0 && (n->kind == MT_WK_PROCESS || n->kind == MT_WK_COLLECT)) {
+    if (n->uid == 0 && of_process(n->kind)) {
         n->n_odd_chunks++;
         return 0;
     }
@@ -65,8 +70,9 @@ static int begin(struct mt_native *n, const unsigned char *h, uint32_t used, uin
     if (seen->used != 0 && used <= seen->used)
         return 0;
     *skip = seen->used;
-    if ((n->kind == MT_WK_PROCESS || n->kind == MT_WK_COLLECT) &&
-        !find_process(n, n->uid, &n->process))
+    if (of_process(n->kind) && !find_process(n, n->uid, &n->process))
+        return 0;
+    if (n->process != MT_NONE32 && !mt_native_is_left(n, h, used))
         return 0;
     if (seen->used == 0)
         n->d->n_chunks++;
@@ -75,6 +81,7 @@ static int begin(struct mt_native *n, const unsigned char *h, uint32_t used, uin
     if (p != NULL && n->kind == MT_WK_PROCESS) {
         struct mt_native_process *q = &n->procs.p[n->process];
         p->pid = mt_get32(h + MT_WH_PID);
+        q->has_chunks = true;
         if (seen->used == 0) {
             p->n_chunks++;
             q->n_seqs++;
@@ -157,6 +164,7 @@ static void chunk(struct mt_native *n, const unsigned char *h, uint32_t used, bo
     n->time = mt_get64(h + MT_WH_MONOTONIC);
     n->tid = mt_get32(h + MT_WH_PID);
     n->to_real = clock_of(n, h);
+    n->chunk_ns = n->time + n->to_real;
     n->addr = n->handle = n->context = n->pool = n->corr = 0;
     if (n->process != MT_NONE32 && n->kind == MT_WK_PROCESS) {
         struct mt_process *p = &n->d->processes.p[n->process];

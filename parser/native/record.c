@@ -480,6 +480,7 @@ int mt_native_record(struct mt_native *n, uint64_t type, struct mt_cursor *c)
     case MT_WR_SYMBOL: return symbol(n, c);
     case MT_WR_ATTACH: return attach(n, c);
     case MT_WR_BLOB: return blob(n, c);
+    case MT_WR_CHECKPOINT: return mt_native_checkpoint(n, c);
     default: n->d->n_unknown_records++; return 1;
     }
 }

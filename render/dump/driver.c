@@ -63,6 +63,10 @@ static void processes(struct mt_dump *d)
         mt_jw_ku(&d->w, "chunks", p->n_chunks);
         mt_jw_ku(&d->w, "missing_chunks", p->n_missing);
         mt_jw_ku(&d->w, "dropped_records", p->n_dropped);
+        if (p->whole_ns != 0) {
+            mt_jw_ku(&d->w, "whole_time_ns", p->whole_ns);
+            mt_jw_ku(&d->w, "records_let_go", p->n_let_go);
+        }
         mt_dump_end(d);
         mt_dump_begin(d, "end");
         mt_jw_ku(&d->w, "process", i);

@@ -92,6 +92,10 @@ static void processes(const struct mt_trace *t, struct mt_out *o)
         if (p->n_dropped != 0)
             mt_putf(o, "    dropped       %s record%s\n", mt_fmt_count(a, p->n_dropped),
                     mt_plural(p->n_dropped, "", "s"));
+        if (p->whole_ns != 0)
+            mt_putf(o, "    let go        %s older record%s; the last %s are kept\n",
+                    mt_fmt_count(a, p->n_let_go), mt_plural(p->n_let_go, "", "s"),
+                    mt_fmt_seconds(b, p->last_ns > p->whole_ns ? p->last_ns - p->whole_ns : 0));
         if (p->n_missing != 0)
             mt_putf(o, "    missing       %s chunk%s\n", mt_fmt_count(a, p->n_missing),
                     mt_plural(p->n_missing, "", "s"));

@@ -298,6 +298,10 @@ static void processes(struct mt_jsonw *w, const struct mt_driverdiag *j)
         mt_jw_ku(w, "lost_frees", p->n_lost_frees);
         mt_jw_ku(w, "missing_chunks", q->n_missing);
         mt_jw_ku(w, "dropped_records", q->n_dropped);
+        if (q->whole_ns != 0) {
+            mt_jw_ku(w, "whole_time_ns", q->whole_ns);
+            mt_jw_ku(w, "records_let_go", q->n_let_go);
+        }
         mt_jw_close(w, '}');
     }
     mt_jw_close(w, ']');
