@@ -30,7 +30,9 @@ struct mt_launch_opts {
     /* --force: overwrite the output; --take-over: replace an injection that is already set */
     bool force, take_over;
     bool no_torch, no_stacks, memory2;
-    uint64_t max_bytes;  /* per process; 0 = default */
+    uint64_t max_bytes;  /* keep the oldest: per process; 0 = no */
+    uint64_t keep_bytes; /* keep the newest: per process; 0 = default, UINT64_MAX = all */
+    uint64_t last_s;     /* and let go what is older; 0 = no */
     uint32_t flush_ms;   /* 0 = default */
     char **argv;         /* the command, NULL-terminated */
     const char *version; /* of memtrace, for the trace */

@@ -205,6 +205,9 @@ struct own {
 
 static char *number(uint64_t v) { return mt_text("%llu", (unsigned long long)v); }
 
+/* At least one. */
+static uint64_t mebibytes(uint64_t bytes) { return bytes >> 20 != 0 ? bytes >> 20 : 1; }
+
 static bool build_env(struct mt_launch *l)
 {
     const struct mt_launch_opts *o = l->o;
@@ -216,8 +219,11 @@ static bool build_env(struct mt_launch *l)
         {"MEMTRACE_STACKS", o->no_stacks ? mt_text("0") : NULL},
         {"MEMTRACE_MEMORY2", o->memory2 ? mt_text("1") : NULL},
         {"MEMTRACE_TORCH", o->no_torch ? mt_text("0") : NULL},
-        {"MEMTRACE_MAX_MB",
-         o->max_bytes != 0 ? number(o->max_bytes >> 20 != 0 ? o->max_bytes >> 20 : 1) : NULL},
+        {"MEMTRACE_MAX_MB", o->max_bytes != 0 ? number(mebibytes(o->max_bytes)) : NULL},
+        {"MEMTRACE_KEEP_MB", o->keep_bytes == UINT64_MAX ? number(0)
+                             : o->keep_bytes != 0        ? number(mebibytes(o->keep_bytes))
+                                                         : NULL},
+        {"MEMTRACE_LAST_S", o->last_s != 0 ? number(o->last_s) : NULL},
         {"MEMTRACE_FLUSH_MS", o->flush_ms != 0 ? number(o->flush_ms) : NULL},
         /* an empty PYTHONPATH would put the working directory on the path: no colon then */
         {"PYTHONPATH", o->no_torch || l->places.site == NULL ? NULL
@@ -254,6 +260,13 @@ static bool build_env(struct mt_launch *l)
     for (size_t i = 0; i < n_own; i++)
         mt_free(own[i].value);
     return ok && MT_VEC_PUSH(&l->env) != NULL; /* the NULL at the end */
+}
+
+static void setting(struct mt_chunk_out *out, const char *key, uint64_t v)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)v);
+    mt_chunk_out_attr(out, key, text);
 }
 
 /* What a collector has to know when this process is no longer there to tell it. */
@@ -294,14 +307,15 @@ static enum mt_rc write_launch_file(const struct mt_launch *l, struct mt_err *er
     mt_chunk_out_attr(&out, "setting.stacks", o->no_stacks ? "0" : "1");
     mt_chunk_out_attr(&out, "setting.torch", o->no_torch ? "0" : "1");
     mt_chunk_out_attr(&out, "setting.memory2", o->memory2 ? "1" : "0");
-    if (o->max_bytes != 0) {
-        snprintf(text, sizeof text, "%llu", (unsigned long long)(o->max_bytes >> 20));
-        mt_chunk_out_attr(&out, "setting.max_mb", text);
-    }
-    if (o->flush_ms != 0) {
-        snprintf(text, sizeof text, "%lu", (unsigned long)o->flush_ms);
-        mt_chunk_out_attr(&out, "setting.flush_ms", text);
-    }
+    if (o->max_bytes != 0)
+        setting(&out, "setting.max_mb", o->max_bytes >> 20);
+    if (o->keep_bytes != 0)
+        setting(&out, "setting.keep_mb",
+                o->keep_bytes == UINT64_MAX ? 0 : mebibytes(o->keep_bytes));
+    if (o->last_s != 0)
+        setting(&out, "setting.last_s", o->last_s);
+    if (o->flush_ms != 0)
+        setting(&out, "setting.flush_ms", o->flush_ms);
     mt_chunk_out_done(&out);
     rc = mt_trace_out_commit(&file, &final, err);
     mt_trace_out_discard(&file);

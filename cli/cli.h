@@ -76,8 +76,9 @@ struct mt_cli {
     /* capture, collect */
     bool no_torch, no_stacks, memory2, take_over, keep_spool, no_symbols, remove, from, ray,
         summarize;
-    const char *spool;
-    uint64_t max_mb;
+    bool keep_all;
+    const char *spool, *last;
+    uint64_t max_mb, keep_bytes;
     uint32_t flush_ms;
     uint32_t timeout;  /* snap: seconds; 0 = not said */
     bool once;         /* top */

@@ -214,9 +214,17 @@ const struct mt_option mt_options[] = {
      "CUPTI's own memory records beside the driver calls: to compare with, and the sizes of memory "
      "pools. A call costs about twice as much.",
      NULL, true},
+    {"keep", 0, MT_OPT_BYTES, MT_CMD_CAPTURE, AT(keep_bytes), "SIZE",
+     "Keep the newest SIZE (compressed) of each process and let the oldest go (default 256MiB). "
+     "What is still there of it, and failures, always stay.",
+     NULL, true},
+    {"last", 0, MT_OPT_TEXT, MT_CMD_CAPTURE, AT(last), "TIME",
+     "Let go what is older than TIME as well: 90s, 30m, 12h, 7d.", NULL, true},
+    {"all", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(keep_all), NULL,
+     "Keep all of it, however large it becomes.", NULL, true},
     {"max-mb", 0, MT_OPT_COUNT, MT_CMD_CAPTURE, AT(max_mb), "N",
-     "Write at most N MiB (compressed) for each process; what comes after is dropped and counted "
-     "(default 256).",
+     "Keep the oldest instead: write at most N MiB (compressed) for each process; what comes after "
+     "is dropped and counted, but for failures.",
      NULL, true},
     {"flush-ms", 0, MT_OPT_COUNT32, MT_CMD_CAPTURE, AT(flush_ms), "N",
      "Compress what is finished every N milliseconds (default 500).", NULL, true},

@@ -20,11 +20,12 @@
 /* ---- env.c: settings, from rows of env.def; the one place that calls getenv ---- */
 
 struct mti_settings {
-    const char *spool;    /* MEMTRACE_SPOOL: existing folder; NULL = do not record */
-    const char *cupti;    /* MEMTRACE_CUPTI: path of a libcupti, NULL = find it */
-    uint64_t max_bytes;   /* MEMTRACE_MAX_MB: cap of the .gz of this process; 0 = none */
-    /* MEMTRACE_KEEP_MB: the newest so many bytes are kept (ring.h), and max_bytes says nothing; 0 =
-     * all is kept, up to max_bytes */
+    const char *spool;  /* MEMTRACE_SPOOL: existing folder; NULL = do not record */
+    const char *cupti;  /* MEMTRACE_CUPTI: path of a libcupti, NULL = find it */
+    uint64_t max_bytes; /* MEMTRACE_MAX_MB: 0; cap of the .gz of this process, which ends there; 0 =
+                           none */
+    /* MEMTRACE_KEEP_MB: 256; the newest so many bytes are kept (ring.h), where max_bytes is 0; 0 =
+     * all is kept */
     uint64_t keep_bytes;
     uint32_t last_s;      /* MEMTRACE_LAST_S: what is older is let go; 0 = what fits is kept */
     uint32_t flush_ms;    /* MEMTRACE_FLUSH_MS: 500 */

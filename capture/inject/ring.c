@@ -17,7 +17,6 @@
  * lose more of the past at once. */
 #define SHARES 16u
 #define LEAST_KEEP (UINT64_C(1) << 20)
-#define NORMAL_KEEP (UINT64_C(256) << 20) /* where only a time is given */
 #define SECOND UINT64_C(1000000000)
 #define IN_SIZE MTI_GZ_ROOM
 /* Chunks of one kind are told apart by their number: those of definitions count from here, the
@@ -53,12 +52,11 @@ static struct {
     unsigned char *in, *chunk, *definitions, *checkpoint;
 } B;
 
-bool mti_ring_on(void) { return mti_set.keep_bytes != 0 || mti_set.last_s != 0; }
+bool mti_ring_on(void) { return mti_set.keep_bytes != 0 && mti_set.max_bytes == 0; }
 
 static uint64_t limit(void)
 {
-    uint64_t keep = mti_set.keep_bytes ? mti_set.keep_bytes : NORMAL_KEEP;
-    return keep < LEAST_KEEP ? LEAST_KEEP : keep;
+    return mti_set.keep_bytes < LEAST_KEEP ? LEAST_KEEP : mti_set.keep_bytes;
 }
 static uint64_t share(void) { return limit() / SHARES; }
 static uint64_t most_age(void) { return mti_set.last_s * SECOND; }
