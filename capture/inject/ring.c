@@ -36,11 +36,12 @@ static struct {
     char path[PATH_MAX];  /* of the newest */
     /* the writer thread's */
     uint64_t defined, base; /* bytes of the .gz and of the checkpoint */
-    uint64_t at;            /* how far the oldest file was read */
-    bool read;              /* to its end: what follows is still to be done */
+    /* the file that is read into the books, and how far; those before it were read, `gone` bytes in
+     * all, and go when the checkpoint is written */
+    uint64_t reading, at, gone;
     uint64_t first_seq, realtime, monotonic;
-    bool broken, told, told_broken, told_full;
-    _Atomic bool let_go, full;
+    bool told, told_broken;
+    _Atomic bool let_go, broken;
     struct mti_kept definitions;
 } R;
 
@@ -82,10 +83,8 @@ const char *mti_ring_file(size_t n, uint64_t *number)
 {
     uint64_t now = mti_now();
     const struct file *f = R.next > R.first ? file_of(R.next - 1) : NULL;
-    if (R.bytes + n > 2 * limit()) {
-        atomic_store(&R.full, true);
+    if (!R.broken && R.next - R.first > 2 && R.bytes + n > limit() + limit() / 4)
         return NULL;
-    }
     bool enough =
         f && (f->bytes + n > share() || (most_age() && now - f->opened > most_age() / SHARES));
     if (!f || (enough && f->bytes && R.next - R.first < FILES)) {
@@ -111,14 +110,16 @@ void mti_ring_added(size_t n, bool urgent)
  * nothing more, and it must not go. When there is no room it was long survived. */
 static bool must_go(void)
 {
-    uint64_t others = R.defined + 2 * R.base + 2 * share() + MTI_GZ_ROOM, now = mti_now();
+    uint64_t others = R.defined + 2 * R.base + share() + MTI_GZ_ROOM, now = mti_now();
     bool must = false;
     mti_drain_lock();
-    if (R.next - R.first >= 2) {
-        const struct file *f = file_of(R.first);
-        must = R.bytes + others > limit() ||
+    if (R.next - R.reading >= 2) {
+        const struct file *f = file_of(R.reading);
+        /* two shares at a time, or what there is to do for each would be done twice as often */
+        uint64_t room = R.reading == R.first ? 0 : share();
+        must = R.bytes - R.gone + others + room > limit() ||
                (most_age() && !f->failure && now - f->last > most_age()) ||
-               R.next - R.first >= FILES - 1;
+               R.next - R.reading >= FILES / 2;
     }
     mti_drain_unlock();
     return must;
@@ -210,15 +211,16 @@ static bool flush_definitions(void)
 
 /* ---- one file ---- */
 
-/* The next member of the oldest file into the books. False: try again later, or never. */
+/* The next member of the file that is read into the books. False: try again later, or never. */
 static bool read_member(void)
 {
     char path[PATH_MAX];
     size_t bytes = 0, n;
-    path_of_number(path, R.first);
+    path_of_number(path, R.reading);
     n = unpack(read_at(path, R.at), &bytes);
-    if (n == 0) {
-        R.read = true;
+    if (n == 0) { /* it ends here */
+        R.gone += file_of(R.reading++)->bytes;
+        R.at = 0;
         return true;
     }
     /* what it defines is at most as much as it is: with room for that no write fails half-way */
@@ -237,7 +239,9 @@ static bool read_member(void)
     return ok && R.definitions.error == 0;
 }
 
-static void drain_meanwhile(void) { (void)mti_drain(MTI_SLOTS, true); }
+/* One for one: where more is recorded than can be let go in the same time, calls are held by the
+ * slots that are full, as they are by a slow disk. */
+static void drain_meanwhile(void) { (void)mti_drain(1, true); }
 
 static bool write_checkpoint(void)
 {
@@ -270,17 +274,18 @@ static bool write_checkpoint(void)
     return true;
 }
 
-static void remove_oldest(void)
+static void remove_read(void)
 {
     char path[PATH_MAX];
-    path_of_number(path, R.first);
-    unlink(path);
+    for (uint64_t i = R.first; i < R.reading; i++) {
+        path_of_number(path, i);
+        unlink(path);
+    }
     mti_drain_lock();
-    R.bytes -= file_of(R.first)->bytes;
-    R.first++;
+    R.bytes -= R.gone;
+    R.first = R.reading;
     mti_drain_unlock();
-    R.at = 0;
-    R.read = false;
+    R.gone = 0;
     atomic_store(&R.let_go, true);
 }
 
@@ -289,17 +294,17 @@ static bool step(void)
 {
     if (!buffers() || (R.definitions.error && !flush_definitions()))
         return false;
-    if (!R.read)
+    if (R.at || must_go())
         return read_member();
     if (!flush_definitions() || !write_checkpoint())
         return false;
-    remove_oldest();
+    remove_read();
     return true;
 }
 
 void mti_ring_work(void)
 {
-    while (mti_ring_on() && !R.broken && (R.at || R.read || must_go())) {
+    while (mti_ring_on() && !R.broken && (R.at || R.gone || must_go())) {
         if (!step())
             break;
         drain_meanwhile();
@@ -316,13 +321,6 @@ void mti_ring_tell(void)
     if (R.broken && !R.told_broken) {
         R.told_broken = true;
         mti_status(MT_ST_RING, 1, "no memory for what stays: nothing is let go any more");
-    }
-    if (atomic_load(&R.full) && !R.told_full) {
-        R.told_full = true;
-        mti_status(MT_ST_SIZE_CAP, 1,
-                   "twice MEMTRACE_KEEP_MB=%llu was reached, because nothing could be let go: "
-                   "records are dropped",
-                   (unsigned long long)(limit() >> 20));
     }
 }
 

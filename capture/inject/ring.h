@@ -12,8 +12,8 @@
 #include "capture/inject/core.h"
 
 bool mti_ring_on(void);
-/* Under the drain lock: the file for the next member, of n bytes, and its number; NULL = there is
- * twice as much as there may be, because nothing is let go. */
+/* Under the drain lock: the file for the next member, of n bytes, and its number; NULL = not now,
+ * there is a quarter more than there may be, and something has to be let go first. */
 const char *mti_ring_file(size_t n, uint64_t *number);
 /* Under the drain lock: n bytes were appended to it; urgent: a failure is among the records. */
 void mti_ring_added(size_t n, bool urgent);

@@ -133,7 +133,9 @@ static enum mti_drained drain_one(struct target *t, const struct mti_chunk *c)
 {
     size_t n = mti_member(&W.packer, c->p, c->bytes);
     uint64_t number;
-    if (n && (mti_ring_on() ? !mti_ring_file(n, &number) : is_over(c, n))) {
+    if (n && mti_ring_on() && !mti_ring_file(n, &number))
+        return MTI_DRAINED_NONE;
+    if (n && !mti_ring_on() && is_over(c, n)) {
         mti_loss(MT_LO_RECORDS, c->records, c->bytes);
         mti_loss(MT_LO_CHUNKS, 1, c->bytes);
         return MTI_DRAINED_SOME;
@@ -162,8 +164,8 @@ enum mti_drained mti_drain(unsigned most, bool wait)
     }
     for (; most && mti_spool_oldest(&c); most--) {
         enum mti_drained one = drain_one(&t, &c);
-        if (one == MTI_DRAINED_FAILED) {
-            result = one;
+        if (one != MTI_DRAINED_SOME) {
+            result = one == MTI_DRAINED_FAILED ? one : result;
             break;
         }
         mti_spool_free_slot(&c);
