@@ -193,6 +193,35 @@ def collected(uid, pid, how, status, symbols):
     return chunk
 
 
+def checkpoint(chunk, first, parts):
+    """Whole from the opening of this chunk on; the recording began 10 s before it."""
+    chunk.record(wire.CHECKPOINT, first, zigzag(0), zigzag(-(10**10)), parts, 123456, 120000, 0)
+
+
+def make_kept():
+    """The worker of a recording that keeps the newest: chunks 0 to 40 were let go. No file: tests write it where they need it."""
+    pid, first = 4711, 41
+    base = wire.Chunk(WORKER, 0, wire.KEPT, pid, T0 - 15 * 10**8, MONO - 15 * 10**8)
+    checkpoint(base, first, 0)
+    start(base, pid)
+    alloc(base, MONO - 16 * 10**8, 0x7F4200000000, 0, S_TORCH, result=2, free=8 * MIB, total=1024 * MIB)  # a failure that was survived
+    base.timed(wire.PUSH, MONO - 155 * 10**7, pid, 1, 2, 0)
+    more = wire.Chunk(WORKER, 1, wire.KEPT, pid, T0 - 15 * 10**8, MONO - 15 * 10**8)
+    checkpoint(more, first, 0)
+    alloc(more, MONO - 16 * 10**8, 0x7F4300000000, 24 * MIB, S_NCCL)
+    checkpoint(more, first, 2)
+    names = wire.Chunk(WORKER, 1 << 32, wire.KEPT, pid, T0 - 10**10, MONO - 10**10)
+    names.record(wire.STRING, 9, b"of a chunk that is gone")
+    left = [
+        wire.Chunk(WORKER, first, wire.PROCESS, pid, T0 - 15 * 10**8, MONO - 15 * 10**8),
+        wire.Chunk(WORKER, first + 1, wire.PROCESS, pid, T0, MONO),
+    ]
+    middle(left[0], pid)
+    tail(left[1], pid, training.tiny())
+    chunks = [base, more, names, *left, collected(WORKER, pid, 3, 9, SYMBOLS)]
+    return b"".join(c.member() for c in chunks)
+
+
 def make():
     snapshot = training.tiny()
     pid = 4711

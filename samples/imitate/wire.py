@@ -7,8 +7,8 @@ from . import encode
 
 STRING, ATTR, THREAD, MODULE, STACK, DEVICE, CONTEXT, CALL, MEMORY2, MEMPOOL = range(1, 11)
 PUSH, POP, START, END_RANGE, MARK, GPU_SAMPLE, HOST_SAMPLE, STATUS, LOSS, END = range(11, 21)
-SYMBOL, ATTACH, BLOB = 21, 22, 23
-PROCESS, ATTACHED, COLLECT, LAUNCH = 1, 2, 3, 4
+SYMBOL, ATTACH, BLOB, CHECKPOINT = 21, 22, 23, 24
+PROCESS, ATTACHED, COLLECT, LAUNCH, KEPT = 1, 2, 3, 4, 5
 OPS = (
     "other mem_alloc mem_free managed_alloc host_alloc host_free host_register host_unregister async_alloc async_free "
     "pool_create pool_destroy pool_trim pool_attribute vmm_reserve vmm_address_free vmm_create vmm_release vmm_map vmm_unmap "

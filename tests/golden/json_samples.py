@@ -46,6 +46,12 @@ def reports():
         yield "two jobs in a folder", report_of(folder)
         (folder / "snapshot_rank1.pickle").write_bytes(b"\x7fELF" + bytes(60))
         yield "with a file that cannot be read", report_of(folder)
+    with tempfile.TemporaryDirectory() as name:  # a recording that keeps the newest
+        kept = pathlib.Path(name) / "kept.trace.gz"
+        made = subprocess.run([sys.executable, "-B", "-c", "import sys, make_trace; sys.stdout.buffer.write(make_trace.make_kept())"], cwd=SAMPLES,
+                              check=True, stdout=subprocess.PIPE)
+        kept.write_bytes(made.stdout)
+        yield "the newest of a long job", report_of(kept)
     with tempfile.TemporaryDirectory() as name:  # what a job and PyTorch say of memory
         subprocess.run([sys.executable, "-B", str(SOURCE / "tests/cli/named.py")], cwd=name, check=True)
         yield "names", report_of(pathlib.Path(name) / "p4.pickle")
