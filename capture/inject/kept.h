@@ -19,8 +19,8 @@ struct mti_packer {
     bool ready;
     unsigned char *out; /* MTI_GZ_ROOM */
 };
-/* The chunk, header included, as a gzip member in p->out; its size, or 0. */
-size_t mti_member(struct mti_packer *p, const unsigned char *chunk, uint32_t bytes);
+/* The chunk, header included, as a gzip member in k->out; its size, or 0. */
+size_t mti_member(struct mti_packer *k, const unsigned char *chunk, uint32_t bytes);
 
 /* ---- kept.c ---- */
 

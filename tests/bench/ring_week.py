@@ -25,7 +25,7 @@ def main():
     spool, truth, trace = kit.scratch(), kit.scratch(), kit.scratch() / "t.gz"
     env = kit.environment("cuda13", True, spool, FAKE_TRUTH=truth, FAKE_TRUTH_LINES=0, FAKE_STATE=kit.scratch() / "gpus", MEMTRACE_KEEP_MB=KEEP,
                           MEMTRACE_MEMORY2=0, MEMTRACE_FLUSH_MS=100)
-    rounds = MILLIONS * 10**6 // 100
+    rounds = MILLIONS * 10**6 // 72  # a round makes 72 calls
     words = ["device:0", "owner:torch", "leak:40:10", "owner:app", "leak:16:30", f"vmm:{rounds}", f"steady:{rounds * 10}", f"vmm:{rounds // 2}", "leak:8:3",
              "sleep:700"]
     start, most, held = time.monotonic(), 0, 0

@@ -12,7 +12,7 @@ import ring_lib  # noqa: E402
 WORK = {
     "alloc, free and the rest at random": ["random:60000"],
     "virtual memory": ["vmm:6000"],
-    "from pools": ["async:30000"],
+    "from pools": ["async:50000"],
     "few blocks that live long": ["alloc:300", "host:20", "arrays:5", "leak:40:2", "random:50000", "alloc:5", "random:10000"],
     "graphs, modules, contexts": ["graphs:3", "modules", "leak:10:1", "random:55000", "graphs:2"],
     "four threads": ["threads:4", "random:15000", "threads:1", "leak:3:1"],
