@@ -93,7 +93,7 @@ static void count_missing(struct mt_native *n)
                           "were written is lost, sums of "
                           "that process can be off",
                           (unsigned long long)(q->max_seq - there + 1),
-                          (unsigned long long)(q->max_seq - q->first_seq) + 1, p->pid);
+                          (unsigned long long)(q->max_seq - q->first_seq + 1), p->pid);
         }
         if (__builtin_add_overflow(n->d->n_missing, p->n_missing, &n->d->n_missing))
             n->d->n_missing = UINT64_MAX;

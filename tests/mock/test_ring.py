@@ -2,6 +2,7 @@
 """A recording that keeps the newest: what its checkpoint and the rest say is compared with all calls that were made, by books of the
 test's own. Nothing of what is left may differ, at the checkpoint, at the end and in between; the size stays within the limit."""
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -32,8 +33,30 @@ def whole(what, words):
     ring_lib.same(what, p, lines, threads=words[0].startswith("threads"))
 
 
+def by_age():
+    """What is older than a second goes; a file with a failure in it stays."""
+    for failing in (False, True):
+        what = f"by age, {'after a failure' if failing else 'nothing failed'}"
+        spool, truth, go = kit.scratch(), kit.scratch(), kit.scratch() / "go"
+        env = kit.environment("cuda13", True, spool, FAKE_TRUTH=truth, MEMTRACE_LAST_S=1, MEMTRACE_MEMORY2=0, MEMTRACE_FLUSH_MS=20)
+        words = ["device:0", *(["oom"] if failing else []), "leak:3:4", "random:300", *["sleep:400", "random:300"] * 8, f"await:{go}"]
+        child = subprocess.Popen([str(kit.APP), *words], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        gone = kit.until(lambda s=spool: any(f.name.endswith(".base.gz") for f in s.iterdir()), 5 if failing else 120)
+        kit.equal(f"{what}: it goes", gone, not failing)
+        go.touch()
+        kit.equal(f"{what}: status", child.wait(), 0)
+        trace = kit.trace_decode.load(spool)
+        p = next(q for q in trace.recorded() if q.pid == child.pid)
+        kit.check(f"{what}: whole", kit.lost_nothing(trace), trace.problems)
+        if not failing and p.checkpoint:
+            ring_lib.same(what, p, ring_lib.lines(truth, child.pid))
+        if failing:
+            kit.check(f"{what}: the failure is there", any(c.get("result") == 2 for c in p.calls), len(p.calls))
+
+
 def main():
     kit.need(kit.LIB, kit.APP)
+    by_age()
     for what, words in WORK.items():
         whole(what, words)
     kit.done()
