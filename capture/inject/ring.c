@@ -18,6 +18,7 @@
 #define SHARES 16u
 #define LEAST_KEEP (UINT64_C(1) << 20)
 #define SECOND UINT64_C(1000000000)
+#define TURN_NS UINT64_C(10000000) /* then the thread looks after samples, errands and the end */
 #define IN_SIZE MTI_GZ_ROOM
 /* Chunks of one kind are told apart by their number: those of definitions count from here, the
  * parts of a checkpoint from 0. */
@@ -302,13 +303,17 @@ static bool step(void)
     return true;
 }
 
-void mti_ring_work(void)
+bool mti_ring_work(void)
 {
+    uint64_t end = mti_now() + TURN_NS;
     while (mti_ring_on() && !R.broken && (R.at || R.gone || must_go())) {
         if (!step())
-            break;
+            return false;
         drain_meanwhile();
+        if (mti_now() >= end)
+            return true;
     }
+    return false;
 }
 
 void mti_ring_tell(void)

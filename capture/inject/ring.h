@@ -17,8 +17,8 @@ bool mti_ring_on(void);
 const char *mti_ring_file(size_t n, uint64_t *number);
 /* Under the drain lock: n bytes were appended to it; urgent: a failure is among the records. */
 void mti_ring_added(size_t n, bool urgent);
-/* Writer thread: lets go what has to go. */
-void mti_ring_work(void);
+/* Writer thread: lets go what has to go, for some milliseconds; true: there is more to do. */
+bool mti_ring_work(void);
 /* Writer thread: says once what there is to say. */
 void mti_ring_tell(void);
 void mti_ring_forget(void); /* in the child of a fork */

@@ -271,7 +271,7 @@ static void *run(void *unused)
         bool tick = now >= next;
         run_errand();
         mti_drain(MTI_SLOTS, true);
-        mti_ring_work();
+        bool more = mti_ring_work();
         if (tick || (asked & ASK_SAMPLE)) {
             periodic();
             sampled = now;
@@ -289,7 +289,7 @@ static void *run(void *unused)
             mti_futex_wake(&W.flushed);
         }
         now = mti_now();
-        if (now < next)
+        if (!more && now < next)
             mti_futex_wait(&W.wake, seen, next - now);
     }
     return NULL;
