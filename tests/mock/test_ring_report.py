@@ -31,12 +31,15 @@ def reported(what, trace):
     made = subprocess.run([MEMTRACE, "report", str(trace), "--format", "json", "-o", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
                           timeout=300)
     kit.check(f"{what}: the report", made.returncode == 0, made.returncode, made.stderr)
-    return json.loads(made.stdout)
+    return {**json.loads(made.stdout), "process": kit.trace_decode.load(trace).recorded()[0]}
+
+
+MEASURED = ("context", "graphs", "unexplained")  # over a call, where NVML answers in time: a busy machine measures one more or one less
 
 
 def rows(report):
     return [{k: row[k] for k in ("holder", "library", "bytes", "live_allocations", "label") if k in row}
-            for row in report["job"]["ledgers"][0]["focus"]["rows"] if row["bytes"]]
+            for row in report["job"]["ledgers"][0]["focus"]["rows"] if row["bytes"] and row["holder"] not in MEASURED]
 
 
 def process(report):
@@ -52,9 +55,10 @@ def as_all():
     if not kit.check("ring: something is let go", process(ring).get("records_let_go", 0) > 10000, process(ring)):
         return
     kit.equal("ring: who holds what at the peak", rows(ring), rows(all_of))
-    for name in ("recorded_bytes", "used_bytes", "unexplained_bytes"):
-        kit.equal(f"ring: {name} at the peak", ring["job"]["ledgers"][0]["focus"][name], all_of["job"]["ledgers"][0]["focus"][name])
-    for name in ("unmatched_frees", "lost_frees", "missing_chunks", "dropped_records", "pinned_end_bytes", "peak_bytes"):
+    kit.equal("ring: what the device had in use then", ring["job"]["ledgers"][0]["focus"]["used_bytes"], all_of["job"]["ledgers"][0]["focus"]["used_bytes"])
+    grown = sum(c.get("change", 0) for c in ring["process"].calls if c["op"] == "context_retain")
+    kit.equal("ring: what was measured over a call that was let go", grown > 0, any(r["holder"] == "context" for r in ring["job"]["ledgers"][0]["focus"]["rows"]))
+    for name in ("unmatched_frees", "lost_frees", "missing_chunks", "dropped_records", "pinned_end_bytes"):
         kit.equal(f"ring: {name} of the process", process(ring)[name], process(all_of)[name])
     kit.equal("ring: the ledger begins where it is whole", ring["job"]["ledgers"][0]["first_time_ns"], process(ring)["whole_time_ns"])
     kit.check("ring: the sentence says what was kept", "which are what was kept" in ring["job"]["sentence"], ring["job"]["sentence"])
@@ -63,7 +67,7 @@ def as_all():
 
 
 def caveats(report):
-    return json.dumps(report).split('"')
+    return json.dumps({k: v for k, v in report.items() if k != "process"}).split('"')
 
 
 def failure_at_the_end():
