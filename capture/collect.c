@@ -244,19 +244,6 @@ static enum mt_rc add_afterwards(struct job *j, const struct mt_found *f, const 
     return ok ? MT_OK : no_memory(j);
 }
 
-static char *device_text(const struct mt_tally *t)
-{
-    char text[256] = "";
-    size_t n = 0;
-    unsigned count = 0;
-    for (unsigned i = 0; i < 64 && n < sizeof text; i++)
-        if (t->ordinals >> i & 1)
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s%u", count++ > 0 ? "," : "", i);
-    if (count == 0)
-        return mt_strndup("", 0);
-    return mt_text(count > 1 ? "GPUs %s" : "GPU %s", text);
-}
-
 static enum mt_rc summarise(struct job *j, const struct mt_found *f, const struct mt_spool *s,
                             const struct mt_tally *t, uint64_t bytes)
 {
@@ -267,7 +254,7 @@ static enum mt_rc summarise(struct job *j, const struct mt_found *f, const struc
     p->pid = f->pid;
     p->name = mt_tally_name(t);
     p->host = mt_strndup(f->host, strlen(f->host));
-    p->device = device_text(t);
+    p->device = mt_tally_devices(t);
     p->calls = t->calls;
     p->ranges = t->ranges;
     p->peak = t->peak;
@@ -434,13 +421,6 @@ static enum mt_rc copy_launch(struct job *j)
     return MT_OK;
 }
 
-static void number_attr(struct mt_chunk_out *out, const char *key, uint64_t v)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%llu", (unsigned long long)v);
-    mt_chunk_out_attr(out, key, text);
-}
-
 static void add_launch_end(struct job *j)
 {
     struct mt_chunk_out out;
@@ -449,20 +429,20 @@ static void add_launch_end(struct job *j)
     out.realtime = j->o->end_ns != 0 ? j->o->end_ns : j->last_ns;
     if (j->o->end_ns == 0)
         out.pid = 0; /* who collects has no say in what is written */
-    number_attr(&out, "processes", j->c->processes.n);
-    number_attr(&out, "running", j->c->n_running);
+    mt_chunk_out_number(&out, "processes", j->c->processes.n);
+    mt_chunk_out_number(&out, "running", j->c->n_running);
     if (j->o->end_ns != 0)
-        number_attr(&out, "end_realtime_ns", j->o->end_ns);
+        mt_chunk_out_number(&out, "end_realtime_ns", j->o->end_ns);
     if (j->o->cgroup.limit != 0)
-        number_attr(&out, "cgroup.limit_bytes", j->o->cgroup.limit);
+        mt_chunk_out_number(&out, "cgroup.limit_bytes", j->o->cgroup.limit);
     if (j->o->cgroup.peak != 0)
-        number_attr(&out, "cgroup.peak_bytes", j->o->cgroup.peak);
+        mt_chunk_out_number(&out, "cgroup.peak_bytes", j->o->cgroup.peak);
     if (j->o->cgroup.kills != 0)
-        number_attr(&out, "cgroup.oom_kills", j->o->cgroup.kills);
+        mt_chunk_out_number(&out, "cgroup.oom_kills", j->o->cgroup.kills);
     if (j->o->sig != 0)
-        number_attr(&out, "signal", (uint64_t)j->o->sig);
+        mt_chunk_out_number(&out, "signal", (uint64_t)j->o->sig);
     else if (j->o->status >= 0)
-        number_attr(&out, "status", (uint64_t)j->o->status);
+        mt_chunk_out_number(&out, "status", (uint64_t)j->o->status);
     if (j->c->why_nothing != NULL)
         mt_chunk_out_attr(&out, "nothing_recorded", j->c->why_nothing);
     mt_chunk_out_done(&out);

@@ -262,13 +262,6 @@ static bool build_env(struct mt_launch *l)
     return ok && MT_VEC_PUSH(&l->env) != NULL; /* the NULL at the end */
 }
 
-static void setting(struct mt_chunk_out *out, const char *key, uint64_t v)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%llu", (unsigned long long)v);
-    mt_chunk_out_attr(out, key, text);
-}
-
 /* What a collector has to know when this process is no longer there to tell it. */
 static enum mt_rc write_launch_file(const struct mt_launch *l, struct mt_err *err)
 {
@@ -308,14 +301,14 @@ static enum mt_rc write_launch_file(const struct mt_launch *l, struct mt_err *er
     mt_chunk_out_attr(&out, "setting.torch", o->no_torch ? "0" : "1");
     mt_chunk_out_attr(&out, "setting.memory2", o->memory2 ? "1" : "0");
     if (o->max_bytes != 0)
-        setting(&out, "setting.max_mb", o->max_bytes >> 20);
+        mt_chunk_out_number(&out, "setting.max_mb", o->max_bytes >> 20);
     if (o->keep_bytes != 0)
-        setting(&out, "setting.keep_mb",
-                o->keep_bytes == UINT64_MAX ? 0 : mebibytes(o->keep_bytes));
+        mt_chunk_out_number(&out, "setting.keep_mb",
+                            o->keep_bytes == UINT64_MAX ? 0 : mebibytes(o->keep_bytes));
     if (o->last_s != 0)
-        setting(&out, "setting.last_s", o->last_s);
+        mt_chunk_out_number(&out, "setting.last_s", o->last_s);
     if (o->flush_ms != 0)
-        setting(&out, "setting.flush_ms", o->flush_ms);
+        mt_chunk_out_number(&out, "setting.flush_ms", o->flush_ms);
     mt_chunk_out_done(&out);
     rc = mt_trace_out_commit(&file, &final, err);
     mt_trace_out_discard(&file);

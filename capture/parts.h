@@ -149,6 +149,7 @@ void mt_chunk_out_blob(struct mt_chunk_out *c, enum mt_wire_type type, const voi
  * mt_chunk_out_record() of it. */
 void mt_chunk_out_timed(struct mt_chunk_out *c, struct mt_payload *p, uint64_t t);
 void mt_chunk_out_attr(struct mt_chunk_out *c, const char *key, const char *value);
+void mt_chunk_out_number(struct mt_chunk_out *c, const char *key, uint64_t v);
 void mt_chunk_out_flush(struct mt_chunk_out *c);
 void mt_chunk_out_done(struct mt_chunk_out *c); /* flushes and frees */
 
@@ -234,7 +235,8 @@ struct mt_tally {
 uint64_t mt_checkpoint_first(const struct mt_chunk *c);
 void mt_tally_init(struct mt_tally *t);
 void mt_tally_chunk(struct mt_tally *t, const struct mt_chunk *c);
-char *mt_tally_name(const struct mt_tally *t); /* short name of the program */
+char *mt_tally_name(const struct mt_tally *t);    /* short name of the program */
+char *mt_tally_devices(const struct mt_tally *t); /* "GPUs 0,1"; "" = none; NULL = out of memory */
 /* The same as mt_tally_chunk() for a chunk that still grows: what was not there the last time. Only
  * the header and those bytes of c->raw have to be there. Chunks come in the order of their seq; one
  * that was gone through, or is older, changes nothing. */

@@ -5,6 +5,7 @@
 #include "capture/parts.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MODULES_MAX 65536u
@@ -507,6 +508,19 @@ void mt_tally_chunk(struct mt_tally *t, const struct mt_chunk *c)
         t->last_monotonic = st.time;
         t->last_realtime = c->realtime + (st.time - c->monotonic);
     }
+}
+
+char *mt_tally_devices(const struct mt_tally *t)
+{
+    char text[256] = "";
+    size_t n = 0;
+    unsigned count = 0;
+    for (unsigned i = 0; i < 64 && n < sizeof text; i++)
+        if (t->ordinals >> i & 1)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%u", count++ > 0 ? "," : "", i);
+    if (count == 0)
+        return mt_strndup("", 0);
+    return mt_text(count > 1 ? "GPUs %s" : "GPU %s", text);
 }
 
 /* "python -m verl.trainer.main_ppo" -> "verl.trainer.main_ppo", "python train.py" -> "train.py",

@@ -316,6 +316,13 @@ void mt_chunk_out_attr(struct mt_chunk_out *c, const char *key, const char *valu
     mt_chunk_out_record(c, MT_WR_ATTR, &p);
 }
 
+void mt_chunk_out_number(struct mt_chunk_out *c, const char *key, uint64_t v)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)v);
+    mt_chunk_out_attr(c, key, text);
+}
+
 void mt_chunk_out_flush(struct mt_chunk_out *c)
 {
     if (c->n <= MT_WIRE_HEADER || c->failed) {
