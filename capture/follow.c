@@ -181,7 +181,7 @@ static enum mt_rc list_folder(struct mt_live *l, struct mt_err *err)
     l->files->changed = st.st_mtim;
     for (uint32_t i = 0; i < scan.processes.n && rc == MT_OK; i++) {
         struct mt_live_process **slot;
-        if (!scan.processes.p[i].has_spool || find(l, &scan.processes.p[i]) != NULL)
+        if (find(l, &scan.processes.p[i]) != NULL)
             continue;
         slot = MT_VEC_PUSH(&l->processes);
         if (slot == NULL || (*slot = mt_live_process_new(l, &scan.processes.p[i])) == NULL) {

@@ -10,20 +10,20 @@ cp "$SAMPLES/tiny.pickle" rank0.pickle
 "$MEMTRACE" __complete-zsh > _memtrace || fail "__complete-zsh"
 "$MEMTRACE" __complete-fish > memtrace.fish || fail "__complete-fish"
 
-for c in report ticket diff check info dump export rules howto capture collect snap doctor schema; do
-    "$MEMTRACE" "$c" --help | sed -n '/^Options:/,/^Examples:/p' | grep -oE '^ +(-[a-zA-Z], )?--[a-z0-9-]+' | grep -oE -e '--[a-z0-9-]+' \
+for c in report ticket diff check info dump export rules howto capture collect top snap doctor schema; do
+    "$MEMTRACE" "$c" --help | sed -n '/^Options:/,/^Examples:/p' | grep -oE '^ +(-[a-zA-Z0-9], )?--[a-z0-9-]+' | grep -oE -e '--[a-z0-9-]+' \
         | sort > "$c.help"
     check [ -s "$c.help" ]
-    sed -n "/^[.]SS $c/,/^[.]S[SH] /p" memtrace.1 | tail -n +2 | sed '/^[.]S[SH] /d' | grep -oE '^(\\fB\\-[a-zA-Z]\\fR, )?\\fB\\-\\-[a-z0-9\\-]+\\fR' \
+    sed -n "/^[.]SS $c/,/^[.]S[SH] /p" memtrace.1 | tail -n +2 | sed '/^[.]S[SH] /d' | grep -oE '^(\\fB\\-[a-zA-Z0-9]\\fR, )?\\fB\\-\\-[a-z0-9\\-]+\\fR' \
         | sed 's/.*\\fB\\-\\-/--/; s/\\fR$//; s/\\-/-/g' | sort > "$c.man"
     same "$c.help" "$c.man"
     sed -n "s/^        $c) words=\"\(.*\)\" ;;/\1/p" memtrace.bash | tr ' ' '\n' | grep -e '^--' | sort > "$c.bash"
     same "$c.help" "$c.bash"
-    sed -n "/^    $c)/,/;;/p" _memtrace | grep -oE "^        '(\(-[a-zA-Z] --[a-z0-9-]+\)'|--[a-z0-9-]+)" | grep -oE -e '--[a-z0-9-]+' | sort > "$c.zsh"
+    sed -n "/^    $c)/,/;;/p" _memtrace | grep -oE "^        '(\(-[a-zA-Z0-9] --[a-z0-9-]+\)'|--[a-z0-9-]+)" | grep -oE -e '--[a-z0-9-]+' | sort > "$c.zsh"
     same "$c.help" "$c.zsh"
     sed -n "s/^complete -c memtrace -n '__fish_seen_subcommand_from $c'.* -l \\([a-z0-9-]*\\) .*/--\\1/p" memtrace.fish | sort > "$c.fish"
     same "$c.help" "$c.fish"
-    case "$c" in capture | collect | snap | doctor | schema | howto) continue ;; esac # what these do with an option is tested by capture*.sh
+    case "$c" in capture | collect | top | snap | doctor | schema | howto) continue ;; esac # what these do with an option is tested by capture*.sh
     while read -r option; do
         grep -q -e "^ .*$option [A-Z]" <("$MEMTRACE" "$c" --help) && value=(4096) || value=()
         case "$option" in
