@@ -1,11 +1,12 @@
 /* follow.c -- follows the files of a recording while it goes on: new processes of the folder, and
- * of each what was written since the last look. The finished chunks are in its .gz, which only
- * grows; the newest are in the slots of its .spool, which are used again. What is read of a slot
- * counts only if it held the same chunk before and after. */
+ * of each what was written since the last look. The finished chunks are in its .gz or in numbered
+ * files, which only grow until they go; the newest are in the slots of its .spool, which are used
+ * again. What is read of a slot counts only if it held the same chunk before and after. */
 #include "capture/follow.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,27 +98,7 @@ static bool take_slot(struct mt_live *l, struct mt_live_process *p, int fd, cons
     return true;
 }
 
-/* ---- the .gz ---- */
-
-static void read_members(struct mt_live *l, struct mt_live_process *p, int fd)
-{
-    struct mt_members *m = &l->files->members;
-    struct mt_member one;
-    mt_members_from(m, fd, p->read->gz_at);
-    while (mt_members_next(m, &one)) {
-        if (one.chunk.uid == p->uid)
-            mt_tally_more(&p->read->tally, &one.chunk);
-        l->n_bytes += one.n_gz;
-        p->read->gz_at = m->offset + m->at; /* a member that is only half there is read again */
-    }
-}
-
-/* Whether chunks that were not read yet are not in a slot any more. */
-static bool has_left_slots(const struct mt_live_process *p, const struct slot *slots, uint32_t n)
-{
-    const struct mt_tally *t = &p->read->tally;
-    return n == 0 || (t->at.begun ? slots[0].seq > t->at.seq : slots[0].seq > 0);
-}
+/* ---- finished chunks ---- */
 
 static int open_part(const struct mt_live *l, const struct mt_live_process *p, const char *ending)
 {
@@ -127,24 +108,121 @@ static int open_part(const struct mt_live *l, const struct mt_live_process *p, c
     return fd;
 }
 
+/* What is new in a file, which is closed. A member that is only half there is read again. */
+static void read_members(struct mt_live *l, struct mt_live_process *p, int fd, uint64_t *at)
+{
+    struct mt_members *m = &l->files->members;
+    struct mt_member one;
+    struct stat st;
+    if (fd < 0)
+        return;
+    mt_members_from(m, fd, *at);
+    while (fstat(fd, &st) == 0 && (uint64_t)st.st_size > *at && mt_members_next(m, &one)) {
+        if (one.chunk.uid == p->uid)
+            mt_tally_more(&p->read->tally, &one.chunk);
+        l->n_bytes += one.n_gz;
+        *at = m->offset + m->at;
+    }
+    (void)close(fd);
+}
+
+static int open_numbered(const struct mt_live *l, const struct mt_live_process *p, uint64_t number)
+{
+    char ending[32];
+    snprintf(ending, sizeof ending, ".%llu.gz", (unsigned long long)number);
+    return open_part(l, p, ending);
+}
+
+/* The lowest of the numbered files that is not below `least`; false = there is none. */
+static bool first_number(const struct mt_live *l, const struct mt_live_process *p, uint64_t least,
+                         uint64_t *number)
+{
+    struct mt_err err;
+    struct mt_scan scan;
+    bool found = false;
+    memset(&err, 0, sizeof err);
+    if (mt_scan_dir(&scan, l->dir, &err) != MT_OK)
+        return false;
+    for (uint32_t i = 0; i < scan.processes.n; i++) {
+        const struct mt_found *f = &scan.processes.p[i];
+        for (uint32_t k = 0;
+             f->uid == p->uid && strcmp(f->stem, p->stem) == 0 && !found && k < f->numbers.n; k++)
+            if (f->numbers.p[k] >= least) {
+                *number = f->numbers.p[k]; /* they ascend */
+                found = true;
+            }
+    }
+    mt_scan_done(&scan);
+    return found;
+}
+
+/* The numbered files from the one that was read last to the one that grows. Whether there is a next
+ * one is asked before one is read: from then on that one does not grow. */
+static void read_numbered(struct mt_live *l, struct mt_live_process *p, int fd)
+{
+    struct mt_live_read *r = p->read;
+    for (;;) {
+        int next = open_numbered(l, p, r->number + 1);
+        if (fd < 0 && next < 0) { /* let go behind our back */
+            if (!first_number(l, p, r->number + 1, &r->number))
+                return;
+            r->number_at = 0;
+            fd = open_numbered(l, p, r->number);
+            continue;
+        }
+        read_members(l, p, fd, &r->number_at);
+        if (next < 0)
+            return;
+        fd = next;
+        r->number++;
+        r->number_at = 0;
+    }
+}
+
+/* Chunks move from the slots into the numbered files and from there into the checkpoint (.base.gz)
+ * and the definitions (.gz): the first file is opened before these are read. */
+static void read_finished(struct mt_live *l, struct mt_live_process *p)
+{
+    struct mt_live_read *r = p->read;
+    uint64_t base = 0;
+    int fd;
+    if (r->is_numbered) {
+        read_numbered(l, p, open_numbered(l, p, r->number));
+        return;
+    }
+    if (r->gz_at == 0 && (fd = open_numbered(l, p, r->number)) >= 0) {
+        r->is_numbered = true;
+        if (!r->tally.at.begun) { /* else it was followed from its first chunk on */
+            read_members(l, p, open_part(l, p, ".base.gz"), &base);
+            read_members(l, p, open_part(l, p, ".gz"), &r->gz_at);
+        }
+        read_numbered(l, p, fd);
+        return;
+    }
+    read_members(l, p, open_part(l, p, ".gz"), &r->gz_at);
+}
+
+/* Whether chunks that were not read yet are not in a slot any more. */
+static bool has_left_slots(const struct mt_live_process *p, const struct slot *slots, uint32_t n)
+{
+    const struct mt_tally *t = &p->read->tally;
+    return n == 0 || (t->at.begun ? slots[0].seq > t->at.seq : slots[0].seq > 0);
+}
+
 static void refresh_process(struct mt_live *l, struct mt_live_process *p)
 {
     struct slot slots[SLOTS_MAX];
-    int spool = open_part(l, p, ".spool"), gz = open_part(l, p, ".gz");
+    int spool = open_part(l, p, ".spool");
     bool locked =
         mt_locks_has(l->files->locks, spool); /* before the look: what it wrote last is seen */
     uint32_t n = list_slots(l, p, spool, slots);
-    struct stat st;
-    if (gz >= 0 && has_left_slots(p, slots, n) && fstat(gz, &st) == 0 &&
-        (uint64_t)st.st_size > p->read->gz_at)
-        read_members(l, p, gz);
+    if (has_left_slots(p, slots, n))
+        read_finished(l, p);
     for (uint32_t i = 0; i < n; i++)
         if (!take_slot(l, p, spool, &slots[i]))
             break; /* those behind it come next time, in their order */
     if (spool >= 0)
         (void)close(spool);
-    if (gz >= 0)
-        (void)close(gz);
     if (!locked || p->read->tally.ended)
         mt_live_process_end(p);
 }

@@ -10,6 +10,10 @@ struct mt_live_read {
     struct mt_watch watch;
     struct mt_table stacks; /* id -> owner */
     uint64_t gz_at;         /* bytes of the .gz that were read */
+    /* Of a recording that keeps the newest: the numbered file that is read next, and what of it
+     * was. */
+    uint64_t number, number_at;
+    bool is_numbered;
     char *name;
     uint32_t unknown; /* owner of calls without a stack */
     bool has_unknown;

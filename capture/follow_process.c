@@ -275,6 +275,7 @@ struct mt_live_process *mt_live_process_new(struct mt_live *l, const struct mt_f
     mt_tally_init(&p->read->tally);
     p->read->watch = (struct mt_watch){p, owner_of, moved, failed, record};
     p->read->tally.watch = &p->read->watch;
+    p->read->number = f->numbers.n != 0 ? f->numbers.p[0] : 0;
     return p;
 }
 

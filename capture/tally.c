@@ -467,15 +467,29 @@ uint64_t mt_checkpoint_first(const struct mt_chunk *c)
     return r.bad ? 0 : first;
 }
 
-static void records(struct mt_tally *t, const struct mt_chunk *c, struct delta *st)
+/* Only what the watcher wants beside what a tally reads. */
+static void watch(const struct mt_tally *t, uint64_t type, struct reader r, struct delta st)
 {
-    struct reader r = {.p = c->raw + MT_WIRE_HEADER, .end = c->raw + MT_WIRE_HEADER + c->used};
+    if (type >= MT_WR_RANGE_PUSH && type <= MT_WR_HOST_SAMPLE)
+        timed(&r, &st);
+    if (!r.bad)
+        t->watch->record(t->watch->arg, type, r.p, r.end, t->realtime + (st.time - t->monotonic),
+                         st.tid);
+}
+
+/* from: bytes of records that were read before, with the state that they left. */
+static void records(struct mt_tally *t, const struct mt_chunk *c, uint32_t from, struct delta *st)
+{
+    struct reader r = {.p = c->raw + MT_WIRE_HEADER + from,
+                       .end = c->raw + MT_WIRE_HEADER + c->used};
     while (r.p < r.end) {
         uint64_t type = u(&r), len = u(&r);
         struct reader one = {.p = r.p};
         if (r.bad || len > (uint64_t)(r.end - r.p))
             break;
         one.end = r.p += len;
+        if (t->watch != NULL)
+            watch(t, type, one, *st);
         record(t, type, &one, st);
         t->records++;
     }
@@ -494,7 +508,7 @@ void mt_tally_chunk(struct mt_tally *t, const struct mt_chunk *c)
     t->realtime = c->realtime;
     t->monotonic = c->monotonic;
     if (c->kind == MT_WK_KEPT) {
-        records(t, c, &st);
+        records(t, c, 0, &st);
         return;
     }
     if (c->seq > t->next_seq)
@@ -503,7 +517,7 @@ void mt_tally_chunk(struct mt_tally *t, const struct mt_chunk *c)
         t->next_seq = c->seq + 1;
     if (c->dropped > t->dropped)
         t->dropped = c->dropped;
-    records(t, c, &st);
+    records(t, c, 0, &st);
     if (st.time > t->last_monotonic) {
         t->last_monotonic = st.time;
         t->last_realtime = c->realtime + (st.time - c->monotonic);
@@ -550,39 +564,14 @@ char *mt_tally_name(const struct mt_tally *t)
     return mt_strndup(program, strlen(program));
 }
 
-/* Only what the watcher wants beside what a tally reads. */
-static void watch(const struct mt_tally *t, uint64_t type, struct reader r, struct delta st)
-{
-    if (type >= MT_WR_RANGE_PUSH && type <= MT_WR_HOST_SAMPLE)
-        timed(&r, &st);
-    if (!r.bad)
-        t->watch->record(t->watch->arg, type, r.p, r.end, t->realtime + (st.time - t->monotonic),
-                         st.tid);
-}
-
-static void more(struct mt_tally *t, const struct mt_chunk *c, struct delta *st)
-{
-    struct reader r = {.p = c->raw + MT_WIRE_HEADER + t->at.used,
-                       .end = c->raw + MT_WIRE_HEADER + c->used};
-    while (r.p < r.end) {
-        uint64_t type = u(&r), len = u(&r);
-        struct reader one = {.p = r.p};
-        if (r.bad || len > (uint64_t)(r.end - r.p))
-            break;
-        one.end = r.p += len;
-        if (t->watch != NULL)
-            watch(t, type, one, *st);
-        record(t, type, &one, st);
-        t->records++;
-    }
-}
-
 void mt_tally_more(struct mt_tally *t, const struct mt_chunk *c)
 {
     struct mt_tally_at *at = &t->at;
     bool goes_on = at->begun && c->seq == at->seq;
     struct delta st = {.time = c->monotonic, .tid = c->pid};
 
+    if (c->kind == MT_WK_KEPT)
+        mt_tally_chunk(t, c);
     if (c->kind != MT_WK_PROCESS || (c->seq < t->next_seq && !goes_on) ||
         (goes_on && c->used <= at->used))
         return;
@@ -600,7 +589,7 @@ void mt_tally_more(struct mt_tally *t, const struct mt_chunk *c)
         t->dropped = c->dropped;
     t->realtime = c->realtime;
     t->monotonic = c->monotonic;
-    more(t, c, &st);
+    records(t, c, at->used, &st);
     *at = (struct mt_tally_at){c->seq,     st.time, st.tid,  st.addr, st.handle,
                                st.context, st.pool, st.corr, c->used, true};
 }

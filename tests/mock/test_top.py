@@ -108,6 +108,18 @@ if kit.equal("the first has ended", [p["runs"] for p in seen["processes"]], [Fal
     kit.equal("and whose the last was", seen["last_failure"]["pid"], ended["pid"])
 job.end()
 
+# A recording that keeps the newest, with the beginning let go: what is still held from then is in the checkpoint.
+job = Job(command=["bash", "-c", f"MEMTRACE_KEEP_MB=1 MEMTRACE_FLUSH_MS=20 {kit.APP} leak:64:3 alloc:150000 leak:32:2 sleep:3000"])
+kit.until(lambda: list(job.dir.glob("*.base.gz")) and not list(job.dir.glob("*.0.gz")) or job.child.poll() is not None, 60)
+calls = -1
+while calls != (now := sum(p["calls"] for p in look(job.dir)["processes"])):
+    calls = now
+    time.sleep(0.2)
+seen = look(job.dir)
+kit.equal("of a recording that keeps the newest: all that is held", [p["held"] for p in seen["processes"]], [256 << 20])
+kit.equal("nothing is lost", [p["lost"] for p in seen["processes"]], [0])
+job.end()
+
 for word, status, why in (("/nowhere", 1, "no such folder"), (os.getpid(), 1, "is not recorded"), ("999999999", 1, "there is no process")):
     done = run("-1", word)
     kit.check(f"'{word}'", done.returncode == status and why in done.stderr, done.returncode, done.stderr)
