@@ -7,7 +7,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { MAX_SEEN_SLOTS = 1 << 16, OUTER_SLOTS = 1 << 13 };
+enum {
+    MAX_SEEN_SLOTS = 1 << 16,
+    OUTER_SLOTS = 1 << 13,
+    WHOLE_WORDS = 1 << 10 /* of 65,536 stacks: growing beside the stacks would move these */
+};
 
 /* While a table has fewer entries than this, the high byte of a slot holds the high byte of the
  * entry's hash. A slot of another entry is then skipped without a look at the entry, which is a
@@ -56,7 +60,10 @@ int mt_intern_init(struct mt_intern *in, struct mt_trace *t)
     in->frame_tags = in->node_tags = true;
     in->seen = mt_calloc(in->n_seen_slots, sizeof *in->seen);
     in->outer = mt_calloc(OUTER_SLOTS, sizeof *in->outer);
-    return in->outer != NULL && in->frame_slot != NULL && in->node_slot != NULL && in->seen != NULL;
+    in->n_whole = WHOLE_WORDS;
+    in->whole = mt_calloc(in->n_whole, sizeof *in->whole);
+    return in->outer != NULL && in->frame_slot != NULL && in->node_slot != NULL &&
+           in->seen != NULL && in->whole != NULL;
 }
 
 void mt_intern_done(struct mt_intern *in)
