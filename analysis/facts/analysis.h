@@ -124,15 +124,20 @@ struct mt_pool_rows {
 /* The curve, in columns. Each shows the state at the column's highest instant, so that no peak can
  * hide between two. */
 #define MT_TL_COLUMNS 480
-#define MT_TL_GROUPS 64
+#define MT_TL_ROWS 64
 struct mt_timeline {
     bool has_time;      /* x is time, else event number */
     uint64_t x0, x1;    /* ns or event numbers */
     uint32_t n_columns; /* <= MT_TL_COLUMNS */
-    /* groups are rows of mt_device_analysis.phases, by index; the last one is the overflow when >
-     * 63 */
-    uint32_t n_groups;
-    uint64_t *live;     /* n_columns * n_groups: live bytes by phase of birth */
+    /* Rows of mt_device_analysis.phases by index, the last one the overflow when > 63: the most
+     * bytes that a row holds in any column. */
+    uint32_t n_rows;
+    uint64_t high[MT_TL_ROWS];
+    /* Live bytes by role, of the roles that some column holds: n_columns * n_roles. NULL where no
+     * roles were made. */
+    uint8_t n_roles, role[MT_ROLE_COUNT];
+    uint64_t *live;
+    uint32_t *at;       /* n_columns: the event after which it is highest */
     uint64_t *total;    /* n_columns: their sum = live at the highest instant */
     uint64_t *low;      /* n_columns: lowest live */
     uint64_t *reserved; /* n_columns: highest reserved */

@@ -43,5 +43,8 @@ void mt_role_curve_done(struct mt_role_curve *c);
 /* Highest live bytes of a phase when of each role left[role] stays; of all phases when the phase
  * does not occur. The curve is sorted. */
 double mt_role_curve_peak(const struct mt_role_curve *c, unsigned phase, const double left[]);
+/* Puts n roles in the order of the layers of a picture: what stays at the bottom, what comes and
+ * goes on top of it; of equals the earlier one stays the lower. */
+void mt_role_curve_layers(const struct mt_role_curve *c, uint8_t role[], unsigned n);
 
 #endif

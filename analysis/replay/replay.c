@@ -443,8 +443,6 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
         mt_tl_end(tl + k, o->phases.n);
     if (!find_ghosts(r, u) || !place_ghosts(r, ph))
         goto out;
-    mt_tl_compact(&o->timeline);
-    mt_tl_compact(&o->by_event);
     count_births(r);
     mt_ooms_decide(o);
     rc = 1;

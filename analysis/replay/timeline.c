@@ -17,15 +17,14 @@ int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_d
     tl->x1 = tl->has_time ? mt_event_at(d, n - 1)->time_ns : n - 1;
     tl->n_columns =
         tl->x1 - tl->x0 + 1 < MT_TL_COLUMNS ? (uint32_t)(tl->x1 - tl->x0 + 1) : MT_TL_COLUMNS;
-    tl->n_groups = MT_TL_GROUPS;
-    tl->live = mt_calloc((size_t)tl->n_columns * MT_TL_GROUPS, sizeof *tl->live);
+    tl->at = mt_calloc(tl->n_columns, sizeof *tl->at);
     tl->total = mt_calloc(tl->n_columns, sizeof *tl->total);
     tl->low = mt_calloc(tl->n_columns, sizeof *tl->low);
     tl->reserved = mt_calloc(tl->n_columns, sizeof *tl->reserved);
     tl->pending = mt_calloc(tl->n_columns, sizeof *tl->pending);
     tl->events = mt_calloc(tl->n_columns, sizeof *tl->events);
     tl->phase = mt_malloc(tl->n_columns);
-    if (!tl->live || !tl->total || !tl->low || !tl->reserved || !tl->pending || !tl->events ||
+    if (!tl->at || !tl->total || !tl->low || !tl->reserved || !tl->pending || !tl->events ||
         !tl->phase)
         return 0;
     memset(tl->phase, 255, tl->n_columns);
@@ -33,17 +32,17 @@ int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_d
     return 1;
 }
 
-static void store_rows(struct mt_timeline *tl, uint32_t col, const int64_t *live, uint32_t n_rows)
+static void note_rows(struct mt_timeline *tl, const int64_t *live, uint32_t n_rows)
 {
-    uint64_t *to = tl->live + (size_t)col * MT_TL_GROUPS;
-    uint32_t direct = n_rows < MT_TL_GROUPS ? n_rows : MT_TL_GROUPS - 1;
+    uint32_t direct = n_rows < MT_TL_ROWS ? n_rows : MT_TL_ROWS - 1;
     uint64_t rest = 0;
     for (uint32_t i = 0; i < direct; i++)
-        to[i] = live[i] > 0 ? (uint64_t)live[i] : 0;
+        if (live[i] > 0 && (uint64_t)live[i] > tl->high[i])
+            tl->high[i] = (uint64_t)live[i];
     for (uint32_t i = direct; i < n_rows; i++)
         rest += live[i] > 0 ? (uint64_t)live[i] : 0;
-    if (n_rows >= MT_TL_GROUPS)
-        to[MT_TL_GROUPS - 1] = rest;
+    if (n_rows >= MT_TL_ROWS && rest > tl->high[MT_TL_ROWS - 1])
+        tl->high[MT_TL_ROWS - 1] = rest;
 }
 
 static void close_column(struct mt_tl_run *run)
@@ -70,9 +69,11 @@ void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint3
         run->col++;
         run->next_x = run->col + 1 < tl->n_columns ? mt_column_start(tl, run->col + 1) : UINT64_MAX;
     }
+    if (run->col > from + 1)
+        note_rows(tl, live, n_rows);
     /* a column without an event has the state before it */
     for (uint32_t k = from + 1; k < run->col; k++) {
-        store_rows(tl, k, live, n_rows);
+        tl->at[k] = run->n_events - 1;
         tl->total[k] = tl->low[k] = total;
         tl->reserved[k] = reserved;
         tl->pending[k] = pending;
@@ -86,7 +87,8 @@ void mt_tl_extreme(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, 
     struct mt_timeline *tl = run->tl;
     uint32_t c = run->col;
     if (run->n_in_col == 0 || total > tl->total[c]) {
-        store_rows(tl, c, live, n_rows);
+        note_rows(tl, live, n_rows);
+        tl->at[c] = run->n_events;
         tl->total[c] = total;
         tl->pending[c] = pending;
     }
@@ -104,40 +106,24 @@ void mt_tl_end(struct mt_tl_run *run, uint32_t n_rows)
     if (run->tl->n_columns == 0)
         return;
     close_column(run);
-    run->tl->n_groups = n_rows < MT_TL_GROUPS ? n_rows : MT_TL_GROUPS;
-}
-
-void mt_tl_compact(struct mt_timeline *tl)
-{
-    for (uint32_t c = 0; c < tl->n_columns; c++)
-        memmove(tl->live + (size_t)c * tl->n_groups, tl->live + (size_t)c * MT_TL_GROUPS,
-                tl->n_groups * sizeof *tl->live);
-    /* room for all groups is a quarter of a MiB, and of a thousand ranks each keeps its own */
-    if (tl->n_groups != 0 && tl->n_columns != 0) {
-        uint64_t *fits =
-            mt_realloc(tl->live, (size_t)tl->n_columns * tl->n_groups * sizeof *tl->live);
-        if (fits != NULL)
-            tl->live = fits;
-    }
+    run->tl->n_rows = n_rows < MT_TL_ROWS ? n_rows : MT_TL_ROWS;
 }
 
 void mt_tl_move(struct mt_timeline *tl, uint32_t row, uint64_t bytes)
 {
-    if (row >= MT_TL_GROUPS)
-        row = MT_TL_GROUPS - 1;
-    if (row >= tl->n_groups)
-        tl->n_groups = row + 1;
-    for (uint32_t c = 0; c < tl->n_columns; c++) {
-        uint64_t *g = tl->live + (size_t)c * MT_TL_GROUPS;
-        uint64_t k = bytes < g[0] ? bytes : g[0];
-        g[0] -= k;
-        g[row] += k;
-    }
+    uint64_t k = bytes < tl->high[0] ? bytes : tl->high[0];
+    if (row >= MT_TL_ROWS)
+        row = MT_TL_ROWS - 1;
+    if (row >= tl->n_rows)
+        tl->n_rows = row + 1;
+    tl->high[0] -= k;
+    tl->high[row] += k;
 }
 
 void mt_timeline_done(struct mt_timeline *tl)
 {
     mt_free(tl->live);
+    mt_free(tl->at);
     mt_free(tl->total);
     mt_free(tl->low);
     mt_free(tl->reserved);

@@ -9,6 +9,7 @@ struct mt_tl_run {
     uint32_t col;    /* current column */
     uint64_t next_x; /* x at which the next column begins */
     uint64_t n_in_col;
+    uint32_t n_events; /* so far; of a trace with more than that counts no roles are made */
     uint64_t high, low, reserved; /* of the column so far, once it has an event */
     uint64_t row_events[256];     /* events of the column by phase row */
 };
@@ -32,13 +33,12 @@ static inline void mt_tl_event(struct mt_tl_run *run, const int64_t *live, uint3
     if (run->n_in_col == 0 || total > run->high || total < run->low || reserved > run->reserved)
         mt_tl_extreme(run, live, n_rows, total, pending, reserved);
     run->n_in_col++;
+    run->n_events++;
     run->row_events[row < 255 ? row : 255]++;
 }
 void mt_tl_end(struct mt_tl_run *run, uint32_t n_rows);
 /* Moves bytes that were counted in row 0 throughout to the row that they belong to. */
 void mt_tl_move(struct mt_timeline *tl, uint32_t row, uint64_t bytes);
-/* Last: packs the groups of a column tightly (stride n_groups). */
-void mt_tl_compact(struct mt_timeline *tl);
 void mt_timeline_done(struct mt_timeline *tl);
 
 #endif

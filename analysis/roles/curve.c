@@ -2,6 +2,7 @@
 
 #include "analysis/roles/roles.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,4 +98,27 @@ double mt_role_curve_peak(const struct mt_role_curve *c, unsigned phase, const d
         peak = sum > peak ? sum : peak;
     }
     return peak;
+}
+
+/* How much a role comes and goes, in its own heights. */
+static double unrest(const struct mt_role_curve *c, unsigned role)
+{
+    double sum = 0, top = 1;
+    for (uint32_t i = 0; i < c->n; i++) {
+        double now = (double)c->bytes[(size_t)i * MT_ROLE_COUNT + role];
+        if (i != 0)
+            sum += fabs(now - (double)c->bytes[(size_t)(i - 1) * MT_ROLE_COUNT + role]);
+        top = now > top ? now : top;
+    }
+    return sum / top;
+}
+
+void mt_role_curve_layers(const struct mt_role_curve *c, uint8_t role[], unsigned n)
+{
+    for (unsigned i = 1; i < n; i++)
+        for (unsigned k = i; k > 0 && unrest(c, role[k]) < unrest(c, role[k - 1]); k--) {
+            uint8_t other = role[k];
+            role[k] = role[k - 1];
+            role[k - 1] = other;
+        }
 }

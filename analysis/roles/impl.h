@@ -22,6 +22,7 @@
  *   steps.c        steps, micro-batches
  *   occurrences.c  stretches of one coarse phase
  *   growth.c       what grows from step to step
+ *   columns.c      what roles hold in each column of a timeline
  *   laps.c         the last two whole steps, to be laid over each other */
 #ifndef MT_ROLES_IMPL_H
 #define MT_ROLES_IMPL_H
@@ -259,5 +260,21 @@ int mt_growth_make(struct mt_rwork *k);
 /* roles/laps.c: the steps that are laid over each other, once growth is sorted. is: by stack,
  * whether the first row of growth counts it. 1, or 0 = out of memory */
 int mt_laps_make(struct mt_rwork *k, const bool *is);
+
+/* A timeline whose columns get their bytes by role, while events pass. `next`: the first column
+ * that has none yet. */
+struct mt_role_columns {
+    struct mt_timeline *tl;
+    uint32_t next;
+};
+int mt_columns_begin(struct mt_role_columns *c, struct mt_timeline *tl); /* 0 = out of memory */
+/* The event after which something is to be noted; UINT32_MAX = none. */
+static inline uint32_t mt_columns_mark(const struct mt_role_columns *c)
+{
+    return c->next < c->tl->n_columns ? c->tl->at[c->next] : UINT32_MAX;
+}
+/* The bytes of all roles after that event. */
+void mt_columns_note(struct mt_role_columns *c, uint32_t event, const int64_t roles[]);
+void mt_columns_end(struct mt_role_columns *c);
 
 #endif

@@ -319,9 +319,13 @@ static void check_totals(const struct mt_rwork *k, struct account *a, const stru
 }
 
 /* The next event after which something is looked at. */
-static uint32_t next_mark(const struct mt_role_facts *f, uint32_t high, int64_t focus, bool verify)
+static uint32_t next_mark(const struct mt_role_facts *f, const struct mt_role_columns columns[2],
+                          uint32_t high, int64_t focus, bool verify)
 {
     uint32_t mark = focus >= 0 ? (uint32_t)focus : UINT32_MAX;
+    for (unsigned t = 0; t < 2; t++)
+        if (mt_columns_mark(columns + t) < mark)
+            mark = mt_columns_mark(columns + t);
     if (high < f->occurrences.n && f->occurrences.p[high].peak_event < (int64_t)mark)
         mark = (uint32_t)f->occurrences.p[high].peak_event;
     return verify ? 0 : mark;
@@ -345,9 +349,12 @@ static int add_up(struct mt_rwork *k, int64_t focus, bool verify)
 {
     struct mt_role_facts *f = k->out;
     struct mt_role_curve_run run;
+    struct mt_role_columns columns[2];
     struct account a;
     uint32_t occurrence = 0, high = 0, m = 0;
-    if (!mt_role_curve_begin(&run, &k->w->curve, mt_n_events(k)))
+    if (!mt_role_curve_begin(&run, &k->w->curve, mt_n_events(k)) ||
+        !mt_columns_begin(&columns[0], &k->r->out->timeline) ||
+        !mt_columns_begin(&columns[1], &k->r->out->by_event))
         return 0;
     begin_account(&a, k->w);
     f->state_before = a.role[MT_ROLE_OPTIM_STATE] > 0 ? (uint64_t)a.role[MT_ROLE_OPTIM_STATE] : 0;
@@ -360,7 +367,8 @@ static int add_up(struct mt_rwork *k, int64_t focus, bool verify)
     if (verify)
         check_totals(k, &a, NULL, -1);
     note_high_points(f, &a, -1, &high);
-    for (uint32_t i = 0, n = mt_n_events(k), mark = next_mark(f, high, focus, verify); i < n; i++) {
+    for (uint32_t i = 0, n = mt_n_events(k), mark = next_mark(f, columns, high, focus, verify);
+         i < n; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
         apply_event(&a, k->w, e, i);
         if (e->action == MT_ACT_ALLOC) {
@@ -378,14 +386,18 @@ static int add_up(struct mt_rwork *k, int64_t focus, bool verify)
         if (i < mark)
             continue;
         note_high_points(f, &a, i, &high);
+        for (unsigned t = 0; t < 2; t++)
+            mt_columns_note(&columns[t], i, a.role);
         if ((int64_t)i == focus) {
             split_focus(k, f, &a, i);
             focus = -1;
         }
         if (verify)
             check_totals(k, &a, e, i);
-        mark = next_mark(f, high, focus, verify);
+        mark = next_mark(f, columns, high, focus, verify);
     }
+    for (unsigned t = 0; t < 2; t++)
+        mt_columns_end(&columns[t]);
     return 1;
 }
 

@@ -10,18 +10,6 @@ static void pictures_and_rows(const struct mt_page *p, const struct mt_device_an
                               struct mt_out *o)
 {
     mt_h_rows(o, p, mt_section_roles, d);
-    if (d == p->dev && mt_svg_roles_has(d)) {
-        mt_puts(o, "<details class=\"more\"><summary>The same over the trace</summary>\n<div "
-                   "class=\"scroll\" tabindex=\"0\" role=\"group\" "
-                   "aria-label=\"Roles over the trace\">\n");
-        mt_svg_roles(o, d);
-        mt_puts(o, "</div>\n");
-        mt_h_help(o, "The same bytes as in the timeline, by what they are for. A role is decided "
-                     "once for each allocation, when it is "
-                     "made: by its frames, its size and how long it lives; the notes below say how "
-                     "sure that is.");
-        mt_puts(o, "</details>\n");
-    }
     mt_h_rows(o, p, mt_section_role_notes, d);
     mt_h_rows(o, p, mt_section_expected, d);
 }

@@ -12,7 +12,7 @@ static bool has(const struct mt_page *p)
 static void draw(const struct mt_page *p, struct mt_out *o)
 {
     char what[256];
-    struct mt_svg s = {.dev = p->dev, .pal = &p->pal, .id = 0};
+    struct mt_svg s = {.dev = p->dev, .id = 0};
     s.what = mt_row_place(p->r, p->rank, p->dev, what, sizeof what);
     mt_puts(o, "<p class=\"note\">");
     if (p->dev->withheld != NULL) {

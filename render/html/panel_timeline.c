@@ -27,7 +27,7 @@ static void picture(const struct mt_page *p, struct mt_out *o, const struct mt_t
                     unsigned id)
 {
     char what[256];
-    struct mt_svg s = {.dev = p->dev, .tl = tl, .pal = &p->pal, .id = id};
+    struct mt_svg s = {.dev = p->dev, .tl = tl, .id = id};
     s.what = mt_row_place(p->r, p->rank, p->dev, what, sizeof what);
     mt_putf(o,
             "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Memory over %s\">\n",
@@ -168,8 +168,8 @@ static void help(const struct mt_page *p, struct mt_out *o)
 {
     static const char lead[] =
         "Each column is one moment, the highest of its stretch, so that no peak is lost "
-        "between columns. Stacked are the bytes that were live, by colour: the phase in "
-        "which they were allocated, or what the buttons above the picture choose. ";
+        "between columns. Stacked are the bytes that were live, by colour: what they are "
+        "for, or what the buttons above the picture choose. ";
     static const char dashed[] =
         "Dashed: what PyTorch had reserved from the driver; between the two lies memory that is "
         "held and not in use. ";

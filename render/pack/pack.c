@@ -3,7 +3,6 @@
 
 #include "render/pack/impl.h"
 
-#include <math.h>
 #include <string.h>
 
 static int refuse(struct mt_pack *p, const char *why)
@@ -65,30 +64,6 @@ static int measure(const struct mt_pack_in *in, bool *too_large)
     return 1;
 }
 
-/* How much a role comes and goes, in its own heights. */
-static double unrest(const struct mt_role_curve *c, unsigned role)
-{
-    double sum = 0, top = 1;
-    for (uint32_t i = 0; i < c->n; i++) {
-        double now = (double)c->bytes[(size_t)i * MT_ROLE_COUNT + role];
-        if (i != 0)
-            sum += fabs(now - (double)c->bytes[(size_t)(i - 1) * MT_ROLE_COUNT + role]);
-        top = now > top ? now : top;
-    }
-    return sum / top;
-}
-
-/* What stays lies at the bottom of the picture, what comes and goes on top of it. */
-static void put_steadiest_first(struct mt_pack *p, const struct mt_role_curve *c)
-{
-    for (uint32_t i = 1; i < p->n_groups; i++)
-        for (uint32_t k = i; k > 0 && unrest(c, p->group[k]) < unrest(c, p->group[k - 1]); k--) {
-            uint8_t other = p->group[k];
-            p->group[k] = p->group[k - 1];
-            p->group[k - 1] = other;
-        }
-}
-
 static void choose_groups(struct mt_pack *p, const struct mt_role_facts *f)
 {
     bool taken[MT_ROLE_COUNT] = {false};
@@ -128,7 +103,7 @@ static int fill(const struct mt_pack_in *in)
     if (p->has_time && o->peak_event >= 0)
         p->peak_tick = mt_pack_tick(p, o->peak_ns);
     choose_groups(p, &o->roles);
-    put_steadiest_first(p, &o->curve);
+    mt_role_curve_layers(&o->curve, p->group, p->n_groups);
     return mt_pack_marks(in) && mt_pack_events(in) && mt_pack_phases(in);
 }
 

@@ -2,6 +2,7 @@
 #include "render/base/escape.h"
 #include "render/svg/legend.h"
 #include "render/svg/scale.h"
+#include "render/svg/timeline.h"
 #include "render/view/view.h"
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@ void mt_svg_composition(struct mt_out *o, const struct mt_svg *s)
     char a[32], b[32];
     uint64_t whole = d->focus.reserved > d->focus.live ? d->focus.reserved : d->focus.live, sum = 0;
     uint32_t x = 0;
-    mt_legend_build(&l, s, NULL);
+    mt_legend_build(&l, d, NULL, 0);
     mt_svg_open(o, s, WIDTH, BAR_TOP + BAR_HEIGHT + 22 + mt_legend_height(&l));
     mt_putf(o, "<title id=\"tl%u\">Memory of ", s->id);
     mt_html_s(o, s->what);
@@ -34,7 +35,7 @@ void mt_svg_composition(struct mt_out *o, const struct mt_svg *s)
             mt_putf(o,
                     "<rect x=\"%" PRIu32 "\" y=\"%d\" width=\"%" PRIu32
                     "\" height=\"%d\" fill=\"%s\"/>\n",
-                    x, BAR_TOP, end - x, BAR_HEIGHT, mt_color_hex(l.entry[i].color));
+                    x, BAR_TOP, end - x, BAR_HEIGHT, mt_color_hex(mt_role_color(l.entry[i].role)));
         x = end;
     }
     mt_putf(o,

@@ -20,28 +20,30 @@ void mt_svg_text(struct mt_out *o, const char *s, size_t columns)
     mt_puts(o, "\xe2\x80\xa6");
 }
 
-void mt_legend_build(struct mt_legend *l, const struct mt_svg *s, const bool *used)
+static void add(struct mt_legend *l, const struct mt_device_analysis *d, unsigned role)
 {
-    const struct mt_device_analysis *d = s->dev;
-    memset(l, 0, sizeof *l);
-    for (unsigned color = 0; color < MT_COLOR_COUNT; color++) {
-        struct mt_legend_entry e = {.color = color};
-        unsigned at;
-        for (uint32_t i = 0; i < d->phases.n; i++) {
-            if (mt_palette_row(s->pal, &d->phases.p[i]) != color)
-                continue;
-            e.bytes += d->phases.p[i].at_focus;
-            e.row = &d->phases.p[i];
-            e.n_rows++;
-        }
-        if (e.n_rows == 0 || (used == NULL ? e.bytes == 0 : !used[color]))
-            continue;
-        if (color == MT_COLOR_OTHER && e.n_rows > 1)
-            e.row = NULL;
-        for (at = l->n++; at > 0 && l->entry[at - 1].bytes < e.bytes; at--)
-            l->entry[at] = l->entry[at - 1];
-        l->entry[at] = e;
-    }
+    struct mt_legend_entry e = {(uint8_t)role, d->roles.at_focus[role]};
+    unsigned at;
+    for (at = l->n++; at > 0 && l->entry[at - 1].bytes < e.bytes; at--)
+        l->entry[at] = l->entry[at - 1];
+    l->entry[at] = e;
+}
+
+void mt_legend_build(struct mt_legend *l, const struct mt_device_analysis *d, const uint8_t *roles,
+                     unsigned n)
+{
+    l->n = 0;
+    for (unsigned i = 0; i < (roles != NULL ? n : MT_ROLE_COUNT); i++)
+        if (roles != NULL || d->roles.at_focus[i] != 0)
+            add(l, d, roles != NULL ? roles[i] : i);
+}
+
+unsigned mt_legend_number(const struct mt_legend *l, unsigned role)
+{
+    unsigned i = 0;
+    while (i < l->n && l->entry[i].role != role)
+        i++;
+    return i + 1;
 }
 
 uint32_t mt_legend_height(const struct mt_legend *l)
@@ -59,10 +61,9 @@ void mt_legend_draw(struct mt_out *o, const struct mt_legend *l, uint32_t x, uin
         mt_putf(o,
                 "<rect x=\"%" PRIu32 "\" y=\"%" PRIu32
                 "\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/>",
-                left, base + 2, mt_color_hex(e->color));
-        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">", left + 18, base + 12);
-        mt_svg_text(o, e->row != NULL ? MT_PHASE_CELL(e->row->phase, e->row->sub) : "other phases",
-                    NAME_COLUMNS);
+                left, base + 2, mt_color_hex(mt_role_color(e->role)));
+        mt_putf(o, "<text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">%u ", left + 18, base + 12, i + 1);
+        mt_svg_text(o, mt_role_words((enum mt_role)e->role), NAME_COLUMNS);
         mt_putf(o,
                 "</text><text x=\"%" PRIu32 "\" y=\"%" PRIu32 "\" text-anchor=\"end\">%s</text>\n",
                 left + COLUMN_WIDTH - 36, base + 12, mt_fmt_bytes(bytes, e->bytes));

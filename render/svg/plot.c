@@ -5,14 +5,18 @@
 #include "parser/base/mem.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-unsigned mt_plot_group_color(const struct mt_plot *p, uint32_t g)
+/* The bytes of a role in a column; where nobody made roles all are of none. */
+static uint64_t bytes_of(const struct mt_timeline *tl, uint32_t column, unsigned role)
 {
-    /* the last group holds all phases that found no group of their own */
-    if (g >= p->d->phases.n || (g + 1 == p->tl->n_groups && p->d->phases.n > p->tl->n_groups))
-        return MT_COLOR_OTHER;
-    return mt_palette_row(p->s->pal, &p->d->phases.p[g]);
+    if (tl->live == NULL)
+        return role == MT_ROLE_UNKNOWN ? tl->total[column] : 0;
+    for (unsigned g = 0; g < tl->n_roles; g++)
+        if (tl->role[g] == role)
+            return tl->live[(size_t)column * tl->n_roles + g];
+    return 0;
 }
 
 static uint64_t x_span(const struct mt_timeline *tl)
@@ -39,23 +43,37 @@ uint32_t mt_plot_column_x(const struct mt_plot *p, uint32_t c)
     return p->left + (uint32_t)((uint64_t)p->width * c / p->n);
 }
 
-/* Layers in order of the first phase that has the colour, so that what is older lies below; "other"
- * on top. */
-static void find_layers(struct mt_plot *p)
+static uint64_t peak_of(const struct mt_plot *p, unsigned role) { return p->d->roles.peak[role]; }
+
+/* The layers, in the order of the picture that the script draws; false when out of memory. */
+static bool find_layers(struct mt_plot *p)
 {
     p->n_layers = 0;
-    memset(p->used, 0, sizeof p->used);
-    for (uint32_t g = 0; g < p->tl->n_groups; g++) {
-        unsigned color = mt_plot_group_color(p, g);
-        if (p->used[color])
-            continue;
-        for (uint32_t c = 0; c < p->n && !p->used[color]; c++)
-            p->used[color] = p->tl->live[(size_t)p->pick[c] * p->tl->n_groups + g] != 0;
-        if (p->used[color] && color != MT_COLOR_OTHER)
-            p->order[p->n_layers++] = (uint8_t)color;
+    for (unsigned role = 0; role < MT_ROLE_COUNT; role++) {
+        bool used = false;
+        unsigned at;
+        for (uint32_t c = 0; c < p->n && !used; c++)
+            used = bytes_of(p->tl, p->pick[c], role) != 0;
+        for (at = p->n_layers; used && at > 0 && peak_of(p, p->order[at - 1]) < peak_of(p, role);
+             at--)
+            p->order[at] = p->order[at - 1];
+        if (used) {
+            p->order[at] = (uint8_t)role;
+            p->n_layers++;
+        }
     }
-    if (p->used[MT_COLOR_OTHER])
-        p->order[p->n_layers++] = MT_COLOR_OTHER;
+    mt_role_curve_layers(&p->d->curve, p->order, p->n_layers);
+    p->sum = mt_calloc((size_t)p->n * p->n_layers + 1, sizeof *p->sum);
+    if (p->sum == NULL)
+        return false;
+    for (uint32_t c = 0; c < p->n; c++) {
+        uint64_t sum = 0;
+        for (unsigned k = 0; k < p->n_layers; k++) {
+            sum += bytes_of(p->tl, p->pick[c], p->order[k]);
+            p->sum[(size_t)c * p->n_layers + k] = sum;
+        }
+    }
+    return true;
 }
 
 /* A failure, or the peak, of a long trace takes a part of a column: it is drawn wide enough to be
@@ -120,8 +138,7 @@ bool mt_plot_init(struct mt_plot *p, uint32_t merge)
         max = p->d->capacity;
     max = with_asked(p, max);
     p->y = mt_scale_bytes(max, p->s->small ? 3 : 6);
-    find_layers(p);
-    return true;
+    return find_layers(p);
 }
 
 void mt_plot_done(struct mt_plot *p)
@@ -129,6 +146,8 @@ void mt_plot_done(struct mt_plot *p)
     mt_free(p->pick);
     mt_free(p->reserved);
     mt_free(p->phase);
+    mt_free(p->sum);
+    p->sum = NULL;
     p->pick = NULL;
     p->reserved = NULL;
     p->phase = NULL;
@@ -152,36 +171,80 @@ static void put_steps(struct mt_out *o, const struct mt_plot *p, const uint32_t 
 bool mt_plot_layers(struct mt_out *o, const struct mt_plot *p)
 {
     uint32_t *y = mt_calloc(p->n, sizeof *y);
-    uint64_t *sum = mt_calloc((size_t)p->n * (p->n_layers + 1), sizeof *sum);
-    uint8_t layer_of[MT_COLOR_COUNT] = {0};
-    if (y == NULL || sum == NULL) {
-        mt_free(y);
-        mt_free(sum);
+    if (y == NULL)
         return false;
-    }
-    for (unsigned k = 0; k < p->n_layers; k++)
-        layer_of[p->order[k]] = (uint8_t)k;
-    for (uint32_t g = 0; g < p->tl->n_groups; g++) {
-        unsigned k = layer_of[mt_plot_group_color(p, g)];
-        for (uint32_t c = 0; c < p->n; c++)
-            sum[(size_t)c * (p->n_layers + 1) + k] +=
-                p->tl->live[(size_t)p->pick[c] * p->tl->n_groups + g];
-    }
-    for (uint32_t c = 0; c < p->n; c++)
-        for (unsigned k = 1; k < p->n_layers; k++)
-            sum[(size_t)c * (p->n_layers + 1) + k] += sum[(size_t)c * (p->n_layers + 1) + k - 1];
     /* From the top layer down, each filled to the base line: what is below covers it, and one line
      * per layer is enough. */
     for (unsigned k = p->n_layers; k-- > 0;) {
         for (uint32_t c = 0; c < p->n; c++)
-            y[c] = mt_plot_y(p, sum[(size_t)c * (p->n_layers + 1) + k]);
-        mt_putf(o, "<path fill=\"%s\" d=\"", mt_color_hex(p->order[k]));
+            y[c] = mt_plot_y(p, p->sum[(size_t)c * p->n_layers + k]);
+        mt_putf(o, "<path fill=\"%s\" d=\"", mt_color_hex(mt_role_color(p->order[k])));
         put_steps(o, p, y);
-        mt_putf(o, "V%" PRIu32 "H%" PRIu32 "z\"/>\n", p->top + p->height, p->left);
+        mt_putf(o, "V%" PRIu32 "H%" PRIu32 "z\"><title>%s</title></path>\n", p->top + p->height,
+                p->left, mt_role_words((enum mt_role)p->order[k]));
     }
     mt_free(y);
-    mt_free(sum);
     return true;
+}
+
+/* A stretch of columns in which a layer has a common height. */
+struct room {
+    uint32_t from, end, above, below; /* columns; y */
+};
+
+static uint32_t low_y(const struct mt_plot *p, uint32_t column, unsigned layer)
+{
+    return mt_plot_y(p, layer > 0 ? p->sum[(size_t)column * p->n_layers + layer - 1] : 0);
+}
+
+/* The widest room in a layer that is at least so high. */
+static struct room find_room(const struct mt_plot *p, unsigned layer, uint32_t height)
+{
+    struct room best = {0, 0, 0, 0};
+    for (uint32_t from = 0; from < p->n && p->n - from > best.end - best.from; from++) {
+        struct room r = {from, from, 0, UINT32_MAX};
+        for (uint32_t c = from; c < p->n; c++) {
+            uint32_t above = mt_plot_y(p, p->sum[(size_t)c * p->n_layers + layer]),
+                     below = low_y(p, c, layer);
+            above = above > r.above ? above : r.above;
+            below = below < r.below ? below : r.below;
+            if (above + height > below)
+                break;
+            r = (struct room){from, c + 1, above, below};
+        }
+        if (r.end - r.from > best.end - best.from)
+            best = r;
+    }
+    return best;
+}
+
+static bool fits(const struct mt_plot *p, const struct room *r, const char *words)
+{
+    enum { CHAR_WIDTH = 7, PAD = 4 };
+    return r->end > r->from && strlen(words) * CHAR_WIDTH + PAD <=
+                                   mt_plot_column_x(p, r->end) - mt_plot_column_x(p, r->from);
+}
+
+void mt_plot_names(struct mt_out *o, const struct mt_plot *p, const struct mt_legend *l)
+{
+    static const uint32_t tall[] = {48, 24, 11}; /* where it stands freely, if it can */
+    for (unsigned k = 0; k < p->n_layers; k++) {
+        const char *name = mt_role_words((enum mt_role)p->order[k]);
+        struct room r = {0, 0, 0, 0};
+        char number[16];
+        for (unsigned i = 0; i < sizeof tall / sizeof *tall && !fits(p, &r, name); i++)
+            r = find_room(p, k, tall[i]);
+        (void)snprintf(number, sizeof number, "%u", mt_legend_number(l, p->order[k]));
+        if (!fits(p, &r, name))
+            name = number;
+        if (!fits(p, &r, name))
+            continue;
+        mt_putf(o,
+                "<text text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32
+                "\" fill=\"%s\">%s</text>\n",
+                (mt_plot_column_x(p, r.from) + mt_plot_column_x(p, r.end)) / 2,
+                (r.above + r.below) / 2 + 4, mt_color_ink(mt_role_color(p->order[k])), name);
+    }
 }
 
 bool mt_plot_reserved(struct mt_out *o, const struct mt_plot *p)

@@ -3,6 +3,7 @@
 #ifndef MT_SVG_PLOT_H
 #define MT_SVG_PLOT_H
 
+#include "render/svg/legend.h"
 #include "render/svg/scale.h"
 #include "render/svg/timeline.h"
 
@@ -18,9 +19,10 @@ struct mt_plot {
     uint32_t *pick;                    /* n: the column that each shows */
     uint64_t *reserved;                /* n */
     uint8_t *phase;                    /* n */
-    bool capacity_in, used[MT_COLOR_COUNT];
-    uint8_t order[MT_COLOR_COUNT]; /* layers from the bottom up, as colours */
+    bool capacity_in;
+    uint8_t order[MT_ROLE_COUNT]; /* layers from the bottom up, as roles */
     unsigned n_layers;
+    uint64_t *sum; /* n * n_layers: bytes of a layer and of all below it */
 };
 
 /* Zeroed plot with s, d, tl and the area set; false when out of memory (mt_plot_done() is needed
@@ -28,13 +30,15 @@ struct mt_plot {
 bool mt_plot_init(struct mt_plot *p, uint32_t merge);
 void mt_plot_done(struct mt_plot *p);
 
-unsigned mt_plot_group_color(const struct mt_plot *p, uint32_t group);
 uint32_t mt_plot_x(const struct mt_plot *p, int64_t event, uint64_t time_ns);
 uint32_t mt_plot_y(const struct mt_plot *p, uint64_t bytes);
 uint32_t mt_plot_column_x(const struct mt_plot *p, uint32_t column);
 
 void mt_plot_grid(struct mt_out *o, const struct mt_plot *p);
 bool mt_plot_layers(struct mt_out *o, const struct mt_plot *p); /* false when out of memory */
+/* What layers are, written into them: a picture is read in black and white, too. Where a name finds
+ * no room its number in the legend stands. */
+void mt_plot_names(struct mt_out *o, const struct mt_plot *p, const struct mt_legend *l);
 bool mt_plot_reserved(struct mt_out *o, const struct mt_plot *p);
 
 #endif

@@ -28,8 +28,4 @@ void mt_stack_close(struct mt_stack_bar *b);
 void mt_stack_roles(struct mt_stack_bar *b, const uint64_t bytes[MT_ROLE_COUNT],
                     const uint8_t *order, unsigned n);
 
-/* Live memory over the trace, stacked by role (svg/roles.c); true when there is a curve to draw. */
-bool mt_svg_roles_has(const struct mt_device_analysis *d);
-void mt_svg_roles(struct mt_out *o, const struct mt_device_analysis *d);
-
 #endif

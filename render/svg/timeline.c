@@ -86,28 +86,31 @@ static void draw_ooms(struct mt_out *o, const struct mt_plot *p)
     }
 }
 
-/* Which phase held when, under the plot: one path per colour, a name where it fits. */
+/* True for the phase that the failure is in: the band has it in the red of errors. */
+static bool is_failed(const struct mt_plot *p, uint32_t row)
+{
+    const struct mt_phase_row *r = &p->d->phases.p[row];
+    return p->d->ooms.n != 0 && r->phase == p->d->ooms.p[0].attr.phase &&
+           r->sub == p->d->ooms.p[0].attr.sub;
+}
+
+/* Which phase held when, under the plot, in grey with names: a colour is a role. */
 static void draw_band(struct mt_out *o, const struct mt_plot *p)
 {
     uint32_t y = p->top + p->height + (p->s->small ? 3 : 6), h = p->s->small ? 8 : 16;
-    for (unsigned color = 0; color < MT_COLOR_COUNT; color++) {
-        bool open = false;
+    for (unsigned failed = 0; failed < (p->d->ooms.n != 0 ? 2u : 1u); failed++) {
+        mt_putf(o, "<path fill=\"%s\" fill-opacity=\".2\" d=\"",
+                failed ? mt_color_oom : "currentColor");
         for (uint32_t i = 0, end; i < p->n; i = end) {
-            unsigned of = p->phase[i] == 255 ? MT_COLOR_COUNT : mt_plot_group_color(p, p->phase[i]);
-            for (end = i + 1; end < p->n && of < MT_COLOR_COUNT && p->phase[end] != 255; end++)
-                if (mt_plot_group_color(p, p->phase[end]) != of)
-                    break;
-            if (of != color)
-                continue;
-            if (!open)
-                mt_putf(o, "<path fill=\"%s\" d=\"", mt_color_hex(color));
-            open = true;
-            mt_putf(o, "M%" PRIu32 " %" PRIu32 "h%" PRIu32 "v%" PRIu32 "H%" PRIu32 "z",
-                    mt_plot_column_x(p, i), y, mt_plot_column_x(p, end) - mt_plot_column_x(p, i), h,
-                    mt_plot_column_x(p, i));
+            uint32_t x = mt_plot_column_x(p, i), w;
+            for (end = i + 1; end < p->n && p->phase[end] == p->phase[i]; end++)
+                ;
+            w = mt_plot_column_x(p, end) - x;
+            if (p->phase[i] < p->d->phases.n && is_failed(p, p->phase[i]) == (failed != 0))
+                mt_putf(o, "M%" PRIu32 " %" PRIu32 "h%" PRIu32 "v%" PRIu32 "h-%" PRIu32 "z", x, y,
+                        w > 2 ? w - 1 : w, h, w > 2 ? w - 1 : w);
         }
-        if (open)
-            mt_puts(o, "\"/>\n");
+        mt_puts(o, "\"/>\n");
     }
     if (p->s->small)
         return;
@@ -128,11 +131,9 @@ static void draw_band(struct mt_out *o, const struct mt_plot *p)
             words = mt_phase_words(row->sub != MT_PH_NONE ? row->sub : row->phase);
         if (strlen(words) * CHAR_WIDTH > width)
             continue;
-        mt_putf(o,
-                "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32
-                "\" fill=\"%s\">",
-                mt_plot_column_x(p, i) + width / 2, y + 12,
-                mt_color_ink(mt_palette_row(p->s->pal, row)));
+        mt_putf(
+            o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">",
+            mt_plot_column_x(p, i) + width / 2, y + 12);
         mt_svg_text(o, words, MT_WORDS);
         mt_puts(o, "</text>\n");
     }
@@ -149,7 +150,7 @@ static void put_desc(struct mt_out *o, const struct mt_svg *s)
     char a[40], b[32], when[MT_WORDS], span[32];
     mt_putf(o, "<title id=\"tl%u\">Live memory of ", s->id);
     mt_html_s(o, s->what);
-    mt_putf(o, ", stacked by phase of allocation</title>\n<desc id=\"tl%ud\">", s->id);
+    mt_putf(o, ", stacked by what it is for</title>\n<desc id=\"tl%ud\">", s->id);
     mt_putf(o, "%s events", mt_fmt_count(a, d->n_events));
     if (timeline_of(s)->has_time)
         mt_putf(o, " over %s", mt_fmt_seconds(span, d->timeline.x1 - d->timeline.x0));
@@ -184,7 +185,7 @@ static void draw_legend(struct mt_out *o, const struct mt_plot *p, const struct 
     char a[32];
     mt_putf(o,
             "<text x=\"%" PRIu32 "\" y=\"%" PRIu32
-            "\" font-weight=\"600\">Live %s, by the phase that allocated it: %s</text>\n",
+            "\" font-weight=\"600\">Live %s, by what it is for: %s</text>\n",
             p->left, y, mt_focus_words(p->d), mt_fmt_bytes(a, p->d->focus.live));
     if (!mt_reserved_unknown(p->d))
         mt_putf(o,
@@ -207,7 +208,7 @@ static bool draw(struct mt_out *o, const struct mt_svg *s, uint32_t merge)
     p.height = s->small ? 84 : 290;
     ok = mt_plot_init(&p, merge);
     if (ok) {
-        mt_legend_build(&legend, s, p.used);
+        mt_legend_build(&legend, s->dev, p.order, p.n_layers);
         uint32_t key = mt_svg_asked_has_key(s) ? MT_SVG_ASKED_KEY : 0;
         mt_svg_open(o, s, s->small ? 560 : 1180,
                     p.top + p.height + (s->small ? 38 : 102 + key + mt_legend_height(&legend)));
@@ -218,6 +219,8 @@ static bool draw(struct mt_out *o, const struct mt_svg *s, uint32_t merge)
         ok = mt_plot_layers(o, &p);
         draw_band(o, &p);
         mt_puts(o, "</g>\n");
+        if (!s->small)
+            mt_plot_names(o, &p, &legend);
         ok = ok && (mt_reserved_unknown(p.d) || mt_plot_reserved(o, &p));
         draw_capacity(o, &p);
         draw_ooms(o, &p);

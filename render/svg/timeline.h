@@ -1,4 +1,4 @@
-/* svg/timeline.h -- memory over time as a static picture: live bytes stacked by phase of birth,
+/* svg/timeline.h -- memory over time as a static picture: live bytes stacked by role,
  * reserved and capacity lines, peak and OOM marks, the phase band, axes and a legend. Only
  * presentation attributes: it survives a page whose CSS is dropped.
  *
@@ -13,10 +13,9 @@
 struct mt_svg {
     const struct mt_device_analysis *dev;
     const struct mt_timeline *tl; /* NULL = dev->timeline */
-    const struct mt_palette *pal;
-    const char *what; /* "rank 3, GPU 0": for the text alternative; not escaped yet */
-    unsigned id;      /* makes ids of the page unique */
-    bool small;       /* one row among many ranks: no legend, fewer ticks */
+    const char *what;             /* "rank 3, GPU 0": for the text alternative; not escaped yet */
+    unsigned id;                  /* makes ids of the page unique */
+    bool small;                   /* one row among many ranks: no legend, fewer ticks */
 };
 /* Id of the second picture of the verdict's device; those of other ranks count from 1. */
 #define MT_SVG_BY_EVENT_ID 10000u

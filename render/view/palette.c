@@ -113,12 +113,7 @@ static uint64_t weight(const struct mt_device_analysis *d, uint32_t row)
 {
     const struct mt_timeline *tl = &d->timeline;
     uint64_t w = d->phases.p[row].at_focus;
-    if (row >= tl->n_groups)
-        return w;
-    for (uint32_t c = 0; c < tl->n_columns; c++)
-        if (tl->live[(size_t)c * tl->n_groups + row] > w)
-            w = tl->live[(size_t)c * tl->n_groups + row];
-    return w;
+    return row < tl->n_rows && tl->high[row] > w ? tl->high[row] : w;
 }
 
 /* MT_COLOR_OTHER when all are taken. */

@@ -55,8 +55,11 @@ static inline void fx_timeline(struct mt_device_analysis *d, uint32_t columns)
     t->x0 = FX_T0;
     t->x1 = FX_T0 + UINT64_C(96000000000);
     t->n_columns = columns;
-    t->n_groups = d->phases.n < MT_TL_GROUPS ? d->phases.n : MT_TL_GROUPS;
-    t->live = mt_calloc((size_t)columns * t->n_groups, sizeof *t->live);
+    /* a role for each phase */
+    t->n_roles = (uint8_t)(d->phases.n < MT_ROLE_COUNT ? d->phases.n : MT_ROLE_COUNT);
+    for (uint8_t g = 0; g < t->n_roles; g++)
+        t->role[g] = g;
+    t->live = mt_calloc((size_t)columns * t->n_roles, sizeof *t->live);
     t->total = mt_calloc(columns, sizeof *t->total);
     t->low = mt_calloc(columns, sizeof *t->low);
     t->reserved = mt_calloc(columns, sizeof *t->reserved);
@@ -64,7 +67,7 @@ static inline void fx_timeline(struct mt_device_analysis *d, uint32_t columns)
     t->events = mt_calloc(columns, sizeof *t->events);
     t->phase = mt_calloc(columns, 1);
     for (uint32_t c = 0; c < columns; c++) {
-        for (uint32_t g = 0; g < t->n_groups; g++) {
+        for (uint32_t g = 0; g < t->n_roles; g++) {
             uint64_t full = d->phases.p[g].at_focus, v = full;
             uint32_t at = c * 16 / columns; /* sixteen stretches */
             seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
@@ -72,17 +75,17 @@ static inline void fx_timeline(struct mt_device_analysis *d, uint32_t columns)
                 v = 0;
             if (d->phases.p[g].sub != MT_PH_NONE) /* comes and goes */
                 v = at > 13 ? full : (c * (g + 3)) % 37 * (5 * FX_GIB) / 37 + (seed >> 34);
-            t->live[(size_t)c * t->n_groups + g] = v;
+            t->live[(size_t)c * t->n_roles + g] = v;
             t->total[c] += v;
         }
         t->reserved[c] =
             (c > 0 && t->reserved[c - 1] > t->total[c] ? t->reserved[c - 1] : t->total[c] + FX_GIB);
         t->events[c] = 10 + c % 7;
-        t->phase[c] = (uint8_t)(c < 5 ? 255 : c * t->n_groups / columns);
+        t->phase[c] = (uint8_t)(c < 5 ? 255 : c * t->n_roles / columns);
     }
     /* the end is the focus, exactly */
-    for (uint32_t g = 0; g < t->n_groups; g++)
-        t->live[(size_t)(columns - 1) * t->n_groups + g] = d->phases.p[g].at_focus;
+    for (uint32_t g = 0; g < t->n_roles; g++)
+        t->live[(size_t)(columns - 1) * t->n_roles + g] = d->phases.p[g].at_focus;
     t->total[columns - 1] = d->focus.live;
 }
 

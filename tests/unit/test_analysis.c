@@ -450,8 +450,8 @@ MT_TEST(columns_are_true_states)
     MT_CHECK_EQ(tl->n_columns, MT_TL_COLUMNS);
     for (uint32_t c = 0; c < tl->n_columns; c++) {
         uint64_t sum = 0;
-        for (uint32_t g = 0; g < tl->n_groups; g++)
-            sum += tl->live[(size_t)c * tl->n_groups + g];
+        for (uint32_t g = 0; g < tl->n_roles; g++)
+            sum += tl->live[(size_t)c * tl->n_roles + g];
         MT_CHECK_EQ(sum, tl->total[c]);
         if (tl->total[c] > peak)
             peak = tl->total[c];

@@ -24,17 +24,15 @@ static uint64_t svg_size(const struct mt_svg *s, char **text)
 MT_TEST(timeline_size)
 {
     static struct fixture f;
-    struct mt_palette pal;
-    struct mt_svg s = {.pal = &pal, .what = "rank 0"};
+    struct mt_svg s = {.what = "rank 0"};
     uint64_t seed = 99;
     fx_make(&f, 1, 64, false);
     s.dev = &f.a[0].devices.p[0];
-    mt_palette_build(&pal, &f.r);
     for (uint32_t c = 0; c < s.dev->timeline.n_columns; c++) { /* noise: no two columns alike */
         uint64_t sum = 0;
-        for (uint32_t g = 0; g < s.dev->timeline.n_groups; g++) {
+        for (uint32_t g = 0; g < s.dev->timeline.n_roles; g++) {
             seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-            sum += s.dev->timeline.live[(size_t)c * s.dev->timeline.n_groups + g] = seed >> 33;
+            sum += s.dev->timeline.live[(size_t)c * s.dev->timeline.n_roles + g] = seed >> 33;
         }
         s.dev->timeline.total[c] = sum;
         s.dev->timeline.reserved[c] = sum + (seed >> 35);
@@ -49,14 +47,12 @@ MT_TEST(timeline_size)
 MT_TEST(timeline_axes)
 {
     static struct fixture f;
-    struct mt_palette pal;
-    struct mt_svg s = {.pal = &pal, .what = "<rank>"};
+    struct mt_svg s = {.what = "<rank>"};
     struct mt_timeline *t;
     char *text = NULL;
     fx_make(&f, 1, 10, false);
     s.dev = &f.a[0].devices.p[0];
     t = &f.a[0].devices.p[0].timeline;
-    mt_palette_build(&pal, &f.r);
     (void)svg_size(&s, &text);
     MT_CHECK_HAS(text, "seconds after the first event at 2026-03-05 08:11:32.031 UTC");
     MT_CHECK_HAS(text, ">GiB</text>");
@@ -174,19 +170,17 @@ MT_TEST(widened_columns)
 MT_TEST(a_short_failure_is_seen)
 {
     static struct fixture f;
-    struct mt_palette pal;
-    struct mt_svg s = {.pal = &pal, .what = "rank 0"};
+    struct mt_svg s = {.what = "rank 0"};
     struct mt_timeline *t;
     char *text = NULL, *at;
     unsigned long wide = 0;
     fx_make(&f, 1, 1, false);
     s.dev = &f.a[0].devices.p[0];
     t = &f.a[0].devices.p[0].timeline;
-    mt_palette_build(&pal, &f.r);
     for (uint32_t c = 0; c < t->n_columns; c++) {
         uint64_t v = c == t->n_columns / 2 ? 20 * FX_GIB : FX_GIB;
-        for (uint32_t g = 0; g < t->n_groups; g++)
-            t->live[(size_t)c * t->n_groups + g] = g == 0 ? v : 0;
+        for (uint32_t g = 0; g < t->n_roles; g++)
+            t->live[(size_t)c * t->n_roles + g] = g == 0 ? v : 0;
         t->total[c] = v;
     }
     f.a[0].devices.p[0].ooms.p[0].time_ns = t->x0 + (t->x1 - t->x0) / 2 + 1000;
@@ -257,8 +251,7 @@ MT_TEST(what_a_failed_request_met)
 MT_TEST(a_failed_request_is_drawn)
 {
     static struct fixture f;
-    struct mt_palette pal;
-    struct mt_svg s = {.pal = &pal, .what = "rank 0"};
+    struct mt_svg s = {.what = "rank 0"};
     struct mt_oom *oom, *again;
     char *text = NULL, *hatch, *layer, line[80];
     fx_make(&f, 1, 10, false);
@@ -268,7 +261,6 @@ MT_TEST(a_failed_request_is_drawn)
     oom->at.reserved = 72 * FX_GIB;
     oom->request = 9 * FX_GIB;
     oom->device_free = 5 * FX_GIB;
-    mt_palette_build(&pal, &f.r);
     (void)svg_size(&s, &text);
     MT_CHECK_HAS(text, ">asked for 9.00 GiB<");
     MT_CHECK_HAS(text, ">reserved but free 2.00 GiB<");
