@@ -94,6 +94,49 @@ static bool is_failed(const struct mt_plot *p, uint32_t row)
            r->sub == p->d->ooms.p[0].attr.sub;
 }
 
+/* The place that a column goes by where there is no room for more: what is around, or where that is
+ * not told what is inside. */
+static enum mt_phase place_of(const struct mt_plot *p, uint32_t column)
+{
+    const struct mt_phase_row *r = p->d->phases.p + p->phase[column];
+    return p->phase[column] < p->d->phases.n ? mt_phase_outer(r->phase, r->sub) : MT_PH_NONE;
+}
+
+/* A name in the middle of columns, where it fits. */
+static bool put_name(struct mt_out *o, const struct mt_plot *p, uint32_t from, uint32_t end,
+                     const char *words)
+{
+    uint32_t x = mt_plot_column_x(p, from), width = mt_plot_column_x(p, end) - x;
+    if (strlen(words) * CHAR_WIDTH > width)
+        return false;
+    mt_putf(o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">",
+            x + width / 2, p->top + p->height + 18);
+    mt_svg_text(o, words, MT_WORDS);
+    mt_puts(o, "</text>\n");
+    return true;
+}
+
+/* Each stretch with its name; stretches in one place that are all too narrow share one. */
+static void name_band(struct mt_out *o, const struct mt_plot *p)
+{
+    for (uint32_t i = 0, end, last; i < p->n; i = last) {
+        bool any = false;
+        for (last = i + 1; last < p->n && place_of(p, last) == place_of(p, i); last++)
+            ;
+        for (uint32_t from = i; from < last; from = end) {
+            const struct mt_phase_row *row = &p->d->phases.p[p->phase[from]];
+            for (end = from + 1; end < last && p->phase[end] == p->phase[from]; end++)
+                ;
+            if (p->phase[from] < p->d->phases.n)
+                any |=
+                    put_name(o, p, from, end, mt_phase_in_words(row->phase, row->sub, false).s) ||
+                    (row->sub != MT_PH_NONE && put_name(o, p, from, end, mt_phase_words(row->sub)));
+        }
+        if (!any && place_of(p, i) != MT_PH_NONE)
+            (void)put_name(o, p, i, last, mt_phase_words(place_of(p, i)));
+    }
+}
+
 /* Which phase held when, under the plot, in grey with names: a colour is a role. */
 static void draw_band(struct mt_out *o, const struct mt_plot *p)
 {
@@ -112,31 +155,8 @@ static void draw_band(struct mt_out *o, const struct mt_plot *p)
         }
         mt_puts(o, "\"/>\n");
     }
-    if (p->s->small)
-        return;
-    for (uint32_t i = 0, end; i < p->n; i = end) {
-        const struct mt_phase_row *row;
-        struct mt_phase_in_words both;
-        const char *words;
-        uint32_t width;
-        for (end = i + 1; end < p->n && p->phase[end] == p->phase[i]; end++)
-            ;
-        width = mt_plot_column_x(p, end) - mt_plot_column_x(p, i);
-        if (p->phase[i] >= p->d->phases.n || width < 5 * CHAR_WIDTH)
-            continue;
-        row = &p->d->phases.p[p->phase[i]];
-        both = mt_phase_in_words(row->phase, row->sub, false);
-        words = both.s;
-        if (strlen(words) * CHAR_WIDTH > width) /* where it happens stands in the legend */
-            words = mt_phase_words(row->sub != MT_PH_NONE ? row->sub : row->phase);
-        if (strlen(words) * CHAR_WIDTH > width)
-            continue;
-        mt_putf(
-            o, "<text font-size=\"11\" text-anchor=\"middle\" x=\"%" PRIu32 "\" y=\"%" PRIu32 "\">",
-            mt_plot_column_x(p, i) + width / 2, y + 12);
-        mt_svg_text(o, words, MT_WORDS);
-        mt_puts(o, "</text>\n");
-    }
+    if (!p->s->small)
+        name_band(o, p);
 }
 
 static const struct mt_timeline *timeline_of(const struct mt_svg *s)

@@ -72,3 +72,34 @@ test("a page with nothing to drive has no script, its policy allows none, and it
   assert.deepEqual(seen, []);
   await done();
 });
+
+for (const print of [false, true]) {
+  test(`${print ? "on paper" : "without the script"} the picture is by role: legend, names in the layers, and how thick each is where memory ran out`, async () => {
+    const { html, json } = kit.reportOf([join(kit.samples, "verl_grpo_oom_logprob.pickle")], "by-role", "--capacity", "80GiB"), { page, done } = await kit.open(html, { js: false }), [device] = json.devices;
+    if (print) await page.emulateMedia({ media: "print" });
+    const seen = await page.evaluate(() => {
+      const svg = document.querySelector("#timeline svg.plot"), texts = [...svg.querySelectorAll("text")], num = (/** @type {Element} */ e, /** @type {string} */ k) => Number(e.getAttribute(k));
+      const layers = [...svg.querySelectorAll("path > title")].map((t) => ({ name: t.textContent, path: /** @type {SVGPathElement} */ (t.parentElement) }));
+      const legend = texts.filter((t) => t.previousElementSibling?.matches("rect[rx]") && /^\d+ /.test(t.textContent)).map((t) => ({ number: parseInt(t.textContent, 10), name: t.textContent.replace(/^\d+ /, ""), bytes: t.nextElementSibling.textContent, fill: t.previousElementSibling.getAttribute("fill") }));
+      const axis = texts.filter((t) => /^\d+$/.test(t.textContent) && t.parentElement.getAttribute("text-anchor") === "end"), [y0, y1] = [axis[0], axis.at(-1)], gib = Number(y1.textContent) / (num(y0, "y") - num(y1, "y"));
+      const thick = Object.fromEntries(layers.map((l) => [l.name, 0])), p = svg.createSVGPoint();
+      p.x = 58 + 1106 - 3; // the last column but some: the failure
+      for (p.y = 30; p.y < 340; p.y += 0.25) {
+        const top = layers.filter((l) => l.path.isPointInFill(p)).at(-1); // what is drawn later covers what is below
+        if (top) thick[top.name] += 0.25 * gib;
+      }
+      return { thick, gib, legend, fills: Object.fromEntries(layers.map((l) => [l.name, l.path.getAttribute("fill")])), written: texts.filter((t) => t.getAttribute("text-anchor") === "middle" && t.hasAttribute("fill")).map((t) => t.textContent) };
+    });
+    const held = device.roles.filter((r) => r.bytes), names = new Map(seen.legend.map((l) => [l.name, l]));
+    assert.equal(seen.legend.length, Object.keys(seen.thick).length);
+    assert.deepEqual(seen.legend.map((l) => l.number), seen.legend.map((_, i) => i + 1));
+    for (const r of held) {
+      const l = seen.legend.find((e) => kit.saysBytes(e.bytes, r.bytes)) ?? assert.fail(`${r.role}: ${r.bytes} is not in the legend`);
+      assert.equal(seen.fills[l.name], l.fill, r.role);
+      assert.ok(Math.abs(seen.thick[l.name] - r.bytes / 2 ** 30) <= 1.6 * seen.gib, `${l.name}: ${seen.thick[l.name]} GiB drawn, ${r.bytes / 2 ** 30}`);
+      assert.ok(seen.written.includes(l.name) || seen.written.includes(String(l.number)), `${l.name} is not told without its colour: ${seen.written}`);
+    }
+    assert.ok(held.length > 3 && names.size === seen.legend.length);
+    await done();
+  });
+}
