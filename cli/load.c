@@ -123,7 +123,7 @@ static void ignored(void *arg, const char *input, const char *member)
         name != NULL && l->found != NULL ? mt_found_find(l->found, name) : NULL;
     if (name != NULL && l->is_beside)
         page_itself(name);
-    if (f == NULL || !f->is_used) {
+    if (f == NULL || (!f->is_used && !f->is_damaged)) {
         l->skipped.n_ignored++;
         if (name != NULL && l->skipped.ignored.n < MT_IGNORED_NAMED)
             (void)keep(l, name,

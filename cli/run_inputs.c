@@ -223,6 +223,18 @@ static bool is_settings_input(const struct mt_run_inputs *r, const struct mt_cli
            stat(c->inputs[i], &st) == 0 && S_ISREG(st.st_mode);
 }
 
+static int tell_found(struct mt_run_inputs *r, const struct mt_found_file *f)
+{
+    struct mt_err err;
+    if (f->is_used)
+        mt_output_keep_path(f->name);
+    if (!f->is_damaged)
+        return 1;
+    memset(&err, 0, sizeof err);
+    (void)mt_fail(&err, MT_EINPUT, "%s", f->why);
+    return left_out(r, f->name, &err);
+}
+
 static int load_found(struct mt_run_inputs *r, const struct mt_cli *c)
 {
     struct mt_err err;
@@ -233,10 +245,9 @@ static int load_found(struct mt_run_inputs *r, const struct mt_cli *c)
     for (int i = 0; i < c->n_inputs && ok && !c->no_auto; i++)
         ok = r->taken[i] || look_into(r, c->inputs[i], c);
     if (ok && mt_found_use(&r->found, r->conf, &err) == MT_OK) {
-        for (uint32_t i = 0; i < r->found.files.n; i++)
-            if (r->found.files.p[i].is_used)
-                mt_output_keep_path(r->found.files.p[i].name);
-        return 1;
+        for (uint32_t i = 0; i < r->found.files.n && ok; i++)
+            ok = tell_found(r, &r->found.files.p[i]);
+        return ok;
     }
     mt_say("out of memory; raise --max-memory");
     return 0;

@@ -191,11 +191,6 @@ bool mt_file_is_torch(const char *f, uint32_t n)
     return false;
 }
 
-bool mt_file_is_packaged(const char *file)
-{
-    return strstr(file, "-packages/") != NULL || strstr(file, "-packages\\") != NULL;
-}
-
 bool mt_file_is_internal(const char *f, uint32_t n)
 {
     return is_generated(f, n) || is_notation(f, n) || mt_file_is_torch(f, n) ||

@@ -8,7 +8,6 @@
 bool mt_file_is_python(const char *file, uint32_t n); /* '/' or '\\' both separate */
 /* PyTorch's own; '/' or '\\' both separate */
 bool mt_file_is_torch(const char *file, uint32_t n);
-bool mt_file_is_packaged(const char *file); /* installed in a folder of packages; either slash */
 bool mt_file_is_internal(const char *file, uint32_t n); /* of a Python file, with '/' only */
 
 /* Ends s in the suffix, as whole path components? '\\' counts as '/': snapshots of Windows exist.

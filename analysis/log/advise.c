@@ -3,6 +3,7 @@
 #include "analysis/advice/advice.h"
 #include "analysis/log/diagnose.h"
 #include "analysis/metrics/metrics.h"
+#include "parser/base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -256,7 +257,7 @@ static bool in_collect(const struct mt_log_place *place)
     uint32_t n = place != NULL ? place->stack->frames.n : 0;
     const char *function = n != 0 ? place->stack->frames.p[n - 1].function : "";
     if (n == 0 || strstr(function, "forward") != NULL ||
-        strstr(place->stack->frames.p[n - 1].file, "site-packages/") != NULL)
+        mt_file_is_packaged(place->stack->frames.p[n - 1].file))
         return false;
     for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
         const char *p = strstr(place->stack->code, joins[i]), *e;

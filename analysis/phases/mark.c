@@ -6,6 +6,7 @@
 #include "analysis/base/frames.h"
 #include "analysis/phases/mark.h"
 #include "parser/model/intern.h"
+#include "parser/base/text.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "analysis/base/frames.h"
 #include "analysis/roles/impl.h"
 #include "parser/model/intern.h"
+#include "parser/base/text.h"
 
 #include <string.h>
 
@@ -20,7 +21,7 @@ struct built {
 static bool is_own(const struct mt_trace *t, struct mt_file_kinds *kinds, mt_str_id file)
 {
     return (mt_file_kind(kinds, t, file) & (MT_FILE_PYTHON | MT_FILE_INTERNAL)) == MT_FILE_PYTHON &&
-           strstr(mt_str(t, file), "-packages/") == NULL;
+           !mt_file_is_packaged(mt_str(t, file));
 }
 
 /* A caller's stack has a smaller id than the stacks of what it calls. 1, 0 = none is nested, -1 =

@@ -176,9 +176,10 @@ enum mt_rc mt_found_add(struct mt_found *f, const struct mt_found_kind *kind, co
     rc = file->text == NULL ? nomem(err) : mt_runconf_new(&file->rc, f->rules, err);
     if (rc == MT_OK)
         rc = read_into(file, file->rc, &why);
-    if (rc == MT_EINPUT || rc == MT_ELIMIT)
+    if (rc == MT_EINPUT || rc == MT_ELIMIT) {
         refuse(file, "cannot be read: %.180s", why.msg);
-    else if (rc != MT_OK)
+        file->is_damaged = strcmp(kind->file, "*.json") != 0; /* which are data of all kinds */
+    } else if (rc != MT_OK)
         return nomem(err);
     else if (kind->as == MT_FOUND_MODEL
                  ? !file->rc->has_shape && mt_runconf_get(file->rc, "peft_type") == NULL
@@ -336,6 +337,7 @@ static void decide(struct mt_found *f, const struct mt_runconf *rc)
 enum mt_rc mt_found_use(struct mt_found *f, struct mt_runconf *rc, struct mt_err *err)
 {
     enum mt_rc r = MT_OK;
+    bool says = false;
     decide(f, rc);
     for (int as = MT_FOUND_MODEL; as <= MT_FOUND_COMPOSED; as++)
         for (uint32_t i = 0; i < f->files.n && r == MT_OK; i++) {
@@ -344,9 +346,14 @@ enum mt_rc mt_found_use(struct mt_found *f, struct mt_runconf *rc, struct mt_err
                 continue;
             r = read_into(file, rc, err);
             file->is_used = r == MT_OK;
+            says |= file->is_used && as != MT_FOUND_MODEL;
         }
-    for (uint32_t i = 0; i < f->files.n; i++)
-        drop(&f->files.p[i]);
+    for (uint32_t i = 0; i < f->files.n; i++) {
+        struct mt_found_file *file = &f->files.p[i];
+        if (says && strchr(file->kind->file, '*') != NULL) /* anybody's: it is not missed */
+            file->is_damaged = false;
+        drop(file);
+    }
     return r;
 }
 

@@ -35,6 +35,7 @@ struct mt_found_file {
     char *name; /* as messages name it; raw */
     const struct mt_found_kind *kind;
     bool is_used;
+    bool is_damaged; /* it is not used, since what is named as settings is cut or no such text */
     char why[MT_FOUND_WHY]; /* it is not used; raw. "" = it is */
     /* until mt_found_use(): */
     char *text;

@@ -10,6 +10,7 @@
 
 #include "analysis/base/glob.h"
 #include "parser/base/mem.h"
+#include "parser/base/text.h"
 
 #include <string.h>
 

@@ -62,3 +62,8 @@ unsigned mt_edits(const char *a, const char *b, unsigned most)
         best = d[i] + 1 < best ? d[i] + 1 : best;
     return best;
 }
+
+bool mt_file_is_packaged(const char *path)
+{
+    return strstr(path, "-packages/") != NULL || strstr(path, "-packages\\") != NULL;
+}

@@ -26,6 +26,9 @@ static inline char mt_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 3
 bool mt_same_text(const char *a, size_t n_a, const char *b, size_t n_b);
 bool mt_same_word(const char *a, const char *b);
 
+/* The path is one of Python's in a folder of installed packages; either slash. */
+bool mt_file_is_packaged(const char *path);
+
 /* "1 record lacks", "2 records lack". */
 static inline const char *mt_plural(unsigned long long n, const char *one, const char *many)
 {

@@ -2,6 +2,7 @@
  * of overrides, the arguments that programs print when they begin. Kept as the words of a command
  * line, which parser/conf reads. */
 #include "parser/log/match.h"
+#include "parser/base/text.h"
 
 #include <string.h>
 
@@ -93,7 +94,7 @@ void mt_log_code_settings(struct mt_log *l, uint64_t number, const char *file, c
 {
     struct mt_log_settings *s;
     uint32_t n = 0;
-    if (strstr(file, "-packages/") != NULL || strstr(file, "/lib/python") != NULL ||
+    if (mt_file_is_packaged(file) || strstr(file, "/lib/python") != NULL ||
         strchr(code, '=') == NULL || strchr(code, '(') == NULL)
         return;
     for (uint32_t i = 0; i < l->settings.n; i++) {

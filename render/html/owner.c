@@ -3,6 +3,7 @@
 
 #include "render/base/escape.h"
 #include "render/view/stack.h"
+#include "parser/base/text.h"
 
 #include <string.h>
 
@@ -54,7 +55,7 @@ static void put_caller(struct mt_out *o, const struct mt_trace *t, const struct 
             continue;
         if (named == NULL) {
             named = file;
-            package = strstr(file, "-packages/") != NULL;
+            package = mt_file_is_packaged(file);
             continue;
         }
         if (package && n == folder_length(named) && strncmp(file, named, n) == 0)

@@ -61,6 +61,8 @@ static void draw(const struct mt_page *p, struct mt_out *o)
             input(o, &r->diagnosis->driver->drivers.p[i]->meta);
         for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
             input(o, &r->diagnosis->ranks.p[i].trace->meta);
+        for (uint32_t i = 0; i < r->diagnosis->earlier.n; i++)
+            input(o, &r->diagnosis->earlier.p[i].trace->meta);
         mt_h_table_end(o);
     }
     mt_h_rows(o, p, mt_section_files, NULL);

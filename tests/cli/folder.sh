@@ -72,6 +72,21 @@ run 0 report runs --format json -o two.json
 check [ "$(of two.json tokens_per_gpu)" = '' ]
 check [ "$(jq -r '[.quality.ignored[].why | select(startswith("contradicts runs/"))] | length' two.json)" = 4 ]
 
+# A cut file of settings is damaged input: said, with its name, and status 3. Data in JSON may be anything, and where another file says what
+# ran, a file of unknown use is nothing to miss.
+mkdir -p cut/.hydra && cp run42/rank0.pickle cut && printf 'a: [1, 2\nb: }\n' > cut/.hydra/config.yaml
+printf '{"rows": [1,' > cut/rows.json
+run 3 report cut --format json -o cut1.json
+err_has "cut/.hydra/config.yaml: cannot be read: line 2: this is no YAML"
+check [ "$(jq -c '[.quality.ignored[].name]' cut1.json)" = '["cut/rows.json"]' ]
+run 0 report cut --no-auto --format json -o cut2.json
+mv cut/.hydra/config.yaml cut/other.yaml
+run 3 report cut --format json -o cut3.json
+err_has "cut/other.yaml: cannot be read: "
+cp run42/.hydra/config.yaml cut/.hydra
+run 0 report cut --format json -o cut4.json
+check [ "$(jq -c '[.quality.ignored[].name]' cut4.json)" = '["cut/other.yaml","cut/rows.json"]' ]
+
 # Names are taken out of what is shown, secrets always.
 echo 'export WANDB_API_KEY=0123456789abcdef0123456789abcdef01234567' >> run42/run.sh
 mkdir -p 'home/alice smith' && mv run42 'home/alice smith/run42'
