@@ -184,14 +184,18 @@ static int add_what_followed(struct mt_cause *c, const struct mt_moment *m)
     return 1;
 }
 
-/* Failures that were caught, and tries of a library. */
+/* Failures that were caught. */
 static int add_earlier_failures(struct mt_cause *c, const struct mt_moment *m)
 {
     uint32_t n = m->d->oom_counts;
-    if (n != 0 &&
-        !mt_cause_evidence_add(c, 0, "%u request%s had failed before, and the program went on.",
-                               (unsigned)n, n == 1 ? "" : "s"))
-        return 0;
+    return n == 0 ||
+           mt_cause_evidence_add(c, 0, "%u request%s had failed before, and the program went on.",
+                                 (unsigned)n, n == 1 ? "" : "s");
+}
+
+/* Of a library: said also where no failure counts, for PyTorch's history has them. */
+static int add_tries(struct mt_cause *c, const struct mt_moment *m)
+{
     return m->d->n_tries == 0 ||
            mt_cause_evidence_add(c, m->d->largest_try,
                                  "%" PRIu64 " request%s of at most %s failed and the operation did "
@@ -347,8 +351,10 @@ int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struc
 {
     if (m->d->withheld != NULL)
         return 1;
-    if (m->oom != NULL && (!add_failure(c, m) || !add_earlier_failures(c, m) ||
+    if (m->oom != NULL && (!add_failure(c, m) || !add_earlier_failures(c, m) || !add_tries(c, m) ||
                            !add_what_followed(c, m) || !add_shape(c, m, shape)))
+        return 0;
+    if (m->oom == NULL && !add_tries(c, m))
         return 0;
     if (m->oom == NULL &&
         (c->kind != MT_CAUSE_LEAK || c->sentence != NULL)) /* cause/forecast.c has said it */

@@ -75,6 +75,9 @@ class Real(unittest.TestCase):
         self.assertEqual((len(report["devices"]), "ranks" in report), (1, False))
         self.assertTrue(any("snapshots of one process (pid 598)" in c for c in report["quality"]["caveats"]))
         self.assertEqual(len(report["provenance"]["inputs"]), 3)
+        page = output("report", "--format=html", "-o", "-", str(REAL / "h100_loop_oom.trace.gz"))
+        table = page[page.index('<section id="provenance"'):].partition("</table>")[0]
+        self.assertEqual(table.count('<th scope="row"'), 3)  # the one that has no row of its own, too
         self.assertAlmostEqual(verdict["request_bytes"] / GIB, asked, delta=0.005)
         oom = device["ooms"][0]
         self.assertAlmostEqual(oom["device_free_bytes"] / GIB, free, delta=0.005)

@@ -539,6 +539,24 @@ MT_TEST(tries_of_a_library_are_no_failures)
     }
 }
 
+/* The same where nothing fails in the end: PyTorch's history has them, so they are said. */
+MT_TEST(tries_without_a_failure)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, 30 * GIB, MODEL);
+    heap_alloc(h, GIB, CONV);
+    heap_oom(h, 6 * GIB, 2 * GIB, CONV);
+    heap_alloc(h, GIB, NORM);
+    {
+        FINISH(0);
+        MT_CHECK_EQ(a->devices.p[0].n_tries, 1);
+        MT_CHECK_EQ(a->devices.p[0].ooms.n, 0);
+        MT_CHECK(heap_evidence(
+            c, "1 request of at most 6.00 GiB failed and the operation did without", 6 * GIB));
+        DONE;
+    }
+}
+
 #define BATCH                                                                                      \
     "lm/model.py:9:forward|torch/nn/modules/module.py:60:_call_impl|transformers/"                 \
     "trainer.py:70:evaluation_loop|" MAIN
@@ -1068,8 +1086,8 @@ MT_MAIN(
                     parameters_beside_an_engine_are_the_trainers) MT_RUN(pending_frees)
                     MT_RUN(few_pending_frees_are_no_cause) MT_RUN(memory_of_others) MT_RUN(
                         a_context_is_not_foreign) MT_RUN(a_limit) MT_RUN(growth_is_a_leak)
-                        MT_RUN(a_leak_comes_before_its_pieces) MT_RUN(
-                            a_failure_that_was_caught) MT_RUN(tries_of_a_library_are_no_failures)
+                        MT_RUN(a_leak_comes_before_its_pieces) MT_RUN(a_failure_that_was_caught) MT_RUN(
+                            tries_of_a_library_are_no_failures) MT_RUN(tries_without_a_failure)
                             MT_RUN(outputs_that_are_kept_are_growth) MT_RUN(
                                 outputs_that_may_be_layers_are_not)
                                 MT_RUN(steady_training_is_healthy) MT_RUN(
