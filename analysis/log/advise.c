@@ -377,8 +377,8 @@ static bool are_few(const struct mt_logdiag *d)
 /* What a person's words say was done, and memory ran out all the same. */
 static void of_trials(struct mt_metrics *m, const struct mt_log *log)
 {
-    struct mt_logdiag_told told;
-    mt_logdiag_told(&told, log);
+    struct mt_logdiag_sizes told;
+    mt_logdiag_sizes(&told, log);
     say(m, MT_METRIC_tried_recompute, told.tried_recompute);
     say(m, MT_METRIC_tried_half, told.tried_half);
     say(m, MT_METRIC_tried_batch, told.tried_batch);

@@ -231,9 +231,10 @@ void mt_logdiag_logits(struct mt_logdiag *d, const struct mt_log_place *place,
 bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
                       const struct mt_frameworks *fw, const struct mt_log_place *place,
                       const struct mt_runconf *conf);
-/* log/told.c: of a person's words around the log. Numbers: 0 = not told, below 0 = in several ways.
+/* log/sizes.c: of a person's words around the log. Numbers: 0 = not told, below 0 = in several
+ * ways.
  */
-struct mt_logdiag_told {
+struct mt_logdiag_sizes {
     double billions; /* of the model's parameters */
     double gpus;     /* of the training, where they are of one machine */
     bool nodes;      /* several machines */
@@ -243,11 +244,11 @@ struct mt_logdiag_told {
     /* was done, and memory ran out all the same: recomputation, 16 bits, a smaller batch */
     bool tried_recompute, tried_half, tried_batch;
 };
-void mt_logdiag_told(struct mt_logdiag_told *t, const struct mt_log *log);
+void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log);
 /* log/estimate.c: d->model.estimate. params: as they are named; ranks: 0 = not among the settings.
  * And its words, for a failure whose line has no better ones. */
 struct mt_run_shape;
-void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_told *told,
+void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
                          const struct mt_run_shape *s, const struct mt_runconf *conf, double params,
                          double ranks);
 void mt_logdiag_estimate_logits(struct mt_logdiag *d, const struct mt_run_shape *s,

@@ -19,7 +19,7 @@ static void split(struct mt_logdiag_estimate *e, unsigned zero, bool fsdp)
     e->whole = ALL - e->divided;
 }
 
-static unsigned stage(const struct mt_run_shape *s, const struct mt_logdiag_told *told)
+static unsigned stage(const struct mt_run_shape *s, const struct mt_logdiag_sizes *told)
 {
     if (s->layout == MT_LAYOUT_ZERO)
         return s->zero;
@@ -39,7 +39,7 @@ static bool is_other_state(const struct mt_run_shape *s, const struct mt_runconf
 }
 
 /* On how many cards it is divided, or 1 where it runs on one; 0 = not known. */
-static double cards_of(const struct mt_logdiag_told *told, const struct mt_run_shape *s,
+static double cards_of(const struct mt_logdiag_sizes *told, const struct mt_run_shape *s,
                        double ranks, bool divided)
 {
     double cards = ranks > 0 ? ranks : told->gpus;
@@ -48,7 +48,7 @@ static double cards_of(const struct mt_logdiag_told *told, const struct mt_run_s
     return cards < 1 || (!divided && cards > 1) ? 0 : cards;
 }
 
-void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_told *told,
+void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
                          const struct mt_run_shape *s, const struct mt_runconf *conf, double params,
                          double ranks)
 {

@@ -155,9 +155,9 @@ static void estimate(struct mt_logdiag *d, const struct mt_log *log, const struc
                      const struct mt_runconf *conf)
 {
     bool none = conf == NULL || conf->conf.entries.n == 0;
-    struct mt_logdiag_told told;
+    struct mt_logdiag_sizes told;
     double params = s->params > 0 ? s->params : none ? 0 : by_size(conf) / 0.9;
-    mt_logdiag_told(&told, log);
+    mt_logdiag_sizes(&told, log);
     if (params <= 0)
         params = told.billions * 1e9;
     if (!told.trains && !mt_phase_is(d->phase, MT_TRAINS) && (none || !trains(conf)))

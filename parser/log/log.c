@@ -580,7 +580,6 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
     int found;
     mt_log_step_line(l, number, line);
     mt_log_said_line(l, number, line);
-    mt_log_prose_line(l, number, line);
     mt_log_actor_line(l, number, line);
     found = torch_ooms(l, number, is_part ? joined : line, is_part ? glued : line) ||
             torch_async(l, number, joined) || mt_log_observer(l, number, line) ||

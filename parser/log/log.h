@@ -306,17 +306,16 @@ struct mt_log_said {
 #define MT_LOG_MAX_SAID 8u
 #define MT_LOG_SAID_LINES 250u /* of a text that somebody may have written */
 
-/* A line of that text that reads like a person's words: no command, setting, traceback, code or
- * logger's line. As it stands, not printable; its end is left out where it is longer. */
+/* A line that is not blank, of a text of at most so many. */
 struct mt_log_prose {
-    char text[600];
+    char *text;
     uint64_t line;
 };
 
 struct mt_log {
+    MT_VEC(struct mt_log_prose) prose; /* of a text that somebody may have written; else empty */
     struct mt_log_said said[MT_LOG_MAX_SAID];
     uint32_t n_said;
-    MT_VEC(struct mt_log_prose) prose;
     uint64_t hint[MT_LH_COUNT]; /* the last such line; 0 = none, or what it began has ended */
     struct { /* while it is read: the last one that Ray's rows name; line 0 = none */
         char name[32];

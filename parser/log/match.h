@@ -222,11 +222,13 @@ const char *mt_log_json_value(const char *p, const char *key);
 /* log/kills.c */
 void mt_log_launcher(struct mt_log *l, uint64_t number, const char *s);
 
+/* log/prose.c */
+void mt_log_prose_line(struct mt_log *l, uint64_t number, const char *line);
+void mt_log_prose_end(struct mt_log *l);
+void mt_log_prose_done(struct mt_log *l);
+
 /* log/said.c */
 bool mt_log_may_say(uint64_t number, const char *line);
 void mt_log_said_line(struct mt_log *l, uint64_t number, const char *line);
-
-/* log/prose.c */
-void mt_log_prose_line(struct mt_log *l, uint64_t number, const char *line);
 
 #endif

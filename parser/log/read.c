@@ -268,6 +268,7 @@ static int look(struct mt_log *l, struct window *w)
     char *first = w->line[0];
     int rc = 0;
     mt_log_clock_line(l, first);
+    mt_log_prose_line(l, w->number[0], first);
     if (l->table != 0 || l->columns.form != 0 ||
         (l->frame_line != 0 && w->number[0] <= l->frame_line + AFTER_FRAME) ||
         (l->command_line != 0 && w->number[0] == l->command_line + 1) || is_interesting(w, first) ||
@@ -418,6 +419,7 @@ enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, const char *co
         mt_log_stacks_end(out);
         mt_log_ray_end(out);
         mt_log_bare_end(out);
+        mt_log_prose_end(out);
         mt_log_cut_end(out);
         mt_log_order_end(out);
     }
@@ -440,7 +442,7 @@ void mt_log_done(struct mt_log *l)
     MT_VEC_DONE(&l->paths);
     MT_VEC_DONE(&l->versions);
     MT_VEC_DONE(&l->kept_steps);
-    MT_VEC_DONE(&l->prose);
+    mt_log_prose_done(l);
     mt_log_settings_done(l);
     mt_log_stacks_done(l);
 }

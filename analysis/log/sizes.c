@@ -1,5 +1,6 @@
-/* log/told.c -- what a person's words around a log tell of the job's size: how large the model is,
- * on how many GPUs, and how it is divided. What they name in two ways is not known. */
+/* log/sizes.c -- what a person's words around a log tell of the job's size: how large the model is,
+ * on how many GPUs, how it is divided; and what was tried. What they name in two ways is not known.
+ */
 #include "analysis/log/diagnose.h"
 
 #include <string.h>
@@ -116,7 +117,7 @@ static bool is_for_training(const char *end)
     return p != NULL && strcspn(end, ".,;&") > (size_t)(p - end);
 }
 
-static void read_numbers(struct mt_logdiag_told *t, const char *text, bool *trains_on)
+static void read_numbers(struct mt_logdiag_sizes *t, const char *text, bool *trains_on)
 {
     for (const char *p = text, *end; *p != '\0'; p = end) {
         double n;
@@ -157,7 +158,7 @@ static bool tells_of_trial(const char *s)
 
 /* What one sentence of a trial names. A batch counts where it was made smaller, or does not matter:
  * that of a run that failed is no trial. */
-static void read_trial(struct mt_logdiag_told *t, const char *s)
+static void read_trial(struct mt_logdiag_sizes *t, const char *s)
 {
     static const char *const
         recompute[] = {"gradient checkpoint",
@@ -182,15 +183,16 @@ static void read_trial(struct mt_logdiag_told *t, const char *s)
     t->tried_batch = t->tried_batch || (has_any(s, batch) && has_any(s, less));
 }
 
-static void read_trials(struct mt_logdiag_told *t, const char *text)
+static void read_trials(struct mt_logdiag_sizes *t, const char *text)
 {
-    char sentence[sizeof((struct mt_log_prose *)NULL)->text];
+    char sentence[1024]; /* longer than a line that is kept */
     for (const char *p = text; *p != '\0';) {
         size_t n = 0;
         while (p[n] != '\0' &&
                !(strchr(".!;?", p[n]) != NULL && (p[n + 1] == ' ' || p[n + 1] == 0)) &&
                strncmp(p + n, "。", 3) != 0)
             n++;
+        n = n < sizeof sentence ? n : sizeof sentence - 1;
         memcpy(sentence, p, n);
         sentence[n] = '\0';
         if (p[n] != '?') /* who asks has not tried */
@@ -199,7 +201,29 @@ static void read_trials(struct mt_logdiag_told *t, const char *text)
     }
 }
 
-void mt_logdiag_told(struct mt_logdiag_told *t, const struct mt_log *log)
+/* A line that reads like a person's words: three in a row at least, or letters that no ASCII has,
+ * of people whose writing needs no blanks. No command, setting, traceback, code or logger's line.
+ */
+static bool is_persons(const char *s)
+{
+    static const char *const others[] = {"File \"", "WARNING", "INFO ",  "INFO:", "DEBUG",
+                                         "ERROR",   "rror: ",  "^^^^",   "://",   "ried to alloc",
+                                         "import ", "def ",    "class ", " = ",   " --",
+                                         "return ", "====",    "):",     NULL};
+    uint32_t words = 0, beyond = 0;
+    s += strspn(s, " \t>*#[(");
+    for (const char *p = s; *p != '\0'; p++) {
+        beyond += (unsigned char)*p >= 0xe0;
+        words += p[0] == ' ' && p > s && p[-1] != ' ' && p[-1] != '\\' && p[1] != '\0' &&
+                 p[1] != ' ' && p[1] != '-';
+    }
+    for (const char *const *w = others; *w != NULL; w++)
+        if (strstr(s, *w) != NULL)
+            return false;
+    return *s != '-' && *s != '$' && (words >= 2 || beyond >= 2);
+}
+
+void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
 {
     static const char *const
         nodes[] = {"nodes", "machines", "servers", "6node", "8node", "4node",
@@ -218,6 +242,8 @@ void mt_logdiag_told(struct mt_logdiag_told *t, const struct mt_log *log)
     memset(t, 0, sizeof *t);
     for (uint32_t i = 0; i < log->prose.n; i++) {
         const char *s = log->prose.p[i].text;
+        if (!is_persons(s))
+            continue;
         read_numbers(t, s, &trains_on);
         read_trials(t, s);
         t->nodes = t->nodes || has_any(s, nodes);
