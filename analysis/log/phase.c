@@ -495,14 +495,18 @@ static void of_program(struct mt_logdiag *d, const struct mt_log_stack *s,
     }
 }
 
-/* No traceback: a script whose name says that it only uses a model does little else. */
+/* No traceback: a script whose name says that it only uses a model, or writes it anew, does little
+ * else. */
 static void of_command(struct mt_logdiag *d, const struct mt_phase_rules *rules)
 {
     const char *name;
-    if (d->program[0] == '\0' || d->sub != MT_PH_NONE ||
-        of_script(rules, MT_CUT_SCRIPT, d->program, &name) != MT_PH_INFER)
+    enum mt_phase p;
+    if (d->program[0] == '\0' || d->sub != MT_PH_NONE)
         return;
-    d->phase = MT_PH_INFER;
+    p = of_script(rules, MT_CUT_SCRIPT, d->program, &name);
+    if (p != MT_PH_INFER && p != MT_PH_INIT)
+        return;
+    d->phase = p;
     d->by_name = d->program;
 }
 

@@ -71,4 +71,14 @@ has asks "$recompute"
 ask first <<< 'I tried a batch size of 64 and my training runs out of memory without gradient checkpointing'
 has first "$batch"
 has first "$recompute"
+
+# Weights that are merged or exported: on the host, in no less than 16 bits, and nothing of a training.
+for command in 'python tools/merge_adapter.py --base_model Foo-13B --out b' 'python scripts/export_model.py --model_name_or_path Foo-13B --out b'; do
+    { echo "$command"; error 23.50 23.40 22.90 | tail -1; } | ask written
+    has written 'device_map="cpu"'
+    for line in 'load_in_4bit' 'a smaller input for one pass' 'inference_mode' 'checkpoint(' 'halve the batch'; do has_not written "$line"; done
+done
+{ echo 'python tools/generate_texts.py --base_model Foo-13B'; error 23.50 23.40 22.90 | tail -1; } | ask used
+has used 'inference_mode'
+has_not used 'device_map="cpu"'
 finish
