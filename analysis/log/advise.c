@@ -3,6 +3,7 @@
 #include "analysis/advice/advice.h"
 #include "analysis/log/diagnose.h"
 #include "analysis/metrics/metrics.h"
+#include "analysis/setup/settings.h"
 #include "parser/base/text.h"
 
 #include <stdio.h>
@@ -99,15 +100,22 @@ static bool is_engines(const struct mt_framework_rules *r, const struct mt_log_f
     return false;
 }
 
-/* Others have the card, nothing in the log tells what ran, and by the settings an engine does, and
- * nothing else. */
+/* Others have the card, or the failure is told in words alone; nothing in the log tells what ran,
+ * and by the settings or the words an engine does, and nothing else. */
 static bool engine_alone(const struct mt_framework_rules *r, const struct mt_logdiag *d,
                          const struct mt_log_fact *f, const struct mt_log_place *place,
-                         int framework)
+                         int framework, bool by_words)
 {
-    return d->cause == MT_CAUSE_FOREIGN && f->kind == MT_LOG_TORCH_OOM && place == NULL &&
-           d->phase == MT_PH_UNATTRIBUTED && framework > MT_FW_NONE &&
+    return (d->cause == MT_CAUSE_FOREIGN || by_words) && f->kind == MT_LOG_TORCH_OOM &&
+           place == NULL && d->phase == MT_PH_UNATTRIBUTED && framework > MT_FW_NONE &&
            mt_framework_at(r, framework)->kind == MT_FWK_ENGINE;
+}
+
+/* A program that does little else than to train. */
+static bool trains(const struct mt_framework_rules *r, mt_fw fw)
+{
+    enum mt_fw_kind kind = mt_framework_at(r, fw)->kind;
+    return fw != MT_FW_NONE && (kind == MT_FWK_TUNER || kind == MT_FWK_TRAINER);
 }
 
 static void say(struct mt_metrics *m, enum mt_metric which, double v)
@@ -460,7 +468,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
                                 .cause = d->cause,
                                 .conf = o->conf};
     uint32_t first;
-    bool engines, ok;
+    bool engines, ok, by_words = o->conf != NULL && o->conf->by_words;
     if (o->fixes == NULL || d->cause == MT_CAUSE_NONE || d->cause == MT_CAUSE_SETTING ||
         d->request == MT_LOG_EXA)
         return true; /* nothing to save; or no saving helps a size that was computed wrongly */
@@ -488,7 +496,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     mt_metrics_code(q.metrics, place != NULL ? place->stack->code : NULL);
     fill(q.metrics, d, logs, f, place);
     of_families(q.metrics, &fw);
-    engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework);
+    engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework, by_words);
     d->engine = fw.engine != MT_FW_NONE ? mt_framework_at(r, fw.engine)->words : NULL;
     d->engine_failed = is_engines(r, f, place);
     d->model.beyond = more_than(q.metrics, d, "engine_weights_told", 0.97);
@@ -508,6 +516,9 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         if (q.phase == MT_PH_UNATTRIBUTED)
             q.phase = MT_PH_ROLLOUT_GENERATE; /* where an engine is when nothing says otherwise */
     }
+    if (by_words && q.phase == MT_PH_UNATTRIBUTED && place == NULL && trains(r, fw.main) &&
+        d->cause != MT_CAUSE_HOST && d->cause != MT_CAUSE_KILLED)
+        q.phase = MT_PH_TRAIN; /* what such a program does, where nothing says otherwise */
     if (d->cut && d->phase == MT_PH_ROLLOUT_INIT && f->kind == MT_LOG_TORCH_OOM && engines)
         q.phase = MT_PH_ROLLOUT_PROFILE; /* what an engine that starts asks PyTorch for at once */
     if (f->kind == MT_LOG_SGLANG_KV_FULL)
@@ -521,7 +532,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     }
     mt_metrics_place(q.metrics, q.phase, q.sub);
     if (d->cause == MT_CAUSE_FRAGMENTATION || mt_logdiag_fits_joined(d) ||
-        (d->cause == MT_CAUSE_FOREIGN && mt_logdiag_has_holes(d)))
+        (d->cause == MT_CAUSE_FOREIGN && mt_logdiag_has_holes(d)) ||
+        (d->cause == MT_CAUSE_UNKNOWN && mt_logdiag_told_pieces(&logs->files.p[d->file].log)))
         say(q.metrics, MT_METRIC_fragmented, 1);
     say(q.metrics, MT_METRIC_few_pieces, are_few(d));
     mt_logdiag_made_of(d, q.metrics, f);

@@ -56,6 +56,9 @@ int mt_logs_framework(const struct mt_logs *l);
  * killed. Forks keep such names, so settings say more. -1 = none. */
 int mt_logs_named(const struct mt_logs *l);
 
+/* log/told.c: the program that a text names in words; -1 = it names none. */
+int mt_logs_told(const struct mt_logs *l);
+
 /* Whose memory an error of CUDA was about that says no more than "out of memory". */
 enum mt_log_whose {
     MT_WHOSE_UNTOLD,
@@ -205,6 +208,14 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
  * does, or it is no such failure. */
 uint64_t mt_logdiag_hint(const struct mt_logdiag *d, const struct mt_log *log, enum mt_log_hint h);
 struct mt_sentence;
+/* log/told.c: d->phase and d->said of the failure f, by a traceback of a text that leads to no
+ * error's line, else by the sentences that tell of the failure; unchanged where none does. */
+void mt_logdiag_told_phase(struct mt_logdiag *d, const struct mt_log *log,
+                           const struct mt_log_fact *f, const struct mt_phase_rules *rules);
+/* The same file: the text names fragmentation. */
+bool mt_logdiag_told_pieces(const struct mt_log *log);
+/* The same file: the cause that the text names in words. */
+void mt_logdiag_say_told(struct mt_sentence *t, const struct mt_log *log);
 /* The same file: a worker of Ray is gone. Its actor never ran; whose it was; what may have been. */
 bool mt_logdiag_never_ran(const struct mt_log *log);
 void mt_logdiag_say_dead(struct mt_sentence *t, const struct mt_log_fact *f);

@@ -479,6 +479,7 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
     else if (d->cut && (f->stack == 0 || !log->stacks.p[f->stack - 1].headed))
         mt_words_add(t, "%sThe traceback is cut: the phase is read from what is left of it.",
                      t->n != 0 ? " " : "");
+    mt_logdiag_say_told(t, log);
     say_logits(t, d);
     mt_logdiag_say_made_of(t, d);
     say_set_up(t, d);

@@ -20,6 +20,8 @@ static const struct mt_rule_spec fields[] = {
     {"scripts", mt_get_texts, .at = AT(scripts)},
     {"lines", mt_get_texts, .at = AT(lines)},
     {"said", mt_get_texts, .at = AT(said)},
+    {"told", mt_get_texts, .at = AT(told)},
+    {"calls", mt_get_texts, .at = AT(calls)},
     {"launchers", mt_get_texts, .at = AT(launchers)},
     {"source", mt_get_any_text, .at = AT(source)},
     {.name = NULL}};
@@ -64,12 +66,13 @@ enum mt_rc mt_cut_read(struct mt_phase_rules *r, const struct mt_rule_reader *rd
     if (row.phase_id == NULL && row.sub_id == NULL && row.launchers == NULL)
         return mt_rule_bad(rd, "phase", "is missing, and so is \"sub\"");
     if ((row.file != NULL || row.functions != NULL) + (row.codes != NULL) + (row.methods != NULL) +
-            (row.scripts != NULL) + (row.lines != NULL) + (row.said != NULL) +
-            (row.launchers != NULL) !=
+            (row.scripts != NULL) + (row.lines != NULL) + (row.said != NULL) + (row.told != NULL) +
+            (row.calls != NULL) + (row.launchers != NULL) !=
         1)
         return mt_rule_bad(rd, "file",
                            "has to stand there, or \"functions\", \"codes\", \"methods\", "
-                           "\"scripts\", \"lines\", \"said\" or \"launchers\": one of them, and "
+                           "\"scripts\", \"lines\", \"said\", \"told\", \"calls\" or "
+                           "\"launchers\": one of them, and "
                            "\"functions\" alone beside a file");
     for (const char *const *p = row.lines; p != NULL && *p != NULL; p++)
         if (strlen(*p) >= MT_PHASE_LINE || (*p)[0] == '%' || (*p)[0] == ' ' || plain_run(*p) < 4)
@@ -212,6 +215,8 @@ bool mt_phase_of_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, cons
                 ? c->scripts != NULL && is_script(file, name, c->scripts, kind == MT_CUT_FOLDER)
             : kind == MT_CUT_LINE   ? c->lines != NULL && is_one_of(name, c->lines)
             : kind == MT_CUT_SAID   ? c->said != NULL && says_one_of(name, c->said)
+            : kind == MT_CUT_TOLD   ? c->told != NULL && says_one_of(name, c->told)
+            : kind == MT_CUT_CALL   ? c->calls != NULL && has_one_of(name, c->calls)
             : kind == MT_CUT_CODE   ? c->codes != NULL && has_one_of(name, c->codes)
             : kind == MT_CUT_METHOD ? c->methods != NULL && is_method(name, c->methods)
             : kind == MT_CUT_NAME

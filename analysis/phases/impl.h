@@ -54,7 +54,8 @@ struct mt_cut_rule {
     const char *id, *framework, *phase_id, *sub_id;
     const char *file;
     const char *const *functions; /* NULL = any of the file */
-    const char *const *codes, *const *methods, *const *scripts, *const *lines, *const *said;
+    const char *const *codes,
+        *const *methods, *const *scripts, *const *lines, *const *said, *const *told, *const *calls;
     const char *const *launchers;
     const char *source;
     enum mt_phase phase, sub;

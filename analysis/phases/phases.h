@@ -57,7 +57,9 @@ enum mt_cut_kind {
     MT_CUT_SCRIPT,
     MT_CUT_FOLDER,
     MT_CUT_LINE,
-    MT_CUT_SAID /* a person's words */
+    MT_CUT_SAID, /* a person's words of when it failed */
+    MT_CUT_TOLD, /* a person's sentence about the failure, in small letters */
+    MT_CUT_CALL  /* a line of a script that somebody pasted */
 };
 struct mt_cut_phase {
     enum mt_phase phase, sub; /* MT_PH_NONE = it does not tell that */

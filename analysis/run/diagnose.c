@@ -27,6 +27,10 @@ static void tell_logs(struct mt_runconf *conf, const struct mt_logs *logs)
     mt_runconf_tell(conf, mt_logs_framework(logs));
     if (conf->framework < 0)
         mt_runconf_tell(conf, mt_logs_named(logs));
+    if (conf->framework < 0) {
+        mt_runconf_tell(conf, mt_logs_told(logs));
+        conf->by_words = conf->framework >= 0;
+    }
     conf->no_expandable = mt_logs_no_expandable(logs);
     conf->host_full = mt_logs_host_ran_out(logs);
     conf->kv_refused =

@@ -189,6 +189,47 @@ mt_fw mt_framework_of_process(const struct mt_framework_rules *r, const char *na
     return MT_FW_NONE;
 }
 
+static char small(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }
+
+static bool in_name(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
+
+/* The word stands at p by itself, and not behind "without", "instead of". */
+static bool is_told(const char *line, const char *p, const char *word)
+{
+    static const char *const denials[] = {"without ", "instead of ", "unlike ", "not "};
+    size_t n = strlen(word);
+    if (strncmp(p, word, n) != 0 || in_name(p[n]) || p[n] == '/' ||
+        (p > line && (in_name(p[-1]) || p[-1] == '/')))
+        return false; /* of a path: a folder may have any name */
+    for (size_t i = 0; i < sizeof denials / sizeof *denials; i++) {
+        size_t k = strlen(denials[i]);
+        if ((size_t)(p - line) >= k && strncmp(p - k, denials[i], k) == 0)
+            return false;
+    }
+    return true;
+}
+
+static bool names(const char *line, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        for (const char *p = line; (p = strstr(p, *words)) != NULL; p++)
+            if (is_told(line, p, *words))
+                return true;
+    return false;
+}
+
+void mt_framework_of_words(const struct mt_framework_rules *r, const char *line,
+                           uint64_t n[MT_FW_MAX])
+{
+    char low[1024];
+    size_t k = 0;
+    for (; line[k] != '\0' && k + 1 < sizeof low; k++)
+        low[k] = small(line[k]);
+    low[k] = '\0';
+    for (int i = 1; i < mt_framework_count(r); i++)
+        n[i] += names(low, mt_framework_at(r, i)->told_by);
+}
+
 mt_fw mt_framework_of_log_line(const struct mt_framework_rules *r, const char *kind)
 {
     for (int i = 1; i < mt_framework_count(r); i++)

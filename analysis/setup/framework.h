@@ -86,6 +86,7 @@ struct mt_framework {
     const char *const *runs_in, *const *not_in;
     const char *const *starts_as;  /* modules and commands that start it: patterns */
     const char *const *processes;  /* names of its processes in logs */
+    const char *const *told_by;    /* words of a text that name it, in small letters */
     const char *const *log_lines;  /* kinds of lines in a log that it alone writes */
     const char *const *allocators; /* beginnings of the libraries that get memory for it */
     const char *in_log_files;      /* a part of file names in logs that tells this backend */
@@ -159,6 +160,10 @@ mt_fw mt_framework_of_start(const struct mt_framework_rules *r, const char *name
 bool mt_framework_is_start(const char *pattern, const char *name);
 /* The one that gives its processes such a name: "WorkerDict", "WorkerDictAsync". */
 mt_fw mt_framework_of_process(const struct mt_framework_rules *r, const char *name);
+/* Counts in n, for each row, a line of a text in which one of its words of told_by stands, in
+ * whatever case and as a word of its own, unless the line says that it is not used. */
+void mt_framework_of_words(const struct mt_framework_rules *r, const char *line,
+                           uint64_t n[MT_FW_MAX]);
 /* The one whose lines of a log are of this kind: mt_log_kind_name(). */
 mt_fw mt_framework_of_log_line(const struct mt_framework_rules *r, const char *kind);
 /* The packages whose files a log may name, for mt_log_read(). */

@@ -82,6 +82,7 @@ struct mt_runconf {
     bool foreign;       /* the command starts a script that is no framework's */
     bool engine_only;   /* all of them are an engine's */
     int told;           /* by the lines of a log; -1 = by none */
+    bool by_words;      /* and that by a person's words alone */
     bool no_expandable; /* a log shows that expandable segments do not exist here */
     bool host_full;     /* a log says that the host ran out of memory too */
     bool kv_refused;    /* a log says that the engine's share left nothing for its KV cache */
