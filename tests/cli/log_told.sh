@@ -23,6 +23,8 @@ ask special 'Training hits OOM on 8 cards.\nIt is OOM again when the engine is w
 phase special rollout.wake_sleep
 ask chinese '同步权重的时候会导致oom'
 phase chinese weight_sync
+ask saving 'OOM when saving the model'
+phase saving ckpt_save
 # What did not fail, and what is only asked about, tells none.
 ask denied 'OOM on one node. There is no OOM in the weight sync.'
 phase denied unattributed
