@@ -191,7 +191,7 @@ static void of_script(struct mt_logdiag *d, const struct mt_log *log,
 void mt_logdiag_told_phase(struct mt_logdiag *d, const struct mt_log *log,
                            const struct mt_log_fact *f, const struct mt_phase_rules *rules)
 {
-    for (uint32_t i = log->prose.n; f->stack == 0 && i-- > 0;)
+    for (uint32_t i = log->prose.n; mt_log_is_talk(f) && i-- > 0;)
         if (of_frame(d, log->prose.p[i].text, rules)) {
             d->said = log->prose.p[i].line;
             return;

@@ -35,13 +35,13 @@ rm -f run.sh
 cause() { check [ "$(jq -r .log_diagnosis.cause "$1.json")" = "$2" ]; }
 echo 'python3 -m verl.trainer.main_ppo actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=16 actor_rollout_ref.rollout.name=vllm' > run.sh
 echo 'Training my 7B on four cards, after some steps it always ends with OOM. What should I set?' > asks.log
-tells asks.log "The text has no failure's own line: line 1 says in words" 'the phase is not known' ppo_micro_batch_size_per_gpu=8 '!nvidia-smi --query'
+tells asks.log "The text has no failure's own line: line 1 says in words" 'The phase is what line 1 says' ppo_micro_batch_size_per_gpu=8 '!nvidia-smi --query'
 cause asks.log unknown
 printf '\345\267\262\347\273\217\350\260\203\350\277\207 batch size, \346\230\276\345\255\230\350\277\230\346\230\257\344\270\215\345\244\237, \346\230\276\345\255\230\344\270\215\350\266\263\n' > chinese.log
 tells chinese.log 'line 1 says in words' ppo_micro_batch_size_per_gpu=8
 rm run.sh
 echo 'Fine-tuning a ViT on one card runs out of memory as soon as I go to 512 pixels.' > vit.log
-tells vit.log 'nothing here says what ran' 'halve the longest input'
+tells vit.log 'ran out of memory in training' 'smaller images'
 n=0
 for words in 'we disabled the OOM killer on the node' 'this flag is there to avoid OOM' 'no OOM so far' 'the room is full of zoom lenses' 'self.oom_count = 0'; do
     n=$((n + 1))
