@@ -175,6 +175,8 @@ static void of_script(struct mt_logdiag *d, const struct mt_log *log,
     enum mt_phase one = MT_PH_NONE;
     uint64_t line = 0;
     for (uint32_t i = 0; i < log->prose.n; i++) {
+        if (strstr(log->prose.p[i].text, "File \"") != NULL)
+            return; /* lines of a traceback, which may be of another error */
         if (!mt_phase_of_cut(rules, MT_CUT_CALL, "", log->prose.p[i].text, &cut))
             continue;
         if (one != MT_PH_NONE && one != cut.phase)
