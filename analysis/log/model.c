@@ -81,8 +81,8 @@ static bool may_train_less(const struct mt_runconf *conf)
     static const char *const names[] = {"4bit", "8bit", "int4", "int8", "gptq", "awq",
                                         "bnb",  "fp8",  "lora", "gguf", NULL};
     struct mt_runconf_hit all = {.entry = NULL};
-    if (mt_runconf_find(conf, "finetuning", &all) && all.entry->value != NULL &&
-        strcmp(all.entry->value, "full") != 0)
+    if (mt_runconf_find(conf, "finetuning", &all) && all.value != NULL &&
+        strcmp(all.value, "full") != 0)
         return true;
     for (uint32_t i = 0; i < conf->conf.entries.n; i++) {
         const struct mt_conf_entry *e = &conf->conf.entries.p[i];
