@@ -3,6 +3,7 @@
  */
 #include "analysis/log/diagnose.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -110,6 +111,26 @@ static bool counts_cards(const char *end)
            (strncmp(p, "张", 3) == 0 && is_card(p + 3 + strspn(p + 3, " ")));
 }
 
+/* "GPU Count: 4", "number of GPUs = 8": what ends before the number at p. */
+static bool is_count_of_gpus(const char *text, const char *p)
+{
+    static const char *const ends[] = {"gpu count", "gpus", "gpu_count", "gpu num",
+                                       "number of gpu"};
+    while (p > text && (p[-1] == ' ' || p[-1] == '*' || p[-1] == '`'))
+        p--;
+    if (p == text || (p[-1] != ':' && p[-1] != '='))
+        return false;
+    for (p--; p > text && (p[-1] == ' ' || p[-1] == '*' || p[-1] == '`');)
+        p--;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t n = strlen(ends[i]);
+        if ((size_t)(p - text) >= n && strncasecmp(p - n, ends[i], n) == 0 &&
+            (p - n == text || !is_letter(p[-(ptrdiff_t)n - 1])))
+            return true;
+    }
+    return false;
+}
+
 /* "4 H100s for train & 4 for inference": the first are those that train. */
 static bool is_for_training(const char *end)
 {
@@ -129,7 +150,8 @@ static void read_numbers(struct mt_logdiag_sizes *t, const char *text, bool *tra
             continue;
         if (is_size(text, p, end, n))
             settle(&t->billions, n);
-        else if ((p == text || !is_letter(p[-1])) && n >= 1 && n <= 64 && counts_cards(end)) {
+        else if ((p == text || !is_letter(p[-1])) && n >= 1 && n <= 64 &&
+                 (counts_cards(end) || is_count_of_gpus(text, p))) {
             if (is_for_training(end) && !*trains_on) {
                 *trains_on = true;
                 t->gpus = n;

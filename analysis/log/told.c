@@ -60,12 +60,24 @@ static bool ends(const char *s)
     return n == 0 || strchr(".!?`#", s[n - 1]) != NULL;
 }
 
+/* A program's line, which is whole as it stands: its process, its level, a frame. */
+static bool is_logged(const char *s)
+{
+    static const char *const words[] = {"pid=",    "WARN",  " INFO ",    "ERROR",
+                                        "File \"", "it/s]", "Traceback", "ried to allocate",
+                                        NULL};
+    for (const char *const *w = words; *w != NULL; w++)
+        if (strstr(s, *w) != NULL)
+            return true;
+    return false;
+}
+
 /* The i-th line, with what its first sentence began with in the line above. */
 static void take(struct told *t, const struct mt_log *log, uint32_t i)
 {
     const struct mt_log_prose *p = &log->prose.p[i], *up = i > 0 ? p - 1 : NULL;
-    bool own = strstr(p->text, "ried to allocate") != NULL; /* PyTorch's sentence is no person's */
-    const char *from = !own && up != NULL && up->line + 1 == p->line && !ends(up->text)
+    const char *from = up != NULL && up->line + 1 == p->line && !ends(up->text) &&
+                               !is_logged(p->text) && !is_logged(up->text)
                            ? last_sentence(up->text)
                            : "";
     size_t n = 0;

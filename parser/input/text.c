@@ -43,6 +43,9 @@ static bool is_named_like_log(const char *name)
     static const char *const ends[] = {".log", ".out", ".err", ".stdout", ".stderr"};
     /* what nvidia-smi and its like print, and torch_npu's list beside a snapshot */
     static const char *const words[] = {"smi", "memUsageInfo", "memory_summary", "memory_stats"};
+    /* what people name the text they paste, or attach to a ticket */
+    static const char *const told[] = {"log",   "ticket", "issue",  "oom",      "error",
+                                       "crash", "stdout", "stderr", "traceback"};
     const char *base = strrchr(name, '/');
     base = base != NULL ? base + 1 : name;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -53,7 +56,10 @@ static bool is_named_like_log(const char *name)
             return true;
     if (ends_in(base, ".json") && strstr(base, "memray") != NULL && strstr(base, "stats") != NULL)
         return true;
-    return ends_in(base, ".txt") && strstr(base, "log") != NULL;
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (strstr(base, told[i]) != NULL && (ends_in(base, ".txt") || ends_in(base, ".md")))
+            return true;
+    return false;
 }
 
 /* An object that begins as those of loggers do. */

@@ -187,6 +187,17 @@ static struct found find_words(const char *s)
     return f;
 }
 
+/* A report of memtrace's own as text or Markdown: its words are about a failure that the snapshot
+ * knows better. */
+static bool is_report(const struct mt_log *l)
+{
+    static const char *const heads[] = {"memtrace  ", "### memtrace: ", "\033[2mmemtrace  "};
+    for (size_t i = 0; l->prose.n != 0 && i < sizeof heads / sizeof *heads; i++)
+        if (strncmp(l->prose.p[0].text, heads[i], strlen(heads[i])) == 0)
+            return true;
+    return false;
+}
+
 int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
 {
     char s[LONGEST + 1] = "";
@@ -195,7 +206,8 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
     struct found w = {.n = 0};
     if (lower(s, line) != 0)
         w = find_words(s);
-    if (w.at == NULL || strstr(s, "java") != NULL || strstr(s, "heap space") != NULL ||
+    if (w.at == NULL || is_report(l) || strstr(s, "java") != NULL ||
+        strstr(s, "heap space") != NULL ||
         (!w.sure && (strstr(line, "INFO") != NULL || strstr(line, "DEBUG") != NULL)))
         return 0;
     whole = w.sure && is_whole(s, w.at, w.at + w.n);

@@ -59,9 +59,9 @@ def main():
         check(f"{what}: status", status == 0, err)
         dumps = [f for f in files if f.endswith(".pickle")]
         check(f"{what}: one snapshot, at exit", len(dumps) == 1 and dumps[0].endswith("-rank3-exit-dev0.pickle"), files)
-        traces = [f for f in files if re.search(r"-[0-9a-f]{16}\.(gz|spool)$", f)]
+        traces = [f for f in files if re.search(r"-[0-9a-f]{16}(\.[0-9]+)?\.(gz|spool)$", f)]
         check(f"{what}: named as the trace is", len(traces) == 1 and len(dumps) == 1 and
-              dumps[0].startswith(traces[0].rsplit(".", 1)[0] + "-rank"), files)
+              dumps[0].startswith(re.sub(r"(\.[0-9]+)?\.(gz|spool)$", "", traces[0]) + "-rank"), files)
     _r, files = run(USE, [], site=True)
     check("with PYTHONPATH too: one snapshot", len([f for f in files if f.endswith(".pickle")]) == 1, files)
     _r, files = run("import threading, torch\nt = threading.Thread(target=torch.cuda.init)\nt.start()\nt.join()\n"
