@@ -163,16 +163,17 @@ static bool is_near(const char *s, const struct found *f, const char *const *nam
     return false;
 }
 
-static struct found find_words(const char *s)
+/* asks: the text is short enough for a question; else only the error's own words count. */
+static struct found find_words(const char *s, bool asks)
 {
     struct found f = {.n = 0};
     bool of_card = strstr(s, "cuda") != NULL || strstr(s, "gpu") != NULL ||
                    strstr(s, "vram") != NULL || strstr(s, "\xe6\x98\xbe\xe5\xad\x98") != NULL;
-    f.at = of_card ? NULL : first_of(s, of_host, &f.n);
+    f.at = of_card || !asks ? NULL : first_of(s, of_host, &f.n);
     f.is_host = f.at != NULL;
     if (f.at == NULL)
         f.sure = (f.at = first_of(s, words, &f.n)) != NULL;
-    if (f.at != NULL)
+    if (f.at != NULL || !asks)
         return f;
     if (first_of(s, disks, &f.n) != NULL)
         return f;
@@ -205,7 +206,7 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
     bool whole;
     struct found w = {.n = 0};
     if (lower(s, line) != 0)
-        w = find_words(s);
+        w = find_words(s, number <= SHORT);
     if (w.at == NULL || is_report(l) || strstr(s, "java") != NULL ||
         strstr(s, "heap space") != NULL ||
         (!w.sure && (strstr(line, "INFO") != NULL || strstr(line, "DEBUG") != NULL)))
@@ -213,6 +214,8 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
     whole = w.sure && is_whole(s, w.at, w.at + w.n);
     if (!whole && (mt_log_is_code(s, w.at, w.n) || only_talked_of(s, w.at)))
         return 0;
+    if (!whole && number > SHORT)
+        return 1; /* no question is as long, and such lines would leave no room for others */
     /* the traceback is left to a line that is sure */
     f = whole ? mt_log_add(l, MT_LOG_TORCH_OOM, number, line)
               : mt_log_blank(l, w.is_host ? MT_LOG_HOST_OOM : MT_LOG_TORCH_OOM, number);

@@ -43,6 +43,10 @@ has script 'pipe.enable_model_cpu_offload()'
 { echo 'OOM in weight sync is what we fear'; seq 300; echo 'CUDA out of memory'; } > long
 run 0 report long --force --no-config --format json -o long.json
 phase long unattributed
+# Its lines of words, however many, leave room for its own error.
+{ seq -f 'request %.0f waits, the pool is out of memory' 70000; echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.'; } > many
+run 0 report many --force --no-config --format json -o many.json
+check [ "$(jq -r .verdict.request_bytes many.json)" = 2147483648 ]
 
 # The program, by a name in words; not one of a path, nor one that is not used.
 ask named 'Qwen with verl runs into OOM on 8 cards'
