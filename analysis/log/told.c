@@ -114,12 +114,22 @@ static char *cut_sentence(char *s)
     return NULL;
 }
 
+static bool is_small(char c) { return c >= 'a' && c <= 'z'; }
+
+/* "oom" not inside a word: "room", "bloom"; "ooms", "oomed", "cudaoom" end or begin with it. */
+static bool has_oom(const char *s)
+{
+    for (const char *p = s; (p = strstr(p, "oom")) != NULL; p++)
+        if (p == s || !is_small(p[-1]) || (p - s >= 4 && strncmp(p - 4, "cuda", 4) == 0))
+            return true;
+    return false;
+}
+
 /* It tells of memory that ran out, and does not say that it did not. The last three: the card's
  * memory, burst, not enough. */
 static bool tells_failure(const char *s)
 {
-    static const char *const words[] = {"oom",
-                                        "out of memory",
+    static const char *const words[] = {"out of memory",
                                         "outofmemory",
                                         "ran out",
                                         "\xe7\x88\x86",
@@ -128,7 +138,8 @@ static bool tells_failure(const char *s)
                              *const denials[] = {"no oom",       "not oom",    "without oom",
                                                  "to avoid oom", "avoids oom", "prevent oom",
                                                  "if oom",       NULL};
-    return has_one(s, words) && !has_one(s, denials) && strstr(s, "tried to allocate") == NULL;
+    return (has_oom(s) || has_one(s, words)) && !has_one(s, denials) &&
+           strstr(s, "tried to allocate") == NULL;
 }
 
 /* ---- in which phase ---- */
@@ -269,6 +280,16 @@ static bool is_denied(const char *s, const char *at)
     return false;
 }
 
+/* Who asks whether it is the cause does not say so. The last: a question mark of Chinese. */
+static bool is_asked(const char *at)
+{
+    while (*at != '\0' && strncmp(at, "\xe3\x80\x82", 3) != 0 &&
+           strncmp(at, "\xef\xbc\x9f", 3) != 0 &&
+           (strchr(".!?", *at) == NULL || (at[1] != ' ' && at[1] != '\0')))
+        at++;
+    return *at == '?' || *at == '\xef';
+}
+
 /* PyTorch's own advice against fragmentation stands in every sentence of its own. */
 static bool is_own_words(const char *s)
 {
@@ -283,7 +304,7 @@ bool mt_logdiag_told_pieces(const struct mt_log *log)
         const char *at;
         take(&one, log, i);
         at = strstr(one.text, "fragment");
-        if (at != NULL && !is_denied(one.text, at) && !is_own_words(one.text))
+        if (at != NULL && !is_denied(one.text, at) && !is_asked(at) && !is_own_words(one.text))
             return true;
     }
     return false;
@@ -296,7 +317,7 @@ void mt_logdiag_say_told(struct mt_sentence *t, const struct mt_log *log)
         take(&one, log, i);
         for (size_t k = 0; k < sizeof causes / sizeof *causes; k++) {
             const char *at = strstr(one.text, causes[k].word);
-            if (at == NULL || is_denied(one.text, at) || is_own_words(one.text))
+            if (at == NULL || is_denied(one.text, at) || is_asked(at) || is_own_words(one.text))
                 continue;
             mt_words_add(t, "%sThe text itself, line %llu, names a cause: %s.",
                          t->n != 0 ? " " : "", (unsigned long long)one.line, causes[k].what);

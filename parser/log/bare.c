@@ -19,6 +19,28 @@ static size_t lower(char out[LONGEST + 1], const char *s)
     return s[n] == '\0' ? n : 0;
 }
 
+/* "did not get an OOM", "never saw OOM": right before it. The last two: did not show, not reported.
+ */
+static bool is_denied(const char *s, const char *at)
+{
+    static const char *const words[] = {"not get ",
+                                        "n't get ",
+                                        "not see ",
+                                        "n't see ",
+                                        "not hit ",
+                                        "n't hit ",
+                                        "never ",
+                                        "\xe6\xb2\xa1\xe6\x9c\x89\xe5\x87\xba\xe7\x8e\xb0",
+                                        "\xe6\xb2\xa1\xe6\x9c\x89\xe6\x8a\xa5"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t n = strlen(words[i]);
+        for (const char *p = at - s > 20 ? at - 20 : s; p + n <= at; p++)
+            if (strncmp(p, words[i], n) == 0 && strcspn(p, ",.;:") >= (size_t)(at - p))
+                return true;
+    }
+    return false;
+}
+
 /* "to avoid CUDA out of memory", "if CUDA out of memory happens", "without gpu oom". The last two:
  * will not, avoid. */
 static bool only_talked_of(const char *s, const char *at)
@@ -48,7 +70,7 @@ static bool only_talked_of(const char *s, const char *at)
         if (p != NULL && p < at && (p == s || !mt_log_is_letter(p[-1])))
             return true;
     }
-    return false;
+    return is_denied(s, at);
 }
 
 /* What stands around it is an error's name and punctuation. */

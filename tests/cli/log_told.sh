@@ -30,6 +30,13 @@ ask denied 'OOM on one node. There is no OOM in the weight sync.'
 phase denied unattributed
 ask other 'OOM on one node.\n\nInference works.'
 phase other unattributed
+# "oom" inside a word tells of none; what was not met is no failure.
+ask bloom 'We are training bloom-7b here.\n\nThen OOM when saving the model.'
+phase bloom ckpt_save
+for text in 'We did not get an OOM while training.' '训练过程中没有出现显存不足，只是很慢。'; do
+    echo "$text" > met
+    run 1 report met --force --no-config --format text -o met.text
+done
 # PyTorch's own sentence is no person's.
 ask own 'we follow the training recipe and get\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.25 GiB is free. Including non-PyTorch memory, this process has 22.00 GiB memory in use. Of the allocated memory 21.10 GiB is allocated by PyTorch, and 400.00 MiB is reserved by PyTorch but unallocated.'
 phase own unattributed
@@ -71,4 +78,6 @@ check [ "$(jq -r '.advice[0].title' pieces.json)" = 'Expandable segments' ]
 ask no_cause 'OOM after two hours, and it is not a memory leak'
 has_not no_cause 'names a cause'
 has_not own 'names a cause'
+ask asked 'Is this a memory leak? We get OOM at step 1000.'
+has_not asked 'names a cause'
 finish
