@@ -38,7 +38,7 @@ static double number_at(const char *p, const char **end)
  * whole, no tokens or samples. */
 static bool is_size(const char *from, const char *p, const char *end, double n)
 {
-    const char *next = end + 1 + strspn(end + 1, " -");
+    const char *next = *end != '\0' ? end + 1 + strspn(end + 1, " -") : end;
     bool letters = p > from && is_letter(p[-1]), one = p - from < 2 || !is_letter(p[-2]);
     return (*end == 'B' || *end == 'b') && !is_letter(end[1]) && !is_digit(end[1]) && n >= 0.1 &&
            n < 2000 && !(letters && one) && strncasecmp(next, "token", 5) != 0 &&
@@ -65,8 +65,8 @@ static bool has_any(const char *s, const char *const *words)
 /* Right before p something denies it: "without LoRA", "no offload", the same in Chinese. */
 static bool is_denied(const char *s, const char *p)
 {
-    static const char *const denials[] = {"no ", "not ", "n't ", "without ",
-                                          "没",  "不",   "未",   NULL};
+    static const char *const denials[] = {"no ",          "not ", "n't ", "without ", "instead of ",
+                                          "rather than ", "没",   "不",   "未",       NULL};
     const char *from = p - s > 16 ? p - 16 : s;
     for (; from < p; from++)
         if (begins(from, denials))
@@ -78,6 +78,15 @@ static bool affirms(const char *s, const char *const *words)
 {
     for (const char *p = s; *p != '\0'; p++)
         if (begins(p, words) && !is_denied(s, p))
+            return true;
+    return false;
+}
+
+/* Training is spoken of: not of weights that were trained before, and it is not denied. */
+static bool tells_training(const char *s, const char *const *words)
+{
+    for (const char *p = s; *p != '\0'; p++)
+        if (begins(p, words) && !is_denied(s, p) && strncasecmp(p, "trained", 7) != 0)
             return true;
     return false;
 }
@@ -99,6 +108,8 @@ static bool is_card(const char *p)
 /* "8xH100s", "8 * RTX3080", "2x4090", "4 A100 GPUs", "8 GPUs", "4 cards" in Chinese. */
 static bool counts_cards(const char *end)
 {
+    static const char *const of_one[] = {"gpu mem", "gpu util", "gpu usage", "gpu ram",
+                                         "卡住",    "卡死",     NULL};
     static const char *const cards[] = {"gpu", "graphics card", "张卡", "张显卡",
                                         "卡",  "块卡",          NULL};
     const char *p = end + strspn(end, " ");
@@ -107,6 +118,8 @@ static bool counts_cards(const char *end)
         p += 1 + strspn(p + 1, " ");
     if (times && strspn(p, "0123456789") == 4 && p[2] == '9' && p[3] == '0')
         return true;
+    if (begins(p, of_one))
+        return false;
     return (p > end && is_card(p)) || begins(p, cards) ||
            (strncmp(p, "张", 3) == 0 && is_card(p + 3 + strspn(p + 3, " ")));
 }
@@ -131,6 +144,26 @@ static bool is_count_of_gpus(const char *text, const char *p)
     return false;
 }
 
+static bool is_whole(const char *p, const char *end)
+{
+    return memchr(p, '.', (size_t)(end - p)) == NULL;
+}
+
+/* What stands before a number that counts nothing: "rank 3", "epoch 3", "gpu 0". The last: the
+ * third, in Chinese. */
+static bool is_ordinal(const char *text, const char *p)
+{
+    static const char *const words[] = {"epoch ",  "step ",    "iteration ", "iter ",
+                                        "rank ",   "gpu ",     "cuda ",      "ubuntu ",
+                                        "python ", "version ", "第",         NULL};
+    for (const char *const *w = words; *w != NULL; w++) {
+        size_t n = strlen(*w);
+        if ((size_t)(p - text) >= n && strncasecmp(p - n, *w, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* "4 H100s for train & 4 for inference": the first are those that train. */
 static bool is_for_training(const char *end)
 {
@@ -150,8 +183,8 @@ static void read_numbers(struct mt_logdiag_sizes *t, const char *text, bool *tra
             continue;
         if (is_size(text, p, end, n))
             settle(&t->billions, n);
-        else if ((p == text || !is_letter(p[-1])) && n >= 1 && n <= 64 &&
-                 (counts_cards(end) || is_count_of_gpus(text, p))) {
+        else if ((p == text || !is_letter(p[-1])) && n >= 1 && n <= 64 && is_whole(p, end) &&
+                 ((!is_ordinal(text, p) && counts_cards(end)) || is_count_of_gpus(text, p))) {
             if (is_for_training(end) && !*trains_on) {
                 *trains_on = true;
                 t->gpus = n;
@@ -168,9 +201,10 @@ static bool tells_of_trial(const char *s)
                                          "even with", "even when",     "even if",
                                          "already",   "n't help",      "not help",
                                          "no effect", "no difference", "enable ",
-                                         "enabled",   "despite",       "试过",
-                                         "试了",      "已经",          "都试",
-                                         NULL},
+                                         "enabled",   "have reduced",  "also reduced",
+                                         "i reduced", "we reduced",    "after reducing",
+                                         "despite",   "试过",          "试了",
+                                         "已经",      "都试",          NULL},
                              *const open[] = {"n't tried",  "not tried", "n't enable",
                                               "not enable", "should i",  "could i",
                                               "can i",      "how to",    "n't already",
@@ -247,19 +281,20 @@ static bool is_persons(const char *s)
 
 void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
 {
-    static const char *const
-        nodes[] = {"nodes", "machines", "servers", "6node", "8node", "4node",
-                   "2node", "多机",     "双机",    "台机",  NULL},
-        *const less[] = {"lora",  "peft",  "adapter", "quant",   "4bit",       "4-bit",      "8bit",
-                         "8-bit", "freez", "frozen",  "offload", "prompt tun", "prefix tun", NULL},
-        *const trains[] = {"train", "fine-tun", "finetun", "fine tun", "sft", "grpo",
-                           "ppo",   "dpo",      "训练",    "微调",     NULL},
-        *const fsdp[] = {"fsdp", NULL}, *const zero3[] = {"zero3",        "zero-3",
-                                                          "zero 3",       "zero stage 3",
-                                                          "zero_stage 3", "zero-stage 3",
-                                                          "zero stage-3", NULL},
-        *const zero2[] = {"zero2",        "zero-2",       "zero 2",       "zero stage 2",
-                          "zero_stage 2", "zero-stage 2", "zero stage-2", NULL};
+    static const char
+        *const nodes[] = {"nodes", "machines", "servers", "6node", "8node", "4node",
+                          "2node", "多机",     "双机",    "台机",  NULL},
+               *const less[] = {"lora",  "peft",   "adapter", "quant",      "4bit",       "4-bit",
+                                "8bit",  "8-bit",  "int8",    "int4",       "adafactor",  "galore",
+                                "freez", "frozen", "offload", "prompt tun", "prefix tun", NULL},
+               *const trains[] = {"train", "fine-tun", "finetun", "fine tun", "sft", "grpo",
+                                  "ppo",   "dpo",      "训练",    "微调",     NULL},
+               *const fsdp[] = {"fsdp", NULL}, *const zero3[] = {"zero3",        "zero-3",
+                                                                 "zero 3",       "zero stage 3",
+                                                                 "zero_stage 3", "zero-stage 3",
+                                                                 "zero stage-3", NULL},
+               *const zero2[] = {"zero2",        "zero-2",       "zero 2",       "zero stage 2",
+                                 "zero_stage 2", "zero-stage 2", "zero stage-2", NULL};
     bool trains_on = false;
     memset(t, 0, sizeof *t);
     for (uint32_t i = 0; i < log->prose.n; i++) {
@@ -270,7 +305,7 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
         read_trials(t, s);
         t->nodes = t->nodes || has_any(s, nodes);
         t->less = t->less || affirms(s, less);
-        t->trains = t->trains || has_any(s, trains);
+        t->trains = t->trains || tells_training(s, trains);
         t->fsdp = t->fsdp || affirms(s, fsdp);
         t->zero3 = t->zero3 || affirms(s, zero3);
         t->zero2 = t->zero2 || affirms(s, zero2);

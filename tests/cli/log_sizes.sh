@@ -42,7 +42,14 @@ ask nodes <<< 'Training a 13B model with FSDP on 2 nodes, 8 GPUs each, runs out 
 ask copies <<< 'Training a 13B model on 8 GPUs runs out of memory'
 ask experts <<< 'Training an 8x7B model with FSDP on 8 GPUs runs out of memory'
 ask saves <<< 'Training a 13B model with FSDP on 8 GPUs runs out of memory when saving the checkpoint'
-for name in two lora uses nodes copies experts saves; do has_not "$name" "$says"; done
+ask version <<< 'Ubuntu 22.04 RTX 3090: training a 13B model with FSDP runs out of memory'
+ask epoch <<< 'At epoch 3 GPU memory is full: training a 13B model with FSDP runs out of memory'
+ask rank <<< 'Rank 3 A100 40GB: training a 13B model with FSDP runs out of memory'
+ask third <<< '训练第3步卡住了，13B模型，FSDP全量微调，然后OOM'
+ask instead <<< 'DDP instead of FSDP on 8 GPUs: training a 13B model runs out of memory'
+ask before <<< 'I load a pretrained 13B model on 1 GPU and it runs out of memory. No finetuning.'
+ask smaller <<< 'Training a 13B model with FSDP and Adafactor on 8 GPUs runs out of memory'
+for name in two lora uses nodes copies experts saves version epoch rank third instead before smaller; do has_not "$name" "$says"; done
 
 # Beside an error with numbers it is said where the card is smaller.
 error() { echo "Training a 7B model with FSDP on 8 GPUs fails:"
