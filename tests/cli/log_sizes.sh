@@ -70,7 +70,7 @@ has_not fused 'of logits in 32 bits'
 
 # What was tried.
 batch='halve the batch of one forward' half='torch.autocast(' recompute='torch.utils.checkpoint.checkpoint('
-ask none <<< 'My training runs out of memory.'
+ask none <<< 'My script runs out of memory.'
 for line in "$batch" "$half" "$recompute"; do has none "$line"; done
 ask batch <<< 'My training runs out of memory. I tried a smaller batch.'
 has_not batch "$batch"
@@ -82,6 +82,8 @@ ask recompute <<< 'My training runs out of memory, even with gradient checkpoint
 has_not recompute "$recompute"
 has_not recompute "$half"
 has recompute "$batch"
+ask told <<< 'Even with bf16 and gradient checkpointing my SFT run still goes OOM. I have also reduced the batch size to 1.'
+for line in "$batch" "$half" "$recompute"; do has_not told "$line"; done
 ask asks <<< 'My training runs out of memory. Should I have tried gradient checkpointing? It is not enabled, and bf16 is not either.'
 has asks "$recompute"
 ask first <<< 'I tried a batch size of 64 and my training runs out of memory without gradient checkpointing'
