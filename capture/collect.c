@@ -118,12 +118,14 @@ static enum mt_rc copy_members(struct job *j, const struct mt_found *f, int fd,
 
 /* The files of a process. Chunks move from the spool into the numbered files and from there into
  * the checkpoint: who follows them that way sees each at least once. So the numbered files are
- * opened before the checkpoint is read, and the spool was read before both. */
-static enum mt_rc copy_files(struct job *j, const struct mt_found *f, struct mt_spool *spool,
+ * listed after the spool was read -- in a job that runs there are others by now than when the
+ * folder was -- and opened before the checkpoint is read. */
+static enum mt_rc copy_files(struct job *j, struct mt_found *f, struct mt_spool *spool,
                              struct mt_tally *t)
 {
     static const char *const whole[] = {".base.gz", ".gz"};
-    int *fd = mt_calloc((size_t)f->numbers.n + 1, sizeof *fd);
+    bool listed = mt_scan_numbers(f, j->o->dir);
+    int *fd = listed ? mt_calloc((size_t)f->numbers.n + 1, sizeof *fd) : NULL;
     enum mt_rc rc = fd != NULL ? MT_OK : no_memory(j);
     uint64_t first = 0;
     uint32_t n = 0, i = 0;
@@ -272,7 +274,7 @@ static enum mt_rc summarise(struct job *j, const struct mt_found *f, const struc
 
 static enum mt_rc one_process(struct job *j, uint32_t i, bool is_command)
 {
-    const struct mt_found *f = &j->scan.processes.p[i];
+    struct mt_found *f = &j->scan.processes.p[i];
     struct mt_tally *t = &j->tallies[i];
     uint64_t before = j->out.bytes;
     struct mt_spool spool;

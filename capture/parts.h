@@ -306,6 +306,8 @@ struct mt_scan {
 char *mt_inner_traces(const char *dir);
 enum mt_rc mt_scan_dir(struct mt_scan *s, const char *dir, struct mt_err *err);
 void mt_scan_done(struct mt_scan *s);
+/* The numbered files that a process has by now. False: out of memory. */
+bool mt_scan_numbers(struct mt_found *f, const char *dir);
 /* True while the process that owns this spool file lives. */
 bool mt_spool_locked(const char *path);
 

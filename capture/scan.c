@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define FILES_MAX 50000u
+#define NUMBERS_MAX 1024u /* the recorder has 128 at most */
 
 static bool parse_number(const char *s, size_t n, unsigned base, uint64_t *out)
 {
@@ -269,6 +270,47 @@ enum mt_rc mt_scan_dir(struct mt_scan *s, const char *dir, struct mt_err *err)
     if (s->files.n > 1)
         qsort(s->files.p, s->files.n, sizeof *s->files.p, by_name);
     return MT_OK;
+}
+
+/* Ascending, with those between that readdir() has left out because they came meanwhile. */
+static bool fill_numbers(struct mt_found *f)
+{
+    uint64_t first, between;
+    if (f->numbers.n < 2)
+        return true;
+    qsort(f->numbers.p, f->numbers.n, sizeof *f->numbers.p, by_number);
+    first = f->numbers.p[0];
+    between = f->numbers.p[f->numbers.n - 1] - first;
+    if (between >= NUMBERS_MAX)
+        return true;
+    while (f->numbers.n <= between)
+        if (MT_VEC_PUSH(&f->numbers) == NULL)
+            return false;
+    for (uint32_t i = 0; i <= between; i++)
+        f->numbers.p[i] = first + i;
+    return true;
+}
+
+bool mt_scan_numbers(struct mt_found *f, const char *dir)
+{
+    size_t n_stem = strlen(f->stem);
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    bool ok = true;
+    f->numbers.n = 0;
+    while (ok && d != NULL && (e = readdir(d)) != NULL) {
+        uint64_t number, *at;
+        if (strncmp(e->d_name, f->stem, n_stem) != 0 ||
+            part_of(e->d_name + n_stem, &number) != PART_NUMBERED)
+            continue;
+        at = MT_VEC_PUSH(&f->numbers);
+        ok = at != NULL;
+        if (ok)
+            *at = number;
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    return ok && fill_numbers(f);
 }
 
 void mt_scan_done(struct mt_scan *s)
