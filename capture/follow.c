@@ -137,23 +137,27 @@ static int open_numbered(const struct mt_live *l, const struct mt_live_process *
 static bool first_number(const struct mt_live *l, const struct mt_live_process *p, uint64_t least,
                          uint64_t *number)
 {
-    struct mt_err err;
-    struct mt_scan scan;
+    struct mt_found f = {.stem = p->stem};
     bool found = false;
-    memset(&err, 0, sizeof err);
-    if (mt_scan_dir(&scan, l->dir, &err) != MT_OK)
-        return false;
-    for (uint32_t i = 0; i < scan.processes.n; i++) {
-        const struct mt_found *f = &scan.processes.p[i];
-        for (uint32_t k = 0;
-             f->uid == p->uid && strcmp(f->stem, p->stem) == 0 && !found && k < f->numbers.n; k++)
-            if (f->numbers.p[k] >= least) {
-                *number = f->numbers.p[k]; /* they ascend */
+    if (mt_scan_numbers(&f, l->dir))
+        for (uint32_t k = 0; !found && k < f.numbers.n; k++)
+            if (f.numbers.p[k] >= least) {
+                *number = f.numbers.p[k]; /* they ascend */
                 found = true;
             }
-    }
-    mt_scan_done(&scan);
+    MT_VEC_DONE(&f.numbers);
     return found;
+}
+
+/* The first of the numbered files; the one that was there when the folder was listed may be let go
+ * by now. -1 = there is none. */
+static int open_first(const struct mt_live *l, const struct mt_live_process *p)
+{
+    struct mt_live_read *r = p->read;
+    int fd = open_numbered(l, p, r->number);
+    while (fd < 0 && first_number(l, p, r->number + 1, &r->number))
+        fd = open_numbered(l, p, r->number);
+    return fd;
 }
 
 /* The numbered files from the one that was read last to the one that grows. Whether there is a next
@@ -190,7 +194,7 @@ static void read_finished(struct mt_live *l, struct mt_live_process *p)
         read_numbered(l, p, open_numbered(l, p, r->number));
         return;
     }
-    if (r->gz_at == 0 && (fd = open_numbered(l, p, r->number)) >= 0) {
+    if (r->gz_at == 0 && (fd = open_first(l, p)) >= 0) {
         r->is_numbered = true;
         if (!r->tally.at.begun) { /* else it was followed from its first chunk on */
             read_members(l, p, open_part(l, p, ".base.gz"), &base);
