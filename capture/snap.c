@@ -42,6 +42,21 @@ static bool ends(const char *s, const char *end)
     return n >= k && strcmp(s + n - k, end) == 0;
 }
 
+/* Whether a file is of the process, by its name: mt-HOST-PID-ID-rank... or -torch.txt, where a host
+ * may hold dashes and numbers of its own. */
+static bool is_of(const struct asked *a, const char *name)
+{
+    size_t n_mark = strlen(a->mark);
+    for (const char *at = name; (at = strstr(at, a->mark)) != NULL; at++) {
+        const char *id = at + n_mark;
+        size_t n = strspn(id, "0123456789abcdef");
+        if ((n == 16 || (n == 1 && id[0] == '0')) &&
+            (strncmp(id + n, "-rank", 5) == 0 || strcmp(id + n, "-torch.txt") == 0))
+            return true;
+    }
+    return false;
+}
+
 static bool is_known(const struct asked *a, const char *name)
 {
     for (uint32_t i = 0; i < a->before.n; i++)
@@ -60,7 +75,7 @@ static bool look(struct asked *a, char **found)
     while (ok && (e = readdir(d)) != NULL) {
         char **slot;
         if (strncmp(e->d_name, "mt-", 3) != 0 || !ends(e->d_name, ".pickle") ||
-            strstr(e->d_name, a->mark) == NULL || strstr(e->d_name, ASKED) == NULL ||
+            !is_of(a, e->d_name) || strstr(e->d_name, ASKED) == NULL ||
             is_known(a, e->d_name))
             continue;
         if (found != NULL) {
@@ -88,7 +103,7 @@ static void read_notes(const struct asked *a, char *text, size_t cap)
         struct stat st;
         size_t got = 0;
         int fd;
-        if (!ends(e->d_name, "-torch.txt") || strstr(e->d_name, a->mark) == NULL ||
+        if (!ends(e->d_name, "-torch.txt") || !is_of(a, e->d_name) ||
             (fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) < 0)
             continue;
         if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
