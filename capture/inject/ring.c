@@ -169,20 +169,24 @@ static size_t unpack(size_t have, size_t *bytes)
     return n + 8;
 }
 
-static size_t read_at(const char *path, uint64_t at)
+/* False: it cannot be read now, which says nothing of what is in it. A file that somebody removed
+ * is empty. */
+static bool read_at(const char *path, uint64_t at, size_t *have)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    size_t have = 0;
-    while (fd >= 0 && have < IN_SIZE) {
-        ssize_t n = pread(fd, B.in + have, IN_SIZE - have, (off_t)(at + have));
+    ssize_t n = 1;
+    *have = 0;
+    if (fd < 0)
+        return errno == ENOENT;
+    while (n != 0 && *have < IN_SIZE) {
+        n = pread(fd, B.in + *have, IN_SIZE - *have, (off_t)(at + *have));
         if (n > 0)
-            have += (size_t)n;
-        else if (n == 0 || errno != EINTR)
+            *have += (size_t)n;
+        else if (n < 0 && errno != EINTR)
             break;
     }
-    if (fd >= 0)
-        close(fd);
-    return have;
+    close(fd);
+    return n >= 0;
 }
 
 /* ---- definitions ---- */
@@ -216,9 +220,11 @@ static bool flush_definitions(void)
 static bool read_member(void)
 {
     char path[PATH_MAX];
-    size_t bytes = 0, n;
+    size_t bytes = 0, have, n;
     path_of_number(path, R.reading);
-    n = unpack(read_at(path, R.at), &bytes);
+    if (!read_at(path, R.at, &have))
+        return false;
+    n = unpack(have, &bytes);
     if (n == 0) { /* it ends here */
         R.gone += file_of(R.reading++)->bytes;
         R.at = 0;
