@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    OPEN_MAX = 4096,     /* of open ranges the newest */
+    OPEN_MAX = 4096,     /* of open ranges the newest, or a sixteenth less */
     CLOSED_MAX = 4096,   /* ranges in which something failed: the first */
     MARKS_MAX = 256,     /* of the Python hook's the newest: when a snapshot was taken */
     SAMPLES_FIRST = 256, /* of failures */
@@ -81,8 +81,10 @@ static struct range read_range(const struct mti_live_record *r)
 
 static bool begin(const struct range *g)
 {
-    if (R.n_open == OPEN_MAX) /* its oldest was never closed */
-        memmove(R.open, R.open + 1, --R.n_open * sizeof *R.open);
+    if (R.n_open == OPEN_MAX) { /* its oldest were never closed; some at a time: this is a copy */
+        R.n_open -= OPEN_MAX / 16;
+        memmove(R.open, R.open + OPEN_MAX / 16, R.n_open * sizeof *R.open);
+    }
     if (!mti_live_grow(&R.open, R.n_open, &R.cap_open, sizeof *R.open))
         return false;
     R.open[R.n_open++] = *g;
