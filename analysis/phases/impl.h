@@ -5,7 +5,8 @@
  *   mark.c      frames -> marks
  *   match.c     marks -> one verdict for every stack, without neighbours
  *   ranges.c    recorded annotations -> which rule holds at a time
- *   sequence.c  the events of a device in order: carry, implied training, runs without frames */
+ *   sequence.c  the events of a device in order: carry, implied training, runs without frames
+ *   let_go.c    a pass after training that keeps nothing for a backward pass */
 #ifndef MT_PHASES_IMPL_H
 #define MT_PHASES_IMPL_H
 
@@ -23,6 +24,7 @@ enum mt_method {
     MT_METHOD_NAME_FORWARD,
     MT_METHOD_NAME_BACKWARD,
     MT_METHOD_NO_GRAD,
+    MT_METHOD_LET_GO,
     MT_METHOD_CARRY,
     MT_METHOD_NO_STACK,
     MT_METHOD_NO_SIGNATURE,
@@ -142,5 +144,8 @@ uint32_t mt_annotation_rule(const struct mt_phase_rules *r, const char *s, size_
 enum mt_rc mt_spans_build(struct mt_spans *s, const struct mt_phaser *p, int32_t ordinal,
                           bool coarse, struct mt_err *err);
 uint32_t mt_spans_rule(struct mt_spans *s, uint64_t time_ns);
+
+/* After all else: the evaluation that follows the last training pass. 1, or 0 = out of memory. */
+int mt_let_go_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
 
 #endif

@@ -30,6 +30,10 @@ static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
                            "a model is run in a function that PyTorch's wrapper calls without "
                            "gradients (no_grad, inference_mode)",
                            "pytorch/pytorch, torch/utils/_contextlib.py", ""},
+    [MT_METHOD_LET_GO] = {"method.let_go", "torch", '*', "infer", "", "", 'G',
+                          "after training, a call that no backward pass has followed lets go of "
+                          "what the same lines kept when they were trained",
+                          "the trace", ""},
     [MT_METHOD_CARRY] = {"method.carry", "any", '*', "-", "", "", 'G',
                          "nothing in the stack tells: the phase that held before goes on",
                          "neighbours in time", ""},

@@ -688,10 +688,67 @@ MT_TEST(blocks_of_a_public_verl_snapshot)
     mt_trace_free(t);
 }
 
-MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(forward_only_stays_unattributed)
-            MT_RUN(a_pass_without_gradients_is_no_training) MT_RUN(the_wrapper_alone_proves_nothing)
-                MT_RUN(names_of_evaluation) MT_RUN(a_name_goes_before_what_is_over)
-                    MT_RUN(annotations_win_over_names) MT_RUN(loss_trains_when_there_is_a_backward)
+#define NET(by) CALL "|/home/u/net.py:forward|" CALL "|/home/u/run.py:" by "|" MAIN
+
+/* A pass of so many layers: each lets go of its block when the one after it has its own, or keeps
+ * it. */
+static void layers(struct made *m, const char *frames, unsigned n, bool lets_go)
+{
+    for (unsigned i = 0; i < n; i++) {
+        alloc(m, frames);
+        if (lets_go && i != 0)
+            event(m, "free_completed", m->addr - 2 * 4096, 512, 0, "");
+    }
+}
+
+static void train(struct made *m, unsigned n, bool lets_go)
+{
+    uint64_t first = m->addr;
+    layers(m, NET("train"), n, lets_go);
+    alloc(m, MAKE_GRADS "|" BACKWARD "|" MAIN);
+    alloc(m, ENGINE);
+    for (unsigned i = lets_go ? n - 1 : 0; i < n; i++)
+        event(m, "free_completed", first + i * 4096, 512, 0, "");
+}
+
+/* After training, what another call of the same lines does with its blocks tells whether a backward
+ * pass is to come: a `with torch.no_grad()` block is in no stack. */
+MT_TEST(a_call_that_keeps_nothing_is_no_training)
+{
+    static const struct {
+        const char *call;
+        unsigned layers;
+        bool checkpoints, lets_go, is_train;
+    } of[] = {
+        {NET("validate"), 6, false, true, false},
+        {NET("validate"), 6, false, false, true}, /* its graph is there */
+        {NET("train"), 6, false, true, true},     /* it is what trained before */
+        {NET("validate"), 3, false, true, true},  /* too few to tell */
+        {NET("validate"), 6, true, true, true},   /* they never kept any */
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct made m;
+        uint32_t last;
+        start(&m);
+        train(&m, 8, of[i].checkpoints);
+        train(&m, 8, of[i].checkpoints);
+        layers(&m, of[i].call, of[i].layers, of[i].lets_go);
+        alloc(&m, "/home/u/run.py:measure|" MAIN);
+        MT_ASSERT(run(&m, false));
+        last = (uint32_t)m.t->devices.p[0].events.n - 1;
+        MT_CHECK_EQ(m.at[last].phase == MT_PH_TRAIN, of[i].is_train);
+        MT_CHECK_EQ(mt_attr_no_grad(m.at[last]), !of[i].is_train);
+        if (!of[i].is_train)
+            SAYS(m, last, "infer/- carried method.let_go");
+        done(&m);
+    }
+}
+
+MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(a_call_that_keeps_nothing_is_no_training)
+            MT_RUN(forward_only_stays_unattributed) MT_RUN(a_pass_without_gradients_is_no_training)
+                MT_RUN(the_wrapper_alone_proves_nothing) MT_RUN(names_of_evaluation) MT_RUN(
+                    a_name_goes_before_what_is_over) MT_RUN(annotations_win_over_names)
+                    MT_RUN(loss_trains_when_there_is_a_backward)
                         MT_RUN(loss_trains_when_the_backward_has_no_frames) MT_RUN(
                             backward_never_belongs_to_rollout_or_logp)
                             MT_RUN(set_up_is_not_carried_into_training) MT_RUN(
