@@ -71,6 +71,7 @@ static const struct mt_rule_spec fields[] = {
     {"bytes", mt_fix_get_expr, AT(bytes), .is_needed = true},
     {"low", mt_fix_get_expr, .at = AT(low)},
     {"high", mt_fix_get_expr, .at = AT(high)},
+    {"to_come", mt_fix_get_expr, .at = AT(to_come)},
     {"confidence", mt_get_word, AT(conf), .is_needed = true, .more = confidences},
     {"from", get_from, AT(from), .is_needed = true},
     {"note", mt_get_any_text, .at = AT(note)},

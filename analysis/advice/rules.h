@@ -81,6 +81,9 @@ struct mt_fix_expr {
 #define MT_FIX_FROM_REQUEST (1u << 27) /* the failed request itself gets smaller */
 struct mt_fix_saving {
     struct mt_fix_expr bytes, low, high; /* low and high: none = by the confidence */
+    /* what is still to come after the request with it, at most; none = its share of each role goes
+     * from that, too */
+    struct mt_fix_expr to_come;
     enum mt_fix_conf conf;
     uint32_t from;
     const char *note; /* in words, where the expression does not speak for itself; "" */

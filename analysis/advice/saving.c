@@ -134,8 +134,8 @@ static struct mt_saving compute(const struct mt_advice_query *q, const struct mt
 {
     static const double spread[] = {0.1, 0.3, 0.6}; /* by confidence */
     struct mt_value v = mt_weigh_ask(q, &s->bytes), low = mt_weigh_ask(q, &s->low),
-                    high = mt_weigh_ask(q, &s->high);
-    struct mt_saving out = {.known = v.known, .conf = s->conf};
+                    high = mt_weigh_ask(q, &s->high), rest = mt_weigh_ask(q, &s->to_come);
+    struct mt_saving out = {.known = v.known, .conf = s->conf, .to_come = rest.known ? rest.v : -1};
     double most = there(q->metrics, s->from);
     if (!v.known)
         return out;
@@ -226,11 +226,17 @@ struct gain {
     double saved, cache, to_come, outside;
 };
 
+/* What is to come, where a saving bounds it. */
+static double bounded(double to_come, const struct mt_saving *s)
+{
+    return s->to_come >= 0 && s->to_come < to_come ? s->to_come : to_come;
+}
+
 /* By all that are top. */
 static struct gain together(const struct mt_analysis *a, struct mt_metrics *m, int which)
 {
     struct pot pot;
-    double outside = 0, cache;
+    double outside = 0, cache, to_come;
     pot_fill(&pot, m);
     for (uint32_t i = 0; i < a->advice.n; i++) {
         const struct mt_advice *d = &a->advice.p[i];
@@ -245,18 +251,24 @@ static struct gain together(const struct mt_analysis *a, struct mt_metrics *m, i
             take(&pot, d->saving_of->from, bytes);
     }
     cache = taken(&pot, MT_FIX_FROM_CACHE);
+    to_come = mt_metrics_to_come(m, pot.left);
+    for (uint32_t i = 0; i < a->advice.n; i++)
+        if (a->advice.p[i].is_top && a->advice.p[i].saving.known)
+            to_come = bounded(to_come, &a->advice.p[i].saving);
     return (struct gain){mt_metrics_peak_saving(m, pot.left, taken(&pot, ~0u)) + outside, cache,
-                         mt_metrics_to_come(m, pot.left), outside};
+                         to_come, outside};
 }
 
 /* By one alone. */
-static struct gain alone(struct mt_metrics *m, uint32_t from, double bytes)
+static struct gain alone(struct mt_metrics *m, const struct mt_advice *a, int which)
 {
+    uint32_t from = a->saving_of->from;
+    double bytes = a->saving.alone[which];
     struct pot pot;
     pot_fill(&pot, m);
     take(&pot, from, bytes);
     return (struct gain){bytes, from == MT_FIX_FROM_CACHE ? bytes : 0,
-                         mt_metrics_to_come(m, pot.left),
+                         bounded(mt_metrics_to_come(m, pot.left), &a->saving),
                          (from & MT_FIX_FROM_OUTSIDE) != 0 ? bytes : 0};
 }
 
@@ -320,10 +332,9 @@ bool mt_weigh_saving(const struct mt_advice_query *q, struct mt_advice *a)
     struct mt_metrics *m = q->metrics;
     find_saving(q, a);
     if (a->saving.known && request_is_known(m)) {
-        uint32_t from = a->saving_of->from;
         a->fits_known = true;
-        a->lacking = bytes_of(lacking(m, alone(m, from, a->saving.alone[0])));
-        a->is_probable = lacking(m, alone(m, from, a->saving.alone[1])) <= 0;
+        a->lacking = bytes_of(lacking(m, alone(m, a, 0)));
+        a->is_probable = lacking(m, alone(m, a, 1)) <= 0;
         a->left_open = number(m, "left_open") > 0;
     }
     return !a->saving.known ||

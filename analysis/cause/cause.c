@@ -202,6 +202,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
         out->left_open = m.to_come.open;
         out->before_most = m.to_come.before_most;
         out->before_passes = m.to_come.passes;
+        out->before_rest = m.to_come.before_rest;
         memcpy(out->to_come, m.to_come.role, sizeof out->to_come);
         out->kept_casts = m.kept.casts > m.kept.bytes / 2 ? m.kept.casts : 0;
         if (m.to_come.kind == MT_TO_COME_STATE)

@@ -239,7 +239,7 @@ static int add_to_come(struct mt_cause *c, const struct mt_moment *m)
         return mt_cause_evidence_add(
             c, t->bytes,
             "What an earlier pass went on to after its %s at this place is "
-            "%s more here, in proportion to the request.",
+            "%s more here, in the sizes of this one.",
             MT_BYTES(t->like), MT_BYTES(t->bytes));
     if (t->all != 0)
         return mt_cause_evidence_add(c, t->bytes,

@@ -5,6 +5,7 @@
  *   cause.c     which cause it is
  *   moment.c    the blocks of the moment, and whether the request fits without some of them
  *   to_come.c   what the pass or step had still to ask for
+ *   scale.c     what an earlier pass went on to, in the sizes of the one at hand
  *   as_before.c what the pass has beyond earlier ones at the same request
  *   result.c    the result of the pass before, which is still alive
  *   graph.c     what autograd keeps of passes that no backward pass follows
@@ -80,8 +81,9 @@ struct mt_to_come {
     /* live bytes that this pass added until the request, and the most that an earlier one had until
      * its request of that number; where that one begins, and has it. 0 = there was none */
     uint64_t pass_now, pass_before, now_first, before_first, before_at;
-    bool grows; /* each pass asks there for more than the one before */
-    bool open;  /* more may come, and nothing says how much */
+    uint64_t before_rest; /* what came after the request in that pass, in its own sizes */
+    bool grows;           /* each pass asks there for more than the one before */
+    bool open;            /* more may come, and nothing says how much */
 };
 
 /* What a loop made in the pass before and lets go of when it has made it anew. */
@@ -183,6 +185,17 @@ bool mt_is_unused_graph(const struct mt_moment *m, uint64_t event);
 
 /* Fills m->to_come, where something failed. */
 int mt_moment_to_come(struct mt_moment *m, const struct mt_shape *shape);
+
+/* An earlier pass, from its first event to its last; the event at which it made the request; the
+ * first event of the pass at hand. */
+struct mt_rest {
+    uint64_t first, at, last, now_first;
+};
+/* How far its live bytes rose from that request on, of it by role, in the sizes of the pass at
+ * hand.
+ */
+int mt_rest_scaled(const struct mt_moment *m, const struct mt_rest *p, uint64_t *bytes,
+                   int64_t role[MT_ROLE_COUNT]);
 
 /* Fills m->more and what goes with it; after mt_moment_to_come(). */
 int mt_moment_as_before(struct mt_moment *m);

@@ -225,14 +225,15 @@ static int by_layers(struct mt_moment *m, const struct back *back)
     return 1;
 }
 
-/* What came after the same request in the earlier spans, the last one first; in proportion where it
- * was larger or smaller there. */
-static bool find_earlier(struct mt_moment *m, uint32_t before, struct span now, uint32_t n)
+/* What came after the same request in the earlier spans, the last one first; in the sizes of this
+ * one where it was larger or smaller there. */
+static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, uint32_t n)
 {
     enum { RISES = 4 };
     struct mt_to_come *out = &m->to_come;
     int64_t role[MT_ROLE_COUNT] = {0};
     uint64_t request = m->oom->request, like = 0, last = request;
+    struct mt_rest rest = {0};
     uint32_t rising = 0;
     for (uint32_t i = before; m->oom->stack != 0 && i-- > 0;) {
         struct span span = span_at(m, i);
@@ -255,19 +256,21 @@ static bool find_earlier(struct mt_moment *m, uint32_t before, struct span now, 
             continue;
         like = p.size;
         out->all = p.all;
-        out->bytes = is_as_large(like, request)
-                         ? p.rise
-                         : (uint64_t)((double)p.rise * ((double)request / (double)like));
+        out->bytes = p.rise;
+        out->before_rest = p.rise > p.size ? p.rise - p.size : 0;
+        rest = (struct mt_rest){span.first, p.at, span.last, now.first};
         memcpy(role, p.role, sizeof role);
     }
     out->grows = rising >= RISES || m->w->grown[m->oom->stack] != 0;
     if (like == 0)
-        return false;
+        return 1;
     out->kind = MT_TO_COME_PASS;
     out->like = is_as_large(like, request) ? 0 : like;
+    if (out->like != 0 && !mt_rest_scaled(m, &rest, &out->bytes, role))
+        return 0;
     out->bytes = out->bytes > request ? out->bytes - request : 0;
     share_out(out, role);
-    return true;
+    return 1;
 }
 
 /* Whether what an earlier span went on to is all that comes: not in a first step, which has
@@ -313,7 +316,9 @@ static int find_rest(struct mt_moment *m)
         out->so_far = back.live[0] > back.begin ? back.live[0] - back.begin : 0;
     out->pass_now = back.live[0] > back.begin ? back.live[0] - back.begin : 0;
     out->now_first = span.first;
-    if (find_earlier(m, now, span, back.n)) {
+    if (!find_earlier(m, now, span, back.n))
+        return 0;
+    if (out->kind == MT_TO_COME_PASS) {
         out->open = !is_all(m, span);
         return 1;
     }

@@ -270,6 +270,7 @@ struct mt_saving {
     uint64_t bytes, low, high;
     /* low, bytes, high at the focus itself, before another moment becomes the highest */
     double alone[3];
+    double to_come; /* after the failed request, at most; below 0 = it does not bound that */
 };
 
 /* What to change: advice/rules.h. */

@@ -113,6 +113,9 @@ struct mt_cause {
     /* what this pass had beyond the earlier ones when they came so far, where without it the
      * request would have fitted */
     uint64_t pass_more;
+    /* what had come after the same request in an earlier pass, in that pass's own sizes; 0 = there
+     * was none */
+    uint64_t before_rest;
     /* number of the event of its device that it is about: the first OOM, else the peak; MT_NO_LINK
      * = none */
     int64_t event;

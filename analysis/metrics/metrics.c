@@ -77,6 +77,8 @@ static void state_metrics(struct mt_metrics *m, const struct mt_verdict *v)
     measured(m, MT_METRIC_pass_to_come, d->cause != NULL ? d->cause->pass_to_come : 0);
     yes(m, MT_METRIC_left_open, d->cause != NULL && d->cause->left_open);
     measured(m, MT_METRIC_pass_more, d->cause != NULL ? d->cause->pass_more : 0);
+    if (d->cause != NULL && d->cause->before_rest != 0)
+        measured(m, MT_METRIC_before_rest, d->cause->before_rest);
     if (d->cause != NULL && d->cause->before_most != 0)
         set(m, MT_METRIC_before_ratio, (double)o->request / (double)d->cause->before_most,
             MT_CONF_MARKED);

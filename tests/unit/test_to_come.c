@@ -71,6 +71,51 @@ MT_TEST(a_place_that_asks_for_more_than_before)
     }
 }
 
+/* A pass over `n` times as much: two places grow by n, one by its square, and its gradient with it.
+ */
+static void squared_pass(struct heap *h, uint64_t n)
+{
+    unsigned mlp = heap_alloc(h, 64 * n * MIB, UNTRAINED("10")),
+             square = heap_alloc(h, 16 * n * n * MIB, UNTRAINED("11")),
+             head = heap_alloc(h, 32 * n * MIB, UNTRAINED("12")),
+             grad = heap_alloc(h, 16 * n * n * MIB, ENGINE);
+    heap_free(h, head);
+    heap_free(h, square);
+    heap_free(h, grad);
+    heap_free(h, mlp);
+}
+
+static const struct mt_advice *advice_of(const struct mt_analysis *a, const char *id)
+{
+    for (uint32_t i = 0; i < a->advice.n; i++)
+        if (strcmp(a->advice.p[i].rule->id, id) == 0)
+            return &a->advice.p[i];
+    return NULL;
+}
+
+/* A request that grew with the square of the batch says nothing of the places that grow with the
+ * batch; and who goes back to what had fitted has no more to come than there was then. */
+MT_TEST(not_all_grows_as_the_request_does)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, GIB, "run.py:5:build|" MAIN);
+    for (unsigned k = 0; k < 3; k++)
+        squared_pass(h, 1);
+    heap_alloc(h, 256 * MIB, UNTRAINED("10"));
+    heap_oom(h, 256 * MIB, 100 * MIB, UNTRAINED("11"));
+    {
+        FINISH(0);
+        const struct mt_advice *d = advice_of(a, "P63");
+        MT_CHECK_EQ(c->before_rest, 48 * MIB);
+        /* four times the head; sixteen times the gradient, which is as large as the request was */
+        MT_CHECK_EQ(c->pass_to_come, (128 + 256) * MIB);
+        MT_ASSERT(d != NULL);
+        MT_CHECK(d->fits_known);
+        MT_CHECK_EQ(d->lacking, 0);
+        DONE;
+    }
+}
+
 /* The parameters tell how many layers there are: what the first pass has still to make of them. An
  * embedding and a head of one size are no two layers. */
 MT_TEST(layers_that_are_left)
@@ -235,7 +280,7 @@ MT_TEST(a_cache_that_grows_with_each_token)
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_place_that_asks_for_more_than_before)
-            MT_RUN(layers_that_are_left) MT_RUN(a_second_model_that_is_being_loaded)
-                MT_RUN(pieces_while_a_model_is_loaded) MT_RUN(layers_of_one_pass_are_no_leak)
-                    MT_RUN(what_goes_inside_its_pass) MT_RUN(a_cache_that_grows_with_each_token)
-                        MT_RUN(rules_done))
+            MT_RUN(not_all_grows_as_the_request_does) MT_RUN(layers_that_are_left)
+                MT_RUN(a_second_model_that_is_being_loaded) MT_RUN(pieces_while_a_model_is_loaded)
+                    MT_RUN(layers_of_one_pass_are_no_leak) MT_RUN(what_goes_inside_its_pass)
+                        MT_RUN(a_cache_that_grows_with_each_token) MT_RUN(rules_done))
