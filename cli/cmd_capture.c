@@ -111,6 +111,10 @@ static uint64_t parse_time(const char *s)
     return 0;
 }
 
+/* What the recorder takes (capture/inject/env.def): beyond, it would keep to its defaults. */
+#define MOST_KEPT (UINT64_C(1) << 40)
+#define LONGEST_KEPT_S (365 * 86400u)
+
 /* --keep, --last, --all, --max-mb: which part of a long recording stays. */
 static bool what_is_kept(const struct mt_cli *c, struct mt_launch_opts *o)
 {
@@ -122,10 +126,18 @@ static bool what_is_kept(const struct mt_cli *c, struct mt_launch_opts *o)
         mt_say("--all keeps everything: it cannot be given with --keep or --last");
         return false;
     }
+    if (c->keep_bytes > MOST_KEPT) {
+        mt_say("--keep: at most 1 TiB of each process; --all keeps everything");
+        return false;
+    }
     o->keep_bytes = c->keep_all ? UINT64_MAX : c->keep_bytes;
     o->last_s = c->last != NULL ? parse_time(c->last) : 0;
     if (c->last != NULL && o->last_s == 0) {
         mt_say("--last: '%s' is no time; give 90s, 30m, 12h or 7d", c->last);
+        return false;
+    }
+    if (o->last_s > LONGEST_KEPT_S) {
+        mt_say("--last: at most 365d; --all keeps everything");
         return false;
     }
     return true;

@@ -580,7 +580,7 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
         (place == NULL || gradients_off(place->stack) == 0))
         of_step(d, log, f, place, rules);
     if (d->phase == MT_PH_UNATTRIBUTED && rules != NULL && f->kind != MT_LOG_RAY_KILL &&
-        f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_STOPPED)
+        f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_STOPPED && f->kind != MT_LOG_KILLED)
         mt_logdiag_told_phase(d, log, f, rules);
     if (d->phase == MT_PH_UNATTRIBUTED && f->kind == MT_LOG_CUT) {
         d->phase = mt_logdiag_engine_starts(log);

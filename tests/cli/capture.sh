@@ -51,6 +51,9 @@ refused "which command? usage: memtrace capture [--] COMMAND" capture
 refused "which command?" capture --
 refused "unknown option '--frobnicate'" capture --frobnicate touch ran
 refused "--max-mb: 'x' is not a whole number" capture --max-mb x touch ran
+refused "--keep: at most 1 TiB of each process" capture --keep 2TiB touch ran
+refused "--last: at most 365d" capture --last 400d touch ran
+refused "--last: '3x' is no time" capture --last 3x touch ran
 refused "the trace needs a file" capture -o - touch ran
 touch there.gz
 refused "there.gz already exists; give another name with -o, or --force" capture -o there.gz touch ran

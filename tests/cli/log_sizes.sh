@@ -27,9 +27,9 @@ has some '8 B parameters x 16 bytes / 6 GPUs = 19.87 GiB'
 
 # An engine is not spread over more GPUs than there are.
 trial() { echo "$1"; echo 'VllmWorkerProcess pid=9) ERROR 09-27 05:20:38 multiproc_worker_utils.py:233] Exception in worker VllmWorkerProcess while processing method determine_num_available_blocks: CUDA out of memory. Tried to allocate 9.63 GiB. GPU 1 has a total capacity of 79.15 GiB of which 7.73 GiB is free. Process 7 has 71.41 GiB memory in use. Of the allocated memory 66.64 GiB is allocated by PyTorch, and 4.07 GiB is reserved by PyTorch but unallocated.'; }
-trial 'GPU count: 2, see the command: vllm serve Foo/Bar-13B --tensor-parallel-size 2' | ask full
+trial $'GPU count: 2\nvllm serve Foo/Bar-13B --tensor-parallel-size 2' | ask full
 has_not full '--tensor-parallel-size 4'
-trial '**Number of GPUs**: 4. The command: vllm serve Foo/Bar-13B --tensor-parallel-size 2' | ask room
+trial $'**Number of GPUs**: 4\nvllm serve Foo/Bar-13B --tensor-parallel-size 2' | ask room
 has room '--tensor-parallel-size 4'
 trial 'vllm serve Foo/Bar-13B --tensor-parallel-size 2' | ask untold
 has untold '--tensor-parallel-size 4'
