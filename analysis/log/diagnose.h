@@ -256,6 +256,8 @@ struct mt_logdiag_sizes {
     bool tried_recompute, tried_half, tried_batch;
 };
 void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log);
+/* The number at p, at most one point in it; *end = what follows. */
+double mt_logdiag_number_at(const char *p, const char **end);
 /* log/estimate.c: d->model.estimate. params: as they are named; ranks: 0 = not among the settings.
  * And its words, for a failure whose line has no better ones. */
 struct mt_run_shape;

@@ -20,18 +20,11 @@ static double billions(const char *name)
 {
     const char *slash = strrchr(name, '/');
     for (const char *p = slash != NULL ? slash + 1 : name; *p != '\0'; p++) {
-        double n = 0, place = 1;
+        double n;
         const char *first = p;
         if (!is_digit(*p))
             continue;
-        for (; is_digit(*p) || (*p == '.' && place >= 1 && is_digit(p[1])); p++) {
-            if (*p == '.')
-                place = 0.1;
-            else if (place >= 1)
-                n = n * 10 + (*p - '0');
-            else
-                n += (*p - '0') * place, place /= 10;
-        }
+        n = mt_logdiag_number_at(p, &p);
         if ((*p == 'b' || *p == 'B') && !is_word(p[1]) && n >= 0.1 && n < 2000)
             return first > name && first[-1] == 'x' ? 0 : n;
         p--;

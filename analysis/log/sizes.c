@@ -18,8 +18,7 @@ static void settle(double *known, double v)
     *known = *known == 0 || is_same ? v : SEVERAL;
 }
 
-/* The number at p; *end = what follows. At most one point. */
-static double number_at(const char *p, const char **end)
+double mt_logdiag_number_at(const char *p, const char **end)
 {
     double n = 0, place = 1;
     for (; is_digit(*p) || (*p == '.' && place >= 1 && is_digit(p[1])); p++) {
@@ -178,7 +177,7 @@ static void read_numbers(struct mt_logdiag_sizes *t, const char *text, bool *tra
         end = p + 1;
         if (!is_digit(*p))
             continue;
-        n = number_at(p, &end);
+        n = mt_logdiag_number_at(p, &end);
         if (p > text && (p[-1] == '.' || p[-1] == '_'))
             continue;
         if (is_size(text, p, end, n))

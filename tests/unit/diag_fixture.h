@@ -185,8 +185,12 @@ static inline void fxd_make(struct diag_fixture *x, bool hostile)
     fxd_cause(x, name);
     fxd_audits(x, name);
     fxd_roles(d, name);
-    a->advice.p[0].saving =
-        (struct mt_saving){true, MT_FIX_MEDIUM, 6 * FX_GIB, 4 * FX_GIB, 7 * FX_GIB, {0}};
+    a->advice.p[0].saving = (struct mt_saving){.known = true,
+                                               .conf = MT_FIX_MEDIUM,
+                                               .bytes = 6 * FX_GIB,
+                                               .low = 4 * FX_GIB,
+                                               .high = 7 * FX_GIB,
+                                               .to_come = -1};
     a->advice.p[0].saving_of = &saving;
     a->advice.p[0].current = fx_dup(name);
     x->f.rule[1].no_saving = hostile ? FX_HOSTILE : "host memory, not the card's";

@@ -210,7 +210,8 @@ MT_TEST(words)
     uint32_t row[6];
     struct mt_role_facts f = {0};
     struct mt_what_if w = {.text = buf};
-    struct mt_saving s = {true, MT_FIX_LOW, 5, 5, 5, {0}};
+    struct mt_saving s = {
+        .known = true, .conf = MT_FIX_LOW, .bytes = 5, .low = 5, .high = 5, .to_come = -1};
     MT_CHECK_EQ(mt_role_order(bytes, order), 0);
     MT_CHECK_STR(mt_role_words_list(buf, sizeof buf, bytes, 3), "-");
     bytes[MT_ROLE_BEFORE] = 100;
