@@ -87,13 +87,13 @@ static void count_missing(struct mt_native *n)
                           p->pid);
         }
         if (q->n_seqs != 0 && q->max_seq >= there) {
-            p->n_missing += q->max_seq - there + 1;
+            uint64_t lost = q->max_seq - there + 1, all = q->max_seq - q->first_seq + 1;
+            p->n_missing += lost;
             mt_trace_diag(n->t, MT_DIAG_DAMAGE, false, 0,
                           "%llu of %llu chunks of process %u are missing: what happened while they "
                           "were written is lost, sums of "
                           "that process can be off",
-                          (unsigned long long)(q->max_seq - there + 1),
-                          (unsigned long long)(q->max_seq - q->first_seq + 1), p->pid);
+                          (unsigned long long)lost, (unsigned long long)all, p->pid);
         }
         if (__builtin_add_overflow(n->d->n_missing, p->n_missing, &n->d->n_missing))
             n->d->n_missing = UINT64_MAX;
