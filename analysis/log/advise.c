@@ -385,23 +385,22 @@ static bool are_few(const struct mt_logdiag *d)
 
 /* What a person's words say was done, and memory ran out all the same; and how many GPUs there are,
  * where no setting says it. */
-static void of_words(struct mt_metrics *m, const struct mt_log *log, const struct mt_runconf *conf)
+static void of_words(struct mt_metrics *m, const struct mt_logdiag_sizes *told,
+                     const struct mt_runconf *conf)
 {
-    struct mt_logdiag_sizes told;
     double gpus = mt_run_world(conf);
-    mt_logdiag_sizes(&told, log);
-    if (gpus <= 0 && !told.nodes)
-        gpus = told.gpus;
+    if (gpus <= 0 && !told->nodes)
+        gpus = told->gpus;
     if (gpus > 0)
         say(m, MT_METRIC_job_gpus, gpus);
-    say(m, MT_METRIC_tried_recompute, told.tried_recompute);
-    say(m, MT_METRIC_tried_half, told.tried_half);
-    say(m, MT_METRIC_tried_batch, told.tried_batch);
+    say(m, MT_METRIC_tried_recompute, told->tried_recompute);
+    say(m, MT_METRIC_tried_half, told->tried_half);
+    say(m, MT_METRIC_tried_batch, told->tried_batch);
 }
 
 static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,
                  const struct mt_log_fact *f, const struct mt_log_place *place,
-                 const struct mt_runconf *conf)
+                 const struct mt_logdiag_sizes *told, const struct mt_runconf *conf)
 {
     const struct mt_log *log = &logs->files.p[d->file].log;
     char platform = f->platform == 0 && mt_logdiag_on_windows(log) ? 'W' : f->platform;
@@ -454,7 +453,7 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     of_share(m, d, f);
     of_sequence(m, f);
     of_model(m, d);
-    of_words(m, log, conf);
+    of_words(m, told, conf);
     of_host(m, d, logs, f, place);
     say(m, MT_METRIC_margin_refused, refused(d, logs));
     say(m, MT_METRIC_host_full, d->both || d->cause == MT_CAUSE_HOST);
@@ -475,6 +474,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
                                 .sub = d->sub,
                                 .cause = d->cause,
                                 .conf = o->conf};
+    struct mt_logdiag_sizes told;
     uint32_t first;
     bool engines, ok, by_words = o->conf != NULL && o->conf->by_words;
     if (o->fixes == NULL || d->cause == MT_CAUSE_NONE || d->cause == MT_CAUSE_SETTING ||
@@ -498,11 +498,12 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     of_paths(&fw, logs);
     if (fw.engine != MT_FW_NONE && fw.frames[fw.engine] == 0)
         fw.frames[fw.engine] = 1;
-    if (!mt_logdiag_model(d, &logs->files.p[d->file].log, &fw, place, q.conf) ||
+    mt_logdiag_sizes(&told, &logs->files.p[d->file].log);
+    if (!mt_logdiag_model(d, &logs->files.p[d->file].log, &told, &fw, place, q.conf) ||
         mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
         return false;
     mt_metrics_code(q.metrics, place != NULL ? place->stack->code : NULL);
-    fill(q.metrics, d, logs, f, place, q.conf);
+    fill(q.metrics, d, logs, f, place, &told, q.conf);
     of_families(q.metrics, &fw);
     engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework, by_words);
     d->engine = fw.engine != MT_FW_NONE ? mt_framework_at(r, fw.engine)->words : NULL;

@@ -239,9 +239,10 @@ enum mt_log_whose mt_logdiag_whose(const struct mt_logs *logs, const struct mt_l
 void mt_logdiag_logits(struct mt_logdiag *d, const struct mt_log_place *place,
                        const struct mt_runconf *conf);
 /* log/model.c: d->model. fw: of the job; place, conf may be NULL. false = out of memory. */
+struct mt_logdiag_sizes;
 bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
-                      const struct mt_frameworks *fw, const struct mt_log_place *place,
-                      const struct mt_runconf *conf);
+                      const struct mt_logdiag_sizes *told, const struct mt_frameworks *fw,
+                      const struct mt_log_place *place, const struct mt_runconf *conf);
 /* log/sizes.c: of a person's words around the log. Numbers: 0 = not told, below 0 = in several
  * ways.
  */

@@ -144,26 +144,24 @@ static double states(const struct mt_run_shape *s, const struct mt_runconf *conf
 }
 
 /* What is known of a training's size, by settings or else by words. */
-static void estimate(struct mt_logdiag *d, const struct mt_log *log, const struct mt_run_shape *s,
-                     const struct mt_runconf *conf)
+static void estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
+                     const struct mt_run_shape *s, const struct mt_runconf *conf)
 {
     bool none = conf == NULL || conf->conf.entries.n == 0;
-    struct mt_logdiag_sizes told;
     double params = s->params > 0 ? s->params : none ? 0 : by_size(conf) / 0.9;
-    mt_logdiag_sizes(&told, log);
     if (params <= 0)
-        params = told.billions * 1e9;
-    if (!told.trains && !mt_phase_is(d->phase, MT_TRAINS) && (none || !trains(conf)))
+        params = told->billions * 1e9;
+    if (!told->trains && !mt_phase_is(d->phase, MT_TRAINS) && (none || !trains(conf)))
         return;
     if (none || !may_train_less(conf))
-        mt_logdiag_estimate(d, &told, s, conf, params, none ? 0 : ranks(conf));
+        mt_logdiag_estimate(d, told, s, conf, params, none ? 0 : ranks(conf));
     if (!none)
         mt_logdiag_estimate_logits(d, s, conf);
 }
 
 bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
-                      const struct mt_frameworks *fw, const struct mt_log_place *place,
-                      const struct mt_runconf *conf)
+                      const struct mt_logdiag_sizes *told, const struct mt_frameworks *fw,
+                      const struct mt_log_place *place, const struct mt_runconf *conf)
 {
     struct mt_run_shape s;
     struct mt_frameworks own = *fw;
@@ -184,7 +182,7 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
     d->model.params = params;
     if (is_set)
         d->model.states = states(&s, conf, params, d->allocated, mt_phase_is(d->phase, MT_TRAINS));
-    estimate(d, log, &s, conf);
+    estimate(d, told, &s, conf);
     mt_trace_free(none);
     return true;
 }

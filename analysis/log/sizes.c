@@ -44,11 +44,11 @@ static bool is_size(const char *from, const char *p, const char *end, double n)
            strncasecmp(next, "sample", 6) != 0;
 }
 
-/* One of a list of words begins at p. */
+/* One of a list of words begins at p. This is asked of every byte: most are told by the first. */
 static bool begins(const char *p, const char *const *words)
 {
     for (; *words != NULL; words++)
-        if (strncasecmp(p, *words, strlen(*words)) == 0)
+        if ((*p | 32) == (**words | 32) && strncasecmp(p, *words, strlen(*words)) == 0)
             return true;
     return false;
 }

@@ -297,14 +297,19 @@ static bool is_own_words(const char *s)
            strstr(s, "file \"") != NULL;
 }
 
+/* The text names what this word stands for, as a cause and in words of a person. */
+static bool names(const char *text, const char *word)
+{
+    const char *at = strstr(text, word);
+    return at != NULL && !is_denied(text, at) && !is_asked(at) && !is_own_words(text);
+}
+
 bool mt_logdiag_told_pieces(const struct mt_log *log)
 {
     struct told one;
     for (uint32_t i = 0; i < log->prose.n; i++) {
-        const char *at;
         take(&one, log, i);
-        at = strstr(one.text, "fragment");
-        if (at != NULL && !is_denied(one.text, at) && !is_asked(at) && !is_own_words(one.text))
+        if (names(one.text, "fragment"))
             return true;
     }
     return false;
@@ -316,8 +321,7 @@ void mt_logdiag_say_told(struct mt_sentence *t, const struct mt_log *log)
     for (uint32_t i = 0; i < log->prose.n; i++) {
         take(&one, log, i);
         for (size_t k = 0; k < sizeof causes / sizeof *causes; k++) {
-            const char *at = strstr(one.text, causes[k].word);
-            if (at == NULL || is_denied(one.text, at) || is_asked(at) || is_own_words(one.text))
+            if (!names(one.text, causes[k].word))
                 continue;
             mt_words_add(t, "%sThe text itself, line %llu, names a cause: %s.",
                          t->n != 0 ? " " : "", (unsigned long long)one.line, causes[k].what);
