@@ -1,6 +1,7 @@
 /* fake_app.c -- a program that uses (fake) CUDA in the ways named on its command line; see fake.h.
  */
 #include "fake_app.h"
+#include "settled.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -161,6 +162,7 @@ static void child(const char *arg, bool wait)
     snprintf(text, sizeof text, "%s", arg);
     size_t n = split(text, words, 32);
     fflush(NULL);
+    settled();
     pid_t pid = fork();
     if (pid == 0) {
         app_truth_start();

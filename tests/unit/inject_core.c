@@ -9,6 +9,7 @@
 #undef pthread_create
 #define _GNU_SOURCE 1
 #include "capture/inject/inject.h"
+#include "tests/mock/settled.h"
 #include "tests/unit/inject_decode.h"
 #include "tests/unit/mt_test.h"
 
@@ -307,6 +308,7 @@ static int fork_then_record(void)
     for (uint64_t i = 0; i < 10; i++)
         call_once(0, i);
     uint64_t uid = mti_uid;
+    settled();
     pid_t pid = fork();
     if (pid == 0) {
         for (uint64_t i = 0; i < 5; i++)
@@ -356,6 +358,7 @@ static int fork_with_buffers(void)
     held[0] = 49;
     mti_act_give(back);
     call_once(0, 0);
+    settled();
     pid_t pid = fork();
     if (pid == 0) {
         bool empty = held[0] == 0 && back[0] == 0; /* no records of the parent are told twice */
@@ -391,6 +394,7 @@ static int fork_and_die(void)
     if (!mti_start())
         return 99;
     call_once(0, 0);
+    settled();
     pid_t pid = fork();
     if (pid == 0) {
         setsid();
@@ -428,8 +432,8 @@ static void *forker(void *arg)
             call_once(9, 0);
             mti_string("in the child", 12);
             mti_status(MT_ST_TORCH, 0, "nothing");
-            if (i % 20 == 0) {
-                alarm(20); /* a child that hangs is a failure */
+            if (i % 20 == 10) { /* not while the others start: settled.h says why */
+                alarm(20);      /* a child that hangs is a failure */
                 if (!mti_start())
                     _exit(1);
                 call_once(10, 0);
