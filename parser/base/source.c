@@ -6,13 +6,13 @@
 
 enum { WINDOW = 1 << 18, MARGIN = 64 /* readers may load vectors past `end` */ };
 
-enum mt_rc mt_source_new(struct mt_source **out,
-                         size_t (*read)(void *, unsigned char *, size_t, enum mt_rc *,
-                                        struct mt_err *),
-                         void (*close)(void *), void *ctx)
+static enum mt_rc new_source(struct mt_source **out, size_t window,
+                             size_t (*read)(void *, unsigned char *, size_t, enum mt_rc *,
+                                            struct mt_err *),
+                             void (*close)(void *), void *ctx)
 {
     struct mt_source *s = mt_calloc(1, sizeof *s);
-    if (s != NULL && (s->buf = mt_malloc(WINDOW + MARGIN)) == NULL) {
+    if (s != NULL && (s->buf = mt_malloc(window + MARGIN)) == NULL) {
         mt_free(s);
         s = NULL;
     }
@@ -21,14 +21,22 @@ enum mt_rc mt_source_new(struct mt_source **out,
             close(ctx);
         return MT_ENOMEM;
     }
-    memset(s->buf, 0, WINDOW + MARGIN);
-    s->cap = WINDOW;
+    memset(s->buf, 0, window + MARGIN);
+    s->cap = window;
     s->cur = s->end = s->buf;
     s->read = read;
     s->close = close;
     s->ctx = ctx;
     *out = s;
     return MT_OK;
+}
+
+enum mt_rc mt_source_new(struct mt_source **out,
+                         size_t (*read)(void *, unsigned char *, size_t, enum mt_rc *,
+                                        struct mt_err *),
+                         void (*close)(void *), void *ctx)
+{
+    return new_source(out, WINDOW, read, close, ctx);
 }
 
 void mt_source_free(struct mt_source *s)
@@ -132,5 +140,7 @@ enum mt_rc mt_source_mem(struct mt_source **out, const void *p, size_t n)
         return MT_ENOMEM;
     m->p = p;
     m->n = n;
-    return mt_source_new(out, mem_read, mt_free, m);
+    /* No larger than the bytes are: a reader that goes too far then leaves the block, which a
+     * sanitizer sees, and a small input costs little. */
+    return new_source(out, n < WINDOW ? n + 1 : WINDOW, mem_read, mt_free, m);
 }

@@ -256,6 +256,26 @@ MT_TEST(progress)
     free(s.p);
 }
 
+/* The window over bytes in memory ends near where they do: whoever reads on leaves the block. */
+MT_TEST(memory_is_a_source)
+{
+    static const size_t sizes[] = {0, 1, 63, 4096, (1 << 18) - 1, 1 << 18, (1 << 18) + 5};
+    unsigned char *bytes = malloc((1 << 18) + 5);
+    MT_CHECK(bytes != NULL);
+    for (size_t i = 0; i < (1 << 18) + 5; i++)
+        bytes[i] = (unsigned char)(i * 7 + i / 251);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct mt_source *src = NULL;
+        MT_CHECK_EQ(mt_source_mem(&src, bytes, sizes[i]), MT_OK);
+        MT_CHECK(src->cap <= sizes[i] + 1);
+        MT_CHECK_EQ(mt_source_need(src, sizes[i] + 1), sizes[i]); /* asked for more than there is */
+        MT_CHECK(src->eof && src->status == MT_OK);
+        MT_CHECK(memcmp(src->cur, bytes, sizes[i]) == 0);
+        mt_source_free(src);
+    }
+    free(bytes);
+}
+
 MT_TEST(shared_data)
 {
     char path[1200];
@@ -275,4 +295,4 @@ MT_TEST(shared_data)
 MT_MAIN(MT_SET_UP MT_RUN(plain) MT_RUN(missing) MT_RUN(pipe_plain) MT_RUN(directory)
             MT_RUN(hash_above_the_limit) MT_RUN(hash_of_a_refused_file)
                 MT_RUN(a_timeline_of_the_profiler_is_read) MT_RUN(what_is_it) MT_RUN(long_log)
-                    MT_RUN(progress) MT_RUN(shared_data))
+                    MT_RUN(progress) MT_RUN(memory_is_a_source) MT_RUN(shared_data))
