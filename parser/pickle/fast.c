@@ -280,11 +280,12 @@ static inline const unsigned char *plain_value(const struct pk *m, const unsigne
 static uint32_t take_plain(const struct pk *m, struct mt_rec *rec, uint32_t n,
                            const unsigned char **at, const unsigned char *end)
 {
-    const struct pk_shape *s = m->shape + n;
+    const struct pk_shape *s;
     const unsigned char *p = *at;
     bool more;
     if (n >= PK_SHAPES || end - p < PK_SHAPES * PLAIN_BYTES + TAIL_BYTES)
         return n;
+    s = m->shape + n;
     more = has_shape(s, p);
     while (more) {
         struct mt_val v;

@@ -43,6 +43,10 @@ run() {
         UBSAN_OPTIONS="halt_on_error=1:exitcode=66:print_stacktrace=1:log_path='$work/report'" \
         timeout 100 "$dir/tests/fake_app" "$@" >"$work/out" 2>&1
     status=$?
+    # A ring that never let go of a file would show nothing of that work.
+    if [ -n "${MEMTRACE_KEEP_MB:-}" ] && ! compgen -G "$work/spool/*.base.gz" >/dev/null; then
+        bad "$name, $what, $*: the ring did not turn"
+    fi
     # What was recorded is whole in these builds too.
     if ! python3 "$MT_SOURCE_DIR/tests/reference/trace_decode.py" "$work/spool" >"$work/trace" 2>&1 || ! grep -q ' call' "$work/trace"; then
         bad "$name, $what, $*: the trace"
@@ -79,6 +83,9 @@ for name in thread address; do
     run "$name" cuda118 threads:4 alloc:500 vmm:3 async:200 ranges:200 meminfo:20
     run "$name" cuda12 threads:4 cumem:1:20 tms:1:20 nccl:4 pools graphs:1 modules errors
     run "$name" cuda13 train:small
+    # The ring: the writer's thread lets files go and writes checkpoints while threads call, and a child is forked in the middle.
+    MEMTRACE_KEEP_MB=1 run "$name" cuda13 device:0 threads:4 random:15000 threads:1 leak:3:1
+    MEMTRACE_KEEP_MB=1 MEMTRACE_LAST_S=1 run "$name" cuda12 device:0 threads:4 random:3000 fork:push:a,pop,_exit:0 vmm:600 async:3000 random:3000
     run "$name" cuda13 host arrays contexts share oom rt:20 reset
     run "$name" cuda13 threads:4 random:300 threads:1 fork:push:a,pop,_exit:0 alloc:10
 done
