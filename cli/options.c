@@ -79,7 +79,8 @@ const struct mt_option mt_options[] = {
     {"format", 0, MT_OPT_CHOICE, MT_CMD_REPORT, AT(format), "FORMAT", format_help, formats, true},
     {"full", 0, MT_OPT_FLAG, MT_CMD_REPORT, AT(full), NULL,
      "Everything that --format text has; without it about one screen: the answer, what to change, "
-     "who holds the memory.",
+     "who holds the memory. Of more than 64 ranks all of every rank, in every format; without it "
+     "most of these have a row.",
      NULL, true},
     {"no-pager", 0, MT_OPT_FLAG, MT_CMD_REPORT | MT_CMD_RULES, AT(no_pager), NULL,
      "Do not show text through a pager. Without it, text on a terminal goes through "

@@ -1,5 +1,8 @@
 #include "cli/ranks.h"
 
+#include "analysis/run/brief.h"
+#include "parser/model/driver.h"
+
 #include <string.h>
 
 struct mt_rank_task {
@@ -50,6 +53,15 @@ static void keep_failure(struct mt_ranks *r, struct mt_rank_task *k)
     k->label = NULL;
 }
 
+/* Of very many ranks most are kept in brief, and no page has their events. */
+static void shorten(struct mt_ranks *r)
+{
+    uint32_t order;
+    while (!r->all_whole && (order = mt_brief_next(r->diagnosis)) != MT_NONE32)
+        if (order < r->packs.n)
+            mt_packs_done(&r->packs.p[order]);
+}
+
 /* The first task, which is done, becomes a rank. */
 static void take_first(struct mt_ranks *r)
 {
@@ -73,6 +85,7 @@ static void take_first(struct mt_ranks *r)
         memset(&k->packs, 0, sizeof k->packs);
     }
     task_free(k);
+    shorten(r);
 }
 
 static void append(struct mt_ranks *r, struct mt_rank_task *k)

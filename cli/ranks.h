@@ -18,6 +18,7 @@ struct mt_ranks {
     struct mt_diagnosis *diagnosis;
     struct mt_team *pool;          /* NULL = each is analysed as it comes */
     uint64_t max_size;             /* of the report, for its page; 0 = no page */
+    bool all_whole;                /* however many there are; else run/brief.h */
     MT_VEC(struct mt_packs) packs; /* by order of the snapshots, for a page */
     /* In the order of the inputs, whoever was done first. */
     MT_VEC(struct mt_rank_failure) failed;

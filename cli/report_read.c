@@ -241,6 +241,7 @@ enum mt_exit mt_report_read(struct mt_reading *r, const struct mt_cli *c, struct
     r->load.taken = r->run.taken;
     r->ranks.diagnosis = r->diagnosis;
     r->ranks.pool = r->load.pool;
+    r->ranks.all_whole = c->full;
     if ((mt_report_formats[c->format].traits & MT_FORMAT_IS_PAGE) != 0)
         r->ranks.max_size = r->max_size;
     if (!begin_ahead(r))

@@ -74,6 +74,7 @@ enum mt_exit mt_saved_of(struct mt_saved **out, const struct mt_cli *c, char **i
     one.inputs = inputs;
     one.n_inputs = n;
     one.format = MT_FORMAT_JSON;
+    one.full = true; /* of every rank all is looked at */
     shown = one;
     *out = NULL;
     status = mt_report_read(&in, &one, &shown);

@@ -18,12 +18,13 @@ struct part {
     const struct mt_device_analysis *d;
     int32_t rank;
     uint64_t tokens;
+    bool is_brief;
 };
 struct parts {
     MT_VEC(struct part) v;
 };
 
-static uint64_t tokens_in(const uint64_t role[MT_ROLE_COUNT])
+uint64_t mt_tokens_in(const uint64_t role[MT_ROLE_COUNT])
 {
     return role[MT_ROLE_ACTIVATION] + role[MT_ROLE_RECOMPUTE] + role[MT_ROLE_LOGITS] +
            role[MT_ROLE_TEMP] + role[MT_ROLE_UNKNOWN];
@@ -34,22 +35,23 @@ static uint64_t tokens_in(const uint64_t role[MT_ROLE_COUNT])
 static bool tokens_of(const struct mt_device_analysis *d, unsigned phase, uint64_t *tokens)
 {
     bool found = phase == MT_PH_UNATTRIBUTED && d->live_peak != 0;
-    *tokens = found ? tokens_in(d->roles.at_focus) : 0;
+    *tokens = found ? mt_tokens_in(d->roles.at_focus) : 0;
     for (uint32_t i = 0; i < d->roles.occurrences.n; i++) {
         const struct mt_occurrence *o = &d->roles.occurrences.p[i];
         if (o->phase != phase)
             continue;
         found = true;
-        if (tokens_in(o->peak_roles) > *tokens)
-            *tokens = tokens_in(o->peak_roles);
+        if (mt_tokens_in(o->peak_roles) > *tokens)
+            *tokens = mt_tokens_in(o->peak_roles);
     }
     return found;
 }
 
-static int add_part(struct parts *p, const struct mt_device_analysis *d, int32_t rank,
+static int add_part(struct parts *p, const struct mt_analysis *a, uint32_t device, int32_t rank,
                     unsigned phase)
 {
-    struct part now = {d, rank, 0}, *at;
+    const struct mt_device_analysis *d = &a->devices.p[device];
+    struct part now = {d, rank, 0, a->is_brief}, *at;
     if (d->kind != MT_DEV_CUDA || d->withheld != NULL || d->end_state_only ||
         !tokens_of(d, phase, &now.tokens))
         return 1;
@@ -79,11 +81,11 @@ static int find_parts(struct parts *p, const struct mt_analysis *a, uint32_t dev
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_analysis *o = all[i];
         if (o != a && o->trace->meta.rank >= 0 && own_device(o) < o->devices.n &&
-            !add_part(p, &o->devices.p[own_device(o)], o->trace->meta.rank, phase))
+            !add_part(p, o, own_device(o), o->trace->meta.rank, phase))
             return 0;
     }
     for (uint32_t i = 0; n < 2 && i < a->devices.n; i++)
-        if (i != device && !add_part(p, &a->devices.p[i], -1, phase))
+        if (i != device && !add_part(p, a, i, -1, phase))
             return 0;
     return 1;
 }
@@ -160,7 +162,8 @@ static uint64_t held_at(const struct mt_device_analysis *d, const char *label)
     return sum;
 }
 
-/* Says which place has most of what the others do not have. */
+/* Says which place has most of what the others do not have. Nothing where some are in brief: what
+ * holds their bytes is not known any more. */
 static int word_place(struct mt_cause *c, const struct mt_device_analysis *d, const struct parts *p,
                       const char *each)
 {
@@ -172,6 +175,8 @@ static int word_place(struct mt_cause *c, const struct mt_device_analysis *d, co
         uint64_t here = w->stack != 0 ? held_at(d, w->label) : 0, others = 0;
         for (uint32_t k = 0; k < p->v.n; k++) {
             uint64_t there = held_at(p->v.p[k].d, w->label);
+            if (p->v.p[k].is_brief)
+                return 1;
             others = there > others ? there : others;
         }
         if (here > others && here - others > more) {
@@ -237,7 +242,7 @@ static int find_skew(struct mt_cause *c, const struct mt_analysis *a,
                      const struct mt_device_analysis *d, const struct parts *p)
 {
     const struct mt_oom *o = &d->ooms.p[0];
-    uint64_t own = tokens_in(d->roles.at_focus) + o->request, lacks, excess;
+    uint64_t own = mt_tokens_in(d->roles.at_focus) + o->request, lacks, excess;
     struct shares s;
     if (p->v.n == 0 || o->request == 0 || c->skew != 0 ||
         (c->kind != MT_CAUSE_CAPACITY && c->kind != MT_CAUSE_GIANT_TENSOR) ||
@@ -273,6 +278,7 @@ static int find_strays(struct mt_cause *c, const struct mt_analysis *a,
     uint64_t held = 0;
     char s[TEXT], label[MT_LABEL];
     uint32_t ranks = 0;
+    bool all_known = true;
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_analysis *b = all[i];
         uint32_t own = own_device(b);
@@ -286,6 +292,7 @@ static int find_strays(struct mt_cause *c, const struct mt_analysis *a,
                 continue;
             ranks++;
             held += q->reserved_end;
+            all_known &= !b->is_brief;
             for (uint32_t w = 0; w < q->owners.n; w++)
                 if (q->owners.p[w].stack != 0 && (top == NULL || q->owners.p[w].bytes > top->bytes))
                     top = &q->owners.p[w];
@@ -294,6 +301,7 @@ static int find_strays(struct mt_cause *c, const struct mt_analysis *a,
     if (ranks == 0)
         return 1;
     c->strays = held;
+    top = all_known ? top : NULL;
     (void)snprintf(s, sizeof s,
                    "%u other rank%s of the job, which %s own card%s, held %s on device %d too%s%s, "
                    "and a context each.",

@@ -5,6 +5,9 @@
 
 #include "analysis/facts/analysis.h"
 
+/* Bytes of roles that grow with the tokens of a batch. */
+uint64_t mt_tokens_in(const uint64_t role[MT_ROLE_COUNT]);
+
 /* Asks whether memory ran out on `device` of a because it held much more than the others: the other
  * devices of the snapshot, or the other ranks (all[n], a among them). Where it did, the cause says
  * so: kind, sentence, evidence, what-if, skew. Stays silent where nothing failed. *changed: advice

@@ -383,6 +383,7 @@ struct mt_analysis {
     uint64_t annotation_checked,
         /* allocations inside Optimizer.step ranges, and those that frames call optimizer */
         annotation_agreed;
+    bool is_brief; /* most of it was given back: run/brief.h says what is left */
 };
 
 #endif

@@ -352,7 +352,7 @@ out:
     return MT_OK;
 }
 
-static void device_done(struct mt_device_analysis *o)
+void mt_device_analysis_done(struct mt_device_analysis *o)
 {
     mt_free(o->withheld);
     for (uint32_t i = 0; i < o->ooms.n; i++)
@@ -389,7 +389,7 @@ void mt_analysis_free(struct mt_analysis *a)
     if (a == NULL)
         return;
     for (uint32_t i = 0; i < a->devices.n; i++)
-        device_done(&a->devices.p[i]);
+        mt_device_analysis_done(&a->devices.p[i]);
     MT_VEC_DONE(&a->devices);
     mt_advice_list_done(&a->advice);
     mt_free(a->combined.sentence);

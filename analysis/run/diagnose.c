@@ -186,12 +186,15 @@ enum mt_rc mt_rank_job_run(struct mt_rank_job *job, struct mt_err *err)
 enum mt_rc mt_diagnosis_end(struct mt_diagnosis *d, struct mt_rank_job *job, enum mt_rc rc,
                             struct mt_err *err)
 {
-    struct mt_rank *slot = rc >= 0 ? MT_VEC_PUSH(&d->ranks) : NULL;
-    if (rc >= 0 && slot == NULL)
+    uint32_t *whole = rc >= 0 ? MT_VEC_PUSH(&d->whole) : NULL;
+    struct mt_rank *slot = whole != NULL ? MT_VEC_PUSH(&d->ranks) : NULL;
+    if (rc >= 0 && slot == NULL) {
+        d->whole.n -= whole != NULL;
         rc = nomem(d, err);
+    }
     if (slot != NULL) {
         *slot = job->rank;
-        slot->order = d->ranks.n - 1;
+        slot->order = *whole = d->ranks.n - 1;
         memset(&job->rank, 0, sizeof job->rank);
     }
     mt_rank_job_free(job);
@@ -267,19 +270,34 @@ static enum mt_rc make_ledger(struct mt_diagnosis *d, struct mt_err *err)
     return rc;
 }
 
+/* Of the ranks that are whole the one that speaks; what is in brief has no words. *spare: room for
+ * as many as there are ranks. */
+static uint32_t first_of_whole(const struct mt_diagnosis *d, const struct mt_analysis **spare)
+{
+    uint32_t n = 0, best;
+    for (uint32_t i = 0; i < d->ranks.n; i++)
+        if (!d->ranks.p[i].analysis->is_brief)
+            spare[n++] = d->ranks.p[i].analysis;
+    best = mt_primary_rank(spare, n);
+    for (uint32_t i = 0; i < d->ranks.n; i++)
+        if (n != 0 && d->ranks.p[i].analysis == spare[best])
+            return i;
+    return 0;
+}
+
 /* The rank that speaks: that of the process which the driver's verdict is about, when only the
- * driver saw it fail. */
-static uint32_t choose_primary(const struct mt_diagnosis *d,
-                               const struct mt_analysis *const *analyses)
+ * driver saw it fail. spare: as above. */
+static uint32_t choose_primary(const struct mt_diagnosis *d, const struct mt_analysis **spare)
 {
     const struct mt_driver_oom *o = d->driver != NULL && d->driver->kind == MT_V_OOM
                                         ? &d->driver->ooms.p[d->driver->oom]
                                         : NULL;
-    uint32_t best = mt_better_book(d->ranks.p, d->ranks.n, mt_primary_rank(analyses, d->ranks.n));
-    if (o == NULL || mt_verdict_is_oom(analyses[best]->verdict.kind))
+    uint32_t best = mt_better_book(d->ranks.p, d->ranks.n, first_of_whole(d, spare));
+    if (o == NULL || mt_verdict_is_oom(d->ranks.p[best].analysis->verdict.kind))
         return best;
     for (uint32_t i = 0; i < d->ranks.n; i++)
-        if (mt_claims_process(&d->ranks.p[i].claims, d->driver->drivers.p[o->driver]) == o->process)
+        if (!d->ranks.p[i].analysis->is_brief &&
+            mt_claims_process(&d->ranks.p[i].claims, d->driver->drivers.p[o->driver]) == o->process)
             return i;
     return best;
 }
@@ -428,11 +446,11 @@ enum mt_rc mt_diagnosis_finish(struct mt_diagnosis *d, struct mt_err *err)
         rc = nomem(d, err);
     if (rc < 0)
         goto out;
+    d->primary = d->ranks.n != 0 ? choose_primary(d, analyses) : 0;
     for (uint32_t i = 0; i < d->ranks.n; i++) {
         analyses[i] = d->ranks.p[i].analysis;
         traces[i] = d->ranks.p[i].trace;
     }
-    d->primary = d->ranks.n != 0 ? choose_primary(d, analyses) : 0;
     settle_framework(d);
     rc = tell_jobs_apart(d, traces, analyses, err);
     if (rc >= 0)
@@ -475,6 +493,7 @@ void mt_diagnosis_free(struct mt_diagnosis *d)
     for (uint32_t i = 0; i < d->ranks.n; i++)
         free_rank(&d->ranks.p[i]);
     MT_VEC_DONE(&d->ranks);
+    MT_VEC_DONE(&d->whole);
     for (uint32_t i = 0; i < d->earlier.n; i++)
         free_rank(&d->earlier.p[i]);
     MT_VEC_DONE(&d->earlier);

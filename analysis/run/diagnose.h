@@ -11,7 +11,8 @@
  *                          3. capacity: --capacity, else the driver trace that recorded the
  *                             process, else the logs, the recording, memtrace.toml;
  *     mt_rank_job_run()    4. the analysis of a snapshot, with its advice; claims; events dropped;
- *     ..._end()            5. it is one of the ranks.
+ *     ..._end()            5. it is one of the ranks. Of very many, mt_brief_next() (run/brief.h)
+ *                             gives back what a row does not need.
  *   mt_diagnosis_finish()  6. Ranks in order of their numbers.
  *                          7. The driver's ledger over all driver traces and claims.
  *                          8. The rank that speaks: the driver's failure may choose it.
@@ -107,6 +108,7 @@ struct mt_diagnosis {
     struct mt_diagnose_opts opts;
     /* By rank number where the name says one, the others after them as they were read. */
     MT_VEC(struct mt_rank) ranks;
+    MT_VEC(uint32_t) whole; /* of ranks, those that are not in brief (run/brief.h); until finish */
     /* Snapshots of a process of which one of ranks is a later one that has all of it. */
     MT_VEC(struct mt_rank) earlier;
     MT_VEC(struct mt_trace *) drivers; /* traces of driver calls; they are no ranks */

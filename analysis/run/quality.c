@@ -194,6 +194,21 @@ static bool is_damaged(const struct mt_diagnosis *d)
     return damaged;
 }
 
+/* Of very many ranks: what is not known of most of them any more. */
+static void brief_caveat(struct mt_caveats *c, const struct mt_diagnosis *d)
+{
+    uint32_t n = 0;
+    char all[40], brief[40];
+    for (uint32_t i = 0; i < d->ranks.n; i++)
+        n += d->ranks.p[i].analysis->is_brief;
+    if (n != 0)
+        mt_caveat_add(c,
+                      "Of %s ranks %s have a row and no more: the others are those that failed "
+                      "first, hold the most or the least, or were read first. --full keeps all of "
+                      "every rank, and takes the memory for it.",
+                      mt_words_count(all, d->ranks.n), mt_words_count(brief, n));
+}
+
 bool mt_quality_make(struct mt_diagnosis *d)
 {
     struct mt_caveats c = {&d->quality, false};
@@ -209,6 +224,7 @@ bool mt_quality_make(struct mt_diagnosis *d)
             if (said[i] != NULL)
                 mt_caveat_add(&c, "%s", said[i]);
     }
+    brief_caveat(&c, d);
     for (uint32_t i = 0; i < d->earlier.n; i++)
         earlier_caveat(&c, d, &d->earlier.p[i]);
     mt_caveats_of_host(&c, d);

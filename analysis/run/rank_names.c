@@ -89,6 +89,8 @@ int mt_ranks_by_name(struct mt_rank *ranks, uint32_t n)
             (!named_by_framework(k) && !counts_from_0(ranks, n, k)))
             continue;
         m->rank = k->claims.rank = m->name_number;
+        if (k->analysis->is_brief) /* it has no sentence */
+            continue;
         mt_free(k->analysis->verdict.sentence);
         mt_free(k->analysis->verdict.because);
         if (!mt_verdict_make(k->analysis))

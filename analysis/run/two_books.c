@@ -73,7 +73,7 @@ uint32_t mt_better_book(const struct mt_rank *ranks, uint32_t n, uint32_t trace)
     const struct mt_analysis *a = ranks[trace].analysis;
     struct mt_two_books books;
     for (uint32_t k = 0; k < n; k++)
-        if (a->verdict.device < a->devices.n &&
+        if (a->verdict.device < a->devices.n && !ranks[k].analysis->is_brief &&
             mt_two_books(&ranks[trace], a->verdict.device, &ranks[k], &books))
             return k;
     return trace;

@@ -162,6 +162,8 @@ const char *mt_trace_pytorch(const struct mt_trace *t)
 {
     uint64_t events = 0, timed = 0;
     bool pools = false, notes = t->notes.n != 0;
+    if (t->meta.pytorch != NULL)
+        return t->meta.pytorch;
     for (uint32_t i = 0; i < t->devices.n; i++) {
         events += t->devices.p[i].events.n;
         timed += t->devices.p[i].n_with_time;

@@ -220,6 +220,8 @@ struct mt_meta {
     int64_t pid;          /* from the file name; -1 = unknown */
     char *host;           /* from the file name; NULL = unknown */
     uint64_t uid;         /* of the process, for a snapshot inside a trace.gz; 0 = unknown */
+    /* what mt_trace_pytorch() said before what tells it was given back; NULL = it is there */
+    const char *pytorch;
 };
 
 struct mt_driver;

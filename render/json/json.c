@@ -498,13 +498,13 @@ static void ranks(struct mt_jsonw *w, const struct mt_report *r)
     mt_fleet_done(&f);
 }
 
-/* Calls body for every device of every rank, the at-th of all: that of the verdict first, then the
- * others of its rank. */
+/* Calls body for every device of every rank that is whole, the at-th of all: that of the verdict
+ * first, then the others of its rank. */
 #define EACH_DEVICE(r, call)                                                                       \
     for (uint32_t pass = 0, at = 0; pass < 3; pass++)                                              \
         for (uint32_t i = 0; i < (r)->diagnosis->ranks.n; i++) {                                   \
             const struct mt_rank *k = &(r)->diagnosis->ranks.p[i];                                 \
-            for (uint32_t j = 0; j < k->analysis->devices.n; j++) {                                \
+            for (uint32_t j = 0; !k->analysis->is_brief && j < k->analysis->devices.n; j++) {      \
                 const struct mt_device_analysis *d = &k->analysis->devices.p[j];                   \
                 if (pass == (d == mt_diagnosis_device((r)->diagnosis) ? 0u                         \
                              : i == (r)->diagnosis->primary           ? 1u                         \

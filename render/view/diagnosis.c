@@ -356,7 +356,7 @@ const struct mt_device_analysis *mt_next_other(const struct mt_report *r, uint32
     const struct mt_device_analysis *own = mt_diagnosis_device(r->diagnosis);
     for (; *i < r->diagnosis->ranks.n; ++*i, *j = UINT32_MAX) {
         const struct mt_analysis *a = r->diagnosis->ranks.p[*i].analysis;
-        while (++*j < a->devices.n)
+        while (!a->is_brief && ++*j < a->devices.n)
             if (&a->devices.p[*j] != own)
                 return &a->devices.p[*j];
     }

@@ -164,6 +164,8 @@ void mt_palette_build(struct mt_palette *p, const struct mt_report *r)
     if (first != NULL)
         add_device(p, first, taken);
     for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
-        for (uint32_t k = 0; k < r->diagnosis->ranks.p[i].analysis->devices.n; k++)
+        for (uint32_t k = 0; !r->diagnosis->ranks.p[i].analysis->is_brief &&
+                             k < r->diagnosis->ranks.p[i].analysis->devices.n;
+             k++)
             add_device(p, &r->diagnosis->ranks.p[i].analysis->devices.p[k], taken);
 }
