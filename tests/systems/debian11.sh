@@ -11,7 +11,7 @@ chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-ins
     || { tail -n 5 "$root/installed.log"; exit 1; }
 rm -rf "$root/memtrace"
 mkdir "$root/memtrace"
-(cd "$here/../.." && git ls-files -z | xargs -0 tar -c) | tar -x -C "$root/memtrace"
+(cd "$here/../.." && git ls-files -z | tar -c --null -T -) | tar -x -C "$root/memtrace"
 # shellcheck disable=SC2016 # for the inner shell
 chroot "$root" sh -ec '
     cmake -S /memtrace -B /build -G Ninja -DBUILD_TESTING=ON

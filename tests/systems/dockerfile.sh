@@ -29,7 +29,7 @@ while IFS= read -r line; do
         FROM) stages="${4:-last}" && begin "$stages" ;;
         COPY)
             if [ "${2%%=*}" = --from ]; then mkdir -p "$root$4" && cp -a "$scratch/${2#*=}$3/." "$root$4/"; else
-                mkdir -p "$root$3" && (cd "$source" && git ls-files -z | xargs -0 tar -c) | tar -x -C "$root$3"
+                mkdir -p "$root$3" && (cd "$source" && git ls-files -z | tar -c --null -T -) | tar -x -C "$root$3"
             fi
             ;;
         WORKDIR) folder="$2" && mkdir -p "$root$folder" ;;

@@ -15,7 +15,7 @@ mount -t proc none "$root/proc"
 mount --rbind /dev "$root/dev"
 cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2> /dev/null || true
 mkdir "$root/memtrace"
-(cd "$source" && git ls-files -z | xargs -0 tar -c) | tar -x -C "$root/memtrace"
+(cd "$source" && git ls-files -z | tar -c --null -T -) | tar -x -C "$root/memtrace"
 # The block below "Get it", without what it says beside each line.
 sed -n '/^\*\*Get it/,/^No GPU/p' "$source/README.md" | sed -n 's/^    //p' | sed 's/  *#.*//' > "$scratch/lines"
 case "$2" in

@@ -42,17 +42,27 @@ check "import memtrace" in_root python -c 'import memtrace; assert memtrace.repo
 check "capture -- python: the job ends as it ends, its calls are in the trace" in_root LD_LIBRARY_PATH=/try/cuda sh -c '
     cd /try && memtrace capture -o t.gz -- python driver.py; [ $? -eq 6 ] && memtrace report t.gz --format text -o - | grep -q "15.0 MiB"'
 if [ -n "${MT_TORCH_ROOT:-}" ]; then
-    for how in ends catches thread interrupt; do
+    # HOW:SNAPSHOTS:DISK. A fork is left alone; in a job's own observer memory runs out once more; where nothing can be written the line says so.
+    for case in ends:1 catches:1 thread:1 interrupt:1 eight:8 fork:0 observers:2 catches:0:size=8k catches:0:ro; do
+        IFS=: read -r how snapshots disk <<< "$case"
+        what="watch, a job that is '$how'${disk:+ on a disk $disk}"
         rm -rf "$root/try/oom"
+        mkdir "$root/try/oom"
+        [ -z "$disk" ] || mount -t tmpfs -o "$disk" none "$root/try/oom"
         status=0 alone=0
         in_root LD_LIBRARY_PATH=/try/sim MT_SIM_MEMORY=1600000000 RANK=3 python /try/job.py $how > "$scratch/alone" 2> "$scratch/alone.err" || alone=$?
         in_root LD_LIBRARY_PATH=/try/sim MT_SIM_MEMORY=1600000000 RANK=3 python /try/job.py $how /try/oom > "$scratch/watched" 2> "$scratch/all.err" || status=$?
         grep -v '^\[memtrace\] ' "$scratch/all.err" > "$scratch/watched.err" || true
-        check "watch, a job that $how: output and status $alone as without" \
+        check "$what: output and status $alone as without" \
             sh -c "[ $alone -eq $status ] && cmp $scratch/alone $scratch/watched && cmp $scratch/alone.err $scratch/watched.err"
-        check "watch, a job that $how: one line" [ "$(grep -c '^\[memtrace\] Rank 3, device 0 ran out of memory' "$scratch/all.err")" -eq 1 ]
-        check "watch, a job that $how: snapshot and page" sh -c "ls $root/try/oom/oom_rank3_*.pickle && grep -q 'ran out of memory' $root/try/oom/oom_rank3_*.html"
-        [ "$how" != ends ] || grep '^\[memtrace\]' "$scratch/all.err"
+        said='^\[memtrace\] Rank 3, device 0 ran out of memory' lines="$snapshots"
+        [ -z "$disk" ] || { said='^\[memtrace\] out of memory, and nothing could be saved' && lines=1; }
+        check "$what: its lines" [ "$(grep -c "$said" "$scratch/all.err")" -eq "$lines" ]
+        left="$(find "$root/try/oom" -type f ! -name '*.html' ! -name '*.mts' | wc -l) $(find "$root/try/oom" -name 'oom_rank3_*.pickle' | wc -l)"
+        left="$left $(find "$root/try/oom" -name 'oom_rank3_*.html' -exec grep -l 'ran out of memory' {} + | wc -l)"
+        check "$what: $snapshots snapshots, a page of each, nothing else" [ "$left" = "$snapshots $snapshots $snapshots" ]
+        [ "$case" != ends:1 ] || grep '^\[memtrace\]' "$scratch/all.err"
+        [ -z "$disk" ] || { grep '^\[memtrace\]' "$scratch/all.err"; umount "$root/try/oom"; }
     done
     in_root LD_LIBRARY_PATH=/try/sim MT_SIM_MEMORY=1600000000 python /try/job.py cost
 fi
