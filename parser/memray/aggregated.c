@@ -33,7 +33,7 @@ static int moment(struct mt_mr *m)
 {
     uint64_t v[3];
     struct moment *to;
-    if (!mt_mr_fixed(m, v, sizeof v))
+    if (!mt_mr_fixed64(m, v, sizeof v / sizeof *v))
         return 0;
     if ((to = MT_VEC_PUSH(&m->a->moments)) == NULL)
         return mt_mr_nomem(m);
@@ -58,8 +58,8 @@ static int python_frame(struct mt_mr *m)
             return 0;
         return mt_pf_map_put(&m->frame_by_id, id, frame) || mt_mr_nomem(m);
     }
-    return mt_mr_fixed(m, &id, 8) && mt_mr_string(m, &name) && mt_mr_string(m, &file) &&
-           mt_mr_fixed(m, &line, 4) && mt_mr_byte(m, &entry) &&
+    return mt_mr_fixed64(m, &id, 1) && mt_mr_string(m, &name) && mt_mr_string(m, &file) &&
+           mt_mr_fixed32(m, &line) && mt_mr_byte(m, &entry) &&
            mt_mr_frame(m, id, name, file, (int32_t)line);
 }
 
@@ -70,7 +70,7 @@ static int python_trace(struct mt_mr *m)
     struct trace *to;
     if (m->version >= 12 && (!mt_mr_varint(m, &frame) || !mt_mr_varint(m, &parent)))
         return 0;
-    if (m->version < 12 && (!mt_mr_fixed(m, &frame, 8) || !mt_mr_fixed(m, &parent, 8)))
+    if (m->version < 12 && (!mt_mr_fixed64(m, &frame, 1) || !mt_mr_fixed64(m, &parent, 1)))
         return 0;
     if ((to = MT_VEC_PUSH(&a->traces)) == NULL)
         return mt_mr_nomem(m);
@@ -110,7 +110,7 @@ static int place(struct mt_mr *m)
     uint64_t v[MEMBERS];
     struct mt_mr_allocator a;
     struct place p, *to;
-    if (!mt_mr_fixed(m, v, sizeof v))
+    if (!mt_mr_fixed64(m, v, sizeof v / sizeof *v))
         return 0;
     a = mt_mr_allocator(m, (unsigned)(v[ALLOCATOR] & 255));
     if (!a.known || a.frees)
@@ -142,7 +142,7 @@ static int record(struct mt_mr *m, uint8_t type)
     case 6: return mt_mr_maps(m);
     case 7: return mt_mr_module(m);
     case 10: return mt_mr_thread_name(m);
-    case 12: return mt_mr_fixed(m, &tid, 8) && mt_mr_thread(m, tid);
+    case 12: return mt_mr_fixed64(m, &tid, 1) && mt_mr_thread(m, tid);
     case 13: /* an object that was still there: of no interest */
         return mt_mr_varint(m, &object) && (!m->has_native || mt_mr_varint(m, &object));
     case 14: return mt_mr_code(m);

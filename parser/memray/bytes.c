@@ -1,5 +1,6 @@
 /* memray/bytes.c -- numbers and strings, and how reading them fails. */
 #include "parser/memray/impl.h"
+#include "parser/model/wire.h"
 
 #include <string.h>
 
@@ -38,6 +39,26 @@ int mt_mr_fixed(struct mt_mr *m, void *to, size_t n)
         return ended(m);
     memcpy(to, m->src->cur, n);
     m->src->cur += n;
+    return 1;
+}
+
+int mt_mr_fixed32(struct mt_mr *m, uint32_t *to)
+{
+    unsigned char bytes[4];
+    if (!mt_mr_fixed(m, bytes, sizeof bytes))
+        return 0;
+    *to = mt_get32(bytes);
+    return 1;
+}
+
+int mt_mr_fixed64(struct mt_mr *m, uint64_t *to, unsigned n)
+{
+    unsigned char bytes[8];
+    for (; n > 0; n--) {
+        if (!mt_mr_fixed(m, bytes, sizeof bytes))
+            return 0;
+        *to++ = mt_get64(bytes);
+    }
     return 1;
 }
 

@@ -18,20 +18,20 @@ int mt_mr_head(struct mt_mr *m)
 {
     uint8_t magic[7], native = 0, format = 0, traces = 0;
     uint64_t stats[4];
-    uint32_t wide;
-    int32_t pid;
-    if (!mt_mr_fixed(m, magic, 7) || !mt_mr_fixed(m, &m->version, 4))
+    uint32_t wide, pid;
+    if (!mt_mr_fixed(m, magic, 7) || !mt_mr_fixed32(m, &m->version))
         return 0;
     if (m->version < 7 || m->version > 13)
         return 0;
-    if ((m->version >= 12 && !mt_mr_fixed(m, &m->python, 4)) || !mt_mr_byte(m, &native) ||
-        (m->version >= 10 && !mt_mr_byte(m, &format)) || !mt_mr_fixed(m, stats, sizeof stats) ||
-        !mt_mr_string(m, NULL) || !mt_mr_fixed(m, &pid, 4))
+    if ((m->version >= 12 && !mt_mr_fixed32(m, &m->python)) || !mt_mr_byte(m, &native) ||
+        (m->version >= 10 && !mt_mr_byte(m, &format)) || !mt_mr_fixed64(m, stats, 4) ||
+        !mt_mr_string(m, NULL) || !mt_mr_fixed32(m, &pid))
         return 0;
-    if (m->version >= 9 && (!mt_mr_fixed(m, &m->main_tid, 8) || !mt_mr_fixed(m, &m->n_skipped, 8)))
+    if (m->version >= 9 &&
+        (!mt_mr_fixed64(m, &m->main_tid, 1) || !mt_mr_fixed64(m, &m->n_skipped, 1)))
         return 0;
     if (m->version == 7) {
-        if (!mt_mr_fixed(m, &wide, 4))
+        if (!mt_mr_fixed32(m, &wide))
             return 0;
         m->allocator = (uint8_t)wide;
     } else if (!mt_mr_byte(m, &m->allocator)) {
@@ -52,7 +52,7 @@ int mt_mr_head(struct mt_mr *m)
     /* what no clock shows is none */
     m->start_ms = stats[2] < UINT64_C(1) << 43 ? (int64_t)stats[2] : 0;
     m->end_ms = stats[3] < UINT64_C(1) << 43 ? (int64_t)stats[3] : 0;
-    m->pid = pid;
+    m->pid = (int32_t)pid;
     m->now_ms = m->start_ms;
     return 1;
 }

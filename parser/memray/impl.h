@@ -145,6 +145,9 @@ int mt_mr_nomem(struct mt_mr *m);
 int mt_mr_refused(struct mt_mr *m); /* the builder's reason becomes ours */
 int mt_mr_broken(struct mt_mr *m, const char *what);
 int mt_mr_fixed(struct mt_mr *m, void *to, size_t n);
+/* n numbers of fixed width, the lowest byte first: those machines write recordings */
+int mt_mr_fixed32(struct mt_mr *m, uint32_t *to);
+int mt_mr_fixed64(struct mt_mr *m, uint64_t *to, unsigned n);
 int mt_mr_long_varint(struct mt_mr *m, uint64_t *v); /* of any length, anywhere */
 int mt_mr_string(struct mt_mr *m, mt_str_id *id);    /* id may be NULL */
 static inline int mt_mr_byte(struct mt_mr *m, uint8_t *v)

@@ -37,7 +37,7 @@ int mt_mr_module(struct mt_mr *m)
     mt_str_id path;
     uint64_t n, base, at, size;
     uint8_t type;
-    if (!mt_mr_string(m, &path) || !mt_mr_varint(m, &n) || !mt_mr_fixed(m, &base, 8))
+    if (!mt_mr_string(m, &path) || !mt_mr_varint(m, &n) || !mt_mr_fixed64(m, &base, 1))
         return 0;
     for (; n > 0; n--) {
         struct mt_mr_module *k;
@@ -45,7 +45,7 @@ int mt_mr_module(struct mt_mr *m)
             return 0;
         if ((m->version >= 12 || m->is_aggregated ? type : type & 15) != 8)
             return mt_mr_broken(m, "a library with fewer segments than it announces");
-        if (!mt_mr_fixed(m, &at, 8) || !mt_mr_varint(m, &size))
+        if (!mt_mr_fixed64(m, &at, 1) || !mt_mr_varint(m, &size))
             return 0;
         if ((k = MT_VEC_PUSH(&m->modules)) == NULL)
             return mt_mr_nomem(m);

@@ -170,7 +170,7 @@ static int memory(struct mt_mr *m)
 static int to_thread(struct mt_mr *m)
 {
     uint64_t tid;
-    return mt_mr_fixed(m, &tid, 8) && mt_mr_thread(m, tid);
+    return mt_mr_fixed64(m, &tid, 1) && mt_mr_thread(m, tid);
 }
 
 /* A file grows by pieces of zeros that are then written over: whoever kills the process leaves

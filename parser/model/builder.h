@@ -30,7 +30,13 @@ struct mt_val {
         int64_t i;
         uint64_t u;
         double d;
-        uint32_t id;
+        /* the lower half of u on every machine: readers set u where all of it is at hand */
+        struct {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+            uint32_t upper;
+#endif
+            uint32_t id;
+        };
     };
 };
 
