@@ -327,6 +327,16 @@ void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m)
         p[top[k]].is_top = true;
 }
 
+/* What grows from step to step, or from pass to pass, goes on to grow: less of something else puts
+ * the end off. */
+static bool grows_on(struct mt_metrics *m, const struct mt_advice *a)
+{
+    enum { WORTH_NAMING = 20 };
+    bool grows = number(m, "grown") * WORTH_NAMING > number(m, "live") ||
+                 number(m, "retained_graph") > 0 || number(m, "kept") > 0;
+    return grows && (a->rule->phases >> MT_FIX_LEAK & 1) == 0;
+}
+
 bool mt_weigh_saving(const struct mt_advice_query *q, struct mt_advice *a)
 {
     struct mt_metrics *m = q->metrics;
@@ -335,7 +345,7 @@ bool mt_weigh_saving(const struct mt_advice_query *q, struct mt_advice *a)
         a->fits_known = true;
         a->lacking = bytes_of(lacking(m, alone(m, a, 0)));
         a->is_probable = lacking(m, alone(m, a, 1)) <= 0;
-        a->left_open = number(m, "left_open") > 0;
+        a->left_open = number(m, "left_open") > 0 || grows_on(m, a);
     }
     return !a->saving.known ||
            a->saving.bytes > bytes_of(mt_metric_get(q->metrics, "live", 4).v) / WORTH;

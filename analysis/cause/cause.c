@@ -174,7 +174,10 @@ static int keep_line(char **out, const struct mt_moment *m, mt_frame_id frame)
 static int keep_passes(struct mt_cause *out, const struct mt_moment *m)
 {
     out->last_result = m->result.bytes;
-    out->unused_graph = m->graph.bytes;
+    if (m->graph.retained)
+        out->retained_graph = m->graph.bytes;
+    else
+        out->unused_graph = m->graph.bytes;
     out->unused_now = m->graph.bytes != 0 ? m->graph.now : 0;
     return (m->result.bytes == 0 || keep_line(&out->last_result_line, m, m->result.line)) &&
            (m->graph.bytes == 0 || keep_line(&out->unused_graph_line, m, m->graph.line));
@@ -190,13 +193,15 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
     memset(out, 0, sizeof *out);
     out->by = "";
     out->event = mt_link_event(d->ooms.n != 0 ? (int64_t)d->ooms.p[0].event : d->focus.event);
-    ok = mt_moment_make(&m, w, f, d, ph) && mt_moment_result(&m) && mt_moment_graph(&m) &&
-         keep_passes(out, &m);
+    ok = mt_moment_make(&m, w, f, d, ph) && mt_moment_result(&m) && mt_moment_graph(&m);
+    if (ok)
+        mt_moment_retained(&m);
+    ok = ok && keep_passes(out, &m);
     if (ok && m.oom != NULL) {
         out->request = m.oom->request;
         mt_shape_of(&m, rules, &shape);
         ok = mt_moment_to_come(&m, &shape) && mt_moment_as_before(&m) && mt_moment_kept(&m) &&
-             mt_moment_hoard(&m);
+             mt_moment_hoard(&m) && mt_moment_unclaimed(&m);
         out->hoard = m.hoard.bytes;
         out->pass_so_far = m.to_come.so_far;
         out->left_open = m.to_come.open;

@@ -47,27 +47,27 @@ static void note_event(const struct mt_moment *m, struct calls *c, struct passes
 bool mt_is_unused_graph(const struct mt_moment *m, uint64_t event)
 {
     unsigned role;
-    if (m->graph.line == 0 || event <= m->graph.since || event >= m->graph.until ||
-        m->call_of[mt_event_at(m->w->r->d, event)->stack] != m->graph.line)
+    mt_frame_id call;
+    if (m->graph.line == 0 || event <= m->graph.since || event >= m->graph.until)
+        return false;
+    call = m->call_of[mt_event_at(m->w->r->d, event)->stack];
+    if (m->graph.retained ? call == 0 : call != m->graph.line)
         return false;
     role = m->w->fate[event].role;
     return mt_is_transient(role) || role == MT_ROLE_UNKNOWN;
 }
 
-/* The blocks of one earlier pass, and what is left of them. */
-struct rest {
-    uint32_t made, live;
-    uint64_t bytes;
-};
-
-/* Whether a graph holds them. Autograd keeps about half of what a forward pass makes, or more. With
+/* Autograd keeps about half of what a forward pass makes, or more. With
  * no gradients the results stay: one block, or with the states of all layers about a tenth. The
  * share is of blocks and not of bytes, for a convolution's workspace is large. */
-static bool is_of_graph(const struct rest *p) { return p->live >= 2 && 3 * p->live >= p->made; }
+bool mt_is_of_graph(const struct mt_rest_of_pass *p)
+{
+    return p->live >= 2 && 3 * p->live >= p->made;
+}
 
 static void add_live(struct mt_moment *m, uint64_t at)
 {
-    struct rest pass = {0, 0, 0};
+    struct mt_rest_of_pass pass = {0, 0, 0};
     uint64_t of_graph = 0;
     for (uint64_t i = m->graph.since + 1; i <= at; i++) {
         const struct mt_event *e = mt_event_at(m->w->r->d, i);
@@ -75,8 +75,8 @@ static void add_live(struct mt_moment *m, uint64_t at)
         if (e->action != MT_ACT_ALLOC)
             continue;
         if (!inside || i >= m->graph.until) { /* the pass is over */
-            of_graph += is_of_graph(&pass) ? pass.bytes : 0;
-            pass = (struct rest){0, 0, 0};
+            of_graph += mt_is_of_graph(&pass) ? pass.bytes : 0;
+            pass = (struct mt_rest_of_pass){0, 0, 0};
         }
         if (inside && i < m->graph.until)
             pass.made++;
@@ -89,7 +89,7 @@ static void add_live(struct mt_moment *m, uint64_t at)
             m->graph.now += e->size;
         }
     }
-    of_graph += is_of_graph(&pass) ? pass.bytes : 0;
+    of_graph += mt_is_of_graph(&pass) ? pass.bytes : 0;
     if (of_graph < m->graph.bytes / 2 + 1) /* none, or most of it are results */
         m->graph = (struct mt_graph){.line = 0};
 }

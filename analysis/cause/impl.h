@@ -9,7 +9,9 @@
  *   as_before.c what the pass has beyond earlier ones at the same request
  *   result.c    the result of the pass before, which is still alive
  *   graph.c     what autograd keeps of passes that no backward pass follows
+ *   retained.c  what passes that their backward pass followed keep all the same
  *   kept.c      blocks that a pass without steps adds one by one and keeps
+ *   unclaimed.c the line with most of what no role is known of, where that is more than any role
  *   hoard.c     blocks that a line outside of any pass made and kept, most of what is live
  *   shape.c     the request read as tokens x vocabulary
  *   forecast.c  where nothing failed: what would be the first to
@@ -94,13 +96,22 @@ struct mt_result {
     uint32_t micro;   /* micro-batch of the moment; UINT32_MAX = none */
 };
 
-/* Activations of earlier passes from the same line, with no backward pass after them. */
+/* Activations of earlier passes from the same line, with no backward pass after them; or of all
+ * earlier passes, which a backward pass followed and that keep their graph all the same. */
 struct mt_graph {
     mt_frame_id line;      /* that calls the model; 0 = there are none */
+    bool retained;         /* a backward pass followed each of them: of any line */
     uint32_t passes;       /* before that of the moment */
     uint64_t since, until; /* events between which they were made */
     uint64_t bytes;        /* live at the moment */
     uint64_t now;          /* activations of the pass at hand */
+};
+
+/* What one line made, is live and has no role; bytes 0 = some role has more, or no line is known.
+ */
+struct mt_unclaimed {
+    mt_stack_id stack; /* of most of it */
+    uint64_t bytes;
 };
 
 struct mt_moment {
@@ -127,6 +138,7 @@ struct mt_moment {
     uint64_t growth;      /* between the first and the last compared step */
     uint64_t sure_growth; /* of that, where it is certain: five steps or more, nearly on a line */
     struct mt_kept kept, hoard;
+    struct mt_unclaimed unclaimed;
     struct mt_to_come to_come;
     /* what the pass has beyond earlier ones at that point, 0 = no such difference; the line with
      * most of it, 0 = none, and its bytes now and then */
@@ -180,6 +192,15 @@ int mt_moment_result(struct mt_moment *m);
 bool mt_is_last_result(const struct mt_moment *m, uint64_t event);
 /* Fills m->graph; after mt_moment_result(). */
 int mt_moment_graph(struct mt_moment *m);
+/* Fills m->graph where mt_moment_graph() left it empty. */
+void mt_moment_retained(struct mt_moment *m);
+/* How much is left of what a pass made, by number of blocks. */
+struct mt_rest_of_pass {
+    uint32_t made, live;
+    uint64_t bytes;
+};
+/* Whether a graph holds them. */
+bool mt_is_of_graph(const struct mt_rest_of_pass *p);
 /* Whether the block born at that event is of it. */
 bool mt_is_unused_graph(const struct mt_moment *m, uint64_t event);
 
@@ -202,6 +223,9 @@ int mt_moment_as_before(struct mt_moment *m);
 
 /* Fills m->kept from the live blocks of the failure. */
 int mt_moment_kept(struct mt_moment *m);
+
+/* Fills m->unclaimed. */
+int mt_moment_unclaimed(struct mt_moment *m);
 
 /* Fills m->hoard; after mt_moment_result(). */
 int mt_moment_hoard(struct mt_moment *m);

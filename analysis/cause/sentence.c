@@ -41,10 +41,33 @@ static void write_more(char *s, size_t cap, const struct mt_moment *m)
         (void)snprintf(s + k, cap - (size_t)k, ".");
 }
 
-static void write_capacity(char *s, size_t cap, const struct mt_moment *m)
+/* What was live: the largest of what no role is known of, by its line, where that is more than any
+ * role; then roles, two parts in all. Returns the length. */
+static int write_parts(char *s, size_t cap, const struct mt_moment *m)
 {
     uint8_t by[MT_ROLE_COUNT];
-    unsigned n = mt_role_order(m->role, by);
+    unsigned n = mt_role_order(m->role, by), parts = 0;
+    char label[MT_LABEL], buf[MT_LABEL];
+    int k = 0;
+    if (m->unclaimed.bytes != 0) {
+        (void)mt_stack_label(m->w->r->t, m->unclaimed.stack, label, sizeof label);
+        k = snprintf(s, cap, ", %s of it made at %s and of no use that is known",
+                     MT_BYTES(m->unclaimed.bytes), mt_words_label(buf, label));
+        parts++;
+    }
+    for (unsigned i = 0; i < n && parts < 2 && k >= 0 && (size_t)k < cap; i++) {
+        if (by[i] == MT_ROLE_UNKNOWN || (parts != 0 && mt_role_is_gap(by[i])))
+            continue;
+        k += snprintf(s + k, cap - (size_t)k, "%s %s%s%s", parts == 0 ? "," : " and",
+                      MT_BYTES(m->role[by[i]]), parts == 0 ? " of it " : " ",
+                      mt_role_words((enum mt_role)by[i]));
+        parts++;
+    }
+    return k;
+}
+
+static void write_capacity(char *s, size_t cap, const struct mt_moment *m)
+{
     bool vast = m->oom != NULL && m->oom->request > m->visible;
     int k;
     if (vast) { /* the request alone is too large, whatever was live */
@@ -71,12 +94,8 @@ static void write_capacity(char *s, size_t cap, const struct mt_moment *m)
                        MT_BYTES(m->hoard.bytes), (unsigned)m->hoard.n, mt_words_label(buf, label));
         return;
     }
-    if (n != 0 && by[0] != MT_ROLE_UNKNOWN && k > 0 && (size_t)k < cap)
-        k += snprintf(s + k, cap - (size_t)k, ", %s of it %s", MT_BYTES(m->role[by[0]]),
-                      mt_role_words((enum mt_role)by[0]));
-    if (n > 1 && !mt_role_is_gap(by[1]) && k > 0 && (size_t)k < cap)
-        k += snprintf(s + k, cap - (size_t)k, " and %s %s", MT_BYTES(m->role[by[1]]),
-                      mt_role_words((enum mt_role)by[1]));
+    if (k > 0 && (size_t)k < cap)
+        k += write_parts(s + k, cap - (size_t)k, m);
     if (m->absent != 0 && k > 0 && (size_t)k < cap)
         k += snprintf(s + k, cap - (size_t)k, "; %s of what PyTorch counts was not on the card",
                       MT_BYTES(m->absent));
@@ -189,6 +208,13 @@ static void write_leak(char *s, size_t cap, const struct mt_cause *c, const stru
                                                       : MT_PHASE_WORDS(m->phase, MT_PH_NONE),
                        MT_BYTES(m->kept.bytes), (unsigned)m->kept.n,
                        MT_BYTES(m->kept.bytes / m->kept.rounds));
+    else if (strcmp(c->by, "no_graph") == 0 && c->retained_graph != 0)
+        (void)snprintf(s, cap,
+                       "Growth from pass to pass: %s of activations of the %u passes before were "
+                       "still alive, although a backward pass followed each of them; something "
+                       "that goes from one pass of %.160s to the next keeps their graph.",
+                       MT_BYTES(c->retained_graph), (unsigned)m->graph.passes,
+                       c->unused_graph_line);
     else if (strcmp(c->by, "no_graph") == 0)
         (void)snprintf(s, cap,
                        "Autograd is on where nothing is trained: %s of activations of earlier "

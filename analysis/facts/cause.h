@@ -138,7 +138,12 @@ struct mt_cause {
     /* activations of earlier passes that no backward pass followed, and the line that called the
      * model */
     uint64_t unused_graph, unused_now; /* now: of the pass at hand */
-    char *unused_graph_line;
+    /* the same of earlier passes that a backward pass followed: something keeps their graph */
+    uint64_t retained_graph;
+    char *unused_graph_line; /* of either */
+    /* nothing is trained in the whole recording, and each pass kept what a backward would want
+     * until it ended: what the one at hand has kept so far */
+    uint64_t graph_of_none;
     /* of a giant tensor: */
     uint64_t tokens, vocab, vocab_split, elem; /* 0 = not a logits shape */
     bool vocab_is_guess;

@@ -103,6 +103,13 @@ struct mt_role_facts {
     /* parameters at the focus that are another model's, with the sizes of the one that is trained;
      * 0 = none */
     uint64_t second_model;
+    /* one model that is there several times over, each size as often: how often, and the bytes of
+     * one; 0 = there is none */
+    uint32_t model_copies;
+    uint64_t one_copy;
+    /* gradients at the focus of parameters that the optimizer has no state for, though it stepped:
+     * a model that runs with gradients for nothing; 0 = none */
+    uint64_t idle_grads;
     /* where memory ran out in setting up a model: parameters of one that has run passes before */
     uint64_t earlier_model;
     uint64_t grown_cache; /* of the KV cache at the focus: what each pass makes anew, longer */

@@ -10,7 +10,8 @@ double mt_leak_grown(const struct mt_device_analysis *d, enum mt_role role);
 /* Where the cause is a leak without growth from step to step: what its counter-factual frees. 0 =
  * it is none of that kind. */
 double mt_leak_kept(const struct mt_device_analysis *d);
-/* What the rounds of a phase kept one by one, whether or not it is the cause: cause/kept.c. */
+/* What the rounds of a phase kept one by one, or passes of their graphs, whether or not it is the
+ * cause: cause/kept.c, cause/retained.c. */
 double mt_kept_in_rounds(const struct mt_device_analysis *d);
 /* Whether the failed request is as large as all of that, within an eighth: it joins them. */
 bool mt_joins_kept(const struct mt_device_analysis *d);

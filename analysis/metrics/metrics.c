@@ -278,6 +278,8 @@ static void use_metrics(struct mt_metrics *m)
         set(m, MT_METRIC_kept_rounds, mt_kept_in_rounds(m->d), MT_CONF_MARKED);
         measured(m, MT_METRIC_kept_casts, m->d->cause != NULL ? m->d->cause->kept_casts : 0);
         measured(m, MT_METRIC_unused_graph, m->d->cause != NULL ? m->d->cause->unused_graph : 0);
+        measured(m, MT_METRIC_retained_graph,
+                 m->d->cause != NULL ? m->d->cause->retained_graph : 0);
         measured(m, MT_METRIC_unused_now, m->d->cause != NULL ? m->d->cause->unused_now : 0);
         measured(m, MT_METRIC_skew, m->d->cause != NULL ? m->d->cause->skew : 0);
         yes(m, MT_METRIC_skew_on_first, m->d->cause != NULL && m->d->cause->skew_first);

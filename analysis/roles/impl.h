@@ -11,6 +11,7 @@
  *   grown.c        caches that each pass makes anew, longer
  *   replace.c      what an optimizer makes anew
  *   copies.c       copies of the weights that the job's own code makes
+ *   loaded.c       checkpoints that were read onto the card and stay there
  *   twins.c        a second model of the same sizes
  *   weights.c      how many blocks of a size are parameters, and which sizes are a model's
  *   sizes.c        what is noted of sizes
@@ -236,6 +237,8 @@ int mt_weights_by_layers(struct mt_rwork *k);
 int mt_stays_find(struct mt_rwork *k);
 /* roles/copies.c: after all other roles; 0 = out of memory */
 int mt_copies_find(struct mt_rwork *k, int64_t focus);
+/* roles/loaded.c: after mt_copies_find(); 0 = out of memory */
+int mt_loaded_find(struct mt_rwork *k, int64_t focus);
 /* roles/grown.c: w->grown; 0 = out of memory */
 int mt_grown_find(struct mt_rwork *k);
 void mt_grown_sum(struct mt_rwork *k,

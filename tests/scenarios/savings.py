@@ -182,6 +182,8 @@ SCENARIOS = [
              cause="capacity", phase="init", top="param", must=["P61"], must_not=["P02", "P01"], saves={"P61": {"outputs": False}}, where="reload"),
     Scenario("saving-p63", "played again with P63 applied: in one layer of the last step one expert gets most tokens", dict(PLAIN, script=scripts.uneven_experts, steps=4), fail="train/loss", step=3,
              late=True, cause="capacity", phase="train", must=["P63"], saves={"P63": {"outputs": False}}, where="train", keeps={"P63": ({"outputs": False}, True)}),
+    Scenario("saving-p155", "played again with P155 applied: a state goes from pass to pass with its graph", dict(PLAIN, script=scripts.handed_on, steps=4), fail="train/forward", step=3,
+             late=True, cause="leak", phase="train", top="activation", must=["P155"], saves={"P155": {"outputs": False}}, where="train"),
     saves("P17", dict(PLAIN, script=scripts.results, steps=5), "train/forward", {"outputs": False}, "train"),
     saves("B97", dict(TRL, reference=True, micro=(512,), steps=2), "train_actor", {"reference": False}, "train_actor", must_not=["P18"]),
     saves("P41", dict(PLAIN, begin=("init",), step=("evaluate",), layers=16, logp=(64,), steps=1), "eval", {"param_bytes": 2}, ("unattributed", "eval")),

@@ -206,6 +206,35 @@ def tests_in_between(job):
         job.drop(image)
 
 
+def handed_on(job):
+    """A recurrent state goes from one pass to the next with its graph (outputs): no backward pass lets go of what its forward kept."""
+    job.phase("init")
+    for step in range(job.steps):
+        job.truth.step = step
+        job.inside("train/forward")
+        with job.call(at.ROOT + "train.py:118 main", *at.NN, at.ROOT + "cell.py:33 forward"):
+            kept = [job.new(200 * MIB, "activation", "mm") for _ in range(12)]
+        with job.call(at.ROOT + "train.py:119 main", "torch/nn/functional.py:3494 cross_entropy"):
+            loss = job.new(8 * MIB, "temp", "nll_loss")
+        job.inside("train/backward")
+        grads = []
+        with job.autograd("MmBackward0"):
+            for block in reversed(kept):
+                grads.append(job.new(48 * MIB, "grad", "mm"))
+                if job.outputs:
+                    job.held.append(block)
+                else:
+                    job.drop(block)
+        job.drop(loss)
+        job.inside("train/optimizer")
+        with job.run.annotate("Optimizer.step#AdamW.step"), job.call(at.ROOT + "train.py:121 main", *at.ADAMW):
+            if not job.states:
+                with job.call(*at.INIT_GROUP):
+                    job.states = [job.new(48 * MIB, "optim_state", "zeros_like") for _ in range(24)]
+        with job.call(at.ROOT + "train.py:122 main", *at.ZERO):
+            job.drop(*grads)
+
+
 def results(job):
     """A loop assigns what the model returns: the old value goes when the new one is there. The last batch is longer."""
     job.phase("init")
