@@ -542,7 +542,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     mt_metrics_place(q.metrics, q.phase, q.sub);
     if (d->cause == MT_CAUSE_FRAGMENTATION || mt_logdiag_fits_joined(d) ||
         (d->cause == MT_CAUSE_FOREIGN && mt_logdiag_has_holes(d)) ||
-        (d->cause == MT_CAUSE_UNKNOWN && mt_logdiag_told_pieces(&logs->files.p[d->file].log)))
+        (d->cause == MT_CAUSE_UNKNOWN &&
+         mt_logdiag_told_pieces(&logs->files.p[d->file].log, logs->phases)))
         say(q.metrics, MT_METRIC_fragmented, 1);
     say(q.metrics, MT_METRIC_few_pieces, are_few(d));
     mt_logdiag_made_of(d, q.metrics, f);

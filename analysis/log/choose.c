@@ -19,10 +19,21 @@ static bool follows(const struct mt_log_fact *a, const struct mt_log_fact *b)
            a->value[0] == MT_LOG_NONE && b->value[0] != MT_LOG_NONE;
 }
 
+/* A title that ends within PyTorch's sentence, and the whole sentence below it. */
+static bool is_fuller(const struct mt_log_fact *a, const struct mt_log_fact *b)
+{
+    return a->kind == MT_LOG_TORCH_OOM && b->kind == MT_LOG_TORCH_OOM &&
+           a->value[MT_LO_REQUEST] != MT_LOG_NONE &&
+           a->value[MT_LO_REQUEST] == b->value[MT_LO_REQUEST] &&
+           a->value[MT_LO_FREE] == MT_LOG_NONE && b->value[MT_LO_FREE] != MT_LOG_NONE &&
+           (a->gpu < 0 || b->gpu < 0 || a->gpu == b->gpu);
+}
+
 /* Printed again: by a traceback, by Ray's driver. */
 static bool same(const struct mt_log_fact *a, const struct mt_log_fact *b)
 {
-    return (same_writer(a, b) && memcmp(a->value, b->value, sizeof a->value) == 0) || follows(a, b);
+    return (same_writer(a, b) && memcmp(a->value, b->value, sizeof a->value) == 0) ||
+           follows(a, b) || is_fuller(a, b) || is_fuller(b, a);
 }
 
 /* The sentence of PyTorch once more, as another writer may print it: mostly with the traceback. */
@@ -116,20 +127,30 @@ static bool of_gpu(const struct mt_log_fact *f)
            (f->kind >= MT_LOG_NCCL_OOM && f->kind <= MT_LOG_CUBLAS_OOM);
 }
 
+/* Beside words about the host's memory those about the card's count as well. */
+static bool is_talk_of_gpu(const struct mt_log_fact *f)
+{
+    return f->kind == MT_LOG_TORCH_OOM && mt_log_is_talk(f);
+}
+
 /* The host's memory beside the GPU's, or the reverse: each needs help of its own, and what helps
  * one may cost the other. A kill alone counts for the host's only where nothing else does. */
 static void choose_other(struct mt_logdiag *d, const struct mt_logs *logs)
 {
     const struct mt_log_fact *first, *best = NULL;
+    bool talk;
     if (d->n_failures == 0)
         return;
     first = &logs->files.p[d->file].log.facts.p[d->fact];
+    talk = mt_log_is_talk(first);
     for (uint32_t i = 0; i < logs->files.n; i++) {
         const struct mt_log *log = &logs->files.p[i].log;
         for (uint32_t k = 0; k < log->facts.n; k++) {
             const struct mt_log_fact *f = &log->facts.p[k];
             bool killed = f->kind == MT_LOG_KILLED && mt_logdiag_stop(log, f) == NULL,
-                 fits = of_host(first) ? of_gpu(f) : of_gpu(first) && (of_host(f) || killed);
+                 fits = of_host(first)
+                            ? of_gpu(f) || (talk && is_talk_of_gpu(f))
+                            : (of_gpu(first) && (of_host(f) || killed)) || (talk && of_host(f));
             if (!fits ||
                 (best != NULL && (best->kind != MT_LOG_KILLED || f->kind == MT_LOG_KILLED) &&
                  !(d->other_file == i && follows(best, f))))
@@ -185,7 +206,7 @@ void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs)
             if (best == NULL || more || (goes_on(best) && f->kind == MT_LOG_TORCH_OOM) ||
                 (d->file == i && best->stack == 0 && f->stack != 0 && repeats(best, f)) ||
                 (best->kind == MT_LOG_KILLED && f->kind != MT_LOG_KILLED) ||
-                (d->file == i && follows(best, f))) {
+                (d->file == i && (follows(best, f) || is_fuller(best, f)))) {
                 best = f;
                 d->file = i;
                 d->fact = k;

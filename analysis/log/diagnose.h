@@ -110,6 +110,9 @@ struct mt_logdiag {
     uint64_t step;
     bool asks; /* nothing failed, and the advice is for what comes behind a short text's lines */
     uint64_t said; /* the line whose words alone tell the phase; 0 = it is not told so */
+    /* what it came right after, by the words of that line; MT_PH_NONE = none say so */
+    enum mt_phase after;
+    uint64_t after_line;
     bool tells; /* where nothing failed: the sentence says who was on a card, or what was counted */
     bool cut; /* the phase is read from the inner end of a traceback, or from what stands for one */
     const char *by_name; /* the function whose name alone tells it; NULL = it is no such name */
@@ -208,15 +211,20 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
  * does, or it is no such failure. */
 uint64_t mt_logdiag_hint(const struct mt_logdiag *d, const struct mt_log *log, enum mt_log_hint h);
 struct mt_sentence;
-/* log/told.c: d->phase and d->said of the failure f, by a traceback of a text that leads to no
- * error's line, else by the sentences that tell of the failure; unchanged where none does. */
+/* log/told_phase.c: d->phase of the failure f by the heaviest of all statements in the text's
+ * words, and d->said; or d->step, by what the job's own line step_line tells (step; NULL = there is
+ * none). Also d->after. d->phase is unchanged where nothing weighs enough. */
+struct mt_cut_phase;
 void mt_logdiag_told_phase(struct mt_logdiag *d, const struct mt_log *log,
-                           const struct mt_log_fact *f, const struct mt_phase_rules *rules);
-/* The same file: the text names fragmentation. */
-bool mt_logdiag_told_pieces(const struct mt_log *log);
-/* The same file: the cause that the text names in words. */
-void mt_logdiag_say_told(struct mt_sentence *t, const struct mt_log *log);
-/* The same file: a worker of Ray is gone. Its actor never ran; whose it was; what may have been. */
+                           const struct mt_log_fact *f, const struct mt_cut_phase *step,
+                           uint64_t step_line, const struct mt_phase_rules *rules);
+/* log/told_cause.c: the text names fragmentation. */
+bool mt_logdiag_told_pieces(const struct mt_log *log, const struct mt_phase_rules *rules);
+/* The same file: the cause that the text names in words, and what it says the failure came after.
+ */
+void mt_logdiag_say_told(struct mt_sentence *t, const struct mt_logdiag *d,
+                         const struct mt_log *log, const struct mt_phase_rules *rules);
+/* log/host.c: a worker of Ray is gone. Its actor never ran; whose it was; what may have been. */
 bool mt_logdiag_never_ran(const struct mt_log *log);
 void mt_logdiag_say_dead(struct mt_sentence *t, const struct mt_log_fact *f);
 const char *mt_logdiag_dead_why(const struct mt_log_fact *f);

@@ -528,42 +528,44 @@ static bool does_more(const struct mt_log *log, const struct mt_log_place *place
            mt_framework_top(r, place->fw.frames, mt_framework_kind(r, MT_FWK_RL)) != MT_FW_NONE;
 }
 
-/* What the job last said that it is at. A line that tells a part of a pass is one of code: it holds
- * for what stands right below it. */
-static void of_step(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
-                    const struct mt_log_place *place, const struct mt_phase_rules *rules)
+/* What the job last said that it is at: *cut. A line that tells a part of a pass is one of code: it
+ * holds for what stands right below it. Its line; 0 = it says nothing that holds. */
+static uint64_t of_step(struct mt_cut_phase *cut, const struct mt_log *log,
+                        const struct mt_log_fact *f, const struct mt_log_place *place,
+                        const struct mt_phase_rules *rules)
 {
     enum { BELOW = 3 };
     const struct mt_log_step *s = f->step != 0 ? &log->kept_steps.p[f->step - 1] : NULL;
-    struct mt_cut_phase cut;
     if (s == NULL || (log->newest_first && s->line != f->line) ||
-        !mt_phase_of_cut(rules, MT_CUT_LINE, "", s->pattern, &cut) ||
-        (cut.sub != MT_PH_NONE && f->line - s->line > BELOW) ||
-        (cut.sub == MT_PH_NONE && cut.phase == MT_PH_TRAIN && does_more(log, place, rules)))
-        return;
-    d->phase = cut.phase != MT_PH_NONE ? cut.phase : d->phase;
-    if (d->sub == MT_PH_NONE)
-        d->sub = cut.sub;
-    d->step = s->line;
+        (place != NULL && gradients_off(place->stack) != 0) ||
+        !mt_phase_of_cut(rules, MT_CUT_LINE, "", s->pattern, cut) ||
+        (cut->sub != MT_PH_NONE && f->line - s->line > BELOW) ||
+        (cut->sub == MT_PH_NONE && cut->phase == MT_PH_TRAIN && does_more(log, place, rules)))
+        return 0;
+    return s->line;
 }
 
-/* The method that the failure's own line names, else a person's words about when it failed. */
-static void of_said(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
-                    const struct mt_phase_rules *rules)
+/* By the line in which the job says what it is at, and by what somebody says in words: of a failure
+ * whose phase is known, what it came after alone. */
+static void of_words(struct mt_logdiag *told, const struct mt_log *log, const struct mt_log_fact *f,
+                     const struct mt_log_place *place, const struct mt_phase_rules *rules)
 {
-    for (uint32_t i = 0; i < log->n_said; i++) {
-        const struct mt_log_said *s = &log->said[i];
-        struct mt_cut_phase cut;
-        bool is = s->is_method ? s->line == f->line &&
-                                     (mt_phase_of_cut(rules, MT_CUT_METHOD, "", s->text, &cut) ||
-                                      mt_phase_of_cut(rules, MT_CUT_NAME, "", s->text, &cut))
-                               : mt_phase_of_cut(rules, MT_CUT_SAID, "", s->text, &cut);
-        if (!is || cut.phase == MT_PH_NONE)
-            continue;
-        d->phase = cut.phase;
-        d->said = s->line;
-        return;
+    struct mt_logdiag *d = told, known = *told;
+    struct mt_cut_phase cut;
+    uint64_t step = 0;
+    if (told->phase == MT_PH_UNATTRIBUTED)
+        step = of_step(&cut, log, f, place, rules);
+    else
+        d = &known;
+    if (step != 0 && cut.phase == MT_PH_NONE) { /* a part of a pass, of whichever phase */
+        if (d->sub == MT_PH_NONE)
+            d->sub = cut.sub;
+        d->step = step;
+        step = 0;
     }
+    mt_logdiag_told_phase(d, log, f, step != 0 ? &cut : NULL, step, rules);
+    told->after = d->after;
+    told->after_line = d->after_line;
 }
 
 void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
@@ -574,14 +576,8 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
                    strcmp(f->text, "Ray") == 0 && mt_logdiag_never_ran(log);
     if (d->never_ran)
         d->phase = MT_PH_INIT;
-    if (d->phase == MT_PH_UNATTRIBUTED && rules != NULL)
-        of_said(d, log, f, rules);
-    if (d->phase == MT_PH_UNATTRIBUTED && rules != NULL &&
-        (place == NULL || gradients_off(place->stack) == 0))
-        of_step(d, log, f, place, rules);
-    if (d->phase == MT_PH_UNATTRIBUTED && rules != NULL && f->kind != MT_LOG_RAY_KILL &&
-        f->kind != MT_LOG_KERNEL_KILL && f->kind != MT_LOG_STOPPED && f->kind != MT_LOG_KILLED)
-        mt_logdiag_told_phase(d, log, f, rules);
+    if (rules != NULL)
+        of_words(d, log, f, place, rules);
     if (d->phase == MT_PH_UNATTRIBUTED && f->kind == MT_LOG_CUT) {
         d->phase = mt_logdiag_engine_starts(log);
         d->cut = d->phase != MT_PH_UNATTRIBUTED;

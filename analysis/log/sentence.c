@@ -76,8 +76,23 @@ static void during(struct mt_sentence *t, const struct mt_logdiag *d)
         mt_words_add(t, " in %s", MT_PHASE_WORDS(d->phase, d->sub));
 }
 
+/* Words about the failure, and a traceback of it that lacks the error's own line. */
+static void say_talk_traced(struct mt_sentence *t, const struct mt_logdiag *d,
+                            const struct mt_log_fact *f)
+{
+    mt_words_add(t, "Line %llu says in words that it ran out of memory, and the traceback ends",
+                 (unsigned long long)f->line);
+    if (d->phase != MT_PH_UNATTRIBUTED || d->sub != MT_PH_NONE)
+        mt_words_add(t, " in %s,", MT_PHASE_WORDS(d->phase, d->sub));
+    mt_words_add(t, " at %s; the error's own line is not in the text", d->site);
+}
+
 static void say_talk(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
+    if (f->stack != 0 && d->site != NULL) {
+        say_talk_traced(t, d, f);
+        return;
+    }
     mt_words_add(t, "The text has no failure's own line: line %llu says in words that %s ran out%s",
                  (unsigned long long)f->line,
                  f->kind == MT_LOG_HOST_OOM ? "the host's memory, not the GPU's," : "it",
@@ -143,7 +158,7 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
                (f->kind == MT_LOG_HOST_OOM && f->text[0] != 'l')) {
         mt_words_add(t, "The host ran out of %smemory",
                      f->kind == MT_LOG_HOST_OOM && f->text[0] == 's' ? "shared " : "");
-        if (d->step != 0)
+        if (d->step != 0 || d->said != 0)
             during(t, d);
         mt_words_add(t, ", not the GPU: %s", words);
     } else {
@@ -479,7 +494,7 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
     else if (d->cut && (f->stack == 0 || !log->stacks.p[f->stack - 1].headed))
         mt_words_add(t, "%sThe traceback is cut: the phase is read from what is left of it.",
                      t->n != 0 ? " " : "");
-    mt_logdiag_say_told(t, log);
+    mt_logdiag_say_told(t, d, log, logs->phases);
     say_logits(t, d);
     mt_logdiag_say_made_of(t, d);
     say_set_up(t, d);

@@ -21,6 +21,7 @@ static const struct mt_rule_spec fields[] = {
     {"lines", mt_get_texts, .at = AT(lines)},
     {"said", mt_get_texts, .at = AT(said)},
     {"told", mt_get_texts, .at = AT(told)},
+    {"cause", mt_get_text, .at = AT(cause)},
     {"calls", mt_get_texts, .at = AT(calls)},
     {"launchers", mt_get_texts, .at = AT(launchers)},
     {"source", mt_get_any_text, .at = AT(source)},
@@ -63,8 +64,10 @@ enum mt_rc mt_cut_read(struct mt_phase_rules *r, const struct mt_rule_reader *rd
         rc = phase_of(rd, "sub", row.sub_id, false, &row.sub);
     if (rc != MT_OK)
         return rc;
-    if (row.phase_id == NULL && row.sub_id == NULL && row.launchers == NULL)
+    if (row.phase_id == NULL && row.sub_id == NULL && row.launchers == NULL && row.cause == NULL)
         return mt_rule_bad(rd, "phase", "is missing, and so is \"sub\"");
+    if (row.cause != NULL && (row.told == NULL || row.phase_id != NULL || row.sub_id != NULL))
+        return mt_rule_bad(rd, "cause", "has to stand beside \"told\", without a phase");
     if ((row.file != NULL || row.functions != NULL) + (row.codes != NULL) + (row.methods != NULL) +
             (row.scripts != NULL) + (row.lines != NULL) + (row.said != NULL) + (row.told != NULL) +
             (row.calls != NULL) + (row.launchers != NULL) !=
@@ -130,17 +133,33 @@ static bool is_one_of(const char *name, const char *const *functions)
     return false;
 }
 
-/* Each of the words begins where a word does: "eval" is no part of "retrieval". */
-static bool says_one_of(const char *text, const char *const *words)
+/* Where the first of the words stands that begins where a word does: "eval" is no part of
+ * "retrieval". NULL = none does. */
+static const char *said_at(const char *text, const char *const *words)
 {
     for (; *words != NULL; words++) {
         const char *word = *words + ((*words)[0] == '*');
         for (const char *p = text; (p = strstr(p, word)) != NULL; p++)
             if (p == text || !((p[-1] >= 'a' && p[-1] <= 'z') || (p[-1] >= 'A' && p[-1] <= 'Z')))
-                return true;
+                return p;
     }
-    return false;
+    return NULL;
 }
+
+static bool says_one_of(const char *text, const char *const *words)
+{
+    return said_at(text, words) != NULL;
+}
+
+const char *mt_phase_told_cause(const struct mt_phase_rules *r, uint32_t row, const char *sentence,
+                                const char **cause)
+{
+    const struct mt_cut_rule *c = &r->cut.p[row];
+    *cause = c->cause;
+    return c->cause != NULL ? said_at(sentence, c->told) : NULL;
+}
+
+uint32_t mt_phase_cut_rows(const struct mt_phase_rules *r) { return r != NULL ? r->cut.n : 0; }
 
 /* A method, also behind the role of the worker that has it: "actor_rollout_init_model". */
 static bool is_method(const char *name, const char *const *methods)
@@ -208,14 +227,22 @@ bool mt_phase_is_launcher(const struct mt_phase_rules *r, const char *file)
 bool mt_phase_of_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, const char *file,
                      const char *name, struct mt_cut_phase *out)
 {
-    for (uint32_t i = 0; i < r->cut.n; i++) {
-        const struct mt_cut_rule *c = &r->cut.p[i];
+    uint32_t row = 0;
+    return mt_phase_next_cut(r, kind, file, name, &row, out);
+}
+
+bool mt_phase_next_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, const char *file,
+                       const char *name, uint32_t *row, struct mt_cut_phase *out)
+{
+    while (*row < r->cut.n) {
+        const struct mt_cut_rule *c = &r->cut.p[(*row)++];
         bool fits =
             kind == MT_CUT_SCRIPT || kind == MT_CUT_FOLDER
                 ? c->scripts != NULL && is_script(file, name, c->scripts, kind == MT_CUT_FOLDER)
-            : kind == MT_CUT_LINE   ? c->lines != NULL && is_one_of(name, c->lines)
-            : kind == MT_CUT_SAID   ? c->said != NULL && says_one_of(name, c->said)
-            : kind == MT_CUT_TOLD   ? c->told != NULL && says_one_of(name, c->told)
+            : kind == MT_CUT_LINE ? c->lines != NULL && is_one_of(name, c->lines)
+            : kind == MT_CUT_SAID ? c->said != NULL && says_one_of(name, c->said)
+            : kind == MT_CUT_TOLD
+                ? c->told != NULL && c->cause == NULL && says_one_of(name, c->told)
             : kind == MT_CUT_CALL   ? c->calls != NULL && has_one_of(name, c->calls)
             : kind == MT_CUT_CODE   ? c->codes != NULL && has_one_of(name, c->codes)
             : kind == MT_CUT_METHOD ? c->methods != NULL && is_method(name, c->methods)

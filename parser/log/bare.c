@@ -7,7 +7,8 @@
 enum {
     LONGEST = 1000, /* of a line that is looked at */
     SHORT = 250,    /* lines of a text that is a question about a failure, no job's log */
-    NEAR = 40       /* bytes between a memory's name and the word that it ran out */
+    NEAR = 40,      /* bytes between a memory's name and the word that it ran out */
+    FAR = 32        /* bytes from a word that makes it no failure to that word */
 };
 
 static size_t lower(char out[LONGEST + 1], const char *s)
@@ -19,58 +20,75 @@ static size_t lower(char out[LONGEST + 1], const char *s)
     return s[n] == '\0' ? n : 0;
 }
 
-/* "did not get an OOM", "never saw OOM": right before it. The last two: did not show, not reported.
- */
-static bool is_denied(const char *s, const char *at)
+/* Between the two a clause ends; a full stop does not where a name goes on behind it. */
+static bool ends_between(const char *p, const char *at)
 {
-    static const char *const words[] = {"not get ",
-                                        "n't get ",
-                                        "not see ",
-                                        "n't see ",
-                                        "not hit ",
-                                        "n't hit ",
-                                        "never ",
-                                        "\xe6\xb2\xa1\xe6\x9c\x89\xe5\x87\xba\xe7\x8e\xb0",
-                                        "\xe6\xb2\xa1\xe6\x9c\x89\xe6\x8a\xa5"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t n = strlen(words[i]);
-        for (const char *p = at - s > 20 ? at - 20 : s; p + n <= at; p++)
-            if (strncmp(p, words[i], n) == 0 && strcspn(p, ",.;:") >= (size_t)(at - p))
-                return true;
-    }
+    for (; p < at; p++)
+        if (strchr(",;:])", *p) != NULL || (*p == '.' && p[1] == ' '))
+            return true;
     return false;
 }
 
-/* "to avoid CUDA out of memory", "if CUDA out of memory happens", "without gpu oom". The last two:
- * will not, avoid. */
+/* One of the words stands at most FAR bytes before `at`, in the same clause, as a word or the
+ * beginning of one. */
+static const char *before(const char *s, const char *at, const char *const *list)
+{
+    for (const char *p = at - s > FAR ? at - FAR : s; p < at; p++)
+        if ((p == s || !mt_log_is_letter(p[-1])) && mt_log_begins(p, list) && !ends_between(p, at))
+            return p;
+    return NULL;
+}
+
+/* Who asks how to avoid it has it: "how can I fix the OOM?". */
+static bool is_asked_for(const char *s, const char *at)
+{
+    static const char *const asks[] = {"how to ", "how can ", "how do ", "any way ", NULL};
+    return mt_log_has_one(s, asks) && strstr(s, "case of") == NULL && at != s;
+}
+
+/* "to avoid CUDA out of memory", "if CUDA out of memory happens", "without gpu oom"; not "if I take
+ * 8 of them I get an OOM". The last two: will not, avoid. */
 static bool only_talked_of(const char *s, const char *at)
 {
-    static const char *const words[] = {"avoid",
-                                        "prevent",
-                                        "if ",
-                                        "without",
-                                        "no ",
-                                        "may ",
-                                        "might",
-                                        "fix",
-                                        "handle",
-                                        "except",
-                                        "catch",
-                                        "skip",
-                                        "reduce",
-                                        "against",
-                                        "case of",
-                                        "retry",
-                                        "recover",
-                                        "would",
-                                        "\xe4\xb8\x8d\xe4\xbc\x9a",
-                                        "\xe9\x81\xbf\xe5\x85\x8d"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        const char *p = strstr(s, words[i]);
-        if (p != NULL && p < at && (p == s || !mt_log_is_letter(p[-1])))
-            return true;
-    }
-    return is_denied(s, at);
+    static const char *const cures[] = {"avoid", "prevent", "fix",     "handl",   "solv", "resolv",
+                                        "reduc", "against", "recover", "mitigat", NULL},
+                             *const maybes[] = {"may ",
+                                                "might ",
+                                                "would ",
+                                                "could ",
+                                                "except",
+                                                "catch",
+                                                "skip",
+                                                "case of",
+                                                "retry",
+                                                "used to",
+                                                "previous",
+                                                "\xe4\xb8\x8d\xe4\xbc\x9a",
+                                                "\xe9\x81\xbf\xe5\x85\x8d",
+                                                NULL},
+                             *const ifs[] = {"if ", NULL}, *const ours[] = {" i ", " we ", NULL};
+    const char *condition = before(s, at, ifs);
+    char between[FAR + 1] = "";
+    if (condition != NULL)
+        memcpy(between, condition, (size_t)(at - condition)), between[at - condition] = '\0';
+    return (before(s, at, cures) != NULL && !is_asked_for(s, at)) ||
+           before(s, at, maybes) != NULL || (condition != NULL && !mt_log_has_one(between, ours)) ||
+           mt_log_is_denied(s, at);
+}
+
+/* It is over: "the OOM was solved by ...", "OOM is gone". Words that stand close behind. */
+static bool is_over(const char *end)
+{
+    static const char *const over[] = {"solved",    "fixed",          "resolved",      "no longer",
+                                       "went away", "is gone",        "are gone",      "disappear",
+                                       "goes away", "did not happen", "didn't happen", NULL};
+    char near[NEAR + 1];
+    size_t n = strnlen(end, NEAR), clause = strcspn(end, ".,;:?");
+    n = n < clause ? n : clause;
+    memcpy(near, end, n);
+    near[n] = '\0';
+    return mt_log_has_one(near, over) && strstr(near, "not ") == NULL &&
+           strstr(near, "n't ") == NULL;
 }
 
 /* What stands around it is an error's name and punctuation. */
@@ -92,12 +110,15 @@ static bool is_whole(const char *s, const char *at, const char *end)
  * guards against it, nor "at the OOM", as our own reports head a column. */
 static const char *short_word(const char *s)
 {
-    static const char *const after[] = {" kill",  " protect", " retr", " thresh",
-                                        " handl", " score",   " adj",  NULL};
+    static const char *const after[] = {" kill",  " protect", " retr", " thresh", "-kill",
+                                        " handl", " score",   " adj",  NULL},
+                             *const endings[] = {"ing", "ed", "'d", "s", NULL};
     for (const char *p = s; (p = strstr(p, "oom")) != NULL; p += 3) {
-        const char *end = p + 3 + (p[3] == 's');
-        if ((p == s || (p[-1] & 0x80) != 0 || strchr(" (\"'`*,:", p[-1]) != NULL) &&
-            ((*end & 0x80) != 0 || strchr(" .,!?)\"'`*:;", *end) != NULL) &&
+        const char *end = p + 3;
+        for (const char *const *e = endings; *e != NULL && end == p + 3; e++)
+            end += strncmp(end, *e, strlen(*e)) == 0 ? strlen(*e) : 0;
+        if ((p == s || (p[-1] & 0x80) != 0 || strchr(" ([]\"'`*,:-", p[-1]) != NULL) &&
+            ((*end & 0x80) != 0 || strchr(" .,!?)]\"'`*:;/", *end) != NULL) &&
             !mt_log_begins(end, after) && (p - s < 7 || strncmp(p - 7, "at the ", 7) != 0))
             return p;
     }
@@ -116,6 +137,20 @@ static const char
                      "running out of memory",
                      "i run out of memory",
                      "we run out of memory",
+                     "cuda memory error",
+                     "gpu memory error",
+                     "gpu memory overflow",
+                     "gpu memory is full",
+                     "not enough gpu memory",
+                     "not enough cuda memory",
+                     "not enough vram",
+                     "insufficient gpu memory",
+                     "insufficient vram",
+                     "gpu memory exhausted",
+                     "gpu memory is exhausted",
+                     "exceeds the gpu memory",
+                     "exceeds gpu memory",
+                     "exceeds the vram",
                      "\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d\xe8\xb6\xb3",
                      "\xe6\x98\xbe\xe5\xad\x98\xe4\xb8\x8d\xe5\xa4\x9f",
                      "\xe6\x98\xbe\xe5\xad\x98\xe6\xba\xa2\xe5\x87\xba",
@@ -134,6 +169,17 @@ static const char *const of_host[] = {"host oom",
                                       "out of cpu memory",
                                       "out of system memory",
                                       "out of ram",
+                                      "by the oom killer",
+                                      "by oom killer",
+                                      "by the oom-killer",
+                                      "by oom-killer",
+                                      "by the linux oom killer",
+                                      "by the kernel's oom killer",
+                                      "oom killer killed",
+                                      "oom killer kills",
+                                      "oom killed",
+                                      "oom-killed",
+                                      "oomkilled",
                                       "ray.exceptions.outofmemoryerror",
                                       "\xe5\x86\x85\xe5\xad\x98\xe4\xb8\x8d\xe8\xb6\xb3",
                                       "\xe5\x86\x85\xe5\xad\x98\xe4\xb8\x8d\xe5\xa4\x9f",
@@ -143,12 +189,19 @@ static const char *const of_host[] = {"host oom",
 /* The same by a name near the word that it ran out. The last two: memory of the host, the host. */
 static const char *const hosts[] = {"host",
                                     "cpu mem",
-                                    "system memory",
-                                    " ram",
-                                    "(ram",
+                                    "cpu ram",
+                                    "system mem",
+                                    "system ram",
+                                    "main memory",
+                                    "ram usage",
+                                    "ram is",
+                                    "ram was",
+                                    "ram fill",
                                     "\xe5\x86\x85\xe5\xad\x98",
                                     "\xe4\xb8\xbb\xe6\x9c\xba",
                                     NULL};
+/* People say it of a card's memory as well. */
+static const char *const rams[] = {" ram", "(ram", NULL};
 /* Then it is no memory at all. The last two: a disk, a hard disk. */
 static const char *const disks[] = {"disk", "\xe7\xa3\x81\xe7\x9b\x98", "\xe7\xa1\xac\xe7\x9b\x98",
                                     NULL};
@@ -173,25 +226,35 @@ struct found {
     bool is_host;
 };
 
-/* One of the names begins or ends within NEAR bytes of the words. */
-static bool is_near(const char *s, const struct found *f, const char *const *names)
+/* Bytes from the words to the nearest of the names; SIZE_MAX = none is within NEAR. */
+static size_t nearest(const char *s, const struct found *f, const char *const *names)
 {
+    size_t least = SIZE_MAX;
     for (; *names != NULL; names++)
         for (const char *p = s; (p = strstr(p, *names)) != NULL; p++) {
             const char *end = p + strlen(*names), *after = f->at + f->n;
-            if ((end <= f->at && f->at - end <= NEAR) || (p >= after && p - after <= NEAR))
-                return true;
+            size_t far = end <= f->at ? (size_t)(f->at - end)
+                         : p >= after ? (size_t)(p - after)
+                                      : 0;
+            least = far <= NEAR && far < least ? far : least;
         }
-    return false;
+    return least;
+}
+
+/* Of the names of the two memories the nearer one tells whose it was; the card's, where none is
+ * near. "an OOM, the host's RAM was full on the GPU node" */
+static bool is_hosts(const char *s, const struct found *f)
+{
+    static const char *const cards[] = {"cuda", "gpu", "vram", "\xe6\x98\xbe\xe5\xad\x98", NULL};
+    size_t card = nearest(s, f, cards);
+    return nearest(s, f, hosts) < card || (card == SIZE_MAX && nearest(s, f, rams) != SIZE_MAX);
 }
 
 /* asks: the text is short enough for a question; else only the error's own words count. */
 static struct found find_words(const char *s, bool asks)
 {
     struct found f = {.n = 0};
-    bool of_card = strstr(s, "cuda") != NULL || strstr(s, "gpu") != NULL ||
-                   strstr(s, "vram") != NULL || strstr(s, "\xe6\x98\xbe\xe5\xad\x98") != NULL;
-    f.at = of_card || !asks ? NULL : first_of(s, of_host, &f.n);
+    f.at = asks ? first_of(s, of_host, &f.n) : NULL;
     f.is_host = f.at != NULL;
     if (f.at == NULL)
         f.sure = (f.at = first_of(s, words, &f.n)) != NULL;
@@ -206,7 +269,7 @@ static struct found find_words(const char *s, bool asks)
         f.n = 3;
         f.at = short_word(s);
     }
-    f.is_host = f.at != NULL && !of_card && is_near(s, &f, hosts);
+    f.is_host = f.at != NULL && is_hosts(s, &f);
     return f;
 }
 
@@ -221,20 +284,94 @@ static bool is_report(const struct mt_log *l)
     return false;
 }
 
+/* Somebody met it: "I keep getting OOM errors", where "errors" alone is a manual's word. */
+static bool is_met(const char *s, const char *at)
+{
+    static const char *const verbs[] = {
+        "get",          "got",      "hit", "see",   "saw",  "encounter", "run into",
+        "running into", "ran into", "fac", "throw", "caus", NULL};
+    return before(s, at, verbs) != NULL;
+}
+
+/* A heading of Markdown in the first line of a text, or one of a section: no line of code. */
+static char *behind_heading(char *s, bool is_first)
+{
+    size_t n = strspn(s, "#");
+    return n != 0 && s[n] == ' ' && (is_first || n > 1) ? s + n + 1 : s;
+}
+
+/* The sentence tells of a failure that happened. *w: its words. */
+static bool tells(char *s, bool asks, struct found *w)
+{
+    *w = find_words(s, asks);
+    if (w->at == NULL)
+        return false;
+    if (memchr(w->at, ' ', w->n) != NULL) /* `CUDA out of memory` is a message that is quoted */
+        for (char *p = s; (p = strchr(p, '`')) != NULL;)
+            *p = ' ';
+    return (!mt_log_is_code(s, w->at, w->n) || (asks && is_met(s, w->at))) &&
+           !only_talked_of(s, w->at) && !is_over(w->at + w->n);
+}
+
+bool mt_log_tells_failure(char *sentence)
+{
+    struct found w;
+    return tells(sentence, true, &w) && strstr(sentence, "tried to allocate") == NULL;
+}
+
+/* The end of the sentence at s, behind what ends it. */
+static char *sentence_end(char *s)
+{
+    for (; *s != '\0'; s++)
+        if ((strchr(".!?;", *s) != NULL && s[1] == ' ') || strncmp(s, "\xe3\x80\x82", 3) == 0)
+            return s + (*s == '\xe3' ? 3 : 1);
+    return s;
+}
+
+/* What somebody quotes ("> ...") is another's words, but for an error that stands there alone. */
+static bool is_quoted(const char *s, const struct found *w)
+{
+    int blanks = 0;
+    for (const char *p = s; *p != '\0'; p++)
+        blanks += *p == ' ';
+    return *s == '>' && (!w->sure || blanks > 6);
+}
+
+/* One sentence of the line tells of a failure. */
+static bool any_tells(char *s, bool asks, struct found *w)
+{
+    if (is_quoted(s, w))
+        return false;
+    for (char *end; *s != '\0'; s = end) {
+        char kept;
+        bool is;
+        end = sentence_end(s);
+        kept = *end;
+        *end = '\0';
+        is = tells(s, asks, w);
+        *end = kept;
+        if (is)
+            return true;
+    }
+    return false;
+}
+
 int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
 {
-    char s[LONGEST + 1] = "";
+    char buffer[LONGEST + 1] = "", *s = buffer;
     struct mt_log_fact *f;
-    bool whole;
+    bool whole, asks = number <= SHORT;
     struct found w = {.n = 0};
-    if (lower(s, line) != 0)
-        w = find_words(s, number <= SHORT);
+    if (lower(buffer, line) != 0) {
+        s = behind_heading(buffer, l->prose.n == 1);
+        w = find_words(s, asks);
+    }
     if (w.at == NULL || is_report(l) || strstr(s, "java") != NULL ||
         strstr(s, "heap space") != NULL ||
         (!w.sure && (strstr(line, "INFO") != NULL || strstr(line, "DEBUG") != NULL)))
         return 0;
     whole = w.sure && is_whole(s, w.at, w.at + w.n);
-    if (!whole && (mt_log_is_code(s, w.at, w.n) || only_talked_of(s, w.at)))
+    if (!whole && !any_tells(s, asks, &w))
         return 0;
     if (!whole && number > SHORT)
         return 1; /* no question is as long, and such lines would leave no room for others */
@@ -245,6 +382,7 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
         mt_log_keep_text(f, whole ? "bare" : "talk", 4);
     return 1;
 }
+
 /* A line that says more of a failure than a person's words about one. */
 static bool is_failure(const struct mt_log_fact *f)
 {
@@ -257,6 +395,9 @@ static bool is_failure(const struct mt_log_fact *f)
 void mt_log_bare_end(struct mt_log *l)
 {
     uint32_t n = 0, talks = 0, others = 0;
+    for (uint32_t i = 0; i < l->facts.n; i++) /* the log below ends where it happened */
+        if (mt_log_is_talk(&l->facts.p[i]))
+            mt_log_step_take(l, &l->facts.p[i]);
     for (uint32_t i = 0; i < l->facts.n; i++) {
         talks += mt_log_is_talk(&l->facts.p[i]);
         others += !mt_log_is_talk(&l->facts.p[i]) && is_failure(&l->facts.p[i]);

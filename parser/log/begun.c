@@ -45,7 +45,8 @@ static bool save_begins(const char *s)
 {
     const char *p = strstr(s, "aving ");
     return p != NULL && p > s && (p[-1] | 32) == 's' && names_state(p) &&
-           strstr(s, "ot saving") == NULL && strstr(s, "efore saving") == NULL;
+           strstr(s, "ot saving") == NULL && strstr(s, "efore saving") == NULL &&
+           strstr(s, "fter saving") == NULL && strstr(s, "fter Saving") == NULL;
 }
 
 static bool save_ended(const char *s)
@@ -93,7 +94,7 @@ static void end(struct mt_log *l, const char *s)
     }
 }
 
-int mt_log_begun(struct mt_log *l, uint64_t number, const char *s)
+static int begins(struct mt_log *l, uint64_t number, const char *s)
 {
     struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
     struct mt_log_writer who;
@@ -132,6 +133,21 @@ int mt_log_begun(struct mt_log *l, uint64_t number, const char *s)
         return 1;
     }
     return 0;
+}
+
+int mt_log_begun(struct mt_log *l, uint64_t number, const char *line)
+{
+    uint32_t n = l->facts.n;
+    if (!begins(l, number, line))
+        return 0;
+    /* "OOM when saving the model" is a person's line of a failure, and begins nothing */
+    if (mt_log_bare(l, number, line) && l->facts.n == n + 2 &&
+        l->facts.p[n].kind == MT_LOG_SAVE_BEGUN && mt_log_is_talk(&l->facts.p[n + 1])) {
+        l->facts.p[n] = l->facts.p[n + 1];
+        l->facts.n--;
+        l->n_begun--;
+    }
+    return 1;
 }
 
 void mt_log_begun_below(struct mt_log *l)

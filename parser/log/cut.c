@@ -107,11 +107,37 @@ static void of_error_above(struct mt_log *l)
     mt_log_stack_keep(l, last, f);
 }
 
+/* Somebody says that memory ran out, and pasted a traceback that leads to no other error: it is of
+ * that failure, wherever in the text it stands. Of several the last one that ends: the first are of
+ * processes that waited for it. */
+static void of_talk(struct mt_log *l)
+{
+    struct mt_log_fact *f = NULL;
+    struct mt_log_stack *last = NULL;
+    for (uint32_t i = 0; i < l->facts.n; i++) {
+        const struct mt_log_fact *g = &l->facts.p[i];
+        if (tells_failure(g->kind) && (!mt_log_is_talk(g) || g->stack != 0))
+            return;
+        if (f == NULL && mt_log_is_talk(g) && g->kind == MT_LOG_TORCH_OOM)
+            f = &l->facts.p[i];
+    }
+    for (int i = 0; f != NULL && i < MT_LOG_OPEN; i++) {
+        struct mt_log_stack *o = &l->open[i];
+        if (o->line != 0 && o->frames.n != 0 && !o->ended && (last == NULL || o->line > last->line))
+            last = o;
+    }
+    if (last == NULL)
+        return;
+    f->rank = last->of.rank >= 0 ? last->of.rank : last->writer.rank;
+    mt_log_stack_keep(l, last, f);
+}
+
 void mt_log_cut_end(struct mt_log *l)
 {
     struct mt_log_stack *last = NULL;
     struct mt_log_fact *f;
     of_error_above(l);
+    of_talk(l);
     for (uint32_t i = 0; i < l->facts.n; i++)
         if (tells_failure(l->facts.p[i].kind))
             return;

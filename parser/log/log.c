@@ -563,15 +563,6 @@ static bool is_wrapped_death(const char *s)
            strstr(s, "OOM killer") == NULL;
 }
 
-/* "OOM when saving the model" is a person's line of a failure as well. */
-static int begun(struct mt_log *l, uint64_t number, const char *line)
-{
-    if (!mt_log_begun(l, number, line))
-        return 0;
-    (void)mt_log_bare(l, number, line);
-    return 1;
-}
-
 int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char *joined,
                 const char *glued)
 {
@@ -596,7 +587,7 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
             (!flat && mt_log_stack_line(l, number, line, glued)) || mt_log_usage(l, number, line) ||
             mt_log_counters(l, number, line) || mt_log_cards(l, number, line) ||
             mt_log_rocm_json(l, number, line) || mt_log_memray(l, number, line) ||
-            begun(l, number, line) || mt_log_ggml(l, number, line) ||
+            mt_log_begun(l, number, line) || mt_log_ggml(l, number, line) ||
             mt_log_tensorflow(l, number, line) || sglang(l, number, line) ||
             sglang_full(l, number, joined) || vllm_graphs(l, number, line) ||
             vllm_startup(l, number, joined) || vllm_refuses(l, number, joined, glued) ||

@@ -212,6 +212,14 @@ struct mt_log_fact {
  * (HOST_OOM): there is no failure's own line. */
 bool mt_log_is_talk(const struct mt_log_fact *f);
 
+/* Right before `at`, in its clause of the sentence s, something denies what stands there: "no OOM",
+ * "did not get an OOM", "without LoRA", the same in Chinese. */
+bool mt_log_is_denied(const char *s, const char *at);
+
+/* The sentence, in small letters, says that memory ran out, and that it did: not that it may, that
+ * it is over, how to avoid it. Quotation marks in it may be blanked. */
+bool mt_log_tells_failure(char *sentence);
+
 /* Who wrote a line, by its prefix; -1 = not said. */
 struct mt_log_writer {
     int64_t pid;
@@ -296,12 +304,10 @@ enum mt_log_hint {
     MT_LH_COUNT
 };
 
-/* What somebody says of when it failed: the words behind "during", "when" or "while"; or the method
- * that the error's line names. */
+/* The method that an error's line names. */
 struct mt_log_said {
     char text[48];
     uint64_t line;
-    bool is_method;
 };
 #define MT_LOG_MAX_SAID 8u
 #define MT_LOG_SAID_LINES 250u /* of a text that somebody may have written */

@@ -17,6 +17,25 @@ static void head_text(struct mt_log_fact *f, const char *s, const char *end)
     mt_log_keep_text(f, p, (size_t)(end - p));
 }
 
+/* The same with the most of each behind it, which is another moment's. */
+static bool with_peaks(const char *s, got *g)
+{
+    static const char words[] = " memory allocated (GB): %G, max memory allocated (GB): %G, memory "
+                                "reserved (GB): %G";
+    got most;
+    if (mt_log_find(s, words, &most) == NULL)
+        return false;
+    g->n = 2;
+    g->v[0] = most.v[0];
+    g->v[1] = most.v[2];
+    if (mt_log_find(s, "device memory used/total (GB): %G/%G", &most) != NULL) {
+        g->n = 4;
+        g->v[2] = most.v[0];
+        g->v[3] = most.v[1];
+    }
+    return true;
+}
+
 /* verl: "Before update_actor, memory allocated (GB): 1.2, ..."; AReaL: "Memory-Usage ppo update:
  * memory allocated (GB): 1.2, ..." */
 static int usage(struct mt_log *l, uint64_t number, const char *s)
@@ -26,7 +45,8 @@ static int usage(struct mt_log *l, uint64_t number, const char *s)
     const char *end = strstr(s, " memory allocated (GB):"), *head;
     struct mt_log_fact *f;
     if (end == NULL || end == s || (end[-1] != ',' && end[-1] != ':') || /* the device came later */
-        (mt_log_find(end,
+        (!with_peaks(end, &g) &&
+         mt_log_find(end,
                      " memory allocated (GB): %G, memory reserved (GB): %G, device memory "
                      "used/total (GB): %G/%G",
                      &g) == NULL &&

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a text says in words alone: the program, the phase, a cause. It counts where nothing else tells, and is marked as told. About 6 s.
+# What a text says in words alone: the program, the phase, a cause. It counts where nothing else tells, and is marked as told. About 12 s.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need jq
@@ -82,4 +82,65 @@ has_not no_cause 'names a cause'
 has_not own 'names a cause'
 ask asked 'Is this a memory leak? We get OOM at step 1000.'
 has_not asked 'names a cause'
+# Statements about the phase are weighed: one that ties it to the failure, before a word that stands near; the narrower word, before a job's.
+ask tied 'We train with DeepSpeed on 8 cards. The job gets a CUDA OOM while computing the reference log probs.'
+phase tied logp_ref
+ask subject 'Graph capture runs out of memory, training is fine'
+phase subject rollout.graph
+ask well 'Training works fine, but validation hits OOM at once'
+phase well eval
+ask lead 'CUDA OOM when training our model on 4 cards\n\n1. first machine: during initialization of the shards:\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.36 GiB. GPU 0 has a total capacity of 23.65 GiB of which 1.31 GiB is free.'
+phase lead init
+ask two 'OOM, for training as for inference'
+phase two unattributed
+ask morning 'Waking up this morning I found my run on the GPU node dead with an OOM'
+phase morning unattributed
+ask time_behind '训练正常，保存模型时报OOM'
+phase time_behind ckpt_save
+# What it came after is no phase, and is said.
+ask after 'Everything runs until step 40. OOM right after the validation, at the start of the next step.'
+has after 'it came after evaluation'
+check [ "$(jq -r .verdict.phase after.json)" != eval ]
+ask before 'CUDA OOM before saving the first checkpoint'
+phase before unattributed
+# A traceback without its error is that of the failure which a title tells of, wherever it stands; one that ends in another error is not.
+trace='  File "/w/tune.py", line 40, in main\n    loss.backward()\n  File "/opt/py/site-packages/torch/_tensor.py", line 521, in backward\n    torch.autograd.backward('
+ask headed "# CUDA OOM on two cards\n\nWhat I see:\n\`\`\`\nTraceback (most recent call last):\n$trace\n\`\`\`\nAny hint?\nThanks a lot."
+phase headed train
+has headed 'Line 1 says in words that it ran out of memory, and the traceback ends in training (backward), at w/tune.py:40 main'
+ask another "# CUDA OOM on two cards\n\nAnd then this:\nTraceback (most recent call last):\n$trace\nValueError: no such key"
+has_not another 'the traceback ends'
+# A title that ends within the error's sentence, and the whole of it below.
+ask fuller '# OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB.\n\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 1 has a total capacity of 23.65 GiB of which 1.31 GiB is free.'
+has fuller 'asked for 3.00 GiB and 1.31 GiB of 23.65 GiB were free'
+has_not fuller 'failures'
+
+# A failure that is over, another's words, and one that was only feared, are none; the errors somebody keeps getting are.
+for text in 'The OOM was solved by a smaller batch. Now it hangs in step 3.' '> we had an OOM there, says my colleague' 'Lower it if you get an OOM error.'; do
+    echo "$text" > over
+    run 1 report over --force --no-config --format text -o over.text
+done
+for text in 'If I go to 8 sequences I get an OOM' 'I keep getting OOM errors on 4 cards' 'How can I fix the CUDA out of memory?' '# OOM when scaling up n_cards' 'Not enough VRAM for 512 pixels' 'it says `CUDA out of memory` at step 1'; do
+    ask met "$text"
+    has met 'ran out'
+done
+# Whose memory: the nearer name tells, and both where both ran out.
+ask host 'The host RAM is full: OOM on the GPU node'
+check [ "$(jq -r .log_diagnosis.cause host.json)" = host ]
+ask card 'OOM on our GPU, it has 45 GB of RAM'
+check [ "$(jq -r .log_diagnosis.cause card.json)" = unknown ]
+ask both 'With a share of 0.8 I get CUDA OOM.\nWith 0.6 it is killed by the OOM killer.'
+has both 'The host ran out of memory as well, in line 2'
+# The most of a time is not what is allocated now.
+ask peaks 'rank 0 => After init, memory allocated (GB): 20.50, max memory allocated (GB): 26.75, memory reserved (GB): 27.75, max memory reserved (GB): 27.75, device memory used/total (GB): 30.00/61.00\nthen OOM'
+has peaks 'allocated 20.50 GiB, reserved 27.75 GiB'
+
+# Causes, each by another way of saying it; who denies one does not say it.
+for pair in 'the memory gradually increases until OOM|kept from step to step' 'OOM: the buffers are never released|not given back' 'a sudden spike in memory, then OOM|jumps up at once' 'OOM: every rank loads the whole thing|in one process, before it is divided' \
+    'OOM although it is not sharded|whole on each' 'OOM, and only GPU 0 is used|all on one card' 'OOM: the weights are there twice|there twice'; do
+    ask why "${pair%|*}"
+    has why "${pair#*|}"
+done
+ask why_not 'OOM without any memory leak, the buffers are not fragmented'
+has_not why_not 'names a cause'
 finish

@@ -581,8 +581,8 @@ MT_TEST(other_programs)
         MT_CHECK_EQ(fact(0)->value[0], of[i].asked);
         mt_log_done(&l);
     }
-    read_text("cuda is fine.\nCUDA errors of a driver that is old. We ran out of memory "
-              "elsewhere\nmyCUDA error out of memory\n");
+    read_text("cuda is fine.\nCUDA errors of a driver that is old. We never ran out of memory "
+              "here\nmyCUDA error out of memory\n");
     MT_CHECK_EQ(l.facts.n, 0);
     mt_log_done(&l);
 }

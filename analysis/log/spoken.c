@@ -1,0 +1,89 @@
+/* log/spoken.c -- the sentences of a text that somebody wrote. */
+#include "analysis/log/spoken.h"
+
+#include <string.h>
+
+enum { LONGEST = MT_SPOKEN_LINE - 1 };
+
+static char small(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }
+
+/* Bytes of what ends a sentence at p; 0 = nothing does. */
+static size_t end_at(const char *p)
+{
+    return strncmp(p, "\xe3\x80\x82", 3) == 0           ? 3
+           : strchr(".!?", *p) != NULL && (p[1] == ' ') ? 1
+           : strncmp(p, "\xef\xbc\x9f", 3) == 0         ? 3
+                                                        : 0;
+}
+
+static const char *last_sentence(const char *s)
+{
+    const char *from = s;
+    for (const char *p = s; *p != '\0'; p++)
+        if (end_at(p) != 0)
+            from = p + 1;
+    return from;
+}
+
+static bool ends(const char *s)
+{
+    size_t n = strlen(s);
+    while (n > 0 && s[n - 1] == ' ')
+        n--;
+    return n == 0 || strchr(".!?`#:", s[n - 1]) != NULL;
+}
+
+bool mt_spoken_is_logged(const char *s)
+{
+    static const char *const words[] = {"pid=",    "WARN",  " INFO ",    "ERROR",
+                                        "File \"", "it/s]", "Traceback", "ried to allocate",
+                                        NULL};
+    for (const char *const *w = words; *w != NULL; w++)
+        if (strstr(s, *w) != NULL)
+            return true;
+    return false;
+}
+
+void mt_spoken_line(struct mt_spoken *t, const struct mt_log *log, uint32_t i)
+{
+    const struct mt_log_prose *p = &log->prose.p[i], *up = i > 0 ? p - 1 : NULL;
+    const char *from = up != NULL && up->line + 1 == p->line && !ends(up->text) &&
+                               up->text[0] != '#' && p->text[0] != '#' &&
+                               !mt_spoken_is_logged(p->text) && !mt_spoken_is_logged(up->text)
+                           ? last_sentence(up->text)
+                           : "";
+    size_t n = 0;
+    for (; *from != '\0' && n < LONGEST; from++)
+        t->text[n++] = small(*from);
+    if (n != 0 && n < LONGEST)
+        t->text[n++] = ' ';
+    for (from = p->text; *from != '\0' && n < LONGEST; from++)
+        t->text[n++] = small(*from);
+    t->text[n] = '\0';
+    t->rest = t->text;
+    t->line = p->line;
+}
+
+char *mt_spoken_sentence(struct mt_spoken *t)
+{
+    char *s = t->rest;
+    t->rest = NULL;
+    for (char *p = s; p != NULL && *p != '\0'; p++) {
+        size_t n = end_at(p);
+        if (n != 0 && p[n] != '\0') {
+            t->rest = p + n;
+            *p = '\0';
+            return s;
+        }
+    }
+    return s;
+}
+
+bool mt_spoken_fails(const char *sentence)
+{
+    char copy[MT_SPOKEN_LINE];
+    size_t n = strlen(sentence);
+    memcpy(copy, sentence, n + 1);
+    n = strspn(copy, "#> *");
+    return mt_log_tells_failure(copy + n);
+}

@@ -1,0 +1,28 @@
+/* spoken.h -- the sentences of a text that somebody wrote, a ticket or a question, one after
+ * another, in small letters. */
+#ifndef MT_LOG_SPOKEN_H
+#define MT_LOG_SPOKEN_H
+
+#include "parser/log/log.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Bytes of a line and of what its first sentence began with in the line above, 0 included. */
+#define MT_SPOKEN_LINE 2001u
+
+struct mt_spoken {
+    char text[MT_SPOKEN_LINE];
+    char *rest; /* behind the sentence that was handed out; NULL = it was the last */
+    uint64_t line;
+};
+/* The i-th line of log's prose, with what its first sentence began with in the line above. */
+void mt_spoken_line(struct mt_spoken *s, const struct mt_log *log, uint32_t i);
+/* The next sentence of it, apart; NULL = there is none. */
+char *mt_spoken_sentence(struct mt_spoken *s);
+/* A line that a program wrote as it stands: its process, its level, a frame. */
+bool mt_spoken_is_logged(const char *line);
+/* The sentence says that memory ran out. (A copy is asked: the sentence stays as it is.) */
+bool mt_spoken_fails(const char *sentence);
+
+#endif

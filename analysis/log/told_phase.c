@@ -1,0 +1,424 @@
+/* log/told_phase.c -- in which phase a failure was, by the words of a text: every statement about
+ * it is weighed, and the heaviest one holds. A word that only stands near "out of memory" weighs
+ * little; where two such differ, nothing is said. */
+#include "analysis/log/diagnose.h"
+#include "analysis/log/spoken.h"
+#include "analysis/phases/phases.h"
+
+#include <string.h>
+
+/* What a statement weighs, of a phase that is one of many; and of one that takes most of a job's
+ * time, which people name also of a failure between two of them. */
+enum weight {
+    BY_METHOD = 90, /* the method that the error's own line names */
+    BY_FRAME = 80,  /* a frame of a traceback that was pasted without its error */
+    BY_TIME = 50,
+    BY_TIME_BROAD = 22, /* "OOM during validation", "when saving, it crashes" */
+    BY_NEXT = 45,
+    BY_NEXT_BROAD = 21, /* "validation OOM" */
+    BY_STEP = 55,
+    BY_STEP_BROAD = 30, /* a line of the job's, right before the failure */
+    BY_LAST = 35,
+    BY_LAST_BROAD = 18, /* the same, where only words tell of the failure */
+    BY_SENTENCE = 25,
+    BY_SENTENCE_BROAD = 10, /* anywhere in the sentence that tells of it */
+    BY_SCRIPT = 9,          /* the code of a script that was pasted does one thing alone */
+    TITLE = 2,
+    OWN_LINE = 1,       /* more, for the first line, for the one that tells of it */
+    FAILS_ELSEWHERE = 8 /* less: the sentence says "error", not which */
+};
+
+struct votes {
+    const struct mt_phase_rules *rules;
+    const struct mt_log_fact *f;
+    enum mt_phase phase, sub, after;
+    uint64_t line, after_line, step;
+    int weight;
+    bool differs; /* another phase weighs as much, and both are broad */
+};
+
+static bool is_broad(enum mt_phase p)
+{
+    return p == MT_PH_TRAIN || p == MT_PH_ROLLOUT_GENERATE || p == MT_PH_INFER;
+}
+
+static void vote(struct votes *v, const struct mt_cut_phase *cut, int weight, uint64_t line)
+{
+    if (cut->phase == MT_PH_NONE)
+        return;
+    weight += (line == 1 ? TITLE : 0) + (line == v->f->line ? OWN_LINE : 0);
+    if (cut->phase == MT_PH_ROLLOUT_GENERATE)
+        weight++; /* a job that generates also trains: it is the narrower word */
+    if (weight == v->weight && cut->phase != v->phase && is_broad(cut->phase))
+        v->differs = true;
+    if (weight <= v->weight)
+        return;
+    v->differs = false;
+    v->weight = weight;
+    v->phase = cut->phase;
+    v->sub = cut->sub;
+    v->line = line;
+    v->step = 0;
+}
+
+/* ---- clauses ---- */
+
+static bool is_small(char c) { return c >= 'a' && c <= 'z'; }
+
+/* Words of a time, behind which it stands; how many words further at most. */
+static const struct connective {
+    const char *word;
+    int reach;
+} connectives[] = {
+    {"during ", 7}, {"when ", 8},   {"while ", 7},  {"whenever ", 8},   {"as soon as ", 8},
+    {"once ", 7},   {"upon ", 4},   {"in ", 4},     {"at ", 4},         {"on ", 3},
+    {"doing ", 4},  {"before ", 0}, {"after ", -7}, {"following ", -5},
+};
+
+static const struct connective *connective_at(const char *s, const char *p)
+{
+    if (p != s && p[-1] != ' ' && p[-1] != '(')
+        return NULL;
+    for (size_t i = 0; i < sizeof connectives / sizeof *connectives; i++)
+        if (strncmp(p, connectives[i].word, strlen(connectives[i].word)) == 0)
+            return &connectives[i];
+    return NULL;
+}
+
+/* Bytes of up to n words of s, which end where a clause or another word of a time begins. */
+static size_t words_of(const char *s, int n)
+{
+    size_t i = 0;
+    for (; s[i] != '\0'; i++) {
+        if (s[i] != ' ')
+            continue;
+        if (--n <= 0 || (i > 0 && strchr(",;:", s[i - 1]) != NULL) ||
+            connective_at(s, s + i + 1) != NULL)
+            break;
+    }
+    return i;
+}
+
+static bool phase_in(const struct votes *v, enum mt_cut_kind kind, const char *s, size_t n,
+                     struct mt_cut_phase *cut)
+{
+    char part[160];
+    n = n < sizeof part - 1 ? n : sizeof part - 1;
+    memcpy(part, s, n);
+    part[n] = '\0';
+    return mt_phase_of_cut(v->rules, kind, "", part, cut) && cut->phase != MT_PH_NONE;
+}
+
+/* The phase that the fewest of the words name; three more tell which one it is: "loading" of a
+ * model, or "loading the checkpoint". */
+static bool nearest_phase(const struct votes *v, const char *s, int reach, struct mt_cut_phase *cut)
+{
+    struct mt_cut_phase more;
+    for (int n = 1; n <= reach; n++) {
+        if (!phase_in(v, MT_CUT_SAID, s, words_of(s, n), cut) &&
+            !phase_in(v, MT_CUT_TOLD, s, words_of(s, n), cut))
+            continue;
+        if (phase_in(v, MT_CUT_SAID, s, words_of(s, n + 3), &more) && !is_broad(more.phase))
+            *cut = more;
+        return true;
+    }
+    return false;
+}
+
+/* It went well there: "training works, validation does not". The last: normal, no problem. */
+static bool went_well(const char *clause, size_t n)
+{
+    static const char *const words[] = {" fine",
+                                        " works",
+                                        "worked",
+                                        "success",
+                                        " ok ",
+                                        " okay",
+                                        "perfect",
+                                        "smooth",
+                                        "\xe6\xad\xa3\xe5\xb8\xb8",
+                                        "\xe6\xb2\xa1\xe9\x97\xae\xe9\xa2\x98",
+                                        NULL};
+    char part[400];
+    n = n < sizeof part - 2 ? n : sizeof part - 2;
+    memcpy(part, clause, n);
+    memcpy(part + n, " ", 2);
+    for (const char *const *w = words; *w != NULL; w++)
+        if (strstr(part, *w) != NULL && strstr(part, "not ") == NULL &&
+            strstr(part, "n't ") == NULL)
+            return true;
+    return false;
+}
+
+/* Bytes of the clause at s. */
+static size_t clause_of(const char *s)
+{
+    size_t n = 0;
+    for (; s[n] != '\0'; n++)
+        if ((strchr(",;:", s[n]) != NULL && s[n + 1] == ' ') || strncmp(s + n, " but ", 5) == 0 ||
+            strncmp(s + n, "\xef\xbc\x8c", 3) == 0)
+            return n;
+    return n;
+}
+
+/* ---- statements ---- */
+
+static bool has_one(const char *s, const char *const *words)
+{
+    while (*words != NULL && strstr(s, *words) == NULL)
+        words++;
+    return *words != NULL;
+}
+
+/* The sentence speaks of an error without its name, and does not deny it. The last two: an error
+ * was reported, error. */
+static bool names_some_failure(const char *s)
+{
+    static const char *const words[] = {"error",
+                                        "crash",
+                                        "killed",
+                                        "fail",
+                                        "died",
+                                        "\xe6\x8a\xa5\xe9\x94\x99",
+                                        "\xe9\x94\x99\xe8\xaf\xaf",
+                                        NULL},
+                             *const warnings[] = {"warning", " may ", "might ", NULL};
+    for (const char *const *w = words; *w != NULL && !has_one(s, warnings); w++) {
+        const char *at = strstr(s, *w);
+        if (at != NULL && !mt_log_is_denied(s, at))
+            return true;
+    }
+    return mt_spoken_fails(s);
+}
+
+static bool names_in(const char *s, size_t n)
+{
+    char part[MT_SPOKEN_LINE];
+    memcpy(part, s, n);
+    part[n] = '\0';
+    return names_some_failure(part);
+}
+
+/* "during X", "when X", in the clause; and what it came after. */
+static void by_time(struct votes *v, const char *s, size_t n, int less, uint64_t line)
+{
+    struct mt_cut_phase cut;
+    for (const char *p = s; p < s + n; p++) {
+        const struct connective *c = connective_at(s, p);
+        const char *behind = c != NULL ? p + strlen(c->word) : NULL;
+        if (c == NULL || !nearest_phase(v, behind, c->reach < 0 ? -c->reach : c->reach, &cut))
+            continue;
+        if (c->reach > 0)
+            vote(v, &cut, (is_broad(cut.phase) ? BY_TIME_BROAD : BY_TIME) - less, line);
+        else if (v->after_line == 0 && !is_broad(cut.phase) &&
+                 !mt_phase_is(cut.phase, MT_SETS_UP) && names_in(s, n)) {
+            v->after = cut.phase;
+            v->after_line = line;
+        }
+    }
+}
+
+/* Chinese says the time behind: "saving" + when, stage, course, middle. */
+static void by_time_behind(struct votes *v, const char *s, size_t n, int less, uint64_t line)
+{
+    static const char *const times[] = {"\xe6\x97\xb6", "\xe9\x98\xb6\xe6\xae\xb5",
+                                        "\xe8\xbf\x87\xe7\xa8\x8b", "\xe4\xb8\xad", NULL};
+    enum { BACK = 36 };
+    struct mt_cut_phase cut;
+    for (const char *const *w = times; *w != NULL; w++)
+        for (const char *p = s; (p = strstr(p, *w)) != NULL && p < s + n; p++) {
+            const char *from = p - s > BACK ? p - BACK : s;
+            if (phase_in(v, MT_CUT_TOLD, from, (size_t)(p - from), &cut))
+                vote(v, &cut, (is_broad(cut.phase) ? BY_TIME_BROAD : BY_TIME) - less, line);
+        }
+}
+
+/* "validation OOM", "the initialization causes a spike": the words right before the failure's, or
+ * before what is said of them in a sentence that tells of it. */
+static void by_next(struct votes *v, const char *s, size_t n, uint64_t line)
+{
+    static const char *const failures[] = {
+        "oom",     "out of memory", "cuda out of", "runs out of", "ran out of",
+        "causes ", "caused ",       "leads to",    "results in",  "triggers ",
+        "crashes", "fails",         "hits ",       "throws ",     NULL};
+    struct mt_cut_phase cut;
+    for (const char *const *w = failures; *w != NULL; w++) {
+        const char *p = strstr(s, *w), *from = p;
+        int words = 4;
+        if (p == NULL || p >= s + n || (p > s && is_small(p[-1])))
+            continue;
+        while (from > s && words > 0 && strchr(",;:", from[-1]) == NULL)
+            words -= *--from == ' ';
+        for (const char *q = from; q < p; q++) {
+            const struct connective *c = connective_at(s, q);
+            if (c != NULL && c->reach > 0)
+                from = p; /* by_time() has that */
+        }
+        if (phase_in(v, MT_CUT_SAID, from, (size_t)(p - from), &cut))
+            vote(v, &cut, is_broad(cut.phase) ? BY_NEXT_BROAD : BY_NEXT, line);
+    }
+}
+
+/* What the sentence says without "before ..." and "after ...", which is another time. */
+static void by_sentence(struct votes *v, const char *s, size_t n, uint64_t line)
+{
+    char part[MT_SPOKEN_LINE];
+    size_t k = 0;
+    uint32_t row = 0;
+    struct mt_cut_phase cut;
+    for (size_t i = 0; i < n;) {
+        const struct connective *c = connective_at(s, s + i);
+        if (c != NULL && c->reach <= 0) {
+            i += strlen(c->word);
+            i += words_of(s + i, 8);
+            continue;
+        }
+        part[k++] = s[i++];
+    }
+    part[k] = '\0';
+    while (mt_phase_next_cut(v->rules, MT_CUT_TOLD, "", part, &row, &cut))
+        vote(v, &cut, is_broad(cut.phase) ? BY_SENTENCE_BROAD : BY_SENTENCE, line);
+}
+
+/* Somebody ended the process: words about a failure may be about another one, but for its time. */
+static bool is_kill(const struct mt_log_fact *f)
+{
+    return f->kind == MT_LOG_KILLED || f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL;
+}
+
+/* leads: the error's own line follows. */
+static void of_sentence(struct votes *v, const char *s, bool leads, uint64_t line)
+{
+    bool fails = (line == v->f->line && !mt_log_is_talk(v->f)) || mt_spoken_fails(s);
+    int less = fails || leads ? 0 : FAILS_ELSEWHERE;
+    if (!fails && !leads && !names_some_failure(s))
+        return;
+    for (size_t n; *s != '\0'; s += n) {
+        s += strspn(s, " ,;:");
+        n = clause_of(s);
+        if (went_well(s, n))
+            continue;
+        by_time(v, s, n, less, line);
+        by_time_behind(v, s, n, less, line);
+        if (fails && !is_kill(v->f)) {
+            by_next(v, s, n, line);
+            by_sentence(v, s, n, line);
+        }
+        n += n == 0 && *s != '\0';
+    }
+}
+
+/* "1. On the first card, during set-up:", and the error below. */
+static bool leads_to(const struct mt_log *log, uint32_t i, const struct mt_log_fact *f)
+{
+    enum { BELOW = 6 };
+    const struct mt_log_prose *p = &log->prose.p[i];
+    size_t n = strlen(p->text);
+    while (n > 0 && p->text[n - 1] == ' ')
+        n--;
+    return !mt_log_is_talk(f) && n > 0 && p->text[n - 1] == ':' && f->line > p->line &&
+           f->line - p->line <= BELOW;
+}
+
+/* "File "x.py", line 9, in f" of a traceback that led to no line that is here. */
+static void of_frame(struct votes *v, const struct mt_log_prose *p)
+{
+    const char *file = strstr(p->text, "File \""),
+               *end = file != NULL ? strchr(file + 6, '"') : NULL,
+               *name = end != NULL ? strstr(end, ", in ") : NULL;
+    char path[256], function[64];
+    struct mt_cut_phase cut;
+    if (name == NULL || end - file - 6 >= (long)sizeof path || strlen(name + 5) >= sizeof function)
+        return;
+    memcpy(path, file + 6, (size_t)(end - file - 6));
+    path[end - file - 6] = '\0';
+    memcpy(function, name + 5, strlen(name + 5) + 1);
+    function[strcspn(function, " \r\n")] = '\0';
+    if ((mt_phase_of_cut(v->rules, MT_CUT_FRAME, path, function, &cut) &&
+         cut.phase != MT_PH_NONE) ||
+        mt_phase_of_cut(v->rules, MT_CUT_NAME, path, function, &cut))
+        vote(v, &cut, BY_FRAME, p->line);
+}
+
+/* The code of a script that was pasted does one thing alone. */
+static void of_script(struct votes *v, const struct mt_log *log)
+{
+    struct mt_cut_phase cut, one = {MT_PH_NONE, MT_PH_NONE};
+    uint64_t line = 0;
+    for (uint32_t i = 0; i < log->prose.n; i++) {
+        if (strstr(log->prose.p[i].text, "File \"") != NULL)
+            return; /* lines of a traceback, which may be of another error */
+        if (!mt_phase_of_cut(v->rules, MT_CUT_CALL, "", log->prose.p[i].text, &cut))
+            continue;
+        if (one.phase != MT_PH_NONE && one.phase != cut.phase)
+            return;
+        one = cut;
+        line = line == 0 ? log->prose.p[i].line : line;
+    }
+    vote(v, &one, BY_SCRIPT, line);
+}
+
+/* The method that the failure's own line names. */
+static void of_method(struct votes *v, const struct mt_log *log)
+{
+    for (uint32_t i = 0; i < log->n_said; i++) {
+        const struct mt_log_said *s = &log->said[i];
+        struct mt_cut_phase cut;
+        if (s->line == v->f->line && (mt_phase_of_cut(v->rules, MT_CUT_METHOD, "", s->text, &cut) ||
+                                      mt_phase_of_cut(v->rules, MT_CUT_NAME, "", s->text, &cut)))
+            vote(v, &cut, BY_METHOD, s->line);
+    }
+}
+
+/* A program's line, but PyTorch's own sentence, which people quote in theirs. */
+static bool is_programs(const char *line)
+{
+    return mt_spoken_is_logged(line) && strstr(line, "ried to allocate") == NULL;
+}
+
+static void of_prose(struct votes *v, const struct mt_log *log)
+{
+    struct mt_spoken t;
+    for (uint32_t i = log->prose.n; mt_log_is_talk(v->f) && i-- > 0;) /* the innermost first */
+        of_frame(v, &log->prose.p[i]);
+    for (uint32_t i = 0; i < log->prose.n; i++) {
+        bool leads = leads_to(log, i, v->f);
+        if (log->prose.p[i].text[0] == '>' || is_programs(log->prose.p[i].text))
+            continue;
+        mt_spoken_line(&t, log, i);
+        for (const char *s; (s = mt_spoken_sentence(&t)) != NULL;)
+            of_sentence(v, s, leads, t.line);
+    }
+    of_script(v, log);
+}
+
+void mt_logdiag_told_phase(struct mt_logdiag *d, const struct mt_log *log,
+                           const struct mt_log_fact *f, const struct mt_cut_phase *step,
+                           uint64_t step_line, const struct mt_phase_rules *rules)
+{
+    struct votes v = {.rules = rules, .f = f, .phase = MT_PH_NONE, .after = MT_PH_NONE};
+    bool talk = mt_log_is_talk(f);
+    of_method(&v, log);
+    if (f->kind != MT_LOG_STOPPED)
+        of_prose(&v, log);
+    d->after = v.after;
+    d->after_line = v.after_line;
+    if (step != NULL) {
+        int was = v.weight;
+        vote(&v, step,
+             is_broad(step->phase) ? (talk ? BY_LAST_BROAD : BY_STEP_BROAD)
+                                   : (talk ? BY_LAST : BY_STEP),
+             step_line);
+        if (v.weight != was)
+            v.step = step_line;
+    }
+    if (v.weight == 0 || v.differs)
+        return;
+    d->phase = v.phase;
+    if (d->sub == MT_PH_NONE)
+        d->sub = v.sub;
+    if (v.step != 0)
+        d->step = v.step;
+    else
+        d->said = v.line;
+}
