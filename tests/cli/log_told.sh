@@ -120,6 +120,7 @@ for text in 'The OOM was solved by a smaller batch. Now it hangs in step 3.' '> 
     echo "$text" > over
     run 1 report over --force --no-config --format text -o over.text
 done
+# shellcheck disable=SC2016 # the backquotes are the text's own
 for text in 'If I go to 8 sequences I get an OOM' 'I keep getting OOM errors on 4 cards' 'How can I fix the CUDA out of memory?' '# OOM when scaling up n_cards' 'Not enough VRAM for 512 pixels' 'it says `CUDA out of memory` at step 1'; do
     ask met "$text"
     has met 'ran out'

@@ -50,8 +50,8 @@ if [ -n "${MT_TORCH_ROOT:-}" ]; then
         mkdir "$root/try/oom"
         [ -z "$disk" ] || mount -t tmpfs -o "$disk" none "$root/try/oom"
         status=0 alone=0
-        in_root LD_LIBRARY_PATH=/try/sim MT_SIM_MEMORY=1600000000 RANK=3 python /try/job.py $how > "$scratch/alone" 2> "$scratch/alone.err" || alone=$?
-        in_root LD_LIBRARY_PATH=/try/sim MT_SIM_MEMORY=1600000000 RANK=3 python /try/job.py $how /try/oom > "$scratch/watched" 2> "$scratch/all.err" || status=$?
+        in_root LD_LIBRARY_PATH=/try/sim MT_SIM_MEMORY=1600000000 RANK=3 python /try/job.py "$how" > "$scratch/alone" 2> "$scratch/alone.err" || alone=$?
+        in_root LD_LIBRARY_PATH=/try/sim MT_SIM_MEMORY=1600000000 RANK=3 python /try/job.py "$how" /try/oom > "$scratch/watched" 2> "$scratch/all.err" || status=$?
         grep -v '^\[memtrace\] ' "$scratch/all.err" > "$scratch/watched.err" || true
         check "$what: output and status $alone as without" \
             sh -c "[ $alone -eq $status ] && cmp $scratch/alone $scratch/watched && cmp $scratch/alone.err $scratch/watched.err"
