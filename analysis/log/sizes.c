@@ -61,22 +61,10 @@ static bool has_any(const char *s, const char *const *words)
     return false;
 }
 
-/* Right before p something denies it: "without LoRA", "no offload", the same in Chinese. */
-static bool is_denied(const char *s, const char *p)
-{
-    static const char *const denials[] = {"no ",          "not ", "n't ", "without ", "instead of ",
-                                          "rather than ", "没",   "不",   "未",       NULL};
-    const char *from = p - s > 16 ? p - 16 : s;
-    for (; from < p; from++)
-        if (begins(from, denials))
-            return true;
-    return false;
-}
-
 static bool affirms(const char *s, const char *const *words)
 {
     for (const char *p = s; *p != '\0'; p++)
-        if (begins(p, words) && !is_denied(s, p))
+        if (begins(p, words) && !mt_log_is_denied(s, p))
             return true;
     return false;
 }
@@ -85,7 +73,7 @@ static bool affirms(const char *s, const char *const *words)
 static bool tells_training(const char *s, const char *const *words)
 {
     for (const char *p = s; *p != '\0'; p++)
-        if (begins(p, words) && !is_denied(s, p) && strncasecmp(p, "trained", 7) != 0)
+        if (begins(p, words) && !mt_log_is_denied(s, p) && strncasecmp(p, "trained", 7) != 0)
             return true;
     return false;
 }

@@ -199,6 +199,21 @@ static bool names_in(const char *s, size_t n)
     return names_some_failure(part);
 }
 
+/* "after some iterations of X": X was still going on. */
+static bool is_within(const char *s)
+{
+    static const char *const parts[] = {"iteration", "step", "epoch", "batch",
+                                        "minute",    "hour", NULL};
+    char words[64];
+    size_t n = words_of(s, 5);
+    const char *of;
+    n = n < sizeof words - 1 ? n : sizeof words - 1;
+    memcpy(words, s, n);
+    words[n] = '\0';
+    of = strstr(words, " of ");
+    return of != NULL && has_one(words, parts);
+}
+
 /* "during X", "when X", in the clause; and what it came after. */
 static void by_time(struct votes *v, const char *s, size_t n, int less, uint64_t line)
 {
@@ -208,7 +223,7 @@ static void by_time(struct votes *v, const char *s, size_t n, int less, uint64_t
         const char *behind = c != NULL ? p + strlen(c->word) : NULL;
         if (c == NULL || !nearest_phase(v, behind, c->reach < 0 ? -c->reach : c->reach, &cut))
             continue;
-        if (c->reach > 0)
+        if (c->reach > 0 || (c->reach < 0 && is_within(behind)))
             vote(v, &cut, (is_broad(cut.phase) ? BY_TIME_BROAD : BY_TIME) - less, line);
         else if (v->after_line == 0 && !is_broad(cut.phase) &&
                  !mt_phase_is(cut.phase, MT_SETS_UP) && names_in(s, n)) {
@@ -233,30 +248,78 @@ static void by_time_behind(struct votes *v, const char *s, size_t n, int less, u
         }
 }
 
-/* "validation OOM", "the initialization causes a spike": the words right before the failure's, or
- * before what is said of them in a sentence that tells of it. */
+/* Where the words of up to `words` blanks before p begin, in its clause and behind a word of a
+ * time, which by_time() has. */
+static const char *words_before(const char *s, const char *p, int words)
+{
+    const char *from = p;
+    while (from > s && words > 0 && strchr(",;:", from[-1]) == NULL)
+        words -= *--from == ' ';
+    for (const char *q = from; q < p; q++) {
+        const struct connective *c = connective_at(s, q);
+        if (c != NULL && c->reach > 0)
+            return p;
+    }
+    return from;
+}
+
+static void vote_next(struct votes *v, const char *s, size_t n, int less, uint64_t line)
+{
+    struct mt_cut_phase cut;
+    if (phase_in(v, MT_CUT_SAID, s, n, &cut))
+        vote(v, &cut, (is_broad(cut.phase) ? BY_NEXT_BROAD : BY_NEXT) - less, line);
+}
+
+/* "OOM merging the adapters", "OOM error loading it": the words right behind the failure's. */
+static void by_behind(struct votes *v, const char *s, const char *p, uint64_t line)
+{
+    static const char *const fillers[] = {"error ", "errors ", "issue ", "exception ", NULL};
+    while (is_small(*p))
+        p++;
+    p += *p == ' ';
+    for (const char *const *w = fillers; *w != NULL; w++)
+        p += strncmp(p, *w, strlen(*w)) == 0 ? strlen(*w) : 0;
+    if (connective_at(s, p) == NULL)
+        vote_next(v, p, words_of(p, 2), 0, line);
+}
+
+/* "validation OOM", "the initialization causes a spike", "loading it on four cards gives OOM": the
+ * words right before the failure's, or before what is said of them in a sentence that tells of it,
+ * or those that the clause begins with. */
 static void by_next(struct votes *v, const char *s, size_t n, uint64_t line)
 {
+    enum { FIRST = 3 }; /* less, for those that the clause begins with */
     static const char *const failures[] = {
-        "oom",     "out of memory", "cuda out of", "runs out of", "ran out of",
-        "causes ", "caused ",       "leads to",    "results in",  "triggers ",
-        "crashes", "fails",         "hits ",       "throws ",     NULL};
-    struct mt_cut_phase cut;
+        "oom",     "out of memory", "cuda out of", "runs out of", "ran out of", "causes ",
+        "caused ", "leads to",      "results in",  "triggers ",   "crashes",    "fails",
+        "hits ",   "throws ",       "gives ",      NULL};
     for (const char *const *w = failures; *w != NULL; w++) {
-        const char *p = strstr(s, *w), *from = p;
-        int words = 4;
+        const char *p = strstr(s, *w), *from;
         if (p == NULL || p >= s + n || (p > s && is_small(p[-1])))
             continue;
-        while (from > s && words > 0 && strchr(",;:", from[-1]) == NULL)
-            words -= *--from == ' ';
-        for (const char *q = from; q < p; q++) {
-            const struct connective *c = connective_at(s, q);
-            if (c != NULL && c->reach > 0)
-                from = p; /* by_time() has that */
-        }
-        if (phase_in(v, MT_CUT_SAID, from, (size_t)(p - from), &cut))
-            vote(v, &cut, is_broad(cut.phase) ? BY_NEXT_BROAD : BY_NEXT, line);
+        from = words_before(s, p, 4);
+        vote_next(v, from, (size_t)(p - from), 0, line);
+        if (connective_at(s, s) == NULL && p > s + words_of(s, 2))
+            vote_next(v, s, words_of(s, 2), FIRST, line);
+        if (strcmp(*w, "oom") == 0)
+            by_behind(v, s, p, line);
     }
+}
+
+/* Where what came before ends, in Chinese, up to n bytes: behind "after", "since", "ended"; 0 = it
+ * says nothing of the kind. */
+static size_t behind_after(const char *s, size_t n)
+{
+    static const char *const afters[] = {"\xe4\xb9\x8b\xe5\x90\x8e", "\xe4\xbb\xa5\xe5\x90\x8e",
+                                         "\xe7\xbb\x93\xe6\x9d\x9f\xe5\x90\x8e",
+                                         "\xe5\xae\x8c\xe6\x88\x90\xe5\x90\x8e", NULL};
+    size_t end = 0;
+    for (const char *const *w = afters; *w != NULL; w++) {
+        const char *p = strstr(s, *w);
+        if (p != NULL && p < s + n && (size_t)(p - s) + strlen(*w) > end)
+            end = (size_t)(p - s) + strlen(*w);
+    }
+    return end;
 }
 
 /* What the sentence says without "before ..." and "after ...", which is another time. */
@@ -266,7 +329,7 @@ static void by_sentence(struct votes *v, const char *s, size_t n, uint64_t line)
     size_t k = 0;
     uint32_t row = 0;
     struct mt_cut_phase cut;
-    for (size_t i = 0; i < n;) {
+    for (size_t i = behind_after(s, n); i < n;) {
         const struct connective *c = connective_at(s, s + i);
         if (c != NULL && c->reach <= 0) {
             i += strlen(c->word);
