@@ -222,7 +222,7 @@ void mt_logdiag_told_phase(struct mt_logdiag *d, const struct mt_log *log,
 bool mt_logdiag_told_pieces(const struct mt_log *log, const struct mt_phase_rules *rules);
 /* The same file: the cause that the text names in words, and what it says the failure came after.
  */
-void mt_logdiag_say_told(struct mt_sentence *t, const struct mt_logdiag *d,
+void mt_logdiag_say_told(struct mt_sentence *s, const struct mt_logdiag *d,
                          const struct mt_log *log, const struct mt_phase_rules *rules);
 /* log/host.c: a worker of Ray is gone. Its actor never ran; whose it was; what may have been. */
 bool mt_logdiag_never_ran(const struct mt_log *log);

@@ -17,9 +17,9 @@ struct mt_spoken {
     uint64_t line;
 };
 /* The i-th line of log's prose, with what its first sentence began with in the line above. */
-void mt_spoken_line(struct mt_spoken *s, const struct mt_log *log, uint32_t i);
+void mt_spoken_line(struct mt_spoken *t, const struct mt_log *log, uint32_t i);
 /* The next sentence of it, apart; NULL = there is none. */
-char *mt_spoken_sentence(struct mt_spoken *s);
+char *mt_spoken_sentence(struct mt_spoken *t);
 /* A line that a program wrote as it stands: its process, its level, a frame. */
 bool mt_spoken_is_logged(const char *line);
 /* The sentence says that memory ran out. (A copy is asked: the sentence stays as it is.) */

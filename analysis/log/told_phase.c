@@ -24,7 +24,8 @@ enum weight {
     BY_SENTENCE_BROAD = 10, /* anywhere in the sentence that tells of it */
     BY_SCRIPT = 9,          /* the code of a script that was pasted does one thing alone */
     TITLE = 2,
-    OWN_LINE = 1,       /* more, for the first line, for the one that tells of it */
+    OWN_LINE = 1, /* more, for the first line, for the one that tells of it */
+    MEMORY_ALONE = 16,
     FAILS_ELSEWHERE = 8 /* less: the sentence says "error", not which */
 };
 
@@ -168,6 +169,14 @@ static bool has_one(const char *s, const char *const *words)
     while (*words != NULL && strstr(s, *words) == NULL)
         words++;
     return *words != NULL;
+}
+
+/* The sentence speaks of memory: "the leak comes when logging", "a spike during validation". */
+static bool names_memory(const char *s)
+{
+    static const char *const words[] = {"memory", "vram", "\xe6\x98\xbe\xe5\xad\x98", NULL},
+                             *const enough[] = {"enough", "constant", "stable", NULL};
+    return has_one(s, words) && !has_one(s, enough);
 }
 
 /* The sentence speaks of an error without its name, and does not deny it. The last two: an error
@@ -353,8 +362,9 @@ static bool is_kill(const struct mt_log_fact *f)
 static void of_sentence(struct votes *v, const char *s, bool leads, uint64_t line)
 {
     bool fails = (line == v->f->line && !mt_log_is_talk(v->f)) || mt_spoken_fails(s);
-    int less = fails || leads ? 0 : FAILS_ELSEWHERE;
-    if (!fails && !leads && !names_some_failure(s))
+    bool some = !fails && !leads && names_some_failure(s);
+    int less = fails || leads ? 0 : some ? FAILS_ELSEWHERE : MEMORY_ALONE;
+    if (!fails && !leads && !some && !names_memory(s))
         return;
     for (size_t n; *s != '\0'; s += n) {
         s += strspn(s, " ,;:");

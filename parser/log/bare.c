@@ -219,6 +219,13 @@ static const char *first_of(const char *s, const char *const *list, size_t *n)
     return NULL;
 }
 
+/* The same that is no end of a longer name: "vram oom", "train_ray oom". */
+static const char *first_word_of(const char *s, const char *const *list, size_t *n)
+{
+    const char *at = first_of(s, list, n);
+    return at == NULL || at == s || !(mt_log_is_letter(at[-1]) || at[-1] == '_') ? at : NULL;
+}
+
 /* What the words are, and whose memory they are about. */
 struct found {
     const char *at; /* NULL = there are none */
@@ -255,7 +262,7 @@ static bool is_hosts(const char *s, const struct found *f)
 static struct found find_words(const char *s, bool asks)
 {
     struct found f = {.n = 0};
-    f.at = asks ? first_of(s, of_host, &f.n) : NULL;
+    f.at = asks ? first_word_of(s, of_host, &f.n) : NULL;
     f.is_host = f.at != NULL;
     if (f.at == NULL)
         f.sure = (f.at = first_of(s, words, &f.n)) != NULL;

@@ -65,7 +65,7 @@ void mt_log_ray_end(struct mt_log *l);
 int mt_log_stopped(struct mt_log *l, uint64_t number, const char *s);    /* log/stopped.c */
 int mt_log_tensorflow(struct mt_log *l, uint64_t number, const char *s); /* log/tensorflow.c */
 int mt_log_ggml(struct mt_log *l, uint64_t number, const char *s);       /* log/ggml.c */
-int mt_log_begun(struct mt_log *l, uint64_t number, const char *s);      /* log/begun.c */
+int mt_log_begun(struct mt_log *l, uint64_t number, const char *line);   /* log/begun.c */
 /* The newest line stands first: what ended stands above its beginning. */
 void mt_log_begun_below(struct mt_log *l);
 /* log/bare.c: the failure's name alone, in any case; in the end what was only talk is dropped where
