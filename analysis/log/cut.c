@@ -72,6 +72,6 @@ void mt_logdiag_say_cut(struct mt_sentence *t, const struct mt_logdiag *d,
     if (d->site != NULL)
         mt_words_add(t, "%s at %s",
                      d->phase != MT_PH_UNATTRIBUTED || d->sub != MT_PH_NONE ? "," : "", d->site);
-    mt_words_add(t, " when it failed; the log ends before the error's own line, so neither what it "
-                    "was nor any amount is known");
+    mt_words_add(t, " when it failed; the log ends before the error's own line, which alone says "
+                    "what it was and how much was asked for");
 }

@@ -1,6 +1,7 @@
 /* log/no_failure.c -- what is said of a log that tells of no failure for want of memory. */
 #include "analysis/log/diagnose.h"
 #include "analysis/base/words.h"
+#include "analysis/log/spoken.h"
 
 /* PyTorch's own first tries: harmless only if the job goes on. */
 static uint64_t first_tries(const struct mt_logs *logs)
@@ -39,7 +40,7 @@ void mt_logdiag_say_no_failure(struct mt_sentence *t, struct mt_sentence *b,
                                const struct mt_logdiag *d, const struct mt_logs *logs)
 {
     const char *subject = logs->files.n == 1 ? "The log tells" : "The logs tell";
-    uint64_t n, again, tries;
+    uint64_t n, again, tries, speaks;
     mt_logdiag_say_readings(t, b, logs);
     if (mt_logdiag_say_heaps(t, logs))
         mt_words_add(b, "%s%s", b->n != 0 ? " " : "", mt_logdiag_heaps_lack);
@@ -52,7 +53,14 @@ void mt_logdiag_say_no_failure(struct mt_sentence *t, struct mt_sentence *b,
     tries = first_tries(logs);
     again = mt_logs_count(logs, MT_LOG_RETRIED) - tries;
     n -= tries;
-    mt_words_add(t, "%s%s of no failure for want of memory", t->n != 0 ? " " : "", subject);
+    speaks = logs->files.n == 1 ? mt_spoken_of(&logs->files.p[0].log) : 0;
+    if (speaks != 0)
+        mt_words_add(t,
+                     "%sNo line is a failure's own for want of memory; line %llu speaks of memory "
+                     "in words that name no failure for certain",
+                     t->n != 0 ? " " : "", (unsigned long long)speaks);
+    else
+        mt_words_add(t, "%s%s of no failure for want of memory", t->n != 0 ? " " : "", subject);
     if (n > again)
         mt_words_add(t, "; %llu line%s say%s how memory was used", (unsigned long long)(n - again),
                      n - again == 1 ? "" : "s", n - again == 1 ? "s" : "");

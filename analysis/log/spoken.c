@@ -87,3 +87,34 @@ bool mt_spoken_fails(const char *sentence)
     n = strspn(copy, "#> *");
     return mt_log_tells_failure(copy + n);
 }
+
+static bool has_one(const char *s, const char *const *words)
+{
+    while (*words != NULL && strstr(s, *words) == NULL)
+        words++;
+    return *words != NULL;
+}
+
+/* The last of each: memory of a card, of a host; an error, grows. */
+uint64_t mt_spoken_of(const struct mt_log *log)
+{
+    static const char *const memory[] =
+        {"memory", "vram", " ram ", "oom", "\xe6\x98\xbe\xe5\xad\x98", "\xe5\x86\x85\xe5\xad\x98",
+         NULL},
+                             *const trouble[] = {
+                                 "error",      "crash",        "killed",       "fail",    "leak",
+                                 "grow",       "increas",      "spike",        "problem", "full",
+                                 "not enough", "\xe9\x94\x99", "\xe5\xa2\x9e", NULL};
+    struct mt_spoken t;
+    for (uint32_t i = 0; i < log->prose.n; i++) {
+        int blanks = 0;
+        mt_spoken_line(&t, log, i);
+        for (const char *p = t.text; *p != '\0'; p++)
+            blanks += *p == ' ' || (unsigned char)*p >= 0xe0;
+        if (blanks >= 3 && !mt_spoken_is_logged(log->prose.p[i].text) &&
+            strpbrk(log->prose.p[i].text, "={}") == NULL && has_one(t.text, memory) &&
+            has_one(t.text, trouble))
+            return t.line;
+    }
+    return 0;
+}

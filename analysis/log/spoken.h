@@ -24,5 +24,8 @@ char *mt_spoken_sentence(struct mt_spoken *t);
 bool mt_spoken_is_logged(const char *line);
 /* The sentence says that memory ran out. (A copy is asked: the sentence stays as it is.) */
 bool mt_spoken_fails(const char *sentence);
+/* The first line in which somebody speaks of memory and of something that went wrong with it, in
+ * whatever words; 0 = none does. */
+uint64_t mt_spoken_of(const struct mt_log *log);
 
 #endif

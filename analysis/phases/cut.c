@@ -22,6 +22,7 @@ static const struct mt_rule_spec fields[] = {
     {"said", mt_get_texts, .at = AT(said)},
     {"told", mt_get_texts, .at = AT(told)},
     {"cause", mt_get_text, .at = AT(cause)},
+    {"with", mt_get_texts, .at = AT(with)},
     {"calls", mt_get_texts, .at = AT(calls)},
     {"launchers", mt_get_texts, .at = AT(launchers)},
     {"source", mt_get_any_text, .at = AT(source)},
@@ -68,6 +69,8 @@ enum mt_rc mt_cut_read(struct mt_phase_rules *r, const struct mt_rule_reader *rd
         return mt_rule_bad(rd, "phase", "is missing, and so is \"sub\"");
     if (row.cause != NULL && (row.told == NULL || row.phase_id != NULL || row.sub_id != NULL))
         return mt_rule_bad(rd, "cause", "has to stand beside \"told\", without a phase");
+    if (row.with != NULL && row.cause == NULL)
+        return mt_rule_bad(rd, "with", "has to stand beside \"cause\"");
     if ((row.file != NULL || row.functions != NULL) + (row.codes != NULL) + (row.methods != NULL) +
             (row.scripts != NULL) + (row.lines != NULL) + (row.said != NULL) + (row.told != NULL) +
             (row.calls != NULL) + (row.launchers != NULL) !=
@@ -151,12 +154,37 @@ static bool says_one_of(const char *text, const char *const *words)
     return said_at(text, words) != NULL;
 }
 
-const char *mt_phase_told_cause(const struct mt_phase_rules *r, uint32_t row, const char *sentence,
+static bool has_one_of(const char *line, const char *const *codes)
+{
+    for (; *codes != NULL; codes++)
+        if (strstr(line, *codes) != NULL)
+            return true;
+    return false;
+}
+
+/* One of the words stands in the sentence that `at` is in, of the text. */
+static bool is_beside(const char *text, const char *at, const char *const *words)
+{
+    char sentence[1024];
+    const char *from = at;
+    size_t n;
+    while (from > text && !(from[-1] == ' ' && from - text > 1 && strchr(".!?", from[-2]) != NULL))
+        from--;
+    for (n = 0; from[n] != '\0' && n < sizeof sentence - 1; n++)
+        if (strchr(".!?", from[n]) != NULL && from[n + 1] == ' ')
+            break;
+    memcpy(sentence, from, n);
+    sentence[n] = '\0';
+    return has_one_of(sentence, words);
+}
+
+const char *mt_phase_told_cause(const struct mt_phase_rules *r, uint32_t row, const char *text,
                                 const char **cause)
 {
     const struct mt_cut_rule *c = &r->cut.p[row];
+    const char *at = c->cause != NULL ? said_at(text, c->told) : NULL;
     *cause = c->cause;
-    return c->cause != NULL ? said_at(sentence, c->told) : NULL;
+    return at != NULL && (c->with == NULL || is_beside(text, at, c->with)) ? at : NULL;
 }
 
 uint32_t mt_phase_cut_rows(const struct mt_phase_rules *r) { return r != NULL ? r->cut.n : 0; }
@@ -205,14 +233,6 @@ static bool is_script(const char *path, const char *name, const char *const *scr
 static bool is_name(const char *name, const char *const *functions)
 {
     return is_one_of(name, functions) || is_one_of(name + strspn(name, "_"), functions);
-}
-
-static bool has_one_of(const char *line, const char *const *codes)
-{
-    for (; *codes != NULL; codes++)
-        if (strstr(line, *codes) != NULL)
-            return true;
-    return false;
 }
 
 bool mt_phase_is_launcher(const struct mt_phase_rules *r, const char *file)

@@ -58,7 +58,8 @@ struct mt_cut_rule {
     const char *const *functions; /* NULL = any of the file */
     const char *const *codes,
         *const *methods, *const *scripts, *const *lines, *const *said, *const *told, *const *calls;
-    const char *cause; /* what `told` names instead of a phase; NULL = a phase */
+    const char *const *with; /* of `cause`: one of them has to be in the same sentence */
+    const char *cause;       /* what `told` names instead of a phase; NULL = a phase */
     const char *const *launchers;
     const char *source;
     enum mt_phase phase, sub;

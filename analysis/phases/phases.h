@@ -72,10 +72,10 @@ bool mt_phase_next_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, co
                        const char *name, uint32_t *row, struct mt_cut_phase *out);
 
 /* The rows of that table, from 0. Where row `row` names a cause that somebody tells in words:
- * where in the sentence, which is in small letters, its word stands, and the cause in words; NULL =
- * it names none, or the sentence does not have it. */
+ * where in the text, a line of sentences in small letters, its word stands, and the cause in words;
+ * NULL = it names none, or the text does not have it. */
 uint32_t mt_phase_cut_rows(const struct mt_phase_rules *r);
-const char *mt_phase_told_cause(const struct mt_phase_rules *r, uint32_t row, const char *sentence,
+const char *mt_phase_told_cause(const struct mt_phase_rules *r, uint32_t row, const char *text,
                                 const char **cause);
 
 /* A file of a program that starts others and waits for them: a traceback that ends there tells that

@@ -100,7 +100,8 @@ const char *mt_report_no_first(const struct mt_report *r)
                      "launch script or config of the run (--config FILE) memtrace looks for "
                      "settings too.";
     return conf != NULL && conf->any
-               ? "None of the settings at hand is known to help here. A snapshot of "
+               ? "Of the settings at hand memtrace knows none that surely helps here. A snapshot "
+                 "of "
                  "the failure names the holders."
                : "To say which setting helps, memtrace needs one of these: the traceback around "
                  "that line, the launch script or config of the run (--config FILE), or a "

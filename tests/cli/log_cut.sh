@@ -29,7 +29,7 @@ is scores.log .log_diagnosis.request_bytes null
 has scores.log 'WorkerDict (pid 8812) was in old-policy log-prob'
 has scores.log 'actor/dp_actor.py:170 _forward_micro_batch'
 has scores.log "the log ends before the error's own line"
-has scores.log 'neither what it was nor any amount is known'
+has scores.log 'which alone says what it was and how much was asked for'
 has scores.log 'actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu'
 has_not scores.log 'Out of memory'
 
