@@ -132,9 +132,11 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
     if (mt_log_is_talk(f)) {
         say_talk(t, d, f);
     } else if (f->kind == MT_LOG_KILLED && strcmp(f->text, "loader") == 0) {
-        mt_words_add(t, "A worker of PyTorch's data loader died, and nothing in the log says why: "
-                        "the usual reason is host memory, "
-                        "also the limit of a container (`dmesg -T` shows it)");
+        mt_words_add(t, "A worker of PyTorch's data loader died");
+        during(t, d);
+        mt_words_add(t,
+                     ", and its line does not say why: the usual reason is host memory, also the "
+                     "limit of a container (`dmesg -T` shows it)");
     } else if (f->kind == MT_LOG_KILLED && strcmp(f->text, "launcher") == 0) {
         mt_words_add(t, "The launcher ended the job because one of its processes had died");
         during(t, d);
@@ -151,9 +153,8 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
             mt_words_add(t, " (pid %lld)", (long long)f->pid);
         mt_words_add(t, " was killed by a signal");
         during(t, d);
-        mt_words_add(t,
-                     ", and nothing in the log says why: the usual reason is host memory (`dmesg "
-                     "-T` shows it)");
+        mt_words_add(t, ", and its line does not say why: the usual reason is host memory (`dmesg "
+                        "-T` shows it)");
     } else if (f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL ||
                (f->kind == MT_LOG_HOST_OOM && f->text[0] != 'l')) {
         mt_words_add(t, "The host ran out of %smemory",

@@ -129,7 +129,7 @@ static bool nearest_phase(const struct votes *v, const char *s, int reach, struc
 /* It went well there: "training works, validation does not". The last: normal, no problem. */
 static bool went_well(const char *clause, size_t n)
 {
-    static const char *const words[] = {" fine",
+    static const char *const words[] = {" fine ",
                                         " works",
                                         "worked",
                                         "success",
@@ -185,6 +185,8 @@ static bool names_some_failure(const char *s)
 {
     static const char *const words[] = {"error",
                                         "crash",
+                                        "happens",
+                                        "occurs",
                                         "killed",
                                         "fail",
                                         "died",
@@ -208,19 +210,17 @@ static bool names_in(const char *s, size_t n)
     return names_some_failure(part);
 }
 
-/* "after some iterations of X": X was still going on. */
+/* "after some iterations of X", "after 3 X steps": X was still going on; not "after the X step". */
 static bool is_within(const char *s)
 {
-    static const char *const parts[] = {"iteration", "step", "epoch", "batch",
-                                        "minute",    "hour", NULL};
+    static const char *const parts[] = {"iterations", "steps", "epochs", "batches",
+                                        "minutes",    "hours", NULL};
     char words[64];
     size_t n = words_of(s, 5);
-    const char *of;
     n = n < sizeof words - 1 ? n : sizeof words - 1;
     memcpy(words, s, n);
     words[n] = '\0';
-    of = strstr(words, " of ");
-    return of != NULL && has_one(words, parts);
+    return has_one(words, parts);
 }
 
 /* "during X", "when X", in the clause; and what it came after. */

@@ -126,11 +126,21 @@ static const char *short_word(const char *s)
 }
 
 /* The error's own words, in small letters. */
-static const char *const words[] = {"cuda out of memory", "cuda error: out of memory",
-                                    "gpu out of memory",  "out of gpu memory",
-                                    "out of cuda memory", "outofmemoryerror",
-                                    "cuda oom",           "gpu oom",
-                                    "out of vram",        NULL};
+static const char *const words[] = {"cuda out of memory",
+                                    "cuda error: out of memory",
+                                    "gpu out of memory",
+                                    "out of gpu memory",
+                                    "out of cuda memory",
+                                    "outofmemoryerror",
+                                    "cuda oom",
+                                    "gpu oom",
+                                    "out of vram",
+                                    "hip out of memory",
+                                    "rocm out of memory",
+                                    "npu out of memory",
+                                    "xpu out of memory",
+                                    "mps backend out of memory",
+                                    NULL};
 /* A person's. The last four: the card's memory is too little, not enough, overflows, bursts. */
 static const char
     *const said[] = {"runs out of memory",

@@ -144,4 +144,15 @@ for pair in 'the memory gradually increases until OOM|kept from step to step' 'O
 done
 ask why_not 'OOM without any memory leak, the buffers are not fragmented'
 has_not why_not 'names a cause'
+# Words that only look like "fine"; what stands behind "OOM"; steps that were going on; a worker that was killed then.
+for pair in 'OOM while fine-tuning a ViT|train' 'CUDA OOM loading the second model|init' 'OOM after 30 validation steps|eval' 'OOM in `compute_values`|values' 'HIP out of memory when capturing the graphs|rollout.graph' \
+    'DataLoader worker (pid 7) is killed by signal: Killed.\nThis happens during validation.|eval' 'Gradient checkpointing causes OOM in the backward|train' 'after training is done, CUDA OOM|unattributed'; do
+    ask now "${pair%|*}"
+    phase now "${pair##*|}"
+done
+ask loss 'We get OOM at step 9. Before it the loss keeps increasing, and the next version is not released yet.'
+has_not loss 'names a cause'
+# A text that speaks of memory and names no failure is not said to tell of none.
+ask speaks 'GPU memory is a problem here, it grows.\n[2025-05-02 11:20:01 TP0] Load weight end. type=Qwen2ForCausalLM, dtype=torch.bfloat16, avail mem=8.87 GB, mem usage=14.25 GB.'
+has speaks 'line 1 speaks of memory in words that name no failure for certain'
 finish
