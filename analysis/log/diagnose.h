@@ -58,6 +58,9 @@ int mt_logs_named(const struct mt_logs *l);
 
 /* log/told.c: the program that a text names in words; -1 = it names none. */
 int mt_logs_told(const struct mt_logs *l);
+/* Whether a text that somebody wrote has that word, in small letters, and does not deny it: for
+ * mt_runconf.says, which is handed the logs. */
+bool mt_logs_say(const void *logs, const char *word);
 
 /* Whose memory an error of CUDA was about that says no more than "out of memory". */
 enum mt_log_whose {

@@ -24,3 +24,13 @@ int mt_logs_told(const struct mt_logs *l)
     one = among(l->rules, n, MT_FWK_TRAINER);
     return one >= 0 ? one : among(l->rules, n, MT_FWK_ENGINE);
 }
+
+bool mt_logs_say(const void *logs, const char *word)
+{
+    const struct mt_logs *l = logs;
+    for (uint32_t i = 0; i < l->files.n; i++)
+        for (uint32_t k = 0; k < l->files.p[i].log.prose.n; k++)
+            if (mt_framework_is_said(l->files.p[i].log.prose.p[k].text, word))
+                return true;
+    return false;
+}

@@ -15,15 +15,15 @@ static enum mt_rc check_frame(const struct mt_rule_reader *r, const char *field,
 {
     const struct mt_metric_frame *f = row;
     bool started = f->started[0] != '\0', set = f->setting[0] != '\0' && f->is[0] != '\0';
-    bool code = f->code[0] != '\0';
-    int ways = (f->file[0] != '\0' || f->function[0] != '\0') + started + set + code;
+    bool code = f->code[0] != '\0', said = f->said[0] != '\0';
+    int ways = (f->file[0] != '\0' || f->function[0] != '\0') + started + set + code + said;
     if (ways != 1 || (f->setting[0] != '\0') != (f->is[0] != '\0'))
         return mt_rule_bad(r, field,
                            "has to have, each time, a file or a function, or \"started\" alone, or "
-                           "\"code\" alone, or \"setting\" and \"is\"");
+                           "\"code\" alone, or \"said\" alone, or \"setting\" and \"is\"");
     if (code && strcmp(field, "asked") != 0)
         return mt_rule_bad(r, field, "has \"code\", which goes with \"asked\"");
-    return (started || set) && strcmp(field, "seen") != 0
+    return (started || set || said) && strcmp(field, "seen") != 0
                ? mt_rule_bad(r, field, "has what goes with \"seen\" alone")
                : MT_OK;
 }
@@ -38,8 +38,9 @@ static enum mt_rc get_frames(const struct mt_rule_reader *r, const char *field, 
         {"setting", mt_get_text, .at = offsetof(struct mt_metric_frame, setting)},
         {"is", mt_get_text, .at = offsetof(struct mt_metric_frame, is)},
         {"code", mt_get_text, .at = offsetof(struct mt_metric_frame, code)},
+        {"said", mt_get_text, .at = offsetof(struct mt_metric_frame, said)},
         {.name = NULL}};
-    static const struct mt_metric_frame blank = {"", "", "", "", "", ""};
+    static const struct mt_metric_frame blank = {"", "", "", "", "", "", ""};
     static const struct mt_rule_rows rows = {fields, sizeof blank, &blank, check_frame};
     const struct mt_rule_spec f = {field, mt_get_rows, offsetof(struct mt_metric_row, frames),
                                    .more = &rows,

@@ -31,6 +31,11 @@ static bool is_set_to(const struct mt_runconf *conf, const char *setting, const 
     return value[n] == '\0' && mt_glob(word, small, n);
 }
 
+static bool is_said(const struct mt_runconf *conf, const char *word)
+{
+    return conf != NULL && conf->says != NULL && conf->says(conf->says_of, word);
+}
+
 static bool is_seen(const struct mt_metric_row *row, const struct mt_trace *t,
                     const struct mt_runconf *conf)
 {
@@ -39,6 +44,7 @@ static bool is_seen(const struct mt_metric_row *row, const struct mt_trace *t,
         if (f->code[0] != '\0')
             continue;
         if (f->started[0] != '\0'   ? is_started(conf, f->started)
+            : f->said[0] != '\0'    ? is_said(conf, f->said)
             : f->setting[0] != '\0' ? is_set_to(conf, f->setting, f->is)
                                     : t != NULL && mt_trace_has_frame(t, f->file, f->function))
             return true;

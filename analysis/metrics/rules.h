@@ -35,6 +35,8 @@ struct mt_metric_frame {
     /* asked: not a frame, a part of the line of code that failed, as a log's traceback has it; ""
      */
     const char *code;
+    /* seen: not a frame, a word in small letters of a text that somebody wrote; "" = a frame */
+    const char *said;
 };
 
 struct mt_metric_row {

@@ -31,6 +31,8 @@ static void tell_logs(struct mt_runconf *conf, const struct mt_logs *logs)
         mt_runconf_tell(conf, mt_logs_told(logs));
         conf->by_words = conf->framework >= 0;
     }
+    conf->says = mt_logs_say;
+    conf->says_of = logs;
     conf->no_expandable = mt_logs_no_expandable(logs);
     conf->host_full = mt_logs_host_ran_out(logs);
     conf->kv_refused =

@@ -194,19 +194,24 @@ static char small(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }
 static bool in_name(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
 /* The word stands at p by itself, and not behind "without", "instead of". */
-static bool is_told(const char *line, const char *p, const char *word)
+static bool stands_at(const char *line, const char *p, const char *word)
 {
     static const char *const denials[] = {"without ", "instead of ", "unlike ", "not "};
-    size_t n = strlen(word);
-    if (strncmp(p, word, n) != 0 || in_name(p[n]) || p[n] == '/' ||
-        (p > line && (in_name(p[-1]) || p[-1] == '/')))
-        return false; /* of a path: a folder may have any name */
+    if (strncmp(p, word, strlen(word)) != 0 || in_name(p[strlen(word)]) ||
+        (p > line && in_name(p[-1])))
+        return false;
     for (size_t i = 0; i < sizeof denials / sizeof *denials; i++) {
         size_t k = strlen(denials[i]);
         if ((size_t)(p - line) >= k && strncmp(p - k, denials[i], k) == 0)
             return false;
     }
     return true;
+}
+
+/* The same, and it is no part of a path: a folder may have any name. */
+static bool is_told(const char *line, const char *p, const char *word)
+{
+    return stands_at(line, p, word) && p[strlen(word)] != '/' && (p == line || p[-1] != '/');
 }
 
 static bool names(const char *line, const char *const *words)
@@ -218,14 +223,31 @@ static bool names(const char *line, const char *const *words)
     return false;
 }
 
+enum { LINE = 1024 }; /* bytes of a line that are looked at */
+
+static void in_small_letters(char low[LINE], const char *line)
+{
+    size_t k = 0;
+    for (; line[k] != '\0' && k + 1 < LINE; k++)
+        low[k] = small(line[k]);
+    low[k] = '\0';
+}
+
+bool mt_framework_is_said(const char *line, const char *word)
+{
+    char low[LINE];
+    in_small_letters(low, line);
+    for (const char *p = low; (p = strstr(p, word)) != NULL; p++)
+        if (stands_at(low, p, word))
+            return true;
+    return false;
+}
+
 void mt_framework_of_words(const struct mt_framework_rules *r, const char *line,
                            uint64_t n[MT_FW_MAX])
 {
-    char low[1024];
-    size_t k = 0;
-    for (; line[k] != '\0' && k + 1 < sizeof low; k++)
-        low[k] = small(line[k]);
-    low[k] = '\0';
+    char low[LINE];
+    in_small_letters(low, line);
     for (int i = 1; i < mt_framework_count(r); i++)
         n[i] += names(low, mt_framework_at(r, i)->told_by);
 }

@@ -79,10 +79,14 @@ struct mt_runconf {
     /* a list of arguments or a script was cut off, a file could not be read, only lines of a file
      * were given: what is not set here may be set all the same */
     bool is_partial;
-    bool foreign;       /* the command starts a script that is no framework's */
-    bool engine_only;   /* all of them are an engine's */
-    int told;           /* by the lines of a log; -1 = by none */
-    bool by_words;      /* and that by a person's words alone */
+    bool foreign;     /* the command starts a script that is no framework's */
+    bool engine_only; /* all of them are an engine's */
+    int told;         /* by the lines of a log; -1 = by none */
+    bool by_words;    /* and that by a person's words alone */
+    /* of a text that somebody wrote about the run: whether it has a word, in small letters, and
+     * does not deny it; NULL = there is no such text. of: not owned */
+    bool (*says)(const void *of, const char *word);
+    const void *says_of;
     bool no_expandable; /* a log shows that expandable segments do not exist here */
     bool host_full;     /* a log says that the host ran out of memory too */
     bool kv_refused;    /* a log says that the engine's share left nothing for its KV cache */

@@ -362,6 +362,9 @@ static void open_call(struct py *y, const char *name, size_t n)
     if (last != name && k > 7 &&
         (memcmp(last, "enable_", 7) == 0 || memcmp(last + k - 7, "_enable", 7) == 0))
         add(y, last, k, &on);
+    /* "AutoModel.from_pretrained(": a script of which only a part is at hand has no imports */
+    if (last != name && is_word(last, k, "from_pretrained") && is_class(name, n - k - 1))
+        y->failed |= mt_conf_start(y->c, name, n - k - 1) != MT_OK;
 }
 
 /* "name=" of a call or of a statement; p is behind the sign. */

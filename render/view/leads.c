@@ -20,6 +20,8 @@ static const char *weak(char buf[MT_FIRST], const struct mt_logdiag *d,
 {
     static const char rest[] = ", and these help most jobs";
     int run = mt_runconf_run(conf);
+    if (run < 0 && conf != NULL && conf->framework > MT_FW_NONE)
+        run = conf->framework; /* a library or an engine that somebody named */
     if (run >= 0)
         (void)snprintf(buf, MT_FIRST, "To try first: no line tells the phase of %s",
                        mt_framework_at(conf->rules, run)->words);

@@ -71,6 +71,28 @@ has path 'nothing here says what ran'
 ask unused 'OOM without verl as well'
 has unused 'nothing here says what ran'
 
+# By a call in its code; what a library is asked for, by a script's class or by words: nothing trains there.
+ask call 'OOM of my llama on two cards\n\nllm = LLM(model="/m/llama", tensor_parallel_size=2)'
+has call '--max-num-seqs'
+has_not call 'backward()'
+ask quantise 'OOM when I try to quantize my own model of 30 layers'
+has quantise 'one layer on the card at a time'
+has_not quantise 'backward()'
+printf 'm = AutoGPTQForCausalLM.from_pretrained(name, config)\nm.quantize(samples)\n' > gptq.py
+echo 'OOM, the script is beside this' > gptq
+run 0 report gptq --force --config gptq.py --format text -o gptq.text
+has gptq 'cache_examples_on_gpu=False'
+has_not gptq 'n_parallel_calib_samples'
+# By keys of its settings alone, and what they say: an actor on one card, or on several.
+printf 'cluster:\n  component_placement:\n    actor: 5\n    rollout: 0-4\nactor:\n  micro_batch_size: 40\n' > one.yaml
+printf 'cluster:\n  component_placement:\n    actor: 2-5\n    rollout: 0-1\n' > four.yaml
+echo 'CUDA out of memory on the card of the actor' > placed
+for f in one four; do run 0 report placed --force --config $f.yaml --format text -o $f.text; done
+has one 'cluster.component_placement.actor: all'
+has one 'actor.micro_batch_size: 20'
+has four 'actor.enable_offload: True'
+has_not four 'component_placement'
+
 # A cause, marked as the text's; not one that the text denies, nor PyTorch's own hint.
 ask cause 'OOM after two hours: memory keeps growing'
 has cause 'The text itself, line 1, names a cause: memory that is kept from step to step.'

@@ -553,6 +553,11 @@ SCENARIOS = [
              files={"job.log": torch_says(0.9, 39.6, 0.5, 37, 0.9), "run.sh": "deepspeed main.py --actor_model_name_or_path /m/opt --critic_model_name_or_path /m/rm "
                     "--per_device_training_batch_size 4 --actor_zero_stage 3 --critic_zero_stage 3 --enable_hybrid_engine --actor_gradient_checkpointing\n"},
              options=["--config", "{folder}/run.sh"], must=["B120"], must_not=["P01", "P03"], sets={"B120": "--offload"}),
+    Scenario("log-a-policy-for-robots", "RLinf: the actor has one card, over which nothing is divided", {}, snapshot=False, cause="capacity",
+             files={"job.log": torch_says(0.9, 23.6, 0.5, 22, 0.3), "maniskill.yaml": "cluster:\n  component_placement:\n    actor: 2\n    env: 0-1\nactor:\n  micro_batch_size: 40\n"},
+             options=["--config", "{folder}/maniskill.yaml"], must=["B121"], must_not=["P30", "P31"], sets={"B121": "cluster.component_placement.actor: all"}),
+    alone("weights-in-four-bits", "AutoGPTQ's files, and nothing trains", frames("", ("/w/q.py", 14, "<module>"), (SITE + "auto_gptq/modeling/_base.py", 290, "quantize"))
+          + torch_says(9, 23.6, 6.5, 16, 0.3), "capacity", must=["P160"], must_not=["P01", "P02", "P31"], sets={"P160": "model.quantize(..., cache_examples_on_gpu=False)"}),
     alone("turns-on-one-card", "an engine's sleep mode unmapped what PyTorch still counts, and nothing tells the program",
           torch_says(3, 79.1, 1.2, 84, 2, "Process 7 has 77.60 GiB memory in use. "), "capacity", must=["P154"], must_not=["B01"]),
     alone("ranks-on-one-card", "each rank took the first card", "$ torchrun --nproc_per_node=3 fit.py\n" + frames("[rank1]: ", ("/w/depth/fit.py", 14, "main"))
