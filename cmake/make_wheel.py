@@ -66,7 +66,7 @@ def main():
     with open(args.readme, encoding="utf-8") as file:
         readme = file.read()
     data = {name: (open(path, "rb").read(), mode) for name, (path, mode) in content.items()}
-    data[info + "/METADATA"] = ("Metadata-Version: 2.1\nName: %s\nVersion: %s\nSummary: %s\nLicense: Apache-2.0\nRequires-Python: >=3.9\n%s"
+    data[info + "/METADATA"] = ("Metadata-Version: 2.1\nName: %s\nVersion: %s\nSummary: %s\nLicense: Apache-2.0\nRequires-Python: >=3.8\n%s"
                                 "Description-Content-Type: text/markdown\n\n%s" % (NAME, args.version, SUMMARY, "Project-URL: Home, %s\n" % args.home if args.home else "", readme)).encode(), 0o644
     data[info + "/WHEEL"] = ("Wheel-Version: 1.0\nGenerator: memtrace\nRoot-Is-Purelib: false\nTag: %s\n" % tag).encode(), 0o644
     data[info + "/entry_points.txt"] = b"[console_scripts]\nmemtrace = memtrace.__main__:main\n", 0o644

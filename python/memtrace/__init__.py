@@ -13,7 +13,7 @@ line with `_` for `-`. MemtraceError has what the program says where it refuses.
 
 import os
 import sys
-from typing import List
+from typing import Dict, List, Tuple
 
 from ._program import MemtraceError, Option, Path, flags, program, run
 from ._callbacks import LightningCallback, TrainerCallback
@@ -27,13 +27,13 @@ __all__ = ["Advice", "Check", "Device", "Diff", "LightningCallback", "MemtraceEr
 GOOD, DAMAGED, NOT_KEPT = 0, 3, 4  # exit statuses
 
 
-def _command(name: str, paths: "tuple[Path, ...]", options: "dict[str, Option]") -> List[str]:
+def _command(name: str, paths: "Tuple[Path, ...]", options: "Dict[str, Option]") -> List[str]:
     if not paths:
         raise TypeError("%s() needs a path" % name)
     return [name, *flags(options), "--", *(os.fspath(p) for p in paths)]
 
 
-def _json(command: List[str], good: "tuple[int, ...]") -> "tuple[dict[str, object], int]":
+def _json(command: List[str], good: "Tuple[int, ...]") -> "Tuple[Dict[str, object], int]":
     done = run([command[0], "--format=json", "--output=-", *command[1:]], good)
     return parsed(done.stdout), done.returncode
 

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from typing import List, Optional, Sequence, Union
+from typing import Dict, List, Optional, Sequence, Union
 
 Path = Union[str, "os.PathLike[str]"]
 Option = Union[None, bool, int, float, Path, Sequence[Union[int, float, Path]]]
@@ -22,7 +22,7 @@ def program() -> str:
     return named or os.path.join(os.path.dirname(os.path.abspath(__file__)), "_program", "bin", "memtrace")
 
 
-def flags(options: "dict[str, Option]") -> List[str]:
+def flags(options: "Dict[str, Option]") -> List[str]:
     """capacity="80GiB", log=["a.log", "b.log"], redact=True: --capacity=80GiB --log=a.log --log=b.log --redact."""
     out: List[str] = []
     for name, value in options.items():

@@ -17,12 +17,12 @@ FOLDER = "memtrace"
 class Left:
     """What a failure has left: files, and the report as JSON."""
 
-    def __init__(self, snapshot: str, page: str, report: "dict[str, Any]") -> None:
+    def __init__(self, snapshot: str, page: str, report: "Dict[str, Any]") -> None:
         self.page, self.report = page, report
         self.files = [page, snapshot]
         self.name = os.path.basename(page).rsplit(".", 1)[0]
 
-    def facts(self) -> "dict[str, Any]":
+    def facts(self) -> "Dict[str, Any]":
         """Under the names of the JSON; numbers where they are known."""
         verdict = self.report["verdict"]
         found: Dict[str, Any] = {"memtrace/sentence": verdict["sentence"], "memtrace/request_bytes": verdict.get("request_bytes"),

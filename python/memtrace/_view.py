@@ -2,7 +2,7 @@
 
 import html
 import json
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, TypeVar
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, TypeVar
 
 from ._program import run
 
@@ -12,7 +12,7 @@ T = TypeVar("T", bound="View")
 class View(Mapping[str, Any]):
     """An object of the JSON: view.peak_bytes is view["peak_bytes"]; objects in it are views too."""
 
-    def __init__(self, data: "dict[str, Any]") -> None:
+    def __init__(self, data: "Dict[str, Any]") -> None:
         self._data = data
 
     def __getitem__(self, key: str) -> Any:
@@ -35,14 +35,14 @@ class View(Mapping[str, Any]):
     def __repr__(self) -> str:
         return "%s(%s)" % (type(self).__name__, ", ".join(self._data))
 
-    def to_dict(self) -> "dict[str, Any]":
+    def to_dict(self) -> "Dict[str, Any]":
         """The JSON itself."""
         return self._data
 
-    def _one(self, kind: "type[T]", key: str) -> T:
+    def _one(self, kind: "Type[T]", key: str) -> T:
         return kind(self._data[key])
 
-    def _many(self, kind: "type[T]", key: str) -> "List[T]":
+    def _many(self, kind: "Type[T]", key: str) -> "List[T]":
         return [kind(v) for v in self._data[key]]
 
 
@@ -83,7 +83,7 @@ class Device(View):
 class Printed(View):
     """What one command said, and the same command in its other formats."""
 
-    def __init__(self, data: "dict[str, Any]", command: Sequence[str], good: Sequence[int]) -> None:
+    def __init__(self, data: "Dict[str, Any]", command: Sequence[str], good: Sequence[int]) -> None:
         super().__init__(data)
         self._command, self._good = list(command), good
 
@@ -144,7 +144,7 @@ class Diff(Page):
 class Check(Printed):
     """A run against limits; true where all of them are kept."""
 
-    def __init__(self, data: "dict[str, Any]", command: Sequence[str], good: Sequence[int], kept: bool) -> None:
+    def __init__(self, data: "Dict[str, Any]", command: Sequence[str], good: Sequence[int], kept: bool) -> None:
         super().__init__(data, command, good)
         self.kept = kept
 
@@ -152,7 +152,7 @@ class Check(Printed):
         return self.kept
 
 
-def parsed(out: bytes) -> "dict[str, Any]":
+def parsed(out: bytes) -> "Dict[str, Any]":
     data = json.loads(out)
     assert isinstance(data, dict)
     return data

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from ._program import program
 from ._upload import Left, Upload, give, wanted
@@ -169,7 +169,7 @@ class Watch:
         self.forget(stem)
 
     @staticmethod
-    def page(stem: str) -> "dict[str, Any] | str":
+    def page(stem: str) -> "Dict[str, Any] | str":
         """Writes the page. The report that it carries, or why there is none."""
         import json
 
@@ -181,7 +181,7 @@ class Watch:
                                       timeout=end - time.monotonic(), check=False)
                 if done.returncode not in (0, 3):
                     return done.stderr.decode("utf-8", "replace").strip().replace("\n", " ") or "no report"
-            report: "dict[str, Any]" = json.loads(done.stdout)
+            report: "Dict[str, Any]" = json.loads(done.stdout)
             try:
                 # a few KiB for who puts many ranks together; read from the page, so that nothing is analysed twice
                 subprocess.run([program(), "summarize", "--quiet", "--force", "-o", stem.replace("%", "%%") + ".mts", page],

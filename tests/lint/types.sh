@@ -4,5 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 command -v mypy > /dev/null || skip_all "mypy is not installed"
 shopt -s lastpipe
-mypy --strict --python-version 3.9 --cache-dir=/dev/null --no-error-summary python/memtrace docs/adopt/adopt.py | complain_each ""
+{
+    mypy --strict --python-version 3.8 --cache-dir=/dev/null --no-error-summary python/memtrace
+    mypy --strict --python-version 3.9 --cache-dir=/dev/null --no-error-summary docs/adopt/adopt.py
+} | complain_each ""
 finish

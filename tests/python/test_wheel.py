@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The wheel, as somebody gets it: built by CMake, installed by pip without an index into a fresh environment, and run there.
 
-Every Python on the PATH from 3.9 on is tried (MEMTRACE_TEST_PYTHON names one alone). A package's own test stands in job.py, which runs in the
+Every Python on the PATH from 3.8 on is tried (MEMTRACE_TEST_PYTHON names one alone). A package's own test stands in job.py, which runs in the
 environment. Needs python3-venv and pip, and the static libraries of `./bootstrap.sh deps package`."""
 
 import base64
@@ -105,7 +105,7 @@ def pythons():
     """{version: program} of those that work and can make environments."""
     named = os.environ.get("MEMTRACE_TEST_PYTHON")
     found = {}
-    for name in [named] if named else [sys.executable] + ["python3.%d" % n for n in range(9, 16)]:
+    for name in [named] if named else [sys.executable] + ["python3.%d" % n for n in range(8, 16)]:
         path = shutil.which(name)
         done = run(path, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])") if path else None
         if done is not None and done.returncode == 0:
