@@ -12,6 +12,7 @@ failed=0
 said() { if [ "$2" -eq 0 ]; then echo "ok - $1"; else echo "not ok - $1" && failed=1; fi; }
 "$here/sysroot.sh" bookworm arm64 "$root"
 "$here/build.sh" "$root" aarch64 "$build" -G Ninja -DBUILD_TESTING=ON > "$folder/build.log" 2>&1 || { tail -n 20 "$folder/build.log"; exit 1; }
+export MT_SYSROOT="$root" MT_MACHINE=aarch64 # what sysroot.cmake reads, where CMake configures once more
 # shellcheck disable=SC2046 # a target a word
 cmake --build "$build" -j "${MT_JOBS:-2}" --target fake_app $(ninja -C "$build" -t targets all | sed -nE 's/^(tests\/mock\/(cuda12|owners)\/[^:]*): .*/\1/p') >> "$folder/build.log" 2>&1
 qemu=(qemu-aarch64-static -L "$root")
