@@ -15,10 +15,11 @@ static bool has_saving(const struct mt_advice *a)
 /* Free of cost: a card says "none" of it. */
 static bool is_free(const struct mt_advice *a) { return strcmp(a->card->cost, "none") == 0; }
 
-/* Enough alone, as far as is known: where more may come, what frees most is better. */
+/* Enough alone, as far as is known: where more may come, what frees most is better. What is the
+ * cause itself needs to be enough by its estimate only, as in mt_advice_smallest(). */
 static bool is_enough(const struct mt_advice *a)
 {
-    return a->fits_known && a->lacking == 0 && !a->left_open;
+    return a->fits_known && (a->lacking == 0 || (a->made_it && a->is_probable)) && !a->left_open;
 }
 
 /* What made the request, or is the cause, comes first, then what is enough alone: there the gentler

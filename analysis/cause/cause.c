@@ -170,6 +170,13 @@ static int keep_line(char **out, const struct mt_moment *m, mt_frame_id frame)
     return *out != NULL;
 }
 
+/* Activations of the pass at hand, where nothing is trained in the whole recording. */
+static uint64_t graph_of_none(const struct mt_moment *m)
+{
+    return m->oom != NULL && mt_phase_keeps_for_none(m->oom->attr) ? m->role[MT_ROLE_ACTIVATION]
+                                                                   : 0;
+}
+
 /* What is still there of earlier passes. */
 static int keep_passes(struct mt_cause *out, const struct mt_moment *m)
 {
@@ -178,6 +185,7 @@ static int keep_passes(struct mt_cause *out, const struct mt_moment *m)
         out->retained_graph = m->graph.bytes;
     else
         out->unused_graph = m->graph.bytes;
+    out->graph_of_none = graph_of_none(m);
     out->unused_now = m->graph.bytes != 0 ? m->graph.now : 0;
     return (m->result.bytes == 0 || keep_line(&out->last_result_line, m, m->result.line)) &&
            (m->graph.bytes == 0 || keep_line(&out->unused_graph_line, m, m->graph.line));

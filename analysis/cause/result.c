@@ -4,7 +4,7 @@
  * another one from the same stack. What is made and let go of so within one pass (x = layer(x)) is
  * its own input, and no result. Nor is a cache, which the next pass reads: roles/grown.c tells. */
 #include "analysis/cause/impl.h"
-#include "analysis/base/frames.h"
+#include "analysis/base/calls.h"
 
 struct finding {
     struct mt_moment *m;
@@ -23,12 +23,6 @@ static mt_frame_id own_line(struct finding *f, mt_stack_id s)
     if (id == 0)
         return 0;
     return (mt_file_kind(&f->files, t, t->frames.p[id].file) & MT_FILE_INTERNAL) == 0 ? id : 0;
-}
-
-static bool is_module_call(const struct mt_trace *t, const struct mt_frame *f)
-{
-    return mt_path_ends(mt_str(t, f->file), mt_str_len(t, f->file), "torch/nn/modules/module.py",
-                        26);
 }
 
 static bool goes_through(const struct mt_trace *t, mt_stack_id s, mt_frame_id frame)
@@ -143,26 +137,6 @@ static void add_live(struct finding *f)
     }
 }
 
-/* The line that calls the model, by stack: the Python frame outside of the outermost call of a
- * module. Frames of C++ may stand anywhere between. A caller's stack has a lower number. */
-static void find_calls(struct finding *f)
-{
-    const struct mt_trace *t = f->m->w->r->t;
-    mt_frame_id *call = f->m->call_of, *near = f->near;
-    for (mt_stack_id s = 1; s < t->stacks.n; s++) {
-        const struct mt_stack_node *node = &t->stacks.p[s];
-        const struct mt_frame *frame = &t->frames.p[node->frame];
-        near[s] = near[node->parent];
-        call[s] = call[node->parent];
-        if ((mt_file_kind(&f->files, t, frame->file) & MT_FILE_PYTHON) == 0)
-            continue;
-        if (call[s] == 0 && is_module_call(t, frame) && near[s] != 0 &&
-            !is_module_call(t, &t->frames.p[near[s]]))
-            call[s] = near[s];
-        near[s] = node->frame;
-    }
-}
-
 int mt_moment_result(struct mt_moment *m)
 {
     const struct mt_trace *t = m->w->r->t;
@@ -181,7 +155,7 @@ int mt_moment_result(struct mt_moment *m)
     ok = f.last != NULL && f.near != NULL && f.began != NULL && m->result_line != NULL &&
          m->call_of != NULL && m->call_began != NULL && mt_file_kinds_init(&f.files, t);
     if (ok) {
-        find_calls(&f);
+        mt_stack_calls(t, &f.files, m->call_of, f.near);
         m->result.micro = mt_micro_at(m->f, (uint64_t)f.at);
         find_lines(&f);
         add_live(&f);

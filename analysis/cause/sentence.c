@@ -103,6 +103,28 @@ static void write_capacity(char *s, size_t cap, const struct mt_moment *m)
         (void)snprintf(s + k, cap - (size_t)k, ".");
 }
 
+/* What may be done without, behind the sentence of a full card. */
+static void add_needless(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
+{
+    size_t n = strlen(s);
+    if (c->graph_of_none != 0)
+        (void)snprintf(
+            s + n, cap - n,
+            " Autograd is on where nothing is trained: %s waits for a backward pass that "
+            "never comes.",
+            MT_BYTES(c->graph_of_none));
+    n = strlen(s);
+    if (m->f->idle_grads != 0)
+        (void)snprintf(s + n, cap - n,
+                       " %s of gradients are of parameters that no optimizer steps: a model runs "
+                       "with gradients for nothing.",
+                       MT_BYTES(m->f->idle_grads));
+    n = strlen(s);
+    if (m->f->model_copies > 1)
+        (void)snprintf(s + n, cap - n, " The parameters are those of %u models alike, %s each.",
+                       (unsigned)m->f->model_copies, MT_BYTES(m->f->one_copy));
+}
+
 static void write_fragmentation(char *s, size_t cap, const struct mt_cause *c,
                                 const struct mt_moment *m)
 {
@@ -256,6 +278,7 @@ int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struc
             write_more(s, sizeof s, m);
         else
             write_capacity(s, sizeof s, m);
+        add_needless(s, sizeof s, c, m);
         break;
     case MT_CAUSE_FRAGMENTATION: write_fragmentation(s, sizeof s, c, m); break;
     case MT_CAUSE_GIANT_TENSOR: write_giant(s, sizeof s, m, shape); break;

@@ -231,6 +231,9 @@ static void use_metrics(struct mt_metrics *m)
         MT_CONF_INFERRED);
     weights += mt_leak_grown(m->d, MT_ROLE_OPTIM_STATE);
     measured(m, MT_METRIC_earlier_model, f->earlier_model);
+    measured(m, MT_METRIC_idle_grads, f->idle_grads);
+    measured(m, MT_METRIC_model_copies, f->model_copies);
+    measured(m, MT_METRIC_one_copy, f->one_copy);
     set(m, MT_METRIC_grown_cache, (double)f->grown_cache, MT_CONF_INFERRED);
     set(m, MT_METRIC_pass_cache, (double)f->pass_cache, MT_CONF_INFERRED);
     set(m, MT_METRIC_ckpt_tensor, (double)f->largest_copy, MT_CONF_MARKED);
@@ -278,6 +281,8 @@ static void use_metrics(struct mt_metrics *m)
         set(m, MT_METRIC_kept_rounds, mt_kept_in_rounds(m->d), MT_CONF_MARKED);
         measured(m, MT_METRIC_kept_casts, m->d->cause != NULL ? m->d->cause->kept_casts : 0);
         measured(m, MT_METRIC_unused_graph, m->d->cause != NULL ? m->d->cause->unused_graph : 0);
+        measured(m, MT_METRIC_graph_of_none,
+                 m->d->cause != NULL ? m->d->cause->graph_of_none : 0);
         measured(m, MT_METRIC_retained_graph,
                  m->d->cause != NULL ? m->d->cause->retained_graph : 0);
         measured(m, MT_METRIC_unused_now, m->d->cause != NULL ? m->d->cause->unused_now : 0);

@@ -6,7 +6,8 @@
  *   match.c     marks -> one verdict for every stack, without neighbours
  *   ranges.c    recorded annotations -> which rule holds at a time
  *   sequence.c  the events of a device in order: carry, implied training, runs without frames
- *   let_go.c    a pass after training that keeps nothing for a backward pass */
+ *   let_go.c    a pass after training that keeps nothing for a backward pass
+ *   for_none.c  passes that keep what no backward pass comes for */
 #ifndef MT_PHASES_IMPL_H
 #define MT_PHASES_IMPL_H
 
@@ -25,6 +26,7 @@ enum mt_method {
     MT_METHOD_NAME_BACKWARD,
     MT_METHOD_NO_GRAD,
     MT_METHOD_LET_GO,
+    MT_METHOD_FOR_NONE,
     MT_METHOD_CARRY,
     MT_METHOD_NO_STACK,
     MT_METHOD_NO_SIGNATURE,
@@ -147,6 +149,9 @@ enum mt_rc mt_spans_build(struct mt_spans *s, const struct mt_phaser *p, int32_t
                           bool coarse, struct mt_err *err);
 uint32_t mt_spans_rule(struct mt_spans *s, uint64_t time_ns);
 
+/* After all else. Where nothing is trained: what keeps its blocks as training would is inference
+ * without no_grad. 1, or 0 = out of memory. */
+int mt_for_none_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
 /* After all else: the evaluation that follows the last training pass. 1, or 0 = out of memory. */
 int mt_let_go_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
 

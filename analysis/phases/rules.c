@@ -34,6 +34,10 @@ static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
                           "after training, a call that no backward pass has followed lets go of "
                           "what the same lines kept when they were trained",
                           "the trace", ""},
+    [MT_METHOD_FOR_NONE] = {"method.for_none", "torch", '*', "infer", "", "", 'G',
+                            "nothing is trained in the trace, and calls of a model kept their "
+                            "blocks together until they were over",
+                            "the trace", ""},
     [MT_METHOD_CARRY] = {"method.carry", "any", '*', "-", "", "", 'G',
                          "nothing in the stack tells: the phase that held before goes on",
                          "neighbours in time", ""},

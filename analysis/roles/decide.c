@@ -56,7 +56,8 @@ static bool is_brief(const struct block *b)
         return true;
     /* freed within a few operations, alone, and before the pass ends: not with all that the pass
      * kept */
-    return !is_overlapped(b) && b->freed - b->i <= OP_LIFE && b->freed <= b->g->last_alloc;
+    return !is_overlapped(b) && b->freed - b->i <= OP_LIFE &&
+           b->freed <= (mt_phase_keeps_for_none(b->a) ? b->pass_last : b->g->last_alloc);
 }
 
 static unsigned life_of(const struct mt_rwork *k, struct cursor *c, const struct block *b)
@@ -450,6 +451,16 @@ static int note_size(struct mt_rwork *k, const struct block *b, unsigned role)
     return 1;
 }
 
+/* The last allocation of a forward pass up to `last`: between it and the next pass, whose input the
+ * job makes first, what autograd kept goes. */
+static uint32_t last_of_model(const struct mt_rwork *k, uint64_t last, uint32_t first)
+{
+    while (last > first && (mt_event_at(k->r->d, last)->action != MT_ACT_ALLOC ||
+                            mt_group_of(k->r->attr[last].sub, MT_G_OTHER) != MT_G_FORWARD))
+        last--;
+    return (uint32_t)last;
+}
+
 /* The last allocation of the micro-batch that the event lies in; 0 = it is in none. */
 static uint32_t last_of_pass(const struct mt_rwork *k, struct cursor *c, uint32_t i)
 {
@@ -459,7 +470,9 @@ static uint32_t last_of_pass(const struct mt_rwork *k, struct cursor *c, uint32_
     if (c->pass == c->micro + 1)
         return c->pass_last;
     c->pass = c->micro + 1;
-    c->pass_last = mt_last_alloc(k, f->micros.p[c->micro].last, i);
+    c->pass_last = mt_phase_keeps_for_none(k->r->attr[i])
+                       ? last_of_model(k, f->micros.p[c->micro].last, i)
+                       : mt_last_alloc(k, f->micros.p[c->micro].last, i);
     return c->pass_last;
 }
 
@@ -483,8 +496,9 @@ static int decide(struct mt_rwork *k, struct cursor *c, const struct mt_event *e
     b.censored = c->oom < o->ooms.n && MT_OOM_BY_EVENT(o, c->oom)->event < b.freed &&
                  (b.in_region ||
                   (b.freed == MT_NEVER && MT_OOM_BY_EVENT(o, c->oom)->event <= c->region_last));
+    /* passes that no backward follows are one region: what an earlier one kept went behind it */
     b.failed = c->oom < o->ooms.n && b.freed < MT_OOM_BY_EVENT(o, c->oom)->event &&
-               MT_OOM_BY_EVENT(o, c->oom)->event <= c->region_last;
+               MT_OOM_BY_EVENT(o, c->oom)->event <= c->region_last && !mt_phase_keeps_for_none(b.a);
     b.cut = c->oom < o->ooms.n && c->micro < k->out->micros.n &&
             k->out->micros.p[c->micro].first <= i &&
             MT_OOM_BY_EVENT(o, c->oom)->event <= k->out->micros.p[c->micro].last;

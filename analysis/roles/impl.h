@@ -12,6 +12,7 @@
  *   replace.c      what an optimizer makes anew
  *   copies.c       copies of the weights that the job's own code makes
  *   loaded.c       checkpoints that were read onto the card and stay there
+ *   idle.c         gradients of parameters that no optimizer steps
  *   twins.c        a second model of the same sizes
  *   weights.c      how many blocks of a size are parameters, and which sizes are a model's
  *   sizes.c        what is noted of sizes
@@ -239,11 +240,13 @@ int mt_stays_find(struct mt_rwork *k);
 int mt_copies_find(struct mt_rwork *k, int64_t focus);
 /* roles/loaded.c: after mt_copies_find(); 0 = out of memory */
 int mt_loaded_find(struct mt_rwork *k, int64_t focus);
+/* roles/idle.c: out->idle_grads, after all roles; 0 = out of memory */
+int mt_idle_find(struct mt_rwork *k, int64_t focus);
 /* roles/grown.c: w->grown; 0 = out of memory */
 int mt_grown_find(struct mt_rwork *k);
 void mt_grown_sum(struct mt_rwork *k,
                   int64_t focus); /* out->grown_cache and pass_cache; after the roles */
-/* roles/twins.c: out->second_model; 0 = out of memory */
+/* roles/twins.c: out->second_model, model_copies; 0 = out of memory */
 int mt_twins_find(struct mt_rwork *k, int64_t focus);
 /* roles/sizes.c: what the job's own name for the block says (event UINT64_MAX: born before the
  * trace); MT_ROLE_COUNT = it gave none, or one that says nothing. */

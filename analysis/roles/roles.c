@@ -474,7 +474,7 @@ static int with_curve(struct mt_rwork *k, bool verify)
         return 0;
     if (!add_up(k, focus, verify))
         return 0;
-    if (tensors && !mt_twins_find(k, focus))
+    if (tensors && (!mt_twins_find(k, focus) || !mt_idle_find(k, focus)))
         return 0;
     request_by_size(k);
     if (tensors) {

@@ -6,7 +6,7 @@
 
 /* Tensors of a model, and bytes, chosen by hand: less is no second model that matters. MAX_TENSORS
  * bounds the work, which grows with its square. */
-enum { MIN_TENSORS = 8, MAX_TENSORS = 8192, MIN_BYTES = 16 << 20 };
+enum { MIN_TENSORS = 8, MAX_TENSORS = 8192, MIN_BYTES = 16 << 20, MIN_LAYER = 6 };
 
 struct params {
     MT_VEC(uint64_t)
@@ -159,6 +159,46 @@ static uint64_t earlier_model(const struct mt_rwork *k, uint64_t oom)
     return after >= MIN_BYTES ? before : 0;
 }
 
+/* Whether a run has inside it another one of several sizes that comes twice, one behind the other:
+ * the layers of a model. A layer has none. */
+static bool has_layers(const uint64_t *size, uint32_t n)
+{
+    for (uint32_t len = MIN_LAYER; len <= n / 2; len++) {
+        uint32_t run = 0, changes = 0;
+        for (uint32_t i = 0; i + len < n; i++) {
+            run = size[i] == size[i + len] ? run + 1 : 0;
+            changes = run > 1 && size[i] != size[i - 1] ? changes + 1 : run > 1 ? changes : 0;
+            if (run >= len && changes >= 2)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* How often one model was made, where that is more than half of all parameters: the shortest run of
+ * which so much is repetitions, with layers inside it; without, it is a layer. *one: its tensors,
+ * *at: the first of them. 1 = once. */
+static uint32_t made_often(const struct params *p, uint32_t *one, uint32_t *at)
+{
+    const uint64_t *size = p->v.p;
+    uint32_t n = p->n_made <= MAX_TENSORS ? p->n_made : 0;
+    uint64_t all = bytes_of(size, p->v.n);
+    for (uint32_t len = MIN_TENSORS; len <= n / 2; len++) {
+        uint32_t run = 0;
+        for (uint32_t i = len; i < n; i++) {
+            run = size[i] == size[i - len] ? run + 1 : 0;
+            if (run < len || (i + 1 < n && size[i + 1] == size[i + 1 - len]))
+                continue;
+            *at = i + 1 - run - len;
+            if (bytes_of(size + *at, run + len) <= all / 2)
+                continue;
+            *one = len;
+            return has_layers(size + *at, len) ? (run + len) / len : 1;
+        }
+    }
+    return 1;
+}
+
 int mt_twins_find(struct mt_rwork *k, int64_t focus)
 {
     struct params p = {{NULL, 0, 0}, 0};
@@ -168,6 +208,11 @@ int mt_twins_find(struct mt_rwork *k, int64_t focus)
         if (d->ooms.n != 0 && mt_phase_is(d->ooms.p[0].attr.phase, MT_SETS_UP)) {
             k->out->second_to_come = left_of_second(&p, d->ooms.p[0].request);
             k->out->earlier_model = earlier_model(k, d->ooms.p[0].event);
+        }
+        uint32_t one = 0, at = 0, often = made_often(&p, &one, &at);
+        if (often > 1 && bytes_of(p.v.p + at, one) >= MIN_BYTES) {
+            k->out->model_copies = often;
+            k->out->one_copy = bytes_of(p.v.p + at, one);
         }
         uint64_t twice = made_twice(&p), more = without_gradients(k, &p),
                  bytes = twice > more ? twice : more;

@@ -114,7 +114,91 @@ MT_TEST(graphs_that_outlive_their_backward)
     }
 }
 
+#define USE(line) "own/apply.py:" line ":apply|" MAIN
+#define BLOCK "own/net.py:7:forward|torch/nn/modules/module.py:60:_call_impl|" USE("31")
+
+/* A call of a model with so many layers of ten; a graph has all of them together, without one each
+ * goes when the next is there. The result goes to the host. */
+static void call(struct heap *h, unsigned n, bool graph, uint64_t size)
+{
+    unsigned layer[10], k;
+    heap_free(h, heap_alloc(h, size, USE("30")));
+    for (k = 0; k < n; k++) {
+        layer[k] = heap_alloc(h, size, BLOCK);
+        if (!graph && k != 0)
+            heap_free_at(h, layer[k - 1], BLOCK);
+    }
+    for (k = graph ? 0 : n - 1; n == 10 && k < n; k++)
+        heap_free_at(h, layer[k], USE("32"));
+}
+
+/* Nothing is trained in the whole recording. Two calls that kept all of their layers until they
+ * were over ran with autograd on, and so does the larger one that fails. Not where they let go of
+ * each layer, after one call alone, or where a backward pass is there. */
+MT_TEST(a_graph_that_nobody_asked_for)
+{
+    enum { GRAPH, NO_GRAD, ONE, TRAINS, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, GIB, WEIGHTS);
+        for (int i = 0; i < (what == ONE ? 1 : 3); i++)
+            call(h, 10, what != NO_GRAD, 64 * MIB);
+        if (what == TRAINS)
+            heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+        call(h, 6, what != NO_GRAD, 512 * MIB);
+        heap_oom(h, 512 * MIB, 64 * MIB, BLOCK);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(a->verdict.phase == MT_PH_INFER, what == GRAPH);
+            MT_CHECK_EQ(c->graph_of_none, what == GRAPH ? 3 * GIB : 0);
+            MT_CHECK_EQ(strstr(c->sentence, "Autograd is on where nothing is trained: 3.00 GiB") !=
+                            NULL,
+                        what == GRAPH);
+            MT_CHECK_EQ(card(a, "P05") != NULL && card(a, "P05")->is_top, what == GRAPH);
+            DONE;
+        }
+    }
+}
+
+/* An embedding, four layers of eight tensors and a head; `layers` alone: nothing but the layers. */
+static void model(struct heap *h, bool layers)
+{
+    static const uint64_t kb[] = {4096, 4, 8192, 8, 8192, 4, 12288, 12};
+    if (!layers)
+        heap_alloc(h, 96 * MIB, WEIGHTS);
+    for (int l = 0; l < 4; l++)
+        for (size_t i = 0; i < sizeof kb / sizeof *kb; i++)
+            heap_alloc(h, kb[i] << 10, WEIGHTS);
+    if (!layers)
+        heap_alloc(h, 60 * MIB, WEIGHTS);
+}
+
+/* Three models alike beside another one; one model of many layers is one. */
+MT_TEST(models_alike)
+{
+    for (int what = 0; what < 2; what++) {
+        struct heap *h = heap_new();
+        uint64_t one = (96 + 60 + 4 * 32) * MIB + UINT64_C(4) * (28 << 10);
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (int i = 0; i < 3; i++)
+            model(h, what == 1);
+        for (int i = 0; i < 3; i++)
+            heap_free(h, heap_alloc(h, 64 * MIB, BLOCK));
+        heap_alloc(h, 64 * MIB, BLOCK);
+        heap_oom(h, 64 * MIB, 32 * MIB, BLOCK);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(a->devices.p[0].roles.model_copies, what == 0 ? 3 : 0);
+            MT_CHECK_EQ(a->devices.p[0].roles.one_copy, what == 0 ? one : 0);
+            MT_CHECK_EQ(strstr(c->sentence, "those of 3 models alike, 284.1 MiB each") != NULL,
+                        what == 0);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(the_largest_holder_without_a_role)
-            MT_RUN(graphs_that_outlive_their_backward) MT_RUN(rules_done))
+            MT_RUN(graphs_that_outlive_their_backward) MT_RUN(a_graph_that_nobody_asked_for)
+                MT_RUN(models_alike) MT_RUN(rules_done))

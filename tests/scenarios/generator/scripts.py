@@ -235,6 +235,75 @@ def handed_on(job):
             job.drop(*grads)
 
 
+def teacher(job):
+    """A model that no optimizer has is run with gradients (outputs): they stay from step to step, and its passes keep what they made."""
+    job.phase("init")
+    with job.call(at.ROOT + "train.py:60 main", at.MODULE + ":942 _apply", at.MODULE + ":1341 convert"):
+        job.held_weights = [job.new(64 * MIB, "param", "_to_copy") for _ in range(12)]
+    with job.call(at.ROOT + "train.py:61 main", at.MODULE + ":942 _apply", at.MODULE + ":1341 convert"):
+        job.held_weights += [job.new(8 * MIB, "param", "_to_copy") for _ in range(24)]
+    idle = []
+    for step in range(job.steps):
+        job.truth.step = step
+        job.inside("train/forward")
+        with job.call(at.ROOT + "train.py:117 main", *at.NN, at.ROOT + "model.py:33 forward"):
+            kept = []
+            for _ in range(12):
+                block = job.new(100 * MIB, "activation" if job.outputs else "temp", "mm")
+                if job.outputs:
+                    kept.append(block)
+                else:
+                    job.drop(block)
+        with job.call(at.ROOT + "train.py:118 main", *at.NN, at.ROOT + "small.py:21 forward"):
+            kept += [job.new(50 * MIB, "activation", "mm") for _ in range(6 + 2 * (step == job.steps - 1))]
+        with job.call(at.ROOT + "train.py:119 main", "torch/nn/functional.py:3494 cross_entropy"):
+            loss = job.new(8 * MIB, "temp", "nll_loss")
+        job.inside("train/backward")
+        grads = []
+        with job.autograd("MmBackward0"):
+            for block in reversed(kept):
+                job.drop(block)
+            grads = [job.new(8 * MIB, "grad", "mm") for _ in range(24)]
+            for _ in range(12 if job.outputs else 0):
+                block = job.new(64 * MIB, "grad", "mm")
+                if step == 0:
+                    idle.append(block)
+                else:  # added to the one that is there
+                    job.drop(block)
+        job.drop(loss)
+        job.inside("train/optimizer")
+        with job.run.annotate("Optimizer.step#AdamW.step"), job.call(at.ROOT + "train.py:121 main", *at.ADAMW):
+            if not job.states:
+                with job.call(*at.INIT_GROUP):
+                    job.states = [job.new(8 * MIB, "optim_state", "zeros_like") for _ in range(48)]
+        with job.call(at.ROOT + "train.py:122 main", *at.ZERO):
+            job.drop(*grads)
+
+
+def ensemble(job):
+    """Four models alike predict one after the other. outputs: all of them stand on the card; else each is brought there for its turn."""
+    job.phase("init")
+    models = []
+    for number in range(4):
+        if not job.outputs and models:
+            job.drop(*models.pop())
+        with job.call(at.ROOT + "vote.py:20 load", at.MODULE + ":942 _apply", at.MODULE + ":1341 convert"):
+            one = [job.new(96 * MIB, "param", "_to_copy")]
+            for _ in range(6):
+                one += [job.new(size, "param", "_to_copy") for size in (12 * MIB, 6144, 4 * MIB, 2048, 16 * MIB, 8192, 16 * MIB, 2048)]
+            one.append(job.new(40 * MIB, "param", "_to_copy"))
+        models.append(one)
+    job.inside("predict/forward")
+    for _ in range(2 * len(models)):
+        with job.call(at.ROOT + "vote.py:33 predict", *at.NN, at.ROOT + "model.py:33 forward"):
+            before = job.new(100 * MIB, "temp", "mm")
+            for _ in range(5):
+                block = job.new(100 * MIB, "temp", "mm")
+                job.drop(before)
+                before = block
+            job.drop(before)
+
+
 def results(job):
     """A loop assigns what the model returns: the old value goes when the new one is there. The last batch is longer."""
     job.phase("init")

@@ -1,4 +1,5 @@
-/* What torch.load left on the card, on traces small enough to check by hand. */
+/* What torch.load left on the card, and gradients that nobody asked for, on traces small enough to
+ * check by hand. */
 #include "role_make.h"
 
 #define READ                                                                                       \
@@ -55,4 +56,38 @@ MT_TEST(a_model_that_was_read)
     job_free(j);
 }
 
-MT_MAIN(MT_RUN(a_checkpoint_beside_its_model) MT_RUN(a_model_that_was_read))
+#define IDLE_BYTES (5 * MIB + 512)
+
+/* A model that no optimizer has gets gradients in the first step, which stay. Not where its sizes
+ * have states too, where they go with each step, nor before two steps are over. */
+MT_TEST(gradients_that_no_optimizer_uses)
+{
+    enum { IDLE, STEPPED, CLEARED, EARLY, N };
+    for (int what = 0; what < N; what++) {
+        struct job *j = job_new();
+        struct model m = {.leak = 0};
+        uint64_t grad[LAYERS];
+        params(j);
+        for (int i = 0; i < LAYERS; i++)
+            (void)put(j, IDLE_BYTES, S_INIT);
+        for (int s = 0; s < (what == EARLY ? 1 : 4); s++) {
+            micro_batch(j, &m, false);
+            for (int i = 0; i < LAYERS && (s == 0 || what == CLEARED); i++)
+                grad[i] = put(j, IDLE_BYTES, S_BACKWARD);
+            if (s == 0 && what == STEPPED)
+                for (int i = 0; i < LAYERS; i++)
+                    (void)put(j, IDLE_BYTES, S_ADAM_STATE);
+            train_step(j, &m);
+            for (int i = 0; i < LAYERS && what == CLEARED; i++)
+                drop(j, grad[i]);
+        }
+        (void)put(j, 64 * MIB, S_FORWARD); /* the highest moment */
+        MT_ASSERT(analyze(j));
+        MT_CHECK_EQ(j->f->idle_grads, what == IDLE ? LAYERS * IDLE_BYTES : 0);
+        CHECK_SUMS(j);
+        job_free(j);
+    }
+}
+
+MT_MAIN(MT_RUN(a_checkpoint_beside_its_model) MT_RUN(a_model_that_was_read)
+            MT_RUN(gradients_that_no_optimizer_uses))

@@ -1,0 +1,96 @@
+/* Gradients of parameters that no optimizer steps: a teacher or a frozen part that is run with
+ * gradients all the same. They outlive whole steps, for zero_grad() does not know them, and no
+ * state has their size, though the optimizer has states of the sizes of others. */
+#include "analysis/roles/impl.h"
+
+#include <stdlib.h>
+
+/* Bytes, chosen by hand: less is not worth a word. STATES: the most that an optimizer keeps of a
+ * parameter in the parameter's own size; more blocks of a size are parts of states, as factors are.
+ */
+enum { MIN_IDLE = 16 << 20, STATES = 3 };
+
+struct use {
+    uint64_t size;
+    uint32_t grads, idle, states;
+};
+
+struct uses {
+    MT_VEC(struct use) v;
+};
+
+static int by_size(const void *pa, const void *pb)
+{
+    const struct use *a = pa, *b = pb;
+    return a->size < b->size ? -1 : a->size > b->size;
+}
+
+static int add(struct uses *u, uint64_t size, unsigned role, bool idle)
+{
+    struct use *at;
+    if (role != MT_ROLE_GRAD && role != MT_ROLE_OPTIM_STATE)
+        return 1;
+    if ((at = MT_VEC_PUSH(&u->v)) == NULL)
+        return 0;
+    *at = (struct use){size, role == MT_ROLE_GRAD, role == MT_ROLE_GRAD && idle,
+                       role == MT_ROLE_OPTIM_STATE};
+    return 1;
+}
+
+/* What is live at the focus; `before`: who was made until that event has outlived a step. */
+static int collect(const struct mt_rwork *k, int64_t focus, uint64_t before, struct uses *u)
+{
+    int ok = 1;
+    for (int64_t i = 0; ok && i <= focus; i++) {
+        const struct mt_fate *f = &k->w->fate[i];
+        const struct mt_event *e = mt_event_at(k->r->d, (uint64_t)i);
+        if (e->action == MT_ACT_ALLOC && (f->freed == MT_NEVER || (int64_t)f->freed > focus))
+            ok = add(u, e->size, f->role, (uint64_t)i <= before);
+    }
+    for (uint32_t i = 0; ok && i < k->r->old.n; i++)
+        if (k->r->old.p[i].gone_at == UINT64_MAX || (int64_t)k->r->old.p[i].gone_at > focus)
+            ok = add(u, k->r->old.p[i].size, k->w->old_role[i], true);
+    if (u->v.n > 1)
+        qsort(u->v.p, u->v.n, sizeof *u->v.p, by_size);
+    return ok;
+}
+
+/* Gradients without a state, where most of the state goes with others, which may not be there now.
+ */
+static uint64_t idle_bytes(struct mt_rwork *k, const struct uses *u)
+{
+    uint64_t idle = 0, state = 0, with = 0;
+    for (uint32_t i = 0, end; i < u->v.n; i = end) {
+        struct use sum = {u->v.p[i].size, 0, 0, 0};
+        const struct mt_size_use *use;
+        for (end = i; end < u->v.n && u->v.p[end].size == sum.size; end++) {
+            sum.grads += u->v.p[end].grads;
+            sum.idle += u->v.p[end].idle;
+            sum.states += u->v.p[end].states;
+        }
+        use = mt_size_use(k, sum.size, false);
+        if (use != NULL && use->weights > sum.grads)
+            sum.grads = (uint32_t)use->weights;
+        state += sum.states * sum.size;
+        with += sum.size * (sum.states < STATES * sum.grads ? sum.states : STATES * sum.grads);
+        idle += sum.states == 0 ? sum.idle * sum.size : 0;
+    }
+    return state != 0 && with > state / 2 && idle >= MIN_IDLE ? idle : 0;
+}
+
+int mt_idle_find(struct mt_rwork *k, int64_t focus)
+{
+    const struct mt_role_facts *f = k->out;
+    struct uses u = {{NULL, 0, 0}};
+    uint32_t n = 0;
+    int ok;
+    while (n < f->steps.n && (int64_t)f->steps.p[n].last < focus)
+        n++;
+    if (n < 2 || f->steps_are_guessed)
+        return 1;
+    ok = collect(k, focus, f->steps.p[n - 2].last, &u);
+    if (ok)
+        k->out->idle_grads = idle_bytes(k, &u);
+    MT_VEC_DONE(&u.v);
+    return ok;
+}
