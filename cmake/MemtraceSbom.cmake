@@ -29,7 +29,8 @@ foreach(dep IN LISTS MEMTRACE_DEPS)
   endif()
   mt_sbom_add(${dep} "${MT_${dep}_MODULE_NAME}" "${MT_${dep}_VERSION}" "${mt_license_${dep}}")
 endforeach()
-file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/sbom.spdx.json" @ONLY CONTENT [[{
+# not file(CONFIGURE), which CMake 3.18 has with other arguments
+string(CONFIGURE [[{
   "spdxVersion": "SPDX-2.3",
   "dataLicense": "CC0-1.0",
   "SPDXID": "SPDXRef-DOCUMENT",
@@ -43,5 +44,6 @@ file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/sbom.spdx.json" @ONLY CONTENT [[{
     {"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-memtrace"}@mt_sbom_relations@
   ]
 }
-]])
+]] mt_sbom @ONLY)
+file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/sbom.spdx.json" CONTENT "${mt_sbom}")
 install(FILES "${PROJECT_BINARY_DIR}/sbom.spdx.json" DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT common)
