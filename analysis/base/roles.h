@@ -49,4 +49,7 @@ enum mt_role_why {
 };
 const char *mt_role_why_id(enum mt_role_why w);
 
+/* steps_from of a report: by the order of passes alone, where steps begin is a guess. */
+#define MT_STEPS_GUESSED "phase periodicity"
+
 #endif

@@ -166,7 +166,8 @@ static int find_failures(struct mt_fleet *f, struct mt_fleet_keyed *k)
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->rows.n; i++)
         if (f->rows.p[i].failed)
-            k[n++] = (struct mt_fleet_keyed){f->rows.p[i].failed_ns - 1, 0, i}; /* 0 comes last */
+            k[n++] = (struct mt_fleet_keyed){
+                mt_fleet_moment(&f->rows.p[i], f->rows.p[i].failed_ns) - 1, 0, i}; /* 0: last */
     mt_fleet_sort(k, n);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t *at = MT_VEC_PUSH(&f->failed);
@@ -204,7 +205,7 @@ int mt_fleet_finish(struct mt_fleet *f)
     for (uint32_t i = 0; i < n; i++)
         k[i] = (struct mt_fleet_keyed){f->rows.p[k[i].row].settings, k[i].a, k[i].row};
     mt_fleet_sort(k, n);
-    ok = ok && make_groups(f, k) && find_failures(f, k) && mt_fleet_lay_out(f);
+    ok = ok && make_groups(f, k) && mt_fleet_align(f) && find_failures(f, k) && mt_fleet_lay_out(f);
     mt_free(k);
     return ok;
 }

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MT_FLEET_MANY = 16, MT_FLEET_NO_GROUP = -1 };
+enum { MT_FLEET_MANY = 16, MT_FLEET_NO_GROUP = -1, MT_FLEET_STEPS = 8 };
 
 struct mt_fleet_row {
     int32_t rank, device; /* -1 = not known */
@@ -31,8 +31,20 @@ struct mt_fleet_row {
     uint64_t first_ns, last_ns;
     uint64_t settings;             /* a hash of the run's settings: equal where these are */
     uint64_t roles[MT_ROLE_COUNT]; /* at the moment that matters */
-    int32_t group;                 /* computed; MT_FLEET_NO_GROUP = its bytes are not known */
+    /* ends of the last whole steps that were trained, in their order; those that are a guess are
+     * not among them */
+    uint64_t steps_ns[MT_FLEET_STEPS];
+    uint32_t n_steps;
+    int32_t group;         /* computed; MT_FLEET_NO_GROUP = its bytes are not known */
+    bool is_aligned;       /* computed: its clock was held against those of others, which it is */
+    int64_t ahead_ns;      /* ahead of by this, 0 = as far as can be told by nothing, */
+    uint64_t clock_within; /* give or take this */
 };
+/* By the clock that most rows have. 0 = no clock. */
+static inline uint64_t mt_fleet_moment(const struct mt_fleet_row *r, uint64_t ns)
+{
+    return ns != 0 ? ns - (uint64_t)r->ahead_ns : 0;
+}
 /* Rows with the same settings whose peaks lie together. */
 struct mt_fleet_group {
     uint32_t n;
@@ -72,6 +84,8 @@ struct mt_fleet {
     MT_VEC(char *) problems;                  /* sentences; what is wrong with the inputs */
     uint32_t n_known, least, median, most;    /* rows; of no meaning where n_known is 0 */
     uint32_t n_kinds, n_ranks;                /* n_ranks: different numbers */
+    uint32_t n_aligned;                       /* rows whose clocks were held against others */
+    uint64_t clocks_within;                   /* of those that agree, the least sure one */
     bool several;                             /* a rank has several devices */
     uint32_t divided[MT_FLEET_DIMS];          /* by how much, as settings say; 0 = not known */
     bool is_unlike;                           /* they say different sizes */
@@ -113,6 +127,7 @@ void mt_fleet_sort(struct mt_fleet_keyed *k, uint32_t n); /* by a, b, row */
 /* live: the known rows' peaks, ascending, n_known of them. 0 = out of memory. */
 int mt_fleet_find_outliers(struct mt_fleet *f, const struct mt_fleet_keyed *live);
 
+int mt_fleet_align(struct mt_fleet *f);   /* clocks.c. 0 = out of memory */
 int mt_fleet_lay_out(struct mt_fleet *f); /* layout.c: makes parts. 0 = out of memory */
 
 /* ---- words.c ---- */

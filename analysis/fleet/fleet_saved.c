@@ -62,9 +62,34 @@ static void put_roles(struct mt_fleet_row *r, const struct cJSON *v)
     }
 }
 
+static void put_step(struct mt_fleet_row *r, uint64_t ns)
+{
+    if (r->n_steps == MT_FLEET_STEPS) {
+        memmove(r->steps_ns, r->steps_ns + 1, (MT_FLEET_STEPS - 1) * sizeof *r->steps_ns);
+        r->n_steps--;
+    }
+    r->steps_ns[r->n_steps++] = ns;
+}
+
+/* Those of a device, where its list is whole: they are counted from the last. */
+static void put_steps(struct mt_fleet_row *r, const struct cJSON *d)
+{
+    const struct cJSON *s = mt_value_first(mt_value_in(d, "steps"));
+    const char *from = mt_value_words(d, "steps_from");
+    uint64_t ns, n = 0;
+    if (from == NULL || strcmp(from, MT_STEPS_GUESSED) == 0)
+        return;
+    for (; s != NULL; s = mt_value_next(s), n++)
+        if (mt_value_true(s, "whole") && mt_value_number(s, "last_time_ns", &ns))
+            put_step(r, ns);
+    if (n != bytes(d, "step_count"))
+        r->n_steps = 0;
+}
+
 static int of_row(struct mt_fleet_row *r, const struct cJSON *v, const char *source)
 {
     const char *settings = mt_value_words(v, "settings_hash");
+    uint64_t ns;
     r->rank = number(v, "rank");
     r->device = number(v, "device");
     r->known = mt_value_number(v, "live_peak_bytes", &r->live);
@@ -78,6 +103,10 @@ static int of_row(struct mt_fleet_row *r, const struct cJSON *v, const char *sou
     r->last_ns = bytes(v, "last_time_ns");
     r->settings = settings != NULL ? strtoull(settings, NULL, 16) : 0;
     put_roles(r, v);
+    for (const struct cJSON *s = mt_value_first(mt_value_in(v, "step_ends_ns")); s != NULL;
+         s = mt_value_next(s))
+        if (mt_value_count(s, &ns))
+            put_step(r, ns);
     return copy(&r->place, mt_value_words(v, "place")) &&
            copy(&r->source, source != NULL ? source : mt_value_words(v, "source")) &&
            copy(&r->framework, mt_value_words(v, "framework")) &&
@@ -105,6 +134,7 @@ static int of_device(struct mt_fleet_row *r, const struct cJSON *root, const str
     r->last_ns = bytes(d, "last_time_ns");
     r->settings = settings_of(root);
     put_roles(r, d);
+    put_steps(r, d);
     mt_saved_place(place, d);
     if (r->rank < 0) {
         const char *input = mt_value_words(d, "input");

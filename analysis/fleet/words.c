@@ -105,6 +105,8 @@ static void add_later(struct mt_sentence *s, uint64_t ns)
         mt_words_add(s, "%.0f min", seconds / 60);
 }
 
+static uint64_t moment(const struct mt_fleet_row *r) { return mt_fleet_moment(r, r->failed_ns); }
+
 static void put_first(const struct mt_fleet *f, mt_fleet_line *line, void *arg)
 {
     struct mt_sentence s = {"", 0};
@@ -126,7 +128,7 @@ static void put_first(const struct mt_fleet *f, mt_fleet_line *line, void *arg)
                      is_told ? " ran out of memory first, " : " and ");
         mt_words_add(&s, "%s ", name(who, f, b));
         if (is_told) {
-            add_later(&s, b->failed_ns - a->failed_ns);
+            add_later(&s, moment(b) - moment(a));
             mt_words_add(&s, " later");
         } else {
             mt_words_add(&s, "ran out of memory, in what order is not known");
@@ -176,15 +178,57 @@ static void put_more(const char *of, uint32_t n, uint32_t most, mt_fleet_line *l
     line(arg, s.buf);
 }
 
+/* Of clocks that agree: how far they may be apart all the same. */
+static void put_doubt(const struct mt_fleet *f, bool all_aligned, mt_fleet_line *line, void *arg)
+{
+    struct mt_sentence s = {"", 0};
+    mt_words_add(&s,
+                 "Failures less than a second apart may be the other way round: each node has a "
+                 "clock of its own, and ");
+    if (all_aligned) {
+        mt_words_add(&s, "by the ends of their steps these agree within ");
+        add_later(&s, f->clocks_within);
+        mt_words_add(&s, ", no closer.");
+    } else {
+        mt_words_add(&s, "these were not compared.");
+    }
+    line(arg, s.buf);
+}
+
+/* Clocks that do not agree with those of the others. */
+static void put_clocks(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->rows.n; i++) {
+        const struct mt_fleet_row *r = &f->rows.p[i];
+        struct mt_sentence s = {"", 0};
+        char who[96];
+        if (r->ahead_ns == 0 || n++ >= most)
+            continue;
+        mt_words_add(&s, "Clocks: by the ends of %u steps that of %s is ", (unsigned)r->n_steps,
+                     name(who, f, r));
+        add_later(&s, r->ahead_ns < 0 ? 0 - (uint64_t)r->ahead_ns : (uint64_t)r->ahead_ns);
+        mt_words_add(&s, " %s the others', give or take ", r->ahead_ns < 0 ? "behind" : "ahead of");
+        add_later(&s, r->clock_within);
+        mt_words_add(&s,
+                     ", or its file is of another run. The order of failures here has that taken "
+                     "off; the verdict is by each rank's own clock.");
+        line(arg, s.buf);
+    }
+    put_more("Clocks", n, most, line, arg);
+}
+
 static void put_failures(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg)
 {
-    uint64_t first = f->failed.n != 0 ? f->rows.p[f->failed.p[0]].failed_ns : 0;
-    bool near = false;
+    uint64_t first = f->failed.n != 0 ? moment(&f->rows.p[f->failed.p[0]]) : 0;
+    bool near = false, all_aligned = true;
     for (uint32_t i = 0; i < f->failed.n; i++) {
         const struct mt_fleet_row *r = &f->rows.p[f->failed.p[i]];
         struct mt_sentence s = {"", 0};
         char who[96];
-        if (i != 0 && first != 0 && r->failed_ns != 0 && r->failed_ns - first < CLOCKS)
+        if (i == 0 || moment(r) - first < CLOCKS)
+            all_aligned &= r->is_aligned;
+        if (i != 0 && first != 0 && moment(r) != 0 && moment(r) - first < CLOCKS)
             near = true;
         if (i >= most)
             continue;
@@ -193,18 +237,18 @@ static void put_failures(const struct mt_fleet *f, uint32_t most, mt_fleet_line 
             mt_words_add(&s, ", asking for %s", MT_BYTES(r->request));
         if (r->phase != NULL)
             mt_words_add(&s, " in %s", r->phase);
-        if (i != 0 && first != 0 && r->failed_ns != 0) {
+        if (i != 0 && first != 0 && moment(r) != 0) {
             mt_words_add(&s, ", ");
-            add_later(&s, r->failed_ns - first);
+            add_later(&s, moment(r) - first);
             mt_words_add(&s, " after the first");
         }
         mt_words_add(&s, ".");
         line(arg, s.buf);
     }
     put_more("Out of memory", f->failed.n, most, line, arg);
+    put_clocks(f, most, line, arg);
     if (near)
-        line(arg, "Failures less than a second apart may be the other way round: each node has a "
-                  "clock of its own, and these were not compared.");
+        put_doubt(f, all_aligned, line, arg);
 }
 
 static void put_groups(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg)

@@ -384,7 +384,7 @@ int mt_steps_make(struct mt_rwork *k)
     if (f->steps.n == 0) {
         if (!steps_by_period(k, passes != 0 ? passes : 1))
             return 0;
-        f->steps_from = "phase periodicity";
+        f->steps_from = MT_STEPS_GUESSED;
         f->steps_are_guessed = true;
     }
     if (f->steps.n == 0)

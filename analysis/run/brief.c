@@ -56,6 +56,20 @@ static void keep_work(struct mt_device_analysis *d)
     d->phases.n = n;
 }
 
+/* By their ends clocks are held against each other. */
+static void keep_last_steps(struct mt_role_facts *f)
+{
+    uint32_t n = 0, at = f->steps.n;
+    if (f->n_steps_all != f->steps.n) /* the last ones are not here */
+        f->steps.n = at = 0;
+    f->n_steps_all = 0;
+    while (at > 0 && n < MT_BRIEF_STEPS)
+        n += f->steps.p[--at].whole;
+    if (at != 0)
+        memmove(f->steps.p, f->steps.p + at, (f->steps.n - at) * sizeof *f->steps.p);
+    f->n_steps_all = f->steps.n -= at;
+}
+
 static int shorten_device(struct mt_device_analysis *d)
 {
     struct mt_device_analysis all = *d;
@@ -64,6 +78,7 @@ static int shorten_device(struct mt_device_analysis *d)
     memset(&all.ooms, 0, sizeof all.ooms);
     memset(&all.phases, 0, sizeof all.phases);
     memset(&all.roles.occurrences, 0, sizeof all.roles.occurrences);
+    memset(&all.roles.steps, 0, sizeof all.roles.steps);
     mt_device_analysis_done(&all);
     memset(&d->owners, 0, sizeof d->owners);
     memset(&d->by_stack, 0, sizeof d->by_stack);
@@ -72,7 +87,6 @@ static int shorten_device(struct mt_device_analysis *d)
     memset(&d->timeline, 0, sizeof d->timeline);
     memset(&d->by_event, 0, sizeof d->by_event);
     memset(&d->curve, 0, sizeof d->curve);
-    memset(&d->roles.steps, 0, sizeof d->roles.steps);
     memset(&d->roles.micros, 0, sizeof d->roles.micros);
     memset(&d->roles.growth, 0, sizeof d->roles.growth);
     memset(&d->roles.laps, 0, sizeof d->roles.laps);
@@ -89,7 +103,9 @@ static int shorten_device(struct mt_device_analysis *d)
     d->ooms.n = d->ooms.n < MT_BRIEF_OOMS ? d->ooms.n : MT_BRIEF_OOMS;
     keep_highest(&d->roles);
     keep_work(d);
-    return TRIM(&d->ooms) && TRIM(&d->phases) && TRIM(&d->roles.occurrences);
+    keep_last_steps(&d->roles);
+    return TRIM(&d->ooms) && TRIM(&d->phases) && TRIM(&d->roles.occurrences) &&
+           TRIM(&d->roles.steps);
 }
 
 /* The words of what was wrong with an input: as a rule there are none, and no pool is needed. */

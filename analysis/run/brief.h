@@ -13,6 +13,7 @@
 enum {
     MT_BRIEF_FROM = 64,  /* as many ranks are all whole */
     MT_BRIEF_WHOLE = 32, /* of more, so many stay whole */
+    MT_BRIEF_STEPS = 8,  /* whole steps of a device that are kept in brief, the last ones */
     MT_BRIEF_OOMS = 64   /* failures of one device that are kept in brief */
 };
 

@@ -31,6 +31,16 @@ static void put_row(struct mt_jsonw *w, const struct mt_fleet_row *r)
     mt_jw_known(w, "first_time_ns", r->first_ns != 0, r->first_ns);
     mt_jw_known(w, "last_time_ns", r->last_ns != 0, r->last_ns);
     mt_jw_ks(w, "settings_hash", r->settings != 0 ? settings : NULL);
+    open_list(w, "step_ends_ns");
+    for (uint32_t i = 0; i < r->n_steps; i++)
+        mt_jw_u(w, r->steps_ns[i]);
+    mt_jw_close(w, ']');
+    mt_jw_key(w, "clock_ahead_ns");
+    if (r->is_aligned)
+        mt_jw_i(w, r->ahead_ns);
+    else
+        mt_jw_null(w);
+    mt_jw_known(w, "clock_within_ns", r->is_aligned, r->clock_within);
     open_list(w, "roles");
     for (int i = 0; i < MT_ROLE_COUNT; i++) {
         if (r->roles[i] == 0)

@@ -16,6 +16,19 @@ static int copy(char **to, const char *words)
     return *to != NULL;
 }
 
+/* Steps whose ends are known, the last ones. */
+static void put_steps(struct mt_fleet_row *row, const struct mt_role_facts *f)
+{
+    uint32_t n = 0;
+    if (f->steps_are_guessed || f->steps.n != f->n_steps_all)
+        return;
+    for (uint32_t i = f->steps.n; i-- > 0 && n < MT_FLEET_STEPS;)
+        if (f->steps.p[i].whole && f->steps.p[i].t1_ns != 0)
+            row->steps_ns[MT_FLEET_STEPS - ++n] = f->steps.p[i].t1_ns;
+    memmove(row->steps_ns, row->steps_ns + MT_FLEET_STEPS - n, n * sizeof *row->steps_ns);
+    row->n_steps = n;
+}
+
 static int add(struct mt_fleet *f, const struct mt_report *r, const struct mt_rank *k,
                const struct mt_device_analysis *d)
 {
@@ -39,6 +52,7 @@ static int add(struct mt_fleet *f, const struct mt_report *r, const struct mt_ra
         row->request = o->request;
     }
     memcpy(row->roles, d->roles.at_focus, sizeof row->roles);
+    put_steps(row, &d->roles);
     return copy(&row->place, mt_row_place(r, k, d, place, sizeof place)) &&
            copy(&row->phase, o != NULL ? MT_PHASE_CELL(o->attr.phase, o->attr.sub) : NULL);
 }

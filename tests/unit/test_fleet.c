@@ -177,6 +177,91 @@ MT_TEST(no_layout)
     done();
 }
 
+/* Eight ranks of one job; step k ends at 100 s, 103 s ... with a length that varies, on each rank a
+ * few ms apart. ahead: of the clock of rank 5; missing: steps that it has not ended yet. */
+static void trained(int64_t ahead_ms, uint32_t missing, bool steady)
+{
+    static const uint64_t length_ms[] = {3000, 3400, 2900, 3100, 3700, 3050, 2950, 3300};
+    for (int32_t i = 0; i < 8; i++) {
+        struct mt_fleet_row *r = add(i, 0, 400);
+        int64_t ms = 100000 + i * 3 % 7 + (i == 5 ? ahead_ms : 0);
+        for (uint32_t k = 0; k < MT_FLEET_STEPS - (i == 5 ? missing : 0); k++) {
+            ms += steady ? 3000 : (int64_t)length_ms[k] + (int64_t)(k * 5 % 3);
+            r->steps_ns[r->n_steps++] = (uint64_t)ms * 1000000;
+        }
+        r->failed = i == 2 || i == 5;
+        r->failed_ns = i == 2 ? UINT64_C(126000000000) : 0;
+        if (i == 5)
+            r->failed_ns = (uint64_t)(126500 + ahead_ms) * 1000000;
+    }
+    MT_CHECK(mt_fleet_finish(&fleet) == 1);
+}
+
+MT_TEST(clocks_that_agree)
+{
+    trained(0, 0, false);
+    MT_CHECK_EQ(fleet.n_aligned, 8);
+    MT_CHECK(fleet.rows.p[5].ahead_ns == 0 && fleet.rows.p[5].is_aligned);
+    MT_CHECK(says("rank 2 ran out of memory first, rank 5 0.5 s later"));
+    MT_CHECK(says("by the ends of their steps these agree within 3.7 s, no closer."));
+    MT_CHECK(strstr(said, "Clocks:") == NULL);
+    done();
+    trained(1500, 0, false); /* less than the steps can tell: the order stays that of the clocks */
+    MT_CHECK(fleet.rows.p[5].ahead_ns == 0 && fleet.rows.p[5].is_aligned);
+    done();
+    trained(0, 1, false); /* it is a step behind, not a clock */
+    MT_CHECK(fleet.rows.p[5].ahead_ns == 0 && fleet.rows.p[5].is_aligned);
+    done();
+    trained(0, 1, true);
+    MT_CHECK(fleet.rows.p[5].ahead_ns == 0 && fleet.rows.p[5].is_aligned);
+    done();
+}
+
+/* By its own clock rank 5 was the first to fail, and it was not. */
+MT_TEST(a_clock_that_is_off)
+{
+    for (uint32_t missing = 0; missing < 2; missing++) {
+        trained(-40000, missing, false);
+        MT_CHECK_EQ(fleet.n_aligned, 8);
+        MT_CHECK(fleet.rows.p[5].ahead_ns < -INT64_C(39900000000) &&
+                 fleet.rows.p[5].ahead_ns > -INT64_C(40100000000));
+        MT_CHECK(fleet.rows.p[5].clock_within < UINT64_C(3800000000));
+        MT_CHECK_EQ(fleet.rows.p[fleet.failed.p[0]].rank, 2);
+        MT_CHECK(says("rank 2 ran out of memory first, rank 5 0.5 s later"));
+        MT_CHECK(says("that of rank 5 is 40.0 s behind the others', give or take 3.7 s, or its "
+                      "file is of another run."));
+        done();
+    }
+    trained(60000, 0, true);
+    MT_CHECK(says("that of rank 5 is 60.0 s ahead of the others', give or take 3.0 s"));
+    done();
+}
+
+/* Of clocks that cannot be compared nothing is said: too few steps, steps of other work, of another
+ * day. */
+MT_TEST(clocks_that_are_not_compared)
+{
+    trained(-40000, 6, false);
+    MT_CHECK(!fleet.rows.p[5].is_aligned && fleet.rows.p[5].ahead_ns == 0);
+    MT_CHECK_EQ(fleet.rows.p[fleet.failed.p[0]].rank, 5);
+    done();
+    trained(86400000, 0, false);
+    MT_CHECK(!fleet.rows.p[5].is_aligned && fleet.rows.p[5].ahead_ns == 0);
+    done();
+    for (int32_t i = 0; i < 3; i++) {
+        struct mt_fleet_row *r = add(i, 0, 400);
+        for (uint64_t k = 0; k < MT_FLEET_STEPS; k++)
+            r->steps_ns[r->n_steps++] = (100 + k * (i == 1 ? 7 : 2)) * UINT64_C(1000000000);
+    }
+    MT_CHECK(mt_fleet_finish(&fleet) == 1);
+    MT_CHECK(!fleet.rows.p[1].is_aligned && fleet.rows.p[0].is_aligned);
+    done();
+    for (int32_t i = 0; i < 3; i++)
+        add(i, 0, 400)->failed_ns = 5;
+    MT_CHECK(mt_fleet_finish(&fleet) == 1 && fleet.n_aligned == 0);
+    done();
+}
+
 /* The order of failures is one of all rows. */
 MT_TEST(before)
 {
@@ -192,4 +277,5 @@ MT_TEST(before)
 }
 
 MT_MAIN(MT_RUN(stages) MT_RUN(outliers) MT_RUN(told) MT_RUN(devices) MT_RUN(layout)
-            MT_RUN(no_layout) MT_RUN(before))
+            MT_RUN(no_layout) MT_RUN(clocks_that_agree) MT_RUN(a_clock_that_is_off)
+                MT_RUN(clocks_that_are_not_compared) MT_RUN(before))
