@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-__extension__ typedef __int128 wide; /* sums of hostile sizes must not overflow */
-static bool is_impossible(wide total)
+/* *out = end - (came - went), where that is an amount that memory can have; sums of hostile sizes
+ * may be of any. The builtin works as if with numbers of any length. */
+static bool before(int64_t *out, uint64_t end, uint64_t came, uint64_t went)
 {
-    return total > MT_REPLAY_MAX_TOTAL || total < -MT_REPLAY_MAX_TOTAL;
+    int64_t more;
+    return !__builtin_sub_overflow(came, went, &more) && !__builtin_sub_overflow(end, more, out) &&
+           *out <= MT_REPLAY_MAX_TOTAL && *out >= -MT_REPLAY_MAX_TOTAL;
 }
 
 static char *copy_text(const char *s) { return mt_strndup(s, strlen(s)); }
@@ -20,7 +23,8 @@ int mt_replay_anchor(struct mt_replay *r)
     struct mt_device_analysis *o = r->out;
     const struct mt_trace *t = r->t;
     const uint64_t *by = r->d->bytes_by_action;
-    wide live, pending, reserved;
+    int64_t live = 0, pending = 0, reserved = 0;
+    uint64_t taken, given;
     char buf[256], size[32];
     r->n_segment_events = UINT64_MAX;
     r->row_of = mt_calloc((size_t)MT_PH_COUNT * MT_PH_COUNT, 1);
@@ -60,15 +64,12 @@ int mt_replay_anchor(struct mt_replay *r)
                                      "that anchors the curve is not known");
         return o->withheld != NULL;
     }
-    live = (wide)by[MT_ACT_ALLOC] - by[MT_ACT_FREE_COMPLETED];
-    pending = (wide)by[MT_ACT_FREE_REQUESTED] - by[MT_ACT_FREE_COMPLETED];
-    reserved = (wide)by[MT_ACT_SEGMENT_ALLOC] + by[MT_ACT_SEGMENT_MAP] - by[MT_ACT_SEGMENT_FREE] -
-               by[MT_ACT_SEGMENT_UNMAP];
-    live = (wide)o->live_end - live;
-    pending = (wide)o->pending_end - pending;
-    reserved = (wide)o->reserved_end - reserved;
-    if (r->d->sums_overflow || is_impossible(live) || is_impossible(reserved) ||
-        is_impossible(pending)) {
+    if (r->d->sums_overflow ||
+        !before(&live, o->live_end, by[MT_ACT_ALLOC], by[MT_ACT_FREE_COMPLETED]) ||
+        !before(&pending, o->pending_end, by[MT_ACT_FREE_REQUESTED], by[MT_ACT_FREE_COMPLETED]) ||
+        __builtin_add_overflow(by[MT_ACT_SEGMENT_ALLOC], by[MT_ACT_SEGMENT_MAP], &taken) ||
+        __builtin_add_overflow(by[MT_ACT_SEGMENT_FREE], by[MT_ACT_SEGMENT_UNMAP], &given) ||
+        !before(&reserved, o->reserved_end, taken, given)) {
         o->withheld = copy_text(
             "its sizes add up to more bytes than any memory has: the trace is damaged or made up");
         return o->withheld != NULL;
@@ -88,13 +89,13 @@ int mt_replay_anchor(struct mt_replay *r)
                                 "allocation: allocations were not recorded");
         return o->withheld != NULL;
     }
-    r->start_live = (int64_t)live;
-    r->start_reserved = (int64_t)reserved;
+    r->start_live = live;
+    r->start_reserved = reserved;
     /* A trace without any request of a free (skip_actions) cannot tell what waited. */
     if (pending < 0 || (r->d->n_by_action[MT_ACT_FREE_REQUESTED] == 0 &&
                         r->d->n_by_action[MT_ACT_FREE_COMPLETED] != 0))
         pending = 0;
-    r->start_pending = (int64_t)pending;
+    r->start_pending = pending;
     o->live_start = (uint64_t)r->start_live;
     o->pending_start = (uint64_t)r->start_pending;
     o->reserved_start = (uint64_t)r->start_reserved;
