@@ -132,7 +132,7 @@ void *mt_realloc(void *p, size_t n)
     }
     if (q == NULL)
         return failed();
-    account(size_of(q) - old);
+    account((uint64_t)size_of(q) - old); /* less than before, too: size_t may have 32 bits */
     return q;
 }
 

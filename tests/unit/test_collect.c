@@ -289,9 +289,11 @@ MT_TEST(elf)
     struct mt_symbols *s = mt_symbols_new();
     char exe[] = "/proc/self/exe", nowhere[] = "/no/such/file", device[] = "/dev/zero";
 
-    MT_CHECK(mt_elf_read(exe, &f) && f.is_elf && f.is_64 && !f.is_static);
-    MT_CHECK_EQ(f.machine, mt_elf_here());
-    MT_CHECK_EQ(f.glibc_major, 2);
+    if (sizeof(void *) == 8) { /* as is what can be recorded */
+        MT_CHECK(mt_elf_read(exe, &f) && f.is_elf && f.is_64 && !f.is_static);
+        MT_CHECK_EQ(f.machine, mt_elf_here());
+        MT_CHECK_EQ(f.glibc_major, 2);
+    }
     MT_CHECK(!mt_elf_read(nowhere, &f));
     MT_CHECK(!mt_elf_read(device, &f));
     m.path = exe; /* another build id: these are not the functions that ran */
