@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 
