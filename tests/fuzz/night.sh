@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # night.sh BUILD SECONDS [TARGET...]: fuzzes each target for that long and keeps what reached new edges.
 #
-# BUILD is a build with MEMTRACE_FUZZ=ON (clang). A target is a reader of parser/input/readers.def, or log, saved, rules, redact, whole; default: all of them.
+# BUILD is a build with MEMTRACE_FUZZ=ON (clang). A target is a reader of parser/input/readers.def, or log, pieces, saved, rules, redact, whole; default: all of them.
 # Of the inputs found, those that add edges to samples/ and regress/ are kept in corpus/TARGET, the smallest first, at most MT_KEEP bytes
 # of each target (120000). ctest replays them. One line of figures for each target: runs, edges of the seeds, edges at the end, files, bytes.
 # Exit status 1: a target found a crash, a leak, a timeout; its input and its log are named.
@@ -13,7 +13,7 @@ seconds="$2"
 shift 2
 if [ "$#" -eq 0 ]; then
     mapfile -t names < <(sed -n 's/^MT_READER(\([a-z0-9_]*\)).*/\1/p' "$here/../../parser/input/readers.def")
-    set -- "${names[@]}" log saved rules redact whole
+    set -- "${names[@]}" log pieces saved rules redact whole
 fi
 work="$(mktemp -d)"
 failed=0
