@@ -5,7 +5,6 @@
  * session. Signals that the terminal or the kernel makes reach it without us; those that a process
  * sends to memtrace are passed on. When the command stops (Ctrl-Z), memtrace stops as well, so that
  * the shell sees a stopped job. */
-#include "capture/inject/redact.h"
 #include "capture/parts.h"
 
 #include <errno.h>
@@ -177,7 +176,7 @@ static enum mt_rc check_injection(const struct mt_launch_opts *o, struct mt_err 
 }
 
 /* Looks the command up as execvp() will. */
-static char *find_program(const char *name)
+char *mt_program_find(const char *name)
 {
     const char *path = mt_capture_env("PATH");
     if (strchr(name, '/') != NULL)
@@ -198,33 +197,13 @@ static char *find_program(const char *name)
 
 /* ---- the environment of the command ---- */
 
-struct own {
-    const char *name;
-    char *value; /* NULL = leave as it is */
-};
-
-static char *number(uint64_t v) { return mt_text("%llu", (unsigned long long)v); }
-
-/* At least one. */
-static uint64_t mebibytes(uint64_t bytes) { return bytes >> 20 != 0 ? bytes >> 20 : 1; }
-
 static bool build_env(struct mt_launch *l)
 {
     const struct mt_launch_opts *o = l->o;
     const char *python = mt_capture_env("PYTHONPATH");
-    struct own own[] = {
+    struct mt_variable own[MT_VARIABLES + 3] = {
         {"CUDA_INJECTION64_PATH", mt_text("%s", l->places.inject)},
         {"NVTX_INJECTION64_PATH", mt_text("%s", l->places.inject)},
-        {"MEMTRACE_SPOOL", mt_text("%s", l->spool)},
-        {"MEMTRACE_STACKS", o->no_stacks ? mt_text("0") : NULL},
-        {"MEMTRACE_MEMORY2", o->memory2 ? mt_text("1") : NULL},
-        {"MEMTRACE_TORCH", o->no_torch ? mt_text("0") : NULL},
-        {"MEMTRACE_MAX_MB", o->max_bytes != 0 ? number(mebibytes(o->max_bytes)) : NULL},
-        {"MEMTRACE_KEEP_MB", o->keep_bytes == UINT64_MAX ? number(0)
-                             : o->keep_bytes != 0        ? number(mebibytes(o->keep_bytes))
-                                                         : NULL},
-        {"MEMTRACE_LAST_S", o->last_s != 0 ? number(o->last_s) : NULL},
-        {"MEMTRACE_FLUSH_MS", o->flush_ms != 0 ? number(o->flush_ms) : NULL},
         /* an empty PYTHONPATH would put the working directory on the path: no colon then */
         {"PYTHONPATH", o->no_torch || l->places.site == NULL ? NULL
                        : python != NULL && python[0] != '\0'
@@ -232,7 +211,7 @@ static bool build_env(struct mt_launch *l)
                            : mt_strndup(l->places.site, strlen(l->places.site))},
     };
     size_t n_own = sizeof own / sizeof *own;
-    bool ok = own[0].value != NULL && own[1].value != NULL && own[2].value != NULL;
+    bool ok = mt_variables(own + 3, o, l->spool) && own[0].value != NULL && own[1].value != NULL;
 
     for (size_t i = 0; i < n_own; i++) {
         char **slot = own[i].value != NULL && ok ? MT_VEC_PUSH(&l->env) : NULL;
@@ -260,60 +239,6 @@ static bool build_env(struct mt_launch *l)
     for (size_t i = 0; i < n_own; i++)
         mt_free(own[i].value);
     return ok && MT_VEC_PUSH(&l->env) != NULL; /* the NULL at the end */
-}
-
-/* What a collector has to know when this process is no longer there to tell it. */
-static enum mt_rc write_launch_file(const struct mt_launch *l, struct mt_err *err)
-{
-    const struct mt_launch_opts *o = l->o;
-    struct mt_trace_out file;
-    struct mt_chunk_out out;
-    struct mti_redact state = {0};
-    char *path = mt_path_join(l->spool, MT_LAUNCH_FILE), *final = NULL;
-    char text[4000], key[32];
-    struct timespec mono;
-    enum mt_rc rc;
-
-    if (path == NULL)
-        return mt_fail(err, MT_ENOMEM, "out of memory");
-    rc = mt_trace_out_open(&file, path, false, err);
-    mt_free(path);
-    if (rc != MT_OK) {
-        mt_trace_out_discard(&file);
-        return rc;
-    }
-    mt_chunk_out_init(&out, &file, 0, MT_WK_LAUNCH, (uint32_t)getpid());
-    (void)clock_gettime(CLOCK_MONOTONIC, &mono);
-    out.realtime = realtime();
-    out.monotonic = (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec;
-    if (o->version != NULL)
-        mt_chunk_out_attr(&out, "version", o->version);
-    if (gethostname(text, sizeof text) == 0)
-        mt_chunk_out_attr(&out, "host", text);
-    snprintf(text, sizeof text, "%llu", (unsigned long long)out.realtime);
-    mt_chunk_out_attr(&out, "start_realtime_ns", text);
-    for (unsigned i = 0; i < 4096 && o->argv[i] != NULL; i++) {
-        snprintf(key, sizeof key, "argv.%u", i);
-        mti_redact_arg(&state, o->argv[i], text, sizeof text);
-        mt_chunk_out_attr(&out, key, text);
-    }
-    mt_chunk_out_attr(&out, "setting.stacks", o->no_stacks ? "0" : "1");
-    mt_chunk_out_attr(&out, "setting.torch", o->no_torch ? "0" : "1");
-    mt_chunk_out_attr(&out, "setting.memory2", o->memory2 ? "1" : "0");
-    if (o->max_bytes != 0)
-        mt_chunk_out_number(&out, "setting.max_mb", o->max_bytes >> 20);
-    if (o->keep_bytes != 0)
-        mt_chunk_out_number(&out, "setting.keep_mb",
-                            o->keep_bytes == UINT64_MAX ? 0 : mebibytes(o->keep_bytes));
-    if (o->last_s != 0)
-        mt_chunk_out_number(&out, "setting.last_s", o->last_s);
-    if (o->flush_ms != 0)
-        mt_chunk_out_number(&out, "setting.flush_ms", o->flush_ms);
-    mt_chunk_out_done(&out);
-    rc = mt_trace_out_commit(&file, &final, err);
-    mt_trace_out_discard(&file);
-    mt_free(final);
-    return rc;
 }
 
 static void ignore_xfsz(struct sigaction *old)
@@ -349,8 +274,8 @@ enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts
     if (rc == MT_OK && !build_env(l))
         rc = mt_fail(err, MT_ENOMEM, "out of memory");
     if (rc == MT_OK)
-        rc = write_launch_file(l, err);
-    l->program = find_program(o->argv[0]);
+        rc = mt_launch_file(l->o, l->spool, 0, err);
+    l->program = mt_program_find(o->argv[0]);
     if (rc != MT_OK) {
         mt_launch_free(l, false);
         return rc;

@@ -17,6 +17,10 @@
  * then 0, or why. */
 const char *mt_process_env(pid_t pid, const char *variable, char *buf, size_t cap);
 enum { MT_ENVIRON_MAX = 2u << 20 };
+/* The file of that name in /proc/PID, as far as it fits, ended by a NUL. False: errno says why. */
+bool mt_process_read(pid_t pid, const char *name, char *buf, size_t cap, size_t *got);
+/* Who debugs it; 0 = nobody. */
+long mt_process_tracer(pid_t pid);
 /* Its id as it sees itself, which is what the files of a recording are called by. */
 uint32_t mt_process_own_id(pid_t pid);
 /* Whether it has a handler for the signal: without one, the signal ends it. */
@@ -30,6 +34,7 @@ enum mt_rc mt_process_spool(pid_t pid, char **dir, struct mt_err *err);
 char *mt_locks_read(void);
 /* Whether somebody holds one on that open file. */
 bool mt_locks_has(const char *locks, int fd);
+pid_t mt_locks_holder(const char *locks, int fd); /* 0 = nobody that is seen here */
 
 /* ---- snap.c ---- */
 

@@ -46,6 +46,23 @@ struct mt_holder {
     const char *tool; /* "NVIDIA Nsight Systems (nsys)"; "another tool" */
 };
 bool mt_injection_holder(struct mt_holder *h);
+/* The path of a program as execvp() would find it; NULL = it is not there. mt_free() it. */
+char *mt_program_find(const char *name);
+
+/* ---- launch_file.c ---- */
+
+struct mt_variable {
+    const char *name;
+    char *value; /* mt_free() it; NULL = leave as it is */
+};
+enum { MT_VARIABLES = 8 };
+/* The variables by which a recorder is told what it is to do. False: out of memory. */
+bool mt_variables(struct mt_variable out[MT_VARIABLES], const struct mt_launch_opts *o,
+                  const char *spool);
+/* What a collector has to know when this process is no longer there to tell it. attached: the
+ * process of o->argv, which ran already; 0 = it is started. */
+enum mt_rc mt_launch_file(const struct mt_launch_opts *o, const char *spool, uint32_t attached,
+                          struct mt_err *err);
 
 /* ---- table.c: u64 -> two u64, open addressing ---- */
 

@@ -14,8 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* The file of that name in /proc/PID, as far as it fits, ended by a NUL. False: errno says why. */
-static bool read_proc(pid_t pid, const char *name, char *buf, size_t cap, size_t *got)
+bool mt_process_read(pid_t pid, const char *name, char *buf, size_t cap, size_t *got)
 {
     char *path = mt_text("/proc/%ld/%s", (long)pid, name);
     int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1, error = errno;
@@ -37,7 +36,7 @@ static bool read_proc(pid_t pid, const char *name, char *buf, size_t cap, size_t
 const char *mt_process_env(pid_t pid, const char *variable, char *buf, size_t cap)
 {
     size_t got, n = strlen(variable);
-    if (!read_proc(pid, "environ", buf, cap, &got))
+    if (!mt_process_read(pid, "environ", buf, cap, &got))
         return NULL;
     errno = 0;
     for (size_t at = 0; at + n < got; at += strlen(buf + at) + 1)
@@ -51,7 +50,7 @@ static const char *status_line(pid_t pid, const char *key, char *buf, size_t cap
 {
     size_t got;
     const char *at;
-    if (!read_proc(pid, "status", buf, cap, &got))
+    if (!mt_process_read(pid, "status", buf, cap, &got))
         return NULL;
     at = strstr(buf, key); /* a key begins with the end of the line before it */
     return at != NULL ? at + strlen(key) : NULL;
@@ -82,6 +81,13 @@ bool mt_process_catches(pid_t pid, int signal_number)
     return at != NULL && (strtoull(at, NULL, 16) >> (signal_number - 1) & 1) != 0;
 }
 
+long mt_process_tracer(pid_t pid)
+{
+    char buf[STATUS_MAX];
+    const char *at = status_line(pid, "\nTracerPid:", buf, sizeof buf);
+    return at != NULL ? strtol(at, NULL, 10) : 0;
+}
+
 static enum mt_rc not_recorded(pid_t pid, int error, struct mt_err *err)
 {
     if (error == ENOENT || error == ESRCH)
@@ -96,8 +102,33 @@ static enum mt_rc not_recorded(pid_t pid, int error, struct mt_err *err)
                        strerror(error));
     return mt_fail(err, MT_EINPUT,
                    "process %ld is not recorded: it was not started by 'memtrace capture', nor "
-                   "with its variables (MEMTRACE_SPOOL)",
+                   "with its variables (MEMTRACE_SPOOL), and is not attached to",
                    (long)pid);
+}
+
+/* The folder of a spool file that the process has mapped, of a recording that goes on: one that was
+ * attached to has no variable that says so. NULL = none. */
+static char *mapped_spool(pid_t pid)
+{
+    static const char end[] = ".spool\n";
+    char *path = mt_text("/proc/%ld/maps", (long)pid), *line = NULL, *found = NULL;
+    FILE *f = path != NULL ? fopen(path, "re") : NULL;
+    size_t cap = 0;
+    ssize_t n;
+    mt_free(path);
+    while (f != NULL && found == NULL && (n = getline(&line, &cap, f)) > 0) {
+        char *slash = strrchr(line, '/'), *from = strchr(line, '/');
+        if ((size_t)n < sizeof end || strcmp(line + n - (sizeof end - 1), end) != 0 ||
+            slash == NULL || slash == from || strncmp(slash, "/mt-", 4) != 0)
+            continue;
+        line[n - 1] = '\0';
+        if (mt_spool_locked(from))
+            found = mt_strndup(from, (size_t)(slash - from));
+    }
+    free(line);
+    if (f != NULL)
+        (void)fclose(f);
+    return found;
 }
 
 enum mt_rc mt_process_spool(pid_t pid, char **dir, struct mt_err *err)
@@ -110,7 +141,9 @@ enum mt_rc mt_process_spool(pid_t pid, char **dir, struct mt_err *err)
     if (buf == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     spool = mt_process_env(pid, "MEMTRACE_SPOOL", buf, MT_ENVIRON_MAX);
-    if (spool == NULL || spool[0] == '\0')
+    if (spool == NULL && errno == 0 && (*dir = mapped_spool(pid)) != NULL)
+        rc = MT_OK;
+    else if (spool == NULL || spool[0] == '\0')
         rc = not_recorded(pid, spool == NULL ? errno : 0, err);
     else if (stat(spool, &st) != 0 || !S_ISDIR(st.st_mode))
         rc =
@@ -138,13 +171,26 @@ char *mt_locks_read(void)
     return locks;
 }
 
-bool mt_locks_has(const char *locks, int fd)
+/* The line of the lock on that file, at the file's numbers; NULL = there is none. */
+static const char *lock_of(const char *locks, int fd)
 {
     struct stat st;
     char want[64];
     if (fd < 0 || fstat(fd, &st) != 0)
-        return false;
+        return NULL;
     snprintf(want, sizeof want, " %02x:%02x:%llu ", major(st.st_dev), minor(st.st_dev),
              (unsigned long long)st.st_ino);
-    return strstr(locks, want) != NULL;
+    return strstr(locks, want);
+}
+
+bool mt_locks_has(const char *locks, int fd) { return lock_of(locks, fd) != NULL; }
+
+pid_t mt_locks_holder(const char *locks, int fd)
+{
+    const char *at = lock_of(locks, fd); /* "1: FLOCK  ADVISORY  WRITE 4711 fe:01:123 0 EOF" */
+    if (at == NULL)
+        return 0;
+    while (at > locks && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    return (pid_t)strtol(at, NULL, 10);
 }

@@ -80,7 +80,8 @@ struct mt_cli {
     const char *spool, *last;
     uint64_t max_mb, keep_bytes;
     uint32_t flush_ms;
-    uint32_t timeout;  /* snap: seconds; 0 = not said */
+    uint32_t timeout;  /* snap, attach: seconds; 0 = not said */
+    bool yes, detach;  /* attach */
     bool once;         /* top */
     uint32_t interval; /* top: seconds; 0 = not said */
     struct mt_limits limits;
@@ -136,6 +137,9 @@ const struct mt_command *mt_command_find(const char *name); /* NULL when unknown
 #define MT_CMD_SUMMARIZE 16384u
 #define MT_CMD_SNAP 32768u
 #define MT_CMD_TOP 65536u
+#define MT_CMD_ATTACH 131072u
+/* those that begin a recording */
+#define MT_CMD_RECORD (MT_CMD_CAPTURE | MT_CMD_ATTACH)
 #define MT_CMD_COMPARE (MT_CMD_DIFF | MT_CMD_CHECK)
 /* those that diagnose what they read */
 #define MT_CMD_DIAGNOSE (MT_CMD_REPORT | MT_CMD_TICKET | MT_CMD_COMPARE | MT_CMD_SUMMARIZE)
@@ -157,6 +161,7 @@ enum mt_exit mt_cmd_schema(const struct mt_cli *c);
 enum mt_exit mt_cmd_ticket(const struct mt_cli *c);
 enum mt_exit mt_cmd_summarize(const struct mt_cli *c);
 enum mt_exit mt_cmd_howto(const struct mt_cli *c);
+enum mt_exit mt_cmd_attach(const struct mt_cli *c);
 enum mt_exit mt_cmd_snap(const struct mt_cli *c);
 enum mt_exit mt_cmd_top(const struct mt_cli *c);
 

@@ -57,6 +57,14 @@ static const struct mt_exit_text snap_exits[] = {
     {MT_EXIT_LATE, "The process was asked, and nothing came within the time of --timeout."},
     {0, NULL},
 };
+static const struct mt_exit_text attach_exits[] = {
+    {MT_EXIT_OK, "Fine: the trace is there. With --detach: the process is not recorded any more."},
+    {MT_EXIT_FAILED, "The process cannot be attached to, or it was not wanted, or no trace could "
+                     "be written; the message says why."},
+    {MT_EXIT_USAGE, "The command line is wrong."},
+    {MT_EXIT_DAMAGED, "The trace is written, and something of the recording is missing in it."},
+    {0, NULL},
+};
 static const struct mt_exit_text schema_exits[] = {
     {MT_EXIT_OK, "Fine."},
     {MT_EXIT_FAILED, "Standard output cannot be written."},
@@ -256,6 +264,37 @@ const struct mt_command mt_commands[] = {
         .run = mt_cmd_capture,
         .runs_command = true,
         .exits = capture_exits,
+    },
+    {
+        .name = "attach",
+        .bit = MT_CMD_ATTACH,
+        .operands = "PID",
+        .min_operands = 1,
+        .max_operands = 1,
+        .summary = "record a process that runs already, until it ends or until Ctrl-C",
+        .text =
+            "Loads the recorder into process PID and records from then on what 'memtrace capture' "
+            "records from the start. What the process held before is in the trace too, as far as "
+            "it can be told: PyTorch's segments, by its own snapshot, and one sum for the rest of "
+            "what the GPU counts for it. Other processes of the job are not recorded, nor those "
+            "that PID starts later.\n\n"
+            "It says what it will do and asks; --yes is for scripts. A Python of 3.14 or later is "
+            "asked to load it, every other process is stopped for a moment by gdb, which has to be "
+            "there, at a place where its allocator and its loader are at rest. It needs what a "
+            "debugger needs: the same user, and a kernel that allows it (kernel.yama.ptrace_scope "
+            "0, or root); in a container it has to run inside, with SYS_PTRACE. Where something is "
+            "in the way nothing is done, and the message says what.\n\n"
+            "Ctrl-C here, or 'memtrace attach --detach PID' elsewhere, ends the recording and "
+            "writes the trace; the process is not stopped for that, and goes on. The library stays "
+            "in its memory and does nothing then. It can be attached to again.",
+        .examples = "a job that has begun, and the report on it\n"
+                    "memtrace attach 4711 -o trace.gz\n"
+                    "in a script: ten minutes of it\n"
+                    "timeout -s INT 600 memtrace attach --yes -q 4711\n"
+                    "the recording whose memtrace was killed\n"
+                    "memtrace attach --detach 4711",
+        .run = mt_cmd_attach,
+        .exits = attach_exits,
     },
     {
         .name = "collect",

@@ -40,7 +40,7 @@ const struct mt_option mt_options[] = {
      "first INPUT with .html added (memtrace-report.html for standard input), everything else to "
      "standard output.",
      NULL, true},
-    {"output", 'o', MT_OPT_FILE, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(output), "FILE",
+    {"output", 'o', MT_OPT_FILE, MT_CMD_RECORD | MT_CMD_COLLECT, AT(output), "FILE",
      "Write the trace to FILE. Without it to trace.gz, or to trace-2.gz, trace-3.gz ... where that "
      "is "
      "there; a FILE that is there is refused. In FILE %h is the host, %r the rank, %j the job and "
@@ -206,30 +206,30 @@ const struct mt_option mt_options[] = {
      "one key have the same tokens for the same names. Without it the key is random, and no two "
      "runs match. At least 16 bytes; who has it can try names.",
      NULL, true},
-    {"no-torch", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_torch), NULL,
+    {"no-torch", 0, MT_OPT_FLAG, MT_CMD_RECORD, AT(no_torch), NULL,
      "Do not switch on PyTorch's own memory history in the processes of the job.", NULL, true},
-    {"no-stacks", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(no_stacks), NULL,
+    {"no-stacks", 0, MT_OPT_FLAG, MT_CMD_RECORD, AT(no_stacks), NULL,
      "No native stacks: cheaper, but the library that allocated is then mostly unknown.", NULL,
      true},
-    {"memory2", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(memory2), NULL,
+    {"memory2", 0, MT_OPT_FLAG, MT_CMD_RECORD, AT(memory2), NULL,
      "CUPTI's own memory records beside the driver calls: to compare with, and the sizes of memory "
      "pools. A call costs about twice as much.",
      NULL, true},
-    {"keep", 0, MT_OPT_BYTES, MT_CMD_CAPTURE, AT(keep_bytes), "SIZE",
+    {"keep", 0, MT_OPT_BYTES, MT_CMD_RECORD, AT(keep_bytes), "SIZE",
      "Keep the newest SIZE (compressed) of each process and let the oldest go (default 256MiB). "
      "What is still there of it, and failures, always stay.",
      NULL, true},
-    {"last", 0, MT_OPT_TEXT, MT_CMD_CAPTURE, AT(last), "TIME",
+    {"last", 0, MT_OPT_TEXT, MT_CMD_RECORD, AT(last), "TIME",
      "Let go what is older than TIME as well: 90s, 30m, 12h, 7d.", NULL, true},
-    {"all", 0, MT_OPT_FLAG, MT_CMD_CAPTURE, AT(keep_all), NULL,
+    {"all", 0, MT_OPT_FLAG, MT_CMD_RECORD, AT(keep_all), NULL,
      "Keep all of it, however large it becomes.", NULL, true},
-    {"max-mb", 0, MT_OPT_COUNT, MT_CMD_CAPTURE, AT(max_mb), "N",
+    {"max-mb", 0, MT_OPT_COUNT, MT_CMD_RECORD, AT(max_mb), "N",
      "Keep the oldest instead: write at most N MiB (compressed) for each process; what comes after "
      "is dropped and counted, but for failures.",
      NULL, true},
-    {"flush-ms", 0, MT_OPT_COUNT32, MT_CMD_CAPTURE, AT(flush_ms), "N",
+    {"flush-ms", 0, MT_OPT_COUNT32, MT_CMD_RECORD, AT(flush_ms), "N",
      "Compress what is finished every N milliseconds (default 500).", NULL, true},
-    {"spool", 0, MT_OPT_FILE, MT_CMD_CAPTURE, AT(spool), "DIR",
+    {"spool", 0, MT_OPT_FILE, MT_CMD_RECORD, AT(spool), "DIR",
      "Record into a new folder in DIR, on a local disk or /dev/shm (default: TMPDIR, else /tmp).",
      NULL, true},
     {"spool", 0, MT_OPT_FILE, MT_CMD_DOCTOR, AT(spool), "DIR",
@@ -255,20 +255,30 @@ const struct mt_option mt_options[] = {
      "The operands are tar files of spool folders, compressed or not, or '-': tar streams on "
      "standard input, one behind the other. For nodes that share no disk.",
      NULL, true},
-    {"no-symbols", 0, MT_OPT_FLAG, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(no_symbols), NULL,
+    {"no-symbols", 0, MT_OPT_FLAG, MT_CMD_RECORD | MT_CMD_COLLECT, AT(no_symbols), NULL,
      "Do not look up the names of native functions; only this machine has the files for that.",
      NULL, true},
     {"force", 'f', MT_OPT_FLAG,
-     MT_CMD_DIAGNOSE | MT_CMD_DUMP | MT_CMD_EXPORT | MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(force),
+     MT_CMD_DIAGNOSE | MT_CMD_DUMP | MT_CMD_EXPORT | MT_CMD_RECORD | MT_CMD_COLLECT, AT(force),
      NULL, "Overwrite the output file if it exists.", NULL, true},
     {"quiet", 'q', MT_OPT_FLAG, MT_CMD_READERS, AT(quiet), NULL,
      "No progress and no closing line. Errors, and warnings about damaged input, are still "
      "printed.",
      NULL, true},
-    {"quiet", 'q', MT_OPT_FLAG, MT_CMD_CAPTURE | MT_CMD_COLLECT, AT(quiet), NULL,
+    {"quiet", 'q', MT_OPT_FLAG, MT_CMD_RECORD | MT_CMD_COLLECT, AT(quiet), NULL,
      "Print nothing when all is well.", NULL, true},
     {"quiet", 'q', MT_OPT_FLAG, MT_CMD_SNAP, AT(quiet), NULL,
      "Print the name of the snapshot and nothing else when all is well.", NULL, true},
+    {"yes", 'y', MT_OPT_FLAG, MT_CMD_ATTACH, AT(yes), NULL,
+     "Do not ask whether that is wanted: for scripts.", NULL, true},
+    {"detach", 0, MT_OPT_FLAG, MT_CMD_ATTACH, AT(detach), NULL,
+     "End the recording of PID, which goes on. The 'memtrace attach' that waits for it writes the "
+     "trace.",
+     NULL, true},
+    {"timeout", 0, MT_OPT_COUNT32, MT_CMD_ATTACH, AT(timeout), "SECONDS",
+     "Wait at most SECONDS for the process to come to a place where it can be stopped safely "
+     "(default 30).",
+     NULL, true},
     {"once", '1', MT_OPT_FLAG, MT_CMD_TOP, AT(once), NULL, "Print once and end.", NULL, true},
     {"interval", 0, MT_OPT_COUNT32, MT_CMD_TOP, AT(interval), "SECONDS",
      "Look again every SECONDS (default 1).", NULL, true},
@@ -327,7 +337,7 @@ const struct mt_option mt_options[] = {
     {"max-frames", 0, MT_OPT_COUNT32, MT_CMD_READERS, AT(limits.max_frames), "N",
      "Most frames in one stack (default 4096).", NULL, false},
     {"help", 'h', MT_OPT_FLAG,
-     MT_CMD_READERS | MT_CMD_RULES | MT_CMD_CAPTURE | MT_CMD_COLLECT | MT_CMD_DOCTOR |
+     MT_CMD_READERS | MT_CMD_RULES | MT_CMD_RECORD | MT_CMD_COLLECT | MT_CMD_DOCTOR |
          MT_CMD_SCHEMA | MT_CMD_HOWTO | MT_CMD_TOP | MT_CMD_SNAP | MT_CMD_NONE,
      AT(help), NULL, "Print this help.", NULL, true},
     {"version", 'V', MT_OPT_FLAG, MT_CMD_NONE, AT(version), NULL,

@@ -383,6 +383,8 @@ struct mti_p_mem_info {
 /* ---- functions of libcuda that the library calls itself ---- */
 
 typedef int (*mti_cu_version_fn)(int *version);
+typedef int (*mti_cu_count_fn)(int *count);
+typedef int (*mti_cu_primary_fn)(int device, unsigned *flags, int *active);
 typedef int (*mti_cu_ctx_device_fn)(int *device);
 typedef int (*mti_cu_ctx_current_fn)(uint64_t *context);
 typedef int (*mti_cu_uuid_fn)(struct mti_cu_uuid *uuid, int device);

@@ -305,6 +305,15 @@ void mti_activity_expected(void)
         atomic_store_explicit(&expected, true, memory_order_relaxed);
 }
 
+static void disable(void)
+{
+    if (mti_cupti.activity_disable) {
+        mti_cupti.activity_disable(MTI_CUPTI_MEMORY2);
+        mti_cupti.activity_disable(MTI_CUPTI_MEMORY_POOL);
+    }
+    atomic_store(&on, false);
+}
+
 void mti_activity_flush(bool end)
 {
     if (!atomic_load(&on))
@@ -318,16 +327,20 @@ void mti_activity_flush(bool end)
         taken_said = true;
         /* Who took the buffers did not ask for these kinds and says so for each record (Kineto:
          * "Unexpected activity type"): they end, and nobody's buffers are flushed. */
-        if (mti_cupti.activity_disable) {
-            mti_cupti.activity_disable(MTI_CUPTI_MEMORY2);
-            mti_cupti.activity_disable(MTI_CUPTI_MEMORY_POOL);
-        }
-        atomic_store(&on, false);
+        disable();
         mti_status(MT_ST_ACTIVITY_TAKEN, 1,
                    "no MEMORY2 records any more, although memory calls are made: another tool "
                    "(torch.profiler?) has taken the activity buffers; driver calls are recorded as "
                    "before");
     }
+}
+
+void mti_activity_stop(void)
+{
+    if (!atomic_load(&on))
+        return;
+    mti_activity_flush(true);
+    disable();
 }
 
 void mti_activity_forget(void)

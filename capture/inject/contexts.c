@@ -2,6 +2,7 @@
  * (names of devices, free memory), always inside mti_enter() so that the callbacks they cause are
  * not recorded; measured changes. */
 #define _GNU_SOURCE
+#include "capture/inject/attach.h"
 #include "capture/inject/cupti.h"
 
 #include <dlfcn.h>
@@ -20,6 +21,8 @@ static struct {
     mti_cu_text_fn name, pci;
     mti_cu_total_fn total;
     mti_cu_info_fn info;
+    mti_cu_count_fn count;
+    mti_cu_primary_fn primary;
 } cu;
 
 static struct {
@@ -61,6 +64,8 @@ void mti_cuda_open(void)
     LOOK(pci, "cuDeviceGetPCIBusId");
     LOOK(total, "cuDeviceTotalMem_v2");
     LOOK(info, "cuMemGetInfo_v2");
+    LOOK(count, "cuDeviceGetCount");
+    LOOK(primary, "cuDevicePrimaryCtxGetState");
     const char *loading = mti_env("CUDA_MODULE_LOADING");
     uint32_t version = 0;
     (void)mti_cuda_version(&version);
@@ -110,6 +115,17 @@ void mti_device_used(uint32_t ordinal)
         if (v)
             mti_status(MT_ST_DRIVER, 0, "CUDA driver %u.%u", v / 1000, v % 1000 / 10);
     }
+}
+
+void mti_devices_there(void)
+{
+    int n = 0, active;
+    unsigned flags;
+    if (!cu.count || !cu.primary || cu.count(&n) != MTI_CU_SUCCESS)
+        return; /* cuInit was not called yet */
+    for (int i = 0; i < n; i++)
+        if (cu.primary(i, &flags, &active) == MTI_CU_SUCCESS && active)
+            mti_device_used((uint32_t)i);
 }
 
 static uint32_t home(uint64_t context)

@@ -49,6 +49,10 @@ struct mti_quiet {
 void mti_quiet_begin(struct mti_quiet *q);
 void mti_quiet_end(const struct mti_quiet *q);
 
+/* Starts recording in a process that runs already, also after mti_writer_leave(). On a thread of
+ * ours. */
+bool mti_start_again(void);
+
 void mti_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t ns);
 void mti_futex_wake(_Atomic uint32_t *word);
 
@@ -94,6 +98,8 @@ bool mti_spool_on_disk(void);
 void mti_spool_check_file(void); /* the job may have closed our descriptor: take the lock again */
 /* everything is in the .gz: removes the spool file; records are written at once from now on */
 void mti_spool_unlink(void);
+/* nothing is recorded any more; the mapping stays for threads that are inside, the lock goes */
+void mti_spool_close(void);
 void mti_spool_disk(bool good); /* whether waiting for the writer makes sense */
 void mti_spool_late(void);
 uint64_t mti_spool_dropped(uint64_t *bytes);

@@ -94,6 +94,7 @@ void mti_pinned_forget(void);
 bool mti_activity_start(void);     /* strides, buffers, kinds; false = off, with a STATUS */
 void mti_activity_expected(void);  /* a call was seen that leaves an activity record. [any] */
 void mti_activity_flush(bool end); /* the periodic one and the one at the end */
+void mti_activity_stop(void);      /* a last flush, and no kind any more */
 void mti_activity_forget(void);
 
 /* ---- modules.c ---- */
@@ -103,6 +104,8 @@ void mti_activity_forget(void);
 void mti_modules_refresh(void); /* if libraries were loaded or unloaded since */
 /* Module of a code address, 0 = none; *offset from its base. Emits MODULE on first use. */
 uint32_t mti_module_of(uintptr_t pc, uint64_t *offset);
+/* Emits a module that is no file of the process, for what no code is known of; 0 = not recording */
+uint32_t mti_module_named(const char *name);
 bool mti_code_is_ours(uintptr_t pc); /* this library, libcupti, libcuda. [any] */
 uint32_t mti_modules_unloads(void);  /* how many unloads were noticed. [any] */
 void mti_modules_forget(void);

@@ -2,6 +2,7 @@
  * fails becomes a STATUS and recording goes on without. CUPTI is called at exit only if it was
  * really started, by a handler registered after that, so that it runs before libcupti's own
  * destructors: a flush of a CUPTI that never started crashes in 13.0. */
+#include "capture/inject/attach.h"
 #include "capture/inject/cupti.h"
 
 #include <pthread.h>
@@ -21,6 +22,7 @@ static _Thread_local enum { PROBE_NONE, PROBE_WAITS, PROBE_HEARD } probe_state;
 static _Atomic bool probe_worked;
 static bool silent_said;
 static uint64_t probe_last;
+static pid_t started; /* once per process; again in the child of a fork that uses CUDA itself */
 
 const char *mti_cupti_error(int result)
 {
@@ -111,6 +113,19 @@ static uint64_t end(uint64_t unused)
     }
     pthread_mutex_unlock(&flush_lock);
     return unused;
+}
+
+/* Others may subscribe afterwards. */
+void mti_cupti_stop(void)
+{
+    pthread_mutex_lock(&flush_lock);
+    if (atomic_exchange(&ok, false)) {
+        if (!silent_said)
+            mti_activity_stop();
+        if (mti_cupti.unsubscribe)
+            mti_cupti.unsubscribe(subscriber);
+    }
+    pthread_mutex_unlock(&flush_lock);
 }
 
 /* Not on this thread: it may be a signal handler that called exit() in the middle of a driver call,
@@ -210,7 +225,6 @@ static bool enable(void)
 
 void mti_cupti_start(void)
 {
-    static pid_t started; /* once per process; again in the child of a fork that uses CUDA itself */
     if (started == mti_pid || !mti_on())
         return;
     started = mti_pid;
@@ -245,6 +259,7 @@ void mti_cupti_forget(void)
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     flush_lock = fresh;
     ok = false;
+    started = 0;
     registered = false;
     subscriber = NULL;
     probe_worked = false;

@@ -17,8 +17,32 @@ struct mti_settings mti_set;
 #undef MTI_NUMBER
 #undef MTI_SWITCH
 
-/* A program with more rights than its user must not write where that user says: secure_getenv. */
-const char *mti_env(const char *name) { return secure_getenv(name); }
+/* "NAME=value", one behind the other, each ended by a NUL; the last is empty. */
+static char given[MTI_GIVEN_MAX + 2];
+
+bool mti_env_give(const char *settings)
+{
+    size_t n = strnlen(settings, MTI_GIVEN_MAX);
+    if (n == MTI_GIVEN_MAX)
+        return false;
+    memset(given, 0, sizeof given);
+    for (size_t i = 0; i < n; i++)
+        given[i] = settings[i] == '\n' ? '\0' : settings[i];
+    return true;
+}
+
+const char *mti_env_given(void) { return given; }
+
+/* What was given to this library comes before the environment, which is the job's. A program with
+ * more rights than its user must not write where that user says: secure_getenv. */
+const char *mti_env(const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = given; *at != '\0'; at += strlen(at) + 1)
+        if (strncmp(at, name, n) == 0 && at[n] == '=')
+            return at + n + 1;
+    return secure_getenv(name);
+}
 
 static const char *text(char *keep, const char *name)
 {

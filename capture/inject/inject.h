@@ -44,6 +44,11 @@ extern struct mti_settings mti_set; /* filled once by mti_start() */
 void mti_env_read(struct mti_settings *s);
 /* identity.c asks for the recorded variables: value of NAME or NULL. */
 const char *mti_env(const char *name);
+/* Settings of an attached process, which has none of them in its environment: lines of NAME=value.
+ * False: they are too long. */
+#define MTI_GIVEN_MAX 8192u
+bool mti_env_give(const char *settings);
+const char *mti_env_given(void); /* each ended by a NUL; an empty one is the end */
 
 /* ---- life.c: start, fork, exit ---- */
 
@@ -52,7 +57,8 @@ enum mti_state {
     MTI_STARTING,
     MTI_ON,
     MTI_FAILED,
-    MTI_FORKED /* child of a recording process, not yet restarted */
+    MTI_FORKED,  /* child of a recording process, not yet restarted */
+    MTI_DETACHED /* was recorded, and is not any more: attach.c */
 };
 extern _Atomic int mti_state;
 extern uint64_t mti_uid; /* of this process image: realtime ns ^ pid << 40, never 0 */
@@ -195,8 +201,8 @@ extern _Atomic uint64_t mti_pinned;
 
 /* ---- python.c: the snapshot hook where PYTHONPATH did not reach: Py_AddPendingCall ---- */
 
-void mti_python_start(void); /* called by InitializeInjection; does nothing without a Python in the
-                                process or when torch is off */
+/* Called by InitializeInjection; false without a Python in the process or when torch is off. */
+bool mti_python_start(void);
 
 /* ---- cupti_*.c, callbacks.c, activity.c ---- */
 

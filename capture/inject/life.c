@@ -316,3 +316,13 @@ int InitializeInjection(void)
     errno = e;
     return 1;
 }
+
+bool mti_start_again(void)
+{
+    if (atomic_load(&mti_state) == MTI_DETACHED) {
+        forget(); /* nobody has been inside since: it takes seconds to come back */
+        atomic_store(&mti_state, MTI_OFF);
+    }
+    atomic_store(&L.initialized, getpid());
+    return mti_start();
+}

@@ -259,6 +259,21 @@ static bool emit_module(struct module *m)
     return true;
 }
 
+uint32_t mti_module_named(const char *name)
+{
+    struct mti_w w;
+    size_t n = strlen(name);
+    if (!mti_begin(&w, MT_WR_MODULE, 5 * MT_VARINT_MAX + n))
+        return 0;
+    mti_u(&w, ++next_id);
+    mti_u(&w, 0);
+    mti_u(&w, 0);
+    mti_str(&w, name, n);
+    mti_str(&w, "", 0);
+    mti_end(&w);
+    return next_id;
+}
+
 uint32_t mti_module_of(uintptr_t pc, uint64_t *offset)
 {
     size_t lo = 0, hi = n_modules;

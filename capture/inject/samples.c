@@ -5,6 +5,7 @@
  * that change a context, waits for it. Only the GPUs that this process uses are looked at. A
  * sample is written when it differs from the one before (and then that one too, if it was not, so
  * that steps are sharp), and every few seconds. */
+#include "capture/inject/attach.h"
 #include "capture/inject/inject.h"
 #include "capture/inject/nvml.h"
 
@@ -402,6 +403,37 @@ static void host_at_end(void)
         if (read_host(&now))
             emit_host(&now);
     }
+}
+
+/* On the writer thread; UINT64_MAX: not said. */
+static uint64_t own_now(uint64_t ordinal)
+{
+    uint64_t own = UINT64_MAX;
+    pthread_mutex_lock(&S.nvml);
+    if (mti_set.nvml && !S.failed && !atomic_load(&S.closed)) {
+        const struct sample *s = &gpus[ordinal].seen;
+        sample_gpus(MT_WY_START);
+        for (unsigned i = 0; atomic_load(&gpus[ordinal].state) == OPEN && i < s->n; i++)
+            if (s->uses[i].pid == (uint32_t)mti_pid)
+                own = s->uses[i].used;
+    }
+    pthread_mutex_unlock(&S.nvml);
+    return own;
+}
+
+bool mti_gpu_own(uint32_t ordinal, uint64_t *bytes)
+{
+    int state = ordinal < GPUS ? atomic_load(&gpus[ordinal].state) : UNSEEN;
+    return (state == SEEN || state == OPEN) &&
+           mti_writer_run(own_now, ordinal, MTI_EXIT_NS, MTI_EXIT_NS, bytes) &&
+           *bytes != UINT64_MAX;
+}
+
+void mti_samples_stop(void)
+{
+    if (!atomic_exchange(&S.closed, true))
+        (void)last_sample(0);
+    host_at_end();
 }
 
 void mti_samples_start(void)

@@ -314,6 +314,16 @@ void mti_spool_unlink(void)
     unlink(F.spool);
 }
 
+void mti_spool_close(void)
+{
+    mti_spool_lock();
+    atomic_store(atomic_load(&mti_gate), 0);
+    mti_spool_unlock();
+    int fd = atomic_exchange(&F.fd, -1);
+    if (still_ours(fd))
+        close(fd);
+}
+
 /* ---- activity buffers: their states are changed by compare and swap, so no lock is held when
  * CUPTI asks ---- */
 

@@ -3,6 +3,7 @@
  * would end in the first of them. A stack is known by a hash of its return addresses; looking one
  * up takes no lock. */
 #define _GNU_SOURCE
+#include "capture/inject/attach.h"
 #include "capture/inject/cupti.h"
 
 #include <errno.h>
@@ -135,6 +136,24 @@ uint32_t mti_stack(void)
             mti_loss(MT_LO_STACKS, 1, 0);
     }
     errno = saved;
+    return id;
+}
+
+uint32_t mti_stack_named(const char *name)
+{
+    uint32_t id = 0;
+    struct mti_w w;
+    pthread_mutex_lock(&lock);
+    uint32_t module = mti_module_named(name);
+    if (module && mti_begin(&w, MT_WR_STACK, 4 * (size_t)MT_VARINT_MAX)) {
+        id = ++last_id;
+        mti_u(&w, id);
+        mti_u(&w, 1);
+        mti_u(&w, module);
+        mti_u(&w, 0);
+        mti_end(&w);
+    }
+    pthread_mutex_unlock(&lock);
     return id;
 }
 

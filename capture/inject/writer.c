@@ -4,6 +4,7 @@
  * The .gz is opened for each round of writing and closed again: a job that closes all its
  * descriptors, and gets the same number for a file of its own, never finds our bytes in it. */
 #define _GNU_SOURCE 1
+#include "capture/inject/attach.h"
 #include "capture/inject/kept.h"
 #include "capture/inject/ring.h"
 
@@ -249,6 +250,24 @@ static uint64_t period(void)
     return (uint64_t)ms * 1000000u;
 }
 
+/* The recording ends and the process goes on: what is in the spool goes into the files, nothing is
+ * recorded from then on, and the lock on the spool goes, by which others know that it goes on. */
+static void leave(void)
+{
+    mti_cupti_stop();
+    atomic_store(&W.no_periodic, true);
+    mti_samples_stop();
+    tell();
+    mti_emit_losses(true);
+    mti_emit_end(MT_WE_RUNNING, 0);
+    atomic_store(&mti_state, MTI_DETACHED);
+    mti_spool_seal(true);
+    (void)mti_drain(MTI_SLOTS, true);
+    mti_spool_unlink();
+    atomic_store(&W.thread, false);
+    mti_spool_close();
+}
+
 static void *run(void *unused)
 {
     uint64_t next = mti_now() + period(), sampled = 0;
@@ -276,6 +295,10 @@ static void *run(void *unused)
             periodic();
             sampled = now;
             mti_spool_check_file();
+        }
+        if (mti_detach_due()) {
+            leave();
+            return NULL;
         }
         if (tick || (asked & ASK_FLUSH)) {
             tell();

@@ -17,8 +17,14 @@ import sys
 
 OOM_SHARE = 20  # a snapshot at an out-of-memory error after the third waits this many times as long as the one before took
 MAX_ENTRIES = 1000000
+# Of a process that was attached, which has none of it in its environment: lines of NAME=value.
+GIVEN = dict(line.split("=", 1) for line in globals().get("_memtrace_settings", "").split("\n") if "=" in line)
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")  # as capture/tally.c
 OWN = "the program records its own memory history: it is left alone"
+
+
+def setting(name, default=None):
+    return GIVEN.get(name) or os.environ.get(name) or default
 
 
 class no_compiler:
@@ -47,6 +53,8 @@ class no_compiler:
 class Hook:
     def __init__(self, spool):
         self.spool = spool
+        self.handler = self.finder = None
+        self.wrapped = []       # where our _record_memory_history is
         self.reset()
 
     def reset(self):
@@ -174,9 +182,6 @@ class Hook:
         """The arguments that this torch knows."""
         import inspect
 
-        def setting(name, default):
-            return os.environ.get(name) or default
-
         try:
             entries = max(1, int(setting("MEMTRACE_TORCH_MAX_ENTRIES", "100000")))
         except ValueError:
@@ -296,8 +301,57 @@ class Hook:
             if not self.users:
                 self.dump("usr%d" % self.usr)
 
+        self.handler = handler
         signal.signal(number, handler)
         signal.siginterrupt(number, False)
+
+    # ---- a process that was attached, and is let go again ----
+
+    def base(self):
+        """What PyTorch held before the recording: a snapshot, and the addresses of its segments for the recorder."""
+        segments = []
+        try:
+            import ctypes
+
+            self.dump("base")
+            if self.active or self.users:
+                for s in sys.modules["torch"].cuda.memory._snapshot()["segments"]:
+                    piece = (2 << 20 if s.get("segment_type") == "small" else 20 << 20) if s.get("is_expandable") else 0
+                    segments += [s["address"], s["total_size"], s["device"], piece]
+            library = os.path.join(os.path.dirname(os.path.dirname(__file__)), "libmemtrace_inject.so")
+            numbers = (ctypes.c_uint64 * max(1, len(segments)))(*segments)
+            ctypes.PyDLL(library).memtrace_base(numbers, ctypes.c_size_t(len(segments) // 4))  # with the GIL: nobody allocates meanwhile
+            self.note("%d segments were there before" % (len(segments) // 4))
+        except Exception:
+            self.failed("base")
+
+    def detach(self):
+        """Leaves Python as it was, but for the observer of out-of-memory errors, which PyTorch keeps, and which does nothing from now on."""
+        try:
+            import atexit
+            import signal
+
+            if self.active:
+                self.dump("exit")
+            atexit.unregister(self.at_exit)
+            if self.handler is not None and signal.getsignal(signal.SIGUSR2) is self.handler:
+                signal.signal(signal.SIGUSR2, signal.SIG_DFL)
+            if self.finder is not None and self.finder in sys.meta_path:
+                sys.meta_path.remove(self.finder)
+            for place in self.wrapped:
+                ours = vars(place).get("_record_memory_history")
+                if hasattr(ours, "_memtrace_original"):
+                    place._record_memory_history = ours._memtrace_original
+                    if self.active and not self.users:
+                        self.active = False
+                        ours._memtrace_original(enabled=None)
+            self.note("detached")
+        except Exception:
+            self.failed("detaching")
+        self.active = self.users = False
+        self.pid = 0
+        if getattr(sys, "_memtrace_hook", None) is self:
+            del sys._memtrace_hook
 
     # ---- when torch.cuda is imported ----
 
@@ -329,8 +383,10 @@ class Hook:
 
             _record_memory_history._memtrace_original = original
             memory._record_memory_history = _record_memory_history
+            self.wrapped = [memory]
             if getattr(cuda, "_record_memory_history", None) is original:
                 cuda._record_memory_history = _record_memory_history
+                self.wrapped.append(cuda)
             cuda._lazy_call(self.on_init)
         except Exception:
             self.failed("hooking torch.cuda")
@@ -356,23 +412,26 @@ class Finder:
 
 
 def install(late):
-    spool = os.environ.get("MEMTRACE_SPOOL")
-    if not spool or os.environ.get("MEMTRACE_TORCH", "1").lower() in ("0", "no", "off", "false"):
+    spool = setting("MEMTRACE_SPOOL")
+    if not spool or setting("MEMTRACE_TORCH", "1").lower() in ("0", "no", "off", "false"):
         return
     if hasattr(sys, "_memtrace_hook") or not hasattr(os, "fork"):
         return
     if not os.path.isdir(spool):
-        if os.environ.get("MEMTRACE_SPOOL_MAKE", "0").lower() in ("", "0", "no", "off", "false"):
+        if setting("MEMTRACE_SPOOL_MAKE", "0").lower() in ("", "0", "no", "off", "false"):
             return
         os.mkdir(spool, 0o700)  # as the recorder does, which may come later
     hook = sys._memtrace_hook = Hook(spool)
     cuda = sys.modules.get("torch.cuda")
     if cuda is None:
-        sys.meta_path.insert(0, Finder(hook))
+        hook.finder = Finder(hook)
+        sys.meta_path.insert(0, hook.finder)
     elif hasattr(cuda, "memory"):
         if late:
-            hook.note("installed late, when CUDA was initialised")
+            hook.note("installed late, when %s" % ("the process was attached" if GIVEN else "CUDA was initialised"))
         hook.on_import(cuda)
+    if GIVEN:
+        hook.base()
 
 
 try:

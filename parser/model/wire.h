@@ -238,7 +238,8 @@ enum mt_wire_status {
     MT_ST_STACKS = 18,      /* text: why stacks are off */
     MT_ST_SILENT = 19,      /* callbacks stopped: CUPTI was shut down by somebody else */
     MT_ST_WRITER = 20,      /* no thread could be started for writing: no samples */
-    MT_ST_RING = 21         /* only the newest is kept; text: the limits, or why they do not hold */
+    MT_ST_RING = 21,        /* only the newest is kept; text: the limits, or why they do not hold */
+    MT_ST_ATTACHED = 22     /* the process ran already when its recording began */
 };
 enum mt_wire_loss {
     MT_LO_RECORDS = 1,  /* records dropped: spool full or size cap */
@@ -252,7 +253,7 @@ enum mt_wire_end {
     MT_WE_STATUS = 2, /* exit status, seen by the launcher */
     MT_WE_SIGNAL = 3, /* killed by a signal, seen by the launcher */
     MT_WE_GONE = 4,   /* no exit handler ran: _exit, exec, a signal; seen by the collector */
-    MT_WE_RUNNING = 5 /* still alive when the trace was collected */
+    MT_WE_RUNNING = 5 /* still alive when the trace was collected, or when it was detached */
 };
 
 /* ---- spool file ---- */

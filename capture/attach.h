@@ -1,0 +1,81 @@
+/* attach.h -- recording a process that runs already, and letting it go again.
+ *
+ * The recorder's library is loaded into the process and asked to begin, by Python itself where that
+ * can be asked from outside (3.14 and later), else by gdb. What is recorded goes where a launched
+ * job's goes, a spool folder, and is collected as that is (capture.h). Nothing here prints or asks:
+ * cli/cmd_attach.c does. */
+#ifndef MT_CAPTURE_ATTACH_H
+#define MT_CAPTURE_ATTACH_H
+
+#include "capture/capture.h"
+
+#include <sys/types.h>
+
+/* ---- attach_look.c: what can be known before anything is done ---- */
+
+struct mt_attach_plan {
+    pid_t pid;
+    bool python;       /* Python runs in it */
+    char *interpreter; /* a Python that can ask it to run something; NULL = by gdb */
+    char *gdb;         /* path; NULL = there is none */
+    char *loader;      /* its dynamic loader in /proc/PID/maps: "1000-2000" in hexadecimal */
+    MT_VEC(char *) argv;
+};
+/* MT_EINPUT: it cannot be attached to, or not from here; err says why, and what would help. */
+enum mt_rc mt_attach_look(struct mt_attach_plan *out, pid_t pid, struct mt_err *err);
+void mt_attach_plan_done(struct mt_attach_plan *p);
+
+/* ---- attach.c: a recording of such a process ---- */
+
+struct mt_attach_opts {
+    const struct mt_attach_plan *plan;
+    /* what is recorded, and where to; its command is not used */
+    struct mt_launch_opts record;
+    uint32_t timeout_ms; /* for the process to come to a place where it can be stopped */
+};
+struct mt_attach;
+/* Until the recorder is at work in the process. On failure nothing was left behind but what err
+ * says. MT_EIO. */
+enum mt_rc mt_attach_begin(struct mt_attach **out, const struct mt_attach_opts *o,
+                           struct mt_err *err);
+const char *mt_attach_spool(const struct mt_attach *a);
+/* For at most ms; MT_ATTACH_GOES_ON when that is over. */
+enum mt_attach_state { MT_ATTACH_GOES_ON, MT_ATTACH_DETACHED, MT_ATTACH_ENDED };
+enum mt_attach_state mt_attach_wait(const struct mt_attach *a, uint32_t ms);
+/* The recording stays in its folder. */
+void mt_attach_free(struct mt_attach *a);
+
+/* ---- detach.c ---- */
+
+struct mt_detach {
+    char *dir;          /* of its recording; mt_free() it */
+    pid_t collected_by; /* a `memtrace attach` that waits for the end and writes the trace; 0 = none
+                         */
+    uint32_t waited_ms;
+};
+/* Asks the recorder of an attached process to end, and waits until it has. MT_EINPUT: the process
+ * is not recorded, or was not attached to; MT_EIO: it has not ended in time. */
+enum mt_rc mt_detach(struct mt_detach *out, pid_t pid, uint32_t timeout_ms, struct mt_err *err);
+/* The same of a recording that is known. */
+enum mt_rc mt_detach_from(const char *dir, pid_t pid, uint32_t timeout_ms, struct mt_err *err);
+
+/* ---- for these files alone ---- */
+
+#define MT_ATTACH_FILE "mt-attach.part" /* locked by who writes the trace at the end */
+
+/* attach_gdb.c, attach_python.c: load the library and call it. settings: lines of NAME=value, as
+ * the environment of a recorder. dir: the spool folder. MT_EINPUT: nothing was done, another way
+ * may. */
+enum mt_rc mt_attach_by_gdb(const struct mt_attach_opts *o, const char *library,
+                            const char *settings, const char *dir, struct mt_err *err);
+enum mt_rc mt_attach_by_python(const struct mt_attach_opts *o, const char *library,
+                               const char *settings, const char *dir, struct mt_err *err);
+/* What memtrace_attach() returned in the process, in words. */
+enum mt_rc mt_attach_result(long result, pid_t pid, struct mt_err *err);
+/* A child that is waited for, at most timeout_ms: then it gets SIGINT, and time to clean up. What
+ * it said is in text. Its exit status; -1 = none. */
+int mt_attach_run(char *const *argv, uint32_t timeout_ms, char *text, size_t cap);
+/* Whether a recorder is at work in the folder. */
+bool mt_attach_locked(const char *dir);
+
+#endif

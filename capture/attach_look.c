@@ -1,0 +1,260 @@
+/* attach_look.c -- whether a process can be attached to, and how; every reason why not. */
+#define _GNU_SOURCE 1
+#include "capture/attach.h"
+#include "capture/live.h"
+#include "capture/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINE_MAX_ARGS 4096u
+#define PYTHON_ASKS 14 /* 3.14: sys.remote_exec() */
+
+/* The file of a line of /proc/PID/maps: base name; NULL = none. */
+static const char *mapped_file(const char *line, size_t n)
+{
+    const char *at = memchr(line, '/', n), *slash;
+    if (at == NULL)
+        return NULL;
+    for (slash = at; (at = memchr(slash + 1, '/', n - (size_t)(slash + 1 - line))) != NULL;)
+        slash = at;
+    return slash + 1;
+}
+
+struct mapped {
+    bool cuda, glibc, python;
+    uint64_t loader_from, loader_to;
+};
+
+static bool begins(const char *s, const char *end, const char *with)
+{
+    size_t n = strlen(with);
+    return (size_t)(end - s) >= n && memcmp(s, with, n) == 0;
+}
+
+static void read_line(struct mapped *m, const char *line, size_t n)
+{
+    const char *file = mapped_file(line, n), *end = line + n;
+    if (file == NULL)
+        return;
+    m->cuda |= begins(file, end, "libcuda.so");
+    m->glibc |= begins(file, end, "libc.so.6") || begins(file, end, "libc-2.");
+    m->python |= begins(file, end, "libpython") || begins(file, end, "python3");
+    if (begins(file, end, "ld-linux") || begins(file, end, "ld-2.")) {
+        char *dash;
+        uint64_t from = strtoull(line, &dash, 16), to = strtoull(dash + 1, NULL, 16);
+        m->loader_from = m->loader_from == 0 ? from : m->loader_from;
+        m->loader_to = to;
+    }
+}
+
+static bool read_maps(struct mapped *m, pid_t pid)
+{
+    char *path = mt_text("/proc/%ld/maps", (long)pid), *line = NULL;
+    FILE *f = path != NULL ? fopen(path, "re") : NULL;
+    size_t cap = 0;
+    ssize_t n;
+    memset(m, 0, sizeof *m);
+    mt_free(path);
+    if (f == NULL)
+        return false;
+    while ((n = getline(&line, &cap, f)) > 0)
+        read_line(m, line, (size_t)n);
+    free(line);
+    (void)fclose(f);
+    return true;
+}
+
+/* ---- reasons why not ---- */
+
+static bool same_namespace(pid_t pid, const char *kind)
+{
+    char *a = mt_text("/proc/%ld/ns/%s", (long)pid, kind), *b = mt_text("/proc/self/ns/%s", kind);
+    struct stat x, y;
+    bool known = a != NULL && b != NULL && stat(a, &x) == 0 && stat(b, &y) == 0;
+    mt_free(a);
+    mt_free(b);
+    return !known || (x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+static int ptrace_scope(void)
+{
+    char text[16] = "";
+    size_t got = 0;
+    int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)mt_read_at(fd, text, sizeof text - 1, 0, &got);
+        (void)close(fd);
+    }
+    return (int)strtol(text, NULL, 10);
+}
+
+/* Opening its memory asks the kernel what a debugger asks. */
+static enum mt_rc check_permission(pid_t pid, struct mt_err *err)
+{
+    char *path = mt_text("/proc/%ld/mem", (long)pid);
+    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1, error = errno;
+    int scope = ptrace_scope();
+    mt_free(path);
+    if (fd >= 0) {
+        (void)close(fd);
+        return MT_OK;
+    }
+    if (error == ENOENT || error == ESRCH)
+        return mt_fail(err, MT_EINPUT, "there is no process %ld", (long)pid);
+    if (scope > 0)
+        return mt_fail(err, MT_EINPUT,
+                       "process %ld may not be attached to: the kernel lets %s (kernel.yama."
+                       "ptrace_scope is %d)%s",
+                       (long)pid,
+                       scope == 1   ? "only parents debug their children, and root all"
+                       : scope == 2 ? "only root debug"
+                                    : "nobody debug",
+                       scope,
+                       scope >= 3 ? "; that stays so until the machine is started anew"
+                                  : ". Run memtrace attach as root, or: sudo sysctl "
+                                    "kernel.yama.ptrace_scope=0");
+    return mt_fail(
+        err, MT_EINPUT,
+        "process %ld may not be attached to: it belongs to another user, has shut itself "
+        "off, or this container lacks the capability SYS_PTRACE",
+        (long)pid);
+}
+
+static enum mt_rc check_process(pid_t pid, struct mt_err *err)
+{
+    long tracer = mt_process_tracer(pid);
+    char *dir = NULL;
+    enum mt_rc rc;
+    if (pid == getpid())
+        return mt_fail(err, MT_EINPUT, "%ld is this memtrace itself", (long)pid);
+    rc = check_permission(pid, err);
+    if (rc != MT_OK)
+        return rc;
+    if (tracer != 0)
+        return mt_fail(err, MT_EINPUT,
+                       "process %ld is being debugged by process %ld: a process has one debugger "
+                       "at a time",
+                       (long)pid, tracer);
+    if (!same_namespace(pid, "pid") || !same_namespace(pid, "mnt"))
+        return mt_fail(
+            err, MT_EINPUT,
+            "process %ld is in another container than this memtrace: run memtrace attach "
+            "in that one (docker exec), where it has another number",
+            (long)pid);
+    if (mt_process_spool(pid, &dir, err) == MT_OK) {
+        char shown[300];
+        rc = mt_fail(err, MT_EINPUT, "process %ld is recorded already, into %s", (long)pid,
+                     mt_printable(shown, sizeof shown, dir, strlen(dir)));
+        mt_free(dir);
+        return rc;
+    }
+    return MT_OK;
+}
+
+static enum mt_rc check_contents(const struct mapped *m, pid_t pid, struct mt_err *err)
+{
+    if (!m->cuda)
+        return mt_fail(err, MT_EINPUT,
+                       "process %ld does not use CUDA (libcuda.so is not loaded in it): is it the "
+                       "launcher of the one that does? 'nvidia-smi' lists those on the GPU",
+                       (long)pid);
+    if (!m->glibc || m->loader_to == 0)
+        return mt_fail(err, MT_EINPUT,
+                       "process %ld does not run with the GNU C library, which the recorder needs",
+                       (long)pid);
+    return MT_OK;
+}
+
+/* ---- how ---- */
+
+/* "python3.14" and later asks a process of its own kind. */
+static bool asks(const char *program)
+{
+    static const char name[] = "python3.";
+    const char *base = mt_base_name(program);
+    return strncmp(base, name, sizeof name - 1) == 0 &&
+           strtol(base + sizeof name - 1, NULL, 10) >= PYTHON_ASKS;
+}
+
+static bool find_interpreter(struct mt_attach_plan *p)
+{
+    char *path = mt_text("/proc/%ld/exe", (long)p->pid), target[PATH_MAX];
+    ssize_t n = path != NULL ? readlink(path, target, sizeof target - 1) : -1;
+    bool ok = path != NULL;
+    mt_free(path);
+    if (n <= 0)
+        return ok;
+    target[n] = '\0';
+    p->python |= strncmp(mt_base_name(target), "python", 6) == 0;
+    if (asks(target) && access(target, X_OK) == 0)
+        ok = (p->interpreter = mt_strndup(target, (size_t)n)) != NULL;
+    return ok;
+}
+
+static bool read_argv(struct mt_attach_plan *p)
+{
+    char *buf = mt_malloc(MT_ENVIRON_MAX);
+    size_t got = 0;
+    bool ok = buf != NULL;
+    if (ok && mt_process_read(p->pid, "cmdline", buf, MT_ENVIRON_MAX, &got))
+        for (size_t at = 0; ok && at < got && p->argv.n < LINE_MAX_ARGS;
+             at += strlen(buf + at) + 1) {
+            char **slot = MT_VEC_PUSH(&p->argv);
+            ok = slot != NULL && (*slot = mt_strndup(buf + at, strlen(buf + at))) != NULL;
+        }
+    ok = ok && MT_VEC_PUSH(&p->argv) != NULL; /* the NULL at the end */
+    mt_free(buf);
+    return ok;
+}
+
+static enum mt_rc find_way(struct mt_attach_plan *p, const struct mapped *m, struct mt_err *err)
+{
+    p->python = m->python;
+    p->gdb = mt_program_find("gdb");
+    p->loader =
+        mt_text("%llx-%llx", (unsigned long long)m->loader_from, (unsigned long long)m->loader_to);
+    if (p->loader == NULL || !find_interpreter(p) || !read_argv(p))
+        return mt_fail(err, MT_ENOMEM, "out of memory");
+    if (p->interpreter == NULL && p->gdb == NULL)
+        return mt_fail(err, MT_EINPUT,
+                       "gdb is not here, and nothing else can load the recorder into process %ld "
+                       "(a Python before 3.14 cannot be asked to): install gdb",
+                       (long)p->pid);
+    return MT_OK;
+}
+
+enum mt_rc mt_attach_look(struct mt_attach_plan *out, pid_t pid, struct mt_err *err)
+{
+    struct mapped m;
+    enum mt_rc rc = check_process(pid, err);
+    memset(out, 0, sizeof *out);
+    out->pid = pid;
+    if (rc == MT_OK && !read_maps(&m, pid))
+        rc = mt_fail(err, MT_EINPUT, "process %ld cannot be looked at: %s", (long)pid,
+                     strerror(errno));
+    if (rc == MT_OK)
+        rc = check_contents(&m, pid, err);
+    if (rc == MT_OK)
+        rc = find_way(out, &m, err);
+    if (rc != MT_OK)
+        mt_attach_plan_done(out);
+    return rc;
+}
+
+void mt_attach_plan_done(struct mt_attach_plan *p)
+{
+    for (uint32_t i = 0; i < p->argv.n; i++)
+        mt_free(p->argv.p[i]);
+    MT_VEC_DONE(&p->argv);
+    mt_free(p->interpreter);
+    mt_free(p->gdb);
+    mt_free(p->loader);
+    memset(p, 0, sizeof *p);
+}
