@@ -8,6 +8,7 @@
 #undef fallocate
 #undef pthread_create
 #define _GNU_SOURCE 1
+#include "capture/inject/attach.h"
 #include "capture/inject/inject.h"
 #include "tests/mock/settled.h"
 #include "tests/unit/inject_decode.h"
@@ -90,11 +91,14 @@ int InitializeInjection(void);
 void mti_identity(void) { mti_attr("test", "core"); }
 void mti_samples_start(void) {}
 void mti_cupti_start(void) {}
-void mti_python_start(void) {}
+bool mti_python_start(void) { return true; }
 void mti_stacks_start(void) {}
 void mti_stacks_forget(void) {}
 void mti_samples_forget(void) {}
 void mti_cupti_forget(void) {}
+void mti_cupti_stop(void) {}
+void mti_samples_stop(void) {}
+bool mti_detach_due(void) { return false; }
 
 /* ---- a case: f() in a child, with its own folder ---- */
 
