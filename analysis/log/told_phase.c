@@ -1,6 +1,7 @@
 /* log/told_phase.c -- in which phase a failure was, by the words of a text: every statement about
  * it is weighed, and the heaviest one holds. A word that only stands near "out of memory" weighs
  * little; where two such differ, nothing is said. */
+#include "analysis/log/clause.h"
 #include "analysis/log/diagnose.h"
 #include "analysis/log/spoken.h"
 #include "analysis/phases/phases.h"
@@ -62,43 +63,7 @@ static void vote(struct votes *v, const struct mt_cut_phase *cut, int weight, ui
     v->step = 0;
 }
 
-/* ---- clauses ---- */
-
 static bool is_small(char c) { return c >= 'a' && c <= 'z'; }
-
-/* Words of a time, behind which it stands; how many words further at most. */
-static const struct connective {
-    const char *word;
-    int reach;
-} connectives[] = {
-    {"during ", 7}, {"when ", 8},   {"while ", 7},  {"whenever ", 8},   {"as soon as ", 8},
-    {"once ", 7},   {"upon ", 4},   {"in ", 4},     {"at ", 4},         {"on ", 3},
-    {"doing ", 4},  {"before ", 0}, {"after ", -7}, {"following ", -5},
-};
-
-static const struct connective *connective_at(const char *s, const char *p)
-{
-    if (p != s && p[-1] != ' ' && p[-1] != '(')
-        return NULL;
-    for (size_t i = 0; i < sizeof connectives / sizeof *connectives; i++)
-        if (strncmp(p, connectives[i].word, strlen(connectives[i].word)) == 0)
-            return &connectives[i];
-    return NULL;
-}
-
-/* Bytes of up to n words of s, which end where a clause or another word of a time begins. */
-static size_t words_of(const char *s, int n)
-{
-    size_t i = 0;
-    for (; s[i] != '\0'; i++) {
-        if (s[i] != ' ')
-            continue;
-        if (--n <= 0 || (i > 0 && strchr(",;:", s[i - 1]) != NULL) ||
-            connective_at(s, s + i + 1) != NULL)
-            break;
-    }
-    return i;
-}
 
 static bool phase_in(const struct votes *v, enum mt_cut_kind kind, const char *s, size_t n,
                      struct mt_cut_phase *cut)
@@ -116,126 +81,31 @@ static bool nearest_phase(const struct votes *v, const char *s, int reach, struc
 {
     struct mt_cut_phase more;
     for (int n = 1; n <= reach; n++) {
-        if (!phase_in(v, MT_CUT_SAID, s, words_of(s, n), cut) &&
-            !phase_in(v, MT_CUT_TOLD, s, words_of(s, n), cut))
+        if (!phase_in(v, MT_CUT_SAID, s, mt_clause_words(s, n), cut) &&
+            !phase_in(v, MT_CUT_TOLD, s, mt_clause_words(s, n), cut))
             continue;
-        if (phase_in(v, MT_CUT_SAID, s, words_of(s, n + 3), &more) && !is_broad(more.phase))
+        if (phase_in(v, MT_CUT_SAID, s, mt_clause_words(s, n + 3), &more) && !is_broad(more.phase))
             *cut = more;
         return true;
     }
     return false;
 }
 
-/* It went well there: "training works, validation does not". The last: normal, no problem. */
-static bool went_well(const char *clause, size_t n)
-{
-    static const char *const words[] = {" fine ",
-                                        " works",
-                                        "worked",
-                                        "success",
-                                        " ok ",
-                                        " okay",
-                                        "perfect",
-                                        "smooth",
-                                        "\xe6\xad\xa3\xe5\xb8\xb8",
-                                        "\xe6\xb2\xa1\xe9\x97\xae\xe9\xa2\x98",
-                                        NULL};
-    char part[400];
-    n = n < sizeof part - 2 ? n : sizeof part - 2;
-    memcpy(part, clause, n);
-    memcpy(part + n, " ", 2);
-    for (const char *const *w = words; *w != NULL; w++)
-        if (strstr(part, *w) != NULL && strstr(part, "not ") == NULL &&
-            strstr(part, "n't ") == NULL)
-            return true;
-    return false;
-}
-
-/* Bytes of the clause at s. */
-static size_t clause_of(const char *s)
-{
-    size_t n = 0;
-    for (; s[n] != '\0'; n++)
-        if ((strchr(",;:", s[n]) != NULL && s[n + 1] == ' ') || strncmp(s + n, " but ", 5) == 0 ||
-            strncmp(s + n, "\xef\xbc\x8c", 3) == 0)
-            return n;
-    return n;
-}
-
 /* ---- statements ---- */
-
-static bool has_one(const char *s, const char *const *words)
-{
-    while (*words != NULL && strstr(s, *words) == NULL)
-        words++;
-    return *words != NULL;
-}
-
-/* The sentence speaks of memory: "the leak comes when logging", "a spike during validation". */
-static bool names_memory(const char *s)
-{
-    static const char *const words[] = {"memory", "vram", "\xe6\x98\xbe\xe5\xad\x98", NULL},
-                             *const enough[] = {"enough", "constant", "stable", NULL};
-    return has_one(s, words) && !has_one(s, enough);
-}
-
-/* The sentence speaks of an error without its name, and does not deny it. The last two: an error
- * was reported, error. */
-static bool names_some_failure(const char *s)
-{
-    static const char *const words[] = {"error",
-                                        "crash",
-                                        "happens",
-                                        "occurs",
-                                        "killed",
-                                        "fail",
-                                        "died",
-                                        "\xe6\x8a\xa5\xe9\x94\x99",
-                                        "\xe9\x94\x99\xe8\xaf\xaf",
-                                        NULL},
-                             *const warnings[] = {"warning", " may ", "might ", NULL};
-    for (const char *const *w = words; *w != NULL && !has_one(s, warnings); w++) {
-        const char *at = strstr(s, *w);
-        if (at != NULL && !mt_log_is_denied(s, at))
-            return true;
-    }
-    return mt_spoken_fails(s);
-}
-
-static bool names_in(const char *s, size_t n)
-{
-    char part[MT_SPOKEN_LINE];
-    memcpy(part, s, n);
-    part[n] = '\0';
-    return names_some_failure(part);
-}
-
-/* "after some iterations of X", "after 3 X steps": X was still going on; not "after the X step". */
-static bool is_within(const char *s)
-{
-    static const char *const parts[] = {"iterations", "steps", "epochs", "batches",
-                                        "minutes",    "hours", NULL};
-    char words[64];
-    size_t n = words_of(s, 5);
-    n = n < sizeof words - 1 ? n : sizeof words - 1;
-    memcpy(words, s, n);
-    words[n] = '\0';
-    return has_one(words, parts);
-}
 
 /* "during X", "when X", in the clause; and what it came after. */
 static void by_time(struct votes *v, const char *s, size_t n, int less, uint64_t line)
 {
     struct mt_cut_phase cut;
     for (const char *p = s; p < s + n; p++) {
-        const struct connective *c = connective_at(s, p);
+        const struct mt_clause_time *c = mt_clause_time_at(s, p);
         const char *behind = c != NULL ? p + strlen(c->word) : NULL;
         if (c == NULL || !nearest_phase(v, behind, c->reach < 0 ? -c->reach : c->reach, &cut))
             continue;
-        if (c->reach > 0 || (c->reach < 0 && is_within(behind)))
+        if (c->reach > 0 || (c->reach < 0 && mt_clause_is_within(behind)))
             vote(v, &cut, (is_broad(cut.phase) ? BY_TIME_BROAD : BY_TIME) - less, line);
         else if (v->after_line == 0 && !is_broad(cut.phase) &&
-                 !mt_phase_is(cut.phase, MT_SETS_UP) && names_in(s, n)) {
+                 !mt_phase_is(cut.phase, MT_SETS_UP) && mt_clause_part_fails(s, n)) {
             v->after = cut.phase;
             v->after_line = line;
         }
@@ -252,7 +122,8 @@ static void by_time_behind(struct votes *v, const char *s, size_t n, int less, u
     for (const char *const *w = times; *w != NULL; w++)
         for (const char *p = s; (p = strstr(p, *w)) != NULL && p < s + n; p++) {
             const char *from = p - s > BACK ? p - BACK : s;
-            if (phase_in(v, MT_CUT_TOLD, from, (size_t)(p - from), &cut))
+            if (phase_in(v, MT_CUT_TOLD, from, (size_t)(p - from), &cut) ||
+                phase_in(v, MT_CUT_SAID, from, (size_t)(p - from), &cut))
                 vote(v, &cut, (is_broad(cut.phase) ? BY_TIME_BROAD : BY_TIME) - less, line);
         }
 }
@@ -265,7 +136,7 @@ static const char *words_before(const char *s, const char *p, int words)
     while (from > s && words > 0 && strchr(",;:", from[-1]) == NULL)
         words -= *--from == ' ';
     for (const char *q = from; q < p; q++) {
-        const struct connective *c = connective_at(s, q);
+        const struct mt_clause_time *c = mt_clause_time_at(s, q);
         if (c != NULL && c->reach > 0)
             return p;
     }
@@ -288,8 +159,8 @@ static void by_behind(struct votes *v, const char *s, const char *p, uint64_t li
     p += *p == ' ';
     for (const char *const *w = fillers; *w != NULL; w++)
         p += strncmp(p, *w, strlen(*w)) == 0 ? strlen(*w) : 0;
-    if (connective_at(s, p) == NULL)
-        vote_next(v, p, words_of(p, 2), 0, line);
+    if (mt_clause_time_at(s, p) == NULL)
+        vote_next(v, p, mt_clause_words(p, 2), 0, line);
 }
 
 /* "validation OOM", "the initialization causes a spike", "loading it on four cards gives OOM": the
@@ -299,36 +170,21 @@ static void by_next(struct votes *v, const char *s, size_t n, uint64_t line)
 {
     enum { FIRST = 3 }; /* less, for those that the clause begins with */
     static const char *const failures[] = {
-        "oom",     "out of memory", "cuda out of", "runs out of", "ran out of", "causes ",
-        "caused ", "leads to",      "results in",  "triggers ",   "crashes",    "fails",
-        "hits ",   "throws ",       "gives ",      NULL};
+        "oom",     "out of memory", "cuda out of", "runs out of", "ran out of",
+        "causes ", "caused ",       "leads to",    "results in",  "triggers ",
+        "crashes", "fails",         "hits ",       "throws ",     "gives ",
+        "ends in", "ends with",     "stops with",  "dies ",       NULL};
     for (const char *const *w = failures; *w != NULL; w++) {
         const char *p = strstr(s, *w), *from;
         if (p == NULL || p >= s + n || (p > s && is_small(p[-1])))
             continue;
         from = words_before(s, p, 4);
         vote_next(v, from, (size_t)(p - from), 0, line);
-        if (connective_at(s, s) == NULL && p > s + words_of(s, 2))
-            vote_next(v, s, words_of(s, 2), FIRST, line);
+        if (mt_clause_time_at(s, s) == NULL && p > s + mt_clause_words(s, 2))
+            vote_next(v, s, mt_clause_words(s, 2), FIRST, line);
         if (strcmp(*w, "oom") == 0)
             by_behind(v, s, p, line);
     }
-}
-
-/* Where what came before ends, in Chinese, up to n bytes: behind "after", "since", "ended"; 0 = it
- * says nothing of the kind. */
-static size_t behind_after(const char *s, size_t n)
-{
-    static const char *const afters[] = {"\xe4\xb9\x8b\xe5\x90\x8e", "\xe4\xbb\xa5\xe5\x90\x8e",
-                                         "\xe7\xbb\x93\xe6\x9d\x9f\xe5\x90\x8e",
-                                         "\xe5\xae\x8c\xe6\x88\x90\xe5\x90\x8e", NULL};
-    size_t end = 0;
-    for (const char *const *w = afters; *w != NULL; w++) {
-        const char *p = strstr(s, *w);
-        if (p != NULL && p < s + n && (size_t)(p - s) + strlen(*w) > end)
-            end = (size_t)(p - s) + strlen(*w);
-    }
-    return end;
 }
 
 /* What the sentence says without "before ..." and "after ...", which is another time. */
@@ -338,11 +194,11 @@ static void by_sentence(struct votes *v, const char *s, size_t n, uint64_t line)
     size_t k = 0;
     uint32_t row = 0;
     struct mt_cut_phase cut;
-    for (size_t i = behind_after(s, n); i < n;) {
-        const struct connective *c = connective_at(s, s + i);
+    for (size_t i = mt_clause_behind_after(s, n); i < n;) {
+        const struct mt_clause_time *c = mt_clause_time_at(s, s + i);
         if (c != NULL && c->reach <= 0) {
             i += strlen(c->word);
-            i += words_of(s + i, 8);
+            i += mt_clause_words(s + i, 8);
             continue;
         }
         part[k++] = s[i++];
@@ -362,14 +218,14 @@ static bool is_kill(const struct mt_log_fact *f)
 static void of_sentence(struct votes *v, const char *s, bool leads, uint64_t line)
 {
     bool fails = (line == v->f->line && !mt_log_is_talk(v->f)) || mt_spoken_fails(s);
-    bool some = !fails && !leads && names_some_failure(s);
+    bool some = !fails && !leads && mt_clause_names_failure(s);
     int less = fails || leads ? 0 : some ? FAILS_ELSEWHERE : MEMORY_ALONE;
-    if (!fails && !leads && !some && !names_memory(s))
+    if (!fails && !leads && !some && !mt_clause_names_memory(s))
         return;
     for (size_t n; *s != '\0'; s += n) {
         s += strspn(s, " ,;:");
-        n = clause_of(s);
-        if (went_well(s, n))
+        n = mt_clause_end(s);
+        if (mt_clause_went_well(s, n))
             continue;
         by_time(v, s, n, less, line);
         by_time_behind(v, s, n, less, line);

@@ -32,9 +32,11 @@ void mt_log_prose_done(struct mt_log *l)
     MT_VEC_DONE(&l->prose);
 }
 
-/* A longer text is a job's log, whose first lines say nothing of its end. */
+/* A longer text is a job's log, whose first lines say nothing of its end; but for one with a title
+ * in Markdown, which is a ticket with a log in it. */
 void mt_log_prose_end(struct mt_log *l)
 {
-    if (l->n_lines > MT_LOG_SAID_LINES)
+    bool titled = l->prose.n != 0 && strncmp(l->prose.p[0].text, "# ", 2) == 0;
+    if (l->n_lines > MT_LOG_SAID_LINES && !titled)
         mt_log_prose_done(l);
 }

@@ -50,6 +50,10 @@ has script 'pipe.enable_model_cpu_offload()'
 { echo 'OOM in weight sync is what we fear'; seq 300; echo 'CUDA out of memory'; } > long
 run 0 report long --force --no-config --format json -o long.json
 phase long unattributed
+# A title in Markdown makes it a ticket with a log in it.
+{ printf '# CUDA OOM during validation\n\n'; seq 300; echo 'CUDA out of memory'; } > titled
+run 0 report titled --force --no-config --format json -o titled.json
+phase titled eval
 # Its lines of words, however many, leave room for its own error.
 { seq -f 'request %.0f waits, the pool is out of memory' 70000; echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.'; } > many
 run 0 report many --force --no-config --format json -o many.json
@@ -167,7 +171,7 @@ done
 ask why_not 'OOM without any memory leak, the buffers are not fragmented'
 has_not why_not 'names a cause'
 # Words that only look like "fine"; what stands behind "OOM"; steps that were going on; a worker that was killed then.
-for pair in 'OOM while fine-tuning a ViT|train' 'CUDA OOM loading the second model|init' 'OOM after 30 validation steps|eval' 'OOM in `compute_values`|values' 'HIP out of memory when capturing the graphs|rollout.graph' \
+for pair in 'OOM while fine-tuning a ViT|train' 'CUDA OOM loading the second model|init' 'OOM after 30 validation steps|eval' 'The first backward ends in CUDA OOM|train' 'fine-tuning 70B I ran into an OOM in the merge step|init' 'OOM in `compute_values`|values' 'HIP out of memory when capturing the graphs|rollout.graph' \
     'DataLoader worker (pid 7) is killed by signal: Killed.\nThis happens during validation.|eval' 'Gradient checkpointing causes OOM in the backward|train' 'after training is done, CUDA OOM|unattributed'; do
     ask now "${pair%|*}"
     phase now "${pair##*|}"
