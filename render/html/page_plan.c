@@ -13,39 +13,40 @@
 #include <string.h>
 
 /* The report as small as it gets: without blanks, its keys by their places, its numbers behind it.
- */
-static int pack_text(struct mt_blob *b, const char *text, size_t n)
+ * Of many ranks it is long: each form of it goes as soon as the next one is there. */
+static int pack_dense(struct mt_blob *b, struct mt_out *dense)
 {
-    struct mt_out dense;
     struct mt_text keys = {0}, apart = {0};
-    int error = mt_out_mem(&dense) ? 0 : ENOMEM;
-    if (error == 0) {
-        mt_json_dense(&dense, text, n);
-        error = mt_out_finish(&dense);
-    }
-    if (error == 0)
-        mt_json_words_short(&keys, (const char *)dense.buf, dense.used);
-    mt_out_done(&dense);
-    if (error == 0)
-        mt_apart(&apart, keys.p, keys.n);
-    if (error == 0)
-        error = keys.failed || apart.failed ? ENOMEM : mt_blob_xz(b, apart.p, apart.n);
+    int error;
+    mt_json_words_short(&keys, (const char *)dense->buf, dense->used);
+    mt_out_done(dense);
+    mt_apart(&apart, keys.p, keys.n);
+    error = keys.failed || apart.failed ? ENOMEM : 0;
     mt_text_done(&keys);
+    if (error == 0)
+        error = mt_blob_xz(b, apart.p, apart.n);
     mt_text_done(&apart);
     return error;
 }
 
 static int pack_report(struct mt_blob *b, const struct mt_report *r)
 {
-    struct mt_out text;
+    struct mt_out text, dense = {0};
     int error = mt_out_mem(&text) ? 0 : ENOMEM;
     if (error == 0) {
         mt_render_json(r, &text);
         error = mt_out_finish(&text);
     }
-    if (error == 0)
-        error = pack_text(b, (const char *)text.buf, text.used);
+    if (error == 0 && !mt_out_mem(&dense))
+        error = ENOMEM;
+    if (error == 0) {
+        mt_json_dense(&dense, (const char *)text.buf, text.used);
+        error = mt_out_finish(&dense);
+    }
     mt_out_done(&text);
+    if (error == 0)
+        error = pack_dense(b, &dense);
+    mt_out_done(&dense);
     return error;
 }
 
