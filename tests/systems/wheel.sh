@@ -3,8 +3,9 @@
 # stand-ins for NVIDIA's libraries (tests/mock). Needs root.
 #   MT_TORCH_ROOT, MT_TORCH_LIBS: another root with python3-torch, laid over it, and the stand-ins of tests/torch/standin.py: then watch() is
 #   tried on PyTorch, which runs out of memory.
+#   MT_PIP: a wheel of pip 20.3 or newer, where the system's own is older and does not know the names of wheels by glibc (Ubuntu 20.04).
 set -euo pipefail
-[ $# -eq 3 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
+[ $# -eq 3 ] || { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
 if [ -z "${MT_INSIDE:-}" ]; then MT_INSIDE=1 exec unshare --mount --propagation private -- "$0" "$@"; fi
 here="$(cd "$(dirname "$0")" && pwd)"
 scratch="$(mktemp -d)"
@@ -34,6 +35,11 @@ check()
 # shellcheck disable=SC2016 # for the inner shell
 echo "# $(in_root sh -c '. /etc/os-release; echo "$PRETTY_NAME"'), $(in_root python3 --version), $(in_root ldd --version | head -n 1)"
 check "a fresh environment" in_root python3 -m venv ${MT_TORCH_ROOT:+--system-site-packages} /try/env
+if [ -n "${MT_PIP:-}" ]; then
+    mkdir "$root/try/pip"
+    cp "$MT_PIP" "$root/try/pip/"
+    check "a newer pip: ${MT_PIP##*/}" in_root sh -c 'python -m pip install --no-index /try/pip/*.whl'
+fi
 check "pip installs it without an index" in_root sh -c 'python -m pip install --no-index /try/*.whl'
 [ "$failed" -eq 0 ] || exit 1
 check "report: a page" in_root sh -c 'cd /try && memtrace report verl_grpo_oom_logprob.pickle -o page.html && grep -q "ran out of memory" page.html'
@@ -49,6 +55,7 @@ if [ -n "${MT_TORCH_ROOT:-}" ]; then
         rm -rf "$root/try/oom"
         mkdir "$root/try/oom"
         [ -z "$disk" ] || mount -t tmpfs -o "$disk" none "$root/try/oom"
+        [ "$disk" != size=4k ] || head -c 4k /dev/zero > "$root/try/oom/full.html" # the checks below look for other pages
         status=0 alone=0
         in_root LD_LIBRARY_PATH=/try/sim MT_SIM_MEMORY=1600000000 RANK=3 python /try/job.py "$how" > "$scratch/alone" 2> "$scratch/alone.err" || alone=$?
         in_root LD_LIBRARY_PATH=/try/sim MT_SIM_MEMORY=1600000000 RANK=3 python /try/job.py "$how" /try/oom > "$scratch/watched" 2> "$scratch/all.err" || status=$?
