@@ -57,9 +57,11 @@ static int pack_at(struct mt_blob *out, const char *level, const void *p, size_t
 }
 
 /* Level 4 asks for about 50 MB of addresses, of which a small report touches little; where they
- * are not to be had (ulimit -v), level 1 asks for a fifth. */
+ * are not to be had (ulimit -v), level 1 asks for a fifth. A report of thousands of ranks would
+ * touch all of them: level 2 has a third. */
 int mt_blob_xz(struct mt_blob *out, const void *p, size_t n)
 {
-    int error = pack_at(out, "4", p, n);
+    enum { LONG = 1 << 21 };
+    int error = pack_at(out, n > LONG ? "2" : "4", p, n);
     return error == ENOMEM ? pack_at(out, "1", p, n) : error;
 }
