@@ -304,7 +304,7 @@ static void from_file(struct span name, struct identity *id)
         profiler_default(s, id);
 }
 
-void mt_name_identity(const char *name, int32_t *rank, int64_t *pid, char **host)
+bool mt_name_identity(const char *name, int32_t *rank, int64_t *pid, char **host)
 {
     struct identity id = {-1, -1, {NULL, 0}};
     size_t end = strlen(name), at;
@@ -328,4 +328,5 @@ void mt_name_identity(const char *name, int32_t *rank, int64_t *pid, char **host
     *rank = (int32_t)id.rank;
     *pid = id.pid;
     *host = id.host.n > 0 ? mt_strndup(id.host.p, id.host.n) : NULL;
+    return id.host.n == 0 || *host != NULL;
 }

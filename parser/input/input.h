@@ -82,8 +82,8 @@ enum { MT_INPUT_SHOWN = 300 };
 const char *mt_input_shown(char out[MT_INPUT_SHOWN], const char *path);
 
 /* Rank, pid, host from a file name (last path component first, then its directories): the patterns
- * of docs/inputs.md. */
-void mt_name_identity(const char *name, int32_t *rank, int64_t *pid, char **host);
+ * of docs/inputs.md. False: no memory for the host, which is NULL then. */
+bool mt_name_identity(const char *name, int32_t *rank, int64_t *pid, char **host);
 /* The number that ends the name of a snapshot and counts nothing that the name says: "snapshot_3".
  * Others have it for sequence lengths or steps, so it is a rank only where more says so; -1 =
  * none. */

@@ -98,7 +98,7 @@ static bool promises_snapshot(const char *name)
     return rank >= 0 || strstr(base, "snapshot") != NULL || strstr(base, "memory") != NULL;
 }
 
-static void set_identity(const struct mt_input *in, struct mt_meta *m)
+static bool set_identity(const struct mt_input *in, struct mt_meta *m)
 {
     const char *names[2] = {m->member, in->path};
     for (int i = 0; i < 2; i++) {
@@ -107,7 +107,8 @@ static void set_identity(const struct mt_input *in, struct mt_meta *m)
         char *host;
         if (names[i] == NULL)
             continue;
-        mt_name_identity(names[i], &rank, &pid, &host);
+        if (!mt_name_identity(names[i], &rank, &pid, &host))
+            return false;
         if (m->rank < 0)
             m->rank = rank;
         if (m->pid < 0)
@@ -119,6 +120,7 @@ static void set_identity(const struct mt_input *in, struct mt_meta *m)
     }
     if (m->rank < 0)
         m->name_number = mt_name_number(m->member != NULL ? m->member : in->path);
+    return true;
 }
 
 /* Reads the rest of a stream behind the snapshot, so that its checksum is verified and its end is
@@ -195,8 +197,10 @@ static enum mt_rc finish(struct mt_input *in, struct mt_item *it, struct mt_trac
         m->member = mt_strndup(it->member, strlen(it->member));
     if (m->input == NULL || m->encoding == NULL || (it->member != NULL && m->member == NULL))
         return no_memory(err);
-    set_identity(in, m);
-    return rc;
+    if (!set_identity(in, m))
+        return no_memory(err);
+    /* what is to be said of the trace has to be whole, too */
+    return t->n_diags > t->diags.n && t->diags.n < MT_MAX_DIAGS ? no_memory(err) : rc;
 }
 
 static bool is_alone(const struct mt_input *in) { return in->dir == NULL && in->n_box == 0; }

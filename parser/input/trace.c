@@ -262,14 +262,16 @@ static bool read_at(const struct trace_box *t, const struct part *p, unsigned ch
     return true;
 }
 
-/* The chunk of a part into r->raw; its size, or 0. */
-static size_t load(struct reading *r, const struct part *p)
+/* The chunk of a part into r->raw; its size, or 0, and *rc where that is for want of memory. */
+static size_t load(struct reading *r, const struct part *p, enum mt_rc *rc)
 {
     const unsigned char *src = p->p;
     unsigned char *own = NULL;
     size_t n = 0;
     if (src == NULL) {
-        if ((own = mt_malloc(p->n)) == NULL || !read_at(r->t, p, own))
+        own = mt_malloc(p->n);
+        *rc = own == NULL ? MT_ENOMEM : MT_OK;
+        if (own == NULL || !read_at(r->t, p, own))
             goto out;
         src = own;
     }
@@ -296,7 +298,12 @@ static size_t reading_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *
     const struct attached *f = r->f;
     while (r->left == 0 && r->at < f->parts.n && f->parts.p[r->at].number == r->at) {
         struct piece x;
-        size_t k = load(r, &f->parts.p[r->at]);
+        size_t k = load(r, &f->parts.p[r->at], rc);
+        if (*rc == MT_ENOMEM) {
+            (void)mt_fail_at(err, MT_ENOMEM, r->out,
+                             "out of memory (a limit can be raised with --max-memory)");
+            return 0;
+        }
         if (k < MT_WIRE_HEADER || !get_piece(r->raw, k, &x)) {
             *rc = mt_fail_at(err, MT_EIO, r->out,
                              "part %u of this attached file cannot be read again: did the trace "
