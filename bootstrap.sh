@@ -38,7 +38,7 @@ tools_package=(dpkg-shlibdeps:dpkg-dev fakeroot:fakeroot file:file strip:binutil
 tools_ci=(clang:clang clang-format:clang-format clang-tidy:clang-tidy cppcheck:cppcheck shellcheck:shellcheck zsh:zsh
     man:man-db mypy:mypy xz:xz-utils zstd:zstd bzip2:bzip2 lz4:lz4 zip:zip script:bsdutils xmllint:libxml2-utils
     node:nodejs npm:npm chromium:chromium cmark-gfm:cmark-gfm fish:fish valgrind:valgrind
-    mpiexec:openmpi-bin)
+    mpiexec:openmpi-bin gdb:gdb)
 # An environment of Python's own, which the wheel is tried in.
 libs_test=(python3-venv:-)
 # Libraries, as package:pkg-config module.

@@ -1,6 +1,7 @@
 /* attach.c -- a recording of a process that runs already, from its folder to its end. */
 #define _GNU_SOURCE 1
 #include "capture/attach.h"
+#include "capture/inject/attach.h"
 #include "capture/live.h"
 #include "capture/parts.h"
 
@@ -94,14 +95,26 @@ static enum mt_rc load(const struct mt_attach *a, const struct mt_attach_opts *o
     return rc;
 }
 
+static bool has_ended(const struct mt_attach *a)
+{
+    struct pollfd p = {.fd = a->process, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
 static enum mt_rc wait_for_files(const struct mt_attach *a, pid_t pid, struct mt_err *err)
 {
-    for (int ms = 0; ms < BEGIN_MS; ms += STEP_MS) {
-        if (mt_attach_locked(a->spool))
-            return MT_OK;
+    char *begun = mt_path_join(a->spool, MTI_BEGUN_FILE);
+    enum mt_rc rc = MT_EIO;
+    for (int ms = 0; begun != NULL && ms < BEGIN_MS && rc != MT_OK; ms += STEP_MS) {
         if (mt_attach_wait(a, STEP_MS) == MT_ATTACH_ENDED)
-            return mt_fail(err, MT_EIO, "process %ld ended", (long)pid);
+            break;
+        rc = unlink(begun) == 0 ? MT_OK : rc;
     }
+    mt_free(begun);
+    if (rc == MT_OK)
+        return rc;
+    if (has_ended(a))
+        return mt_fail(err, MT_EIO, "process %ld has ended", (long)pid);
     return mt_fail(err, MT_EIO,
                    "the recorder is loaded in process %ld and records nothing: can that process "
                    "write to %s? Give another folder with --spool",
@@ -125,11 +138,13 @@ static enum mt_rc begin(struct mt_attach *a, const struct mt_attach_opts *o, str
         rc = mt_launch_file(&o->record, a->spool, (uint32_t)o->plan->pid, err);
     if (rc != MT_OK)
         return rc;
+    mt_asker_start(&a->asker, a->places.inject, a->spool); /* before there is a lock to inherit */
     a->mark = mark(a->spool);
     if (a->mark < 0)
         return mt_fail(err, MT_EIO, "%s: cannot be written: %s", a->spool, strerror(errno));
-    mt_asker_start(&a->asker, a->places.inject, a->spool);
     rc = load(a, o, err);
+    if (rc != MT_OK && has_ended(a))
+        return mt_fail(err, MT_EIO, "process %ld has ended", (long)o->plan->pid);
     return rc == MT_OK ? wait_for_files(a, o->plan->pid, err) : rc;
 }
 

@@ -15,10 +15,10 @@
 
 struct mt_attach_plan {
     pid_t pid;
-    bool python;       /* Python runs in it */
-    char *interpreter; /* a Python that can ask it to run something; NULL = by gdb */
-    char *gdb;         /* path; NULL = there is none */
-    char *loader;      /* its dynamic loader in /proc/PID/maps: "1000-2000" in hexadecimal */
+    bool python;                     /* Python runs in it */
+    char *interpreter;               /* a Python that can ask it to run something; NULL = by gdb */
+    char *gdb;                       /* path; NULL = there is none */
+    uint64_t loader_from, loader_to; /* where its dynamic loader is mapped */
     MT_VEC(char *) argv;
 };
 /* MT_EINPUT: it cannot be attached to, or not from here; err says why, and what would help. */
@@ -31,7 +31,8 @@ struct mt_attach_opts {
     const struct mt_attach_plan *plan;
     /* what is recorded, and where to; its command is not used */
     struct mt_launch_opts record;
-    uint32_t timeout_ms; /* for the process to come to a place where it can be stopped */
+    /* for the process to come to a place where it can be stopped, with what gdb takes to begin */
+    uint32_t timeout_ms;
 };
 struct mt_attach;
 /* Until the recorder is at work in the process. On failure nothing was left behind but what err
@@ -70,11 +71,16 @@ enum mt_rc mt_attach_by_gdb(const struct mt_attach_opts *o, const char *library,
                             const char *settings, const char *dir, struct mt_err *err);
 enum mt_rc mt_attach_by_python(const struct mt_attach_opts *o, const char *library,
                                const char *settings, const char *dir, struct mt_err *err);
+/* attach_wait.c: whether the main thread waits in the kernel; where, if so. */
+bool mt_attach_waits(pid_t pid, uint64_t *pc, uint64_t *sp);
 /* What memtrace_attach() returned in the process, in words. */
 enum mt_rc mt_attach_result(long result, pid_t pid, struct mt_err *err);
 /* A child that is waited for, at most timeout_ms: then it gets SIGINT, and time to clean up. What
  * it said is in text. Its exit status; -1 = none. */
 int mt_attach_run(char *const *argv, uint32_t timeout_ms, char *text, size_t cap);
+/* Into a new file, or over an old one. */
+struct mt_text;
+bool mt_attach_write(const char *path, const struct mt_text *text);
 /* Whether a recorder is at work in the folder. */
 bool mt_attach_locked(const char *dir);
 

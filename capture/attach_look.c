@@ -56,19 +56,17 @@ static void read_line(struct mapped *m, const char *line, size_t n)
 
 static bool read_maps(struct mapped *m, pid_t pid)
 {
-    char *path = mt_text("/proc/%ld/maps", (long)pid), *line = NULL;
-    FILE *f = path != NULL ? fopen(path, "re") : NULL;
-    size_t cap = 0;
-    ssize_t n;
+    char *text = mt_malloc(MT_ENVIRON_MAX);
+    size_t got;
+    bool ok = text != NULL && mt_process_read(pid, "maps", text, MT_ENVIRON_MAX, &got);
     memset(m, 0, sizeof *m);
-    mt_free(path);
-    if (f == NULL)
-        return false;
-    while ((n = getline(&line, &cap, f)) > 0)
-        read_line(m, line, (size_t)n);
-    free(line);
-    (void)fclose(f);
-    return true;
+    for (const char *at = text; ok && *at != '\0';) {
+        size_t n = strcspn(at, "\n");
+        read_line(m, at, n);
+        at += n + (at[n] == '\n');
+    }
+    mt_free(text);
+    return ok;
 }
 
 /* ---- reasons why not ---- */
@@ -218,9 +216,9 @@ static enum mt_rc find_way(struct mt_attach_plan *p, const struct mapped *m, str
 {
     p->python = m->python;
     p->gdb = mt_program_find("gdb");
-    p->loader =
-        mt_text("%llx-%llx", (unsigned long long)m->loader_from, (unsigned long long)m->loader_to);
-    if (p->loader == NULL || !find_interpreter(p) || !read_argv(p))
+    p->loader_from = m->loader_from;
+    p->loader_to = m->loader_to;
+    if (!find_interpreter(p) || !read_argv(p))
         return mt_fail(err, MT_ENOMEM, "out of memory");
     if (p->interpreter == NULL && p->gdb == NULL)
         return mt_fail(err, MT_EINPUT,
@@ -255,6 +253,5 @@ void mt_attach_plan_done(struct mt_attach_plan *p)
     MT_VEC_DONE(&p->argv);
     mt_free(p->interpreter);
     mt_free(p->gdb);
-    mt_free(p->loader);
     memset(p, 0, sizeof *p);
 }

@@ -3,6 +3,7 @@
  * version. Its main thread runs the script between two of its steps. */
 #include "capture/attach.h"
 #include "capture/parts.h"
+#include "parser/base/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,45 +15,46 @@
 #define SAID_MAX 8192u
 #define STEP_MS 20u
 
-static void put_hex(FILE *f, const char *s)
+static void put(struct mt_text *f, const char *s) { mt_text_add(f, s, strlen(s)); }
+
+static void put_hex(struct mt_text *f, const char *s)
 {
-    for (; *s != '\0'; s++)
-        (void)fprintf(f, "%02x", (unsigned char)*s);
+    char two[4];
+    for (; *s != '\0'; s++) {
+        (void)snprintf(two, sizeof two, "%02x", (unsigned char)*s);
+        put(f, two);
+    }
 }
 
 /* What the process is to run: the answer goes into a file beside it. Nothing of it stays. */
 static bool write_script(const char *path, const char *answer, const char *library,
                          const char *settings)
 {
-    FILE *f = fopen(path, "wxe");
+    struct mt_text f = {0};
     bool ok;
-    if (f == NULL)
-        return false;
-    (void)fputs("def memtrace():\n"
-                "    import ctypes, os\n"
-                "    text = [os.fsdecode(bytes.fromhex(x)) for x in ('",
-                f);
-    put_hex(f, library);
-    (void)fputs("', '", f);
-    put_hex(f, answer);
-    (void)fputs("')]\n"
-                "    try:\n"
-                "        said = ctypes.CDLL(text[0]).memtrace_attach(bytes.fromhex('",
-                f);
-    put_hex(f, settings);
-    (void)fputs("'))\n"
-                "    except Exception as e:\n"
-                "        said = e\n"
-                "    with open(text[1] + '.new.part', 'w') as f:\n"
-                "        f.write('%s\\n' % (said,))\n"
-                "    os.replace(text[1] + '.new.part', text[1])\n"
-                "try:\n"
-                "    memtrace()\n"
-                "finally:\n"
-                "    del memtrace\n",
-                f);
-    ok = ferror(f) == 0;
-    return fclose(f) == 0 && ok;
+    put(&f, "def memtrace():\n"
+            "    import ctypes, os\n"
+            "    text = [os.fsdecode(bytes.fromhex(x)) for x in ('");
+    put_hex(&f, library);
+    put(&f, "', '");
+    put_hex(&f, answer);
+    put(&f, "')]\n"
+            "    try:\n"
+            "        said = ctypes.CDLL(text[0]).memtrace_attach(bytes.fromhex('");
+    put_hex(&f, settings);
+    put(&f, "'))\n"
+            "    except Exception as e:\n"
+            "        said = e\n"
+            "    with open(text[1] + '.new.part', 'w') as f:\n"
+            "        f.write('%s\\n' % (said,))\n"
+            "    os.replace(text[1] + '.new.part', text[1])\n"
+            "try:\n"
+            "    memtrace()\n"
+            "finally:\n"
+            "    del memtrace\n");
+    ok = mt_attach_write(path, &f);
+    mt_text_done(&f);
+    return ok;
 }
 
 /* The answer, waited for. */

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE 1
 #include "capture/attach.h"
 #include "capture/parts.h"
+#include "parser/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -96,4 +97,18 @@ int mt_attach_run(char *const *argv, uint32_t timeout_ms, char *text, size_t cap
         if (errno != EINTR)
             return -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+bool mt_attach_write(const char *path, const struct mt_text *text)
+{
+    int fd =
+        text->failed ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    size_t done = 0;
+    while (fd >= 0 && done < text->n) {
+        ssize_t k = write(fd, text->p + done, text->n - done);
+        if (k <= 0 && errno != EINTR)
+            break;
+        done += k > 0 ? (size_t)k : 0;
+    }
+    return fd >= 0 && close(fd) == 0 && done == text->n;
 }

@@ -110,24 +110,24 @@ static enum mt_rc not_recorded(pid_t pid, int error, struct mt_err *err)
  * attached to has no variable that says so. NULL = none. */
 static char *mapped_spool(pid_t pid)
 {
-    static const char end[] = ".spool\n";
-    char *path = mt_text("/proc/%ld/maps", (long)pid), *line = NULL, *found = NULL;
-    FILE *f = path != NULL ? fopen(path, "re") : NULL;
-    size_t cap = 0;
-    ssize_t n;
-    mt_free(path);
-    while (f != NULL && found == NULL && (n = getline(&line, &cap, f)) > 0) {
-        char *slash = strrchr(line, '/'), *from = strchr(line, '/');
-        if ((size_t)n < sizeof end || strcmp(line + n - (sizeof end - 1), end) != 0 ||
-            slash == NULL || slash == from || strncmp(slash, "/mt-", 4) != 0)
-            continue;
-        line[n - 1] = '\0';
-        if (mt_spool_locked(from))
-            found = mt_strndup(from, (size_t)(slash - from));
+    static const char end[] = ".spool";
+    char *text = mt_malloc(MT_ENVIRON_MAX), *found = NULL;
+    size_t got, n;
+    if (text != NULL && !mt_process_read(pid, "maps", text, MT_ENVIRON_MAX, &got))
+        text[0] = '\0';
+    for (char *line = text; line != NULL && *line != '\0' && found == NULL; line += n + 1) {
+        char *path, *slash;
+        n = strcspn(line, "\n");
+        if (line[n] == '\0')
+            break;
+        line[n] = '\0';
+        path = strchr(line, '/');
+        slash = strrchr(line, '/');
+        if (n > sizeof end && strcmp(line + n - (sizeof end - 1), end) == 0 && slash != path &&
+            strncmp(slash, "/mt-", 4) == 0 && mt_spool_locked(path))
+            found = mt_strndup(path, (size_t)(slash - path));
     }
-    free(line);
-    if (f != NULL)
-        (void)fclose(f);
+    mt_free(text);
     return found;
 }
 

@@ -272,13 +272,9 @@ const struct mt_option mt_options[] = {
     {"yes", 'y', MT_OPT_FLAG, MT_CMD_ATTACH, AT(yes), NULL,
      "Do not ask whether that is wanted: for scripts.", NULL, true},
     {"detach", 0, MT_OPT_FLAG, MT_CMD_ATTACH, AT(detach), NULL,
-     "End the recording of PID, which goes on. The 'memtrace attach' that waits for it writes the "
-     "trace.",
-     NULL, true},
+     "End the recording of PID, which goes on; who waits for it writes the trace.", NULL, true},
     {"timeout", 0, MT_OPT_COUNT32, MT_CMD_ATTACH, AT(timeout), "SECONDS",
-     "Wait at most SECONDS for the process to come to a place where it can be stopped safely "
-     "(default 30).",
-     NULL, true},
+     "Wait at most SECONDS until PID can be stopped at a safe place (default 30).", NULL, true},
     {"once", '1', MT_OPT_FLAG, MT_CMD_TOP, AT(once), NULL, "Print once and end.", NULL, true},
     {"interval", 0, MT_OPT_COUNT32, MT_CMD_TOP, AT(interval), "SECONDS",
      "Look again every SECONDS (default 1).", NULL, true},

@@ -92,6 +92,24 @@ static void kept(struct mt_caveats *c, const struct mt_driverdiag *j, uint32_t d
                       mt_words_count(b, p->n_failures_let_go));
 }
 
+/* One whose recording began while it ran. */
+static void attached(struct mt_caveats *c, const struct mt_driverdiag *j)
+{
+    char who[MT_WHO];
+    for (uint32_t d = 0; d < j->drivers.n; d++) {
+        const struct mt_driver *v = j->drivers.p[d]->driver;
+        for (uint32_t i = 0; i < v->statuses.n; i++)
+            if (v->statuses.p[i].code == MT_ST_ATTACHED &&
+                v->statuses.p[i].process < v->processes.n)
+                mt_caveat_add(c,
+                              "%s: it ran already when its recording began. What it held then is "
+                              "PyTorch's where its snapshot of that moment says so, the rest is "
+                              "one sum, \"(before the recording)\"; what is freed of that sum "
+                              "later makes \"unexplained\" smaller, also below zero.",
+                              mt_driver_who(who, j, d, v->statuses.p[i].process));
+    }
+}
+
 static void losses(struct mt_caveats *c, const struct mt_driverdiag *j)
 {
     static const char *const what[] = {"records", "records", "of CUPTI's allocation records",
@@ -169,6 +187,7 @@ void mt_caveats_of_driver(struct mt_caveats *c, const struct mt_driverdiag *j)
     for (uint32_t d = 0; d < j->drivers.n; d++)
         mt_caveats_of_trace(c, j->drivers.p[d]);
     statuses(c, j);
+    attached(c, j);
     mt_caveats_of_torch(c, j);
     losses(c, j);
     ledger_caveats(c, j);

@@ -10,6 +10,7 @@
 #include "capture/inject/cupti.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -112,6 +113,16 @@ int memtrace_base(const uint64_t *segments, size_t n)
 
 static void watch(void);
 
+static void tell(void)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/" MTI_BEGUN_FILE, mti_set.spool) >= (int)sizeof path)
+        return;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0)
+        close(fd);
+}
+
 static void *begin(void *unused)
 {
     A.begun = mti_now();
@@ -131,6 +142,7 @@ static void *begin(void *unused)
         mti_leave();
         if (!asked)
             (void)memtrace_base(NULL, 0);
+        tell();
     }
     atomic_store(&A.busy, false);
     return unused;

@@ -8,6 +8,8 @@
 
 /* In the spool folder; that it is there asks the recorder to end. */
 #define MTI_DETACH_FILE "mt-detach.part"
+/* There: the recorder is at work. Whoever asked for it takes it away. */
+#define MTI_BEGUN_FILE "mt-begun.part"
 /* What memtrace_attach() returns. */
 enum mti_attached {
     MTI_ATTACHED,           /* it begins */

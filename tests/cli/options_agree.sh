@@ -10,7 +10,7 @@ cp "$SAMPLES/tiny.pickle" rank0.pickle
 "$MEMTRACE" __complete-zsh > _memtrace || fail "__complete-zsh"
 "$MEMTRACE" __complete-fish > memtrace.fish || fail "__complete-fish"
 
-for c in report ticket diff check info dump export rules howto capture collect top snap doctor schema; do
+for c in report ticket diff check info dump export rules howto capture attach collect top snap doctor schema; do
     "$MEMTRACE" "$c" --help | sed -n '/^Options:/,/^Examples:/p' | grep -oE '^ +(-[a-zA-Z0-9], )?--[a-z0-9-]+' | grep -oE -e '--[a-z0-9-]+' \
         | sort > "$c.help"
     check [ -s "$c.help" ]
@@ -23,7 +23,7 @@ for c in report ticket diff check info dump export rules howto capture collect t
     same "$c.help" "$c.zsh"
     sed -n "s/^complete -c memtrace -n '__fish_seen_subcommand_from $c'.* -l \\([a-z0-9-]*\\) .*/--\\1/p" memtrace.fish | sort > "$c.fish"
     same "$c.help" "$c.fish"
-    case "$c" in capture | collect | top | snap | doctor | schema | howto) continue ;; esac # what these do with an option is tested by capture*.sh
+    case "$c" in capture | attach | collect | top | snap | doctor | schema | howto) continue ;; esac # what these do with an option is tested by capture*.sh
     while read -r option; do
         grep -q -e "^ .*$option [A-Z]" <("$MEMTRACE" "$c" --help) && value=(4096) || value=()
         case "$option" in

@@ -59,7 +59,7 @@ run 0 help
 same .out overview
 run 0 -h
 same .out overview
-for c in report info dump rules capture collect top snap doctor; do
+for c in report info dump rules capture attach collect top snap doctor; do
     run 0 "$c" --help
     err_empty
     out_has "usage: memtrace $c"

@@ -11,6 +11,8 @@ exports="$(readelf --dyn-syms -W "$lib" | awk '$7 != "UND" && $5 != "LOCAL" && $
 want="InitializeInjection
 InitializeInjectionNvtx
 InitializeInjectionNvtx2
+memtrace_attach
+memtrace_base
 memtrace_mark
 memtrace_nvml_serve
 memtrace_pop

@@ -25,6 +25,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 ONE_FILE = {
     ("capture", "capture/inject/redact.h"),  # command lines are redacted by the rules of the recorder
     ("capture", "capture/inject/nvml_ways.h"),  # the page through which the processes of a job ask for NVML
+    ("capture", "capture/inject/attach.h"),  # what `memtrace attach` says to the recorder in a process, and is answered
     ("cli/redact", "capture/inject/redact.h"),
     ("capture/inject", "parser/model/wire.h"),  # nothing else comes into other people's processes
 }

@@ -91,7 +91,7 @@ int InitializeInjection(void);
 void mti_identity(void) { mti_attr("test", "core"); }
 void mti_samples_start(void) {}
 void mti_cupti_start(void) {}
-bool mti_python_start(void) { return true; }
+bool mti_python_start(void) { return false; }
 void mti_stacks_start(void) {}
 void mti_stacks_forget(void) {}
 void mti_samples_forget(void) {}
