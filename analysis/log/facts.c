@@ -296,6 +296,11 @@ static char *engine_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
 char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
 {
     char b[32];
+    if (mt_log_is_talk(f)) {
+        (void)snprintf(buf, MT_FACT_WORDS, "somebody says that %s ran out",
+                       f->kind == MT_LOG_HOST_OOM ? "the host's memory" : "memory");
+        return buf;
+    }
     switch ((int)f->kind) {
     case MT_LOG_TORCH_OOM: return torch_words(buf, f);
     case MT_LOG_TORCH_USAGE: return usage_words(buf, f);

@@ -217,10 +217,10 @@ static void say_set_up(struct mt_sentence *t, const struct mt_logdiag *d)
                      t->n != 0 ? " " : "");
     else if (d->phase == MT_PH_INIT)
         mt_words_add(t,
-                     "%sNothing ran yet: what this process builds or loads does not fit. Shard it "
-                     "over more processes, build it on the "
-                     "meta device or load it on the CPU, so that no process holds the whole.",
-                     t->n != 0 ? " " : "");
+                     "%s%s this process builds or loads does not fit. Shard it over more "
+                     "processes, build it on the meta device or load it on the CPU, so that no "
+                     "process holds the whole.",
+                     t->n != 0 ? " " : "", d->said != 0 ? "What" : "Nothing ran yet: what");
 }
 
 /* More than the process has of the card: unmapped behind PyTorch's back. */

@@ -95,6 +95,15 @@ static bool has_one(const char *s, const char *const *words)
     return *words != NULL;
 }
 
+/* A program's own line, which is read as one. */
+static bool is_fact(const struct mt_log *log, uint64_t line)
+{
+    for (uint32_t i = 0; i < log->facts.n; i++)
+        if (log->facts.p[i].line == line)
+            return true;
+    return false;
+}
+
 /* The last of each: memory of a card, of a host; an error, grows. */
 uint64_t mt_spoken_of(const struct mt_log *log)
 {
@@ -111,7 +120,7 @@ uint64_t mt_spoken_of(const struct mt_log *log)
         mt_spoken_line(&t, log, i);
         for (const char *p = t.text; *p != '\0'; p++)
             blanks += *p == ' ' || (unsigned char)*p >= 0xe0;
-        if (blanks >= 3 && !mt_spoken_is_logged(log->prose.p[i].text) &&
+        if (blanks >= 3 && !is_fact(log, t.line) && !mt_spoken_is_logged(log->prose.p[i].text) &&
             strpbrk(log->prose.p[i].text, "={}") == NULL && has_one(t.text, memory) &&
             has_one(t.text, trouble))
             return t.line;

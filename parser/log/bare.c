@@ -117,8 +117,8 @@ static const char *short_word(const char *s)
         const char *end = p + 3;
         for (const char *const *e = endings; *e != NULL && end == p + 3; e++)
             end += strncmp(end, *e, strlen(*e)) == 0 ? strlen(*e) : 0;
-        if ((p == s || (p[-1] & 0x80) != 0 || strchr(" ([]\"'`*,:-", p[-1]) != NULL) &&
-            ((*end & 0x80) != 0 || strchr(" .,!?)]\"'`*:;/", *end) != NULL) &&
+        if ((p == s || (p[-1] & 0x80) != 0 || strchr(" ([]\"'`*,:", p[-1]) != NULL) &&
+            ((*end & 0x80) != 0 || strchr(" .,!?)]\"'`*:;", *end) != NULL) &&
             !mt_log_begins(end, after) && (p - s < 7 || strncmp(p - 7, "at the ", 7) != 0))
             return p;
     }

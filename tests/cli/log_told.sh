@@ -142,7 +142,7 @@ has fuller 'asked for 3.00 GiB and 1.31 GiB of 23.65 GiB were free'
 has_not fuller 'failures'
 
 # A failure that is over, another's words, and one that was only feared, are none; the errors somebody keeps getting are.
-for text in 'The OOM was solved by a smaller batch. Now it hangs in step 3.' '> we had an OOM there, says my colleague' 'Lower it if you get an OOM error.'; do
+for text in 'The OOM was solved by a smaller batch. Now it hangs in step 3.' '> we had an OOM there, says my colleague' 'Lower it if you get an OOM error.' 'It is written to out/gpu-oom and to oom/ beside it.'; do
     echo "$text" > over
     run 1 report over --force --no-config --format text -o over.text
 done
@@ -158,6 +158,8 @@ ask card 'OOM on our GPU, it has 45 GB of RAM'
 check [ "$(jq -r .log_diagnosis.cause card.json)" = unknown ]
 ask both 'With a share of 0.8 I get CUDA OOM.\nWith 0.6 it is killed by the OOM killer.'
 has both 'The host ran out of memory as well, in line 2'
+has both '1 somebody says that memory ran out'
+has_not both 'PyTorch could not allocate'
 # The most of a time is not what is allocated now.
 ask peaks 'rank 0 => After init, memory allocated (GB): 20.50, max memory allocated (GB): 26.75, memory reserved (GB): 27.75, max memory reserved (GB): 27.75, device memory used/total (GB): 30.00/61.00\nthen OOM'
 has peaks 'allocated 20.50 GiB, reserved 27.75 GiB'
