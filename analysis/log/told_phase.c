@@ -180,8 +180,8 @@ static void by_next(struct votes *v, const char *s, size_t n, uint64_t line)
             continue;
         from = words_before(s, p, 4);
         vote_next(v, from, (size_t)(p - from), 0, line);
-        if (mt_clause_time_at(s, s) == NULL && p > s + mt_clause_words(s, 2))
-            vote_next(v, s, mt_clause_words(s, 2), FIRST, line);
+        if (mt_clause_time_at(s, s) == NULL && p > s + mt_clause_words(s, 3))
+            vote_next(v, s, mt_clause_words(s, 3), FIRST, line);
         if (strcmp(*w, "oom") == 0)
             by_behind(v, s, p, line);
     }

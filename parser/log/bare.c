@@ -79,9 +79,10 @@ static bool only_talked_of(const char *s, const char *at)
 /* It is over: "the OOM was solved by ...", "OOM is gone". Words that stand close behind. */
 static bool is_over(const char *end)
 {
-    static const char *const over[] = {"solved",    "fixed",          "resolved",      "no longer",
-                                       "went away", "is gone",        "are gone",      "disappear",
-                                       "goes away", "did not happen", "didn't happen", NULL};
+    static const char *const over[] = {
+        "solved",    "fixed",       "resolved",       "no longer",     "went away",
+        "is gone",   "are gone",    "disappear",      "goes away",     "was caught",
+        "is caught", "was handled", "did not happen", "didn't happen", NULL};
     char near[NEAR + 1];
     size_t n = strnlen(end, NEAR), clause = strcspn(end, ".,;:?");
     n = n < clause ? n : clause;
@@ -388,7 +389,7 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
         strstr(s, "heap space") != NULL ||
         (!w.sure && (strstr(line, "INFO") != NULL || strstr(line, "DEBUG") != NULL)))
         return 0;
-    whole = w.sure && is_whole(s, w.at, w.at + w.n);
+    whole = w.sure && s == buffer && is_whole(s, w.at, w.at + w.n); /* a title is a person's */
     if (!whole && !any_tells(s, asks, &w))
         return 0;
     if (!whole && number > SHORT)

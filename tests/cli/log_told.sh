@@ -142,7 +142,7 @@ has fuller 'asked for 3.00 GiB and 1.31 GiB of 23.65 GiB were free'
 has_not fuller 'failures'
 
 # A failure that is over, another's words, and one that was only feared, are none; the errors somebody keeps getting are.
-for text in 'The OOM was solved by a smaller batch. Now it hangs in step 3.' '> we had an OOM there, says my colleague' 'Lower it if you get an OOM error.' 'It is written to out/gpu-oom and to oom/ beside it.'; do
+for text in 'The OOM was solved by a smaller batch. Now it hangs in step 3.' '> we had an OOM there, says my colleague' 'Lower it if you get an OOM error.' 'The OOM was caught by a handler, and NCCL hangs since.' 'It is written to out/gpu-oom and to oom/ beside it.'; do
     echo "$text" > over
     run 1 report over --force --no-config --format text -o over.text
 done
@@ -173,7 +173,7 @@ done
 ask why_not 'OOM without any memory leak, the buffers are not fragmented'
 has_not why_not 'names a cause'
 # Words that only look like "fine"; what stands behind "OOM"; steps that were going on; a worker that was killed then.
-for pair in 'OOM while fine-tuning a ViT|train' 'CUDA OOM loading the second model|init' 'OOM after 30 validation steps|eval' 'The first backward ends in CUDA OOM|train' 'fine-tuning 70B I ran into an OOM in the merge step|init' 'OOM in `compute_values`|values' 'HIP out of memory when capturing the graphs|rollout.graph' \
+for pair in 'OOM while fine-tuning a ViT|train' 'CUDA OOM loading the second model|init' 'OOM after 30 validation steps|eval' '# CUDA OOM\\n\\nMemory grows by 2 GB, then OOM in the backward|train' 'Weights are there twice: OOM while loading|init' 'The first backward ends in CUDA OOM|train' 'fine-tuning 70B I ran into an OOM in the merge step|init' 'OOM in `compute_values`|values' 'HIP out of memory when capturing the graphs|rollout.graph' \
     'DataLoader worker (pid 7) is killed by signal: Killed.\nThis happens during validation.|eval' 'Gradient checkpointing causes OOM in the backward|train' 'after training is done, CUDA OOM|unattributed'; do
     ask now "${pair%|*}"
     phase now "${pair##*|}"
