@@ -35,9 +35,9 @@ static bool ends(const char *s)
 
 bool mt_spoken_is_logged(const char *s)
 {
-    static const char *const words[] = {"pid=",    "WARN",  " INFO ",    "ERROR",
-                                        "File \"", "it/s]", "Traceback", "ried to allocate",
-                                        NULL};
+    static const char *const words[] = {
+        "pid=",    "WARN",  "INFO ",     "DEBUG ",           ".py:", "ERROR",
+        "File \"", "it/s]", "Traceback", "ried to allocate", NULL};
     for (const char *const *w = words; *w != NULL; w++)
         if (strstr(s, *w) != NULL)
             return true;
