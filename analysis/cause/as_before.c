@@ -13,14 +13,42 @@ static bool is_more(const struct mt_moment *m)
            t->pass_now - t->pass_before >= m->d->focus.live / 10;
 }
 
+/* 0: it has no Python frame of the job's own. */
 static mt_frame_id site(const struct mt_trace *t, struct mt_file_kinds *k, mt_stack_id s)
 {
     mt_frame_id frame = 0;
-    return s != 0 && mt_stack_site(t, k, s, &frame) == MT_SITE_PYTHON ? frame : 0;
+    if (s == 0 || mt_stack_site(t, k, s, &frame) != MT_SITE_PYTHON)
+        return 0;
+    return (mt_file_kind(k, t, t->frames.p[frame].file) & MT_FILE_INTERNAL) != 0 ? 0 : frame;
+}
+
+/* Bytes by line that each of the two passes had then. What has no Python frames of the job's is
+ * autograd's: of the line that called it, the last one before. */
+static void add_up(const struct mt_moment *m, struct mt_file_kinds *files, uint64_t *now,
+                   uint64_t *before)
+{
+    const struct mt_replay *r = m->w->r;
+    const struct mt_to_come *t = &m->to_come;
+    uint64_t at = m->oom->event;
+    mt_frame_id line = 0;
+    for (uint64_t i = t->before_first; i < at && i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        uint32_t freed = m->w->fate[i].freed;
+        mt_frame_id own;
+        if (e->action != MT_ACT_ALLOC)
+            continue;
+        own = site(r->t, files, e->stack);
+        line = own != 0 ? own : line;
+        if (i >= t->now_first && freed > at)
+            now[line] += e->size;
+        if (i < t->before_at && freed > t->before_at)
+            before[line] += e->size;
+    }
 }
 
 int mt_moment_as_before(struct mt_moment *m)
 {
+    enum { MOST = 4 }; /* a line with less of the difference explains nothing; chosen by hand */
     const struct mt_replay *r = m->w->r;
     struct mt_to_come *t = &m->to_come;
     struct mt_file_kinds files;
@@ -32,22 +60,17 @@ int mt_moment_as_before(struct mt_moment *m)
     now = mt_calloc((size_t)r->t->frames.n + 1, sizeof *now);
     before = mt_calloc((size_t)r->t->frames.n + 1, sizeof *before);
     ok = now != NULL && before != NULL && mt_file_kinds_init(&files, r->t);
-    for (uint32_t i = 0; ok && i < m->n_held; i++)
-        if (m->held[i].event != UINT64_MAX && m->held[i].event >= t->now_first)
-            now[site(r->t, &files, m->held[i].stack)] += m->held[i].size;
-    for (uint64_t i = t->before_first; ok && i < t->before_at; i++) {
-        const struct mt_event *e = mt_event_at(r->d, i);
-        if (e->action == MT_ACT_ALLOC && m->w->fate[i].freed > t->before_at)
-            before[site(r->t, &files, e->stack)] += e->size;
+    if (ok) {
+        add_up(m, &files, now, before);
+        mt_file_kinds_done(&files);
     }
     for (mt_frame_id f = 1; ok && f < r->t->frames.n; f++)
-        if (now[f] > before[f] && now[f] - before[f] > m->more_now - m->more_before) {
+        if (now[f] > before[f] && now[f] - before[f] > m->more_now - m->more_before &&
+            now[f] - before[f] >= m->more / MOST) {
             m->more_line = f;
             m->more_now = now[f];
             m->more_before = before[f];
         }
-    if (ok)
-        mt_file_kinds_done(&files);
     mt_free(now);
     mt_free(before);
     return ok;

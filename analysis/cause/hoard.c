@@ -11,8 +11,9 @@ enum { MIN_HOARD = 16, OF_LIVE = 2, ALIKE = 8 };
 static bool may_be_of(const struct mt_moment *m, const struct mt_held *h)
 {
     return h->event != UINT64_MAX && h->stack != 0 && h->stack < m->w->r->t->stacks.n &&
-           !h->pending && h->role == MT_ROLE_UNKNOWN && h->attr.phase == MT_PH_UNATTRIBUTED &&
-           h->attr.sub == MT_PH_NONE && (m->call_of == NULL || m->call_of[h->stack] == 0);
+           !h->pending && (h->role == MT_ROLE_UNKNOWN || h->role == MT_ROLE_DATA) &&
+           h->attr.phase == MT_PH_UNATTRIBUTED && h->attr.sub == MT_PH_NONE &&
+           (m->call_of == NULL || m->call_of[h->stack] == 0);
 }
 
 static bool is_a_models(const struct mt_moment *m, uint64_t size)
@@ -31,7 +32,7 @@ int mt_moment_hoard(struct mt_moment *m)
     uint64_t *sum, least = UINT64_MAX, most = 0;
     struct mt_kept out = {.rounds = 1, .first = UINT64_MAX};
     if (m->oom == NULL || m->n_held < MIN_HOARD ||
-        m->role[MT_ROLE_UNKNOWN] < m->d->focus.live / OF_LIVE)
+        m->role[MT_ROLE_UNKNOWN] + m->role[MT_ROLE_DATA] < m->d->focus.live / OF_LIVE)
         return 1;
     if ((sum = mt_calloc((size_t)n_stacks + 1, sizeof *sum)) == NULL)
         return 0;

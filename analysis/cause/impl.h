@@ -11,7 +11,7 @@
  *   graph.c     what autograd keeps of passes that no backward pass follows
  *   retained.c  what passes that their backward pass followed keep all the same
  *   kept.c      blocks that a pass without steps adds one by one and keeps
- *   unclaimed.c the line with most of what no role is known of, where that is more than any role
+ *   unclaimed.c the line with most of what has no role or is the job's own, where no role has more
  *   hoard.c     blocks that a line outside of any pass made and kept, most of what is live
  *   shape.c     the request read as tokens x vocabulary
  *   forecast.c  where nothing failed: what would be the first to
@@ -107,11 +107,12 @@ struct mt_graph {
     uint64_t now;          /* activations of the pass at hand */
 };
 
-/* What one line made, is live and has no role; bytes 0 = some role has more, or no line is known.
- */
+/* What one line made, is live and has no role, or is data of the job's own; bytes 0 = some other
+ * role has more, or no line is known. */
 struct mt_unclaimed {
     mt_stack_id stack; /* of most of it */
     uint64_t bytes;
+    bool is_data;
 };
 
 struct mt_moment {

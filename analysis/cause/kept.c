@@ -34,7 +34,7 @@ static bool is_of_stretch(const struct mt_moment *m, const struct mt_held *h, ui
 {
     return h->event != UINT64_MAX && h->event >= since && h->stack != 0 &&
            h->stack < m->w->r->t->stacks.n && !h->pending &&
-           (mt_is_transient(h->role) || h->role == MT_ROLE_UNKNOWN ||
+           (mt_is_transient(h->role) || h->role == MT_ROLE_UNKNOWN || h->role == MT_ROLE_DATA ||
             h->role == MT_ROLE_PARAM_CAST);
 }
 

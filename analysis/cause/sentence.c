@@ -51,14 +51,20 @@ static int write_parts(char *s, size_t cap, const struct mt_moment *m)
     int k = 0;
     if (m->unclaimed.bytes != 0) {
         (void)mt_stack_label(m->w->r->t, m->unclaimed.stack, label, sizeof label);
-        k = snprintf(s, cap, ", %s of it made at %s and of no use that is known",
+        k = snprintf(s, cap,
+                     m->unclaimed.is_data ? ", %s of it data of the job's own, made at %s"
+                                          : ", %s of it made at %s and of no use that is known",
                      MT_BYTES(m->unclaimed.bytes), mt_words_label(buf, label));
         parts++;
     }
     for (unsigned i = 0; i < n && parts < 2 && k >= 0 && (size_t)k < cap; i++) {
-        if (by[i] == MT_ROLE_UNKNOWN || (parts != 0 && mt_role_is_gap(by[i])))
+        if (by[i] == MT_ROLE_UNKNOWN || (parts != 0 && mt_role_is_gap(by[i])) ||
+            (by[i] == MT_ROLE_DATA && m->unclaimed.is_data))
             continue;
-        k += snprintf(s + k, cap - (size_t)k, "%s %s%s%s", parts == 0 ? "," : " and",
+        k += snprintf(s + k, cap - (size_t)k, "%s %s%s%s",
+                      parts == 0             ? ","
+                      : m->unclaimed.is_data ? ", and"
+                                             : " and",
                       MT_BYTES(m->role[by[i]]), parts == 0 ? " of it " : " ",
                       mt_role_words((enum mt_role)by[i]));
         parts++;

@@ -274,11 +274,33 @@ static void add_request(struct mt_sentence *s, const struct mt_device_analysis *
         mt_words_add(s, " (%s from the driver)", segment);
 }
 
+/* The line that called the backward pass of a request which the autograd thread made, where that
+ * has no Python frames: the last one of the main thread, which waits for it. 0 = not known. */
+static mt_stack_id caller_of(const struct mt_analysis *a, const struct mt_device_analysis *d,
+                             const struct mt_oom *o)
+{
+    const struct mt_device *dev = &a->trace->devices.p[d->device];
+    mt_frame_id frame;
+    if (!mt_phase_is(o->attr.sub, MT_IN_BACKWARD) || o->forward != 0 || d->withheld != NULL)
+        return 0;
+    if (mt_stack_site(a->trace, NULL, o->stack, &frame) == MT_SITE_PYTHON)
+        return 0;
+    for (uint64_t i = o->event < dev->events.n ? o->event : 0; i-- > 0;) {
+        const struct mt_event *e = mt_event_at(dev, i);
+        if (e->action == MT_ACT_ALLOC && e->stack != 0 &&
+            mt_stack_site(a->trace, NULL, e->stack, &frame) == MT_SITE_PYTHON &&
+            (mt_file_kind(NULL, a->trace, a->trace->frames.p[frame].file) & MT_FILE_INTERNAL) == 0)
+            return e->stack;
+    }
+    return 0;
+}
+
 static void oom_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d,
                          const struct mt_oom *o, enum mt_verdict_kind kind, struct mt_sentence *s,
                          struct mt_sentence *why)
 {
-    char b1[32], b2[32], label[MT_LABEL];
+    char b1[32], b2[32], label[MT_LABEL], where[MT_LABEL];
+    mt_stack_id caller;
     mt_frame_id frame;
     add_device(s, a, d, true);
     mt_words_add(s, " ran out of memory in %s: it asked for ",
@@ -291,7 +313,11 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
                          ? "at"
                          : "in",
                      mt_words_label(label, o->label));
-    if (o->stack != 0 && !d->sums_only)
+    if ((caller = caller_of(a, d, o)) != 0) {
+        (void)mt_stack_label(a->trace, caller, where, sizeof where);
+        mt_words_add(s, " in the backward pass that %s called", mt_words_label(label, where));
+    }
+    if ((o->stack != 0 || caller != 0) && !d->sums_only)
         mt_words_add(s, ",");
     if (!d->sums_only)
         mt_words_add(s, " with %s free on the device", mt_words_bytes(b2, o->device_free));

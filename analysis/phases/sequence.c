@@ -245,6 +245,29 @@ static bool has_backward(struct run *r)
     return r->has_backward != 0;
 }
 
+/* A run without frames that memory ran out in, behind code with Python frames, where the trace has
+ * backward passes: nothing else than autograd's threads works without frames. torch.autograd.grad()
+ * with gradients of its own makes no root gradient. */
+static void end_run(struct run *r)
+{
+    const struct frameless *f = &r->frameless;
+    uint64_t before = f->from;
+    bool failed = false;
+    if (!f->in_run || f->is_backward)
+        return;
+    while (before-- > 0 && !is_allocation(mt_event_at(r->d, before)))
+        ;
+    for (uint64_t k = f->from; k < r->d->events.n; k++)
+        failed = failed || mt_event_at(r->d, k)->action == MT_ACT_OOM;
+    if (before == UINT64_MAX || !failed || !has_backward(r) ||
+        !(mt_stack_verdict_of(r->p, mt_event_at(r->d, before)->stack)->flags & MT_VF_PYTHON))
+        return;
+    for (uint64_t k = f->from; k < r->d->events.n; k++)
+        if (is_allocation(mt_event_at(r->d, k)) && r->out[k].sub == MT_PH_NONE)
+            r->out[k] =
+                attr(r->out[k].phase, MT_PH_BACKWARD, MT_METHOD_EMPTY_WINDOW, MT_CONF_INFERRED);
+}
+
 /* ---- annotations ---- */
 
 /* Frames that share a name for several roles give way to an annotation that tells the role. */
@@ -409,6 +432,7 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
                 wait_for_allocation(&r, i);
         }
     }
+    end_run(&r);
     training = r.last == WAIT_TRAIN || r.base == WAIT_TRAIN ? MT_PH_TRAIN : MT_PH_NONE;
     if (r.fallback == MT_PH_INIT &&
         training == MT_PH_NONE) /* who loads a model and only runs it is not in set-up to the end */

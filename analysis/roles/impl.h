@@ -12,6 +12,7 @@
  *   replace.c      what an optimizer makes anew
  *   copies.c       copies of the weights that the job's own code makes
  *   loaded.c       checkpoints that were read onto the card and stay there
+ *   data.c         what the job's own code keeps beside the passes
  *   idle.c         gradients of parameters that no optimizer steps
  *   twins.c        a second model of the same sizes
  *   weights.c      how many blocks of a size are parameters, and which sizes are a model's
@@ -240,6 +241,8 @@ int mt_stays_find(struct mt_rwork *k);
 int mt_copies_find(struct mt_rwork *k, int64_t focus);
 /* roles/loaded.c: after mt_copies_find(); 0 = out of memory */
 int mt_loaded_find(struct mt_rwork *k, int64_t focus);
+/* roles/data.c: after mt_loaded_find(); 0 = out of memory */
+int mt_data_find(struct mt_rwork *k, int64_t focus);
 /* roles/idle.c: out->idle_grads, after all roles; 0 = out of memory */
 int mt_idle_find(struct mt_rwork *k, int64_t focus);
 /* roles/grown.c: w->grown; 0 = out of memory */

@@ -183,7 +183,7 @@ static uint32_t made_often(const struct params *p, uint32_t *one, uint32_t *at)
     const uint64_t *size = p->v.p;
     uint32_t n = p->n_made <= MAX_TENSORS ? p->n_made : 0;
     uint64_t all = bytes_of(size, p->v.n);
-    for (uint32_t len = MIN_TENSORS; len <= n / 2; len++) {
+    for (uint32_t len = 1; len <= n / 2; len++) {
         uint32_t run = 0;
         for (uint32_t i = len; i < n; i++) {
             run = size[i] == size[i - len] ? run + 1 : 0;

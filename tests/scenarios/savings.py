@@ -185,6 +185,8 @@ SCENARIOS = [
     Scenario("saving-p155", "played again with P155 applied: a state goes from pass to pass with its graph", dict(PLAIN, script=scripts.handed_on, steps=4), fail="train/forward", step=3,
              late=True, cause="leak", phase="train", top="activation", must=["P155"], saves={"P155": {"outputs": False}}, where="train"),
     saves("P156", dict(PLAIN, script=scripts.teacher, steps=4), "train", {"outputs": False}, "train"),
+    saves("P158", dict(PLAIN, script=scripts.frozen, steps=4), "train", {"outputs": False}, "train"),
+    saves("P159", dict(PLAIN, script=scripts.per_sample, steps=3), "train", {"outputs": False}, "train"),
     saves("P157", dict(PLAIN, script=scripts.ensemble, steps=1), "predict", {"outputs": False}, ("eval", "infer", "unattributed")),
     saves("P17", dict(PLAIN, script=scripts.results, steps=5), "train/forward", {"outputs": False}, "train"),
     saves("B97", dict(TRL, reference=True, micro=(512,), steps=2), "train_actor", {"reference": False}, "train_actor", must_not=["P18"]),

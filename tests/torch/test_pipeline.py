@@ -20,7 +20,7 @@ def roles(name, truth, device):
     same(name, "gradients", role["grad"]["peak_bytes"] >= said["gradients"])
     # of a neighbour: one hidden state for each micro-batch
     same(name, "received", role["comm"]["bytes"], 160 * 2 * 512 * 2 * MICRO_BATCHES)
-    same(name, "bytes of no known purpose", role["unknown"]["bytes"], 160 * 2 * MICRO_BATCHES * 8)  # the batch itself
+    same(name, "the batch, the job's own", role["data"]["bytes"], 160 * 2 * MICRO_BATCHES * 8)  # the batch itself
 
 
 def first(name, truth, device):

@@ -160,28 +160,29 @@ MT_TEST(a_graph_that_nobody_asked_for)
     }
 }
 
-/* An embedding, four layers of eight tensors and a head; `layers` alone: nothing but the layers. */
-static void model(struct heap *h, bool layers)
+/* An embedding, four layers of eight tensors and a head; `layers` alone: nothing but the layers, of
+ * so many tensors. */
+static void model(struct heap *h, bool layers, size_t n)
 {
     static const uint64_t kb[] = {4096, 4, 8192, 8, 8192, 4, 12288, 12};
     if (!layers)
         heap_alloc(h, 96 * MIB, WEIGHTS);
     for (int l = 0; l < 4; l++)
-        for (size_t i = 0; i < sizeof kb / sizeof *kb; i++)
+        for (size_t i = 0; i < n; i++)
             heap_alloc(h, kb[i] << 10, WEIGHTS);
     if (!layers)
         heap_alloc(h, 60 * MIB, WEIGHTS);
 }
 
-/* Three models alike beside another one; one model of many layers is one. */
+/* Three models alike beside another one; one model of many layers, also of small ones, is one. */
 MT_TEST(models_alike)
 {
-    for (int what = 0; what < 2; what++) {
+    for (int what = 0; what < 3; what++) {
         struct heap *h = heap_new();
         uint64_t one = (96 + 60 + 4 * 32) * MIB + UINT64_C(4) * (28 << 10);
-        heap_alloc(h, 100 * MIB, WEIGHTS);
+        heap_alloc(h, what == 0 ? 100 * MIB : 30 * MIB, WEIGHTS);
         for (int i = 0; i < 3; i++)
-            model(h, what == 1);
+            model(h, what != 0, what == 2 ? 6 : 8);
         for (int i = 0; i < 3; i++)
             heap_free(h, heap_alloc(h, 64 * MIB, BLOCK));
         heap_alloc(h, 64 * MIB, BLOCK);
@@ -197,8 +198,50 @@ MT_TEST(models_alike)
     }
 }
 
+#define ROOT                                                                                       \
+    "torch/autograd/__init__.py:198:_make_grads|torch/autograd/__init__.py:340:backward|torch/"    \
+    "_tensor.py:626:backward|" STEP("24")
+
+/* The autograd thread has no frames at all: the line that called it is that of the main thread, its
+ * last one before. Also of torch.autograd.grad(), which makes no root gradient of its own, in a job
+ * that has backward passes; not where no backward pass is known. */
+MT_TEST(the_line_that_called_the_backward)
+{
+    enum { BACKWARD, GRAD, FORWARD_ONLY, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned layer[4];
+        heap_alloc(h, GIB, WEIGHTS);
+        for (int i = 0; i < 3; i++) {
+            forward(h, layer, 4);
+            if (what != FORWARD_ONLY) {
+                heap_free(h, heap_alloc(h, 512, ROOT));
+                heap_free(h, heap_alloc(h, 64 * MIB, ""));
+            }
+            for (unsigned k = 4; k-- > 0;)
+                heap_free(h, layer[k]);
+        }
+        forward(h, layer, 4);
+        heap_alloc(h, 512, what == BACKWARD ? ROOT : STEP("23"));
+        heap_alloc(h, 64 * MIB, "");
+        heap_oom(h, 256 * MIB, 64 * MIB, "");
+        {
+            FINISH(0);
+            MT_CHECK(c->known);
+            MT_CHECK_EQ(a->verdict.sub == MT_PH_BACKWARD, what != FORWARD_ONLY);
+            MT_CHECK_EQ(strstr(a->verdict.sentence, "256.0 MiB in the backward pass that "
+                                                    "own/loop.py:24 step called, with") != NULL,
+                        what == BACKWARD);
+            MT_CHECK_EQ(strstr(a->verdict.sentence, "256.0 MiB in the backward pass that "
+                                                    "own/loop.py:23 step called, with") != NULL,
+                        what == GRAD);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(the_largest_holder_without_a_role)
             MT_RUN(graphs_that_outlive_their_backward) MT_RUN(a_graph_that_nobody_asked_for)
-                MT_RUN(models_alike) MT_RUN(rules_done))
+                MT_RUN(models_alike) MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))

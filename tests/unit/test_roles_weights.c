@@ -304,7 +304,7 @@ MT_TEST(nested_constructors_before_the_first_pass_make_weights)
     evaluate(j);
     MT_ASSERT(analyze(j));
     MT_CHECK_EQ(MADE(j, PARAM), LAYERS * PARAM_BYTES + 7 * MIB); /* nothing tells a buffer here */
-    MT_CHECK_EQ(MADE(j, UNKNOWN), 11 * MIB);
+    MT_CHECK_EQ(MADE(j, DATA), 11 * MIB);
     CHECK_SUMS(j);
     job_free(j);
 }
@@ -319,7 +319,7 @@ MT_TEST(what_is_not_trained_is_a_buffer)
     train_step(j, &m);
     MT_ASSERT(analyze(j));
     MT_CHECK_EQ(MADE(j, PARAM), LAYERS * PARAM_BYTES);
-    MT_CHECK_EQ(MADE(j, UNKNOWN), 7 * MIB);
+    MT_CHECK_EQ(MADE(j, DATA), 7 * MIB);
     job_free(j);
 }
 

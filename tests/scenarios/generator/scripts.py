@@ -280,6 +280,53 @@ def teacher(job):
             job.drop(*grads)
 
 
+def frozen(job):
+    """Adapters are trained on a frozen base: in 32 bits (outputs), else in 16."""
+    job.inside("init")
+    with job.call(at.ROOT + "train.py:60 main", at.MODULE + ":942 _apply", at.MODULE + ":1341 convert"):
+        for _ in range(48):
+            job.new((192 if job.outputs else 96) * MIB, "param", "_to_copy")
+            job.new(2 * MIB, "param", "_to_copy")
+    for step in range(job.steps):
+        job.truth.step = step
+        job.inside("train/forward")
+        with job.call(at.ROOT + "train.py:118 main", *at.NN, at.ROOT + "model.py:33 forward"):
+            kept = [job.new(50 * MIB, "activation", "mm") for _ in range(12 + 2 * (step == job.steps - 1))]
+        job.inside("train/backward")
+        with job.call(at.ROOT + "train.py:119 main", *at.ROOT_GRAD):
+            job.drop(job.new(512, "temp", "ones_like"))
+        with job.autograd("MmBackward0"):
+            for block in reversed(kept):
+                job.drop(block)
+            grads = [job.new(2 * MIB, "grad", "mm") for _ in range(48)]
+        job.inside("train/optimizer")
+        with job.run.annotate("Optimizer.step#AdamW.step"), job.call(at.ROOT + "train.py:121 main", *at.ADAMW):
+            if not job.states:
+                with job.call(*at.INIT_GROUP):
+                    job.states = [job.new(2 * MIB, "optim_state", "zeros_like") for _ in range(96)]
+        with job.call(at.ROOT + "train.py:122 main", *at.ZERO):
+            job.drop(*grads)
+
+
+def per_sample(job):
+    """Gradients of each of 96 samples, clipped one by one: of all at once (outputs), else of half of them."""
+    job.inside("init")
+    with job.call(at.ROOT + "train.py:60 main", at.MODULE + ":942 _apply", at.MODULE + ":1341 convert"):
+        weights = [job.new(4 * MIB, "param", "_to_copy") for _ in range(8)]
+    samples = 96 if job.outputs else 48
+    for step in range(job.steps):
+        job.truth.step = step
+        job.inside("train/backward")
+        with job.call(at.ROOT + "train.py:117 main", "torch/_functorch/apis.py:203 wrapped", "torch/_functorch/vmap.py:331 vmap_impl"):
+            job.drop(job.new(512, "temp", "to_copy"))
+        with job.call(at.ROOT + "train.py:118 main", *at.ROOT_GRAD):
+            job.drop(job.new(512, "temp", "ones_like"))
+        with job.autograd("MmBackward0"):
+            grads = [job.new(samples * 4 * MIB, "grad", "mm") for _ in weights]
+        with job.call(at.ROOT + "train.py:122 main", *at.ZERO):
+            job.drop(*grads)
+
+
 def ensemble(job):
     """Four models alike predict one after the other. outputs: all of them stand on the card; else each is brought there for its turn."""
     job.phase("init")
