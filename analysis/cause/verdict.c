@@ -299,7 +299,7 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
                          const struct mt_oom *o, enum mt_verdict_kind kind, struct mt_sentence *s,
                          struct mt_sentence *why)
 {
-    char b1[32], b2[32], label[MT_LABEL], where[MT_LABEL];
+    char b1[32], b2[32], label[MT_LABEL], line[MT_LABEL], shown[MT_LABEL];
     mt_stack_id caller;
     mt_frame_id frame;
     add_device(s, a, d, true);
@@ -314,8 +314,8 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
                          : "in",
                      mt_words_label(label, o->label));
     if ((caller = caller_of(a, d, o)) != 0) {
-        (void)mt_stack_label(a->trace, caller, where, sizeof where);
-        mt_words_add(s, " in the backward pass that %s called", mt_words_label(label, where));
+        (void)mt_stack_label(a->trace, caller, line, sizeof line);
+        mt_words_add(s, " in the backward pass that %s called", mt_words_label(shown, line));
     }
     if ((o->stack != 0 || caller != 0) && !d->sums_only)
         mt_words_add(s, ",");
