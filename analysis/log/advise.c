@@ -340,6 +340,8 @@ static void of_model(struct mt_metrics *m, const struct mt_logdiag *d)
         mt_metrics_set(m, MT_METRIC_model_params, d->model.params, MT_CONF_CARRIED);
     if (d->model.states > 0)
         mt_metrics_set(m, MT_METRIC_model_states, d->model.states, MT_CONF_CARRIED);
+    else if (d->model.estimate.bytes > 0) /* by a person's words */
+        mt_metrics_set(m, MT_METRIC_model_states, d->model.estimate.bytes, MT_CONF_CARRIED);
 }
 
 /* A size that the settings tell, where it is more than that part of the card; else 0. Of a card
@@ -348,10 +350,8 @@ static double more_than(struct mt_metrics *m, const struct mt_logdiag *d, const 
                         double part)
 {
     struct mt_value v = mt_metric_get(m, name, strlen(name));
-    return v.known &&
-                   (part <= 0 || (d->capacity != MT_LOG_NONE && v.v > part * (double)d->capacity))
-               ? v.v
-               : 0;
+    double card = d->model.estimate.card;
+    return v.known && (part <= 0 || (card > 0 && v.v > part * card)) ? v.v : 0;
 }
 
 /* The failed process is an engine alone, and PyTorch holds more than the engine's share: what it
@@ -422,8 +422,8 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
         say(m, MT_METRIC_sleeps, 1);
     if (asked && d->request != MT_LOG_EXA)
         say(m, MT_METRIC_request, (double)d->request);
-    if (d->capacity != MT_LOG_NONE && d->capacity != 0)
-        say(m, MT_METRIC_capacity, (double)d->capacity);
+    if (d->model.estimate.card > 0)
+        say(m, MT_METRIC_capacity, d->model.estimate.card);
     say(m, MT_METRIC_beyond_card, asked && d->capacity != MT_LOG_NONE && d->request > d->capacity);
     /* no packing of what PyTorch had reserved would have made room */
     if (asked && d->free != MT_LOG_NONE && d->unallocated != MT_LOG_NONE &&
@@ -499,6 +499,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     if (fw.engine != MT_FW_NONE && fw.frames[fw.engine] == 0)
         fw.frames[fw.engine] = 1;
     mt_logdiag_sizes(&told, &logs->files.p[d->file].log);
+    d->model.estimate.card =
+        d->capacity != MT_LOG_NONE && d->capacity != 0 ? (double)d->capacity : told.card;
     if (!mt_logdiag_model(d, &logs->files.p[d->file].log, &told, &fw, place, q.conf) ||
         mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
         return false;
@@ -515,7 +517,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     say(q.metrics, MT_METRIC_over_share, d->model.is_over_share);
     if (d->model.is_over_share)
         q.phase = MT_PH_ROLLOUT_LOAD;
-    d->model.held = more_than(q.metrics, d, "states_told", 0.5);
+    if (d->model.states > 0)
+        d->model.held = more_than(q.metrics, d, "states_told", 0.5);
     if (d->cause == MT_CAUSE_FOREIGN && f->kind != MT_LOG_TORCH_OOM)
         q.cause = MT_CAUSE_NONE; /* what the phase has makes room */
     if (f->kind == MT_LOG_VLLM_WARMUP && f->value[0] != MT_LOG_NONE)
@@ -557,7 +560,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         for (uint32_t i = first + 1; i < list->n; i++)
             list->p[i].is_top = false;
     /* what is there whatever runs is more than the card: less in one pass is no help */
-    if (d->capacity != MT_LOG_NONE && d->model.held > (double)d->capacity)
+    if (d->model.estimate.card > 0 && (d->model.held > d->model.estimate.card ||
+                                       d->model.estimate.bytes > d->model.estimate.card))
         for (uint32_t i = first; i < list->n; i++)
             list->p[i].is_top =
                 list->p[i].is_top && (list->p[i].made_it || !list->p[first].made_it);

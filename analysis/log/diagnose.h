@@ -88,6 +88,8 @@ enum mt_log_made_of {
 struct mt_logdiag_estimate {
     double params, whole, divided, cards, bytes;
     double batch, length, vocab;
+    double
+        card; /* bytes of the card, by the line or by the name that the text has; 0 = not known */
 };
 
 struct mt_logdiag {
@@ -264,10 +266,14 @@ struct mt_logdiag_sizes {
     bool trains;
     bool less; /* adapters, fewer bits, offloading or frozen parts are spoken of */
     bool fsdp, zero2, zero3;
+    double card; /* bytes of the card that is named; 0 = none, or several */
     /* was done, and memory ran out all the same: recomputation, 16 bits, a smaller batch */
     bool tried_recompute, tried_half, tried_batch;
 };
 void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log);
+/* log/card.c: bytes of the card that a person's text names, by the built-in rows; 0 = none, or
+ * cards of several sizes. */
+double mt_logdiag_card(const struct mt_log *log);
 /* The number at p, at most one point in it; *end = what follows. */
 double mt_logdiag_number_at(const char *p, const char **end);
 /* log/estimate.c: d->model.estimate. params: as they are named; ranks: 0 = not among the settings.

@@ -108,11 +108,11 @@ static void say_states(struct mt_sentence *t, const struct mt_logdiag *d)
                  " = %s of parameters, gradients and optimizer's state on every card, whatever "
                  "the batch is",
                  MT_BYTES((uint64_t)e->bytes));
-    if (d->capacity != MT_LOG_NONE && e->bytes > (double)d->capacity)
+    if (e->card > 0 && e->bytes > e->card)
         mt_words_add(t,
-                     ", and the card has %s: a smaller batch cannot make that fit; more GPUs, "
+                     ", and the card has %s%s: a smaller batch cannot make that fit; more GPUs, "
                      "the state on the host or adapters can",
-                     MT_BYTES(d->capacity));
+                     MT_BYTES((uint64_t)e->card), d->capacity == MT_LOG_NONE ? " by its name" : "");
     mt_words_add(t, ".");
 }
 
@@ -134,8 +134,7 @@ void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d)
     const struct mt_logdiag_estimate *e = &d->model.estimate;
     const double much = 1024.0 * 1024 * 1024;
     bool no_numbers = d->capacity == MT_LOG_NONE && d->request == MT_LOG_NONE;
-    if (e->bytes >= much &&
-        (no_numbers || (d->capacity != MT_LOG_NONE && e->bytes > (double)d->capacity)))
+    if (e->bytes >= much && (no_numbers || (e->card > 0 && e->bytes > e->card)))
         say_states(t, d);
     if (no_numbers && e->batch * e->length * e->vocab * 4 >= 2 * much)
         say_logits(t, d);

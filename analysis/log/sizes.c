@@ -284,6 +284,7 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
                                  "zero_stage 2", "zero-stage 2", "zero stage-2", NULL};
     bool trains_on = false;
     memset(t, 0, sizeof *t);
+    t->card = mt_logdiag_card(log);
     for (uint32_t i = 0; i < log->prose.n; i++) {
         const char *s = log->prose.p[i].text;
         if (!is_persons(s))

@@ -9,6 +9,7 @@ ask() { # NAME: reads the ticket from standard input
 }
 has() { check grep -qF -- "$2" <(tr -s ' \n' ' ' < "$1.text"); }
 has_not() { check [ "$(tr -s ' \n' ' ' < "$1.text" | grep -cF -- "$2")" = 0 ]; }
+first_has_not() { check [ "$(sed -n '/^Change first/,/^Log/p' "$1.text" | tr -s ' \n' ' ' | grep -cF -- "$2")" = 0 ]; }
 says='of parameters, gradients and optimizer'
 
 # All of it divided; a part of it; on one card.
@@ -60,13 +61,34 @@ has small 'and the card has 10.75 GiB: a smaller batch cannot make that fit'
 error 39.50 39.40 38.90 | ask large
 has_not large "$says"
 
+# The card by its name, where no line has its size: what does not fit there whatever the batch is comes before the batch.
+ask named <<< 'Training a 7B model with FSDP on 4 RTX 3090 runs out of memory'
+has named 'and the card has 23.'
+has named 'by its name: a smaller batch cannot make that fit'
+has named 'Change first 1. Divide, move or shrink what each card keeps of the trained model fully_shard('
+first_has_not named 'halve the batch'
+ask roomy <<< 'Training a 7B model with FSDP on 4 H100 80GB runs out of memory'
+has_not roomy 'by its name'
+has_not roomy 'Divide, move or shrink'
+ask either <<< 'Training a 7B model with FSDP on 4 RTX 3090 runs out of memory, on one A100-80GB it does not'
+has_not either 'by its name'
+ask short <<< 'Training a 7B model with FSDP on 4 A100 runs out of memory, of 4090 samples'
+has_not short 'by its name'
+
 # Logits, where length, batch and vocabulary are set.
 printf 'micro_batch_size: 2\nsequence_len: 16384\nbase_model: Qwen/Qwen2.5-7B\nlearning_rate: 1e-5\nadapter: lora\n' > run.yaml
 ask logits --config run.yaml <<< 'My training runs out of memory'
 has logits '2 x 16,384 tokens x 152,064 words of the vocabulary x 4 bytes = 18.56 GiB of logits'
+check [ "$(tr -s ' \n' ' ' < logits.text | grep -oE 'Change first 1. [A-Z][a-z]+ the output head' | wc -l)" = 1 ]
 { cat run.yaml; echo 'cut_cross_entropy: true'; } > fused.yaml
 ask fused --config fused.yaml <<< 'My training runs out of memory'
 has_not fused 'of logits in 32 bits'
+first_has_not fused LigerPlugin
+# Two answers of a pair; a loss of that stage has no fused head.
+printf 'stage: dpo\nfinetuning_type: full\nper_device_train_batch_size: 2\ncutoff_len: 8192\nmodel_name_or_path: Qwen/Qwen2.5-7B\nlearning_rate: 1e-5\n' > pair.yaml
+ask pair --config pair.yaml <<< 'My training runs out of memory'
+has pair '4 x 8,192 tokens x 152,064 words'
+has_not pair enable_liger_kernel
 
 # What was tried.
 batch='halve the batch of one forward' half='torch.autocast(' recompute='torch.utils.checkpoint.checkpoint('

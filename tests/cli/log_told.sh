@@ -97,6 +97,32 @@ has one 'actor.micro_batch_size: 20'
 has four 'actor.enable_offload: True'
 has_not four 'component_placement'
 
+# Which trainer of a program it is, by the same words: settings of its others are not typed; nor is a setting of the trainer for its server.
+ask grpo 'GRPOTrainer of trl: OOM in training, on one card of mine'
+has grpo 'use_liger_kernel=True'
+has grpo 'max_completion_length='
+for f in SFTConfig padding_free vllm_; do has_not grpo "$f"; done
+ask sft 'SFTTrainer of trl: OOM in training, on one card of mine'
+has sft 'max_length='
+has_not sft 'max_completion_length'
+ask server 'trl vllm-serve for our GRPOTrainer gives\nRuntimeError: CUDA out of memory occurred when warming up sampler with 512 dummy requests. Please try lowering `max_num_seqs` or `gpu_memory_utilization` when initializing the engine.'
+has server '--gpu_memory_utilization <lower than it is>'
+for f in vllm_gpu_memory ds3_gather max_completion; do has_not server "$f"; done
+# Of passes that are no more than "training" the one with the larger batch comes first, as it is set.
+printf 'python3 -m openrlhf.cli.train_ppo_ray --pretrain /m/q --micro_train_batch_size 2 --micro_rollout_batch_size 24 --zero_stage 3\n' > two.sh
+echo 'OOM in training, again and again' > two
+run 0 report two --force --config two.sh --format text -o two.text
+has two 'memory settings --gradient_checkpointing --micro_rollout_batch_size 12'
+
+# prime-rl by the files of its parts: the orchestrator's own bounds, and no checkpointing where the trainer's file has it.
+printf 'batch_size = 8\nmicro_batch_size = 4\nrollouts_per_example = 8\nseq_len = 8192\n' > orch.toml
+printf '[model]\nname = "org/one-8B"\n[model.ac]\n[optim]\nlr = 1e-6\n' > train.toml
+echo 'OOM within three steps of training' > parts
+run 0 report parts --force --config orch.toml --config train.toml --format text -o parts.text
+has parts 'micro_batch_size = 2'
+has parts 'seq_len = 4096'
+has_not parts '--trainer.model.ac '
+
 # A cause, marked as the text's; not one that the text denies, nor PyTorch's own hint.
 ask cause 'OOM after two hours: memory keeps growing'
 has cause 'The text itself, line 1, names a cause: memory that is kept from step to step.'

@@ -556,6 +556,11 @@ SCENARIOS = [
     Scenario("log-a-policy-for-robots", "RLinf: the actor has one card, over which nothing is divided", {}, snapshot=False, cause="capacity",
              files={"job.log": torch_says(0.9, 23.6, 0.5, 22, 0.3), "maniskill.yaml": "cluster:\n  component_placement:\n    actor: 2\n    env: 0-1\nactor:\n  micro_batch_size: 40\n"},
              options=["--config", "{folder}/maniskill.yaml"], must=["B121"], must_not=["P30", "P31"], sets={"B121": "cluster.component_placement.actor: all"}),
+    Scenario("log-a-bound-of-pixels", "the environment of a script bounds the pixels: old value and new", {}, snapshot=False, cause="capacity",
+             files={"job.log": torch_says(20, 44.5, 9.5, 34, 0.3), "run.sh": "MAX_PIXELS=1204224 swift sft --model /m/qwen2.5-vl --train_type lora --dataset d.jsonl\n"},
+             options=["--config", "{folder}/run.sh"], must=["P162"], must_not=["P30"], sets={"P162": "MAX_PIXELS=602112"}),
+    alone("what-an-evaluation-keeps", "a text says that memory grows, and its evaluation failed", "Memory keeps growing while we validate, and there it is OOM in the evaluation.\n"
+          + torch_says(0.5, 23.6, 0.3, 22, 0.3), "capacity", phase="eval", must=["P161"], must_not=["P01", "P02"]),
     alone("weights-in-four-bits", "AutoGPTQ's files, and nothing trains", frames("", ("/w/q.py", 14, "<module>"), (SITE + "auto_gptq/modeling/_base.py", 290, "quantize"))
           + torch_says(9, 23.6, 6.5, 16, 0.3), "capacity", must=["P160"], must_not=["P01", "P02", "P31"], sets={"P160": "model.quantize(..., cache_examples_on_gpu=False)"}),
     alone("turns-on-one-card", "an engine's sleep mode unmapped what PyTorch still counts, and nothing tells the program",

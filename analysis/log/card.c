@@ -1,0 +1,82 @@
+/* log/card.c -- how much memory the card has that a text names: "4 x A100 80GB", "a 4090". A name
+ * that stands for several sizes ("A100") and two cards of different sizes tell nothing. */
+#include "analysis/log/diagnose.h"
+#include "analysis/setup/cards.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LONGEST = 40, WORDS = 4 }; /* bytes and words of a name */
+
+static bool in_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* A name may begin at p: a word that begins with a capital or a digit, or what "8x" counts. */
+static bool begins(const char *line, const char *p)
+{
+    bool times = p > line + 1 && (p[-1] == 'x' || p[-1] == 'X') && p[-2] >= '0' && p[-2] <= '9';
+    return ((*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9')) &&
+           (p == line || !in_word(p[-1]) || times);
+}
+
+/* The longest name of a card that begins at p. */
+static const struct mt_card *card_at(const struct mt_cards *cards, const char *p, size_t *n)
+{
+    const struct mt_card *found = NULL;
+    uint32_t words = 0;
+    for (size_t k = 1; k < LONGEST && words < WORDS && p[k - 1] != '\0'; k++) {
+        char name[LONGEST];
+        const struct mt_card *card;
+        if (in_word(p[k]) || !in_word(p[k - 1]))
+            continue;
+        words++;
+        (void)snprintf(name, sizeof name, "%.*s", (int)k, p);
+        card = mt_cards_find(cards, name);
+        found = card != NULL ? card : found;
+        *n = card != NULL ? k : *n;
+    }
+    return found;
+}
+
+/* "1000 samples", "v4090": a number is a card's name only where words of cards stand beside it. */
+static bool is_number_alone(const char *line, const char *p, size_t n)
+{
+    static const char *const beside[] = {"gpu", "GPU", "card", "RTX", "rtx", "x", "*", "卡", NULL};
+    char around[2 * LONGEST + 1];
+    const char *from = p - line > LONGEST / 2 ? p - LONGEST / 2 : line;
+    if (strspn(p, "0123456789") < n)
+        return false;
+    (void)snprintf(around, sizeof around, "%.*s%.*s", (int)(p - from), from, LONGEST / 2, p + n);
+    for (const char *const *w = beside; *w != NULL; w++)
+        if (strstr(around, *w) != NULL)
+            return false;
+    return true;
+}
+
+double mt_logdiag_card(const struct mt_log *log)
+{
+    struct mt_cards cards = {0};
+    struct mt_err err = {.rc = MT_OK};
+    uint64_t bytes = 0;
+    bool several = false;
+    if (log->prose.n == 0 || mt_cards_load(&cards, NULL, 0, NULL, &err) != MT_OK) {
+        mt_cards_done(&cards);
+        return 0;
+    }
+    for (uint32_t i = 0; i < log->prose.n; i++) {
+        const char *line = log->prose.p[i].text;
+        for (const char *p = line; *p != '\0'; p++) {
+            size_t n = 0;
+            const struct mt_card *card = begins(line, p) ? card_at(&cards, p, &n) : NULL;
+            if (card == NULL || is_number_alone(line, p, n))
+                continue;
+            several = several || (bytes != 0 && bytes != card->bytes);
+            bytes = card->bytes;
+            p += n - 1;
+        }
+    }
+    mt_cards_done(&cards);
+    return several ? 0 : (double)bytes;
+}
