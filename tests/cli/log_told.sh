@@ -123,6 +123,19 @@ has parts 'micro_batch_size = 2'
 has parts 'seq_len = 4096'
 has_not parts '--trainer.model.ac '
 
+# What DeepSpeed is set to stands in the text: what is on is not typed again, and what builds the model under it is.
+ask zero "OOM while loading the model. ds_config: {'zero_optimization': {'stage': 3, 'offload_optimizer': {'device': 'cpu'}}, 'bf16': {'enabled': True}}"
+has zero 'Change first 1. Weights that are smaller, or divided, when they reach the card dschf = HfDeepSpeedConfig('
+for f in 'zero_optimization.stage' 'offload_optimizer.device' load_in_4bit 'device_map="auto"'; do has_not zero "$f"; done
+ask kbit 'zero3 and 4 bits\n  File "/w/pref.py", line 9, in <module>\n    m = prepare_model_for_kbit_training(m)\n  File "/opt/py/site-packages/peft/utils/other.py", line 130, in prepare_model_for_kbit_training\n    param.data = param.data.to(torch.float32)\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.25 GiB is free. Including non-PyTorch memory, this process has 22.00 GiB memory in use. Of the allocated memory 21.10 GiB is allocated by PyTorch, and 400.00 MiB is reserved by PyTorch but unallocated.'
+has kbit 'bnb_4bit_quant_storage=torch.bfloat16'
+ask fsdp 'OOM while loading the model with FSDP and accelerate on 3 cards'
+has fsdp 'when they reach the card fsdp_config.fsdp_cpu_ram_efficient_loading: true'
+for f in HfDeepSpeedConfig zero_optimization 'device_map="auto"'; do has_not fsdp "$f"; done
+# An engine that wakes has its share, in the words of each program.
+ask wake 'NeMo-RL: OOM when the engine is woken up'
+has wake 'policy.generation.vllm_cfg.gpu_memory_utilization='
+
 # A cause, marked as the text's; not one that the text denies, nor PyTorch's own hint.
 ask cause 'OOM after two hours: memory keeps growing'
 has cause 'The text itself, line 1, names a cause: memory that is kept from step to step.'
