@@ -136,14 +136,22 @@ static bool is_one_of(const char *name, const char *const *functions)
     return false;
 }
 
-/* Where the first of the words stands that begins where a word does: "eval" is no part of
- * "retrieval". NULL = none does. */
+/* A word may begin at p of the text: "eval" is no part of "retrieval", "train" none of
+ * "per_device_train_batch_size"; but a name that has "_" itself may be the end of a longer one. */
+static bool begins_at(const char *text, const char *p, const char *word)
+{
+    char c = p == text ? ' ' : p[-1];
+    return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) &&
+           (c != '_' || strchr(word, '_') != NULL);
+}
+
+/* Where the first of the words stands; NULL = none does. */
 static const char *said_at(const char *text, const char *const *words)
 {
     for (; *words != NULL; words++) {
         const char *word = *words + ((*words)[0] == '*');
         for (const char *p = text; (p = strstr(p, word)) != NULL; p++)
-            if (p == text || !((p[-1] >= 'a' && p[-1] <= 'z') || (p[-1] >= 'A' && p[-1] <= 'Z')))
+            if (begins_at(text, p, word))
                 return p;
     }
     return NULL;

@@ -307,8 +307,9 @@ static bool is_report(const struct mt_log *l)
 static bool is_met(const char *s, const char *at)
 {
     static const char *const verbs[] = {
-        "get",          "got",      "hit", "see",   "saw",  "encounter", "run into",
-        "running into", "ran into", "fac", "throw", "caus", NULL};
+        "get",      "got",          "hit",      "see",  "saw",   "encounter",
+        "run into", "running into", "ran into", "fac",  "throw", "caus",
+        "trigger",  "rais",         "report",   "fail", NULL};
     return before(s, at, verbs) != NULL;
 }
 

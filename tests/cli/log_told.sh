@@ -212,7 +212,7 @@ done
 ask why_not 'OOM without any memory leak, the buffers are not fragmented'
 has_not why_not 'names a cause'
 # Words that only look like "fine"; what stands behind "OOM"; steps that were going on; a worker that was killed then.
-for pair in 'OOM while fine-tuning a ViT|train' 'CUDA OOM loading the second model|init' 'OOM after 30 validation steps|eval' '# CUDA OOM\\n\\nMemory grows by 2 GB, then OOM in the backward|train' 'Weights are there twice: OOM while loading|init' 'The first backward ends in CUDA OOM|train' 'fine-tuning 70B I ran into an OOM in the merge step|init' 'OOM in `compute_values`|values' 'HIP out of memory when capturing the graphs|rollout.graph' \
+for pair in 'OOM while fine-tuning a ViT|train' 'CUDA OOM loading the second model|init' 'OOM after 30 validation steps|eval' 'OOM in AutoModel.from_pretrained()|init' 'it stops with OOM in actor_rollout_generate_sequences|rollout.generate' 'OOM when per_device_train_batch_size is 2|unattributed' '# CUDA OOM\\n\\nMemory grows by 2 GB, then OOM in the backward|train' 'Weights are there twice: OOM while loading|init' 'The first backward ends in CUDA OOM|train' 'fine-tuning 70B I ran into an OOM in the merge step|init' 'OOM in `compute_values`|values' 'HIP out of memory when capturing the graphs|rollout.graph' \
     'DataLoader worker (pid 7) is killed by signal: Killed.\nThis happens during validation.|eval' 'Gradient checkpointing causes OOM in the backward|train' 'after training is done, CUDA OOM|unattributed'; do
     ask now "${pair%|*}"
     phase now "${pair##*|}"
