@@ -175,6 +175,9 @@ phase headed train
 has headed 'Line 1 says in words that it ran out of memory, and the traceback ends in training (backward), at w/tune.py:40 main'
 ask another "# CUDA OOM on two cards\n\nAnd then this:\nTraceback (most recent call last):\n$trace\nValueError: no such key"
 has_not another 'the traceback ends'
+# A title beside an error that is cut takes nothing from it.
+ask beside "One more CUDA OOM with our 70b.\n\nTraceback (most recent call last):\n$trace\ntorch.cuda.OutOfMemoryError: CUDA out of memory. Tried to all"
+has beside 'in training (backward), ran out of memory'
 # A title that ends within the error's sentence, and the whole of it below.
 ask fuller '# OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB.\n\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.00 GiB. GPU 1 has a total capacity of 23.65 GiB of which 1.31 GiB is free.'
 has fuller 'asked for 3.00 GiB and 1.31 GiB of 23.65 GiB were free'
