@@ -3,6 +3,7 @@
 Only PyTorch's own observer of failures is used, beside whatever others there are, and a memory history is switched on only where none is
 on. Every step may fail for itself; what failed is the line then. Interrupts go to the job, as without us."""
 
+import glob
 import importlib
 import os
 import re
@@ -192,6 +193,12 @@ class Watch:
             return report
         except (OSError, subprocess.SubprocessError, ValueError, KeyError) as e:
             return "no report: %s" % e
+        finally:
+            for half in glob.glob(glob.escape(stem) + ".*.tmp"):  # of a program that was killed: out of time, or an interrupt of the job
+                try:
+                    os.unlink(half)
+                except OSError:
+                    pass
 
     def forget(self, stem: str) -> None:
         """Of many failures the first and the last two stay."""

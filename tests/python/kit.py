@@ -71,7 +71,7 @@ class Job(unittest.TestCase):
                 self.assertEqual(ours, [])
         self.assertEqual(results[0], results[1], "the job noticed")
         self.assertEqual(results[0][0], status, results[0])
-        self.assertEqual(glob.glob(str(self.folder / "*.part")), [])
+        self.assertEqual(glob.glob(str(self.folder / "*.part")) + glob.glob(str(self.folder / "*.tmp")), [])
         return ours
 
     def files(self):

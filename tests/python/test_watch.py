@@ -152,6 +152,19 @@ fail()
         self.assertEqual(self.job(code), [])
         self.assertEqual(self.files(), [])
 
+    def test_an_interrupt_while_the_page_is_written_leaves_no_half(self):
+        program = self.scratch / "program"
+        program.write_text('#!/bin/sh\n: > "$5.1-0.tmp"\nkill -INT $PPID\nexec sleep 30\n')
+        program.chmod(0o755)
+        code = """
+            import signal, torch
+            watch()
+            if not WATCH: torch._C._cuda_attach_out_of_memory_observer(lambda *a: os.kill(os.getpid(), signal.SIGINT))
+            try: torch.cuda.allocate(2 << 30)
+            except KeyboardInterrupt: print('interrupted')"""
+        self.assertEqual(self.job(code, MEMTRACE_PROGRAM=str(program)), [])
+        self.assertEqual([name.split(".")[-1] for name in self.files()], ["pickle"])
+
     def test_fork_spawn_threads(self):
         fork = "import torch" + FAIL + """
 watch()

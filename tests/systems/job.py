@@ -22,9 +22,9 @@ class Layer(torch.nn.Module):
         return torch.relu(self.inner(x))
 
 
-def fill():
+def fill(n=sys.maxsize):
     kept = []
-    while True:
+    while len(kept) < n:
         kept.append(torch.empty(64 << 20, dtype=torch.uint8, device="cuda"))
 
 
@@ -71,6 +71,19 @@ def observers():
     torch.cuda.memory._record_memory_history(max_entries=1000, stacks="python")
     torch._C._cuda_attach_out_of_memory_observer(own)
     print(message(), calls, torch._C._cuda_isHistoryEnabled())
+
+
+def stopped():
+    """Control-C while memory is out: with watch() it comes while the page is made, without it in the sleep."""
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    fill(1)  # CUDA has begun
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        message()
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("stopped")
+    print(torch.cuda.memory_allocated(), torch.ones(3, device="cuda").numel(), message())
 
 
 def training(steps):
@@ -138,6 +151,8 @@ def main():
         caught()
         os.kill(os.getpid(), signal.SIGALRM)
         os.kill(os.getpid(), signal.SIGINT)
+    elif HOW == "stopped":
+        stopped()
     elif HOW == "eight":
         processes("spawn", 8)
     elif HOW == "fork":
