@@ -112,6 +112,8 @@ enum mti_drained { MTI_DRAINED_NONE, MTI_DRAINED_SOME, MTI_DRAINED_FAILED };
 /* Moves at most `most` full chunks into the .gz. With `wait` false gives up when another thread is
  * at it. */
 enum mti_drained mti_drain(unsigned most, bool wait);
+/* One chunk, by a thread that finds no room. */
+enum mti_drained mti_drain_here(bool wait);
 /* Whether a thread that finds no room should drain itself instead of waiting: no writer thread, or
  * it is away in periodic work. */
 bool mti_drain_yourself(void);

@@ -3,6 +3,7 @@
 #include "capture/inject/kept.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -105,14 +106,14 @@ void mti_kept_call(struct mti_kept *k, const struct mti_call *c, uint32_t tid)
 }
 
 /* All of it or, as far as the disk lets us, nothing of it. */
-static void write_all(struct mti_kept *k, const unsigned char *p, size_t n)
+static void write_all(struct mti_kept *k, int fd, const unsigned char *p, size_t n)
 {
     struct stat st;
     size_t left = n;
-    if (fstat(k->fd, &st) != 0)
+    if (fstat(fd, &st) != 0)
         k->error = errno;
     while (left && !k->error) {
-        ssize_t done = write(k->fd, p, left);
+        ssize_t done = write(fd, p, left);
         if (done > 0) {
             p += done;
             left -= (size_t)done;
@@ -122,8 +123,20 @@ static void write_all(struct mti_kept *k, const unsigned char *p, size_t n)
     }
     if (!k->error)
         k->bytes += n;
-    else if (left < n && ftruncate(k->fd, st.st_size) != 0)
+    else if (left < n && ftruncate(fd, st.st_size) != 0)
         k->error = errno; /* half a member stays; readers find the next by its header */
+}
+
+static void append(struct mti_kept *k, size_t n)
+{
+    int fd = open(k->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        k->error = errno;
+        return;
+    }
+    write_all(k, fd, k->packer->out, n);
+    if (close(fd) != 0 && !k->error)
+        k->error = errno;
 }
 
 void mti_kept_flush(struct mti_kept *k, bool last)
@@ -140,7 +153,7 @@ void mti_kept_flush(struct mti_kept *k, bool last)
     if (n == 0)
         k->error = ENOMEM;
     else if (!k->error)
-        write_all(k, k->packer->out, n);
+        append(k, n);
     if (k->error && !k->checkpoint)
         return; /* definitions stay until they can be written */
     k->open = false;

@@ -29,8 +29,10 @@ struct mti_checkpoint {
     uint64_t first_seq, time, start, parts, records, calls, failures;
 };
 
+/* The file is open for one member at a time: a job that closes all its descriptors, and gets the
+ * same number for a file of its own, must not find our bytes in it. */
 struct mti_kept {
-    int fd;
+    const char *path;
     const struct mti_checkpoint *checkpoint; /* NULL = definitions */
     uint64_t seq, realtime, monotonic;       /* of the next chunk; seq counts chunks */
     uint64_t bytes;                          /* that were written */

@@ -32,9 +32,9 @@ struct file {
 static struct {
     /* under the drain lock */
     struct file file[FILES];
-    uint64_t first, next; /* numbers: the oldest, and the one after the newest */
-    uint64_t bytes;       /* of all numbered files */
-    char path[PATH_MAX];  /* of the newest */
+    uint64_t first, next;   /* numbers: the oldest, and the one after the newest */
+    _Atomic uint64_t bytes; /* of all numbered files; read without the lock, too */
+    char path[PATH_MAX];    /* of the newest */
     /* the writer thread's */
     uint64_t defined, base; /* bytes of the .gz and of the checkpoint */
     /* the file that is read into the books, and how far; those before it were read, `gone` bytes in
@@ -43,6 +43,7 @@ static struct {
     uint64_t first_seq, realtime, monotonic;
     bool told, told_broken;
     _Atomic bool let_go, broken;
+    _Atomic bool working; /* a thread is in mti_ring_work() */
     struct mti_kept definitions;
 } R;
 
@@ -142,6 +143,7 @@ static bool buffers(void)
         B.ready = inflateInit2(&B.z, -15) == Z_OK;
     }
     R.definitions.raw = buffer(&B.definitions, MTI_SLOT);
+    R.definitions.path = mti_spool_gz();
     R.definitions.packer = &B.packer;
     if (R.definitions.seq == 0)
         R.definitions.seq = DEFINED_SEQ;
@@ -191,26 +193,10 @@ static bool read_at(const char *path, uint64_t at, size_t *have)
 
 /* ---- definitions ---- */
 
-static bool open_definitions(void)
-{
-    R.definitions.fd =
-        open(mti_spool_gz(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    return R.definitions.fd >= 0;
-}
-
-static void close_definitions(void)
-{
-    R.defined = R.definitions.bytes;
-    close(R.definitions.fd);
-    R.definitions.fd = -1;
-}
-
 static bool flush_definitions(void)
 {
-    if (!open_definitions())
-        return false;
     mti_kept_flush(&R.definitions, false);
-    close_definitions();
+    R.defined = R.definitions.bytes;
     return R.definitions.error == 0;
 }
 
@@ -235,11 +221,9 @@ static bool read_member(void)
         return false;
     R.definitions.realtime = R.realtime = mt_get64(B.chunk + MT_WH_REALTIME);
     R.definitions.monotonic = R.monotonic = mt_get64(B.chunk + MT_WH_MONOTONIC);
-    if (!open_definitions())
-        return false;
     bool ok =
         mti_live_chunk(B.chunk, MT_WIRE_HEADER + mt_get32(B.chunk + MT_WH_USED), &R.definitions);
-    close_definitions();
+    R.defined = R.definitions.bytes;
     R.broken = !ok;
     R.at += n;
     R.first_seq = mt_get64(B.chunk + MT_WH_SEQ) + 1;
@@ -268,12 +252,11 @@ static bool write_checkpoint(void)
                          .raw = B.checkpoint};
     path_of(path, "base.");
     path_of(part, "base.part.");
-    k.fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (k.fd < 0)
-        return false;
+    k.path = part;
+    (void)unlink(part); /* of one that was not finished */
     mti_live_write(&k);
     mti_kept_flush(&k, true);
-    if (close(k.fd) != 0 || k.error || rename(part, path) != 0) {
+    if (k.error || rename(part, path) != 0) {
         unlink(part);
         return false;
     }
@@ -309,7 +292,7 @@ static bool step(void)
     return true;
 }
 
-bool mti_ring_work(void)
+static bool work(void)
 {
     uint64_t end = mti_now() + TURN_NS;
     while (mti_ring_on() && !R.broken && (R.at || R.gone || must_go())) {
@@ -322,6 +305,18 @@ bool mti_ring_work(void)
     return false;
 }
 
+bool mti_ring_work(void)
+{
+    if (atomic_exchange(&R.working, true))
+        return false;
+    bool more = work();
+    atomic_store(&R.working, false);
+    return more;
+}
+
+/* Nothing is let go any more: what is there stays, and what comes ends where the limit is. */
+bool mti_ring_full(uint64_t more) { return R.broken && R.bytes + more > limit(); }
+
 void mti_ring_tell(void)
 {
     if (atomic_load(&R.let_go) && !R.told) {
@@ -331,7 +326,9 @@ void mti_ring_tell(void)
     }
     if (R.broken && !R.told_broken) {
         R.told_broken = true;
-        mti_status(MT_ST_RING, 1, "no memory for what stays: nothing is let go any more");
+        mti_status(MT_ST_RING, 1,
+                   "no memory for what stays: nothing is let go any more, and when the limit is "
+                   "reached nothing but failures is recorded");
     }
 }
 

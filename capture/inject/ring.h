@@ -5,7 +5,8 @@
  * .gz, write the books as the new checkpoint under another name, rename it over the old one, remove
  * the file. Killed between any two of these the rest is whole: the checkpoint says which chunks it
  * stands for, and definitions may be there twice. All of that is done by the writer thread, a
- * member at a time; calls of the job pay nothing. */
+ * member at a time; calls of the job pay nothing. Where no thread could be started, the calls that
+ * find no room do it. */
 #ifndef MTI_RING_H
 #define MTI_RING_H
 
@@ -17,7 +18,11 @@ bool mti_ring_on(void);
 const char *mti_ring_file(size_t n, uint64_t *number);
 /* Under the drain lock: n bytes were appended to it; urgent: a failure is among the records. */
 void mti_ring_added(size_t n, bool urgent);
-/* Writer thread: lets go what has to go, for some milliseconds; true: there is more to do. */
+/* There was no memory for the books, and `more` bytes would be over the limit: from then on it is
+ * the oldest that is kept. Takes no lock. */
+bool mti_ring_full(uint64_t more);
+/* Writer thread, or one that drains in its place: lets go what has to go, for some milliseconds;
+ * true: there is more to do. One at a time. */
 bool mti_ring_work(void);
 /* Writer thread: says once what there is to say. */
 void mti_ring_tell(void);

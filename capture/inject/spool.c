@@ -174,7 +174,7 @@ static bool wait_for_slot(void)
 {
     if (mti_thread.writer || S.late || mti_drain_yourself()) {
         pthread_mutex_unlock(&S.lock);
-        enum mti_drained d = mti_drain(1, mti_thread.writer || S.late);
+        enum mti_drained d = mti_drain_here(mti_thread.writer || S.late);
         pthread_mutex_lock(&S.lock);
         if (d != MTI_DRAINED_NONE || mti_thread.writer)
             return d == MTI_DRAINED_SOME;

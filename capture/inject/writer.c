@@ -86,13 +86,14 @@ static void failed(void)
 bool mti_writer_cap(uint64_t seq, unsigned waiting)
 {
     uint64_t each = atomic_load(&W.large_member);
-    if (mti_set.max_bytes == 0 || mti_ring_on())
+    if (mti_set.max_bytes == 0 && !mti_ring_on())
         return false;
     if (atomic_load(&W.cap_seq))
         return true;
     if (each == 0)
         each = MTI_SLOT / 4; /* nothing was written yet */
-    if (atomic_load(&W.gz_bytes) + each * (waiting + 1) + 2 * CAP_ROOM < mti_set.max_bytes)
+    each = each * (waiting + 1) + 2 * CAP_ROOM;
+    if (mti_ring_on() ? !mti_ring_full(each) : atomic_load(&W.gz_bytes) + each < mti_set.max_bytes)
         return false;
     atomic_store(&W.cap_seq, seq);
     return true;
@@ -181,6 +182,17 @@ enum mti_drained mti_drain(unsigned most, bool wait)
     return result;
 }
 
+enum mti_drained mti_drain_here(bool wait)
+{
+    struct mti_quiet q;
+    if (!atomic_load(&W.thread)) { /* nobody else lets go */
+        mti_quiet_begin(&q);
+        (void)mti_ring_work();
+        mti_quiet_end(&q);
+    }
+    return mti_drain(1, wait);
+}
+
 void mti_drain_lock(void) { pthread_mutex_lock(&W.drain); }
 void mti_drain_unlock(void) { pthread_mutex_unlock(&W.drain); }
 
@@ -202,7 +214,7 @@ static void tell(void)
                    "the trace could not be written: %s; it stays in the spool file, and records "
                    "are dropped when that is full",
                    mti_why(e));
-    if (atomic_load(&W.cap_seq) && !atomic_exchange(&W.told_cap, true))
+    if (atomic_load(&W.cap_seq) && !mti_ring_on() && !atomic_exchange(&W.told_cap, true))
         mti_status(MT_ST_SIZE_CAP, 1,
                    "MEMTRACE_MAX_MB=%llu was reached: records are dropped from here on",
                    (unsigned long long)(mti_set.max_bytes >> 20));

@@ -87,8 +87,11 @@ static void count_missing(struct mt_native *n)
                           p->pid);
         }
         if (q->n_seqs != 0 && q->max_seq >= there) {
-            uint64_t lost = q->max_seq - there + 1, all = q->max_seq - q->first_seq + 1;
-            p->n_missing += lost;
+            uint64_t lost = q->max_seq - there, all = q->max_seq - q->first_seq;
+            lost += lost < UINT64_MAX; /* numbers are a file's: they may be anything */
+            all += all < UINT64_MAX;
+            if (__builtin_add_overflow(p->n_missing, lost, &p->n_missing))
+                p->n_missing = UINT64_MAX;
             mt_trace_diag(n->t, MT_DIAG_DAMAGE, false, 0,
                           "%llu of %llu chunks of process %u are missing: what happened while they "
                           "were written is lost, sums of "

@@ -124,6 +124,24 @@ static void clean(void)
     rmdir(dir);
 }
 
+/* Of the files whose names end so. */
+static uint64_t bytes_there(const char *end)
+{
+    char path[4096];
+    uint64_t sum = 0;
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        struct stat st;
+        size_t n = strlen(e->d_name), k = strlen(end);
+        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+        if (n > k && strcmp(e->d_name + n - k, end) == 0 && stat(path, &st) == 0)
+            sum += (uint64_t)st.st_size;
+    }
+    if (d)
+        closedir(d);
+    return sum;
+}
+
 /* Runs f in a child and waits; the wait status. kill_us: SIGKILL after that time. */
 static int run_case(int (*f)(void), long kill_us)
 {
@@ -699,6 +717,59 @@ MT_TEST(without_a_thread_the_callers_write)
     clean();
 }
 
+static int no_thread_and_a_ring(void)
+{
+    struct mti_call c = {.op = MT_WO_MEM_FREE,
+                         .mask = MT_WF_ADDR | MT_WF_SIZE | MT_WF_HANDLE | MT_WF_OFFSET};
+    fault_thread = EAGAIN;
+    if (!mti_start())
+        return 99;
+    for (uint64_t i = 0; i < 2000000; i++) { /* nothing of it stays */
+        c.size = i;
+        c.addr = 0x7f0000000000u + i * 512;
+        c.handle = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+        c.t0 = c.t1 = mti_now();
+        mti_emit_call(&c);
+    }
+    return 0;
+}
+
+MT_TEST(without_a_thread_the_callers_let_go)
+{
+    setenv("MEMTRACE_KEEP_MB", "1", 1);
+    OK(run_case(no_thread_and_a_ring, 0), 0);
+    unsetenv("MEMTRACE_KEEP_MB");
+    MT_CHECK(bytes_there(".base.gz") > 0);
+    MT_CHECK(bytes_there(".gz") < (1u << 20) * 5 / 4 + (256u << 10));
+    MT_CHECK(bytes_there(".gz") > 512u << 10);
+    clean();
+}
+
+/* Each of the calls stays, and there is no memory for so many. */
+static int no_memory_for_the_books(void)
+{
+    char text[64] = "";
+    int fd = open("/proc/self/statm", O_RDONLY);
+    if (!mti_start() || fd < 0 || read(fd, text, sizeof text - 1) <= 0)
+        return 99;
+    rlim_t most = (rlim_t)strtoul(text, NULL, 10) * 4096 + (32u << 20);
+    struct rlimit rl = {most, most};
+    setrlimit(RLIMIT_AS, &rl);
+    for (uint64_t i = 0; i < 3000000; i++)
+        call_once(0, i);
+    return 0;
+}
+
+MT_TEST(without_memory_for_the_books_the_limit_holds)
+{
+    setenv("MEMTRACE_KEEP_MB", "2", 1);
+    OK(run_case(no_memory_for_the_books, 0), 0);
+    unsetenv("MEMTRACE_KEEP_MB");
+    MT_CHECK(bytes_there(".gz") < (2u << 20) * 5 / 4 + (512u << 10)); /* the slots, too */
+    MT_CHECK(bytes_there(".gz") > 1u << 20);
+    clean();
+}
+
 static int no_space_for_a_spool(void)
 {
     fault_fallocate = ENOSPC;
@@ -1030,17 +1101,16 @@ int main(int argc, char **argv)
     MT_RUN(a_full_disk_is_said_and_counted)
     MT_RUN(a_limit_on_file_sizes_never_kills)
     MT_RUN(without_a_thread_the_callers_write)
-    MT_RUN(without_space_the_spool_is_in_memory)
-    MT_RUN(without_fallocate_the_space_is_written)
-    MT_RUN(a_slow_disk_holds_calls_for_a_second_and_then_drops)
-    MT_RUN(no_folder_no_recording)
-    MT_RUN(no_setting_no_recording)
-    MT_RUN(the_cap_is_kept_and_said)
-    MT_RUN(a_job_that_closes_our_descriptors)
-    MT_RUN(a_relative_folder_stays_what_it_was)
-    MT_RUN(odd_records_and_the_order_of_the_end)
-    MT_RUN(the_string_table_is_bounded)
-    printf("1..%d\n# %d checks, %d failed, %d skipped\n", mt_test_no, mt_n_checks, mt_n_failed,
-           mt_n_skipped);
+    MT_RUN(without_a_thread_the_callers_let_go)
+    MT_RUN(without_memory_for_the_books_the_limit_holds)
+        MT_RUN(without_space_the_spool_is_in_memory) MT_RUN(without_fallocate_the_space_is_written)
+            MT_RUN(a_slow_disk_holds_calls_for_a_second_and_then_drops)
+                MT_RUN(no_folder_no_recording) MT_RUN(no_setting_no_recording)
+                    MT_RUN(the_cap_is_kept_and_said) MT_RUN(a_job_that_closes_our_descriptors)
+                        MT_RUN(a_relative_folder_stays_what_it_was)
+                            MT_RUN(odd_records_and_the_order_of_the_end)
+                                MT_RUN(the_string_table_is_bounded)
+                                    printf("1..%d\n# %d checks, %d failed, %d skipped\n",
+                                           mt_test_no, mt_n_checks, mt_n_failed, mt_n_skipped);
     return mt_n_failed != 0;
 }
