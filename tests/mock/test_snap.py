@@ -61,6 +61,34 @@ kit.equal("the job goes on", (said, status), ("went on\n", 0))
 listed = subprocess.run([MEMTRACE, "info", str(job.spool / "t.gz")], stdout=subprocess.PIPE, text=True, check=True).stdout
 kit.check("they are in the trace", all(f"-usr{n}-dev0.pickle" in listed for n in (1, 2, 3)), listed)
 
+# While a ring turns: the snapshot is whole, and so is the recording beside it.
+SPIN = """
+import ctypes, threading
+cu, done = ctypes.CDLL("libcuda.so.1"), False
+c, p = ctypes.c_void_p(), ctypes.c_uint64()
+print_to = [cu.cuInit(0), cu.cuDevicePrimaryCtxRetain(ctypes.byref(c), 0)]
+def spin():
+    cu.cuCtxSetCurrent(c)
+    alloc, free, at, n = cu.cuMemAlloc_v2, cu.cuMemFree_v2, ctypes.byref(p), ctypes.c_size_t(4096)
+    while not done:
+        for _ in range(1000):
+            alloc(at, n)
+            free(p)
+t = threading.Thread(target=spin)
+t.start()
+"""
+job = Job(USE + SPIN + WAIT + "done = True\nt.join()\n", "--keep", "1MiB", "--no-stacks", "--flush-ms", "20")
+base = kit.until(lambda: list(job.spool.glob("memtrace-*/*.base.gz")), 60)
+kit.check("the ring turns", base)
+for number in (1, 2):
+    done = snap(job.pid)
+    kit.check(f"a snapshot {number} while it does", done.returncode == 0 and f"-usr{number}-dev0.pickle" in done.stdout, done.stderr)
+kit.equal("that job goes on", job.end(), ("went on\n", 0))
+trace = kit.trace_decode.load(job.spool / "t.gz")
+kit.equal("its trace has the snapshots, whole", [name.split("-")[-2] for _, name, _, data in trace.attached()
+                                               if name.endswith(".pickle") and "segments" in pickle.loads(data)], ["exit", "usr1", "usr2"])
+kit.check("and lost nothing", kit.lost_nothing(trace), kit.damage(trace))
+
 refused("no recording", Job(WAIT, recorded=False), "is not recorded")
 refused("PyTorch is not used", Job(WAIT), "has not begun to use CUDA")
 refused("no history", Job(USE + WAIT, "--no-torch"), "--no-torch")
