@@ -1,6 +1,6 @@
 /* Passes that keep what a backward pass would want, in a recording in which nothing is trained: a
  * model that is used without no_grad. Without any pass that trains, no phase is known for them, and
- * the first forward pass of a training looks the same. Two earlier calls from one line settle it:
+ * the first forward pass of a training looks the same. Two earlier calls from its line settle it:
  * each had its layers' blocks together until the call was over, and let go of them before the next
  * one, and no backward pass came between. A pass without gradients lets go of each as it goes on.
  */
@@ -15,6 +15,7 @@ enum { MIN_KEPT = 6, OF_MADE = 3, MIN_CALLS = 2 };
 
 struct call {
     uint64_t first; /* event */
+    mt_frame_id line;
     uint32_t made, live, at_end;
     bool ended;
 };
@@ -58,7 +59,7 @@ static int begin_call(struct look *l, uint64_t i, mt_frame_id line)
     struct call *c = MT_VEC_PUSH(&l->calls);
     if (c == NULL)
         return 0;
-    *c = (struct call){.first = i};
+    *c = (struct call){.first = i, .line = line};
     l->at = line;
     return 1;
 }
@@ -95,7 +96,8 @@ static bool was_let_go(const struct look *l, uint32_t begun)
     return c->at_end >= MIN_KEPT && c->at_end * OF_MADE >= c->made && c->live * 4 <= c->at_end;
 }
 
-/* The first event of such calls; UINT64_MAX = they are none, or memory ran out (*ok false). */
+/* The first event of such calls from the line of the last one; UINT64_MAX = they are none, or
+ * memory ran out (*ok false). */
 static uint64_t find(struct look *l, bool *ok)
 {
     uint32_t n = 0;
@@ -104,12 +106,12 @@ static uint64_t find(struct look *l, bool *ok)
         uint32_t before = l->calls.n;
         if (!(*ok = see(l, i)))
             return UINT64_MAX;
-        if (before == 0 || l->calls.n == before)
-            continue;
-        if (!was_let_go(l, before))
+        if (before != 0 && l->calls.n != before && !was_let_go(l, before))
             return UINT64_MAX;
-        first = n++ == 0 ? l->calls.p[before - 1].first : first;
     }
+    for (uint32_t c = 0; c + 1 < l->calls.n; c++) /* a trial is made from a line of its own */
+        if (l->calls.p[c].line == l->calls.p[l->calls.n - 1].line)
+            first = n++ == 0 ? l->calls.p[c].first : first;
     return n >= MIN_CALLS ? first : UINT64_MAX;
 }
 
