@@ -77,6 +77,8 @@ static int see(struct look *l, uint64_t i)
     }
     if (e->action != MT_ACT_ALLOC && e->action != MT_ACT_FREE_REQUESTED)
         return 1;
+    if (e->action == MT_ACT_ALLOC && !mt_phase_is(l->attr[i].sub, MT_IN_FORWARD))
+        line = 0; /* a module that is moved to the card is called, too */
     if (line != l->at)
         end_call(l);
     if (e->action != MT_ACT_ALLOC || line == 0)
