@@ -50,6 +50,14 @@ static bool may_be_result(const struct mt_moment *m, uint64_t born)
            (mt_is_transient(role) || role == MT_ROLE_UNKNOWN || role == MT_ROLE_KV_CACHE);
 }
 
+/* A graph that nobody asked for goes with the call that made it: its own blocks are no results.
+ * Layers alike make passes of their own there, so that these tell nothing. */
+static bool keeps_for_none(const struct mt_moment *m, uint32_t born)
+{
+    mt_stack_id stack = mt_event_at(m->w->r->d, born)->stack;
+    return m->call_of[stack] != 0 && mt_phase_keeps_for_none(m->w->r->attr[born]);
+}
+
 /* The line at which a block was let go of for its successor; 0 = not so. */
 static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
 {
@@ -60,7 +68,8 @@ static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
     if (stack == 0 || f->m->w->grown[stack] || next == 0 || next - 1 == born ||
         !may_be_result(f->m, born) ||
         (f->began[f->m->call_of[stack]] <= born + 1 &&
-         mt_micro_at(f->m->f, next - 1) == mt_micro_at(f->m->f, born)))
+         (keeps_for_none(f->m, born) ||
+          mt_micro_at(f->m->f, next - 1) == mt_micro_at(f->m->f, born))))
         return 0;
     line = own_line(f, stack_of_free(r->d, freed));
     if (line == f->m->result_line[stack]) /* shown before, or none */
