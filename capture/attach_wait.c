@@ -5,8 +5,7 @@
 #include "capture/parts.h"
 
 #include <linux/futex.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 
 /* Calls that wait for something outside of the process, or for other threads: none is made by the
@@ -41,17 +40,20 @@ static bool is_wait(long number, unsigned long op)
     }
 }
 
+/* "7 0x7f01 0x2 ... SP PC": the call, its six arguments, and where it was made; "running". */
 bool mt_attach_waits(pid_t pid, uint64_t *pc, uint64_t *sp)
 {
-    char text[512];
+    char text[512], *at = text, *end;
+    unsigned long long v[9];
     size_t got;
-    long number;
-    unsigned long args[6], at[2];
-    if (!mt_process_read(pid, "syscall", text, sizeof text, &got) ||
-        sscanf(text, "%ld %lx %lx %lx %lx %lx %lx %lx %lx", &number, &args[0], &args[1], &args[2],
-               &args[3], &args[4], &args[5], &at[0], &at[1]) != 9)
-        return false; /* "running" */
-    *sp = at[0];
-    *pc = at[1];
-    return is_wait(number, args[1]);
+    if (!mt_process_read(pid, "syscall", text, sizeof text, &got))
+        return false;
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++, at = end) {
+        v[i] = strtoull(at, &end, i == 0 ? 10 : 16);
+        if (end == at)
+            return false;
+    }
+    *sp = v[7];
+    *pc = v[8];
+    return is_wait((long)v[0], (unsigned long)v[2]);
 }

@@ -1103,14 +1103,17 @@ int main(int argc, char **argv)
     MT_RUN(without_a_thread_the_callers_write)
     MT_RUN(without_a_thread_the_callers_let_go)
     MT_RUN(without_memory_for_the_books_the_limit_holds)
-        MT_RUN(without_space_the_spool_is_in_memory) MT_RUN(without_fallocate_the_space_is_written)
-            MT_RUN(a_slow_disk_holds_calls_for_a_second_and_then_drops)
-                MT_RUN(no_folder_no_recording) MT_RUN(no_setting_no_recording)
-                    MT_RUN(the_cap_is_kept_and_said) MT_RUN(a_job_that_closes_our_descriptors)
-                        MT_RUN(a_relative_folder_stays_what_it_was)
-                            MT_RUN(odd_records_and_the_order_of_the_end)
-                                MT_RUN(the_string_table_is_bounded)
-                                    printf("1..%d\n# %d checks, %d failed, %d skipped\n",
-                                           mt_test_no, mt_n_checks, mt_n_failed, mt_n_skipped);
+    MT_RUN(without_space_the_spool_is_in_memory)
+    MT_RUN(without_fallocate_the_space_is_written)
+    MT_RUN(a_slow_disk_holds_calls_for_a_second_and_then_drops)
+    MT_RUN(no_folder_no_recording)
+    MT_RUN(no_setting_no_recording)
+    MT_RUN(the_cap_is_kept_and_said)
+    MT_RUN(a_job_that_closes_our_descriptors)
+    MT_RUN(a_relative_folder_stays_what_it_was)
+    MT_RUN(odd_records_and_the_order_of_the_end)
+    MT_RUN(the_string_table_is_bounded)
+    printf("1..%d\n# %d checks, %d failed, %d skipped\n", mt_test_no, mt_n_checks, mt_n_failed,
+           mt_n_skipped);
     return mt_n_failed != 0;
 }
