@@ -109,11 +109,12 @@ sys.exit(3)
 
 
 class Job:
-    def __init__(self, python=sys.executable, code=JOB):
+    def __init__(self, python=sys.executable, code=JOB, launched=False):
         self.folder = kit.scratch()
+        before = [MEMTRACE, "capture", "-q", "--no-torch", "-o", str(self.folder / "launched.gz"), "--"] if launched else []
         (self.folder / "job.py").write_text(code)
         self.env = kit.environment(injected=False, FAKE_STATE=self.folder / "gpus", TMPDIR=self.folder)
-        self.child = subprocess.Popen([str(python), "-u", str(self.folder / "job.py"), str(self.folder / "books")], stdin=subprocess.PIPE,
+        self.child = subprocess.Popen([*before, str(python), "-u", str(self.folder / "job.py"), str(self.folder / "books")], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env)
         self.pid = int(self.child.stdout.readline())
         self.said = ""
@@ -344,6 +345,10 @@ refused("no CUDA", "libcuda.so is not loaded", "--yes", os.getpid())
 refused("nobody to ask", "--yes says that it is wanted", idle.pid)
 refused("the trace is there", "already exists", "--yes", idle.pid, "-o", idle.folder / "books")
 refused("no gdb", "install gdb", "--yes", idle.pid, env={"PATH": "/nowhere"})
+launched = Job(launched=True)
+refused("one that was launched", "is recorded already, into", "--yes", launched.pid, job=launched)
+refused("its end", "its recording ends with it", "--detach", launched.pid, job=launched)
+kit.equal("which goes on", launched.end()[2], 3)
 libc = ctypes.CDLL(None, use_errno=True)
 if libc.ptrace(16, idle.pid, 0, 0) == 0:  # PTRACE_ATTACH
     os.waitpid(idle.pid, 0)

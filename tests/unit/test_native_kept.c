@@ -159,6 +159,21 @@ MT_TEST(two_checkpoints)
     mt_trace_free(t);
 }
 
+/* More is missing than can be counted: it is not few. */
+MT_TEST(a_number_of_parts_that_cannot_be)
+{
+    struct mt_trace *t;
+    fresh();
+    put_part(0, FIRST, UINT64_MAX, 0x1);
+    put_left(FIRST + 5);
+    t = read_made();
+    MT_ASSERT(t != NULL);
+    MT_CHECK_EQ(last_rc, MT_WARN);
+    MT_CHECK_EQ(t->driver->processes.p[0].n_missing, UINT64_MAX);
+    MT_CHECK_EQ(t->driver->n_missing, UINT64_MAX);
+    mt_trace_free(t);
+}
+
 /* Cut off anywhere, and with numbers that cannot be. */
 MT_TEST(damaged_checkpoint)
 {
@@ -182,4 +197,4 @@ MT_TEST(damaged_checkpoint)
 
 MT_MAIN(MT_RUN(checkpoint_and_rest) MT_RUN(chunks_below_the_checkpoint)
             MT_RUN(a_gap_behind_the_checkpoint) MT_RUN(a_part_that_is_lost) MT_RUN(two_checkpoints)
-                MT_RUN(damaged_checkpoint))
+                MT_RUN(damaged_checkpoint) MT_RUN(a_number_of_parts_that_cannot_be))
