@@ -87,6 +87,12 @@ echo 'OOM, the script is beside this' > gptq
 run 0 report gptq --force --config gptq.py --format text -o gptq.text
 has gptq 'cache_examples_on_gpu=False'
 has_not gptq 'n_parallel_calib_samples'
+# A model of 4 bits refuses a cast: it is not told to take one.
+ask four 'CUDA out of memory during inference of my net, loaded with load_in_4bit=True'
+has four 'in inference'
+has_not four 'model.to(dtype'
+ask whole 'CUDA out of memory during inference of my net'
+has whole 'model.to(dtype'
 # By keys of its settings alone, and what they say: an actor on one card, or on several.
 printf 'cluster:\n  component_placement:\n    actor: 5\n    rollout: 0-4\nactor:\n  micro_batch_size: 40\n' > one.yaml
 printf 'cluster:\n  component_placement:\n    actor: 2-5\n    rollout: 0-1\n' > four.yaml
