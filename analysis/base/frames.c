@@ -410,7 +410,9 @@ char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t 
     struct mt_frame_view v;
     const char *node;
     int len;
-    if (kind == MT_SITE_PYTHON) {
+    /* a script that has no ending is Python's all the same: bin/vllm */
+    bool is_script = kind == MT_SITE_CPP && strcmp(mt_str(t, f->name), "<module>") == 0;
+    if (kind == MT_SITE_PYTHON || is_script) {
         mt_frame_describe(t, id, &v);
         const char *name = v.name[0] == '<' ? function_of(t, s, id) : v.name;
         if (v.line == 0) /* not said */

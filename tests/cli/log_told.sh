@@ -93,6 +93,12 @@ has four 'in inference'
 has_not four 'model.to(dtype'
 ask whole 'CUDA out of memory during inference of my net'
 has whole 'model.to(dtype'
+# What the program itself refuses is not advised.
+ask refuses 'prime-rl: the trainer OOMs in the first training step.\n\nValueError: CP is not supported for RL'
+has refuses '--trainer.model.'
+has_not refuses 'model.cp'
+ask takes 'prime-rl: the trainer OOMs in the first training step.'
+has takes 'model.cp'
 # By keys of its settings alone, and what they say: an actor on one card, or on several.
 printf 'cluster:\n  component_placement:\n    actor: 5\n    rollout: 0-4\nactor:\n  micro_batch_size: 40\n' > one.yaml
 printf 'cluster:\n  component_placement:\n    actor: 2-5\n    rollout: 0-1\n' > four.yaml
