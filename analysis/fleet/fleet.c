@@ -80,6 +80,7 @@ static void row_done(struct mt_fleet_row *r)
     mt_free(r->place);
     mt_free(r->source);
     mt_free(r->framework);
+    mt_free(r->host);
     mt_free(r->phase);
 }
 

@@ -20,6 +20,7 @@ struct mt_fleet_row {
     char *place;     /* "rank 3, device 0", or a file where no rank is known; owned, as below */
     char *source;    /* the summary that it was read from; NULL = analysed here */
     char *framework; /* NULL = none was seen */
+    char *host;      /* the machine, where the input's name says it; NULL = not known */
     char *phase;     /* in words, where it failed; NULL = it did not */
     bool known;      /* live is */
     bool failed;

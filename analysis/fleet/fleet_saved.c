@@ -110,6 +110,7 @@ static int of_row(struct mt_fleet_row *r, const struct cJSON *v, const char *sou
     return copy(&r->place, mt_value_words(v, "place")) &&
            copy(&r->source, source != NULL ? source : mt_value_words(v, "source")) &&
            copy(&r->framework, mt_value_words(v, "framework")) &&
+           copy(&r->host, mt_value_words(v, "host")) &&
            copy(&r->phase, r->failed ? mt_value_words(v, "phase_name") : NULL);
 }
 
@@ -146,6 +147,7 @@ static int of_device(struct mt_fleet_row *r, const struct cJSON *root, const str
                        place[0] != '\0' ? ", " : "", mt_saved_place(words, d));
     }
     return copy(&r->place, place) && copy(&r->source, source) &&
+           copy(&r->host, mt_value_words(d, "host")) &&
            copy(&r->framework,
                 framework != NULL && strcmp(framework, "none") != 0 ? framework : NULL) &&
            copy(&r->phase, oom != NULL ? mt_value_words(oom, "phase_name") : NULL);

@@ -295,6 +295,7 @@ static void device(struct mt_jsonw *w, const struct mt_report *r, const struct m
     mt_jw_ks(w, "input", k->trace->meta.input);
     mt_jw_ks(w, "member", k->trace->meta.member);
     where(w, k, d, at);
+    mt_jw_ks(w, "host", k->trace->meta.host);
     mt_jw_ks(w, "kind", mt_device_kind_name(d->kind));
     mt_jw_ku(w, "events", d->n_events);
     mt_jw_ks(w, "withheld", d->withheld);

@@ -19,6 +19,7 @@ static void put_row(struct mt_jsonw *w, const struct mt_fleet_row *r)
     mt_jw_ks(w, "place", r->place);
     mt_jw_ks(w, "source", r->source);
     mt_jw_ks(w, "framework", r->framework);
+    mt_jw_ks(w, "host", r->host);
     mt_jw_known(w, "group", r->group >= 0, (uint64_t)r->group);
     mt_jw_known(w, "live_peak_bytes", r->known, r->live);
     mt_jw_known(w, "reserved_peak_bytes", r->known, r->reserved);

@@ -54,6 +54,7 @@ static int add(struct mt_fleet *f, const struct mt_report *r, const struct mt_ra
     memcpy(row->roles, d->roles.at_focus, sizeof row->roles);
     put_steps(row, &d->roles);
     return copy(&row->place, mt_row_place(r, k, d, place, sizeof place)) &&
+           copy(&row->host, k->trace->meta.host) &&
            copy(&row->phase, o != NULL ? MT_PHASE_CELL(o->attr.phase, o->attr.sub) : NULL);
 }
 
