@@ -1,119 +1,171 @@
 /* fleet/clocks.c -- clocks of nodes held against each other, by the ends of the steps that their
  * ranks trained.
  *
- * A step's gradients are of all ranks, so no rank is a step ahead of another: what the ends of the
- * same steps differ by on two ranks is the difference of their clocks, within one step (Python runs
- * ahead of the card) and what it varies by. That tells a clock that is seconds or minutes off,
- * which is what turns the order of failures round, from clocks that a time server keeps together.
- * Steps are counted from the last one, which may be one more on a rank: of the three ways to lay
- * one row of steps against the other the one in which the difference varies least is taken, and of
- * equally good ones that in which it is smallest. */
-#include "analysis/fleet/fleet.h"
+ * Not everything that trains apart has another clock. Rows of one host have one, so where the steps
+ * of these differ it is the work that does (workers that do not wait for each other, a recording of
+ * another moment), and then nothing that is seen of that host's steps tells of its clock. Of a row
+ * without a host nobody knows whose clock it has: it stands for one of its own. */
+#include "analysis/fleet/impl.h"
 
-enum { LEAST = 3, ALIKE = 20 };
-#define SECOND UINT64_C(1000000000)
-#define HOUR (UINT64_C(3600) * SECOND) /* farther apart they are not of one job: check.c */
+#include <stdlib.h>
+#include <string.h>
 
-struct apart {
-    int64_t by; /* the first is later by this */
-    uint64_t varies;
+/* With how many rows the others are compared before the best of these has to do: each costs a pass
+ * over all rows. */
+enum { TRIES = 64 };
+
+/* What the rows of one clock say of it. */
+struct clock {
+    int64_t least, most; /* how far their steps are behind those they were compared with */
+    uint64_t within;
+    uint32_t n; /* rows that could be compared */
 };
 
-static uint64_t size_of(int64_t n) { return n < 0 ? 0 - (uint64_t)n : (uint64_t)n; }
-
-/* The longest step of a row. */
-static uint64_t period(const struct mt_fleet_row *r)
+/* Something is known of it, and its rows agree as far as each of them can tell. */
+static bool is_one(const struct clock *c)
 {
-    uint64_t most = 0;
-    for (uint32_t i = 1; i < r->n_steps; i++) {
-        uint64_t n = r->steps_ns[i] - r->steps_ns[i - 1];
-        most = n > most ? n : most;
-    }
-    return most;
+    return c->n != 0 && (uint64_t)c->most - (uint64_t)c->least <= c->within;
 }
 
-/* a without its last `more` steps, or b without as many of its own where that is negative. */
-static bool lay(const struct mt_fleet_row *a, const struct mt_fleet_row *b, int more,
-                struct apart *out)
+static int64_t middle(const struct clock *c) { return c->least + (c->most - c->least) / 2; }
+
+static int by_host(const void *p, const void *q)
 {
-    uint32_t na = a->n_steps - (more > 0), nb = b->n_steps - (more < 0);
-    uint32_t n = na < nb ? na : nb;
-    int64_t least = INT64_MAX, most = INT64_MIN;
-    for (uint32_t i = 1; i <= n; i++) {
-        int64_t by = (int64_t)(a->steps_ns[na - i] - b->steps_ns[nb - i]);
-        least = by < least ? by : least;
-        most = by > most ? by : most;
-    }
-    if (n < LEAST)
-        return false;
-    out->varies = (uint64_t)most - (uint64_t)least;
-    out->by = least + (int64_t)(out->varies / 2);
-    return true;
+    const struct mt_fleet_row *const *x = p, *const *y = q;
+    int c = strcmp((*x)->host, (*y)->host);
+    return c != 0 ? c : *x < *y ? -1 : *x > *y;
 }
 
-/* Whether their steps are the same ones, and how far their clocks are apart then. */
-static bool compare(const struct mt_fleet_row *a, const struct mt_fleet_row *b, struct apart *out)
+/* Which rows have one clock. Their number; 0 = out of memory. */
+static uint32_t number_clocks(struct mt_fleet *f)
 {
-    uint64_t step = period(b) > period(a) ? period(b) : period(a);
-    struct apart way[3];
-    bool can[3], found = false;
-    uint64_t least = UINT64_MAX;
-    for (int i = 0; i < 3; i++) {
-        can[i] = lay(a, b, i - 1, &way[i]) && way[i].varies <= step;
-        if (can[i] && way[i].varies < least)
-            least = way[i].varies;
+    struct mt_fleet_row **at = mt_calloc(f->rows.n + 1, sizeof(struct mt_fleet_row *));
+    uint32_t n = 0, n_clocks = 0;
+    if (at == NULL)
+        return 0;
+    for (uint32_t i = 0; i < f->rows.n; i++) {
+        f->rows.p[i].clock = i;
+        if (f->rows.p[i].host != NULL)
+            at[n++] = &f->rows.p[i];
+        else
+            n_clocks++;
     }
-    for (int i = 0; i < 3; i++) {
-        can[i] = can[i] && way[i].varies <= 2 * least + step / ALIKE;
-        if (can[i] && (!found || size_of(way[i].by) < size_of(out->by)))
-            *out = way[i];
-        found |= can[i];
+    if (n > 1)
+        qsort(at, n, sizeof *at, by_host);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > 0 && strcmp(at[i]->host, at[i - 1]->host) == 0)
+            at[i]->clock = at[i - 1]->clock;
+        else
+            n_clocks++;
     }
-    if (can[1] && size_of(out->by) > 2 * step) /* far off as they are, none lacks a step */
-        *out = way[1];
-    return found && size_of(out->by) <= HOUR;
+    mt_free(at);
+    return n_clocks;
 }
 
-/* The clock that most have: the row in the middle, by how far each is from the first. Their number.
- * k: room for all rows. */
-static uint32_t against(struct mt_fleet *f, uint32_t first, struct mt_fleet_keyed *k)
+/* Compares all rows with one. How many of them have a clock that is one then. */
+static uint32_t hear(struct mt_fleet *f, uint32_t with, struct clock *c)
+{
+    uint64_t step = mt_fleet_period(&f->rows.p[with]);
+    uint32_t n = 0;
+    memset(c, 0, f->rows.n * sizeof *c);
+    for (uint32_t i = 0; i < f->rows.n; i++) {
+        struct mt_fleet_row *r = &f->rows.p[i];
+        struct mt_fleet_apart d = {0, 0};
+        struct clock *of = &c[r->clock];
+        r->is_aligned = mt_fleet_compare(r, &f->rows.p[with], &d);
+        if (!r->is_aligned)
+            continue;
+        of->least = of->n == 0 || d.by < of->least ? d.by : of->least;
+        of->most = of->n == 0 || d.by > of->most ? d.by : of->most;
+        of->within = step + d.varies / 2 > of->within ? step + d.varies / 2 : of->within;
+        of->n++;
+    }
+    for (uint32_t i = 0; i < f->rows.n; i++)
+        n += f->rows.p[i].is_aligned && is_one(&c[f->rows.p[i].clock]);
+    return n;
+}
+
+/* A row that compares with more rows than the others do, half of all being enough. Rows that
+ * compare with one that was tried are not tried themselves: they compare with about the same. */
+static uint32_t find_first(struct mt_fleet *f, struct clock *c, bool *tried)
+{
+    uint32_t with_steps = 0, best = 0, most = 0;
+    for (uint32_t i = 0; i < f->rows.n; i++)
+        with_steps += f->rows.p[i].n_steps >= MT_FLEET_LEAST;
+    for (uint32_t i = 0, n_tried = 0; i < f->rows.n && n_tried < TRIES; i++) {
+        uint32_t n;
+        if (tried[i] || f->rows.p[i].n_steps < MT_FLEET_LEAST)
+            continue;
+        n = hear(f, i, c);
+        n_tried++;
+        if (n > most) {
+            most = n;
+            best = i;
+        }
+        if (most > with_steps / 2)
+            break;
+        for (uint32_t k = i; k < f->rows.n; k++)
+            tried[k] |= f->rows.p[k].is_aligned;
+    }
+    return best;
+}
+
+/* The clock that most have: a row of the one in the middle, by how far each is from the first. */
+static uint32_t find_usual(struct mt_fleet *f, uint32_t first, struct clock *c,
+                           struct mt_fleet_keyed *k)
 {
     uint32_t n = 0;
+    (void)hear(f, first, c);
     for (uint32_t i = 0; i < f->rows.n; i++) {
-        struct apart d = {0, 0};
-        if (f->rows.p[i].n_steps >= LEAST && compare(&f->rows.p[i], &f->rows.p[first], &d))
-            k[n++] = (struct mt_fleet_keyed){(uint64_t)(d.by + (int64_t)HOUR), 0, i};
+        const struct mt_fleet_row *r = &f->rows.p[i];
+        if (r->is_aligned && is_one(&c[r->clock]))
+            k[n++] = (struct mt_fleet_keyed){
+                (uint64_t)(middle(&c[r->clock]) + (int64_t)MT_FLEET_HOUR), r->clock, i};
     }
     mt_fleet_sort(k, n);
-    return n;
+    return n != 0 ? k[(n - 1) / 2].row : first;
+}
+
+/* Every row has what is known of its clock. */
+static void set(struct mt_fleet *f, const struct clock *c, uint32_t n_clocks)
+{
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < f->rows.n; i++)
+        known += is_one(&c[i]);
+    f->n_aligned = 0;
+    f->clocks_within = 0;
+    for (uint32_t i = 0; i < f->rows.n; i++) {
+        struct mt_fleet_row *r = &f->rows.p[i];
+        const struct clock *of = &c[r->clock];
+        r->ahead_ns = 0;
+        r->clock_within = 0;
+        r->is_aligned = n_clocks == 1 || (known > 1 && is_one(of));
+        f->n_aligned += r->is_aligned;
+        if (!r->is_aligned || n_clocks == 1)
+            continue;
+        r->clock_within = of->within;
+        if (mt_fleet_size_of(middle(of)) > MT_FLEET_SECOND &&
+            mt_fleet_size_of(middle(of)) > 2 * of->within)
+            r->ahead_ns = middle(of);
+        else if (of->within > f->clocks_within)
+            f->clocks_within = of->within;
+    }
 }
 
 int mt_fleet_align(struct mt_fleet *f)
 {
     struct mt_fleet_keyed *k = mt_calloc(f->rows.n + 1, sizeof *k);
-    uint32_t n = 0, first = 0;
-    if (k == NULL)
-        return 0;
-    while (first < f->rows.n && f->rows.p[first].n_steps < LEAST)
-        first++;
-    if (first < f->rows.n)
-        n = against(f, first, k);
-    f->n_aligned = 0;
-    f->clocks_within = 0;
-    for (uint32_t i = 0; n > 1 && i < n; i++) {
-        struct mt_fleet_row *r = &f->rows.p[k[i].row];
-        const struct mt_fleet_row *usual = &f->rows.p[k[(n - 1) / 2].row];
-        struct apart d = {0, 0};
-        if (r != usual && !compare(r, usual, &d))
-            continue;
-        r->is_aligned = true;
-        r->clock_within = period(usual) + d.varies / 2;
-        if (size_of(d.by) > SECOND && size_of(d.by) > 2 * r->clock_within)
-            r->ahead_ns = d.by;
-        else if (r->clock_within > f->clocks_within)
-            f->clocks_within = r->clock_within;
-        f->n_aligned++;
+    struct clock *c = mt_calloc(f->rows.n + 1, sizeof *c);
+    bool *tried = mt_calloc(f->rows.n + 1, sizeof *tried);
+    uint32_t n_clocks = number_clocks(f);
+    int ok = k != NULL && c != NULL && tried != NULL && (n_clocks != 0 || f->rows.n == 0);
+    if (ok && f->rows.n != 0) {
+        if (n_clocks > 1)
+            (void)hear(f, find_usual(f, find_first(f, c, tried), c, k), c);
+        set(f, c, f->rows.n > 1 ? n_clocks : 0);
     }
+    mt_free(tried);
+    mt_free(c);
     mt_free(k);
-    return 1;
+    return ok;
 }

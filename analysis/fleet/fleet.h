@@ -37,6 +37,7 @@ struct mt_fleet_row {
     uint64_t steps_ns[MT_FLEET_STEPS];
     uint32_t n_steps;
     int32_t group;         /* computed; MT_FLEET_NO_GROUP = its bytes are not known */
+    uint32_t clock;        /* computed: the first row that has the same clock: that of its host */
     bool is_aligned;       /* computed: its clock was held against those of others, which it is */
     int64_t ahead_ns;      /* ahead of by this, 0 = as far as can be told by nothing, */
     uint64_t clock_within; /* give or take this */
@@ -85,11 +86,11 @@ struct mt_fleet {
     MT_VEC(char *) problems;                  /* sentences; what is wrong with the inputs */
     uint32_t n_known, least, median, most;    /* rows; of no meaning where n_known is 0 */
     uint32_t n_kinds, n_ranks;                /* n_ranks: different numbers */
-    uint32_t n_aligned;                       /* rows whose clocks were held against others */
-    uint64_t clocks_within;                   /* of those that agree, the least sure one */
-    bool several;                             /* a rank has several devices */
-    uint32_t divided[MT_FLEET_DIMS];          /* by how much, as settings say; 0 = not known */
-    bool is_unlike;                           /* they say different sizes */
+    uint32_t n_aligned;     /* rows whose clocks were held against others, or are one clock */
+    uint64_t clocks_within; /* of those that agree, the least sure one */
+    bool several;           /* a rank has several devices */
+    uint32_t divided[MT_FLEET_DIMS]; /* by how much, as settings say; 0 = not known */
+    bool is_unlike;                  /* they say different sizes */
     /* By dimension, then part; of those that divide anything. Empty where the sizes are not known,
      * or not all of those ranks are here. */
     MT_VEC(struct mt_fleet_part) parts;
@@ -130,6 +131,20 @@ int mt_fleet_find_outliers(struct mt_fleet *f, const struct mt_fleet_keyed *live
 
 int mt_fleet_align(struct mt_fleet *f);   /* clocks.c. 0 = out of memory */
 int mt_fleet_lay_out(struct mt_fleet *f); /* layout.c: makes parts. 0 = out of memory */
+
+/* ---- order.c, after finish: how sure the order of failures is ---- */
+
+/* By how much two failures have to be apart for their order to be known. 0 = of one clock. */
+uint64_t mt_fleet_doubt(const struct mt_fleet_row *a, const struct mt_fleet_row *b);
+/* Whether a clock that is off is taken off between them. */
+bool mt_fleet_is_moved(const struct mt_fleet_row *a, const struct mt_fleet_row *b);
+enum mt_fleet_order {
+    MT_FLEET_AS_IT_IS, /* the first by the clocks is the first */
+    MT_FLEET_TURNED,   /* by the clocks another one is, and it is known that it was not */
+    MT_FLEET_NOT_SURE  /* a clock is off, and the failures are closer than it is known by how far */
+};
+/* Of failures that all have a time, one or more. by_clock: the row that is first by its own. */
+enum mt_fleet_order mt_fleet_order(const struct mt_fleet *f, uint32_t *by_clock);
 
 /* ---- words.c ---- */
 

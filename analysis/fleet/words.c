@@ -6,7 +6,6 @@
 #include <string.h>
 
 enum { RANGES = 6, NAMED = 3 };
-#define CLOCKS UINT64_C(1000000000)
 
 static const char *name(char buf[96], const struct mt_fleet *f, const struct mt_fleet_row *r)
 {
@@ -107,6 +106,32 @@ static void add_later(struct mt_sentence *s, uint64_t ns)
 
 static uint64_t moment(const struct mt_fleet_row *r) { return mt_fleet_moment(r, r->failed_ns); }
 
+/* Who was the first of several, or that nobody can tell: a clock may be off by more than lies
+ * between them, and those without a clock are last: with one of them nobody knows who was first. */
+static void add_order(struct mt_sentence *s, const struct mt_fleet *f)
+{
+    const struct mt_fleet_row *a = &f->rows.p[f->failed.p[0]], *b = &f->rows.p[f->failed.p[1]];
+    bool has_clocks = f->rows.p[f->failed.p[f->failed.n - 1]].failed_ns != 0;
+    uint32_t by_clock = f->failed.p[0];
+    enum mt_fleet_order order = has_clocks ? mt_fleet_order(f, &by_clock) : MT_FLEET_NOT_SURE;
+    char who[96], count[32];
+    if (order == MT_FLEET_NOT_SURE) {
+        mt_words_add(s, ": %s and ", name(who, f, a));
+        mt_words_add(s, "%s ran out of memory, in what order is not known%s", name(who, f, b),
+                     has_clocks ? " since a clock seems off" : "");
+    } else {
+        mt_words_add(s, ": %s ran out of memory first, ", name(who, f, a));
+        mt_words_add(s, "%s ", name(who, f, b));
+        add_later(s, moment(b) - moment(a));
+        mt_words_add(s, " later");
+    }
+    if (f->failed.n > 2)
+        mt_words_add(s, ", and %s more", mt_words_count(count, f->failed.n - 2));
+    if (order == MT_FLEET_TURNED)
+        mt_words_add(s, " (a clock seems off: by the clocks as they are %s was first)",
+                     name(who, f, &f->rows.p[by_clock]));
+}
+
 static void put_first(const struct mt_fleet *f, mt_fleet_line *line, void *arg)
 {
     struct mt_sentence s = {"", 0};
@@ -120,22 +145,8 @@ static void put_first(const struct mt_fleet *f, mt_fleet_line *line, void *arg)
         mt_words_add(&s, "%s ranks and devices", mt_words_count(count, f->rows.n));
     if (f->failed.n == 1)
         mt_words_add(&s, ": %s alone ran out of memory", name(who, f, &f->rows.p[f->failed.p[0]]));
-    if (f->failed.n > 1) {
-        const struct mt_fleet_row *a = &f->rows.p[f->failed.p[0]], *b = &f->rows.p[f->failed.p[1]];
-        /* those without a clock are last: with one of them nobody knows who was first */
-        bool is_told = f->rows.p[f->failed.p[f->failed.n - 1]].failed_ns != 0;
-        mt_words_add(&s, ": %s%s", name(who, f, a),
-                     is_told ? " ran out of memory first, " : " and ");
-        mt_words_add(&s, "%s ", name(who, f, b));
-        if (is_told) {
-            add_later(&s, moment(b) - moment(a));
-            mt_words_add(&s, " later");
-        } else {
-            mt_words_add(&s, "ran out of memory, in what order is not known");
-        }
-        if (f->failed.n > 2)
-            mt_words_add(&s, ", and %s more", mt_words_count(count, f->failed.n - 2));
-    }
+    if (f->failed.n > 1)
+        add_order(&s, f);
     for (uint32_t i = 0; i < f->outliers.n && i < NAMED; i++) {
         mt_words_add(&s, "%s%s",
                      i != 0             ? ", "
@@ -178,7 +189,7 @@ static void put_more(const char *of, uint32_t n, uint32_t most, mt_fleet_line *l
     line(arg, s.buf);
 }
 
-/* Of clocks that agree: how far they may be apart all the same. */
+/* Of clocks from which nothing was taken off: how far they may be apart all the same. */
 static void put_doubt(const struct mt_fleet *f, bool all_aligned, mt_fleet_line *line, void *arg)
 {
     struct mt_sentence s = {"", 0};
@@ -195,7 +206,7 @@ static void put_doubt(const struct mt_fleet *f, bool all_aligned, mt_fleet_line 
     line(arg, s.buf);
 }
 
-/* Clocks that do not agree with those of the others. */
+/* Clocks that do not agree with those of the others, each once. */
 static void put_clocks(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg)
 {
     uint32_t n = 0;
@@ -203,33 +214,50 @@ static void put_clocks(const struct mt_fleet *f, uint32_t most, mt_fleet_line *l
         const struct mt_fleet_row *r = &f->rows.p[i];
         struct mt_sentence s = {"", 0};
         char who[96];
-        if (r->ahead_ns == 0 || n++ >= most)
+        if (r->ahead_ns == 0 || r->clock != i || n++ >= most)
             continue;
-        mt_words_add(&s, "Clocks: by the ends of %u steps that of %s is ", (unsigned)r->n_steps,
-                     name(who, f, r));
+        mt_words_add(&s, "Clocks: by the ends of steps that of %.80s is ",
+                     r->host != NULL ? r->host : name(who, f, r));
         add_later(&s, r->ahead_ns < 0 ? 0 - (uint64_t)r->ahead_ns : (uint64_t)r->ahead_ns);
         mt_words_add(&s, " %s the others', give or take ", r->ahead_ns < 0 ? "behind" : "ahead of");
         add_later(&s, r->clock_within);
         mt_words_add(&s,
-                     ", or its file is of another run. The order of failures here has that taken "
-                     "off; the verdict is by each rank's own clock.");
+                     ", or %s of another run or %s not wait for the others. The order of failures "
+                     "here has that taken off; the verdict is by each rank's own clock.",
+                     r->host != NULL ? "what ran there is" : "its file is",
+                     r->host != NULL ? "did" : "it did");
         line(arg, s.buf);
     }
     put_more("Clocks", n, most, line, arg);
 }
 
+/* How long after the first, and how sure that is where a clock is off. */
+static void add_after(struct mt_sentence *s, const struct mt_fleet_row *first,
+                      const struct mt_fleet_row *r)
+{
+    mt_words_add(s, ", ");
+    add_later(s, moment(r) - moment(first));
+    mt_words_add(s, " after the first");
+    if (mt_fleet_is_moved(first, r)) {
+        mt_words_add(s, ", give or take ");
+        add_later(s, mt_fleet_doubt(first, r));
+    }
+}
+
 static void put_failures(const struct mt_fleet *f, uint32_t most, mt_fleet_line *line, void *arg)
 {
-    uint64_t first = f->failed.n != 0 ? moment(&f->rows.p[f->failed.p[0]]) : 0;
-    bool near = false, all_aligned = true;
+    const struct mt_fleet_row *first = f->failed.n != 0 ? &f->rows.p[f->failed.p[0]] : NULL;
+    bool near = false, all_aligned = first != NULL && first->is_aligned;
     for (uint32_t i = 0; i < f->failed.n; i++) {
         const struct mt_fleet_row *r = &f->rows.p[f->failed.p[i]];
         struct mt_sentence s = {"", 0};
         char who[96];
-        if (i == 0 || moment(r) - first < CLOCKS)
-            all_aligned &= r->is_aligned;
-        if (i != 0 && first != 0 && moment(r) != 0 && moment(r) - first < CLOCKS)
+        bool has_clocks = i != 0 && moment(first) != 0 && moment(r) != 0;
+        if (has_clocks && !mt_fleet_is_moved(first, r) &&
+            moment(r) - moment(first) < mt_fleet_doubt(first, r)) {
             near = true;
+            all_aligned &= r->is_aligned;
+        }
         if (i >= most)
             continue;
         mt_words_add(&s, "Out of memory: %s", name(who, f, r));
@@ -237,11 +265,8 @@ static void put_failures(const struct mt_fleet *f, uint32_t most, mt_fleet_line 
             mt_words_add(&s, ", asking for %s", MT_BYTES(r->request));
         if (r->phase != NULL)
             mt_words_add(&s, " in %s", r->phase);
-        if (i != 0 && first != 0 && moment(r) != 0) {
-            mt_words_add(&s, ", ");
-            add_later(&s, moment(r) - first);
-            mt_words_add(&s, " after the first");
-        }
+        if (has_clocks)
+            add_after(&s, first, r);
         mt_words_add(&s, ".");
         line(arg, s.buf);
     }
