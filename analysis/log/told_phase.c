@@ -24,6 +24,8 @@ enum weight {
     BY_SENTENCE = 25,
     BY_SENTENCE_BROAD = 10, /* anywhere in the sentence that tells of it */
     BY_SCRIPT = 9,          /* the code of a script that was pasted does one thing alone */
+    BY_NOW = 25, /* more: a clause that tells of now, or of what is so behind what is not */
+    BY_NOW_MOST = BY_STEP - 1, /* but not more than a line of the job's */
     TITLE = 2,
     OWN_LINE = 1, /* more, for the first line, for the one that tells of it */
     MEMORY_ALONE = 16,
@@ -36,6 +38,7 @@ struct votes {
     enum mt_phase phase, sub, after;
     uint64_t line, after_line, step;
     int weight;
+    bool is_now;  /* the clause that is read tells of now */
     bool differs; /* another phase weighs as much, and both are broad */
 };
 
@@ -51,6 +54,8 @@ static void vote(struct votes *v, const struct mt_cut_phase *cut, int weight, ui
     weight += (line == 1 ? TITLE : 0) + (line == v->f->line ? OWN_LINE : 0);
     if (cut->phase == MT_PH_ROLLOUT_GENERATE)
         weight++; /* a job that generates also trains: it is the narrower word */
+    if (v->is_now && weight < BY_NOW_MOST)
+        weight = weight + BY_NOW < BY_NOW_MOST ? weight + BY_NOW : BY_NOW_MOST;
     if (weight == v->weight && cut->phase != v->phase && is_broad(cut->phase))
         v->differs = true;
     if (weight <= v->weight)
@@ -214,25 +219,68 @@ static bool is_kill(const struct mt_log_fact *f)
     return f->kind == MT_LOG_KILLED || f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL;
 }
 
-/* leads: the error's own line follows. */
-static void of_sentence(struct votes *v, const char *s, bool leads, uint64_t line)
+/* Takes out of the sentence the phases that it denies, each up to the end of its clause, so that
+ * they have no vote: "not in the rollout, but ...". Where there was one: true. */
+static bool drop_denied(const struct votes *v, char *s)
 {
-    bool fails = (line == v->f->line && !mt_log_is_talk(v->f)) || mt_spoken_fails(s);
-    bool some = !fails && !leads && mt_clause_names_failure(s);
-    int less = fails || leads ? 0 : some ? FAILS_ELSEWHERE : MEMORY_ALONE;
-    if (!fails && !leads && !some && !mt_clause_names_memory(s))
+    bool dropped = false;
+    struct mt_cut_phase cut;
+    for (size_t n, from; *s != '\0'; s += n) {
+        s += strspn(s, " ,;:");
+        n = mt_clause_end(s);
+        size_t gone = mt_clause_denied(s, n, &from);
+        if (gone != 0 && (phase_in(v, MT_CUT_SAID, s + from, gone, &cut) ||
+                          phase_in(v, MT_CUT_TOLD, s + from, gone, &cut))) {
+            memmove(s + from, s + from + gone, strlen(s + from + gone) + 1);
+            n = from;
+            dropped = true;
+        }
+        n += n == 0 && *s != '\0';
+    }
+    return dropped;
+}
+
+/* How the sentence tells of a failure. */
+struct telling {
+    bool fails, leads; /* that memory ran out; the error's own line follows */
+    bool denies;       /* it says of a phase that it was not there */
+    int less;          /* its votes weigh less by so much */
+};
+
+static void of_clause(struct votes *v, const char *s, size_t n, const struct telling *t,
+                      uint64_t line)
+{
+    bool but = t->denies && mt_clause_is_but(s);
+    if (mt_clause_went_well(s, n) || mt_clause_is_over(s, n))
+        return;
+    v->is_now = but || mt_clause_is_now(s, n);
+    by_time(v, s, n, t->less, line);
+    by_time_behind(v, s, n, t->less, line);
+    if (but)
+        vote_next(v, s, mt_clause_words(s, 4), t->less, line);
+    if ((t->fails || t->leads) && !is_kill(v->f))
+        by_next(v, s, n, line);
+    if (t->fails && !is_kill(v->f))
+        by_sentence(v, s, n, line);
+    v->is_now = false;
+}
+
+/* leads: the error's own line follows. */
+static void of_sentence(struct votes *v, char *s, bool leads, uint64_t line)
+{
+    struct telling t = {.leads = leads};
+    bool some;
+    t.fails = (line == v->f->line && !mt_log_is_talk(v->f)) || mt_spoken_fails(s);
+    some = !t.fails && !leads && mt_clause_names_failure(s);
+    t.denies = drop_denied(v, s);
+    some |= t.denies;
+    t.less = t.fails || leads ? 0 : some ? FAILS_ELSEWHERE : MEMORY_ALONE;
+    if (!t.fails && !leads && !some && !mt_clause_names_memory(s))
         return;
     for (size_t n; *s != '\0'; s += n) {
         s += strspn(s, " ,;:");
         n = mt_clause_end(s);
-        if (mt_clause_went_well(s, n))
-            continue;
-        by_time(v, s, n, less, line);
-        by_time_behind(v, s, n, less, line);
-        if (fails && !is_kill(v->f)) {
-            by_next(v, s, n, line);
-            by_sentence(v, s, n, line);
-        }
+        of_clause(v, s, n, &t, line);
         n += n == 0 && *s != '\0';
     }
 }
@@ -315,7 +363,7 @@ static void of_prose(struct votes *v, const struct mt_log *log)
         if (log->prose.p[i].text[0] == '>' || is_programs(log->prose.p[i].text))
             continue;
         mt_spoken_line(&t, log, i);
-        for (const char *s; (s = mt_spoken_sentence(&t)) != NULL;)
+        for (char *s; (s = mt_spoken_sentence(&t)) != NULL;)
             of_sentence(v, s, leads, t.line);
     }
     of_script(v, log);

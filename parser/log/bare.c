@@ -320,8 +320,19 @@ static char *behind_heading(char *s, bool is_first)
     return n != 0 && s[n] == ' ' && (is_first || n > 1) ? s + n + 1 : s;
 }
 
-/* The sentence tells of a failure that happened. *w: its words. */
-static bool tells(char *s, bool asks, struct found *w)
+/* What stands in contrast to what s names at `from`: behind "but" or "now", and in Chinese behind a
+ * comma; NULL = nothing does. */
+static char *contrast(char *from)
+{
+    static const char *const joins[] = {" but ", ", now ", "\xef\xbc\x8c", NULL};
+    for (; *from != '\0'; from++)
+        if (mt_log_begins(from, joins))
+            return from + (*from == ' ' ? 1 : *from == ',' ? 2 : 3);
+    return NULL;
+}
+
+/* The statement tells of a failure that happened. *w: its words. */
+static bool states(char *s, bool asks, struct found *w)
 {
     *w = find_words(s, asks);
     if (w->at == NULL)
@@ -331,6 +342,15 @@ static bool tells(char *s, bool asks, struct found *w)
             *p = ' ';
     return (!mt_log_is_code(s, w->at, w->n) || (asks && is_met(s, w->at))) &&
            !only_talked_of(s, w->at) && !is_over(w->at + w->n);
+}
+
+/* The sentence, or what it says in contrast: "it went away, but now ...". */
+static bool tells(char *s, bool asks, struct found *w)
+{
+    for (; s != NULL; s = w->at != NULL ? contrast(s + (w->at - s)) : NULL)
+        if (states(s, asks, w))
+            return true;
+    return false;
 }
 
 bool mt_log_tells_failure(char *sentence)
@@ -411,7 +431,8 @@ static bool is_failure(const struct mt_log_fact *f)
            f->kind == MT_LOG_KERNEL_LIMIT;
 }
 
-/* Words about a failure count in a short text in which nothing else tells one. */
+/* Words about a failure count in a short text in which nothing else tells one, nor that none was.
+ */
 void mt_log_bare_end(struct mt_log *l)
 {
     uint32_t n = 0, talks = 0, others = 0;
@@ -422,7 +443,7 @@ void mt_log_bare_end(struct mt_log *l)
         talks += mt_log_is_talk(&l->facts.p[i]);
         others += !mt_log_is_talk(&l->facts.p[i]) && is_failure(&l->facts.p[i]);
     }
-    if (talks == 0 || (others == 0 && l->n_lines <= SHORT))
+    if (talks == 0 || (others == 0 && l->n_lines <= SHORT && !mt_log_is_unmet(l)))
         return;
     for (uint32_t i = 0; i < l->facts.n; i++)
         if (!mt_log_is_talk(&l->facts.p[i]))

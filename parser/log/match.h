@@ -72,6 +72,9 @@ void mt_log_begun_below(struct mt_log *l);
  * the log has facts. */
 int mt_log_bare(struct mt_log *l, uint64_t number, const char *line);
 void mt_log_bare_end(struct mt_log *l);
+/* log/unmet.c: the text says that nothing failed, and all that it tells of a failure is a question,
+ * another's words or a wish. */
+bool mt_log_is_unmet(const struct mt_log *l);
 int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s);
 bool mt_log_is_cumem(const char *s);
 /* f->cuda, by the file that the line of f names. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a text says in words alone: the program, the phase, a cause. It counts where nothing else tells, and is marked as told. About 12 s.
+# What a text says in words alone: the program, the phase, a cause. It counts where nothing else tells, and is marked as told. About 14 s.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need jq
@@ -232,6 +232,44 @@ for pair in 'OOM while fine-tuning a ViT|train' 'CUDA OOM loading the second mod
     ask now "${pair%|*}"
     phase now "${pair##*|}"
 done
+# A phase that is denied has no vote, what is over has none, what is so "now" or behind "not" weighs more; in Chinese as well. What only sounds like it is left alone.
+while IFS='|' read -r want text; do
+    ask now "$text"
+    phase now "$want"
+done << 'END'
+eval|The OOM while saving the checkpoint is gone since we shard it. Now the validation runs out of memory.
+ckpt_save|CUDA OOM on 8 cards. It is not in the weight sync, but when the checkpoint is saved.
+unattributed|CUDA out of memory on 4 cards, never during validation.
+train|Loading the model used to give OOM, which 4 bits fixed, but the backward pass OOMs now.
+ckpt_save|The rollout never ran out of memory. What does is saving the checkpoint: CUDA OOM on rank 0.
+train_actor|CUDA OOM. It wasn't during the critic update, it was during the actor update.
+logp_ref|CUDA OOM at step 4: neither in the rollout nor in the actor update, but while computing the reference log probs.
+unattributed|Somewhere the job gets a CUDA OOM; saving the model is not where it happens.
+rollout.generate|CUDA out of memory. Tried to allocate 512.00 MiB in the rollout, not when the weights are synced
+ckpt_save|不是在验证时OOM，而是在保存模型时OOM
+train|训练报OOM，不是在保存模型时
+ckpt_save|训练不再OOM了，但是保存检查点时显存不足
+train|# OOM in the validation was fixed, but training dies\n\nThe error in the validation went away at step 40. Now the forward pass of the training fails:\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.20 GiB is free.
+eval|OOM in evaluation, not only with large batches.
+train|OOM in the backward, it does not happen with batch 1 in training.
+rollout.generate|The batch is fixed by the config and the rollout runs out of memory.
+ckpt_save|It crashed with CUDA OOM, and not the first time, when saving the model.
+eval|Does anyone know why validation runs out of memory? Training works fine.
+eval|Feature request: I get OOM in validation, please free the cache. No crash in training.
+init|With 8 bits there is no crash. With 16 bits loading the model gives OOM. My colleague says that loading is fine.
+END
+# Words about a failure that nobody met: a question, another's words, a wish, and that nothing failed.
+while read -r text; do
+    printf '%b\n' "$text" > unmet
+    run 1 report unmet --force --no-config --format text -o unmet.text
+done << 'END'
+Can saving the model cause a CUDA OOM? I have not seen it. All our runs finish.
+My colleague says that generation runs out of memory in vLLM. Our job works fine.
+# Feature request\n\nPrint a hint before CUDA out of memory is raised in the rollout.\n\nNothing crashed.
+Docs question: what does "CUDA out of memory" mean during weight sync? We have no failure here.
+功能建议：在显存不足时打印提示。我们没有遇到报错。
+保存模型会不会导致显存不足？我这里一切正常。
+END
 ask loss 'We get OOM at step 9. Before it the loss keeps increasing, and the next version is not released yet.'
 has_not loss 'names a cause'
 # A text that speaks of memory and names no failure is not said to tell of none.
