@@ -20,20 +20,6 @@ size_t mt_clause_end(const char *s);
 /* Of the n bytes of a clause: it says that something went well; it tells of a failure. */
 bool mt_clause_went_well(const char *clause, size_t n);
 bool mt_clause_part_fails(const char *clause, size_t n);
-/* ---- log/denied.c: what was not, is over, or is so now ---- */
-
-/* Of the n bytes of a clause, how many it denies, and where they begin: "not in the rollout",
- * "validation never fails"; 0 = none. They go up to its end. */
-size_t mt_clause_denied(const char *clause, size_t n, size_t *from);
-/* It says that something is over: "the error in X went away", "X used to fail". */
-bool mt_clause_is_over(const char *clause, size_t n);
-/* It tells of now, where others may tell of before. */
-bool mt_clause_is_now(const char *clause, size_t n);
-/* It begins with "but": what is so, behind what is not. */
-bool mt_clause_is_but(const char *clause);
-
-/* ---- log/clause.c ---- */
-
 /* Behind "after ": what follows was still going on, "some iterations of it". */
 bool mt_clause_is_within(const char *s);
 /* Where what came before ends, in Chinese, up to n bytes; 0 = it says nothing of the kind. */
@@ -41,5 +27,17 @@ size_t mt_clause_behind_after(const char *s, size_t n);
 /* The sentence speaks of memory; of a failure, whichever, that it does not deny. */
 bool mt_clause_names_memory(const char *s);
 bool mt_clause_names_failure(const char *s);
+
+/* ---- log/denied.c: what was not, is over, or is so now ---- */
+
+/* Of the n bytes of the clause s, how many it denies, and where they begin: "not in the rollout",
+ * "validation never fails"; 0 = none. They go up to its end. */
+size_t mt_clause_denied(const char *s, size_t n, size_t *from);
+/* It says that something is over: "the error in X went away", "X used to fail". */
+bool mt_clause_is_over(const char *s, size_t n);
+/* It tells of now, where others may tell of before. */
+bool mt_clause_is_now(const char *s, size_t n);
+/* It begins with "but": what is so, behind what is not. */
+bool mt_clause_is_but(const char *s);
 
 #endif

@@ -6,7 +6,6 @@
 
 enum {
     LONGEST = 1000, /* of a line that is looked at */
-    SHORT = 250,    /* lines of a text that is a question about a failure, no job's log */
     NEAR = 40,      /* bytes between a memory's name and the word that it ran out */
     FAR = 32        /* bytes from a word that makes it no failure to that word */
 };
@@ -400,7 +399,7 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
 {
     char buffer[LONGEST + 1] = "", *s = buffer;
     struct mt_log_fact *f;
-    bool whole, asks = number <= SHORT;
+    bool whole, asks = number <= MT_LOG_SAID_LINES;
     struct found w = {.n = 0};
     if (lower(buffer, line) != 0) {
         s = behind_heading(buffer, l->prose.n == 1);
@@ -413,7 +412,7 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
     whole = w.sure && s == buffer && is_whole(s, w.at, w.at + w.n); /* a title is a person's */
     if (!whole && !any_tells(s, asks, &w))
         return 0;
-    if (!whole && number > SHORT)
+    if (!whole && number > MT_LOG_SAID_LINES)
         return 1; /* no question is as long, and such lines would leave no room for others */
     /* the traceback is left to a line that is sure */
     f = whole ? mt_log_add(l, MT_LOG_TORCH_OOM, number, line)
@@ -421,32 +420,4 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
     if (f != NULL)
         mt_log_keep_text(f, whole ? "bare" : "talk", 4);
     return 1;
-}
-
-/* A line that says more of a failure than a person's words about one. */
-static bool is_failure(const struct mt_log_fact *f)
-{
-    return mt_log_has_stack(f->kind) || f->kind == MT_LOG_RAY_KILL ||
-           f->kind == MT_LOG_KERNEL_KILL || f->kind == MT_LOG_KILLED || f->kind == MT_LOG_STOPPED ||
-           f->kind == MT_LOG_KERNEL_LIMIT;
-}
-
-/* Words about a failure count in a short text in which nothing else tells one, nor that none was.
- */
-void mt_log_bare_end(struct mt_log *l)
-{
-    uint32_t n = 0, talks = 0, others = 0;
-    for (uint32_t i = 0; i < l->facts.n; i++) /* the log below ends where it happened */
-        if (mt_log_is_talk(&l->facts.p[i]))
-            mt_log_step_take(l, &l->facts.p[i]);
-    for (uint32_t i = 0; i < l->facts.n; i++) {
-        talks += mt_log_is_talk(&l->facts.p[i]);
-        others += !mt_log_is_talk(&l->facts.p[i]) && is_failure(&l->facts.p[i]);
-    }
-    if (talks == 0 || (others == 0 && l->n_lines <= SHORT && !mt_log_is_unmet(l)))
-        return;
-    for (uint32_t i = 0; i < l->facts.n; i++)
-        if (!mt_log_is_talk(&l->facts.p[i]))
-            l->facts.p[n++] = l->facts.p[i];
-    l->facts.n = n;
 }

@@ -68,13 +68,11 @@ int mt_log_ggml(struct mt_log *l, uint64_t number, const char *s);       /* log/
 int mt_log_begun(struct mt_log *l, uint64_t number, const char *line);   /* log/begun.c */
 /* The newest line stands first: what ended stands above its beginning. */
 void mt_log_begun_below(struct mt_log *l);
-/* log/bare.c: the failure's name alone, in any case; in the end what was only talk is dropped where
- * the log has facts. */
+/* log/bare.c: the failure's name alone, in any case. */
 int mt_log_bare(struct mt_log *l, uint64_t number, const char *line);
-void mt_log_bare_end(struct mt_log *l);
-/* log/unmet.c: the text says that nothing failed, and all that it tells of a failure is a question,
- * another's words or a wish. */
-bool mt_log_is_unmet(const struct mt_log *l);
+/* log/talk.c: in the end words about a failure are dropped that do not count: where the log has the
+ * failure's own line, where it says that none was. */
+void mt_log_talk_end(struct mt_log *l);
 int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s);
 bool mt_log_is_cumem(const char *s);
 /* f->cuda, by the file that the line of f names. */

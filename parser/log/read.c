@@ -416,10 +416,10 @@ enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, const char *co
     while (go_on && w.n > 0)
         go_on = look(out, &w);
     if (go_on) {
-        mt_log_bare_end(out); /* words first: a traceback goes to the one line that is an error */
+        mt_log_talk_end(out); /* words first: a traceback goes to the one line that is an error */
         mt_log_stacks_end(out);
         mt_log_ray_end(out);
-        mt_log_bare_end(out); /* and those beside what these two found */
+        mt_log_talk_end(out); /* and those beside what these two found */
         mt_log_prose_end(out);
         mt_log_cut_end(out);
         mt_log_order_end(out);

@@ -1,6 +1,6 @@
-/* log/unmet.c -- a text about a failure that nobody met: a question whether it can come, another's
- * words, a wish for a program, and somewhere that nothing failed. */
-#include "parser/base/mem.h"
+/* log/talk.c -- whether words about a failure count: not beside a failure's own line, and not in a
+ * text about one that nobody met, a question whether it can come, another's words, a wish for a
+ * program, and somewhere that nothing failed. */
 #include "parser/log/match.h"
 
 #include <string.h>
@@ -157,7 +157,8 @@ static void hear(struct heard *h, char *s)
     h->tells |= mt_log_tells_failure(s + 1);
 }
 
-bool mt_log_is_unmet(const struct mt_log *l)
+/* The text says that nothing failed, and all that it tells of a failure is no more than that. */
+static bool is_unmet(const struct mt_log *l)
 {
     enum { LONGEST = 1000 };
     char copy[LONGEST + 3];
@@ -178,4 +179,31 @@ bool mt_log_is_unmet(const struct mt_log *l)
         }
     }
     return h.nothing_failed && !h.tells;
+}
+
+/* A line that says more of a failure than a person's words about one. */
+static bool is_failure(const struct mt_log_fact *f)
+{
+    return mt_log_has_stack(f->kind) || f->kind == MT_LOG_RAY_KILL ||
+           f->kind == MT_LOG_KERNEL_KILL || f->kind == MT_LOG_KILLED || f->kind == MT_LOG_STOPPED ||
+           f->kind == MT_LOG_KERNEL_LIMIT;
+}
+
+/* Words about a failure count in a short text in which nothing else tells one, or that none was. */
+void mt_log_talk_end(struct mt_log *l)
+{
+    uint32_t n = 0, talks = 0, others = 0;
+    for (uint32_t i = 0; i < l->facts.n; i++) /* the log below ends where it happened */
+        if (mt_log_is_talk(&l->facts.p[i]))
+            mt_log_step_take(l, &l->facts.p[i]);
+    for (uint32_t i = 0; i < l->facts.n; i++) {
+        talks += mt_log_is_talk(&l->facts.p[i]);
+        others += !mt_log_is_talk(&l->facts.p[i]) && is_failure(&l->facts.p[i]);
+    }
+    if (talks == 0 || (others == 0 && l->n_lines <= MT_LOG_SAID_LINES && !is_unmet(l)))
+        return;
+    for (uint32_t i = 0; i < l->facts.n; i++)
+        if (!mt_log_is_talk(&l->facts.p[i]))
+            l->facts.p[n++] = l->facts.p[i];
+    l->facts.n = n;
 }
