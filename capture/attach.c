@@ -89,8 +89,8 @@ static enum mt_rc load(const struct mt_attach *a, const struct mt_attach_opts *o
         return mt_fail(err, MT_ENOMEM, "out of memory");
     if (o->plan->interpreter != NULL)
         rc = mt_attach_by_python(o, a->places.inject, settings, a->spool, err);
-    if (rc == MT_EINPUT && o->plan->gdb != NULL)
-        rc = mt_attach_by_gdb(o, a->places.inject, settings, a->spool, err);
+    if (rc == MT_EINPUT && o->plan->gdb != NULL && (o->stop == NULL || !o->stop()))
+        rc = mt_attach_by_gdb(o, a->places.inject, settings, err);
     mt_free(settings);
     return rc;
 }

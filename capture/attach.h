@@ -33,6 +33,8 @@ struct mt_attach_opts {
     struct mt_launch_opts record;
     /* for the process to come to a place where it can be stopped, with what gdb takes to begin */
     uint32_t timeout_ms;
+    /* asked while it waits for that place; true ends the wait. NULL = never */
+    bool (*stop)(void);
 };
 struct mt_attach;
 /* Until the recorder is at work in the process. On failure nothing was left behind but what err
@@ -68,16 +70,29 @@ enum mt_rc mt_detach_from(const char *dir, pid_t pid, uint32_t timeout_ms, struc
  * the environment of a recorder. dir: the spool folder. MT_EINPUT: nothing was done, another way
  * may. */
 enum mt_rc mt_attach_by_gdb(const struct mt_attach_opts *o, const char *library,
-                            const char *settings, const char *dir, struct mt_err *err);
+                            const char *settings, struct mt_err *err);
 enum mt_rc mt_attach_by_python(const struct mt_attach_opts *o, const char *library,
                                const char *settings, const char *dir, struct mt_err *err);
-/* attach_wait.c: whether the main thread waits in the kernel; where, if so. */
-bool mt_attach_waits(pid_t pid, uint64_t *pc, uint64_t *sp);
+/* attach_wait.c: whether the main thread waits in the kernel, and not for the loader; where, if so.
+ */
+bool mt_attach_waits(const struct mt_attach_plan *p, uint64_t *pc, uint64_t *sp);
 /* What memtrace_attach() returned in the process, in words. */
 enum mt_rc mt_attach_result(long result, pid_t pid, struct mt_err *err);
-/* A child that is waited for, at most timeout_ms: then it gets SIGINT, and time to clean up. What
- * it said is in text. Its exit status; -1 = none. */
-int mt_attach_run(char *const *argv, uint32_t timeout_ms, char *text, size_t cap);
+/* A child that is waited for. It is never killed, and lives on when memtrace is: what it says goes
+ * into memory of its own, not to a pipe that nobody may read any more. */
+struct mt_attach_child {
+    char *const *argv;
+    uint32_t timeout_ms;
+    bool (*stop)(void); /* NULL = never; true = as when timeout_ms are over */
+    /* When that is so, again and again until it has ended; it is to make the child come to its end
+     * without harm. */
+    void (*hurry)(const struct mt_attach_child *c, pid_t child);
+    const void *arg;
+    const char *begun; /* said by the child: from then on it is not to be hurried; NULL = never */
+};
+/* What it said is in text. Its exit status; -1 = none; -2 = it was left alone after a long time,
+ * and goes on: *left is its number. */
+int mt_attach_run(const struct mt_attach_child *c, char *text, size_t cap, pid_t *left);
 /* Into a new file, or over an old one. */
 struct mt_text;
 bool mt_attach_write(const char *path, const struct mt_text *text);

@@ -6,21 +6,30 @@
  * allocator, when the loader is not who calls it. Where no thread comes to one, the main thread may
  * wait in the kernel for something else than such a lock. There gdb loads the library, and calls
  * what only starts a thread. */
+#define _GNU_SOURCE 1
 #include "capture/attach.h"
 #include "capture/inject/attach.h"
+#include "capture/live.h"
 #include "capture/parts.h"
 #include "parser/base/text.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define SAID_MAX 65536u
 #define FIRST_MS 5000u /* then it may be one that waits */
 #define RESULT "memtrace: result "
 #define NOT_LOADED "memtrace: not loaded: "
-#define NO_STOP "memtrace: no stop"
+#define BEGUN "memtrace: called"
+#define NO_CALL "memtrace: no call"
+/* What gdb's wait is ended by: nobody's default action for it does anything, so it does no harm
+ * where it comes too late. */
+#define WAKE SIGWINCH
+#define WAKE_NAME "SIGWINCH"
 
 static const char *const in_python[] = {"PyObject_Malloc", "PyObject_Free",     "PyMem_Malloc",
                                         "PyMem_Free",      "PyEval_SaveThread", NULL};
@@ -69,9 +78,20 @@ static void put_places(struct mt_text *f, const struct mt_attach_plan *p)
 /* Where the process is stopped: where a thread comes to, or where its main thread waits. */
 enum place { PLACE_REACHED, PLACE_WAITING };
 
+/* gdb's scripts: they lie in memory, so that nobody changes them, not the user of the process to
+ * whom the spool folder belongs either. The call is read when its time has come: an empty one is
+ * none. */
+struct scripts {
+    int main, call;
+};
+
+/* From here on nothing may disturb gdb, nor make it stop the process: a call that is given up comes
+ * back to nowhere, and the process dies of that. */
 static void put_call(struct mt_text *f, const char *library, const char *settings)
 {
-    put(f, "set $library = ((void *(*)(const char *, int))dlopen)(\"");
+    put(f, "handle " WAKE_NAME " nostop noprint pass\n"
+           "echo " BEGUN "\\n\n"
+           "set $library = ((void *(*)(const char *, int))dlopen)(\"");
     put_string(f, library);
     put(f, "\", 2)\nif $library == 0\nprintf \"" NOT_LOADED
            "%s\\n\", ((char *(*)(void))dlerror)()\nelse\n"
@@ -82,48 +102,69 @@ static void put_call(struct mt_text *f, const char *library, const char *setting
     put(f, "\")\nend\n");
 }
 
-/* False: it does not wait now. */
+/* False: it does not wait now. Signals are the process's own, as without gdb: only WAKE, which
+ * means nothing to it, ends the wait. */
 static bool put_script(struct mt_text *f, enum place place, const struct mt_attach_plan *p,
-                       const char *library, const char *settings)
+                       int call)
 {
     uint64_t pc = 0, sp = 0;
     char line[100];
     put(f, "set breakpoint pending off\n"
            "set confirm off\n"
            "handle all nostop noprint pass\n"
+           "handle SIGINT nostop noprint pass\n" /* not among them */
            "sharedlibrary /libc[.-]\n"
            "sharedlibrary /libdl[.-]\n"
            "sharedlibrary /libpython\n");
     if (place == PLACE_REACHED) {
-        put(f, "set $hit = 0\n");
+        put(f, "handle " WAKE_NAME " stop print nopass\nset $hit = 0\n");
         put_places(f, p);
         put(f, "continue\ndelete\nif $hit == 1\n");
     } else {
-        if (!mt_attach_waits(p->pid, &pc, &sp))
+        if (!mt_attach_waits(p, &pc, &sp))
             return false;
         (void)snprintf(line, sizeof line, "if $pc == 0x%llx && $sp == 0x%llx\n",
                        (unsigned long long)pc, (unsigned long long)sp);
         put(f, line);
     }
-    put_call(f, library, settings);
-    put(f, "else\necho " NO_STOP "\\n\nend\ndetach\nquit\n");
+    (void)snprintf(line, sizeof line, "source /proc/self/fd/%d\nend\n", call);
+    put(f, line);
+    put(f, "echo " NO_CALL "\\n\ndetach\nquit\n");
     return true;
 }
 
-/* The file of it; NULL = it cannot be written, or has no sense. */
-static char *write_script(enum place place, const struct mt_attach_plan *p, const char *library,
-                          const char *settings, const char *dir)
+/* Inherited by gdb. */
+static int in_memory(const struct mt_text *f)
 {
-    char *path = mt_path_join(dir, "mt-gdb.part");
-    struct mt_text f = {0};
-    bool ok =
-        path != NULL && put_script(&f, place, p, library, settings) && mt_attach_write(path, &f);
-    mt_text_done(&f);
-    if (!ok) {
-        mt_free(path);
-        path = NULL;
+    int fd = f->failed ? -1 : memfd_create("memtrace-gdb", 0);
+    if (fd >= 0 && write(fd, f->p, f->n) != (ssize_t)f->n) {
+        (void)close(fd);
+        fd = -1;
     }
-    return path;
+    return fd;
+}
+
+/* False: they cannot be made, or have no sense. */
+static bool make_scripts(struct scripts *s, enum place place, const struct mt_attach_plan *p,
+                         const char *library, const char *settings)
+{
+    struct mt_text call = {0}, main = {0};
+    put_call(&call, library, settings);
+    s->main = -1;
+    s->call = in_memory(&call);
+    if (s->call >= 0 && put_script(&main, place, p, s->call))
+        s->main = in_memory(&main);
+    mt_text_done(&call);
+    mt_text_done(&main);
+    return s->main >= 0;
+}
+
+static void scripts_done(const struct scripts *s)
+{
+    if (s->call >= 0)
+        (void)close(s->call);
+    if (s->main >= 0)
+        (void)close(s->main);
 }
 
 /* The last line of what gdb said that says something. */
@@ -154,10 +195,10 @@ enum mt_rc mt_attach_result(long result, pid_t pid, struct mt_err *err)
     }
 }
 
-/* "Quit" is what gdb says to the SIGINT by which its wait is ended. */
 static bool is_not_stopped(const char *said)
 {
-    return strstr(said, NO_STOP) != NULL || strstr(said, "\nQuit") != NULL;
+    return strstr(said, RESULT) == NULL && strstr(said, NOT_LOADED) == NULL &&
+           strstr(said, NO_CALL) != NULL;
 }
 
 static enum mt_rc result_of(const char *said, const struct mt_attach_opts *o, struct mt_err *err)
@@ -182,12 +223,27 @@ static enum mt_rc result_of(const char *said, const struct mt_attach_opts *o, st
                    last_words(said, line, sizeof line));
 }
 
-/* What it says; "" = nothing was done. */
-static void run(enum place place, const struct mt_attach_opts *o, const char *library,
-                const char *settings, const char *dir, uint32_t timeout_ms, char *said)
+struct hurried {
+    pid_t pid; /* the process */
+    int call;
+};
+
+/* gdb may have to begin yet, or have reached a place in this moment: WAKE does no harm then. */
+static void hurry(const struct mt_attach_child *c, pid_t child)
 {
-    char *script = write_script(place, o->plan, library, settings, dir);
+    const struct hurried *h = c->arg;
+    if (ftruncate(h->call, 0) == 0 && mt_process_tracer(h->pid) == child)
+        (void)kill(h->pid, WAKE);
+}
+
+/* What it says; "" = nothing was done. The number of a gdb that has not ended, 0 = it has. */
+static pid_t run(enum place place, const struct mt_attach_opts *o, const char *library,
+                 const char *settings, uint32_t timeout_ms, char *said)
+{
+    struct scripts s;
+    bool made = make_scripts(&s, place, o->plan, library, settings);
     char *pid = mt_text("%ld", (long)o->plan->pid), *gdb = mt_text("%s", o->plan->gdb);
+    char *script = mt_text("/proc/self/fd/%d", s.main);
     /* without the user's settings; no library's symbols but those that are asked for: PyTorch's
      * would take a minute, while the process stands */
     char *argv[] = {gdb,
@@ -206,33 +262,65 @@ static void run(enum place place, const struct mt_attach_opts *o, const char *li
                     (char[]){"-x"},
                     script,
                     NULL};
+    const struct hurried h = {o->plan->pid, s.call};
+    const struct mt_attach_child child = {.argv = argv,
+                                          .timeout_ms = timeout_ms,
+                                          .stop = o->stop,
+                                          .hurry = hurry,
+                                          .arg = &h,
+                                          .begun = BEGUN};
+    pid_t left = 0;
     said[0] = '\0';
-    if (script != NULL && pid != NULL && gdb != NULL)
-        (void)mt_attach_run(argv, timeout_ms, said, SAID_MAX);
-    if (script != NULL)
-        (void)unlink(script);
+    if (made && script != NULL && pid != NULL && gdb != NULL)
+        (void)mt_attach_run(&child, said, SAID_MAX, &left);
+    scripts_done(&s);
     mt_free(script);
     mt_free(pid);
     mt_free(gdb);
+    return left;
+}
+
+static bool is_wanted(const struct mt_attach_opts *o) { return o->stop == NULL || !o->stop(); }
+
+/* First where a thread comes to, then where one waits, and then again the first. */
+static pid_t try_places(const struct mt_attach_opts *o, const char *library, const char *settings,
+                        char *said)
+{
+    uint32_t first = o->timeout_ms < FIRST_MS ? o->timeout_ms : FIRST_MS;
+    pid_t left = run(PLACE_REACHED, o, library, settings, first, said);
+    if (left != 0 || !is_not_stopped(said) || !is_wanted(o))
+        return left;
+    left = run(PLACE_WAITING, o, library, settings, o->timeout_ms, said);
+    if (said[0] == '\0')
+        (void)snprintf(said, SAID_MAX, NO_CALL);
+    if (left == 0 && is_not_stopped(said) && is_wanted(o) && o->timeout_ms > first)
+        left = run(PLACE_REACHED, o, library, settings, o->timeout_ms - first, said);
+    return left;
 }
 
 enum mt_rc mt_attach_by_gdb(const struct mt_attach_opts *o, const char *library,
-                            const char *settings, const char *dir, struct mt_err *err)
+                            const char *settings, struct mt_err *err)
 {
-    uint32_t first = o->timeout_ms < FIRST_MS ? o->timeout_ms : FIRST_MS;
     char *said = mt_malloc(SAID_MAX);
     enum mt_rc rc;
+    pid_t left;
     if (said == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
-    run(PLACE_REACHED, o, library, settings, dir, first, said);
-    if (is_not_stopped(said)) {
-        run(PLACE_WAITING, o, library, settings, dir, o->timeout_ms, said);
-        if (said[0] == '\0')
-            (void)snprintf(said, SAID_MAX, NO_STOP);
-        if (is_not_stopped(said) && o->timeout_ms > first)
-            run(PLACE_REACHED, o, library, settings, dir, o->timeout_ms - first, said);
-    }
-    rc = result_of(said, o, err);
+    left = try_places(o, library, settings, said);
+    if (left != 0)
+        rc = mt_fail(err, MT_EIO,
+                     "gdb (process %ld) has process %ld and comes to no end: %s. Nothing will be "
+                     "recorded. Do not kill that gdb, the process would die of it: it lets go by "
+                     "itself as soon as the process goes on",
+                     (long)left, (long)o->plan->pid,
+                     strstr(said, BEGUN) != NULL ? "the recorder is being loaded, which waits for "
+                                                   "something"
+                                                 : "no thread of it can be woken");
+    else if (is_not_stopped(said) && !is_wanted(o))
+        rc =
+            mt_fail(err, MT_EIO, "stopped; nothing was changed in process %ld", (long)o->plan->pid);
+    else
+        rc = result_of(said, o, err);
     mt_free(said);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include "parser/base/text.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,14 +77,21 @@ static enum mt_rc answer_of(const char *answer, const struct mt_attach_opts *o, 
                            (long)o->plan->pid,
                            mt_printable(shown, sizeof shown, text, strcspn(text, "\n")));
         }
-        if (ms >= o->timeout_ms)
+        if (ms >= o->timeout_ms || (o->stop != NULL && o->stop()))
             return mt_fail(err, MT_EIO,
-                           "process %ld was asked and has not answered within %u s: Python runs "
+                           "process %ld was asked and has not answered within %.1f s: Python runs "
                            "what it is asked for between two steps of its main thread, which may "
                            "wait in C code. It may still come, and will find no recording",
-                           (long)o->plan->pid, (o->timeout_ms + 500) / 1000);
+                           (long)o->plan->pid, ms / 1000.0);
         (void)nanosleep(&step, NULL);
     }
+}
+
+/* Python ends a call before it heeds that. */
+static void hurry(const struct mt_attach_child *c, pid_t child)
+{
+    (void)c;
+    (void)kill(child, SIGINT);
 }
 
 /* Asks; false: said has the reason. */
@@ -93,8 +101,11 @@ static bool ask(const struct mt_attach_opts *o, char *script, char *said)
     char *python = mt_text("%s", o->plan->interpreter), *pid = mt_text("%ld", (long)o->plan->pid);
     char *text = mt_text("%s", code);
     char *argv[] = {python, (char[]){"-I"}, (char[]){"-c"}, text, pid, script, NULL};
+    const struct mt_attach_child child = {
+        .argv = argv, .timeout_ms = o->timeout_ms, .stop = o->stop, .hurry = hurry};
+    pid_t left;
     bool ok = python != NULL && pid != NULL && text != NULL &&
-              mt_attach_run(argv, o->timeout_ms, said, SAID_MAX) == 0;
+              mt_attach_run(&child, said, SAID_MAX, &left) == 0;
     mt_free(python);
     mt_free(pid);
     mt_free(text);

@@ -8,13 +8,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#define STEP_MS 10
+#define LEAVE_MS 10000 /* for a child that was hurried, to come to its end */
+#define CALL_MS 60000  /* for a library to be loaded: from a slow file system, say */
 
 static int64_t ms_now(void)
 {
@@ -51,51 +55,63 @@ static bool spawn(char *const *argv, int out, pid_t *pid)
     return ok;
 }
 
-/* What comes through fd until it ends; what does not fit is passed over. */
-static void listen_to(int fd, pid_t pid, int64_t until, char *text, size_t cap)
+/* What it has said since n. */
+static size_t hear(int fd, char *text, size_t n, size_t cap)
 {
-    char rest[4096];
-    size_t n = 0;
-    bool told = false;
-    for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        int64_t left = until - ms_now();
-        int rc = poll(&p, 1, told ? -1 : left > 0 ? (int)left : 0);
-        ssize_t k;
-        if (rc == 0) { /* it stops what it waits for, and goes on to its end */
-            (void)kill(pid, SIGINT);
-            told = true;
-            continue;
-        }
-        if (rc < 0 && errno == EINTR)
-            continue;
-        k = n < cap - 1 ? read(fd, text + n, cap - 1 - n) : read(fd, rest, sizeof rest);
-        if (k <= 0)
-            break;
-        n += n < cap - 1 ? (size_t)k : 0;
-    }
+    ssize_t k;
+    while (n < cap - 1 && (k = pread(fd, text + n, cap - 1 - n, (off_t)n)) > 0)
+        n += (size_t)k;
     text[n] = '\0';
+    return n;
 }
 
-int mt_attach_run(char *const *argv, uint32_t timeout_ms, char *text, size_t cap)
+/* Until it has ended, true; or until there is no sense in waiting for it. */
+static bool wait_for(const struct mt_attach_child *c, pid_t pid, int fd, char *text, size_t cap,
+                     int *status)
 {
-    int64_t until = ms_now() + timeout_ms;
-    int fds[2], status = -1;
+    const struct timespec step = {0, STEP_MS * 1000000};
+    int64_t until = ms_now() + c->timeout_ms, end = 0; /* end: 0 = it has all its time */
+    bool begun = false;
+    size_t n = 0;
+    for (;;) {
+        pid_t gone = waitpid(pid, status, WNOHANG);
+        int64_t now = ms_now();
+        n = hear(fd, text, n, cap);
+        if (gone == pid || (gone < 0 && errno != EINTR))
+            return true;
+        if (!begun && c->begun != NULL && strstr(text, c->begun) != NULL) {
+            begun = true;
+            end = now + CALL_MS;
+        }
+        if (end == 0 && (now >= until || (c->stop != NULL && c->stop())))
+            end = now + LEAVE_MS;
+        if (end != 0 && now >= end)
+            return false;
+        if (end != 0 && !begun)
+            c->hurry(c, pid);
+        (void)nanosleep(&step, NULL);
+    }
+}
+
+int mt_attach_run(const struct mt_attach_child *c, char *text, size_t cap, pid_t *left)
+{
+    int fd = memfd_create("memtrace-said", MFD_CLOEXEC), status = -1;
     pid_t pid;
+    bool ended;
+    *left = 0;
     text[0] = '\0';
-    if (pipe2(fds, O_CLOEXEC) != 0)
+    if (fd < 0)
         return -1;
-    if (!spawn(argv, fds[1], &pid)) {
-        (void)close(fds[0]);
-        (void)close(fds[1]);
+    if (!spawn(c->argv, fd, &pid)) {
+        (void)close(fd);
         return -1;
     }
-    (void)close(fds[1]);
-    listen_to(fds[0], pid, until, text, cap);
-    (void)close(fds[0]);
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
+    ended = wait_for(c, pid, fd, text, cap, &status);
+    (void)close(fd);
+    if (!ended) {
+        *left = pid;
+        return -2;
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

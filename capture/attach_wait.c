@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 
 /* Calls that wait for something outside of the process, or for other threads: none is made by the
- * allocator or the loader. Those two wait for their own locks by a plain FUTEX_WAIT; semaphores and
- * conditions do by the one with a set of bits. */
+ * allocator, and the loader, which reads files, makes its own. Those two wait for their own locks
+ * by a plain FUTEX_WAIT; semaphores and conditions do by the one with a set of bits. */
 static bool is_wait(long number, unsigned long op)
 {
     switch (number) {
@@ -41,12 +41,12 @@ static bool is_wait(long number, unsigned long op)
 }
 
 /* "7 0x7f01 0x2 ... SP PC": the call, its six arguments, and where it was made; "running". */
-bool mt_attach_waits(pid_t pid, uint64_t *pc, uint64_t *sp)
+bool mt_attach_waits(const struct mt_attach_plan *p, uint64_t *pc, uint64_t *sp)
 {
     char text[512], *at = text, *end;
     unsigned long long v[9];
     size_t got;
-    if (!mt_process_read(pid, "syscall", text, sizeof text, &got))
+    if (!mt_process_read(p->pid, "syscall", text, sizeof text, &got))
         return false;
     for (size_t i = 0; i < sizeof v / sizeof *v; i++, at = end) {
         v[i] = strtoull(at, &end, i == 0 ? 10 : 16);
@@ -55,5 +55,7 @@ bool mt_attach_waits(pid_t pid, uint64_t *pc, uint64_t *sp)
     }
     *sp = v[7];
     *pc = v[8];
+    if (*pc >= p->loader_from && *pc < p->loader_to)
+        return false; /* it reads a library, and has not finished with its lists */
     return is_wait((long)v[0], (unsigned long)v[2]);
 }

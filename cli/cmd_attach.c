@@ -161,7 +161,8 @@ static enum mt_exit attach(const struct mt_cli *c)
                                           .max_bytes = c->max_mb << 20,
                                           .flush_ms = c->flush_ms,
                                           .version = MEMTRACE_VERSION},
-                               .timeout_ms = (c->timeout != 0 ? c->timeout : PATIENCE_S) * 1000};
+                               .timeout_ms = (c->timeout != 0 ? c->timeout : PATIENCE_S) * 1000,
+                               .stop = is_stopped};
     enum mt_exit status = MT_EXIT_FAILED;
     struct mt_err err;
     pid_t pid = 0;
