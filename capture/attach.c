@@ -26,10 +26,10 @@ struct mt_attach {
     int mark;    /* MT_ATTACH_FILE, locked */
 };
 
-bool mt_attach_locked(const char *dir)
+/* By a list of locks. */
+static bool has_lock(const char *locks, const char *dir)
 {
-    char *locks = mt_locks_read();
-    DIR *d = locks != NULL ? opendir(dir) : NULL;
+    DIR *d = opendir(dir);
     const struct dirent *e;
     bool found = false;
     while (d != NULL && !found && (e = readdir(d)) != NULL) {
@@ -44,9 +44,31 @@ bool mt_attach_locked(const char *dir)
     }
     if (d != NULL)
         (void)closedir(d);
-    mt_free(locks);
     return found;
 }
+
+/* Whether a recorder is at work, by one look. The list is read in pieces, and others change it
+ * meanwhile. mark: a lock that is held, without which a list is not whole; -1 = none is known. */
+static bool seems_locked(const char *dir, int mark)
+{
+    char *locks = mt_locks_read();
+    bool believed = locks != NULL && (mark < 0 || mt_locks_has(locks, mark));
+    bool locked = !believed || has_lock(locks, dir);
+    mt_free(locks);
+    return locked;
+}
+
+/* Not so is what two looks say: a line may be missing from one. */
+static bool is_locked(const char *dir, int mark)
+{
+    const struct timespec step = {0, STEP_MS * 1000000};
+    if (seems_locked(dir, mark))
+        return true;
+    (void)nanosleep(&step, NULL);
+    return seems_locked(dir, mark);
+}
+
+bool mt_attach_locked(const char *dir) { return is_locked(dir, -1); }
 
 /* Says that this process writes the trace in the end. */
 static int mark(const char *dir)
@@ -134,6 +156,10 @@ static enum mt_rc begin(struct mt_attach *a, const struct mt_attach_opts *o, str
     if (a->process < 0)
         return mt_fail(err, MT_EIO, "process %ld: %s", (long)o->plan->pid, strerror(errno));
     rc = mt_spool_new(&a->spool, o->record.spool, err);
+    if (rc == MT_OK && strchr(a->spool, '\n') != NULL) /* settings are lines */
+        rc = mt_fail(err, MT_EIO,
+                     "the name of the folder for the recording has a line break: name "
+                     "another one with --spool");
     if (rc == MT_OK)
         rc = mt_launch_file(&o->record, a->spool, (uint32_t)o->plan->pid, err);
     if (rc != MT_OK)
@@ -142,7 +168,8 @@ static enum mt_rc begin(struct mt_attach *a, const struct mt_attach_opts *o, str
     a->mark = mark(a->spool);
     if (a->mark < 0)
         return mt_fail(err, MT_EIO, "%s: cannot be written: %s", a->spool, strerror(errno));
-    rc = load(a, o, err);
+    rc = mt_attach_give(a->spool, o->plan->pid, err);
+    rc = rc == MT_OK ? load(a, o, err) : rc;
     if (rc != MT_OK && has_ended(a))
         return mt_fail(err, MT_EIO, "process %ld has ended", (long)o->plan->pid);
     return rc == MT_OK ? wait_for_files(a, o->plan->pid, err) : rc;
@@ -177,7 +204,7 @@ enum mt_attach_state mt_attach_wait(const struct mt_attach *a, uint32_t ms)
     bool locked;
     if (poll(&p, 1, (int)ms) > 0)
         return MT_ATTACH_ENDED;
-    locked = mt_attach_locked(a->spool);
+    locked = is_locked(a->spool, a->mark);
     return locked ? MT_ATTACH_GOES_ON : MT_ATTACH_DETACHED;
 }
 

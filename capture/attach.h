@@ -96,7 +96,11 @@ int mt_attach_run(const struct mt_attach_child *c, char *text, size_t cap, pid_t
 /* Into a new file, or over an old one. */
 struct mt_text;
 bool mt_attach_write(const char *path, const struct mt_text *text);
-/* Whether a recorder is at work in the folder. */
+/* attach_owner.c: the folder, with what is in it, becomes the process's user's. MT_EIO: cannot be,
+ * or is of no use to that user. */
+enum mt_rc mt_attach_give(const char *dir, pid_t pid, struct mt_err *err);
+/* Whether a recorder is at work in the folder. A kernel's list of locks that cannot be read says
+ * nothing: true. */
 bool mt_attach_locked(const char *dir);
 
 #endif

@@ -186,12 +186,16 @@ static bool find_interpreter(struct mt_attach_plan *p)
     char *path = mt_text("/proc/%ld/exe", (long)p->pid), target[PATH_MAX];
     ssize_t n = path != NULL ? readlink(path, target, sizeof target - 1) : -1;
     bool ok = path != NULL;
+    uid_t uid;
+    gid_t gid;
     mt_free(path);
     if (n <= 0)
         return ok;
     target[n] = '\0';
     p->python |= strncmp(mt_base_name(target), "python", 6) == 0;
-    if (asks(target) && access(target, X_OK) == 0)
+    /* another user's program is not run as this one: it may be anything */
+    if (asks(target) && mt_process_owner(p->pid, &uid, &gid) && uid == geteuid() &&
+        access(target, X_OK) == 0)
         ok = (p->interpreter = mt_strndup(target, (size_t)n)) != NULL;
     return ok;
 }
@@ -223,7 +227,7 @@ static enum mt_rc find_way(struct mt_attach_plan *p, const struct mapped *m, str
     if (p->interpreter == NULL && p->gdb == NULL)
         return mt_fail(err, MT_EINPUT,
                        "gdb is not here, and nothing else can load the recorder into process %ld "
-                       "(a Python before 3.14 cannot be asked to): install gdb",
+                       "(a Python before 3.14, or of another user, is not asked to): install gdb",
                        (long)p->pid);
     return MT_OK;
 }

@@ -21,6 +21,8 @@ enum { MT_ENVIRON_MAX = 2u << 20 };
 bool mt_process_read(pid_t pid, const char *name, char *buf, size_t cap, size_t *got);
 /* Who debugs it; 0 = nobody. */
 long mt_process_tracer(pid_t pid);
+/* As whom it opens files; false: there is no such process. */
+bool mt_process_owner(pid_t pid, uid_t *uid, gid_t *gid);
 /* Its id as it sees itself, which is what the files of a recording are called by. */
 uint32_t mt_process_own_id(pid_t pid);
 /* Whether it has a handler for the signal: without one, the signal ends it. */

@@ -81,6 +81,29 @@ bool mt_process_catches(pid_t pid, int signal_number)
     return at != NULL && (strtoull(at, NULL, 16) >> (signal_number - 1) & 1) != 0;
 }
 
+/* "Uid: REAL EFFECTIVE SAVED FILES" */
+static bool id_for_files(pid_t pid, const char *name, unsigned long *id)
+{
+    char buf[STATUS_MAX], *end;
+    const char *at = status_line(pid, name, buf, sizeof buf);
+    for (int i = 0; at != NULL && i < 4; i++, at = end) {
+        *id = strtoul(at, &end, 10);
+        if (end == at)
+            return false;
+    }
+    return at != NULL;
+}
+
+bool mt_process_owner(pid_t pid, uid_t *uid, gid_t *gid)
+{
+    unsigned long u, g;
+    if (!id_for_files(pid, "\nUid:", &u) || !id_for_files(pid, "\nGid:", &g))
+        return false;
+    *uid = (uid_t)u;
+    *gid = (gid_t)g;
+    return true;
+}
+
 long mt_process_tracer(pid_t pid)
 {
     char buf[STATUS_MAX];
