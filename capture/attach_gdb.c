@@ -97,9 +97,10 @@ static void put_call(struct mt_text *f, const char *library, const char *setting
            "%s\\n\", ((char *(*)(void))dlerror)()\nelse\n"
            "set $attach = ((void *(*)(void *, const char *))dlsym)($library, "
            "\"memtrace_attach\")\n"
+           "if $attach == 0\necho " NOT_LOADED "it is not memtrace's\\n\nelse\n"
            "printf \"" RESULT "%d\\n\", ((int (*)(const char *))$attach)(\"");
     put_string(f, settings);
-    put(f, "\")\nend\n");
+    put(f, "\")\nend\nend\n");
 }
 
 /* False: it does not wait now. Signals are the process's own, as without gdb: only WAKE, which
