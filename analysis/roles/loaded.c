@@ -2,14 +2,21 @@
  * it became: load_state_dict() copies the weights into those of the model, so that what was read is
  * of no more use, while an optimizer takes its states over as they are, and a model may be what was
  * read. Together they do: a size that the model has is read once for the weights, and once more for
- * each state of an optimizer that steps and has made none. */
+ * each state of an optimizer that steps and has made none. Where no more was read than an optimizer
+ * may keep, it may be all states, of a file of their own: unless their counts of steps were read
+ * beside them, nothing tells, and nothing is said. */
 #include "analysis/roles/impl.h"
 
 #include <stdlib.h>
 
 /* Adam's two moments: an optimizer with more states than that, or one that is read beside an
- * average of the weights, is not told from it. */
-enum { STATES = 2 };
+ * average of the weights, is not told from it. COUNT: bytes of how many steps a parameter has
+ * taken. */
+enum { STATES = 2, COUNT = 8 };
+
+/* What is known of an optimizer at the focus: it has made states of its own, or nothing was ever
+ * trained; it has not stepped yet; it steps, and no state is seen. */
+enum steps { OWN_STATE, NO_STEP, STEPS };
 
 struct stock {
     uint64_t size;
@@ -17,6 +24,7 @@ struct stock {
     uint32_t have;   /* parameters that were not read */
     uint32_t need;   /* parameters in all */
     uint32_t state;  /* of those read so many are states */
+    uint32_t open;   /* and so many may be */
     uint32_t given;
 };
 
@@ -91,47 +99,77 @@ static int collect(const struct mt_rwork *k, int64_t focus, struct stocks *s, bo
     return ok;
 }
 
-/* Whether an optimizer steps, or fails in its step, and has no state that this trace shows. */
-static bool steps_without_state(const struct mt_rwork *k)
-{
-    bool steps = false;
-    for (uint32_t i = 0; i < k->regions.n; i++)
-        steps = steps || k->regions.p[i].group == MT_G_OPTIMIZER;
-    for (uint32_t i = 0; i < k->r->old.n; i++)
-        steps = steps && k->w->old_role[i] != MT_ROLE_OPTIM_STATE;
-    for (uint32_t i = 0, n = mt_n_events(k); steps && i < n; i++)
-        steps = k->w->fate[i].role != MT_ROLE_OPTIM_STATE;
-    return steps;
-}
-
-static bool has_run(const struct mt_rwork *k, int64_t focus)
+static bool has_group(const struct mt_rwork *k, unsigned group, int64_t focus)
 {
     for (uint32_t i = 0; i < k->regions.n && (int64_t)k->regions.p[i].first <= focus; i++)
-        if (k->regions.p[i].group == MT_G_FORWARD)
+        if (k->regions.p[i].group == group)
             return true;
     return false;
 }
 
-static void share_out(struct mt_rwork *k, struct stocks *s)
+/* Whether no training is seen, and its first pass is not what failed: passes let go of what they
+ * made, with no backward pass. */
+static bool predicts(const struct mt_rwork *k, int64_t focus)
 {
-    bool state = steps_without_state(k);
-    uint64_t have = 0, trained = 0;
+    uint64_t made = 0, kept = 0;
+    for (uint32_t i = 0; i < k->regions.n; i++)
+        if (mt_phase_is(k->regions.p[i].phase, MT_TRAINS) || k->regions.p[i].group == MT_G_BACKWARD)
+            return false;
+    for (uint32_t i = 0; (int64_t)i <= focus; i++) {
+        const struct mt_event *e = mt_event_at(k->r->d, i);
+        if (e->action != MT_ACT_ALLOC || mt_group_of(k->r->attr[i].sub, MT_G_OTHER) != MT_G_FORWARD)
+            continue;
+        made += e->size;
+        kept += is_live(k, i, focus) ? e->size : 0;
+    }
+    return k->r->out->ooms.n == 0 || made / 4 > kept;
+}
+
+static enum steps find_steps(const struct mt_rwork *k, int64_t focus)
+{
+    bool state = false;
+    for (uint32_t i = 0; !state && i < k->r->old.n; i++)
+        state = k->w->old_role[i] == MT_ROLE_OPTIM_STATE;
+    for (uint32_t i = 0, n = mt_n_events(k); !state && i < n; i++)
+        state = k->w->fate[i].role == MT_ROLE_OPTIM_STATE;
+    if (state)
+        return OWN_STATE;
+    if (has_group(k, MT_G_OPTIMIZER, INT64_MAX))
+        return STEPS;
+    return predicts(k, focus) ? OWN_STATE : NO_STEP;
+}
+
+/* Of the copies of a size that were read, in parameters of that size. */
+static void split(struct stock *p, enum steps steps, bool counted)
+{
+    uint32_t copies = p->need != 0 ? p->loaded / p->need : 0;
+    uint32_t states = (copies < STATES ? copies : STATES) * p->need;
+    if (p->need == 0 && p->size <= COUNT)
+        p->state = p->loaded;
+    else if (steps == STEPS && (counted || copies > STATES))
+        p->state = states;
+    else if (steps == STEPS || copies >= STATES)
+        p->open = states; /* before a step one copy is the weights': Adam has two */
+}
+
+static void share_out(struct mt_rwork *k, int64_t focus, struct stocks *s)
+{
+    enum steps steps = find_steps(k, focus);
+    uint64_t have = 0, trained = 0, counts = 0;
     for (uint32_t i = 0; i < s->v.n; i++) {
         const struct mt_size_use *u = mt_size_use(k, s->v.p[i].size, false);
         struct stock *p = &s->v.p[i];
         have += p->have;
         trained += p->loaded != 0 && u != NULL ? u->weights : 0;
         p->need = u != NULL && u->weights > p->have ? (uint32_t)u->weights : p->have;
+        counts += p->need == 0 && p->size <= COUNT ? p->loaded : 0;
     }
     for (uint32_t i = 0; i < s->v.n; i++) {
         struct stock *p = &s->v.p[i];
-        uint32_t copies = p->need != 0 ? p->loaded / p->need : 0;
         if (have == 0 && trained == 0) /* it is the only model that there is */
             p->need = p->loaded;
-        else if (state && p->need == 0 && p->size <= 8) /* how many steps each has taken */
-            p->state = p->loaded;
-        else if (state)
-            p->state = copies > STATES ? STATES * p->need : copies == STATES ? p->need : 0;
+        else if (steps != OWN_STATE)
+            split(p, steps, counts != 0);
     }
 }
 
@@ -143,7 +181,9 @@ static unsigned role_of(struct stock *p)
     at = p->given++;
     if (at < (p->need > p->have ? p->need - p->have : 0))
         return MT_ROLE_PARAM;
-    return at >= p->loaded - p->state ? MT_ROLE_OPTIM_STATE : MT_ROLE_CHECKPOINT;
+    if (at >= p->loaded - p->state)
+        return MT_ROLE_OPTIM_STATE;
+    return at >= p->loaded - p->open ? MT_ROLE_UNKNOWN : MT_ROLE_CHECKPOINT;
 }
 
 int mt_loaded_find(struct mt_rwork *k, int64_t focus)
@@ -151,9 +191,9 @@ int mt_loaded_find(struct mt_rwork *k, int64_t focus)
     struct stocks s = {{NULL, 0, 0}};
     bool any;
     int ok = collect(k, focus, &s, &any);
-    any = any && has_run(k, focus); /* before a pass nothing tells whose they are */
+    any = any && has_group(k, MT_G_FORWARD, focus); /* before a pass nothing tells whose they are */
     if (ok && any)
-        share_out(k, &s);
+        share_out(k, focus, &s);
     for (uint32_t i = 0, n = ok && any ? mt_n_events(k) : 0; i < n; i++) {
         struct mt_fate *f = &k->w->fate[i];
         struct stock key;
@@ -161,6 +201,8 @@ int mt_loaded_find(struct mt_rwork *k, int64_t focus)
             continue;
         key.size = mt_event_at(k->r->d, i)->size;
         f->role = (uint8_t)role_of(bsearch(&key, s.v.p, s.v.n, sizeof *s.v.p, by_size));
+        if (f->role == MT_ROLE_UNKNOWN)
+            continue;
         f->why = MT_WHY_FRAME;
         if (f->freed < mt_n_events(k))
             k->w->fate[f->freed].role = f->role;

@@ -49,9 +49,9 @@ uint32_t mt_vocabs_count(const struct mt_role_rules *r);
 const struct mt_vocab *mt_vocab_at(const struct mt_role_rules *r, uint32_t index);
 
 /* What the frames of every stack say: stack_role[id] = role | MT_WHY_FRAME << 8 (|
- * MT_STACK_ALWAYS), or MT_NO_STACK_ROLE. The innermost Python frame that a rule knows decides; a
- * C++ frame decides where there is none, and a library's workspace always. Constant work for each
- * stack. */
+ * MT_STACK_ALWAYS), or MT_NO_STACK_ROLE. The innermost Python frame that a rule knows decides, but
+ * for what an optimizer has read from a file, which are its states; a C++ frame decides where there
+ * is none, and a library's workspace always. Constant work for each stack. */
 #define MT_NO_STACK_ROLE UINT16_MAX
 #define MT_STACK_ALWAYS 0x8000u /* the rule's "always" */
 /* freed_role[id] = the role of what the stack lets go, by the rules with "at": "free" (the

@@ -193,6 +193,18 @@ static void walk_frees(const struct build *b, uint8_t *freed_role)
     }
 }
 
+/* The rule of a stack from that of its innermost frame and that of the frames around it: who reads
+ * a file does not know what is in it, and an optimizer that has it read does. */
+static uint16_t inner_rule(const struct build *b, uint16_t inner, uint16_t around)
+{
+    if (inner == 0)
+        return around;
+    if (around != 0 && mt_role_rule_at(b->rules, inner - 1u)->role == MT_ROLE_CHECKPOINT &&
+        mt_role_rule_at(b->rules, around - 1u)->role == MT_ROLE_OPTIM_STATE)
+        return around;
+    return inner;
+}
+
 static int walk_stacks(const struct build *b, uint16_t *stack_role)
 {
     const struct mt_stack_node *node = b->t->stacks.p;
@@ -206,7 +218,7 @@ static int walk_stacks(const struct build *b, uint16_t *stack_role)
                  f = node[i].frame != 0 ? b->function[node[i].frame] : 0;
         uint16_t py = node[i].frame != 0 ? python_rule(b, node[i].frame) : 0,
                  c = node[i].frame != 0 ? b->cpp[f] : 0;
-        stack_role[i] = py != 0 ? py : stack_role[up];
+        stack_role[i] = inner_rule(b, py, stack_role[up]);
         cpp[i] = c != 0 ? c : cpp[up];
     }
     for (uint32_t i = 0; i < b->t->stacks.n; i++) {

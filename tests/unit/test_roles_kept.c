@@ -7,34 +7,72 @@
          "torch/serialization.py:693:default_restore_location|" SITE                               \
          "torch/serialization.py:1462:load|/home/u/resume.py:8:resume" MAIN
 
-static void read_copies(struct job *j, unsigned n)
+#define READ_BY_TRAINER                                                                            \
+    SITE "torch/serialization.py:1462:load|" SITE                                                  \
+         "transformers/trainer.py:3535:_load_optimizer_and_scheduler" MAIN
+
+#define S_PREDICT "/home/u/model.py:7:decoder|" S_CALL MAIN
+
+static void read_copies(struct job *j, unsigned n, const char *stack)
 {
     for (unsigned k = 0; k < n; k++)
         for (int i = 0; i < LAYERS; i++)
-            (void)put(j, PARAM_BYTES, READ);
+            (void)put(j, PARAM_BYTES, stack);
+}
+
+enum until { AFTER_STEPS, OWN_STATE, NO_STEP, PREDICTS };
+
+static void run_until(struct job *j, enum until until)
+{
+    struct model m = {.recorded_late = until != OWN_STATE};
+    for (int s = 0; until <= OWN_STATE && s < 3; s++)
+        train_step(j, &m);
+    for (int s = 0; until == PREDICTS && s < 12; s++)
+        drop(j, put(j, ACT_BYTES, S_PREDICT));
+    if (until == NO_STEP)
+        (void)put(j, ACT_BYTES, S_FORWARD);
 }
 
 /* A checkpoint is read beside a model. By then the job trains; its optimizer makes a state of its
- * own, or has taken over what was read: two copies where there are three or more, one of two. */
+ * own, or has taken over what was read: two copies where there are three or more. One copy or two
+ * may be weights that nobody needs and may be states, of a file of their own; the counts of steps
+ * beside them tell, and so does a trainer that reads for its optimizer. Before any step one copy is
+ * the weights'; a job that predicts has no states. */
 MT_TEST(a_checkpoint_beside_its_model)
 {
     static const struct {
         unsigned copies;
-        bool own_state;
+        enum until until;
+        bool counts;
+        const char *by;
         unsigned left, state; /* of the copies that were read */
     } cases[] = {
-        {1, false, 1, 0}, {2, false, 1, 1}, {3, false, 1, 2}, {4, false, 2, 2}, {4, true, 4, 0}};
+        {1, AFTER_STEPS, false, READ, 0, 0},
+        {2, AFTER_STEPS, false, READ, 0, 0},
+        {3, AFTER_STEPS, false, READ, 1, 2},
+        {4, AFTER_STEPS, false, READ, 2, 2},
+        {4, OWN_STATE, false, READ, 4, 0},
+        {1, AFTER_STEPS, true, READ, 0, 1},
+        {2, AFTER_STEPS, true, READ, 0, 2},
+        {1, NO_STEP, false, READ, 1, 0},
+        {2, NO_STEP, false, READ, 0, 0},
+        {3, NO_STEP, false, READ, 1, 0},
+        {2, PREDICTS, false, READ, 2, 0},
+        {2, AFTER_STEPS, false, READ_BY_TRAINER, 0, 2},
+        {2, NO_STEP, false, READ_BY_TRAINER, 0, 2},
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job *j = job_new();
-        struct model m = {.recorded_late = !cases[i].own_state};
-        uint64_t copy = LAYERS * PARAM_BYTES, own = cases[i].own_state ? 2 * copy : 0;
+        uint64_t copy = LAYERS * PARAM_BYTES, own = cases[i].until == OWN_STATE ? 2 * copy : 0;
         params(j);
-        read_copies(j, cases[i].copies);
-        for (int s = 0; s < 3; s++)
-            train_step(j, &m);
+        read_copies(j, cases[i].copies, cases[i].by);
+        for (int n = 0; n < LAYERS && cases[i].counts; n++)
+            (void)put(j, 4, READ);
+        run_until(j, cases[i].until);
         MT_ASSERT(analyze(j));
         MT_CHECK_EQ(AT_FOCUS(j, CHECKPOINT), cases[i].left * copy);
-        MT_CHECK_EQ(AT_FOCUS(j, OPTIM_STATE), cases[i].state * copy + own);
+        MT_CHECK_EQ(AT_FOCUS(j, OPTIM_STATE),
+                    cases[i].state * copy + own + (cases[i].counts ? LAYERS * 4 : 0));
         MT_CHECK_EQ(AT_FOCUS(j, PARAM), copy);
         CHECK_SUMS(j);
         job_free(j);
@@ -46,7 +84,7 @@ MT_TEST(a_model_that_was_read)
 {
     struct job *j = job_new();
     struct model m = {.recorded_late = true};
-    read_copies(j, 1);
+    read_copies(j, 1, READ);
     for (int s = 0; s < 3; s++)
         train_step(j, &m);
     MT_ASSERT(analyze(j));
