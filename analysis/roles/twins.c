@@ -12,6 +12,8 @@ struct params {
     MT_VEC(uint64_t)
     v;               /* sizes of the parameters at the focus: those made in the trace, in order */
     uint32_t n_made; /* of these so many; then those from before it */
+    MT_VEC(mt_stack_id)
+    by; /* of those made in the trace */
 };
 
 static int add(struct params *p, uint64_t size)
@@ -22,6 +24,14 @@ static int add(struct params *p, uint64_t size)
     return at != NULL;
 }
 
+static int add_made(struct params *p, const struct mt_event *e)
+{
+    mt_stack_id *by = MT_VEC_PUSH(&p->by);
+    if (by != NULL)
+        *by = e->stack;
+    return by != NULL && add(p, e->size);
+}
+
 static int collect(const struct mt_rwork *k, int64_t focus, struct params *p)
 {
     for (int64_t i = 0; i <= focus; i++) {
@@ -30,7 +40,7 @@ static int collect(const struct mt_rwork *k, int64_t focus, struct params *p)
         if (f->role != MT_ROLE_PARAM || f->freed <= focus ||
             (e = mt_event_at(k->r->d, (uint64_t)i))->action != MT_ACT_ALLOC)
             continue;
-        if (!add(p, e->size))
+        if (!add_made(p, e))
             return 0;
     }
     p->n_made = p->v.n;
@@ -71,6 +81,13 @@ static uint64_t bytes_of(const uint64_t *size, uint32_t n)
     return sum;
 }
 
+/* Whether what was made right before a tensor came from another line. Around layers the same line
+ * made the rest of their model. */
+static bool begins_alone(const struct params *p, uint32_t at)
+{
+    return at == 0 || p->by.p[at - 1] != p->by.p[at];
+}
+
 /* Bytes of the longest run of sizes that the next ones repeat from its first on. */
 static uint64_t made_twice(const struct params *p)
 {
@@ -84,7 +101,7 @@ static uint64_t made_twice(const struct params *p)
             if (run < n)
                 continue;
             bytes = bytes_of(&size[i + 1 - n], n);
-            if (bytes >= all / 4 && !is_periodic(&size[i + 1 - n], n))
+            if (bytes >= all / 4 && !is_periodic(&size[i + 1 - n], n) && begins_alone(p, i + 1 - n))
                 return bytes;
             run = 0;
         }
@@ -175,9 +192,32 @@ static bool has_layers(const uint64_t *size, uint32_t n)
     return false;
 }
 
+/* Whether the largest tensor of a run comes in it once or twice: an embedding, a head. The largest
+ * of a model's layers comes in each of them, also where layers of two kinds take turns. */
+static bool has_table(const uint64_t *size, uint32_t n)
+{
+    uint64_t largest = 0;
+    uint32_t times = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        times = size[i] > largest ? 1 : times + (size[i] == largest);
+        largest = size[i] > largest ? size[i] : largest;
+    }
+    return times <= 2;
+}
+
+/* Whether a run of copies, whole but for one that is on its way where the trace stops, stands alone
+ * on both sides. */
+static bool stands_alone(const struct params *p, uint32_t at, uint32_t len, uint32_t tensors)
+{
+    uint32_t end = at + tensors;
+    return begins_alone(p, at) &&
+           (end == p->n_made || (tensors % len == 0 && begins_alone(p, end)));
+}
+
 /* How often one model was made, where that is more than half of all parameters: the shortest run of
- * which so much is repetitions, with layers inside it; without, it is a layer. *one: its tensors,
- * *at: the first of them. 1 = once. */
+ * which so much is repetitions. A model has layers inside it and a table beside them, and it is not
+ * itself a part of one: else the run is a layer, or several of two kinds. *one: its tensors, *at:
+ * the first of them. 1 = once. */
 static uint32_t made_often(const struct params *p, uint32_t *one, uint32_t *at)
 {
     const uint64_t *size = p->v.p;
@@ -193,7 +233,10 @@ static uint32_t made_often(const struct params *p, uint32_t *one, uint32_t *at)
             if (bytes_of(size + *at, run + len) <= all / 2)
                 continue;
             *one = len;
-            return has_layers(size + *at, len) ? (run + len) / len : 1;
+            return has_layers(size + *at, len) && has_table(size + *at, len) &&
+                           stands_alone(p, *at, len, run + len)
+                       ? (run + len) / len
+                       : 1;
         }
     }
     return 1;
@@ -201,7 +244,7 @@ static uint32_t made_often(const struct params *p, uint32_t *one, uint32_t *at)
 
 int mt_twins_find(struct mt_rwork *k, int64_t focus)
 {
-    struct params p = {{NULL, 0, 0}, 0};
+    struct params p = {{NULL, 0, 0}, 0, {NULL, 0, 0}};
     const struct mt_device_analysis *d = k->r->out;
     int ok = collect(k, focus, &p);
     if (ok) {
@@ -219,5 +262,6 @@ int mt_twins_find(struct mt_rwork *k, int64_t focus)
         k->out->second_model = bytes >= MIN_BYTES ? bytes : 0;
     }
     MT_VEC_DONE(&p.v);
+    MT_VEC_DONE(&p.by);
     return ok;
 }

@@ -168,39 +168,71 @@ MT_TEST(a_graph_that_nobody_asked_for)
     }
 }
 
-/* An embedding, four layers of eight tensors and a head; `layers` alone: nothing but the layers, of
- * so many tensors. */
-static void model(struct heap *h, bool layers, size_t n)
+#define OTHER "torch/nn/modules/linear.py:105:__init__|own/loop.py:9:build_other|" MAIN
+
+static void layer_of(struct heap *h, const uint64_t *kb, size_t n)
 {
-    static const uint64_t kb[] = {4096, 4, 8192, 8, 8192, 4, 12288, 12};
-    if (!layers)
-        heap_alloc(h, 96 * MIB, WEIGHTS);
-    for (int l = 0; l < 4; l++)
-        for (size_t i = 0; i < n; i++)
-            heap_alloc(h, kb[i] << 10, WEIGHTS);
-    if (!layers)
-        heap_alloc(h, 60 * MIB, WEIGHTS);
+    for (size_t i = 0; i < n; i++)
+        heap_alloc(h, kb[i] << 10, WEIGHTS);
 }
 
-/* Three models alike beside another one; one model of many layers, also of small ones, is one. */
+/* An embedding, four layers of eight tensors and a head. */
+static void model(struct heap *h)
+{
+    static const uint64_t kb[] = {4096, 4, 8192, 8, 8192, 4, 12288, 12};
+    heap_alloc(h, 96 * MIB, WEIGHTS);
+    for (int l = 0; l < 4; l++)
+        layer_of(h, kb, 8);
+    heap_alloc(h, 60 * MIB, WEIGHTS);
+}
+
+/* Layers of two kinds, three of one and one of the other; `expert`: what only the last one has, in
+ * KiB, larger than all else. */
+static void two_kinds(struct heap *h, uint64_t expert)
+{
+    static const uint64_t line[] = {6144, 4, 2048, 8, 8192, 4, 12288, 12},
+                          full[] = {4096, 4, 1024, 16, 8192, 4, 12288, 12};
+    for (int l = 0; l < 3; l++)
+        layer_of(h, line, 8);
+    layer_of(h, full, 8);
+    if (expert != 0)
+        layer_of(h, &expert, 1);
+}
+
+/* Three models alike beside another one, also where a fourth is on its way. One model is one: of
+ * many layers, also of small ones; of layers of two kinds, whose embedding may be elsewhere, and
+ * where one kind has the largest tensor of all; and what one line made beside three alike may be
+ * what they are parts of. */
 MT_TEST(models_alike)
 {
-    for (int what = 0; what < 3; what++) {
+    enum { ALIKE, ON_ITS_WAY, LAYERS, SMALL, KINDS, NO_TABLE, EXPERTS, FEW, PARTS, BEFORE, N };
+    static const uint64_t kb[] = {4096, 4, 8192, 8, 8192, 4, 12288, 12};
+    for (int what = 0; what < N; what++) {
         struct heap *h = heap_new();
         uint64_t one = (96 + 60 + 4 * 32) * MIB + UINT64_C(4) * (28 << 10);
-        heap_alloc(h, what == 0 ? 100 * MIB : 30 * MIB, WEIGHTS);
-        for (int i = 0; i < 3; i++)
-            model(h, what != 0, what == 2 ? 6 : 8);
+        bool alike = what == ALIKE || what == ON_ITS_WAY, parts = what == PARTS || what == BEFORE;
+        heap_alloc(h, 100 * MIB, alike || what == PARTS || what == NO_TABLE ? OTHER : WEIGHTS);
+        for (int i = 0; i < 3 && (alike || parts); i++)
+            model(h);
+        for (int i = 0; i < 12 && (what == LAYERS || what == SMALL); i++)
+            layer_of(h, kb, what == SMALL ? 6 : 8);
+        for (int i = 0; i < (what == FEW ? 3 : 12) && what >= KINDS && what <= FEW; i++)
+            two_kinds(h, what == EXPERTS ? 64 << 10 : 0);
+        if (what == ON_ITS_WAY)
+            heap_alloc(h, 96 * MIB, WEIGHTS);
+        if (what == PARTS)
+            heap_alloc(h, 30 * MIB, WEIGHTS);
         for (int i = 0; i < 3; i++)
             heap_free(h, heap_alloc(h, 64 * MIB, BLOCK));
         heap_alloc(h, 64 * MIB, BLOCK);
         heap_oom(h, 64 * MIB, 32 * MIB, BLOCK);
         {
             FINISH(0);
-            MT_CHECK_EQ(a->devices.p[0].roles.model_copies, what == 0 ? 3 : 0);
-            MT_CHECK_EQ(a->devices.p[0].roles.one_copy, what == 0 ? one : 0);
+            MT_CHECK_EQ(a->devices.p[0].roles.model_copies, alike ? 3 : 0);
+            MT_CHECK_EQ(a->devices.p[0].roles.one_copy, alike ? one : 0);
+            MT_CHECK(what != FEW || a->devices.p[0].roles.second_model == 0);
             MT_CHECK_EQ(strstr(c->sentence, "those of 3 models alike, 284.1 MiB each") != NULL,
-                        what == 0);
+                        alike);
             DONE;
         }
     }
