@@ -121,10 +121,11 @@ static void add_needless(char *s, size_t cap, const struct mt_cause *c, const st
             MT_BYTES(c->graph_of_none));
     n = strlen(s);
     if (m->f->idle_grads != 0)
-        (void)snprintf(s + n, cap - n,
-                       " %s of gradients are of parameters that no optimizer steps: a model runs "
-                       "with gradients for nothing.",
-                       MT_BYTES(m->f->idle_grads));
+        (void)snprintf(
+            s + n, cap - n,
+            " %s of gradients are of parameters that no optimizer has a state for, and no "
+            "step lets go of them: a model may run with gradients for nothing.",
+            MT_BYTES(m->f->idle_grads));
     n = strlen(s);
     if (m->f->model_copies > 1)
         (void)snprintf(s + n, cap - n, " The parameters are those of %u models alike, %s each.",
