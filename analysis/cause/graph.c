@@ -1,6 +1,8 @@
 /* What autograd keeps of a pass that no backward pass follows: an evaluation inside a training job
  * without no_grad. The line that calls the model there was come to again, and in this trace no
- * backward pass ever followed it as often. A pass without gradients lets go of all but its results:
+ * backward pass ever followed it as often. Where one did follow several calls of that line, it may
+ * follow more of them (truncated backpropagation through time, losses that are summed): nothing is
+ * said there. A pass without gradients lets go of all but its results:
  * where little else is left, no graph is kept. */
 #include "analysis/cause/impl.h"
 
@@ -42,6 +44,18 @@ static void note_event(const struct mt_moment *m, struct calls *c, struct passes
         p->before = line;
     }
     p->call = line;
+}
+
+/* What a backward pass lets go of was made by calls that it follows, also where those of another
+ * line came after them. */
+static void note_free(const struct mt_moment *m, struct calls *c, const struct passes *p,
+                      uint64_t i)
+{
+    uint32_t born = m->w->fate[i].freed;
+    mt_frame_id line =
+        p->backward && born < i ? m->call_of[mt_event_at(m->w->r->d, born)->stack] : 0;
+    if (line != 0 && c->round[line] + 1 == p->round && c->n[line] > c->most[line])
+        c->most[line] = c->n[line];
 }
 
 bool mt_is_unused_graph(const struct mt_moment *m, uint64_t event)
@@ -115,9 +129,11 @@ int mt_moment_graph(struct mt_moment *m)
         const struct mt_event *e = mt_event_at(r->d, i);
         if (e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM)
             note_event(m, &c, &p, i, e->stack);
+        else if (e->action == MT_ACT_FREE_COMPLETED)
+            note_free(m, &c, &p, i);
     }
     if (ok && p.last_backward != 0 && c.round[line] == p.round && c.n[line] >= 2 &&
-        c.n[line] > c.most[line] && m->call_began[line] > p.last_backward + 1) {
+        c.most[line] < 2 && c.n[line] > c.most[line] && m->call_began[line] > p.last_backward + 1) {
         m->graph = (struct mt_graph){.line = line,
                                      .passes = c.n[line] - 1,
                                      .since = p.last_backward,
