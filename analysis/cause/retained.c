@@ -29,6 +29,14 @@ static struct mt_rest_of_pass rest_of(const struct mt_moment *m, const struct mt
     return out;
 }
 
+/* Where the forward passes of a job begin to be known as training with the first backward pass, the
+ * lists have the first pass in two: a forward, and a backward that calls no model. */
+static bool backward_comes_apart(const struct mt_moment *m, uint32_t i, uint32_t now, uint64_t at)
+{
+    const struct mt_micro *next = &m->f->micros.p[i + 1];
+    return i + 1 < now && next->has_backward && rest_of(m, next, at).made < 2;
+}
+
 /* The line that calls the model for the largest block of it. */
 static mt_frame_id line_of(const struct mt_moment *m)
 {
@@ -55,11 +63,10 @@ void mt_moment_retained(struct mt_moment *m)
     if (at > m->f->micros.p[now].last) /* the pass at hand has no request in the lists yet */
         now++;
     for (uint32_t i = 0; i < now; i++) {
-        struct mt_rest_of_pass rest;
-        if (!m->f->micros.p[i].has_backward)
-            continue;
-        rest = rest_of(m, &m->f->micros.p[i], at);
+        struct mt_rest_of_pass rest = rest_of(m, &m->f->micros.p[i], at);
         if (rest.made < 2) /* of no model */
+            continue;
+        if (!m->f->micros.p[i].has_backward && !backward_comes_apart(m, i, now, at))
             continue;
         if (!mt_is_of_graph(&rest))
             return;
