@@ -30,9 +30,9 @@ bool mt_clause_names_failure(const char *s);
 
 /* ---- log/denied.c: what was not, is over, or is so now ---- */
 
-/* Of the n bytes of the clause s, how many it denies, and where they begin: "not in the rollout",
- * "validation never fails"; 0 = none. They go up to its end. */
-size_t mt_clause_denied(const char *s, size_t n, size_t *from);
+/* Of the n bytes of the clause s, how many it denies from `at` on, and where they begin: "not in
+ * the rollout", "validation never fails"; 0 = none. */
+size_t mt_clause_denied(const char *s, size_t n, size_t at, size_t *from);
 /* It says that something is over: "the error in X went away", "X used to fail". */
 bool mt_clause_is_over(const char *s, size_t n);
 /* It tells of now, where others may tell of before. */

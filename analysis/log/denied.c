@@ -1,12 +1,11 @@
 /* log/denied.c -- what a person's sentence says that it was not: "not in the rollout", "instead of
  * the validation", "generation never runs out of memory"; and what is over. */
 #include "analysis/log/clause.h"
+#include "parser/log/log.h"
 
 #include <string.h>
 
-/* How a language says no. Behind a blank or at the beginning, but for what ends a word. */
-static const char *const denials[] = {"not ",     "n't ", "never ", "no longer ",
-                                      "neither ", "nor ", NULL};
+enum { THING = 4 }; /* words of a thing that is denied, at most */
 
 /* Bytes of the one of the words that s begins with; 0 = of none. */
 static size_t begins(const char *s, const char *const *words)
@@ -27,42 +26,33 @@ static bool part_has(const char *s, size_t n, const char *const *words)
     return false;
 }
 
-static bool is_word(const char *s, const char *p)
+/* Of a place or a time, right behind the denial: "not at ", "isn't in "; in Chinese: it is. */
+static bool denies_place(const char *behind)
 {
-    return p == s || p[-1] == ' ' || p[-1] == '(' || *p == 'n';
+    static const char *const places[] = {"at ",       "in ",   "during ", "when ",        "while ",
+                                         "whenever ", "once ", "by ",     "from ",        "inside ",
+                                         "within ",   "the ",  "upon ",   "\xe6\x98\xaf", NULL};
+    return begins(behind, places) != 0;
 }
 
-/* Bytes of a denial of what stands right behind it: "not at ", "isn't in ", "rather than "; in
- * Chinese: is not, by no means. */
-static size_t denies_place(const char *s, const char *p)
+/* Of a thing, no verb: "instead of the rollout", "by no means" in Chinese; "can't train" is none.
+ */
+static bool denies_thing(const char *denial)
 {
-    static const char *const places[] = {"at ",       "in ",   "during ", "when ", "while ",
-                                         "whenever ", "once ", "by ",     "from ", "inside ",
-                                         "within ",   "the ",  "upon ",   NULL},
-                             *const others[] = {"instead of ",
-                                                "rather than ",
-                                                "as opposed to ",
-                                                "unlike ",
-                                                "\xe4\xb8\x8d\xe6\x98\xaf",
-                                                "\xe5\xb9\xb6\xe9\x9d\x9e",
-                                                NULL};
-    size_t n = begins(p, others);
-    if (n != 0 && ((*p & 0x80) != 0 || is_word(s, p)))
-        return n;
-    n = begins(p, denials);
-    return n != 0 && is_word(s, p) && begins(p + n, places) != 0 ? n : 0;
+    return *denial != 'n' &&
+           ((*denial & 0x80) == 0 || strncmp(denial, "\xe5\xb9\xb6\xe9\x9d\x9e", 6) == 0);
 }
 
-/* The same of a failure: "does not happen", "never runs out of", up to two words further. In
- * Chinese: not, will not, not any more; an error, comes up, happens, bursts. */
-static bool denies_failure(const char *s, const char *p)
+/* Of a failure: "does not happen", "never runs out of", up to two words further. In Chinese, behind
+ * will, any more, have: an error, comes up, happens, OOM, bursts. */
+static bool denies_failure(const char *behind)
 {
     static const char *const fails[] = {"come",     "happen",  "occur", "appear", "arise",
                                         "show up",  "fail",    "crash", "oom",    "run out",
                                         "runs out", "ran out", "die",   "hit ",   "caus",
                                         "trigger",  "break",   "throw", "rais",   NULL},
-                             *const nots[] = {"\xe6\xb2\xa1", "\xe4\xb8\x8d\xe4\xbc\x9a",
-                                              "\xe4\xb8\x8d\xe5\x86\x8d", "\xe6\x9c\xaa", NULL},
+                             *const between[] = {"\xe4\xbc\x9a", "\xe5\x86\x8d", "\xe6\x9c\x89",
+                                                 NULL},
                              *const its[] = {"\xe6\x8a\xa5\xe9\x94\x99",
                                              "\xe5\x87\xba\xe7\x8e\xb0",
                                              "\xe5\x8f\x91\xe7\x94\x9f",
@@ -71,20 +61,16 @@ static bool denies_failure(const char *s, const char *p)
                                              "\xe6\x8a\xa5oom",
                                              "\xe7\x88\x86",
                                              NULL};
-    size_t n = begins(p, nots);
-    if (n != 0)
-        return begins(p + n, its) != 0 ||
-               (strncmp(p + n, "\xe6\x9c\x89", 3) == 0 && begins(p + n + 3, its) != 0);
-    n = begins(p, denials);
-    if (n == 0 || !is_word(s, p))
-        return false;
+    const char *p = behind + begins(behind, between);
+    if (begins(p, its) != 0)
+        return true;
+    p = behind;
     for (int words = 0; words < 3; words++) {
-        if (begins(p + n, fails) != 0)
+        if (begins(p, fails) != 0)
             return true;
-        n += strcspn(p + n, " ,;:");
-        if (p[n] != ' ')
+        p += strcspn(p, " ,;:");
+        if (*p++ != ' ')
             return false;
-        n++;
     }
     return false;
 }
@@ -102,14 +88,21 @@ static size_t statement_at(const char *s, size_t i)
     return 0;
 }
 
-size_t mt_clause_denied(const char *s, size_t n, size_t *from)
+size_t mt_clause_denied(const char *s, size_t n, size_t at, size_t *from)
 {
-    for (size_t i = 0; i < n; i++) {
-        bool place = denies_place(s, s + i) != 0;
-        if (!place && !denies_failure(s, s + i))
+    for (size_t i = at; i < n; i++) {
+        size_t k = mt_log_denial(s, s + i), end = n;
+        const char *behind = s + i + k;
+        if (k == 0)
             continue;
-        *from = place ? i : statement_at(s, i);
-        return n - *from;
+        *from = i;
+        if (denies_thing(s + i))
+            end = i + k + mt_clause_words(behind, THING);
+        else if (denies_failure(behind))
+            *from = statement_at(s, i);
+        else if (!denies_place(behind))
+            continue;
+        return (end < n ? end : n) - *from;
     }
     return 0;
 }

@@ -219,20 +219,23 @@ static bool is_kill(const struct mt_log_fact *f)
     return f->kind == MT_LOG_KILLED || f->kind == MT_LOG_RAY_KILL || f->kind == MT_LOG_KERNEL_KILL;
 }
 
-/* Takes out of the sentence the phases that it denies, each up to the end of its clause, so that
- * they have no vote: "not in the rollout, but ...". Where there was one: true. */
+/* Takes out of the sentence the phases that it denies, so that they have no vote: "not in the
+ * rollout, but ...". Where there was one: true. */
 static bool drop_denied(const struct votes *v, char *s)
 {
     bool dropped = false;
     struct mt_cut_phase cut;
-    for (size_t n, from; *s != '\0'; s += n) {
+    for (size_t n, at, from, gone; *s != '\0'; s += n) {
         s += strspn(s, " ,;:");
         n = mt_clause_end(s);
-        size_t gone = mt_clause_denied(s, n, &from);
-        if (gone != 0 && (phase_in(v, MT_CUT_SAID, s + from, gone, &cut) ||
-                          phase_in(v, MT_CUT_TOLD, s + from, gone, &cut))) {
-            memmove(s + from, s + from + gone, strlen(s + from + gone) + 1);
-            n = from;
+        for (at = 0; (gone = mt_clause_denied(s, n, at, &from)) != 0;) {
+            at = from + gone;
+            if (!phase_in(v, MT_CUT_SAID, s + from, gone, &cut) &&
+                !phase_in(v, MT_CUT_TOLD, s + from, gone, &cut))
+                continue;
+            memmove(s + from, s + at, strlen(s + at) + 1);
+            n -= gone;
+            at = from;
             dropped = true;
         }
         n += n == 0 && *s != '\0';

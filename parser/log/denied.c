@@ -31,26 +31,37 @@ static bool is_of(const char *from, const char *at)
     return words <= BETWEEN;
 }
 
-bool mt_log_is_denied(const char *s, const char *at)
+size_t mt_log_denial(const char *s, const char *p)
 {
-    /* Behind a blank or at the beginning; the others are in Chinese: not, not, not yet, avoid. */
-    static const char *const words[] = {"no ",         "not ",         "never ", "without ",
-                                        "instead of ", "rather than ", "avoid ", "against ",
-                                        "neither ",    "nor ",         NULL},
+    /* Behind a blank or at the beginning; the others are in Chinese: by no means, not, not, not
+     * yet, avoid. */
+    static const char *const words[] = {"no ",         "not ",           "never ",  "without ",
+                                        "instead of ", "rather than ",   "avoid ",  "against ",
+                                        "neither ",    "as opposed to ", "unlike ", "nor ",
+                                        NULL},
                              *const parts[] = {"n't ",
+                                               "\xe5\xb9\xb6\xe9\x9d\x9e",
                                                "\xe6\xb2\xa1",
                                                "\xe4\xb8\x8d",
                                                "\xe6\x9c\xaa",
                                                "\xe9\x81\xbf\xe5\x85\x8d",
                                                NULL};
+    bool is_word = p == s || !mt_log_is_letter(p[-1]);
+    for (const char *const *w = words; is_word && *w != NULL; w++)
+        if (begins(p, *w))
+            return strlen(*w);
+    for (const char *const *w = parts; *w != NULL; w++)
+        if (begins(p, *w))
+            return strlen(*w);
+    return 0;
+}
+
+bool mt_log_is_denied(const char *s, const char *at)
+{
     for (const char *p = at - s > FAR ? at - FAR : s; p < at; p++) {
-        bool is_word = p == s || !mt_log_is_letter(p[-1]);
-        for (const char *const *w = words; is_word && *w != NULL; w++)
-            if (p + strlen(*w) <= at && begins(p, *w) && is_of(p + strlen(*w), at))
-                return true;
-        for (const char *const *w = parts; *w != NULL; w++)
-            if (p + strlen(*w) <= at && begins(p, *w) && is_of(p + strlen(*w), at))
-                return true;
+        size_t n = mt_log_denial(s, p);
+        if (n != 0 && p + n <= at && is_of(p + n, at))
+            return true;
     }
     return false;
 }

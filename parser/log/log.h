@@ -215,6 +215,8 @@ bool mt_log_is_talk(const struct mt_log_fact *f);
 /* Right before `at`, in its clause of the sentence s, something denies what stands there: "no OOM",
  * "did not get an OOM", "without LoRA", the same in Chinese. */
 bool mt_log_is_denied(const char *s, const char *at);
+/* Bytes of the word that stands at p in the sentence s and denies what follows; 0 = none does. */
+size_t mt_log_denial(const char *s, const char *p);
 
 /* The sentence, in small letters, says that memory ran out, and that it did: not that it may, that
  * it is over, how to avoid it. Quotation marks in it may be blanked. */

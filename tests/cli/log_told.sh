@@ -250,6 +250,9 @@ ckpt_save|不是在验证时OOM，而是在保存模型时OOM
 train|训练报OOM，不是在保存模型时
 ckpt_save|训练不再OOM了，但是保存检查点时显存不足
 train|# OOM in the validation was fixed, but training dies\n\nThe error in the validation went away at step 40. Now the forward pass of the training fails:\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.20 GiB is free.
+train|CUDA OOM without the offload during training.
+rollout.wake_sleep|GPU OOM when vLLM wakes up, rather than in the weight sync.
+weight_sync|之前保存模型OOM，已解决。现在权重同步时爆显存
 eval|OOM in evaluation, not only with large batches.
 train|OOM in the backward, it does not happen with batch 1 in training.
 rollout.generate|The batch is fixed by the config and the rollout runs out of memory.
@@ -268,6 +271,7 @@ My colleague says that generation runs out of memory in vLLM. Our job works fine
 # Feature request\n\nPrint a hint before CUDA out of memory is raised in the rollout.\n\nNothing crashed.
 Docs question: what does "CUDA out of memory" mean during weight sync? We have no failure here.
 功能建议：在显存不足时打印提示。我们没有遇到报错。
+People say training runs out of memory with 70B. I have not seen it here.
 保存模型会不会导致显存不足？我这里一切正常。
 END
 ask loss 'We get OOM at step 9. Before it the loss keeps increasing, and the next version is not released yet.'
