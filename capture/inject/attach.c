@@ -79,18 +79,22 @@ static void segments_before(const struct mti_segment *s, size_t n, uint64_t *sum
     for (size_t i = 0; i < n; i++, s++) {
         if (s->ordinal >= ORDINALS || s->bytes == 0)
             continue;
-        sum[s->ordinal] += s->bytes;
-        if (s->piece == 0)
-            held_before(s->address, s->bytes, (uint32_t)s->ordinal, stack);
-        for (uint64_t at = 0; s->piece != 0 && at < s->bytes; at += s->piece)
-            mapped_before(s->address + at, s->bytes - at < s->piece ? s->bytes - at : s->piece,
-                          (uint32_t)s->ordinal, stack);
+        uint64_t piece = s->piece != 0 ? s->piece : s->bytes;
+        for (uint64_t at = 0; at < s->bytes; at += piece) {
+            uint64_t bytes = s->bytes - at < piece ? s->bytes - at : piece;
+            if (mti_since_has(s->address + at))
+                continue;
+            sum[s->ordinal] += bytes;
+            (s->piece != 0 ? mapped_before : held_before)(s->address + at, bytes,
+                                                          (uint32_t)s->ordinal, stack);
+        }
     }
 }
 
 /* The segments of PyTorch's allocator, four numbers each (struct mti_segment), as of now. Their
  * addresses are known, so that what is freed of them later is; what the device counts for this
- * process beyond them is one sum for each GPU. Once for each recording: 0, else 1. */
+ * process beyond them, and beyond what calls that are recorded have allocated meanwhile, is one sum
+ * for each GPU. Once for each recording: 0, else 1. */
 int memtrace_base(const uint64_t *segments, size_t n)
 {
     uint64_t sum[ORDINALS] = {0}, own;
@@ -100,8 +104,9 @@ int memtrace_base(const uint64_t *segments, size_t n)
         uint32_t stack = mti_stack_named(REST);
         for (uint32_t i = 0; i < ORDINALS; i++)
             /* nothing lies at such an address */
-            if (mti_gpu_own(i, &own) && own > sum[i])
+            if (mti_gpu_own(i, &own) && own > (sum[i] += mti_since_bytes(i)))
                 held_before((uint64_t)i + 1, own - sum[i], i, stack);
+        mti_since_stop();
         mti_leave();
         done = 0;
     }
@@ -126,6 +131,7 @@ static void tell(void)
 static void *begin(void *unused)
 {
     A.begun = mti_now();
+    mti_since_start();
     atomic_store(&A.based, false);
     A.asked = 0;
     A.due = false;

@@ -23,6 +23,18 @@ struct mti_segment {
     uint64_t piece; /* 0 = allocated as one; else mapped in pieces of so many bytes */
 };
 
+struct mti_call;
+
+/* since.c: what is called while the base of the recording is not taken yet. mti_since() is told of
+ * each call; has: what lies at that address is not as it was at the beginning, its calls are
+ * recorded; bytes: of the recorded calls, those that are still there. */
+void mti_since_start(void);
+void mti_since(const struct mti_call *c);
+bool mti_since_has(uint64_t address);
+uint64_t mti_since_bytes(uint32_t ordinal);
+void mti_since_stop(void);
+void mti_since_forget(void); /* in the child of a fork */
+
 /* stacks.c: id of a stack of one frame, in a module of that name, for what no code is known that
  * asked for it. Once for each name. */
 uint32_t mti_stack_named(const char *name);

@@ -1,6 +1,7 @@
 /* callbacks.c -- every driver call of calls.def becomes a CALL record when it returns. At ENTER
  * only the clock is read; what may change the device's memory by an amount nobody tells (contexts,
  * code, graphs) is measured before and after. Runs on the job's threads. */
+#include "capture/inject/attach.h"
 #include "capture/inject/cupti.h"
 
 #include <stdatomic.h>
@@ -211,6 +212,7 @@ static void record(struct mti_call *c, const struct mti_cupti_data *d)
     if ((bit(c->op) & OPS_ACTIVITY) && c->result == MTI_CU_SUCCESS)
         mti_activity_expected();
     mti_emit_call(c);
+    mti_since(c);
     mti_urgent(false);
     if (bit(c->op) & OPS_CONTEXT)
         follow_contexts(c);

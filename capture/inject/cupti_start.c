@@ -256,6 +256,7 @@ void mti_cupti_start(void)
 
 void mti_cupti_forget(void)
 {
+    mti_since_forget();
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     flush_lock = fresh;
     ok = false;

@@ -320,7 +320,7 @@ class Hook:
                     segments += [s["address"], s["total_size"], s["device"], piece]
             library = os.path.join(os.path.dirname(os.path.dirname(__file__)), "libmemtrace_inject.so")
             numbers = (ctypes.c_uint64 * max(1, len(segments)))(*segments)
-            ctypes.PyDLL(library).memtrace_base(numbers, ctypes.c_size_t(len(segments) // 4))  # with the GIL: nobody allocates meanwhile
+            ctypes.PyDLL(library).memtrace_base(numbers, ctypes.c_size_t(len(segments) // 4))
             self.note("%d segments were there before" % (len(segments) // 4))
         except Exception:
             self.failed("base")

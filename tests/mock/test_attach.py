@@ -259,6 +259,31 @@ kit.equal("and that is what the device had in use", focus["used_bytes"] / MIB, 7
 done = job.memtrace("attach", "--detach", job.pid)
 kit.check("it is not recorded any more", done.returncode == 1 and "is not recorded" in done.stderr, done.stderr)
 
+# What is allocated and freed between the beginning and the base: recorded as calls, so not in the base.
+LATE = '''
+late = []
+def meanwhile():
+    if len(late) == 1:  # the second look: the one of which the base is made
+        late.append(alloc(32 * MIB))
+        segments.append(segment(late[1], 32 * MIB, False))
+    elif not late:
+        late.append(None)
+def afterwards(looked):
+    if len(late) == 2:
+        late.append(free(plain.pop()))
+    return looked
+'''
+late = Job(code=JOB.replace("torch.cuda.memory._snapshot = ", LATE + "torch.cuda.memory._snapshot = ")
+           .replace("lambda device=None: {", "lambda device=None: afterwards(meanwhile() or {").replace('"external_annotations": []}', '"external_annotations": []})', 1))
+child, text = late.attach("-o", late.folder / "t.gz")
+kit.check("the base comes, late", kit.until(lambda: "torch" in held(late), 20), text)
+rows = held(late)
+kit.equal("what was called meanwhile counts once", (rows.get("torch"), rows.get("(before the recording)"), sum(rows.values())), (140, 564, 736))
+child.send_signal(signal.SIGINT)
+child.stderr.read()
+kit.equal("late: the trace", child.wait(timeout=60), 0)
+kit.equal("late: it goes on", late.end()[1:], ("", 3))
+
 # Again, and the memtrace that waits is killed: the recording is there, and ends when it is asked to.
 child, text = job.attach("--no-torch")
 kit.check("it can be attached to again", child.poll() is None and "is recorded" in text, text)
