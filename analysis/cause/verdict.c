@@ -315,7 +315,8 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
                      mt_words_label(label, o->label));
     if ((caller = caller_of(a, d, o)) != 0) {
         (void)mt_stack_label(a->trace, caller, line, sizeof line);
-        mt_words_add(s, " in the backward pass that %s called", mt_words_label(shown, line));
+        mt_words_add(s, o->stack != 0 ? " (called by %s)" : " in a backward pass called by %s",
+                     mt_words_label(shown, line));
     }
     if ((o->stack != 0 || caller != 0) && !d->sums_only)
         mt_words_add(s, ",");

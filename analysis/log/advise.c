@@ -340,7 +340,7 @@ static void of_model(struct mt_metrics *m, const struct mt_logdiag *d)
         mt_metrics_set(m, MT_METRIC_model_params, d->model.params, MT_CONF_CARRIED);
     if (d->model.states > 0)
         mt_metrics_set(m, MT_METRIC_model_states, d->model.states, MT_CONF_CARRIED);
-    else if (d->model.estimate.bytes > 0) /* by a person's words */
+    else if (!d->model.is_set && d->model.estimate.bytes > 0) /* by a person's words */
         mt_metrics_set(m, MT_METRIC_model_states, d->model.estimate.bytes, MT_CONF_CARRIED);
 }
 

@@ -153,8 +153,9 @@ struct mt_logdiag {
      * training, with gradients and the optimizer's state; 0 = not known */
     struct {
         double params, states;
-        bool by_name;       /* params: nine tenths of what the model's name says */
-        double on_card;     /* weights of an engine on each of its cards */
+        bool by_name;   /* params: nine tenths of what the model's name says */
+        bool is_set;    /* settings are at hand: a person's words are not asked for the states */
+        double on_card; /* weights of an engine on each of its cards */
         bool is_over_share; /* the engine holds more than its share: weights */
         double beyond;      /* the same of an engine on each of its cards, where one has less */
         bool in_float;      /* the engine is told to take them in 32 bits */

@@ -180,6 +180,7 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
     params = s.params > 0 ? s.params : is_set ? by_size(conf) : 0;
     d->model.by_name = !(s.params > 0);
     d->model.params = params;
+    d->model.is_set = is_set;
     if (is_set)
         d->model.states = states(&s, conf, params, d->allocated, mt_phase_is(d->phase, MT_TRAINS));
     estimate(d, told, &s, conf);

@@ -35,6 +35,7 @@ static const struct {
     {"#f1b80e", "#000000"},
     {"#7a9a3a", "#000000"},
     {"#1f66c1", "#ffffff"},
+    {"#0e7c86", "#ffffff"},
 };
 
 const char *mt_color_hex(unsigned color) { return colors[color < MT_COLOR_ALL ? color : 0].hex; }
@@ -64,6 +65,7 @@ unsigned mt_role_color(unsigned role)
         [MT_ROLE_OFFLOAD] = 20,
         [MT_ROLE_SHARED] = 21,
         [MT_ROLE_PINNED] = 22,
+        [MT_ROLE_DATA] = 23,
         [MT_ROLE_BEFORE] = MT_COLOR_OTHER,
         [MT_ROLE_UNKNOWN] = MT_COLOR_UNATTRIBUTED,
     };

@@ -14,7 +14,7 @@ enum {
     MT_COLOR_UNATTRIBUTED = 1,
     MT_COLOR_FIRST = 2,
     MT_COLOR_COUNT = 11, /* of phases */
-    MT_COLOR_ALL = 23
+    MT_COLOR_ALL = 24
 };
 struct mt_palette {
     uint8_t of[MT_PH_COUNT][MT_PH_COUNT]; /* [phase][sub] */

@@ -23,7 +23,7 @@ for (const [name] of SAMPLES) {
     assert.ok(await lines(page, "h1") <= 2, head);
     const [, asked] = /asked for (\S+ \S+)/.exec(head), [, at] = / (?:at|in autograd) (\S+)/.exec(head.replace(asked, ""));
     assert.ok(kit.saysBytes(asked, oom.request_bytes), `${head}, ${oom.request_bytes} by JSON`);
-    assert.match(at, /^\S+\.\w+:\d+$|Backward\d,$/);
+    assert.match(at, /^\S+\.\w+:\d+$|Backward\d,?$/);
     assert.ok(head.startsWith(verdict.rank === null ? `Device ${verdict.device} ` : `Rank ${verdict.rank}, device ${verdict.device} `), head);
     for (const [what, selector] of [["the bar", ".card"], ["the timeline", ".tl-plot"], ["the card to change first", ".first > li:first-child"]]) {
       const y = await below(page, selector);

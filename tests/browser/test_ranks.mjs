@@ -14,7 +14,7 @@ const RANKS = 120, folder = join(kit.scratch, "many");
 mkdirSync(folder);
 execFileSync("tar", ["xzf", join(kit.samples, "verl_two_ranks.tar.gz"), "-C", folder]);
 for (let r = 2; r < RANKS; r++) copyFileSync(join(folder, "step5/torch_memory_rank0_pid4321.pickle"), join(folder, `step5/torch_memory_rank${r}_pid${5000 + r}.pickle`));
-const { html, json } = kit.reportOf([join(folder, "step5")], "many", "--capacity", "24GiB");
+const { html, json } = kit.reportOf([join(folder, "step5")], "many", "--capacity", "24GiB", "--full");
 
 test(`${RANKS} ranks are two rows: the one that failed, and the others that are alike`, async () => {
   const { page, seen, done } = await kit.open(html);

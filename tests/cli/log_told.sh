@@ -117,6 +117,7 @@ for f in SFTConfig padding_free vllm_; do has_not grpo "$f"; done
 ask sft 'SFTTrainer of trl: OOM in training, on one card of mine'
 has sft 'max_length='
 has_not sft 'max_completion_length'
+# shellcheck disable=SC2016 # the backquotes are the text's own
 ask server 'trl vllm-serve for our GRPOTrainer gives\nRuntimeError: CUDA out of memory occurred when warming up sampler with 512 dummy requests. Please try lowering `max_num_seqs` or `gpu_memory_utilization` when initializing the engine.'
 has server '--gpu_memory_utilization <lower than it is>'
 for f in vllm_gpu_memory ds3_gather max_completion; do has_not server "$f"; done
@@ -227,6 +228,7 @@ done
 ask why_not 'OOM without any memory leak, the buffers are not fragmented'
 has_not why_not 'names a cause'
 # Words that only look like "fine"; what stands behind "OOM"; steps that were going on; a worker that was killed then.
+# shellcheck disable=SC2016 # the backquotes are the text's own
 for pair in 'OOM while fine-tuning a ViT|train' 'CUDA OOM loading the second model|init' 'OOM after 30 validation steps|eval' 'OOM in AutoModel.from_pretrained()|init' 'it stops with OOM in actor_rollout_generate_sequences|rollout.generate' 'OOM when per_device_train_batch_size is 2|unattributed' '# CUDA OOM\\n\\nMemory grows by 2 GB, then OOM in the backward|train' 'Weights are there twice: OOM while loading|init' 'The first backward ends in CUDA OOM|train' 'fine-tuning 70B I ran into an OOM in the merge step|init' 'OOM in `compute_values`|values' 'HIP out of memory when capturing the graphs|rollout.graph' \
     'DataLoader worker (pid 7) is killed by signal: Killed.\nThis happens during validation.|eval' 'Gradient checkpointing causes OOM in the backward|train' 'after training is done, CUDA OOM|unattributed'; do
     ask now "${pair%|*}"

@@ -275,11 +275,11 @@ MT_TEST(the_line_that_called_the_backward)
             FINISH(0);
             MT_CHECK(c->known);
             MT_CHECK_EQ(a->verdict.sub == MT_PH_BACKWARD, what != FORWARD_ONLY);
-            MT_CHECK_EQ(strstr(a->verdict.sentence, "256.0 MiB in the backward pass that "
-                                                    "own/loop.py:24 step called, with") != NULL,
+            MT_CHECK_EQ(strstr(a->verdict.sentence, "256.0 MiB in a backward pass called by "
+                                                    "own/loop.py:24 step, with") != NULL,
                         what == BACKWARD);
-            MT_CHECK_EQ(strstr(a->verdict.sentence, "256.0 MiB in the backward pass that "
-                                                    "own/loop.py:23 step called, with") != NULL,
+            MT_CHECK_EQ(strstr(a->verdict.sentence, "256.0 MiB in a backward pass called by "
+                                                    "own/loop.py:23 step, with") != NULL,
                         what == GRAD);
             DONE;
         }
