@@ -153,7 +153,6 @@ struct mt_moment {
      * at which it was last come to before the moment */
     mt_frame_id *call_of;
     uint32_t *call_began;
-    uint32_t *call_before; /* the same of the call before that */
     /* reserved + free on the device: what this process and the device's rest make up */
     uint64_t visible;
     /* capacity - visible, and visible - capacity, whichever is positive; 0 without a capacity */

@@ -225,10 +225,8 @@ void mt_moment_done(struct mt_moment *m)
     mt_free(m->result_line);
     mt_free(m->call_of);
     mt_free(m->call_began);
-    mt_free(m->call_before);
     m->result_line = m->call_of = NULL;
     m->call_began = NULL;
-    m->call_before = NULL;
     m->held = NULL;
     m->span = NULL;
 }

@@ -8,8 +8,7 @@
 
 struct finding {
     struct mt_moment *m;
-    uint32_t *began; /* as m->call_began and m->call_before, up to the event at hand */
-    uint32_t *before;
+    uint32_t *began;   /* as m->call_began, up to the event at hand */
     uint32_t *last;    /* by stack: event + 1 of its last block */
     mt_frame_id *near; /* by stack: its innermost Python frame */
     struct mt_file_kinds files;
@@ -83,15 +82,11 @@ static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
 static void note_call(struct finding *f, uint32_t event, mt_stack_id stack, mt_frame_id *call)
 {
     mt_frame_id line = f->m->call_of[stack];
-    if (line != *call && line != 0) {
-        f->before[line] = f->began[line];
+    if (line != *call && line != 0)
         f->began[line] = event + 1;
-    }
     *call = line;
-    if ((int64_t)event <= f->at && line != 0) {
-        f->m->call_before[line] = f->before[line];
+    if ((int64_t)event <= f->at && line != 0)
         f->m->call_began[line] = f->began[line];
-    }
 }
 
 /* Notes by stack the line at which its blocks are let go of: m->result_line. After a failure the
@@ -125,10 +120,8 @@ bool mt_is_last_result(const struct mt_moment *m, uint64_t event)
     stack = mt_event_at(m->w->r->d, event)->stack;
     if (m->result_line[stack] == 0 || !may_be_result(m, event))
         return false;
-    /* of an earlier call than the last one: a name is assigned anew in each, so something else
-     * holds it, as the graph does what a later layer was given */
     if (m->call_of[stack] != 0 && m->call_began[m->call_of[stack]] > event + 1)
-        return m->call_before[m->call_of[stack]] <= event + 1;
+        return true;
     micro = mt_micro_at(m->f, event);
     return micro != UINT32_MAX && m->result.micro != UINT32_MAX && micro < m->result.micro;
 }
@@ -165,14 +158,11 @@ int mt_moment_result(struct mt_moment *m)
     f.last = mt_calloc(n, sizeof *f.last);
     f.near = mt_calloc(n, sizeof *f.near);
     f.began = mt_calloc(n_frames, sizeof *f.began);
-    f.before = mt_calloc(n_frames, sizeof *f.before);
     m->result_line = mt_calloc(n, sizeof *m->result_line);
     m->call_of = mt_calloc(n, sizeof *m->call_of);
     m->call_began = mt_calloc(n_frames, sizeof *m->call_began);
-    m->call_before = mt_calloc(n_frames, sizeof *m->call_before);
-    ok = f.last != NULL && f.near != NULL && f.began != NULL && f.before != NULL &&
-         m->result_line != NULL && m->call_of != NULL && m->call_began != NULL &&
-         m->call_before != NULL && mt_file_kinds_init(&f.files, t);
+    ok = f.last != NULL && f.near != NULL && f.began != NULL && m->result_line != NULL &&
+         m->call_of != NULL && m->call_began != NULL && mt_file_kinds_init(&f.files, t);
     if (ok) {
         mt_stack_calls(t, &f.files, m->call_of, f.near);
         m->result.micro = mt_micro_at(m->f, (uint64_t)f.at);
@@ -183,6 +173,5 @@ int mt_moment_result(struct mt_moment *m)
     mt_free(f.last);
     mt_free(f.near);
     mt_free(f.began);
-    mt_free(f.before);
     return ok;
 }

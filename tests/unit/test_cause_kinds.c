@@ -260,27 +260,6 @@ MT_TEST(the_result_of_the_pass_before)
     }
 }
 
-/* What is there of passes before that one was let go of by the name, and something else holds it,
- * as a graph does: only the last pass has a result that goes with the next one. */
-MT_TEST(results_that_something_else_holds)
-{
-    struct heap *h = heap_new();
-    heap_alloc(h, 4 * GIB, MODEL);
-    loop(h, ASSIGNS, 3);
-    for (int i = 0; i < 3; i++) {
-        heap_free(h, heap_alloc(h, 8 * MIB, "own/loop.py:29:main|" MAIN));
-        heap_alloc(h, 64 * MIB, "own/model.py:3:forward|" CALLED);
-        if (i < 2)
-            heap_alloc(h, GIB, "own/model.py:9:forward|" CALLED);
-    }
-    heap_oom(h, GIB, 128 * MIB, "own/model.py:9:forward|" CALLED);
-    {
-        FINISH(0);
-        MT_CHECK_EQ(c->last_result, GIB);
-        DONE;
-    }
-}
-
 /* Two passes before one backward, in one expression: the first is let go of there by the exception
  * alone. */
 MT_TEST(what_an_exception_lets_go_of_is_no_result)
@@ -826,13 +805,12 @@ MT_TEST(what_a_reader_holds_ahead)
 
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
-MT_MAIN(
-    MT_RUN(rules_load) MT_RUN(what_can_be_let_go_of_comes_before_pieces)
-        MT_RUN(what_a_pass_had_still_to_ask_for) MT_RUN(a_pass_that_says_nothing) MT_RUN(
-            state_that_is_still_to_come) MT_RUN(a_list_of_the_optimizer_that_is_not_whole)
-            MT_RUN(what_an_exception_lets_go_of_is_no_result) MT_RUN(the_result_of_the_pass_before)
-                MT_RUN(results_that_something_else_holds) MT_RUN(two_results_at_the_peak)
-                    MT_RUN(the_input_of_a_layer_is_no_result) MT_RUN(results_of_batches_of_any_size)
+MT_MAIN(MT_RUN(rules_load) MT_RUN(what_can_be_let_go_of_comes_before_pieces)
+            MT_RUN(what_a_pass_had_still_to_ask_for) MT_RUN(a_pass_that_says_nothing) MT_RUN(
+                state_that_is_still_to_come) MT_RUN(a_list_of_the_optimizer_that_is_not_whole)
+                MT_RUN(what_an_exception_lets_go_of_is_no_result)
+                    MT_RUN(the_result_of_the_pass_before) MT_RUN(two_results_at_the_peak) MT_RUN(
+                        the_input_of_a_layer_is_no_result) MT_RUN(results_of_batches_of_any_size)
                         MT_RUN(a_rank_that_has_more_to_do) MT_RUN(passes_that_no_backward_follows)
                             MT_RUN(results_that_are_kept_are_no_graph)
                                 MT_RUN(copies_of_weights_that_each_pass_makes)
