@@ -551,7 +551,7 @@ static void of_words(struct mt_logdiag *told, const struct mt_log *log, const st
                      const struct mt_log_place *place, const struct mt_phase_rules *rules)
 {
     struct mt_logdiag *d = told, known = *told;
-    struct mt_cut_phase cut;
+    struct mt_cut_phase cut = {.phase = MT_PH_NONE};
     uint64_t step = 0;
     if (told->phase == MT_PH_UNATTRIBUTED)
         step = of_step(&cut, log, f, place, rules);

@@ -178,7 +178,7 @@ static bool is_beside(const char *text, const char *at, const char *const *words
     size_t n;
     while (from > text && !(from[-1] == ' ' && from - text > 1 && strchr(".!?", from[-2]) != NULL))
         from--;
-    for (n = 0; from[n] != '\0' && n < sizeof sentence - 1; n++)
+    for (n = 0; n < sizeof sentence - 1 && from[n] != '\0'; n++)
         if (strchr(".!?", from[n]) != NULL && from[n + 1] == ' ')
             break;
     memcpy(sentence, from, n);

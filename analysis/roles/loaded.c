@@ -196,7 +196,7 @@ int mt_loaded_find(struct mt_rwork *k, int64_t focus)
         share_out(k, focus, &s);
     for (uint32_t i = 0, n = ok && any ? mt_n_events(k) : 0; i < n; i++) {
         struct mt_fate *f = &k->w->fate[i];
-        struct stock key;
+        struct stock key = {0};
         if (!is_loaded(k, i, focus))
             continue;
         key.size = mt_event_at(k->r->d, i)->size;

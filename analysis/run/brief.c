@@ -217,9 +217,9 @@ static bool is_wanted(const struct turn *t, uint32_t n, uint32_t at)
         if (i == at || t[i].is_earlier)
             continue;
         before += t[i].failed && (t[i].failed_ns < t[at].failed_ns ||
-                                  (t[i].failed_ns == t[at].failed_ns && i < at));
-        above += t[i].held > t[at].held || (t[i].held == t[at].held && i < at);
-        below += t[i].held < t[at].held || (t[i].held == t[at].held && i < at);
+                                  (i < at && t[i].failed_ns == t[at].failed_ns));
+        above += t[i].held > t[at].held || (i < at && t[i].held == t[at].held);
+        below += t[i].held < t[at].held || (i < at && t[i].held == t[at].held);
     }
     return (t[at].failed && before < FAILED) || above < HIGHEST || below < LOWEST;
 }
