@@ -296,7 +296,7 @@ def two_processes_on_one_card(lab, _quick):
     processes = sorted({c["process"] for c in rows(lab.dump(trace), "call") if c["op"] == "mem_alloc"})
     lab.note(workload=[json.loads(x) for x in p.stdout.splitlines() if x.startswith("{")], ledgers=table, processes=len(processes))
     assert len(processes) == 2, processes
-    within(table, 900 * MIB)
+    within(table, 900 * MIB, ends=True)
 
 
 def another_library(lab, name):
