@@ -10,6 +10,7 @@
 
 struct look {
     const struct mt_rwork *k;
+    MT_VEC(uint32_t) born; /* events that make data, in their order */
     struct mt_file_kinds files;
     mt_frame_id *line, *near; /* by stack */
     uint64_t *model;          /* sizes of weights, gradients and states, sorted */
@@ -59,29 +60,45 @@ static void find_passes(struct look *l)
         l->last_pass = (int64_t)f->micros.p[i].first;
 }
 
-/* Whether a whole pass came after its birth, or all of them. */
-static bool is_beside_passes(const struct look *l, uint32_t i)
+/* By its life and its phase alone: a whole pass came after its birth, or all of them. Few blocks
+ * are, and of most recordings none: nothing else is asked then. */
+static bool may_be_data(const struct mt_rwork *k, uint32_t i, int64_t focus)
 {
-    const struct mt_fate *f = &l->k->w->fate[i];
-    bool stays = f->freed == MT_NEVER || (int64_t)f->freed > l->focus;
-    return (int64_t)i <= l->focus && stays && ((int64_t)i < l->last_pass || i < l->first_pass);
+    const struct mt_fate *f = &k->w->fate[i];
+    const struct mt_attr a = k->r->attr[i];
+    const struct mt_event *e;
+    if (f->role != MT_ROLE_UNKNOWN || (f->freed != MT_NEVER && (int64_t)f->freed <= focus))
+        return false;
+    e = mt_event_at(k->r->d, i);
+    return e->action == MT_ACT_ALLOC && e->stack != 0 && a.sub == MT_PH_NONE &&
+           !mt_phase_is(a.phase, MT_OF_ENGINE | MT_SWITCHES | MT_INTERRUPTS);
 }
 
+static int find_born(struct look *l)
+{
+    int64_t end = l->last_pass > (int64_t)l->first_pass ? l->last_pass : l->first_pass;
+    end = end < l->focus + 1 ? end : l->focus + 1;
+    for (uint32_t i = 0; (int64_t)i < end; i++) {
+        uint32_t *at;
+        if (!may_be_data(l->k, i, l->focus))
+            continue;
+        if ((at = MT_VEC_PUSH(&l->born)) == NULL)
+            return 0;
+        *at = i;
+    }
+    return 1;
+}
+
+/* By the line that made it, and by its size. */
 static bool is_data(struct look *l, uint32_t i)
 {
-    const struct mt_rwork *k = l->k;
-    const struct mt_event *e = mt_event_at(k->r->d, i);
-    const struct mt_attr a = k->r->attr[i];
+    const struct mt_trace *t = l->k->r->t;
+    const struct mt_event *e = mt_event_at(l->k->r->d, i);
     mt_frame_id frame = 0;
-    if (e->action != MT_ACT_ALLOC || k->w->fate[i].role != MT_ROLE_UNKNOWN || e->stack == 0 ||
-        l->line[e->stack] != 0 || a.sub != MT_PH_NONE ||
-        mt_phase_is(a.phase, MT_OF_ENGINE | MT_SWITCHES | MT_INTERRUPTS) ||
-        !is_beside_passes(l, i) ||
-        bsearch(&e->size, l->model, l->n_model, sizeof *l->model, by_size) != NULL)
-        return false;
-    return mt_stack_site(k->r->t, &l->files, e->stack, &frame) == MT_SITE_PYTHON &&
-           (mt_file_kind(&l->files, k->r->t, k->r->t->frames.p[frame].file) & MT_FILE_INTERNAL) ==
-               0;
+    return l->line[e->stack] == 0 &&
+           bsearch(&e->size, l->model, l->n_model, sizeof *l->model, by_size) == NULL &&
+           mt_stack_site(t, &l->files, e->stack, &frame) == MT_SITE_PYTHON &&
+           (mt_file_kind(&l->files, t, t->frames.p[frame].file) & MT_FILE_INTERNAL) == 0;
 }
 
 /* Where the line comes back between other passes, what it leaves may be results, or a leak. */
@@ -97,44 +114,53 @@ static void note_place(struct look *l, uint32_t i)
 
 static void label(struct look *l)
 {
-    for (uint32_t i = 0, n = mt_n_events(l->k); i < n; i++)
-        if (is_data(l, i))
-            note_place(l, i);
-    for (uint32_t i = 0, n = mt_n_events(l->k); i < n; i++) {
-        struct mt_fate *f = &l->k->w->fate[i];
-        mt_stack_id stack = mt_event_at(l->k->r->d, i)->stack;
-        if (!is_data(l, i) || l->least[stack] != l->most[stack])
+    uint32_t n = 0, events = mt_n_events(l->k);
+    for (uint32_t i = 0; i < l->born.n; i++)
+        if (is_data(l, l->born.p[i]))
+            note_place(l, l->born.p[n++] = l->born.p[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        struct mt_fate *f = &l->k->w->fate[l->born.p[i]];
+        mt_stack_id stack = mt_event_at(l->k->r->d, l->born.p[i])->stack;
+        if (l->least[stack] != l->most[stack])
             continue;
         f->role = MT_ROLE_DATA;
         f->why = MT_WHY_LIFE;
-        if (f->freed < n)
+        if (f->freed < events)
             l->k->w->fate[f->freed].role = MT_ROLE_DATA;
     }
+}
+
+/* 0 = out of memory. */
+static int look_at(struct look *l)
+{
+    const struct mt_trace *t = l->k->r->t;
+    size_t n = (size_t)t->stacks.n + 1;
+    l->line = mt_calloc(n, sizeof *l->line);
+    l->near = mt_calloc(n, sizeof *l->near);
+    l->least = mt_calloc(n, sizeof *l->least);
+    l->most = mt_calloc(n, sizeof *l->most);
+    if (l->line == NULL || l->near == NULL || l->least == NULL || l->most == NULL ||
+        !find_sizes(l) || !mt_file_kinds_init(&l->files, t))
+        return 0;
+    mt_stack_calls(t, &l->files, l->line, l->near);
+    label(l);
+    mt_file_kinds_done(&l->files);
+    return 1;
 }
 
 int mt_data_find(struct mt_rwork *k, int64_t focus)
 {
     struct look l = {.k = k, .focus = focus};
-    size_t n = (size_t)k->r->t->stacks.n + 1;
     int ok;
     if (k->out->micros.n == 0)
         return 1;
-    l.line = mt_calloc(n, sizeof *l.line);
-    l.near = mt_calloc(n, sizeof *l.near);
-    l.least = mt_calloc(n, sizeof *l.least);
-    l.most = mt_calloc(n, sizeof *l.most);
-    ok = l.line != NULL && l.near != NULL && l.least != NULL && l.most != NULL && find_sizes(&l) &&
-         mt_file_kinds_init(&l.files, k->r->t);
-    if (ok) {
-        mt_stack_calls(k->r->t, &l.files, l.line, l.near);
-        find_passes(&l);
-        label(&l);
-        mt_file_kinds_done(&l.files);
-    }
+    find_passes(&l);
+    ok = find_born(&l) && (l.born.n == 0 || look_at(&l));
     mt_free(l.line);
     mt_free(l.near);
     mt_free(l.least);
     mt_free(l.most);
     mt_free(l.model);
+    MT_VEC_DONE(&l.born);
     return ok;
 }

@@ -53,6 +53,31 @@ static bool outlived_its_pass(const struct mt_rwork *k, uint32_t i)
             (next < k->regions.n && freed > k->regions.p[next].first));
 }
 
+static bool is_there(const struct mt_fate *f, int64_t focus)
+{
+    return f->freed == MT_NEVER || (int64_t)f->freed > focus;
+}
+
+static bool is_old_there(const struct mt_old *o, int64_t focus)
+{
+    return o->gone_at == UINT64_MAX || (int64_t)o->gone_at > focus;
+}
+
+/* Bytes of gradients that have outlived a step: no more can be idle. In most recordings there are
+ * none, and no size is asked for. */
+static uint64_t old_gradients(const struct mt_rwork *k, int64_t focus, uint64_t before)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; (int64_t)i <= focus && i <= before; i++)
+        if (k->w->fate[i].role == MT_ROLE_GRAD && is_there(&k->w->fate[i], focus) &&
+            mt_event_at(k->r->d, i)->action == MT_ACT_ALLOC)
+            sum += mt_event_at(k->r->d, i)->size;
+    for (uint32_t i = 0; i < k->r->old.n; i++)
+        if (k->w->old_role[i] == MT_ROLE_GRAD && is_old_there(&k->r->old.p[i], focus))
+            sum += k->r->old.p[i].size;
+    return sum;
+}
+
 /* What is live at the focus, and gradients that were let go; `before`: who was made until that
  * event has outlived a step. */
 static int collect(const struct mt_rwork *k, int64_t focus, uint64_t before, struct uses *u)
@@ -63,13 +88,13 @@ static int collect(const struct mt_rwork *k, int64_t focus, uint64_t before, str
         const struct mt_event *e = mt_event_at(k->r->d, (uint64_t)i);
         if (e->action != MT_ACT_ALLOC)
             continue;
-        if (f->freed == MT_NEVER || (int64_t)f->freed > focus)
+        if (is_there(f, focus))
             ok = add_live(u, e->size, f->role, (uint64_t)i <= before);
         else if (outlived_its_pass(k, (uint32_t)i))
             ok = add(u, (struct use){e->size, 0, 0, 0, 1});
     }
     for (uint32_t i = 0; ok && i < k->r->old.n; i++)
-        if (k->r->old.p[i].gone_at == UINT64_MAX || (int64_t)k->r->old.p[i].gone_at > focus)
+        if (is_old_there(&k->r->old.p[i], focus))
             ok = add_live(u, k->r->old.p[i].size, k->w->old_role[i], true);
     if (u->v.n > 1)
         qsort(u->v.p, u->v.n, sizeof *u->v.p, by_size);
@@ -105,13 +130,17 @@ int mt_idle_find(struct mt_rwork *k, int64_t focus)
 {
     const struct mt_role_facts *f = k->out;
     struct uses u = {{NULL, 0, 0}};
+    uint64_t before;
     uint32_t n = 0;
     int ok;
     while (n < f->steps.n && (int64_t)f->steps.p[n].last < focus)
         n++;
     if (n < 2 || f->steps_are_guessed)
         return 1;
-    ok = collect(k, focus, f->steps.p[n - 2].last, &u);
+    before = f->steps.p[n - 2].last;
+    if (old_gradients(k, focus, before) < MIN_IDLE)
+        return 1;
+    ok = collect(k, focus, before, &u);
     if (ok)
         k->out->idle_grads = idle_bytes(k, &u);
     MT_VEC_DONE(&u.v);

@@ -45,13 +45,15 @@ static bool is_live(const struct mt_rwork *k, uint32_t i, int64_t focus)
            mt_event_at(k->r->d, i)->action == MT_ACT_ALLOC;
 }
 
-/* A block that torch.load made and that no other rule has a role for. */
+/* A block that torch.load made and that no other rule has a role for. Most blocks have one: that is
+ * asked first. */
 static bool is_loaded(const struct mt_rwork *k, uint32_t i, int64_t focus)
 {
-    const struct mt_event *e = mt_event_at(k->r->d, i);
-    uint16_t stack = e->action == MT_ACT_ALLOC ? k->w->stack_role[e->stack] : MT_NO_STACK_ROLE;
-    return stack != MT_NO_STACK_ROLE && (stack & 0xffu) == MT_ROLE_CHECKPOINT &&
-           k->w->fate[i].role == MT_ROLE_UNKNOWN && is_live(k, i, focus);
+    uint16_t stack;
+    if (k->w->fate[i].role != MT_ROLE_UNKNOWN || !is_live(k, i, focus))
+        return false;
+    stack = k->w->stack_role[mt_event_at(k->r->d, i)->stack];
+    return stack != MT_NO_STACK_ROLE && (stack & 0xffu) == MT_ROLE_CHECKPOINT;
 }
 
 static int add(struct stocks *s, uint64_t size, bool loaded)
