@@ -5,7 +5,6 @@
 #include "capture/live.h"
 #include "capture/parts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,34 +25,13 @@ struct mt_attach {
     int mark;    /* MT_ATTACH_FILE, locked */
 };
 
-/* By a list of locks. */
-static bool has_lock(const char *locks, const char *dir)
-{
-    DIR *d = opendir(dir);
-    const struct dirent *e;
-    bool found = false;
-    while (d != NULL && !found && (e = readdir(d)) != NULL) {
-        size_t n = strlen(e->d_name);
-        int fd;
-        if (strncmp(e->d_name, "mt-", 3) != 0 || n < 6 || strcmp(e->d_name + n - 6, ".spool") != 0)
-            continue;
-        fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        found = fd >= 0 && mt_locks_has(locks, fd);
-        if (fd >= 0)
-            (void)close(fd);
-    }
-    if (d != NULL)
-        (void)closedir(d);
-    return found;
-}
-
 /* Whether a recorder is at work, by one look. The list is read in pieces, and others change it
  * meanwhile. mark: a lock that is held, without which a list is not whole; -1 = none is known. */
 static bool seems_locked(const char *dir, int mark)
 {
     char *locks = mt_locks_read();
     bool believed = locks != NULL && (mark < 0 || mt_locks_has(locks, mark));
-    bool locked = !believed || has_lock(locks, dir);
+    bool locked = !believed || mt_locks_has_spool(locks, dir);
     mt_free(locks);
     return locked;
 }

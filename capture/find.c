@@ -4,7 +4,6 @@
 #include "capture/parts.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,27 +47,6 @@ static bool by_variable(struct mt_dirs *out, bool (*is_wanted)(pid_t pid, pid_t 
     return ok;
 }
 
-/* Whether a process records into that folder. */
-static bool is_recorded_into(const char *dir, const char *locks)
-{
-    DIR *d = opendir(dir);
-    const struct dirent *e;
-    bool found = false;
-    while (d != NULL && !found && (e = readdir(d)) != NULL) {
-        const char *dot = strrchr(e->d_name, '.');
-        int fd;
-        if (strncmp(e->d_name, "mt-", 3) != 0 || dot == NULL || strcmp(dot, ".spool") != 0)
-            continue;
-        fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        found = fd >= 0 && mt_locks_has(locks, fd);
-        if (fd >= 0)
-            (void)close(fd);
-    }
-    if (d != NULL)
-        (void)closedir(d);
-    return found;
-}
-
 /* What `memtrace capture` makes: memtrace-XXXXXX in TMPDIR or /tmp. */
 static bool by_place(struct mt_dirs *out)
 {
@@ -83,7 +61,7 @@ static bool by_place(struct mt_dirs *out)
         if (strncmp(e->d_name, "memtrace-", 9) != 0)
             continue;
         dir = mt_path_join(base, e->d_name);
-        ok = dir != NULL && (!is_recorded_into(dir, locks) || add(out, dir));
+        ok = dir != NULL && (!mt_locks_has_spool(locks, dir) || add(out, dir));
         mt_free(dir);
     }
     if (d != NULL)

@@ -36,6 +36,8 @@ enum mt_rc mt_process_spool(pid_t pid, char **dir, struct mt_err *err);
 char *mt_locks_read(void);
 /* Whether somebody holds one on that open file. */
 bool mt_locks_has(const char *locks, int fd);
+/* Whether somebody holds one on a spool in that folder: a process records into it. */
+bool mt_locks_has_spool(const char *locks, const char *dir);
 pid_t mt_locks_holder(const char *locks, int fd); /* 0 = nobody that is seen here */
 
 /* ---- snap.c ---- */

@@ -3,6 +3,7 @@
 #include "capture/live.h"
 #include "capture/parts.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -207,6 +208,26 @@ static const char *lock_of(const char *locks, int fd)
 }
 
 bool mt_locks_has(const char *locks, int fd) { return lock_of(locks, fd) != NULL; }
+
+bool mt_locks_has_spool(const char *locks, const char *dir)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    bool found = false;
+    while (d != NULL && !found && (e = readdir(d)) != NULL) {
+        const char *dot = strrchr(e->d_name, '.');
+        int fd;
+        if (strncmp(e->d_name, "mt-", 3) != 0 || dot == NULL || strcmp(dot, ".spool") != 0)
+            continue;
+        fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        found = fd >= 0 && mt_locks_has(locks, fd);
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    if (d != NULL)
+        (void)closedir(d);
+    return found;
+}
 
 pid_t mt_locks_holder(const char *locks, int fd)
 {

@@ -2,6 +2,7 @@
 #include "cli/captured.h"
 
 #include "cli/pattern.h"
+#include "cli/term.h"
 #include "render/base/escape.h"
 
 #include <stdio.h>
@@ -51,6 +52,22 @@ enum mt_exit mt_captured_into(const struct mt_cli *c, enum mt_exit (*run)(const 
         failed = run(&own);
     mt_free(name);
     return failed;
+}
+
+enum mt_rc mt_captured_collect(struct mt_collection *done, struct mt_collect_opts *o,
+                               const struct mt_cli *c, struct mt_err *err)
+{
+    struct mt_progress progress;
+    enum mt_rc rc;
+    mt_progress_init(&progress, c->quiet);
+    o->output = c->output;
+    o->force = c->force;
+    o->symbols = !c->no_symbols;
+    o->progress = mt_progress_update;
+    o->progress_arg = &progress;
+    rc = mt_collect(done, o, err);
+    mt_progress_erase(&progress);
+    return rc;
 }
 
 static bool worth_a_line(const struct mt_collected *p)

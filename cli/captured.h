@@ -10,6 +10,10 @@
  * that is free. failed: what it returns where there is no name, which is said. */
 enum mt_exit mt_captured_into(const struct mt_cli *c, enum mt_exit (*run)(const struct mt_cli *own),
                               enum mt_exit failed);
+/* mt_collect() as the command line asks for it: its output, --force, --no-symbols, progress on a
+ * terminal. o: the rest of what is wanted; *done: as of mt_collect(). */
+enum mt_rc mt_captured_collect(struct mt_collection *done, struct mt_collect_opts *o,
+                               const struct mt_cli *c, struct mt_err *err);
 /* To standard error: one line per process, totals, what is missing, the next command. dir: the
  * spool directory. */
 void mt_captured_say(const struct mt_collection *c, const char *dir);

@@ -5,7 +5,6 @@
 #include "cli/kept.h"
 #include "cli/output.h"
 #include "cli/pid.h"
-#include "cli/term.h"
 #include "render/base/escape.h"
 
 #include <signal.h>
@@ -73,23 +72,10 @@ static bool is_wanted(const struct mt_cli *c, const struct mt_attach_plan *p)
 
 static enum mt_exit collect(const struct mt_cli *c, const char *dir)
 {
-    struct mt_collect_opts o;
+    struct mt_collect_opts o = {.dir = dir, .status = -1};
     struct mt_collection done;
-    struct mt_progress progress;
-    struct mt_err err;
-    enum mt_rc rc;
-    memset(&o, 0, sizeof o);
-    memset(&err, 0, sizeof err);
-    mt_progress_init(&progress, c->quiet);
-    o.dir = dir;
-    o.output = c->output;
-    o.force = c->force;
-    o.symbols = !c->no_symbols;
-    o.status = -1;
-    o.progress = mt_progress_update;
-    o.progress_arg = &progress;
-    rc = mt_collect(&done, &o, &err);
-    mt_progress_erase(&progress);
+    struct mt_err err = {.rc = MT_OK};
+    enum mt_rc rc = mt_captured_collect(&done, &o, c, &err);
     if (rc < 0)
         mt_captured_failed(&err, dir);
     else if (!c->quiet || rc == MT_WARN || done.why_nothing != NULL)

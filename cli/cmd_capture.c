@@ -3,7 +3,6 @@
 #include "cli/captured.h"
 #include "cli/kept.h"
 #include "cli/own.h"
-#include "cli/term.h"
 #include "parser/base/text.h"
 
 #include <string.h>
@@ -28,19 +27,14 @@ static char *collect(const struct mt_cli *c, const struct mt_launch *l, int stat
     char *written = NULL;
     struct mt_collect_opts o;
     struct mt_collection done;
-    struct mt_progress progress;
     struct mt_err err;
     enum mt_rc rc;
 
     memset(&o, 0, sizeof o);
     memset(&err, 0, sizeof err);
     wait_for_stragglers(mt_launch_spool(l));
-    mt_progress_init(&progress, c->quiet);
     o.dir = mt_launch_spool(l);
-    o.output = c->output;
-    o.force = c->force;
     o.keep = c->keep_spool;
-    o.symbols = !c->no_symbols;
     o.sig = mt_launch_signal(l);
     o.status = o.sig != 0 ? -1 : status;
     o.pid = mt_launch_pid(l);
@@ -49,10 +43,7 @@ static char *collect(const struct mt_cli *c, const struct mt_launch *l, int stat
     o.program = mt_launch_program(l);
     o.cgroup = mt_launch_cgroup(l);
     o.stop = mt_launch_interrupted;
-    o.progress = mt_progress_update;
-    o.progress_arg = &progress;
-    rc = mt_collect(&done, &o, &err);
-    mt_progress_erase(&progress);
+    rc = mt_captured_collect(&done, &o, c, &err);
     if (rc < 0) {
         mt_captured_failed(&err, o.dir);
     } else {

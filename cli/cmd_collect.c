@@ -2,7 +2,6 @@
  * killed, or processes outlived it. */
 #include "cli/captured.h"
 #include "cli/output.h"
-#include "cli/term.h"
 #include "parser/input/untar.h"
 
 #include <string.h>
@@ -10,25 +9,10 @@
 /* dir: the spool directory. */
 static enum mt_exit collect_dir(const struct mt_cli *c, const char *dir)
 {
-    struct mt_collect_opts o;
+    struct mt_collect_opts o = {.dir = dir, .keep = !c->remove, .status = -1};
     struct mt_collection done;
-    struct mt_progress progress;
-    struct mt_err err;
-    enum mt_rc rc;
-
-    memset(&o, 0, sizeof o);
-    memset(&err, 0, sizeof err);
-    o.dir = dir;
-    o.output = c->output;
-    mt_progress_init(&progress, c->quiet);
-    o.force = c->force;
-    o.keep = !c->remove;
-    o.symbols = !c->no_symbols;
-    o.status = -1;
-    o.progress = mt_progress_update;
-    o.progress_arg = &progress;
-    rc = mt_collect(&done, &o, &err);
-    mt_progress_erase(&progress);
+    struct mt_err err = {.rc = MT_OK};
+    enum mt_rc rc = mt_captured_collect(&done, &o, c, &err);
     if (rc < 0)
         mt_say_err(NULL, &err);
     else if (!c->quiet || rc == MT_WARN || done.why_nothing != NULL || done.n_running > 0 ||

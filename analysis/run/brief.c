@@ -138,21 +138,6 @@ static int keep_words(struct mt_trace *t)
     return 1;
 }
 
-static void shorten_trace(struct mt_trace *t)
-{
-    MT_VEC_DONE(&t->frames);
-    MT_VEC_DONE(&t->functions);
-    MT_VEC_DONE(&t->stacks);
-    MT_VEC_DONE(&t->lanes);
-    MT_VEC_DONE(&t->segments);
-    MT_VEC_DONE(&t->blocks);
-    MT_VEC_DONE(&t->ranges);
-    MT_VEC_DONE(&t->notes);
-    MT_VEC_DONE(&t->fx);
-    MT_VEC_DONE(&t->settings);
-    (void)TRIM(&t->devices);
-}
-
 /* 0 = out of memory; then it has its detail still. What cannot be trimmed is only longer. */
 static int shorten(struct mt_rank *k)
 {
@@ -161,7 +146,8 @@ static int shorten(struct mt_rank *k)
     if (!keep_words(k->trace))
         return 0;
     k->trace->meta.pytorch = pytorch;
-    shorten_trace(k->trace);
+    mt_trace_forget(k->trace);
+    (void)TRIM(&k->trace->devices);
     for (uint32_t i = 0; i < a->devices.n; i++)
         (void)shorten_device(&a->devices.p[i]);
     (void)TRIM(&a->devices);

@@ -69,6 +69,20 @@ void mt_trace_drop_events(struct mt_trace *t)
     }
 }
 
+void mt_trace_forget(struct mt_trace *t)
+{
+    MT_VEC_DONE(&t->frames);
+    MT_VEC_DONE(&t->functions);
+    MT_VEC_DONE(&t->stacks);
+    MT_VEC_DONE(&t->lanes);
+    MT_VEC_DONE(&t->segments);
+    MT_VEC_DONE(&t->blocks);
+    MT_VEC_DONE(&t->ranges);
+    MT_VEC_DONE(&t->notes);
+    MT_VEC_DONE(&t->fx);
+    MT_VEC_DONE(&t->settings);
+}
+
 void mt_trace_free(struct mt_trace *t)
 {
     if (t == NULL)
@@ -76,17 +90,8 @@ void mt_trace_free(struct mt_trace *t)
     for (uint32_t i = 0; i < t->devices.n; i++)
         events_done(&t->devices.p[i].events);
     mt_strpool_done(&t->str);
-    MT_VEC_DONE(&t->frames);
-    MT_VEC_DONE(&t->functions);
-    MT_VEC_DONE(&t->stacks);
-    MT_VEC_DONE(&t->lanes);
+    mt_trace_forget(t);
     MT_VEC_DONE(&t->devices);
-    MT_VEC_DONE(&t->segments);
-    MT_VEC_DONE(&t->blocks);
-    MT_VEC_DONE(&t->ranges);
-    MT_VEC_DONE(&t->notes);
-    MT_VEC_DONE(&t->fx);
-    MT_VEC_DONE(&t->settings);
     MT_VEC_DONE(&t->unknown_keys);
     MT_VEC_DONE(&t->unknown_actions);
     MT_VEC_DONE(&t->diags);

@@ -254,6 +254,10 @@ struct mt_trace {
 #define MT_MAX_DIAGS 64
 
 struct mt_trace *mt_trace_new(void); /* NULL when out of memory */
+/* Gives back the records of a trace whose analysis is done: frames, functions, stacks, lanes,
+ * segments, blocks, ranges, notes and settings. Its devices, texts and what was wrong with it stay.
+ */
+void mt_trace_forget(struct mt_trace *t);
 void mt_trace_free(struct mt_trace *t);
 /* Gives the event arrays back; counts stay. For reports over many ranks. */
 void mt_trace_drop_events(struct mt_trace *t);

@@ -70,6 +70,20 @@ def need(*paths):
             skip_all(f"{path} was not built")
 
 
+def need_debugging():
+    """gdb, and a kernel that lets one process debug another."""
+    if not shutil.which("gdb"):
+        skip_all("gdb is not installed")
+    probe = subprocess.Popen(["sleep", "60"])
+    try:
+        open(f"/proc/{probe.pid}/mem", "rb").close()  # asks what a debugger asks
+    except OSError:
+        skip_all("the kernel lets no process debug another here (ptrace)")
+    finally:
+        probe.kill()
+        probe.wait()
+
+
 def clean():
     for folder in _scratch:
         shutil.rmtree(folder, ignore_errors=True)

@@ -24,8 +24,7 @@ MIB = 1 << 20
 kit.need(kit.LIB, MEMTRACE, kit.MOCK / "cuda13" / "libcuda.so.1")
 if kit.SANITIZED:
     kit.skip_all("a sanitizer's runtime has to be there from the start of a process")
-if not shutil.which("gdb"):
-    kit.skip_all("gdb is not installed")
+kit.need_debugging()
 
 # A job with books of its own: PyTorch (a stand-in) holds two plain segments and one of two mapped pieces, something else holds 64 MiB. Then it
 # allocates and frees, from two threads, and does what it is told to, a line at a time.
@@ -186,14 +185,6 @@ def alone():
     return job.end()
 
 
-probe = subprocess.Popen(["sleep", "60"])
-try:
-    open(f"/proc/{probe.pid}/mem", "rb").close()  # asks what a debugger asks
-except OSError:
-    kit.skip_all("the kernel lets no process debug another here (ptrace)")
-finally:
-    probe.kill()
-    probe.wait()
 
 expected = alone()
 kit.equal("a job that is let alone", (expected[1], expected[2]), ("", 3))

@@ -18,16 +18,7 @@ SLOW = kit.MOCK / "slow" / "libmemtrace_slow.so"
 kit.need(kit.LIB, MEMTRACE, SLOW, kit.MOCK / "cuda13" / "libcuda.so.1")
 if kit.SANITIZED:
     kit.skip_all("a sanitizer's runtime has to be there from the start of a process")
-if not shutil.which("gdb"):
-    kit.skip_all("gdb is not installed")
-probe = subprocess.Popen(["sleep", "60"])
-try:
-    open(f"/proc/{probe.pid}/mem", "rb").close()  # asks what a debugger asks
-except OSError:
-    kit.skip_all("the kernel lets no process debug another here (ptrace)")
-finally:
-    probe.kill()
-    probe.wait()
+kit.need_debugging()
 
 START = "import ctypes, os, signal, sys, time\ncu = ctypes.CDLL('libcuda.so.1')\nprint(os.getpid(), flush=True)\n"
 STEPS = START + "while not os.path.exists(sys.argv[1] + '/stop'):\n    [object() for i in range(100)]\n    time.sleep(0.01)\nsys.exit(3)\n"
