@@ -1,5 +1,6 @@
 /* ask_python.c -- what the python3 of the PATH says about itself: version, PyTorch, whether it
  * takes our hook. PyTorch is not imported. */
+#include "capture/live.h"
 #include "capture/parts.h"
 
 #include <errno.h>
@@ -38,20 +39,13 @@ static const char question[] =
     "'libcupti.so*')))\n"
     "print(found[0] if found else '')\n";
 
-static int64_t ms_now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Reads what comes through fd until it ends; false when it takes too long. */
 static bool listen_to(int fd, char *text, size_t cap, int64_t until)
 {
     size_t n = 0;
     for (;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
-        int64_t left = until - ms_now();
+        int64_t left = until - mt_ms_now();
         int rc = poll(&p, 1, left > 0 ? (int)left : 0);
         ssize_t k;
         if (rc < 0 && errno == EINTR)
@@ -79,7 +73,7 @@ static int end_of(pid_t pid, int64_t until)
             return status;
         if (got < 0 && errno != EINTR)
             return -1;
-        if (ms_now() >= until)
+        if (mt_ms_now() >= until)
             (void)kill(pid, SIGKILL);
         (void)nanosleep(&step, NULL);
     }
@@ -141,7 +135,7 @@ void mt_ask_python(struct mt_python_facts *f, const char *site)
 {
     char text[8192], *at;
     const char *line;
-    int64_t until = ms_now() + PATIENCE_MS;
+    int64_t until = mt_ms_now() + PATIENCE_MS;
     int fds[2];
     pid_t pid = 0;
     bool heard;

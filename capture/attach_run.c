@@ -3,6 +3,7 @@
  * It is never killed: a debugger that dies leaves its breakpoints in the process. */
 #define _GNU_SOURCE 1
 #include "capture/attach.h"
+#include "capture/live.h"
 #include "capture/parts.h"
 #include "parser/base/text.h"
 
@@ -19,13 +20,6 @@
 #define STEP_MS 10
 #define LEAVE_MS 10000 /* for a child that was hurried, to come to its end */
 #define CALL_MS 60000  /* for a library to be loaded: from a slow file system, say */
-
-static int64_t ms_now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* In a session of its own: Ctrl-C is for memtrace, not for a debugger in the middle of its work. */
 static bool spawn(char *const *argv, int out, pid_t *pid)
@@ -70,12 +64,12 @@ static bool wait_for(const struct mt_attach_child *c, pid_t pid, int fd, char *t
                      int *status)
 {
     const struct timespec step = {0, STEP_MS * 1000000};
-    int64_t until = ms_now() + c->timeout_ms, end = 0; /* end: 0 = it has all its time */
+    int64_t until = mt_ms_now() + c->timeout_ms, end = 0; /* end: 0 = it has all its time */
     bool begun = false;
     size_t n = 0;
     for (;;) {
         pid_t gone = waitpid(pid, status, WNOHANG);
-        int64_t now = ms_now();
+        int64_t now = mt_ms_now();
         n = hear(fd, text, n, cap);
         if (gone == pid || (gone < 0 && errno != EINTR))
             return true;

@@ -31,6 +31,8 @@ bool mt_process_catches(pid_t pid, int signal_number);
  * recorded; MT_EIO: there is no such process, or it belongs to somebody else. */
 enum mt_rc mt_process_spool(pid_t pid, char **dir, struct mt_err *err);
 
+/* Milliseconds of a clock that is never set. */
+int64_t mt_ms_now(void);
 /* Locks on files, as the kernel lists them: to try one would take it for a moment. The caller's;
  * NULL = out of memory. */
 char *mt_locks_read(void);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 bool mt_process_read(pid_t pid, const char *name, char *buf, size_t cap, size_t *got)
@@ -177,6 +178,13 @@ enum mt_rc mt_process_spool(pid_t pid, char **dir, struct mt_err *err)
         rc = mt_fail(err, MT_ENOMEM, "out of memory");
     mt_free(buf);
     return rc;
+}
+
+int64_t mt_ms_now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 enum { LOCKS_MAX = 1u << 20 };

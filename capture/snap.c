@@ -29,13 +29,6 @@ struct asked {
     size_t n_notes; /* bytes of the notes when it was asked */
 };
 
-static uint32_t ms_since(const struct timespec *from)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint32_t)((t.tv_sec - from->tv_sec) * 1000 + (t.tv_nsec - from->tv_nsec) / 1000000);
-}
-
 static bool ends(const char *s, const char *end)
 {
     size_t n = strlen(s), k = strlen(end);
@@ -227,9 +220,8 @@ static enum mt_rc never_came(const struct asked *a)
 static enum mt_rc wait_for(struct asked *a, struct mt_snap *out)
 {
     const struct timespec step = {0, STEP_MS * 1000000};
-    struct timespec begun;
+    int64_t begun = mt_ms_now();
     char line[512];
-    (void)clock_gettime(CLOCK_MONOTONIC, &begun);
     for (;;) {
         bool ended = has_ended(a); /* asked before the look: what it wrote is there */
         struct stat st;
@@ -237,7 +229,7 @@ static enum mt_rc wait_for(struct asked *a, struct mt_snap *out)
             return has_ended(a) ? never_came(a)
                                 : mt_fail(a->err, MT_EIO,
                                           "%s, the folder of the recording, is gone", a->dir);
-        out->waited_ms = ms_since(&begun);
+        out->waited_ms = (uint32_t)(mt_ms_now() - begun);
         if (out->path != NULL) { /* renamed when it was whole */
             out->bytes = stat(out->path, &st) == 0 ? (uint64_t)st.st_size : 0;
             return MT_OK;

@@ -54,18 +54,19 @@ enum mt_exit mt_captured_into(const struct mt_cli *c, enum mt_exit (*run)(const 
     return failed;
 }
 
-enum mt_rc mt_captured_collect(struct mt_collection *done, struct mt_collect_opts *o,
+enum mt_rc mt_captured_collect(struct mt_collection *done, const struct mt_collect_opts *opts,
                                const struct mt_cli *c, struct mt_err *err)
 {
+    struct mt_collect_opts o = *opts;
     struct mt_progress progress;
     enum mt_rc rc;
     mt_progress_init(&progress, c->quiet);
-    o->output = c->output;
-    o->force = c->force;
-    o->symbols = !c->no_symbols;
-    o->progress = mt_progress_update;
-    o->progress_arg = &progress;
-    rc = mt_collect(done, o, err);
+    o.output = c->output;
+    o.force = c->force;
+    o.symbols = !c->no_symbols;
+    o.progress = mt_progress_update;
+    o.progress_arg = &progress;
+    rc = mt_collect(done, &o, err);
     mt_progress_erase(&progress);
     return rc;
 }

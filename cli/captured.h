@@ -11,8 +11,8 @@
 enum mt_exit mt_captured_into(const struct mt_cli *c, enum mt_exit (*run)(const struct mt_cli *own),
                               enum mt_exit failed);
 /* mt_collect() as the command line asks for it: its output, --force, --no-symbols, progress on a
- * terminal. o: the rest of what is wanted; *done: as of mt_collect(). */
-enum mt_rc mt_captured_collect(struct mt_collection *done, struct mt_collect_opts *o,
+ * terminal. opts: the rest of what is wanted; *done: as of mt_collect(). */
+enum mt_rc mt_captured_collect(struct mt_collection *done, const struct mt_collect_opts *opts,
                                const struct mt_cli *c, struct mt_err *err);
 /* To standard error: one line per process, totals, what is missing, the next command. dir: the
  * spool directory. */

@@ -72,19 +72,12 @@ size_t mt_clause_end(const char *s)
     return n;
 }
 
-static bool has_one(const char *s, const char *const *words)
-{
-    while (*words != NULL && strstr(s, *words) == NULL)
-        words++;
-    return *words != NULL;
-}
-
 /* The sentence speaks of memory: "the leak comes when logging", "a spike during validation". */
 bool mt_clause_names_memory(const char *s)
 {
     static const char *const words[] = {"memory", "vram", "\xe6\x98\xbe\xe5\xad\x98", NULL},
                              *const enough[] = {"enough", "constant", "stable", NULL};
-    return has_one(s, words) && !has_one(s, enough);
+    return mt_log_has_one(s, words) && !mt_log_has_one(s, enough);
 }
 
 /* The sentence speaks of an error without its name, and does not deny it. The last two: an error
@@ -102,7 +95,7 @@ bool mt_clause_names_failure(const char *s)
                                         "\xe9\x94\x99\xe8\xaf\xaf",
                                         NULL},
                              *const warnings[] = {"warning", " may ", "might ", NULL};
-    for (const char *const *w = words; *w != NULL && !has_one(s, warnings); w++) {
+    for (const char *const *w = words; *w != NULL && !mt_log_has_one(s, warnings); w++) {
         const char *at = strstr(s, *w);
         if (at != NULL && !mt_log_is_denied(s, at))
             return true;
@@ -128,7 +121,7 @@ bool mt_clause_is_within(const char *s)
     n = n < sizeof words - 1 ? n : sizeof words - 1;
     memcpy(words, s, n);
     words[n] = '\0';
-    return has_one(words, parts);
+    return mt_log_has_one(words, parts);
 }
 
 /* Where what came before ends, in Chinese, up to n bytes: behind "after", "since", "ended"; 0 = it

@@ -88,13 +88,6 @@ bool mt_spoken_fails(const char *sentence)
     return mt_log_tells_failure(copy + n);
 }
 
-static bool has_one(const char *s, const char *const *words)
-{
-    while (*words != NULL && strstr(s, *words) == NULL)
-        words++;
-    return *words != NULL;
-}
-
 /* A program's own line, which is read as one. */
 static bool is_fact(const struct mt_log *log, uint64_t line)
 {
@@ -121,8 +114,8 @@ uint64_t mt_spoken_of(const struct mt_log *log)
         for (const char *p = t.text; *p != '\0'; p++)
             blanks += *p == ' ' || (unsigned char)*p >= 0xe0;
         if (blanks >= 3 && !is_fact(log, t.line) && !mt_spoken_is_logged(log->prose.p[i].text) &&
-            strpbrk(log->prose.p[i].text, "={}") == NULL && has_one(t.text, memory) &&
-            has_one(t.text, trouble))
+            strpbrk(log->prose.p[i].text, "={}") == NULL && mt_log_has_one(t.text, memory) &&
+            mt_log_has_one(t.text, trouble))
             return t.line;
     }
     return 0;

@@ -52,7 +52,8 @@ enum mti_nvml_found mti_nvml_find(const unsigned char *uuid, const char *pci,
     return WAY(find)(uuid, pci, device, error);
 }
 
-/* The median of the last calls, so that one that was interrupted does not count. */
+/* The median of the last calls, and of no fewer than three: one that was interrupted does not
+ * count, also where it is the first (with it, what the context took was not measured). */
 static void timed(uint64_t ns)
 {
     uint32_t t[TIMES] = {0}, us = ns / 1000 < UINT32_MAX ? (uint32_t)(ns / 1000) : UINT32_MAX;
@@ -66,7 +67,7 @@ static void timed(uint64_t ns)
             t[k] = t[k - 1];
         t[k] = x;
     }
-    atomic_store(&N.slow, t[have / 2] > SLOW_NS / 1000);
+    atomic_store(&N.slow, have >= 3 && t[have / 2] > SLOW_NS / 1000);
 }
 
 int mti_nvml_memory(mti_nvml_device device, struct mti_nvml_memory *m)

@@ -217,6 +217,8 @@ bool mt_log_is_talk(const struct mt_log_fact *f);
 bool mt_log_is_denied(const char *s, const char *at);
 /* Bytes of the word that stands at p in the sentence s and denies what follows; 0 = none does. */
 size_t mt_log_denial(const char *s, const char *p);
+/* s has one of the words, whose list ends with NULL, also inside of others (log/letters.c). */
+bool mt_log_has_one(const char *s, const char *const *words);
 
 /* The sentence, in small letters, says that memory ran out, and that it did: not that it may, that
  * it is over, how to avoid it. Quotation marks in it may be blanked. */

@@ -22,8 +22,7 @@ const char *mt_log_find(const char *s, const char *pattern, struct mt_log_got *g
 /* ---- log/letters.c ---- */
 
 bool mt_log_is_letter(char c); /* of ASCII */
-/* The lists end with NULL. */
-bool mt_log_has_one(const char *s, const char *const *words);
+/* The list ends with NULL. */
 bool mt_log_begins(const char *s, const char *const *words);
 
 /* ---- log/fact.c ---- */
