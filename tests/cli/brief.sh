@@ -33,8 +33,10 @@ check [ "$(jq '[.quality.caveats[] | select(test("have a row"))] | length' all.j
 check [ "$(jq '.provenance.inputs | length' some.json)" -eq 92 ]
 
 # Whoever analyses: the same bytes.
-for format in json html text md; do
-    for jobs in 1 2 8; do
+formats=(json html text md) numbers=(1 2 8)
+[ -z "${MT_SANITIZE:-}" ] || formats=(html) numbers=(1 2) # a sanitizer is slow
+for format in "${formats[@]}"; do
+    for jobs in "${numbers[@]}"; do
         "$MEMTRACE" report --jobs "$jobs" --format "$format" -o by -f ranks 2> err || fail "--jobs $jobs --format $format"
         mv by "by$jobs"
         mv err "err$jobs"
@@ -44,6 +46,7 @@ for format in json html text md; do
 done
 run 0 report --format html -o page.html ranks
 check [ "$(grep -o 'data-place="rank' page.html | wc -l)" -ge 90 ] # a row for each
+[ -z "${MT_SANITIZE:-}" ] || finish
 
 # In another order other ranks are whole, and the answer is the same.
 mapfile -t files < <(find ranks -name '*.pickle' | sort -r)

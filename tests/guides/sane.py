@@ -6,7 +6,7 @@ For every framework that analysis/rules/settings.json has keys of, 70 sets of se
 only the first: none types what is set, raises what it lowers, splits what cannot be split, goes below the longest sequence, types a key of another program
 or of the other backend. With the lines of any card added, and with those of the cards to change first together, no new finding of level error appears.
 Modes and versions of one program are in modes.py. The same over the snapshots and logs of samples/, the situations of the guides and the logs of tests/scenarios.
-With --few (the label ci) every fourth set. open_sane.txt lists what is not so yet: framework, kind, card."""
+With --few (the label ci) every eighth set. open_sane.txt lists what is not so yet: framework, kind, card."""
 
 import concurrent.futures
 import json
@@ -306,7 +306,7 @@ def main():
             logs = logs_of(framework)
             for n, (name, text) in enumerate(logs):
                 (pathlib.Path(scratch) / f"{framework}-{n}.log").write_text(f"step 3 {name}\n{text}", encoding="utf-8")
-            for number in range(0, SETS + HALVES, 4 if "--few" in flags else 1):
+            for number in range(0, SETS + HALVES, 8 if "--few" in flags else 1):
                 jobs += [pool.submit(check_job, memtrace, scratch, framework, number, f"{framework}-{(number * LOGS_EACH + i) % len(logs)}.log")
                          for i in range(min(LOGS_EACH, len(logs)))]
         plain = [(name, traceback([("../../../../../home/u/train.py", name)] + INNER[name])) for name in ("forward", "backward", "optimizer")]
