@@ -61,6 +61,8 @@ int main(void)
     cJSON *root = NULL;
     enum mt_rc rc = mt_rules_load(&rules, NULL, 0, NULL, &err);
     if (rc == MT_OK)
+        rc = mt_fix_rules_check(rules.fixes, &err);
+    if (rc == MT_OK)
         rc = mt_runconf_new(&conf, rules.frameworks, &err);
     if (rc == MT_OK)
         rc = mt_found_init(&found, rules.frameworks, &err);

@@ -16,7 +16,11 @@ MT_RULE_GET(mt_fix_get_expr)
     expr->e = NULL;
     if (rc != MT_OK || expr->text[0] == '\0') /* a variant that has none, unlike its rule */
         return rc;
-    rc = mt_expr_compile(&e, expr->text, mt_metric_exists, p->names, &why);
+    if (r->is_overlay) {
+        rc = mt_expr_compile(&e, expr->text, mt_metric_exists, p->names, &why);
+    } else if ((e = mt_expr_later(expr->text)) == NULL) { /* mt_fix_rules_check() looks at them */
+        rc = MT_ENOMEM;
+    }
     if (rc != MT_OK)
         return rc == MT_ENOMEM ? mt_rule_nomem(r) : mt_rule_bad(r, f->name, "%s", why.msg);
     slot = MT_VEC_PUSH(&p->exprs->v);

@@ -7,6 +7,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define MAX_TEXT 2048u /* bytes of one expression: rules are read by people */
@@ -46,13 +47,21 @@ struct code {
 struct name {
     uint16_t at, n; /* in text */
 };
-/* One block: the rules have 1,500 of them, all compiled at every start. */
-struct mt_expr {
+struct compiled {
     const double *numbers;
     const struct name *names;
     const struct code *code;
     const char *text;
     uint32_t n_code;
+};
+/* What an expression is made into when it is first needed. Threads may need it at the same time:
+ * the first that is done wins. */
+struct made {
+    _Atomic(struct compiled *) is;
+};
+struct mt_expr {
+    const char *text;
+    struct made *made; /* behind it, in its block */
 };
 
 struct parser {
@@ -284,12 +293,43 @@ static bool parse_or(struct parser *p)
     return true;
 }
 
-/* What was parsed, of n bytes of text, as one block; NULL = out of memory. */
-static struct mt_expr *pack(const struct parser *p, size_t n)
+static bool any_name(void *arg, const char *name, size_t n)
 {
+    (void)arg, (void)name, (void)n;
+    return true;
+}
+
+/* p is filled; its lists as far as they are used. */
+static enum mt_rc parse(struct parser *p, const char *text,
+                        bool (*is_name)(void *arg, const char *name, size_t n), void *arg,
+                        struct mt_err *err)
+{
+    size_t n = strlen(text);
+    p->text = p->at = text;
+    p->end = text + n;
+    p->n_code = p->n_numbers = p->n_names = p->depth = 0;
+    p->is_name = is_name;
+    p->arg = arg;
+    p->err = err;
+    p->rc = MT_OK;
+    if (n > MAX_TEXT)
+        return mt_fail(err, MT_EINPUT, "an expression has %zu characters; at most %u are read", n,
+                       MAX_TEXT);
+    if (parse_or(p)) {
+        space(p);
+        if (p->at < p->end)
+            (void)bad(p, p->at, "an operator is missing");
+    }
+    return p->rc;
+}
+
+/* What was parsed, with its text, as one block; NULL = out of memory. */
+static struct compiled *pack(const struct parser *p, const char *text)
+{
+    const size_t n = strlen(text);
     const size_t numbers = p->n_numbers * sizeof *p->numbers, names = p->n_names * sizeof *p->names,
                  code = p->n_code * sizeof *p->code;
-    struct mt_expr *e = mt_malloc(sizeof *e + numbers + names + code + n + 1);
+    struct compiled *e = mt_malloc(sizeof *e + numbers + names + code + n + 1);
     double *to_numbers;
     struct name *to_names;
     struct code *to_code;
@@ -301,43 +341,50 @@ static struct mt_expr *pack(const struct parser *p, size_t n)
     memcpy(to_numbers, p->numbers, numbers);
     memcpy(to_names, p->names, names);
     memcpy(to_code, p->code, code);
-    memcpy(to_code + p->n_code, p->text, n + 1);
-    *e = (struct mt_expr){to_numbers, to_names, to_code, (const char *)(to_code + p->n_code),
-                          p->n_code};
+    memcpy(to_code + p->n_code, text, n + 1);
+    *e = (struct compiled){to_numbers, to_names, to_code, (const char *)(to_code + p->n_code),
+                           p->n_code};
     return e;
+}
+
+static struct mt_expr *with(const char *text, struct compiled *is)
+{
+    struct block {
+        struct mt_expr e;
+        struct made made;
+    } *b = mt_malloc(sizeof *b);
+    if (b == NULL)
+        return NULL;
+    b->e = (struct mt_expr){text, &b->made};
+    atomic_init(&b->made.is, is);
+    return &b->e;
 }
 
 enum mt_rc mt_expr_compile(struct mt_expr **out, const char *text,
                            bool (*is_name)(void *arg, const char *name, size_t n), void *arg,
                            struct mt_err *err)
 {
-    struct parser p; /* its lists are filled as they are used */
-    size_t n = strlen(text);
-
+    struct parser p;
+    struct compiled *is;
+    enum mt_rc rc = parse(&p, text, is_name, arg, err);
     *out = NULL;
-    if (n > MAX_TEXT)
-        return mt_fail(err, MT_EINPUT, "an expression has %zu characters; at most %u are read", n,
-                       MAX_TEXT);
-    p.text = p.at = text;
-    p.end = text + n;
-    p.n_code = p.n_numbers = p.n_names = p.depth = 0;
-    p.is_name = is_name;
-    p.arg = arg;
-    p.err = err;
-    p.rc = MT_OK;
-    if (parse_or(&p)) {
-        space(&p);
-        if (p.at < p.end)
-            (void)bad(&p, p.at, "an operator is missing");
-    }
-    if (p.rc != MT_OK)
-        return p.rc;
-    *out = pack(&p, n);
+    if (rc != MT_OK)
+        return rc;
+    if ((is = pack(&p, text)) != NULL && (*out = with(is->text, is)) == NULL)
+        mt_free(is);
     return *out != NULL ? MT_OK
                         : mt_fail(err, MT_ENOMEM, "out of memory while reading an expression");
 }
 
-void mt_expr_free(struct mt_expr *e) { mt_free(e); }
+struct mt_expr *mt_expr_later(const char *text) { return with(text, NULL); }
+const char *mt_expr_text(const struct mt_expr *e) { return e->text; }
+
+void mt_expr_free(struct mt_expr *e)
+{
+    if (e != NULL)
+        mt_free(atomic_load(&e->made->is));
+    mt_free(e);
+}
 
 static struct mt_value unknown(void) { return (struct mt_value){0, false, MT_CONF_NONE}; }
 
@@ -392,7 +439,7 @@ static struct mt_value one(enum op op, struct mt_value a)
     }
 }
 
-struct mt_value mt_expr_eval(const struct mt_expr *e, mt_expr_lookup lookup, void *arg)
+static struct mt_value run(const struct compiled *e, mt_expr_lookup lookup, void *arg)
 {
     struct mt_value s[MAX_OPS + 1];
     uint32_t n = 0;
@@ -424,4 +471,30 @@ struct mt_value mt_expr_eval(const struct mt_expr *e, mt_expr_lookup lookup, voi
         }
     }
     return n == 1 ? s[0] : unknown();
+}
+
+/* The first time. Without memory it is run as it was parsed, and parsed again the next time. */
+static struct mt_value run_first(const struct mt_expr *e, mt_expr_lookup lookup, void *arg)
+{
+    struct parser p;
+    struct mt_err err;
+    struct compiled *mine, *first = NULL;
+    if (parse(&p, e->text, any_name, NULL, &err) != MT_OK)
+        return unknown();
+    mine = pack(&p, e->text);
+    if (mine == NULL) {
+        const struct compiled is = {p.numbers, p.names, p.code, e->text, p.n_code};
+        return run(&is, lookup, arg);
+    }
+    if (!atomic_compare_exchange_strong(&e->made->is, &first, mine))
+        mt_free(mine);
+    else
+        first = mine;
+    return run(first, lookup, arg);
+}
+
+struct mt_value mt_expr_eval(const struct mt_expr *e, mt_expr_lookup lookup, void *arg)
+{
+    const struct compiled *is = atomic_load(&e->made->is);
+    return is != NULL ? run(is, lookup, arg) : run_first(e, lookup, arg);
 }

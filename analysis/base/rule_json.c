@@ -14,9 +14,9 @@ static char *text_at(uint32_t at)
 
 static void fill(cJSON *node, const struct mt_rule_row *row)
 {
-    node->type = row->type;
-    node->next = row->next != 0 ? node + row->next : NULL;
-    node->string = row->name != 0 ? text_at(row->name) : NULL;
+    *node = (cJSON){.next = row->next != 0 ? node + row->next : NULL,
+                    .type = row->type,
+                    .string = row->name != 0 ? text_at(row->name) : NULL};
     if (row->type == cJSON_String) {
         node->valuestring = text_at(row->value);
     } else if (row->type == cJSON_Number) {
@@ -38,7 +38,7 @@ enum mt_rc mt_rule_json(const char *name, cJSON **root, struct mt_err *err)
         f++;
     if (f->name == NULL)
         return mt_fail(err, MT_EINTERN, "%s was not built into this program", name);
-    if ((*root = mt_calloc(f->n, sizeof **root)) == NULL)
+    if ((*root = mt_malloc(f->n * sizeof **root)) == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory while reading %s", name);
     for (uint32_t i = 0; i < f->n; i++)
         fill(&(*root)[i], &f->row[i]);

@@ -12,7 +12,7 @@ static enum mt_rc new_source(struct mt_source **out, size_t window,
                              void (*close)(void *), void *ctx)
 {
     struct mt_source *s = mt_calloc(1, sizeof *s);
-    if (s != NULL && (s->buf = mt_malloc(window + MARGIN)) == NULL) {
+    if (s != NULL && (s->buf = mt_calloc(1, window + MARGIN)) == NULL) {
         mt_free(s);
         s = NULL;
     }
@@ -21,7 +21,6 @@ static enum mt_rc new_source(struct mt_source **out, size_t window,
             close(ctx);
         return MT_ENOMEM;
     }
-    memset(s->buf, 0, window + MARGIN);
     s->cap = window;
     s->cur = s->end = s->buf;
     s->read = read;

@@ -41,7 +41,11 @@ bool mt_same_text(const char *a, size_t n_a, const char *b, size_t n_b)
     return n_a == n_b;
 }
 
-bool mt_same_word(const char *a, const char *b) { return mt_same_text(a, strlen(a), b, strlen(b)); }
+bool mt_same_word(const char *a, const char *b)
+{
+    /* most differ in the first letter */
+    return mt_lower(*a) == mt_lower(*b) && mt_same_text(a, strlen(a), b, strlen(b));
+}
 
 unsigned mt_edits(const char *a, const char *b, unsigned most)
 {

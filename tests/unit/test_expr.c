@@ -213,6 +213,31 @@ MT_TEST(hostile)
     free(text);
 }
 
+/* Compiled at the first use and kept; without memory it has its value all the same. */
+MT_TEST(later)
+{
+    static const char text[] = "min(a, b) + 3 * (role.x - 1)";
+    for (uint64_t fail = 0; fail < 3; fail++) {
+        struct mt_expr *e = mt_expr_later(text);
+        uint64_t before;
+        MT_CHECK(e != NULL && mt_expr_text(e) == text);
+        if (e == NULL)
+            return;
+        before = mt_mem_used();
+        mt_mem_fail_after(fail);
+        MT_CHECK_EQ(mt_expr_eval(e, look, NULL).v, 8);
+        mt_mem_fail_after(0);
+        MT_CHECK((mt_mem_used() == before) == (fail == 1));
+        before = mt_mem_used();
+        MT_CHECK_EQ(mt_expr_eval(e, look, NULL).v, 8);
+        MT_CHECK((mt_mem_used() == before) == (fail != 1));
+        mt_expr_free(e);
+    }
+    mt_mem_fail_after(1);
+    MT_CHECK(mt_expr_later(text) == NULL);
+    mt_mem_fail_after(0);
+}
+
 MT_TEST(no_memory)
 {
     struct mt_expr *e = NULL;
@@ -229,4 +254,4 @@ MT_TEST(no_memory)
 }
 
 MT_MAIN(MT_RUN(values) MT_RUN(unknown) MT_RUN(confidence) MT_RUN(complaints) MT_RUN(hostile)
-            MT_RUN(no_memory))
+            MT_RUN(later) MT_RUN(no_memory))
