@@ -110,6 +110,9 @@ struct mt_role_facts {
     /* gradients at the focus of parameters that the optimizer has no state for, though it stepped:
      * a model that runs with gradients for nothing; 0 = none */
     uint64_t idle_grads;
+    /* optimizer state at the focus that is one block for each weight of its size, or less: a
+     * momentum, a sum of squares; not the two moments of Adam */
+    uint64_t lone_state;
     /* where memory ran out in setting up a model: parameters of one that has run passes before */
     uint64_t earlier_model;
     uint64_t grown_cache; /* of the KV cache at the focus: what each pass makes anew, longer */

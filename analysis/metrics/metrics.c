@@ -232,6 +232,7 @@ static void use_metrics(struct mt_metrics *m)
     weights += mt_leak_grown(m->d, MT_ROLE_OPTIM_STATE);
     measured(m, MT_METRIC_earlier_model, f->earlier_model);
     measured(m, MT_METRIC_idle_grads, f->idle_grads);
+    measured(m, MT_METRIC_lone_state, f->lone_state);
     measured(m, MT_METRIC_model_copies, f->model_copies);
     measured(m, MT_METRIC_one_copy, f->one_copy);
     set(m, MT_METRIC_grown_cache, (double)f->grown_cache, MT_CONF_INFERRED);

@@ -14,6 +14,7 @@
  *   loaded.c       checkpoints that were read onto the card and stay there
  *   data.c         what the job's own code keeps beside the passes
  *   idle.c         gradients of parameters that no optimizer steps
+ *   lone.c         optimizer state that is one block a weight
  *   twins.c        a second model of the same sizes
  *   weights.c      how many blocks of a size are parameters, and which sizes are a model's
  *   sizes.c        what is noted of sizes
@@ -76,8 +77,9 @@ struct mt_size_use {
     /* a constructor made a block of that size that stays; a backward pass or an optimizer made one
      */
     bool built, trained;
-    uint32_t kept; /* blocks of that size that were there before and stay */
-    bool rebuilt;  /* the optimizer makes parameters of that size anew: mt_rebuilt_find() */
+    uint32_t kept;   /* blocks of that size that were there before and stay */
+    uint32_t states; /* optimizer state at the focus. lone.c */
+    bool rebuilt;    /* the optimizer makes parameters of that size anew: mt_rebuilt_find() */
 };
 
 #define MT_SEEN_SIZES 64u
@@ -245,6 +247,8 @@ int mt_loaded_find(struct mt_rwork *k, int64_t focus);
 int mt_data_find(struct mt_rwork *k, int64_t focus);
 /* roles/idle.c: out->idle_grads, after all roles; 0 = out of memory */
 int mt_idle_find(struct mt_rwork *k, int64_t focus);
+/* roles/lone.c: out->lone_state, after all roles */
+void mt_lone_find(struct mt_rwork *k, int64_t focus);
 /* roles/grown.c: w->grown; 0 = out of memory */
 int mt_grown_find(struct mt_rwork *k);
 void mt_grown_sum(struct mt_rwork *k,

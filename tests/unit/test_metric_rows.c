@@ -102,6 +102,43 @@ MT_TEST(rows_of_an_overlay)
     done(&m);
 }
 
+/* An optimizer of 8 bits has something to make smaller where the two moments of Adam are: not in a
+ * history of gradients, nor in one block a weight. */
+MT_TEST(moments_of_adam)
+{
+    static const struct {
+        const char *file;
+        uint64_t lone, moments;
+    } of[] = {
+        {"torch/optim/adamw.py", 0, 8},           {"torch/optim/adamw.py", 8, 6},
+        {"torch/optim/lbfgs.py", 0, 2},           {"torch/optim/rmsprop.py", 0, 2},
+        {"deepspeed/ops/adam/cpu_adam.py", 0, 8}, {"/home/u/momentum.py", 8, 0},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
+        struct bench b;
+        struct made m;
+        char frames[128];
+        const struct mt_advice *a;
+        start(&m);
+        setup(&b, NULL, NULL);
+        (void)snprintf(frames, sizeof frames, "/v/site-packages/%s:9:step|" MAIN, of[i].file);
+        own(&b, stack(&m, frames), 6, GIB);
+        MT_ASSERT(mt_intern_functions(m.t));
+        b.a.trace = m.t;
+        b.a.fw.main = MT_FW_NONE;
+        b.d->roles.lone_state = of[i].lone * GIB;
+        role(&b, MT_ROLE_OPTIM_STATE, 8 * GIB); /* two of which came before the trace */
+        MT_CHECK_EQ(metric(&b, "two_moments"), (double)(of[i].moments * GIB));
+        a = advise(&b, "B08");
+        MT_CHECK((a != NULL) == (of[i].moments != 0));
+        if (a != NULL)
+            MT_CHECK_EQ(a->saving.bytes, of[i].moments * GIB / 4 * 3);
+        b.a.trace = NULL;
+        teardown(&b);
+        done(&m);
+    }
+}
+
 /* In a log's traceback, what is not there may run all the same, but not beside what excludes it. */
 MT_TEST(rows_of_a_traceback)
 {
@@ -260,6 +297,6 @@ MT_TEST(every_allocation_may_fail)
     MT_CHECK(whole);
 }
 
-MT_MAIN(MT_RUN(rows_of_an_overlay) MT_RUN(rows_of_a_traceback) MT_RUN(rows_of_a_command)
-            MT_RUN(wrong_rows_are_refused) MT_RUN(a_known_name_is_replaced)
-                MT_RUN(every_allocation_may_fail))
+MT_MAIN(MT_RUN(rows_of_an_overlay) MT_RUN(moments_of_adam) MT_RUN(rows_of_a_traceback)
+            MT_RUN(rows_of_a_command) MT_RUN(wrong_rows_are_refused)
+                MT_RUN(a_known_name_is_replaced) MT_RUN(every_allocation_may_fail))

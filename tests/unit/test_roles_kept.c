@@ -128,6 +128,30 @@ MT_TEST(gradients_that_no_optimizer_uses)
     }
 }
 
+/* A momentum is one block a weight: what makes the two moments of Adam smaller does nothing to it.
+ * Sizes that no weight has, as of shards, tell nothing. */
+MT_TEST(state_that_is_one_block_a_weight)
+{
+    for (int each = 1; each <= 3; each++)
+        for (int shards = 0; shards < 2; shards++) {
+            struct job *j = job_new();
+            struct model m = {.recorded_late = true};
+            uint64_t size = shards ? 2 * PARAM_BYTES + 512 : PARAM_BYTES;
+            params(j);
+            for (int s = 0; s < 3; s++) {
+                for (int i = 0; s == 0 && i < each * LAYERS; i++)
+                    (void)put(j, size, S_ADAM_STATE);
+                train_step(j, &m);
+            }
+            (void)put(j, 64 * MIB, S_FORWARD); /* the highest moment */
+            MT_ASSERT(analyze(j));
+            MT_CHECK_EQ(AT_FOCUS(j, OPTIM_STATE), (uint64_t)each * LAYERS * size);
+            MT_CHECK_EQ(j->f->lone_state, each == 1 && !shards ? LAYERS * PARAM_BYTES : 0);
+            CHECK_SUMS(j);
+            job_free(j);
+        }
+}
+
 #define S_OWN "/home/u/shelf.py:5:fill" MAIN
 
 /* A table that the job made before its passes, and one that came later. Not what is made in a call
@@ -156,4 +180,5 @@ MT_TEST(data_of_the_jobs_own)
 }
 
 MT_MAIN(MT_RUN(a_checkpoint_beside_its_model) MT_RUN(a_model_that_was_read)
-            MT_RUN(gradients_that_no_optimizer_uses) MT_RUN(data_of_the_jobs_own))
+            MT_RUN(gradients_that_no_optimizer_uses) MT_RUN(state_that_is_one_block_a_weight)
+                MT_RUN(data_of_the_jobs_own))
