@@ -2,7 +2,9 @@
 #include "analysis/advice/fit.h"
 
 #include "analysis/base/frames.h"
+#include "analysis/base/glob.h"
 #include "analysis/metrics/metrics.h"
+#include "analysis/metrics/rules.h"
 #include "analysis/setup/keys.h"
 #include "parser/base/text.h"
 
@@ -100,21 +102,44 @@ static bool has_setting(const struct mt_trace *t, const struct mt_fix_pair *s)
     return false;
 }
 
-/* Somebody says that this was tried: the line types a key of that setting, however it is spelt. */
-static bool was_tried(const struct mt_advice_query *q, const struct mt_fix_line *l)
+/* The setting is one that the pattern names, or the line reads so. */
+static bool is_named(const struct mt_advice_query *q, const struct mt_fix_line *l,
+                     const char *pattern)
 {
-    static const struct {
-        enum mt_metric said;
-        const char *setting;
-    } of[] = {
-        {MT_METRIC_tried_recompute, "grad_ckpt"}, {MT_METRIC_tried_half, "bf16"},
-        {MT_METRIC_tried_half, "fp16"},           {MT_METRIC_tried_half, "mixed_precision"},
-        {MT_METRIC_tried_batch, "micro_batch"},   {MT_METRIC_tried_batch, "whole_micro_batch"},
-        {MT_METRIC_tried_batch, "script_batch"}};
-    for (size_t i = 0; q->conf != NULL && l->key[0] != '\0' && i < sizeof of / sizeof *of; i++)
-        if (mt_fit_is(q, of[i].said) && mt_runconf_has_key(q->conf, of[i].setting, l->key))
-            return true;
+    char small[256];
+    size_t n = 0;
+    if (strchr(pattern, '*') == NULL)
+        return q->conf != NULL && l->key[0] != '\0' && mt_runconf_has_key(q->conf, pattern, l->key);
+    for (; n < sizeof small && l->text[n] != '\0'; n++) {
+        char c = l->text[n];
+        small[n] = (char)(c == '-' ? '_' : c >= 'A' && c <= 'Z' ? c | 32 : c);
+    }
+    return mt_glob(pattern, small, n);
+}
+
+/* Somebody says that it is on, was tried or is refused. */
+static bool was_tried(const struct mt_fit *p, const struct mt_fix_line *l)
+{
+    for (uint32_t i = 0; i < p->n_left_out; i++)
+        for (const char *const *w = p->left_out[i]; *w != NULL; w++)
+            if (is_named(p->q, l, *w))
+                return true;
     return false;
+}
+
+/* What the bytes of a trace show is known better than what somebody says. */
+static void leave_out(struct mt_fit *p)
+{
+    const struct mt_metric_rules *rows = mt_fix_rules_metrics(p->q->rules);
+    if (p->q->metrics == NULL || p->q->conf == NULL || p->q->conf->tries == NULL ||
+        mt_metrics_have_roles(p->q->metrics))
+        return;
+    for (uint32_t i = 0; i < mt_metric_rules_count(rows); i++) {
+        const struct mt_metric_row *row = mt_metric_row_at(rows, i);
+        if (row->leaves_out != NULL && p->n_left_out < MT_FIT_LEFT_OUT &&
+            mt_metric_get(p->q->metrics, row->name, strlen(row->name)).v > 0)
+            p->left_out[p->n_left_out++] = row->leaves_out;
+    }
 }
 
 /* The lines of a card in the words of this framework: its own where there are some, PyTorch's and
@@ -129,7 +154,7 @@ uint64_t mt_fit_lines(const struct mt_fit *p, const struct mt_fix_card *card, ui
     for (uint32_t i = 0; i < card->n_set; i++) {
         const struct mt_fix_line *l = &card->set[i];
         if ((l->phases != 0 && (l->phases & classes) == 0) || !mt_advice_line_holds(p->q, l) ||
-            was_tried(p->q, l))
+            was_tried(p, l))
             continue;
         /* Where the phase does not tell the role, lines for the actor are the better guess than
          * lines for a critic. */
@@ -190,4 +215,5 @@ void mt_fit_make(struct mt_fit *p, const struct mt_advice_query *q)
     p->column = mt_fix_column(q->rules, q->fw->main);
     p->is_plain = p->column == mt_framework_plain(p->fw);
     p->role = model_of[q->phase];
+    leave_out(p);
 }

@@ -5,6 +5,8 @@
 #include "analysis/advice/advice.h"
 #include "analysis/metrics/metrics.h"
 
+enum { MT_FIT_LEFT_OUT = 64 }; /* rows that leave lines out, at most */
+
 struct mt_fit {
     const struct mt_advice_query *q;
     const struct mt_framework_rules *fw;
@@ -14,6 +16,9 @@ struct mt_fit {
     mt_fw column;        /* of order.json */
     bool is_plain;       /* the column is that of jobs without a framework */
     uint32_t role;       /* enum mt_fix_role of the phase; 0 = not known */
+    /* what lines are left out by, of metrics that are yes: mt_metric_row.leaves_out */
+    const char *const *left_out[MT_FIT_LEFT_OUT];
+    uint32_t n_left_out;
 };
 /* q has to outlive it. */
 void mt_fit_make(struct mt_fit *p, const struct mt_advice_query *q);

@@ -383,8 +383,7 @@ static bool are_few(const struct mt_logdiag *d)
            d->unallocated != MT_LOG_NONE && mt_logdiag_cached(d) < held / 10;
 }
 
-/* What a person's words say was done, and memory ran out all the same; and how many GPUs there are,
- * where no setting says it. */
+/* How many GPUs there are, by a person's words where no setting says it. */
 static void of_words(struct mt_metrics *m, const struct mt_logdiag_sizes *told,
                      const struct mt_runconf *conf)
 {
@@ -393,9 +392,6 @@ static void of_words(struct mt_metrics *m, const struct mt_logdiag_sizes *told,
         gpus = told->gpus;
     if (gpus > 0)
         say(m, MT_METRIC_job_gpus, gpus);
-    say(m, MT_METRIC_tried_recompute, told->tried_recompute);
-    say(m, MT_METRIC_tried_half, told->tried_half);
-    say(m, MT_METRIC_tried_batch, told->tried_batch);
 }
 
 static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,

@@ -61,6 +61,10 @@ int mt_logs_told(const struct mt_logs *l);
 /* Whether a text that somebody wrote has that word, in small letters, and does not deny it: for
  * mt_runconf.says, which is handed the logs. */
 bool mt_logs_say(const void *logs, const char *word);
+/* log/trials.c: somebody says of it that it is on already, was tried, or that the program refuses
+ * it. pattern: in small letters, a blank for '_' and '-', '*' for any words of the same sentence.
+ */
+bool mt_logs_tried(const void *logs, const char *pattern);
 
 /* Whose memory an error of CUDA was about that says no more than "out of memory". */
 enum mt_log_whose {
@@ -268,8 +272,6 @@ struct mt_logdiag_sizes {
     bool less; /* adapters, fewer bits, offloading or frozen parts are spoken of */
     bool fsdp, zero2, zero3;
     double card; /* bytes of the card that is named; 0 = none, or several */
-    /* was done, and memory ran out all the same: recomputation, 16 bits, a smaller batch */
-    bool tried_recompute, tried_half, tried_batch;
 };
 void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log);
 /* log/card.c: bytes of the card that a person's text names, by the built-in rows; 0 = none, or

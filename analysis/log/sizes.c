@@ -1,7 +1,8 @@
 /* log/sizes.c -- what a person's words around a log tell of the job's size: how large the model is,
- * on how many GPUs, how it is divided; and what was tried. What they name in two ways is not known.
+ * on how many GPUs, how it is divided. What they name in two ways is not known.
  */
 #include "analysis/log/diagnose.h"
+#include "analysis/log/spoken.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -181,91 +182,6 @@ static void read_numbers(struct mt_logdiag_sizes *t, const char *text, bool *tra
     }
 }
 
-/* Somebody says that what stands beside these words was done, and memory ran out all the same. */
-static bool tells_of_trial(const char *s)
-{
-    static const char *const trials[] = {"tried",     "regardless",    "no matter",
-                                         "even with", "even when",     "even if",
-                                         "already",   "n't help",      "not help",
-                                         "no effect", "no difference", "enable ",
-                                         "enabled",   "have reduced",  "also reduced",
-                                         "i reduced", "we reduced",    "after reducing",
-                                         "despite",   "试过",          "试了",
-                                         "已经",      "都试",          NULL},
-                             *const open[] = {"n't tried",  "not tried", "n't enable",
-                                              "not enable", "should i",  "could i",
-                                              "can i",      "how to",    "n't already",
-                                              "if i ",      NULL};
-    return has_any(s, trials) && !has_any(s, open);
-}
-
-/* What one sentence of a trial names. A batch counts where it was made smaller, or does not matter:
- * that of a run that failed is no trial. */
-static void read_trial(struct mt_logdiag_sizes *t, const char *s)
-{
-    static const char *const
-        recompute[] = {"gradient checkpoint",
-                       "gradient_checkpoint",
-                       "gradient-checkpoint",
-                       "activation checkpoint",
-                       "activation_checkpoint",
-                       "recompute",
-                       NULL},
-        *const half[] = {"bf16",           "bfloat16",        "fp16",     "float16",
-                         "half precision", "mixed precision", "autocast", NULL},
-        *const batch[] = {"batch", NULL}, *const less[] = {"regardless",   "no matter", "smaller",
-                                                           "reduc",        "lower",     "decreas",
-                                                           "size 1",       "size to 1", "size of 1",
-                                                           "batch_size=1", "size = 1",  "size: 1",
-                                                           "batch 1",      "minimum",   "减小",
-                                                           "调小",         NULL};
-    if (!tells_of_trial(s))
-        return;
-    t->tried_recompute = t->tried_recompute || affirms(s, recompute);
-    t->tried_half = t->tried_half || affirms(s, half);
-    t->tried_batch = t->tried_batch || (has_any(s, batch) && has_any(s, less));
-}
-
-static void read_trials(struct mt_logdiag_sizes *t, const char *text)
-{
-    char sentence[1024]; /* longer than a line that is kept */
-    for (const char *p = text; *p != '\0';) {
-        size_t n = 0;
-        while (p[n] != '\0' &&
-               !(strchr(".!;?", p[n]) != NULL && (p[n + 1] == ' ' || p[n + 1] == 0)) &&
-               strncmp(p + n, "。", 3) != 0)
-            n++;
-        n = n < sizeof sentence ? n : sizeof sentence - 1;
-        memcpy(sentence, p, n);
-        sentence[n] = '\0';
-        if (p[n] != '?') /* who asks has not tried */
-            read_trial(t, sentence);
-        p += n + (p[n] != '\0');
-    }
-}
-
-/* A line that reads like a person's words: three in a row at least, or letters that no ASCII has,
- * of people whose writing needs no blanks. No command, setting, traceback, code or logger's line.
- */
-static bool is_persons(const char *s)
-{
-    static const char *const others[] = {"File \"", "WARNING", "INFO ",  "INFO:", "DEBUG",
-                                         "ERROR",   "rror: ",  "^^^^",   "://",   "ried to alloc",
-                                         "import ", "def ",    "class ", " = ",   " --",
-                                         "return ", "====",    "):",     NULL};
-    uint32_t words = 0, beyond = 0;
-    s += strspn(s, " \t>*#[(");
-    for (const char *p = s; *p != '\0'; p++) {
-        beyond += (unsigned char)*p >= 0xe0;
-        words += p[0] == ' ' && p > s && p[-1] != ' ' && p[-1] != '\\' && p[1] != '\0' &&
-                 p[1] != ' ' && p[1] != '-';
-    }
-    for (const char *const *w = others; *w != NULL; w++)
-        if (strstr(s, *w) != NULL)
-            return false;
-    return *s != '-' && *s != '$' && (words >= 2 || beyond >= 2);
-}
-
 void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
 {
     static const char
@@ -287,10 +203,9 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
     t->card = mt_logdiag_card(log);
     for (uint32_t i = 0; i < log->prose.n; i++) {
         const char *s = log->prose.p[i].text;
-        if (!is_persons(s))
+        if (!mt_spoken_is_persons(s))
             continue;
         read_numbers(t, s, &trains_on);
-        read_trials(t, s);
         t->nodes = t->nodes || has_any(s, nodes);
         t->less = t->less || affirms(s, less);
         t->trains = t->trains || tells_training(s, trains);

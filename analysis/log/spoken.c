@@ -44,6 +44,25 @@ bool mt_spoken_is_logged(const char *s)
     return false;
 }
 
+bool mt_spoken_is_persons(const char *s)
+{
+    static const char *const others[] = {"File \"", "WARNING", "INFO ",  "INFO:", "DEBUG",
+                                         "ERROR",   "rror: ",  "^^^^",   "://",   "ried to alloc",
+                                         "import ", "def ",    "class ", " = ",   " --",
+                                         "return ", "====",    "):",     NULL};
+    uint32_t words = 0, beyond = 0;
+    s += strspn(s, " \t>*#[(");
+    for (const char *p = s; *p != '\0'; p++) {
+        beyond += (unsigned char)*p >= 0xe0;
+        words += p[0] == ' ' && p > s && p[-1] != ' ' && p[-1] != '\\' && p[1] != '\0' &&
+                 p[1] != ' ' && p[1] != '-';
+    }
+    for (const char *const *w = others; *w != NULL; w++)
+        if (strstr(s, *w) != NULL)
+            return false;
+    return *s != '-' && *s != '$' && (words >= 2 || beyond >= 2);
+}
+
 void mt_spoken_line(struct mt_spoken *t, const struct mt_log *log, uint32_t i)
 {
     const struct mt_log_prose *p = &log->prose.p[i], *up = i > 0 ? p - 1 : NULL;

@@ -22,6 +22,10 @@ void mt_spoken_line(struct mt_spoken *t, const struct mt_log *log, uint32_t i);
 char *mt_spoken_sentence(struct mt_spoken *t);
 /* A line that a program wrote as it stands: its process, its level, a frame. */
 bool mt_spoken_is_logged(const char *line);
+/* A line that reads like a person's words: three in a row at least, or letters that no ASCII has,
+ * of people whose writing needs no blanks. No command, setting, traceback, code or logger's line.
+ */
+bool mt_spoken_is_persons(const char *line);
 /* The sentence says that memory ran out. (A copy is asked: the sentence stays as it is.) */
 bool mt_spoken_fails(const char *sentence);
 /* The first line in which somebody speaks of memory and of something that went wrong with it, in

@@ -15,12 +15,13 @@ static enum mt_rc check_frame(const struct mt_rule_reader *r, const char *field,
 {
     const struct mt_metric_frame *f = row;
     bool started = f->started[0] != '\0', set = f->setting[0] != '\0' && f->is[0] != '\0';
-    bool code = f->code[0] != '\0', said = f->said[0] != '\0';
-    int ways = (f->file[0] != '\0' || f->function[0] != '\0') + started + set + code + said;
+    bool code = f->code[0] != '\0', said = f->said[0] != '\0' || f->tried[0] != '\0';
+    int ways = (f->file[0] != '\0' || f->function[0] != '\0') + started + set + code +
+               (f->said[0] != '\0') + (f->tried[0] != '\0');
     if (ways != 1 || (f->setting[0] != '\0') != (f->is[0] != '\0'))
         return mt_rule_bad(r, field,
                            "has to have, each time, a file or a function, or \"started\" alone, or "
-                           "\"code\" alone, or \"said\" alone, or \"setting\" and \"is\"");
+                           "\"code\", \"said\" or \"tried\" alone, or \"setting\" and \"is\"");
     if (code && strcmp(field, "asked") != 0)
         return mt_rule_bad(r, field, "has \"code\", which goes with \"asked\"");
     return (started || set || said) && strcmp(field, "seen") != 0
@@ -39,8 +40,9 @@ static enum mt_rc get_frames(const struct mt_rule_reader *r, const char *field, 
         {"is", mt_get_text, .at = offsetof(struct mt_metric_frame, is)},
         {"code", mt_get_text, .at = offsetof(struct mt_metric_frame, code)},
         {"said", mt_get_text, .at = offsetof(struct mt_metric_frame, said)},
+        {"tried", mt_get_text, .at = offsetof(struct mt_metric_frame, tried)},
         {.name = NULL}};
-    static const struct mt_metric_frame blank = {"", "", "", "", "", "", ""};
+    static const struct mt_metric_frame blank = {"", "", "", "", "", "", "", ""};
     static const struct mt_rule_rows rows = {fields, sizeof blank, &blank, check_frame};
     const struct mt_rule_spec f = {field, mt_get_rows, offsetof(struct mt_metric_row, frames),
                                    .more = &rows,
@@ -114,6 +116,7 @@ static const struct mt_rule_spec row_fields[] = {
     {"unit", get_unit, AT(unit), .is_needed = true, .more = "Bnr?"},
     {"says", mt_get_text, AT(says), .is_needed = true},
     {"one_of", mt_get_text, .at = AT(one_of)},
+    {"leaves_out", mt_get_texts, .at = AT(leaves_out)},
     {"with_request", mt_get_flag, .at = AT(with_request)},
     {"seen", get_way, .at = 0},
     {"asked", get_way, .at = 0},
@@ -134,6 +137,8 @@ static enum mt_rc check(const struct mt_rule_reader *r, const struct mt_metric_r
         return mt_rule_bad(r, "with_request", "goes with live_through and largest_through only");
     if (row->one_of[0] != '\0' && row->how != MT_METRIC_SEEN)
         return mt_rule_bad(r, "one_of", "goes with seen only");
+    if (row->leaves_out != NULL && row->unit[0] != '?')
+        return mt_rule_bad(r, "leaves_out", "goes with a row that is yes or no");
     return MT_OK;
 }
 

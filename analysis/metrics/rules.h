@@ -37,6 +37,9 @@ struct mt_metric_frame {
     const char *code;
     /* seen: not a frame, a word in small letters of a text that somebody wrote; "" = a frame */
     const char *said;
+    /* seen: not a frame; a text says that this is on already, was tried or is refused, as
+     * mt_runconf.tries reads it; "" = a frame */
+    const char *tried;
 };
 
 struct mt_metric_row {
@@ -46,6 +49,10 @@ struct mt_metric_row {
      * "" = none */
     const char *one_of;
     enum mt_metric_how how;
+    /* NULL-terminated, may be NULL: where the row is yes, advice that is given without the bytes of
+     * a trace leaves out lines that fit one of them: a setting's name (logical), or with '*' in it
+     * a pattern of the whole line, in small letters and with '_' for '-' */
+    const char *const *leaves_out;
     bool with_request; /* LIVE, LARGEST: a failed request that went through one counts too */
     const struct mt_metric_frame *frames;
     uint32_t n_frames;

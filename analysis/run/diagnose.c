@@ -32,6 +32,7 @@ static void tell_logs(struct mt_runconf *conf, const struct mt_logs *logs)
         conf->by_words = conf->framework >= 0;
     }
     conf->says = mt_logs_say;
+    conf->tries = mt_logs_tried;
     conf->says_of = logs;
     conf->no_expandable = mt_logs_no_expandable(logs);
     conf->host_full = mt_logs_host_ran_out(logs);

@@ -86,6 +86,8 @@ struct mt_runconf {
     /* of a text that somebody wrote about the run: whether it has a word, in small letters, and
      * does not deny it; NULL = there is no such text. of: not owned */
     bool (*says)(const void *of, const char *word);
+    /* and whether it says that something is on already, was tried or is refused; set with says */
+    bool (*tries)(const void *of, const char *pattern);
     const void *says_of;
     bool no_expandable; /* a log shows that expandable segments do not exist here */
     bool host_full;     /* a log says that the host ran out of memory too */

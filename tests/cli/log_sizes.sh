@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a training keeps on every card, and how large its logits are, worked out of a ticket's words and settings; what was tried is not advised.
+# What a training keeps on every card, and how large its logits are, worked out of a ticket's words and settings.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -89,28 +89,6 @@ printf 'stage: dpo\nfinetuning_type: full\nper_device_train_batch_size: 2\ncutof
 ask pair --config pair.yaml <<< 'My training runs out of memory'
 has pair '4 x 8,192 tokens x 152,064 words'
 has_not pair enable_liger_kernel
-
-# What was tried.
-batch='halve the batch of one forward' half='torch.autocast(' recompute='torch.utils.checkpoint.checkpoint('
-ask none <<< 'My script runs out of memory.'
-for line in "$batch" "$half" "$recompute"; do has none "$line"; done
-ask batch <<< 'My training runs out of memory. I tried a smaller batch.'
-has_not batch "$batch"
-has batch "$recompute"
-ask whatever <<< 'My training runs out of memory regardless of the batch size or bf16'
-has_not whatever "$batch"
-has_not whatever "$half"
-ask recompute <<< 'My training runs out of memory, even with gradient checkpointing and fp16.'
-has_not recompute "$recompute"
-has_not recompute "$half"
-has recompute "$batch"
-ask told <<< 'Even with bf16 and gradient checkpointing my SFT run still goes OOM. I have also reduced the batch size to 1.'
-for line in "$batch" "$half" "$recompute"; do has_not told "$line"; done
-ask asks <<< 'My training runs out of memory. Should I have tried gradient checkpointing? It is not enabled, and bf16 is not either.'
-has asks "$recompute"
-ask first <<< 'I tried a batch size of 64 and my training runs out of memory without gradient checkpointing'
-has first "$batch"
-has first "$recompute"
 
 # Weights that are merged or exported: on the host, in no less than 16 bits, and nothing of a training.
 for command in 'python tools/merge_adapter.py --base_model Foo-13B --out b' 'python scripts/export_model.py --model_name_or_path Foo-13B --out b'; do

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# What a text says is on already, was tried or is refused by the program is not advised; what it only asks about or misses is.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+ask() { # NAME: reads the ticket from standard input
+    cat > "$1.log"
+    run 0 report "$1.log" --force --format text --full -o "$1.text"
+}
+top() { sed -n '/^Change first\|^To try first/,/^Log/p' "$1.text" | tr -s ' \n' ' '; }
+has() { check grep -qF -- "$2" <(top "$1"); }
+has_not() { check [ "$(top "$1" | grep -cF -- "$2")" = 0 ]; }
+
+# What was tried.
+batch='halve the batch of one forward' half='torch.autocast(' recompute='torch.utils.checkpoint.checkpoint('
+ask none <<< 'My script runs out of memory.'
+for line in "$batch" "$half" "$recompute"; do has none "$line"; done
+ask batch <<< 'My training runs out of memory. I tried a smaller batch.'
+has_not batch "$batch"
+has batch "$recompute"
+ask whatever <<< 'My training runs out of memory regardless of the batch size or bf16'
+has_not whatever "$batch"
+has_not whatever "$half"
+ask recompute <<< 'My training runs out of memory, even with gradient checkpointing and fp16.'
+has_not recompute "$recompute"
+has_not recompute "$half"
+has recompute "$batch"
+ask told <<< 'Even with bf16 and gradient checkpointing my SFT run still goes OOM. I have also reduced the batch size to 1.'
+for line in "$batch" "$half" "$recompute"; do has_not told "$line"; done
+ask asks <<< 'My training runs out of memory. Should I have tried gradient checkpointing? It is not enabled, and bf16 is not either.'
+has asks "$recompute"
+ask first <<< 'I tried a batch size of 64 and my training runs out of memory without gradient checkpointing'
+has first "$batch"
+has first "$recompute"
+
+
+# Each kind of saying it, of one lever: a list of settings, "is on", "with", an exported variable, Chinese.
+axolotl='Axolotl: my training runs out of memory.'
+ask plain <<< "$axolotl"
+has plain 'micro_batch_size: <half>'
+for says in '- micro_batch_size: 1' 'micro_batch_size is 1 already.' 'It fails with micro_batch_size=1.' 'micro_batch_size 已经设成 1 了。' 'Should that fit with micro_batch_size=1?'; do
+    ask one <<< "$axolotl"$'\n\n'"$says"
+    has_not one 'micro_batch_size: <half>'
+done
+for says in '- micro_batch_size: 16' 'It fails with micro_batch_size=1024.' 'Should I try a smaller batch?' 'I would like to try a smaller batch.'; do
+    ask many <<< "$axolotl"$'\n\n'"$says"
+    has many 'micro_batch_size: <half>'
+done
+
+# Expandable segments, where the text names pieces.
+pieces='My training runs out of memory, it looks like fragmentation.'
+ask pieces <<< "$pieces"
+has pieces 'expandable_segments:True'
+for says in 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True' 'I set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.' 'expandable_segments 已经开了。' "Expandable segments are on, it doesn't help."; do
+    ask set <<< "$pieces"$'\n\n'"$says"
+    has_not set 'expandable_segments:True'
+done
+for says in 'Expandable segments are off.' '- expandable_segments: false' 'I have not tried expandable segments.' $'## Questions\n- expandable segments: worth it?' '没有开 expandable_segments'; do
+    ask off <<< "$pieces"$'\n\n'"$says"
+    has off 'expandable_segments:True'
+done
+
+# A program refuses it, by its own error.
+swift='ms-swift: GRPO runs out of memory in the backward of the actor.'
+ask whole <<< "$swift"
+has whole '--sequence_parallel_size 2'
+ask refused <<< $'# ValueError: sequence parallel is not supported for multimodal models\n\n'"$swift"
+has_not refused '--sequence_parallel_size'
+
+# No gradients already; a share that was lowered; nothing is offloaded.
+whisper='I only run inference with a Whisper model, and it runs out of memory.'
+ask used <<< "$whisper"
+has used 'inference_mode'
+ask no_grad <<< "$whisper"' Everything is inside torch.no_grad() already.'
+has_not no_grad 'inference_mode'
+killed='[Tue Mar 4 03:11:02 2025] Out of memory: Killed process 20123 (python) total-vm:912345678kB, anon-rss:498765432kB, file-rss:1024kB, shmem-rss:2048kB'
+ask host <<< $'DeepSpeed trains, and the host kills it.\n\n'"$killed"
+has host 'offload less'
+for says in 'ZeRO-2 without offload.' '没有开 offload，主机内存不够。'; do
+    ask kept <<< $'DeepSpeed trains, and the host kills it. '"$says"$'\n\n'"$killed"
+    has_not kept 'offload less'
+done
+finish
