@@ -101,14 +101,15 @@ static bool is_engines(const struct mt_framework_rules *r, const struct mt_log_f
     return false;
 }
 
-/* Others have the card, or the failure is told in words alone; nothing in the log tells what ran,
- * and by the settings or the words an engine does, and nothing else. */
+/* Others have the card, or words or a command alone say what ran; nothing in the log does, and by
+ * the settings or the words it is an engine, and nothing else. */
 static bool engine_alone(const struct mt_framework_rules *r, const struct mt_logdiag *d,
                          const struct mt_log_fact *f, const struct mt_log_place *place,
-                         int framework, bool by_words)
+                         int framework, const struct mt_runconf *conf)
 {
-    return (d->cause == MT_CAUSE_FOREIGN || by_words) && f->kind == MT_LOG_TORCH_OOM &&
-           place == NULL && d->phase == MT_PH_UNATTRIBUTED && framework > MT_FW_NONE &&
+    bool told = conf != NULL && (conf->by_words || mt_runconf_serves(conf));
+    return (d->cause == MT_CAUSE_FOREIGN || told) && f->kind == MT_LOG_TORCH_OOM && place == NULL &&
+           d->phase == MT_PH_UNATTRIBUTED && framework > MT_FW_NONE &&
            mt_framework_at(r, framework)->kind == MT_FWK_ENGINE;
 }
 
@@ -503,7 +504,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     mt_metrics_code(q.metrics, place != NULL ? place->stack->code : NULL);
     fill(q.metrics, d, logs, f, place, &told, q.conf);
     of_families(q.metrics, &fw);
-    engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework, by_words);
+    engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework, o->conf);
     d->engine = fw.engine != MT_FW_NONE ? mt_framework_at(r, fw.engine)->words : NULL;
     d->engine_failed = is_engines(r, f, place);
     d->model.beyond = more_than(q.metrics, d, "engine_weights_told", 0.97);
@@ -556,8 +557,9 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         for (uint32_t i = first + 1; i < list->n; i++)
             list->p[i].is_top = false;
     /* what is there whatever runs is more than the card: less in one pass is no help */
-    if (d->model.estimate.card > 0 && (d->model.held > d->model.estimate.card ||
-                                       d->model.estimate.bytes > d->model.estimate.card))
+    if (d->model.beyond > 0 ||
+        (d->model.estimate.card > 0 && (d->model.held > d->model.estimate.card ||
+                                        d->model.estimate.bytes > d->model.estimate.card)))
         for (uint32_t i = first; i < list->n; i++)
             list->p[i].is_top =
                 list->p[i].is_top && (list->p[i].made_it || !list->p[first].made_it);

@@ -174,6 +174,20 @@ bool mt_runconf_by_keys(const struct mt_runconf *rc)
     return true;
 }
 
+bool mt_runconf_serves(const struct mt_runconf *rc)
+{
+    bool serves = false;
+    for (uint32_t i = 0; rc != NULL && i < rc->conf.started.n; i++) {
+        mt_fw f = mt_framework_of_start(rc->rules, rc->conf.started.p[i]);
+        if (f == MT_FW_NONE)
+            continue;
+        if (!is_engine(rc, f))
+            return false;
+        serves |= (int)f == rc->framework;
+    }
+    return serves;
+}
+
 void mt_runconf_tell(struct mt_runconf *rc, int framework)
 {
     rc->told = framework;

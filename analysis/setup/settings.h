@@ -139,6 +139,8 @@ int mt_runconf_run(const struct mt_runconf *rc);
 /* Only short names of keys say which program it is: no path of three names and more, no command, no
  * log, nobody's word. Another one may have keys of those names. */
 bool mt_runconf_by_keys(const struct mt_runconf *rc);
+/* The commands start the engine that the run is of, and no program beside it. rc may be NULL. */
+bool mt_runconf_serves(const struct mt_runconf *rc);
 
 /* The value of an exact key or of a name of settings.json; NULL = not set, not known, or rc is
  * NULL. Lives as long as rc. */

@@ -32,6 +32,7 @@ struct args {
     bool has_flag;         /* a flag waits for its value */
     bool module;           /* "-m" came last: the next word is a module */
     struct mt_text before; /* the bare word before this one; empty = none */
+    struct mt_conf_container container;
     unsigned n_values;
     uint32_t open_quote; /* the line of a quote or bracket that nothing ends; 0 = none */
     MT_VEC(struct var) vars;
@@ -252,6 +253,23 @@ static void starts(struct args *a, const char *name, size_t n)
     a->failed |= mt_conf_start(a->c, name, n) != MT_OK;
 }
 
+/* "vllm serve MODEL", "NAME-serve MODEL", "NAME serve api_server MODEL": the model has no flag
+ * there, and is kept as that of "serve". A path, or a name with its owner; others may be of
+ * anything. */
+static void served(struct args *a, const char *s, size_t n)
+{
+    static const char serve[] = "serve", server[] = "api_server";
+    const char *before = a->before.p;
+    size_t k = a->before.n;
+    bool serves =
+        (k >= sizeof serve - 1 && memcmp(before + k - (sizeof serve - 1), serve, 5) == 0 &&
+         (k == sizeof serve - 1 || before[k - sizeof serve] == '-')) ||
+        (k == sizeof server - 1 && memcmp(before, server, k) == 0);
+    struct word w = {.line = a->line};
+    if (serves && memchr(s, '/', n) != NULL)
+        add(a, MT_CONF_FLAG, serve, sizeof serve - 1, s, n, &w);
+}
+
 /* A word that is no setting: what a command starts is among them. */
 static void bare_word(struct args *a, const struct word *w)
 {
@@ -265,6 +283,8 @@ static void bare_word(struct args *a, const struct word *w)
     if (a->module || is_script_file(s, n))
         starts(a, s, n);
     a->module = n == 2 && s[0] == '-' && s[1] == 'm';
+    a->container.is_open = mt_conf_container_begins(&a->before, s, n);
+    served(a, s, n);
     if (a->before.n != 0) { /* "swift sft" */
         mt_text_add(&a->before, " ", 1);
         mt_text_add(&a->before, s, n);
@@ -427,10 +447,34 @@ static bool is_word(const struct word *w, const char *s)
     return w->text.n == strlen(s) && memcmp(w->text.p, s, w->text.n) == 0;
 }
 
+/* "docker run -e A=b --gpus all image:tag": what is of the container, up to its image. */
+static void in_container(struct args *a, const struct word *w)
+{
+    const char *s = w->text.p;
+    size_t n = w->text.n, k;
+    switch (mt_conf_container_word(&a->container, s, n)) {
+    case MT_CONTAINER_VARIABLE:
+        k = assigned_name(s, n);
+        if (k != 0)
+            add(a, MT_CONF_ENV, s, k, s + k + 1, n - k - 1, w);
+        break;
+    case MT_CONTAINER_IMAGE:
+        if (!w->is_variable)
+            starts(a, s, mt_conf_container_name(s, n));
+        a->before.n = 0;
+        break;
+    case MT_CONTAINER_OPTION: break;
+    }
+}
+
 static void take(struct args *a, const struct word *w)
 {
     const char *s = w->text.p;
     size_t n = w->text.n, skip, k;
+    if (a->container.is_open) {
+        in_container(a, w);
+        return;
+    }
     if (a->has_flag && !is_argument_of_its_own(w)) {
         finish_flag(a, s, n, w);
         return;
@@ -473,6 +517,7 @@ static void end_command(struct args *a)
         finish_flag(a, NULL, 0, &a->flag);
     a->begun = a->exported = a->module = false;
     a->before.n = 0;
+    a->container = (struct mt_conf_container){.is_open = false};
 }
 
 /* Words that are not read here: a here-document, a quote with escapes, a command in a command. A

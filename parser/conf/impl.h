@@ -26,4 +26,19 @@ enum mt_rc mt_conf_yaml(struct mt_config *c, const char *text, size_t n, const c
 enum mt_rc mt_conf_json(struct mt_config *c, const char *text, size_t n, const char *prefix,
                         const struct mt_conf_at *at, struct mt_err *err);
 
+/* conf/container.c: the words of "docker run" up to its image. */
+struct mt_conf_container {
+    bool is_open;     /* behind "run", and no image yet */
+    bool wants_value; /* the option before has one */
+    bool is_variable; /* and that is "NAME=value" of the environment */
+};
+enum mt_conf_container_part { MT_CONTAINER_OPTION, MT_CONTAINER_VARIABLE, MT_CONTAINER_IMAGE };
+/* The word s behind the word `before` begins one. */
+bool mt_conf_container_begins(const struct mt_text *before, const char *s, size_t n);
+/* What the next word is; the image closes c. */
+enum mt_conf_container_part mt_conf_container_word(struct mt_conf_container *c, const char *s,
+                                                   size_t n);
+/* Bytes of an image's name without its tag. */
+size_t mt_conf_container_name(const char *s, size_t n);
+
 #endif

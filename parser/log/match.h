@@ -92,6 +92,8 @@ bool mt_log_is_code(const char *s, const char *at, size_t n);
 
 /* ---- log/settings.c: 1 when the line says what the run was set to ---- */
 int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s);
+/* A line of a text that may have a command in it: any that has a flag. */
+bool mt_log_may_start(uint64_t number, const char *line);
 void mt_log_settings_done(struct mt_log *l);
 /* Where the command begins that the line is; NULL = it is none. */
 const char *mt_log_command_at(const char *s);

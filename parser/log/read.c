@@ -272,7 +272,7 @@ static int look(struct mt_log *l, struct window *w)
     if (l->table != 0 || l->columns.form != 0 ||
         (l->frame_line != 0 && w->number[0] <= l->frame_line + AFTER_FRAME) ||
         (l->command_line != 0 && w->number[0] == l->command_line + 1) || is_interesting(w, first) ||
-        mt_log_may_say(w->number[0], first)) {
+        mt_log_may_say(w->number[0], first) || mt_log_may_start(w->number[0], first)) {
         bool wrapped = may_be_wrapped(w);
         if (wrapped)
             join(w);

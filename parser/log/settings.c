@@ -244,12 +244,24 @@ static bool is(const char *p, size_t n, const char *word)
 /* A program that starts others. */
 static bool starts_others(const char *p, size_t n)
 {
-    static const char *const words[] = {"torchrun", "bash", "sh",  "srun", "mpirun", "nohup",
-                                        "ray",      "sudo", "env", "uv",   "tune"};
+    static const char *const words[] = {"torchrun", "bash", "sh", "srun", "mpirun", "nohup", "ray",
+                                        "sudo",     "env",  "uv", "tune", "docker", "podman"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (is(p, n, words[i]))
             return true;
     return n >= 6 && memcmp(p, "python", 6) == 0;
+}
+
+/* "llamafactory-cli", "text-generation-launcher": hardly a word of prose. */
+static bool is_named_as_one(const char *p, size_t n)
+{
+    static const char *const ends[] = {"-cli", "-launcher", "-serve", "-server", "ns-train"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t k = strlen(ends[i]);
+        if (n >= k && memcmp(p + n - k, ends[i], k) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* A program that starts others, or "NAME serve", "NAME launch": the line is no prose. */
@@ -274,7 +286,7 @@ static bool is_command(const char *s)
         k--;
     if (starts_others(p + k, n - k))
         return true;
-    if (n > 4 && memcmp(p + n - 4, "-cli", 4) == 0)
+    if (is_named_as_one(p, n))
         return true;
     q = p + n + strspn(p + n, " ");
     for (k = 0; is_word_char(q[k]);)
@@ -419,6 +431,60 @@ static bool command(struct mt_log *l, uint64_t number, const char *s)
     return true;
 }
 
+/* "--max-tokens-per-gpu 9216 --colocate": flags, the first of them with a value. */
+static bool is_flag_list(const char *p)
+{
+    size_t n;
+    if (strncmp(p, "--", 2) != 0 || p[2] < 'a' || p[2] > 'z')
+        return false;
+    n = strcspn(p, " =");
+    return p[n] != '\0' && p[n + 1] != '\0' && p[n + 1] != '-' && p[n + 1] != '<';
+}
+
+/* A command within a line of prose, between the marks that Markdown has for one. */
+static bool marked_command(struct mt_log *l, uint64_t number, const char *s)
+{
+    const char *p = s, *end;
+    bool any = false;
+    while ((p = strchr(p, '`')) != NULL && p[1] != '`' && (end = strchr(p + 1, '`')) != NULL) {
+        char *copy = mt_strndup(p + 1, (size_t)(end - p - 1));
+        l->no_memory |= copy == NULL;
+        if (copy != NULL && (is_flag_list(copy) || (is_command(copy) && has_setting(copy)))) {
+            add_command(l, item(l, number), number, copy);
+            any = true;
+        }
+        mt_free(copy);
+        p = end + 1;
+    }
+    return any;
+}
+
+/* Two words and a third that is as plain as they are: "the serve team says". */
+static bool is_plain_talk(const char *p)
+{
+    for (int word = 0; word < 3; word++) {
+        size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz");
+        if (n == 0 || p[n] != ' ')
+            return false;
+        p += n + 1;
+    }
+    return true;
+}
+
+/* The same behind a colon: "I run: vllm serve ...". Elsewhere in a sentence its end is not known.
+ */
+static bool spoken_command(struct mt_log *l, uint64_t number, const char *s)
+{
+    for (const char *p = s; number <= MT_LOG_SAID_LINES && (p = strstr(p, ": ")) != NULL; p += 2) {
+        const char *at = p + 2 + strspn(p + 2, " `$");
+        if (!is_command(at) || !has_setting(at) || is_plain_talk(at))
+            continue;
+        add_command(l, item(l, number), number, at);
+        return true;
+    }
+    return false;
+}
+
 /* "  micro_batch_size ................................ 1": arguments as Megatron prints them. */
 static bool dotted(struct mt_log *l, uint64_t number, const char *s)
 {
@@ -447,10 +513,19 @@ static bool dotted(struct mt_log *l, uint64_t number, const char *s)
     return true;
 }
 
+/* Flags alone in a line are as often what somebody tried: those wait for a word of a log. */
+bool mt_log_may_start(uint64_t number, const char *line)
+{
+    const char *p = line + strspn(line, " \t>");
+    return number <= MT_LOG_SAID_LINES && strncmp(p, "--", 2) != 0 &&
+           (strstr(p, " --") != NULL || strstr(p, "`--") != NULL);
+}
+
 int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s)
 {
     return overrides(l, number, s) || printed(l, number, s) || listed(l, number, s) ||
-           dotted(l, number, s) || command(l, number, s);
+           dotted(l, number, s) || marked_command(l, number, s) || command(l, number, s) ||
+           spoken_command(l, number, s);
 }
 
 void mt_log_settings_done(struct mt_log *l)

@@ -142,7 +142,7 @@ run 2 rules --framework dragonrl
 err_has "unknown framework 'dragonrl'"
 run 2 rules --rules dragon.json --framework dragonlr
 err_has '(did you mean dragonrl?)'
-err_has 'minisgl, dragonrl'
+err_has 'trtllm, dragonrl'
 
 # What is wrong is named: file, row or rule, field, and which frameworks there are.
 wrong() { # wrong JQ MESSAGE...

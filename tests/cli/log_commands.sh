@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# A command that stands in a text says what ran, and its flags are the settings: alone in a line, between marks, behind a colon, of a
+# container. About 2 s.
+# The marks of Markdown are meant:
+# shellcheck disable=SC2016
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+full='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB. GPU 0 has a total capacity of 39.39 GiB of which 200.00 MiB is free. Including non-PyTorch memory, this process has 39.19 GiB memory in use. Of the allocated memory 38.60 GiB is allocated by PyTorch, and 20.00 MiB is reserved by PyTorch but unallocated.'
+ask() { # NAME TEXT
+    printf '%b\n\n%s\n' "$2" "$full" > "$1"
+    run 0 report "$1" --force --no-config --format text --full -o "$1.text"
+}
+has() { check grep -qF -- "$2" <(tr -s ' \n' ' ' < "$1.text"); }
+has_not() { check [ "$(tr -s ' \n' ' ' < "$1.text" | grep -cF -- "$2")" = 0 ]; }
+# What stands above the list of all advice.
+first() { check grep -qF -- "$2" <(sed '/^All advice/,$d' "$1.text" | tr -s ' \n' ' '); }
+first_not() { check [ "$(sed '/^All advice/,$d' "$1.text" | tr -s ' \n' ' ' | grep -cF -- "$2")" = 0 ]; }
+
+# The model of "serve" has no flag: 61 GiB of weights do not fit on one card, and half of them do.
+ask serve '# The server does not come up\n\n    vllm serve Qwen/Qwen2.5-32B-Instruct --port 9000'
+first serve 'weights of the model that the settings name are 61.03 GiB'
+first serve '--tensor-parallel-size 2'
+first_not serve '--gpu-memory-utilization'
+first_not serve '--max-num-seqs'
+# As many cards as the weights need, not only twice what there is.
+ask more '# The server does not come up\n\nI start it with `vllm serve Qwen/Qwen2.5-72B-Instruct --port 9000` here.'
+first more '--tensor-parallel-size 4'
+# Behind a colon; the flags of a module.
+ask colon '# OOM when the engine starts\n\nOur command: python3 -m sglang.launch_server --model-path Qwen/Qwen2.5-72B-Instruct --tp 2'
+first colon '--tp-size 4'
+first colon 'Set now: tp: 2 (colon:3)'
+# What is of the container is no setting; its image says what runs.
+ask image '# Warmup fails\n\ndocker run --rm -it --gpus all -e HF_TOKEN=x -p 80:80 --shm-size 2g registry.org/huggingface/text-generation-inference:3.0 --model-id org/a-model --max-input-tokens 6000 --max-batch-prefill-tokens 8000'
+first image 'Fewer tokens in one pass of text-generation-inference'
+first image '--max-batch-prefill-tokens 4000'
+first image '--max-input-tokens 3000'
+has image 'Framework: text-generation-inference'
+has_not image 'torch.utils.checkpoint'
+ask behind '# OOM\n\nEnvironment: docker run --gpus all --ipc=host openmmlab/lmdeploy:v0.9 lmdeploy serve api_server org/a-model --session-len 32000 --cache-max-entry-count 0.9'
+first behind '--cache-max-entry-count 0.7'
+first behind '--session-len'
+ask trt '# OOM under load\n\nIt is `trtllm-serve org/a-model --max_batch_size 64 --max_num_tokens 12000 --kv_cache_free_gpu_memory_fraction 0.95` with one card.'
+first trt '--kv_cache_free_gpu_memory_fraction 0.75'
+first trt '--max_num_tokens 6000'
+# Flags between marks, with a value, are settings; without one they are only spoken of.
+ask flags '# slime: OOM in the training step\n\nWe use the image slimerl/slime:latest with `--use-dynamic-batch-size --max-tokens-per-gpu 9000`, never with `--colocate`.'
+has flags 'Framework: slime'
+ask value '# slime: OOM in the training step\n\nWe use the image slimerl/slime:latest with `--max-tokens-per-gpu 9000 --use-dynamic-batch-size`.'
+first value '--max-tokens-per-gpu 4352'
+# A tuner's command within a sentence in another language.
+ask tuner '# 显存不足\n\n命令是 `llamafactory-cli train --stage sft --do_train --model_name_or_path org/a-model --cutoff_len 12000 --per_device_train_batch_size 4` 。'
+first tuner '--per_device_train_batch_size 2'
+first tuner '--cutoff_len 5952'
+# A word of prose is no command.
+ask prose '# The server does not come up\n\nNote: the serve team says that --tensor-parallel-size 8 is for others.'
+has_not prose 'tensor-parallel-size'
+finish

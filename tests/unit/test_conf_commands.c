@@ -1,0 +1,87 @@
+/* What a command line starts: the image of a container, and the model that a server is given
+ * without a flag. */
+#include "mt_test.h"
+
+#include "analysis/setup/settings.h"
+#include "frameworks.h"
+
+#include <string.h>
+
+static struct mt_runconf *rc;
+static struct mt_err err;
+
+static void args(const char *text)
+{
+    memset(&err, 0, sizeof err);
+    MT_CHECK_EQ(mt_runconf_new(&rc, mt_test_frameworks(), &err), MT_OK);
+    MT_CHECK_EQ(mt_conf_args(&rc->conf, text, strlen(text), "--args", false, &err), MT_OK);
+    MT_CHECK_EQ(mt_runconf_added(rc, MT_FROM_ARGS, &err), MT_OK);
+}
+
+static const char *get(const char *key)
+{
+    const char *v = mt_runconf_get(rc, key);
+    return v != NULL ? v : "(null)";
+}
+
+static bool starts(const char *name)
+{
+    for (uint32_t i = 0; i < rc->conf.started.n; i++)
+        if (strcmp(rc->conf.started.p[i], name) == 0)
+            return true;
+    return false;
+}
+
+MT_TEST(container)
+{
+    args("sudo docker run --rm -it -p80:80 -e A=b --env C=d --gpus all --shm-size=1g "
+         "-v /x:/y host:5000/org/image:1.2 --max-model-len 7 --gpus 3");
+    MT_CHECK(starts("host:5000/org/image"));
+    MT_CHECK_STR(get("--max-model-len"), "7");
+    MT_CHECK_STR(get("--gpus"), "3"); /* the one behind the image is the program's */
+    MT_CHECK_STR(get("--shm-size"), "(null)");
+    MT_CHECK_STR(get("A"), "b");
+    MT_CHECK_STR(get("C"), "d");
+    mt_runconf_free(rc);
+    /* a digest, a command behind the image, and another command after it */
+    args("podman run org/image@sha256:12 python3 -m a.b --x 1; program run --y 2");
+    MT_CHECK(starts("org/image"));
+    MT_CHECK(starts("a.b"));
+    MT_CHECK_STR(get("--x"), "1");
+    MT_CHECK_STR(get("--y"), "2");
+    mt_runconf_free(rc);
+    /* no image at all */
+    args("docker run --rm");
+    MT_CHECK_EQ(rc->conf.started.n, 1);
+    mt_runconf_free(rc);
+    args("docker ps --x 1");
+    MT_CHECK_STR(get("--x"), "1");
+    mt_runconf_free(rc);
+}
+
+MT_TEST(served)
+{
+    args("vllm serve org/model --port 1");
+    MT_CHECK_STR(get("--serve"), "org/model");
+    MT_CHECK_STR(get("model_path"), "org/model");
+    MT_CHECK_EQ(mt_runconf_serves(rc), true);
+    mt_runconf_free(rc);
+    args("a-serve --x 1 org/model");
+    MT_CHECK_STR(get("--serve"), "org/model");
+    mt_runconf_free(rc);
+    args("lmdeploy serve api_server org/model");
+    MT_CHECK_STR(get("--serve"), "org/model");
+    mt_runconf_free(rc);
+    /* neither a name with an owner nor a path; no server; a word that ends like one */
+    args("ray serve start; observe org/model; program run org/model");
+    MT_CHECK_STR(get("--serve"), "(null)");
+    MT_CHECK_EQ(mt_runconf_serves(rc), false);
+    mt_runconf_free(rc);
+    /* a trainer beside it: what failed may be either */
+    args("vllm serve org/model; swift rlhf --rlhf_type grpo");
+    MT_CHECK_EQ(mt_runconf_serves(rc), false);
+    mt_runconf_free(rc);
+    MT_CHECK_EQ(mt_runconf_serves(NULL), false);
+}
+
+MT_MAIN(MT_RUN(container) MT_RUN(served))
