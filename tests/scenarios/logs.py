@@ -267,7 +267,8 @@ RAY_SAYS = ("ray.exceptions.OutOfMemoryError: Task was killed due to the node ru
             "ID: b, name=Trainer.fit, pid=9, memory used=5.00GB) was running was 95.00GB / 99.00GB (0.9596), which exceeds the memory usage threshold of 0.95.\n")
 HOST_AND_GPU = (frames("(WorkerDict pid=7) ", ("/opt/verl/verl/workers/fsdp_workers.py", 445, "update_actor"), ("/opt/verl/verl/workers/actor/dp_actor.py", 200, "update_policy"))
                 + "(WorkerDict pid=7) " + torch_says(8, 79.1, 4.1, 70.1, 1.0) + RAY_SAYS)
-GPU_AND_HOST = ("Out of memory: Killed process 77 (python) total-vm:1kB, anon-rss:99000000kB\n" + frames("[rank0]: ", TRAINER) + "[rank0]: " + torch_says(8, 79.1, 4.1, 70.1, 1.0))
+KILLED_77 = "Out of memory: Killed process 77 (python) total-vm:1kB, anon-rss:99000000kB\n"
+GPU_AND_HOST = (KILLED_77 + frames("[rank0]: ", TRAINER) + "[rank0]: " + torch_says(8, 79.1, 4.1, 70.1, 1.0))
 OLD_SAYS = ("RuntimeError: CUDA out of memory. Tried to allocate 1.20 GiB (%s 0; 15.78 GiB total capacity; 9.10 GiB already allocated; 512.75 MiB free; 13.90 GiB reserved in total by "
             "PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.\n")
 NO_EXPANDABLE = ("[W1 CUDAAllocatorConfig.h:28] Warning: expandable_segments not supported on this platform (function operator())\n" + frames("", TRAINER)
@@ -559,6 +560,8 @@ SCENARIOS = [
     Scenario("log-a-bound-of-pixels", "the environment of a script bounds the pixels: old value and new", {}, snapshot=False, cause="capacity",
              files={"job.log": torch_says(20, 44.5, 9.5, 34, 0.3), "run.sh": "MAX_PIXELS=1204224 swift sft --model /m/qwen2.5-vl --train_type lora --dataset d.jsonl\n"},
              options=["--config", "{folder}/run.sh"], must=["P162"], must_not=["P30"], sets={"P162": "MAX_PIXELS=602112"}),
+    alone("a-host-full-after-days", "the text says how long it went well", "Trains fine, but after three days the kernel kills it.\n" + KILLED_77, "host", must=["P180"], must_not=["V40"]),
+    alone("a-host-full-at-once", "nothing tells of growth", "The kernel kills it in the first step.\n" + KILLED_77, "host", must=["V40"], must_not=["P180"]),
     alone("what-an-evaluation-keeps", "a text says that memory grows, and its evaluation failed", "Memory keeps growing while we validate, and there it is OOM in the evaluation.\n"
           + torch_says(0.5, 23.6, 0.3, 22, 0.3), "capacity", phase="eval", must=["P161"], must_not=["P01", "P02"]),
     alone("weights-in-four-bits", "AutoGPTQ's files, and nothing trains", frames("", ("/w/q.py", 14, "<module>"), (SITE + "auto_gptq/modeling/_base.py", 290, "quantize"))
