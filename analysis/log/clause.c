@@ -7,9 +7,9 @@
 
 /* Words of a time, behind which it stands; how many words further at most. */
 static const struct mt_clause_time connectives[] = {
-    {"during ", 7}, {"when ", 8},   {"while ", 7},  {"whenever ", 8},   {"as soon as ", 8},
-    {"once ", 7},   {"upon ", 4},   {"in ", 4},     {"at ", 4},         {"on ", 3},
-    {"doing ", 4},  {"before ", 0}, {"after ", -7}, {"following ", -5},
+    {"during ", 7},      {"when ", 8},  {"while ", 7},  {"whenever ", 8}, {"as soon as ", 8},
+    {"as early as ", 8}, {"once ", 7},  {"upon ", 4},   {"in ", 4},       {"at ", 4},
+    {"on ", 3},          {"doing ", 4}, {"before ", 0}, {"after ", -7},   {"following ", -5},
 };
 
 const struct mt_clause_time *mt_clause_time_at(const char *s, const char *p)

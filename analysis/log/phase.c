@@ -43,7 +43,8 @@ static bool earlier(const struct mt_log *log, uint32_t *i)
 const struct mt_log_fact *mt_logdiag_mark(const struct mt_log *log, uint32_t before)
 {
     const struct mt_log_fact *f = &log->facts.p[before];
-    for (uint32_t i = before; earlier(log, &i);) {
+    bool is_title = f->line == 1 && !log->newest_first; /* what came before stands below it */
+    for (uint32_t i = is_title ? log->facts.n : before; earlier(log, &i);) {
         const struct mt_log_fact *g = &log->facts.p[i];
         if (g->kind == MT_LOG_TORCH_USAGE && g->text[0] != '\0' &&
             (f->pid < 0 || g->pid < 0 || f->pid == g->pid) &&
@@ -441,6 +442,8 @@ static void of_all(struct mt_logdiag *d, const struct mt_log *log, const struct 
     }
     if (of_begun(d, log))
         return;
+    if (mark != NULL && strstr(mark->text, "fter creating fp") != NULL)
+        d->phase = MT_PH_INIT; /* the optimizer's states come next */
     if (mark == NULL || strstr(mark->text, "efore ") == NULL)
         return;
     for (size_t i = 0; i < sizeof going_on / sizeof *going_on; i++) {

@@ -47,6 +47,14 @@ static bool is_broad(enum mt_phase p)
     return p == MT_PH_TRAIN || p == MT_PH_ROLLOUT_GENERATE || p == MT_PH_INFER;
 }
 
+/* It says more of the phase that holds: "OOM in training" in the title, "fails during backward"
+ * below it. What only stands in the sentence does not. */
+static bool narrows(const struct votes *v, const struct mt_cut_phase *cut, int weight)
+{
+    return cut->phase == v->phase && v->sub == MT_PH_NONE && cut->sub != MT_PH_NONE &&
+           weight >= BY_NEXT_BROAD;
+}
+
 static void vote(struct votes *v, const struct mt_cut_phase *cut, int weight, uint64_t line)
 {
     if (cut->phase == MT_PH_NONE)
@@ -58,10 +66,14 @@ static void vote(struct votes *v, const struct mt_cut_phase *cut, int weight, ui
         weight = weight + BY_NOW < BY_NOW_MOST ? weight + BY_NOW : BY_NOW_MOST;
     if (weight == v->weight && cut->phase != v->phase && is_broad(cut->phase))
         v->differs = true;
-    if (weight <= v->weight)
+    if (weight <= v->weight && !narrows(v, cut, weight))
         return;
-    v->differs = false;
-    v->weight = weight;
+    if (weight > v->weight) {
+        v->differs = false;
+        v->weight = weight;
+        if (cut->phase == v->phase && cut->sub == MT_PH_NONE && v->sub != MT_PH_NONE)
+            return; /* the narrower statement stays, and its line */
+    }
     v->phase = cut->phase;
     v->sub = cut->sub;
     v->line = line;
@@ -81,7 +93,8 @@ static bool phase_in(const struct votes *v, enum mt_cut_kind kind, const char *s
 }
 
 /* The phase that the fewest of the words name; three more tell which one it is: "loading" of a
- * model, or "loading the checkpoint". */
+ * model, or "loading the checkpoint". Rows of training stand last: one that holds with a word more
+ * was put before the others for that. */
 static bool nearest_phase(const struct votes *v, const char *s, int reach, struct mt_cut_phase *cut)
 {
     struct mt_cut_phase more;
@@ -91,6 +104,9 @@ static bool nearest_phase(const struct votes *v, const char *s, int reach, struc
             continue;
         if (phase_in(v, MT_CUT_SAID, s, mt_clause_words(s, n + 3), &more) && !is_broad(more.phase))
             *cut = more;
+        else if (phase_in(v, MT_CUT_SAID, s, mt_clause_words(s, n + 1), &more) &&
+                 more.phase == MT_PH_TRAIN)
+            *cut = more; /* another sense of the word: "warmup" of an engine, "warmup steps" */
         return true;
     }
     return false;

@@ -281,4 +281,29 @@ has_not loss 'names a cause'
 # A text that speaks of memory and names no failure is not said to tell of none.
 ask speaks 'GPU memory is a problem here, it grows.\n[2025-05-02 11:20:01 TP0] Load weight end. type=Qwen2ForCausalLM, dtype=torch.bfloat16, avail mem=8.87 GB, mem usage=14.25 GB.'
 has speaks 'line 1 speaks of memory in words that name no failure for certain'
+# A turn from one stage to the other, an engine that tries itself out, a learning rate that warms up, a decoder called by hand.
+ask turn 'SkyRL goes OOM when, after generation is done, it switches to the training stage.'
+phase turn onload_offload
+ask turn_zh 'rollout 结束后切换到训练阶段时 OOM'
+phase turn_zh onload_offload
+ask warm '# OOM during warmup\n\nOur server for a 12B model does not come up.'
+phase warm rollout.profile
+ask rate '# OOM during warmup steps\n\nThe learning rate rises at first.'
+phase rate train
+ask decoder 'When I call vae.decode_latents by hand it runs out of memory.'
+phase decoder infer
+ask speech 'I run out of GPU memory when I synthesize a long sentence.'
+phase speech infer
+# The narrower statement about the same phase, wherever it stands; "as early as".
+ask narrow '# OOM in SFT training of a video model\n\nIt trains for 40 steps, then fails during backward with an OOM.'
+check [ "$(jq -r .verdict.sub_phase narrow.json)" = backward ]
+has narrow 'The phase is what line 3 says.'
+ask early 'It runs out of memory as early as the 3rd GRPO backward step.'
+check [ "$(jq -r .verdict.sub_phase early.json)" = backward ]
+# The failure stands above the log of what came before it.
+printf '%s\n' '[ERROR] failed (exitcode: -9) local_rank: 0 (pid: 438) of binary: /opt/py/bin/python' '' \
+    '[2025-09-10 20:17:23,528] [INFO] [utils.py:781:see_memory_usage] Before creating fp16 partitions' \
+    '[2025-09-10 20:17:23,529] [INFO] [utils.py:782:see_memory_usage] MA 0.0 GB         Max_MA 0.0 GB         CA 0.0 GB         Max_CA 0 GB ' > above
+run 0 report above --force --no-config --format json -o above.json
+phase above init
 finish
