@@ -225,7 +225,7 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
         (p->q->cause == MT_CAUSE_FRAGMENTATION && class == MT_FIX_FRAGMENTATION))
         p->out[p->n].made_it = true; /* what holds the memory, not the request */
     p->out[p->n].any_phase = p->any_phase;
-    p->out[p->n].is_weak = class == MT_FIX_UNKNOWN;
+    p->out[p->n].is_weak = class == MT_FIX_UNKNOWN && strcmp(r->group, "what_ran") != 0;
     if (weighed <= 0 || typed_before(p) ||
         (p->any_phase && class != MT_FIX_UNKNOWN && !is_proven(p, &p->out[p->n]))) {
         mt_advice_done(&p->out[p->n]);

@@ -527,7 +527,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     }
     if (by_words && q.phase == MT_PH_UNATTRIBUTED && place == NULL && trains(r, fw.main) &&
         d->cause != MT_CAUSE_HOST && d->cause != MT_CAUSE_KILLED)
-        q.phase = MT_PH_TRAIN; /* what such a program does, where nothing says otherwise */
+        /* what such a program does, where nothing says otherwise */
+        q.phase = is_told(q.metrics, "uses_only") ? MT_PH_INFER : MT_PH_TRAIN;
     if (d->cut && d->phase == MT_PH_ROLLOUT_INIT && f->kind == MT_LOG_TORCH_OOM && engines)
         q.phase = MT_PH_ROLLOUT_PROFILE; /* what an engine that starts asks PyTorch for at once */
     if (f->kind == MT_LOG_SGLANG_KV_FULL)

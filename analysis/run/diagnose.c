@@ -21,6 +21,16 @@ static enum mt_rc nomem(const struct mt_diagnosis *d, struct mt_err *err)
 
 /* ---- new ---- */
 
+/* Flags of a library's trainer, and words that name a program with the same flags: that one. */
+static void tell_closer(struct mt_runconf *conf, int told)
+{
+    if (told > MT_FW_NONE && conf->framework > MT_FW_NONE && conf->told < 0 &&
+        mt_framework_at(conf->rules, conf->framework)->kind == MT_FWK_TRAINER &&
+        mt_framework_at(conf->rules, told)->kind < MT_FWK_TRAINER &&
+        mt_framework_shares_settings(conf->rules, told, conf->framework))
+        mt_runconf_tell(conf, told);
+}
+
 /* What logs say of the run, for conditions about settings. */
 static void tell_logs(struct mt_runconf *conf, const struct mt_logs *logs)
 {
@@ -31,6 +41,7 @@ static void tell_logs(struct mt_runconf *conf, const struct mt_logs *logs)
         mt_runconf_tell(conf, mt_logs_told(logs));
         conf->by_words = conf->framework >= 0;
     }
+    tell_closer(conf, mt_logs_told(logs));
     conf->says = mt_logs_say;
     conf->tries = mt_logs_tried;
     conf->says_of = logs;

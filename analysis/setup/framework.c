@@ -193,13 +193,20 @@ static char small(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }
 
 static bool in_name(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
-/* The word stands at p by itself, and not behind "without", "instead of". */
+/* What a word of the rules has of letters: "*pipeline" is the end of a name. */
+static const char *letters(const char *word) { return word + (*word == '*'); }
+
+/* The word stands at p by itself, or as the end of a name where it is one, and not behind
+ * "without", "instead of". */
 static bool stands_at(const char *line, const char *p, const char *word)
 {
     static const char *const denials[] = {"without ", "instead of ", "unlike ", "not "};
-    if (strncmp(p, word, strlen(word)) != 0 || in_name(p[strlen(word)]) ||
-        (p > line && in_name(p[-1])))
+    size_t n = strlen(letters(word));
+    if (strncmp(p, letters(word), n) != 0 || in_name(p[n]) ||
+        (*word != '*' && p > line && in_name(p[-1])))
         return false;
+    while (*word == '*' && p > line && in_name(p[-1]))
+        p--;
     for (size_t i = 0; i < sizeof denials / sizeof *denials; i++) {
         size_t k = strlen(denials[i]);
         if ((size_t)(p - line) >= k && strncmp(p - k, denials[i], k) == 0)
@@ -211,13 +218,14 @@ static bool stands_at(const char *line, const char *p, const char *word)
 /* The same, and it is no part of a path: a folder may have any name. */
 static bool is_told(const char *line, const char *p, const char *word)
 {
-    return stands_at(line, p, word) && p[strlen(word)] != '/' && (p == line || p[-1] != '/');
+    return stands_at(line, p, word) && p[strlen(letters(word))] != '/' &&
+           (p == line || p[-1] != '/');
 }
 
 static bool names(const char *line, const char *const *words)
 {
     for (; *words != NULL; words++)
-        for (const char *p = line; (p = strstr(p, *words)) != NULL; p++)
+        for (const char *p = line; (p = strstr(p, letters(*words))) != NULL; p++)
             if (is_told(line, p, *words))
                 return true;
     return false;
@@ -237,7 +245,7 @@ bool mt_framework_is_said(const char *line, const char *word)
 {
     char low[LINE];
     in_small_letters(low, line);
-    for (const char *p = low; (p = strstr(p, word)) != NULL; p++)
+    for (const char *p = low; (p = strstr(p, letters(word))) != NULL; p++)
         if (stands_at(low, p, word))
             return true;
     return false;

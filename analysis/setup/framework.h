@@ -165,7 +165,7 @@ mt_fw mt_framework_of_process(const struct mt_framework_rules *r, const char *na
 void mt_framework_of_words(const struct mt_framework_rules *r, const char *line,
                            uint64_t n[MT_FW_MAX]);
 /* Whether a line of a text has that word, given in small letters, as a word of its own, of a path
- * too, and does not deny it. */
+ * too, and does not deny it. Here and in told_by "*word" is the end of a name. */
 bool mt_framework_is_said(const char *line, const char *word);
 /* The one whose lines of a log are of this kind: mt_log_kind_name(). */
 mt_fw mt_framework_of_log_line(const struct mt_framework_rules *r, const char *kind);

@@ -314,7 +314,25 @@ MT_TEST(public_verl_snapshot)
     mt_trace_free(t);
 }
 
-MT_MAIN(MT_RUN(every_framework_has_a_name) MT_RUN(packages_and_checkouts)
+/* A word stands by itself; with a star it ends a name. Neither where it is denied. */
+MT_TEST(words_of_a_text)
+{
+    uint64_t n[MT_FW_MAX] = {0};
+    MT_CHECK(mt_framework_is_said("we use GSplat here", "gsplat"));
+    MT_CHECK(!mt_framework_is_said("we use mygsplat here", "gsplat"));
+    MT_CHECK(!mt_framework_is_said("it works without gsplat", "gsplat"));
+    MT_CHECK(mt_framework_is_said("a FooVideoPipeline(x)", "*videopipeline"));
+    MT_CHECK(mt_framework_is_said("VideoPipeline", "*videopipeline"));
+    MT_CHECK(!mt_framework_is_said("a FooVideoPipelines", "*videopipeline"));
+    MT_CHECK(!mt_framework_is_said("a FooPipeline", "*videopipeline"));
+    MT_CHECK(!mt_framework_is_said("instead of FooVideoPipeline", "*videopipeline"));
+    mt_framework_of_words(mt_test_frameworks(), "from x import FooVideoPipeline", n);
+    MT_CHECK_EQ(n[FW(diffusers)], 1);
+    mt_framework_of_words(mt_test_frameworks(), "x/FooVideoPipeline/y", n); /* a folder */
+    MT_CHECK_EQ(n[FW(diffusers)], 1);
+}
+
+MT_MAIN(MT_RUN(words_of_a_text) MT_RUN(every_framework_has_a_name) MT_RUN(packages_and_checkouts)
             MT_RUN(programs_that_drive_trainers) MT_RUN(a_directory_name_proves_nothing)
                 MT_RUN(the_one_with_more_frames_wins) MT_RUN(parts_of_pytorch)
                     MT_RUN(deep_stacks_of_checkpoints) MT_RUN(public_verl_snapshot))
