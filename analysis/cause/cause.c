@@ -142,7 +142,9 @@ static void decide_failure(struct mt_cause *c, const struct mt_moment *m, const 
     switch (mt_oom_kind(m->d, m->oom)) {
     case MT_V_OOM_LIMIT: set_kind(c, MT_CAUSE_LIMIT, MT_CONF_MARKED); break;
     case MT_V_OOM_FRAGMENTATION: /* in one piece they would only have put the failure off */
-        if (!is_avoidable(c, m, s, pieces))
+        if (!is_avoidable(c, m, s, pieces) && (m->rounds.bytes > pieces || m->f->recorded > pieces))
+            set_kind(c, MT_CAUSE_CAPACITY, MT_CONF_INFERRED);
+        else if (!c->known)
             set_kind(c, MT_CAUSE_FRAGMENTATION,
                      m->d->focus.holes_known ? MT_CONF_MARKED : MT_CONF_INFERRED);
         break;
@@ -209,8 +211,9 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
         out->request = m.oom->request;
         mt_shape_of(&m, rules, &shape);
         ok = mt_moment_to_come(&m, &shape) && mt_moment_as_before(&m) && mt_moment_kept(&m) &&
-             mt_moment_hoard(&m) && mt_moment_unclaimed(&m);
+             mt_moment_hoard(&m) && mt_moment_rounds(&m) && mt_moment_unclaimed(&m);
         out->hoard = m.hoard.bytes;
+        out->rounds = m.rounds.bytes;
         out->pass_so_far = m.to_come.so_far;
         out->left_open = m.to_come.open;
         out->before_most = m.to_come.before_most;

@@ -142,6 +142,6 @@ int mt_moment_graph(struct mt_moment *m)
     }
     mt_free(c.round);
     mt_free(c.n);
-    mt_free(c.most);
+    m->call_most = c.most;
     return ok;
 }

@@ -12,6 +12,7 @@
  *   retained.c  what passes that their backward pass followed keep all the same
  *   kept.c      blocks that a pass without steps adds one by one and keeps
  *   unclaimed.c the line with most of what has no role or is the job's own, where no role has more
+ *   rounds.c    what the job keeps of each of its rounds
  *   hoard.c     blocks that a line outside of any pass made and kept, most of what is live
  *   shape.c     the request read as tokens x vocabulary
  *   forecast.c  where nothing failed: what would be the first to
@@ -107,6 +108,12 @@ struct mt_graph {
     uint64_t now;          /* activations of the pass at hand */
 };
 
+/* What lines outside of the passes keep of each round. bytes 0 = there is no such. */
+struct mt_rounds {
+    mt_stack_id stack;    /* of most of it */
+    uint64_t bytes, each; /* all of it; what the last round added */
+};
+
 /* What one line made, is live and has no role, or is data of the job's own; bytes 0 = some other
  * role has more, or no line is known. */
 struct mt_unclaimed {
@@ -139,6 +146,7 @@ struct mt_moment {
     uint64_t growth;      /* between the first and the last compared step */
     uint64_t sure_growth; /* of that, where it is certain: five steps or more, nearly on a line */
     struct mt_kept kept, hoard;
+    struct mt_rounds rounds;
     struct mt_unclaimed unclaimed;
     struct mt_to_come to_come;
     /* what the pass has beyond earlier ones at that point, 0 = no such difference; the line with
@@ -153,6 +161,8 @@ struct mt_moment {
      * at which it was last come to before the moment */
     mt_frame_id *call_of;
     uint32_t *call_began;
+    /* by line, the most of its calls that one backward pass followed; NULL = not known */
+    uint32_t *call_most;
     /* reserved + free on the device: what this process and the device's rest make up */
     uint64_t visible;
     /* capacity - visible, and visible - capacity, whichever is positive; 0 without a capacity */
@@ -227,6 +237,9 @@ int mt_moment_kept(struct mt_moment *m);
 
 /* Fills m->unclaimed. */
 int mt_moment_unclaimed(struct mt_moment *m);
+
+/* Fills m->rounds; after mt_moment_result(). */
+int mt_moment_rounds(struct mt_moment *m);
 
 /* Fills m->hoard; after mt_moment_result(). */
 int mt_moment_hoard(struct mt_moment *m);

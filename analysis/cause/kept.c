@@ -30,6 +30,16 @@ static bool keeps_nothing(const struct mt_moment *m, uint64_t *since)
            (trained || m->phase == MT_PH_UNATTRIBUTED);
 }
 
+/* Whether a line that is at work since then calls its model several times before each backward pass
+ * (a sampling chain, an unrolled loop): what its calls keep is for the one to come. */
+static bool is_chain(const struct mt_moment *m, uint64_t since)
+{
+    for (mt_frame_id i = 1; m->call_most != NULL && i < m->w->r->t->frames.n; i++)
+        if (m->call_most[i] >= 2 && m->call_began[i] > since)
+            return true;
+    return false;
+}
+
 static bool is_of_stretch(const struct mt_moment *m, const struct mt_held *h, uint64_t since)
 {
     return h->event != UINT64_MAX && h->event >= since && h->stack != 0 &&
@@ -185,7 +195,8 @@ int mt_moment_kept(struct mt_moment *m)
     struct between w = {0, NULL, 0, false, false};
     const struct mt_held **born;
     int ok;
-    if (m->oom == NULL || m->n_held < MIN_KEPT || m->w->fate == NULL || !keeps_nothing(m, &since))
+    if (m->oom == NULL || m->n_held < MIN_KEPT || m->w->fate == NULL || !keeps_nothing(m, &since) ||
+        m->f->recorded != 0 || is_chain(m, since))
         return 1;
     sum = mt_calloc(n_stacks, sizeof *sum);
     w.seen = mt_calloc(n_stacks, sizeof *w.seen);

@@ -225,8 +225,9 @@ void mt_moment_done(struct mt_moment *m)
     mt_free(m->result_line);
     mt_free(m->call_of);
     mt_free(m->call_began);
+    mt_free(m->call_most);
     m->result_line = m->call_of = NULL;
-    m->call_began = NULL;
+    m->call_began = m->call_most = NULL;
     m->held = NULL;
     m->span = NULL;
 }

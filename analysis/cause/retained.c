@@ -58,7 +58,7 @@ void mt_moment_retained(struct mt_moment *m)
     struct mt_graph g = {.line = 1, .retained = true};
     uint32_t now = mt_micro_at(m->f, at);
     if (m->oom == NULL || m->call_of == NULL || m->w->r->attr == NULL || m->graph.line != 0 ||
-        now == UINT32_MAX)
+        now == UINT32_MAX || m->f->recorded != 0) /* a second backward needs them all */
         return;
     if (at > m->f->micros.p[now].last) /* the pass at hand has no request in the lists yet */
         now++;

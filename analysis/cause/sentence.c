@@ -120,6 +120,15 @@ static void add_needless(char *s, size_t cap, const struct mt_cause *c, const st
             "never comes.",
             MT_BYTES(c->graph_of_none));
     n = strlen(s);
+    if (m->rounds.bytes != 0) {
+        char label[MT_LABEL], buf[MT_LABEL];
+        (void)mt_stack_label(m->w->r->t, m->rounds.stack, label, sizeof label);
+        (void)snprintf(s + n, cap - n,
+                       " %s was kept round by round, most of it at %s; the last round added %s.",
+                       MT_BYTES(m->rounds.bytes), mt_words_label(buf, label),
+                       MT_BYTES(m->rounds.each));
+    }
+    n = strlen(s);
     if (m->f->idle_grads != 0)
         (void)snprintf(
             s + n, cap - n,

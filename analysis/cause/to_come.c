@@ -318,8 +318,8 @@ static int find_rest(struct mt_moment *m)
     out->now_first = span.first;
     if (!find_earlier(m, now, span, back.n))
         return 0;
-    if (out->kind == MT_TO_COME_PASS) {
-        out->open = !is_all(m, span);
+    if (out->kind == MT_TO_COME_PASS) { /* a recorded loop goes on to the outer backward */
+        out->open = m->f->recorded != 0 || !is_all(m, span);
         return 1;
     }
     if (mt_phase_is(m->phase, MT_SETS_UP) && m->f->second_to_come != 0) {

@@ -127,6 +127,9 @@ struct mt_cause {
     /* what one line outside of any pass made block by block and keeps, most of what is live; 0 =
      * there is no such */
     uint64_t hoard;
+    /* what lines outside of the passes keep of each round: all of it, many times what the last
+     * round added; 0 = there is no such */
+    uint64_t rounds;
     uint64_t kept_casts; /* of the blocks that rounds kept: copies of weights, by autocast */
     /* the result of the pass before, that is live still, and the line that makes it and lets go of
      * it: "train.py:63 main"; 0 and NULL = there is none */

@@ -113,6 +113,9 @@ struct mt_role_facts {
     /* optimizer state at the focus that is one block for each weight of its size, or less: a
      * momentum, a sum of squares; not the two moments of Adam */
     uint64_t lone_state;
+    /* what backward passes since the last step made and keep, beside gradients of parameters: they
+     * are recorded for a second backward (create_graph); 0 = they are not */
+    uint64_t recorded;
     /* where memory ran out in setting up a model: parameters of one that has run passes before */
     uint64_t earlier_model;
     uint64_t grown_cache; /* of the KV cache at the focus: what each pass makes anew, longer */

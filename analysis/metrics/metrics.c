@@ -233,6 +233,7 @@ static void use_metrics(struct mt_metrics *m)
     measured(m, MT_METRIC_earlier_model, f->earlier_model);
     measured(m, MT_METRIC_idle_grads, f->idle_grads);
     measured(m, MT_METRIC_lone_state, f->lone_state);
+    measured(m, MT_METRIC_recorded_backward, f->recorded);
     measured(m, MT_METRIC_model_copies, f->model_copies);
     measured(m, MT_METRIC_one_copy, f->one_copy);
     set(m, MT_METRIC_grown_cache, (double)f->grown_cache, MT_CONF_INFERRED);
@@ -278,6 +279,7 @@ static void use_metrics(struct mt_metrics *m)
         measured(m, MT_METRIC_steps, f->steps.n);
         yes(m, MT_METRIC_steps_guessed, f->steps_are_guessed);
         measured(m, MT_METRIC_last_result, m->d->cause != NULL ? m->d->cause->last_result : 0);
+        measured(m, MT_METRIC_rounds_kept, m->d->cause != NULL ? m->d->cause->rounds : 0);
         measured(m, MT_METRIC_held_ahead, m->d->cause != NULL ? m->d->cause->hoard : 0);
         set(m, MT_METRIC_kept_rounds, mt_kept_in_rounds(m->d), MT_CONF_MARKED);
         measured(m, MT_METRIC_kept_casts, m->d->cause != NULL ? m->d->cause->kept_casts : 0);

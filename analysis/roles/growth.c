@@ -296,7 +296,8 @@ int mt_growth_make(struct mt_rwork *k)
             g.first = g.n == 0 ? i : g.first;
             g.n = i - g.first + 1;
         }
-    if (g.n < MIN_STEPS || k->w->fate == NULL)
+    /* what is kept for a second backward comes in inner steps, and goes with the outer one */
+    if (g.n < MIN_STEPS || k->w->fate == NULL || (f->recorded != 0 && f->steps_are_guessed))
         return 1;
     if (g.n > MAX_COMPARED) { /* the last steps: a leak goes on to the end */
         g.first += g.n - MAX_COMPARED;

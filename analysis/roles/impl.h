@@ -15,6 +15,7 @@
  *   data.c         what the job's own code keeps beside the passes
  *   idle.c         gradients of parameters that no optimizer steps
  *   lone.c         optimizer state that is one block a weight
+ *   recorded.c     backward passes that keep what they make
  *   twins.c        a second model of the same sizes
  *   weights.c      how many blocks of a size are parameters, and which sizes are a model's
  *   sizes.c        what is noted of sizes
@@ -249,6 +250,8 @@ int mt_data_find(struct mt_rwork *k, int64_t focus);
 int mt_idle_find(struct mt_rwork *k, int64_t focus);
 /* roles/lone.c: out->lone_state, after all roles */
 void mt_lone_find(struct mt_rwork *k, int64_t focus);
+/* roles/recorded.c: out->recorded, after all roles */
+void mt_recorded_find(struct mt_rwork *k, int64_t focus);
 /* roles/grown.c: w->grown; 0 = out of memory */
 int mt_grown_find(struct mt_rwork *k);
 void mt_grown_sum(struct mt_rwork *k,

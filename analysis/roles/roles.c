@@ -479,6 +479,7 @@ static int with_curve(struct mt_rwork *k, bool verify)
     request_by_size(k);
     if (tensors) {
         mt_lone_find(k, focus);
+        mt_recorded_find(k, focus);
         mt_grown_sum(k, focus);
         mt_graph_places(k);
     }

@@ -1,0 +1,179 @@
+/* What is not promised, because the method needs the bytes, or because they are of another kind:
+ * traces small enough to check by hand, each beside one that differs in that alone. */
+#include "analysis/advice/rules.h"
+#include "heap_make.h"
+
+static struct mt_rules rules;
+
+MT_TEST(rules_load) { MT_CHECK(mt_load_rules(&rules)); }
+
+#define FINISH(capacity)                                                                           \
+    struct mt_trace *t;                                                                            \
+    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                    \
+    const struct mt_cause *c;                                                                      \
+    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].cause != NULL);                    \
+    c = a->devices.p[0].cause
+#define DONE                                                                                       \
+    mt_analysis_free(a);                                                                           \
+    mt_trace_free(t)
+
+static const struct mt_advice *card(const struct mt_analysis *a, const char *id)
+{
+    for (uint32_t i = 0; i < a->advice.n; i++)
+        if (strcmp(a->advice.p[i].rule->id, id) == 0)
+            return &a->advice.p[i];
+    return NULL;
+}
+
+#define CALL "torch/nn/modules/module.py:60:_call_impl|"
+#define WEIGHTS "torch/nn/modules/linear.py:105:__init__|own/meta.py:2:build|" MAIN
+#define INNER(line) "own/meta.py:" line ":inner|" MAIN
+#define LAYER "own/net.py:5:forward|" CALL INNER("20")
+#define ROOT                                                                                       \
+    "torch/autograd/__init__.py:198:_make_grads|torch/autograd/__init__.py:340:backward|"          \
+    "torch/_tensor.py:626:backward|" INNER("24")
+
+/* A step of an inner loop: four layers, and a backward pass that makes three blocks a layer. */
+static void inner_step(struct heap *h, bool kept, bool recorded)
+{
+    unsigned layer[4];
+    for (unsigned k = 0; k < 4; k++)
+        layer[k] = heap_alloc(h, 256 * MIB, LAYER);
+    heap_free(h, heap_alloc(h, 512, ROOT));
+    for (unsigned k = 4; k-- > 0;) {
+        for (int i = 0; i < 3; i++) {
+            unsigned made = heap_alloc(h, 40 * MIB, ENGINE);
+            if (!recorded)
+                heap_free(h, made);
+        }
+        if (!kept)
+            heap_free(h, layer[k]);
+    }
+}
+
+/* Inner steps whose backward passes keep what they make are differentiated through: neither is
+ * their graph a leak, nor does half a batch, recomputation or the host do what it promises. Where
+ * the backward passes leave nothing and the graph stays, it is let go of (P155). */
+MT_TEST(a_backward_that_is_recorded)
+{
+    enum { RECORDED, RETAINED, LET_GO, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (int i = 0; i < 5; i++)
+            inner_step(h, what != LET_GO, what == RECORDED);
+        heap_alloc(h, 256 * MIB, LAYER);
+        heap_oom(h, 256 * MIB, 64 * MIB, LAYER);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(a->devices.p[0].roles.recorded, what == RECORDED ? 60 * 40 * MIB : 0);
+            MT_CHECK_EQ(c->kind == MT_CAUSE_LEAK, what == RETAINED);
+            MT_CHECK_EQ(card(a, "P155") != NULL, what == RETAINED);
+            MT_CHECK_EQ(card(a, "P190") != NULL && card(a, "P190")->is_top, what == RECORDED);
+            MT_CHECK_EQ(card(a, "P02") != NULL, what != RECORDED);
+            MT_CHECK(what != RECORDED || (card(a, "P01") == NULL && card(a, "P04") == NULL));
+            MT_CHECK(what != RECORDED || c->left_open);
+            DONE;
+        }
+    }
+}
+
+#define STEP(line) "own/draw.py:" line ":draw|own/draw.py:50:main|" MAIN
+#define TEST(line) "own/draw.py:" line ":test|own/draw.py:60:main|" MAIN
+#define NET "own/net.py:7:forward|" CALL
+
+/* So many calls of the model from one line; what each of its two layers makes stays. */
+static unsigned calls(struct heap *h, const char *layer, const char *between, unsigned n,
+                      unsigned *made)
+{
+    unsigned k = 0;
+    for (unsigned i = 0; i < n; i++) {
+        made[k++] = heap_alloc(h, 64 * MIB, layer);
+        heap_free(h, heap_alloc(h, 8 * MIB, layer));
+        heap_free(h, heap_alloc(h, 4 * MIB, between));
+    }
+    return k;
+}
+
+/* A chain of calls whose backward comes at its end, longer this time than the times before: what
+ * it has kept is for that backward, and letting go of it, or no_grad, is no advice. The same number
+ * of calls from a line that no backward ever followed keep theirs for nothing. */
+MT_TEST(a_chain_that_one_backward_follows)
+{
+    for (int chain = 0; chain < 2; chain++) {
+        struct heap *h = heap_new();
+        unsigned made[16], n;
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (int i = 0; i < 3; i++) {
+            n = calls(h, NET STEP("12"), STEP("13"), chain ? 3 : 1, made);
+            heap_free(h, heap_alloc(h, 16 * MIB, ENGINE));
+            while (n-- > 0)
+                heap_free(h, made[n]);
+        }
+        if (chain)
+            (void)calls(h, NET STEP("12"), STEP("13"), 12, made);
+        else
+            (void)calls(h, NET TEST("32"), TEST("33"), 12, made);
+        heap_oom(h, 64 * MIB, 32 * MIB, chain ? NET STEP("12") : NET TEST("32"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->kind == MT_CAUSE_LEAK, !chain);
+            MT_CHECK_EQ(card(a, "P07") != NULL || card(a, "P22") != NULL, !chain);
+            DONE;
+        }
+    }
+}
+
+#define TASK(line) "own/tasks.py:" line ":remember|own/tasks.py:70:main|" MAIN
+#define TRAIN "own/net.py:7:forward|" CALL "own/tasks.py:60:train|own/tasks.py:71:main|" MAIN
+
+/* A block that is there at the end, and whose birth the recording has lost. */
+static void old(struct heap *h, uint64_t size, const char *stack)
+{
+    h->b[h->n++] = (struct heap_block){h->next, size, size, stack, false, true};
+    h->next += size + 2 * MIB;
+}
+
+/* Each task leaves a block of 300 MiB; the recording has the last one alone. Then a request finds
+ * 400 MiB in pieces: room for one task more, and no cause. Pieces are the cause where one task
+ * alone left something, or where what lies there came before any backward pass. */
+MT_TEST(rounds_are_more_than_pieces)
+{
+    enum { ROUNDS, ONE, SET_UP, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned act;
+        for (int i = 0; i < 5 && what != ONE; i++)
+            old(h, 300 * MIB, TASK("27"));
+        if (what == SET_UP)
+            heap_alloc(h, 300 * MIB, TASK("27"));
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (int i = 0; i < 10; i++) /* a tenth of each is in use */
+            heap_alloc_in(h, 4 * MIB, 44 * MIB, WEIGHTS);
+        for (int i = 0; i < 6; i++) {
+            act = heap_alloc(h, 64 * MIB, TRAIN);
+            heap_free(h, heap_alloc(h, 16 * MIB, ENGINE));
+            heap_free(h, act);
+            if (i == 3 && what != SET_UP)
+                heap_alloc(h, 300 * MIB, TASK("27"));
+        }
+        heap_oom(h, 64 * MIB, 2 * MIB, TRAIN);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(a->verdict.kind, MT_V_OOM_FRAGMENTATION);
+            MT_CHECK_EQ(c->rounds, what == ROUNDS ? 1800 * MIB : 0);
+            MT_CHECK_EQ(c->kind, what == ROUNDS ? MT_CAUSE_CAPACITY : MT_CAUSE_FRAGMENTATION);
+            MT_CHECK_EQ(card(a, "P191") != NULL, what == ROUNDS);
+            if (what == ROUNDS)
+                MT_CHECK_HAS(c->sentence, "1.76 GiB was kept round by round, most of it at "
+                                          "own/tasks.py:27 remember; the last round added 300.0");
+            DONE;
+        }
+    }
+}
+
+MT_TEST(rules_done) { mt_rules_done(&rules); }
+
+MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
+            MT_RUN(a_chain_that_one_backward_follows) MT_RUN(rounds_are_more_than_pieces)
+                MT_RUN(rules_done))
