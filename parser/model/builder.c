@@ -215,6 +215,15 @@ static int notes_of(struct mt_builder *b, const struct mt_rec *r, uint64_t event
     return stack == 0 || note(b, MT_NOTE_FORWARD, text, stack, event);
 }
 
+/* What PyTorch 2.8 and later write in nearly all entries: no context, no metadata. */
+static bool has_no_note(const struct mt_builder *b, const struct mt_rec *r, uint64_t rare)
+{
+    const uint64_t both = UINT64_C(1) << MT_K_COMPILE_CONTEXT | UINT64_C(1) << MT_K_USER_METADATA;
+    const struct mt_val *context = &r->v[MT_K_COMPILE_CONTEXT], *own = &r->v[MT_K_USER_METADATA];
+    return (r->have & rare) == both && context->type == MT_T_STR && own->type == MT_T_STR &&
+           own->id == 0 && (context->id == b->na_id || context->id == 0);
+}
+
 static int action_of(struct mt_builder *b, const struct mt_rec *r, enum mt_action *action)
 {
     mt_str_id id = str_of(r, MT_K_ACTION);
@@ -312,5 +321,5 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
     e->addr = action == MT_ACT_OOM ? bytes_of(b, r, MT_K_DEVICE_FREE) : u64_of(r, MT_K_ADDR);
     e->time_ns = time_us < UINT64_MAX / 1000 ? time_us * 1000 : 0;
     count_event(d, e);
-    return (r->have & rare) == 0 || notes_of(b, r, d->events.n - 1);
+    return (r->have & rare) == 0 || has_no_note(b, r, rare) || notes_of(b, r, d->events.n - 1);
 }

@@ -99,7 +99,7 @@ static inline bool has_shape(const struct pk_shape *s, const unsigned char *p)
 }
 
 /* The key at place i of an entry: most often that of the entry before. NULL: none that is known. */
-static inline const struct pk_shape *key_at(struct pk *m, const unsigned char *p, uint32_t i)
+static inline struct pk_shape *key_at(struct pk *m, const unsigned char *p, uint32_t i)
 {
     struct pk_shape *s = &m->shape[i < PK_SHAPES ? i : PK_SHAPES - 1];
     uint32_t found;
@@ -110,6 +110,7 @@ static inline const struct pk_shape *key_at(struct pk *m, const unsigned char *p
     s->mask = (UINT64_C(1) << (found & 255) * 8) - 1;
     s->bits = le64(p) & s->mask;
     s->key = (uint8_t)(found >> 8);
+    s->bit = UINT64_C(1) << s->key;
     s->wide = (uint8_t)(found & 255);
     return s;
 }
@@ -252,56 +253,89 @@ static const unsigned char *value(struct pk *m, enum mt_key key, const unsigned 
 static inline const unsigned char *plain_value(const struct pk *m, const unsigned char *p,
                                                struct mt_val *v)
 {
+    const unsigned op = *p;
     unsigned spare;
     uint32_t i;
+    if (op == 'h' || op == 'j') {
+        i = op == 'h' ? p[1] : le32(p + 1);
+        i = i < m->n_memo ? m->memo[i] : 0;
+        v->type = (enum mt_type)(i >> PK_ID_BITS);
+        v->u = i & PK_ID_MASK;
+        return v->type < MT_T_STR || v->type > MT_T_PAIR ? NULL : p + (op == 'h' ? 2 : 5);
+    }
     v->type = MT_T_INT;
-    switch (*p) {
-    case 'K': v->u = p[1]; return p + 2;
-    case 'M': v->u = p[1] | (unsigned)p[2] << 8; return p + 3;
-    case 'J': v->i = (int32_t)le32(p + 1); return p + 5;
-    case 0x8a:
+    if (op == 0x8a) {
         if (p[1] - 1u >= 7) /* of 8 bytes, number() has to see who wrote them */
             return NULL;
         spare = 64 - p[1] * 8u;
         v->i = (int64_t)(le64(p + 2) << spare) >> spare;
         return p + 2 + p[1];
-    case 'h': i = p[1]; break;
-    case 'j': i = le32(p + 1); break;
-    default: return NULL;
     }
-    i = i < m->n_memo ? m->memo[i] : 0;
-    v->type = (enum mt_type)(i >> PK_ID_BITS);
-    v->u = i & PK_ID_MASK;
-    return v->type < MT_T_STR || v->type > MT_T_PAIR ? NULL : p + (*p == 'h' ? 2 : 5);
+    if (op == 'J')
+        return v->i = (int32_t)le32(p + 1), p + 5;
+    if (op == 'K')
+        return v->u = p[1], p + 2;
+    if (op == 'M')
+        return v->u = p[1] | (unsigned)p[2] << 8, p + 3;
+    return NULL;
+}
+
+/* The text that stood here before, once more: what follows it. NULL: another. */
+static inline const unsigned char *text_again(const struct pk_shape *s, const unsigned char *p,
+                                              struct mt_val *v)
+{
+    v->type = MT_T_STR;
+    v->u = s->text;
+    return (le64(p) & s->text_mask) == s->text_bits ? p + s->text_wide : NULL;
+}
+
+/* A text of compile_context: what was read once is known by its bytes. at: the opcode of the text;
+ * end: behind the one that stores it. */
+static void note_text(struct pk_shape *s, const unsigned char *at, const unsigned char *end,
+                      mt_str_id id)
+{
+    const size_t wide = (size_t)(end - at);
+    if (wide > sizeof s->text_bits)
+        return;
+    s->text_mask = UINT64_MAX >> (sizeof s->text_bits - wide) * 8;
+    s->text_bits = le64(at) & s->text_mask;
+    s->text_wide = (uint8_t)wide;
+    s->text = id;
 }
 
 /* Pairs of plain values, as long as keys come in the order of the entry before. Returns how many
  * there are with the n before them. The last shape is like nothing: it ends the walk. */
-static uint32_t take_plain(const struct pk *m, struct mt_rec *rec, uint32_t n,
-                           const unsigned char **at, const unsigned char *end)
+static uint32_t take_plain(struct pk *m, struct mt_rec *rec, uint32_t n, const unsigned char **at,
+                           const unsigned char *end)
 {
-    const struct pk_shape *s;
+    const struct pk_shape *s = m->shape + (n < PK_SHAPES ? n : PK_SHAPES);
     const unsigned char *p = *at;
-    bool more;
-    if (n >= PK_SHAPES || end - p < PK_SHAPES * PLAIN_BYTES + TAIL_BYTES)
+    uint64_t have = rec->have;
+    if (end - p < PK_SHAPES * PLAIN_BYTES + TAIL_BYTES || !has_shape(s, p))
         return n;
-    s = m->shape + n;
-    more = has_shape(s, p);
-    while (more) {
+    for (bool more = true; more; s++) {
         struct mt_val v;
-        const unsigned char *q = plain_value(m, p + s->wide, &v);
-        if (q == NULL)
+        const unsigned char *from = p + s->wide, *q = plain_value(m, from, &v);
+        const bool is_text = q == NULL;
+        if (is_text && (q = text_again(s, from, &v)) == NULL)
             break;
         more = has_shape(s + 1, q);
         if (!more && *q != 'u')
             break;
-        mt_rec_set(rec, (enum mt_key)s->key, v);
-        n++;
-        s++;
+        if (is_text) {
+            m->op = q - 1;
+            if (!mt_pk_put_id(m, m->n_stored, v))
+                break;
+        }
+        /* member by member, as in mt_rec_set() */
+        rec->v[s->key].type = v.type;
+        rec->v[s->key].u = v.u;
+        have |= s->bit;
         p = q;
     }
+    rec->have = have;
     *at = p;
-    return n;
+    return (uint32_t)(s - m->shape);
 }
 
 /* A pair is taken when a key or the end of the dict follows its value; only then can the value not
@@ -309,8 +343,8 @@ static uint32_t take_plain(const struct pk *m, struct mt_rec *rec, uint32_t n,
 static int take_pair(struct pk *m, struct mt_rec *rec, uint32_t n, const unsigned char **at,
                      const unsigned char *end)
 {
-    const unsigned char *p = *at, *q, *store;
-    const struct pk_shape *s = key_at(m, p, n);
+    const unsigned char *p = *at, *q, *store, *from;
+    struct pk_shape *s = key_at(m, p, n);
     const enum mt_key key = s != NULL ? (enum mt_key)s->key : MT_K_UNKNOWN;
     uint32_t put = m->n_stored;
     struct mt_val v;
@@ -318,7 +352,8 @@ static int take_pair(struct pk *m, struct mt_rec *rec, uint32_t n, const unsigne
     if (s == NULL)
         return 0;
     m->op = p;
-    q = value(m, key, p + s->wide, end, &v, &memoize);
+    from = p + s->wide; /* the next key may take the place of this one */
+    q = value(m, key, from, end, &v, &memoize);
     if (q == NULL)
         return 0;
     store = q - memoize;
@@ -335,6 +370,8 @@ static int take_pair(struct pk *m, struct mt_rec *rec, uint32_t n, const unsigne
         m->op = store;
         if (!mt_pk_put_id(m, put, v))
             return 0;
+        if (*from == 0x8c && *store == 0x94)
+            note_text(s, from, q, v.id);
     }
     mt_rec_set(rec, key, v);
     *at = q;
@@ -352,7 +389,8 @@ static int take_pairs(struct pk *m, struct mt_rec *rec, uint64_t *count, const u
     last = end - PAIR_BYTES;
     do {
         n = take_plain(m, rec, n, at, end);
-    } while (*at <= last && **at != 'u' && take_pair(m, rec, n, at, end) && ++n != 0);
+    } while (m->stop == PK_RUNNING && *at <= last && **at != 'u' && take_pair(m, rec, n, at, end) &&
+             ++n != 0);
     m->steps += n;
     *count += n;
     return m->stop == PK_RUNNING;

@@ -89,7 +89,12 @@ struct pk_mark {
 
 struct pk_shape {
     uint64_t bits, mask; /* the bytes that get the key; none yet: no bytes are like it */
+    uint64_t bit;        /* of the key, in mt_rec.have */
     uint8_t key, wide;   /* enum mt_key, and how many bytes */
+    /* a short text written out as the value, with the opcode that stores it: the last one here */
+    uint8_t text_wide;
+    mt_str_id text;
+    uint64_t text_bits, text_mask;
 };
 enum { PK_SHAPES = 16 };
 

@@ -39,7 +39,7 @@ static void forget(struct pk_stacks *s)
 void mt_pk_shapes_begin(struct pk *m)
 {
     for (unsigned i = 0; i <= PK_SHAPES; i++)
-        m->shape[i] = (struct pk_shape){.bits = 1};
+        m->shape[i] = (struct pk_shape){.bits = 1, .text_bits = 1};
 }
 
 void mt_pk_forget(struct pk *m)

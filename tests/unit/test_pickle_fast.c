@@ -228,6 +228,39 @@ MT_TEST(texts_written_out)
     free(b.p);
 }
 
+/* The same text once more is taken without a look at its letters, and has a number all the same. */
+MT_TEST(texts_have_numbers)
+{
+    struct bytes b = {NULL, 0, 0};
+    struct result r;
+    uint32_t next = N_KEYS + 2 + N_FRAMES; /* number of what is stored next */
+    state = 11;
+    stream(&b, 0, false);
+    b.n -= 4; /* "eeu." */
+    for (uint32_t i = 0; i < 20; i++) {
+        P(&b, "}\x94(");
+        get(&b, KEY0 + 1);
+        num(&b, (int32_t)i * 512);
+        get(&b, KEY0 + 5);
+        text(&b, i < 10 ? "N/A" : "abcd");
+        P(&b, "\x94");
+        get(&b, KEY0);
+        get(&b, ALLOC);
+        P(&b, "u}\x94(");
+        get(&b, KEY0 + 5);
+        get(&b, next + 1);
+        P(&b, "u");
+        next += 3;
+    }
+    P(&b, "eeu.");
+    compare(&b, b.n);
+    r = read_bytes(&b);
+    /* "N/A" is none, and the first entry has one */
+    MT_CHECK_EQ(r.t != NULL ? r.t->notes.n : 0, 21);
+    mt_trace_free(r.t);
+    free(b.p);
+}
+
 /* A number that gets another meaning: the same bytes are another stack. */
 MT_TEST(a_list_whose_numbers_changed)
 {
@@ -270,4 +303,4 @@ MT_TEST(a_list_whose_numbers_changed)
 }
 
 MT_MAIN(MT_RUN(regular_entries) MT_RUN(every_cut) MT_RUN(wild_entries) MT_RUN(texts_written_out)
-            MT_RUN(a_list_whose_numbers_changed))
+            MT_RUN(texts_have_numbers) MT_RUN(a_list_whose_numbers_changed))
