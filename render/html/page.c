@@ -103,7 +103,7 @@ static void put_link(const char *address, struct mt_out *o)
 
 static void put_contents(const struct mt_page *p, struct mt_out *o)
 {
-    mt_puts(o, "<ul>");
+    mt_puts(o, "<ul class=\"scroll\">");
     for (size_t i = 0; i < N_PARTS; i++)
         if (heading_of(&parts[i]) != NULL && has(p, &parts[i]))
             mt_putf(o, "<li><a href=\"#%s\">%s</a></li>", parts[i].slot, heading_of(&parts[i]));

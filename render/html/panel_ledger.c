@@ -3,6 +3,7 @@
 #include "render/base/escape.h"
 #include "render/html/kit.h"
 #include "render/view/driver.h"
+#include "render/svg/one_clock.h"
 #include "render/svg/ledger.h"
 
 enum { PICTURES = 16, TABLES = 16, NAME_MAX_BYTES = 200 };
@@ -53,15 +54,30 @@ static void overview(struct mt_out *o, const struct mt_driverdiag *j)
     mt_h_table_end(o);
 }
 
-static void picture(struct mt_out *o, const struct mt_driverdiag *j, uint32_t i, bool small)
+static void picture(const struct mt_page *p, struct mt_out *o, uint32_t i, bool small)
 {
-    struct mt_svg_ledger s = {j, i, small};
+    struct mt_svg_ledger s = {p->r->diagnosis->driver, i, small};
     if (!small)
         mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
                    "aria-label=\"Memory of a GPU over time\">\n");
     mt_svg_ledger(o, &s);
-    if (!small)
+    if (!small) {
+        mt_svg_one_clock(o, p->r, i);
         mt_puts(o, "</div>\n");
+    }
+}
+
+/* The owners of the first GPU. Beside a picture that says each one's bytes, and with a snapshot
+ * that says who holds PyTorch's, they wait folded. */
+static void own_rows(const struct mt_page *p, struct mt_out *o, const struct mt_ledger *l)
+{
+    const bool folded = mt_svg_ledger_has(l) && mt_page_has_timeline(p);
+    if (folded)
+        mt_puts(o, "<details class=\"more\"><summary>Owners as a table: process, peak, site"
+                   "</summary>\n");
+    mt_h_ledger_rows(o, p, l);
+    if (folded)
+        mt_puts(o, "</details>\n");
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)
@@ -75,7 +91,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     mt_h_name(o, l->name, NAME_MAX_BYTES);
     mt_puts(o, "</h3>\n");
     if (mt_svg_ledger_has(l) && !mt_page_has_calls(p)) {
-        picture(o, j, 0, false);
+        picture(p, o, 0, false);
         mt_h_help(o, "Each column is one moment, the highest of its stretch. Stacked is what each "
                      "owner held by its recorded calls; the "
                      "line is what the device itself reported as used. Between the two: other "
@@ -86,7 +102,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     }
     if (mt_page_has_calls(p))
         mt_h_owners_at_cursor(p, o, "Owner");
-    mt_h_ledger_rows(o, p, l);
+    own_rows(p, o, l);
     for (uint32_t i = 1; i < j->ledgers.n && drawn < PICTURES; i++) {
         if (!mt_svg_ledger_has(&j->ledgers.p[i]))
             continue;
@@ -94,7 +110,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
                                 : "<figure><figcaption>");
         mt_h_name(o, j->ledgers.p[i].name, NAME_MAX_BYTES);
         mt_puts(o, "</figcaption>\n");
-        picture(o, j, i, true);
+        picture(p, o, i, true);
         mt_puts(o, "</figure>\n");
     }
     if (drawn != 0)

@@ -43,8 +43,7 @@ static void draw(const struct mt_page *p, struct mt_out *o)
         mt_h_owners_at_cursor(p, o, "Role");
     mt_putf(o,
             "<p class=\"note\">%s live %s, by the innermost frame of the job\xe2\x80\x99s own "
-            "code. Open a row for its stack, "
-            "innermost frame first.",
+            "code; a row opens its stack.",
             MT_BYTES(d->focus.live), mt_focus_words(d));
     mt_h_of(o, p, "owners table");
     mt_puts(o, "</p>\n");

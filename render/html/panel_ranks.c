@@ -61,9 +61,10 @@ static void heat(const struct mt_page *p, struct mt_out *o, const struct mt_plac
     }
     if (columns < 2 || n < 2)
         return;
-    mt_puts(o, "<h3>Where each rank is high</h3>\n<p class=\"note\">The highest live bytes of a "
-               "rank while a phase held. A stronger "
-               "shade is more; the same shade is the same number of bytes in every cell.</p>\n");
+    mt_puts(o,
+            "<details class=\"more\"><summary>Where each rank is high, phase by phase</summary>"
+            "\n<p class=\"note\">The highest live bytes of a rank while a phase held. A stronger "
+            "shade is more; the same shade is the same number of bytes in every cell.</p>\n");
     mt_h_table(o, "Highest live bytes by rank and phase", heads, 1 + columns);
     for (uint32_t i = 0; i < n && i < HEAT_ROWS; i++) {
         (void)mt_row_place(p->r, at[i].rank, at[i].dev, place, sizeof place);
@@ -80,6 +81,7 @@ static void heat(const struct mt_page *p, struct mt_out *o, const struct mt_plac
     if (n > HEAT_ROWS)
         mt_putf(o, "<p class=\"note\">The %u with the most; %u more are in the table above.</p>\n",
                 (unsigned)HEAT_ROWS, (unsigned)(n - HEAT_ROWS));
+    mt_puts(o, "</details>\n");
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)

@@ -4,6 +4,7 @@
 #include "render/html/kit.h"
 #include "render/html/page_index.h"
 #include "render/view/rows.h"
+#include "render/svg/one_clock.h"
 #include "render/svg/ledger.h"
 #include "render/svg/timeline.h"
 #include "render/view/story.h"
@@ -196,6 +197,7 @@ static void draw_calls(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
                "aria-label=\"Memory of a GPU over time\">\n");
     mt_svg_ledger(o, &s);
+    mt_svg_one_clock(o, p->r, s.ledger);
     mt_puts(o, "</div>\n</div>\n");
     mt_h_help(o, "Stacked is what each owner held by its recorded calls, call by call; the line is "
                  "what the device itself reported as used. Between the two: other processes, and "

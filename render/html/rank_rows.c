@@ -164,17 +164,13 @@ static void words(const struct mt_page *p, struct mt_out *o, const struct frame 
         (void)snprintf(span, sizeof span, "%.3f s of one clock", (double)(f->x1 - f->x0) / 1e9);
     else
         (void)snprintf(span, sizeof span, "events: not all of them have times");
-    mt_putf(o,
-            "<p class=\"note\">Live memory, every row over the same %s and up to the same %s. "
-            "The ones that failed come first, then those furthest from the median; ranks whose "
-            "highest bytes are within 1 %% share a row.",
+    mt_putf(o, "<p class=\"note\">Live memory, every row over the same %s and up to the same %s",
             span, mt_fmt_bytes(top, f->top));
     if (f->failed != 0) {
-        mt_puts(o, " The line through all of them is the failure of ");
+        mt_puts(o, "; the line is the failure of ");
         mt_h_name(o, mt_row_place(p->r, p->rank, p->dev, place, sizeof place), 120);
-        mt_puts(o, ".");
     }
-    mt_puts(o, "</p>\n");
+    mt_puts(o, ".</p>\n");
 }
 
 void mt_h_rank_rows(const struct mt_page *p, struct mt_out *o, const struct mt_place *at,
@@ -201,6 +197,9 @@ void mt_h_rank_rows(const struct mt_page *p, struct mt_out *o, const struct mt_p
             one(p, o, &f, &row[i]);
         mt_puts(o, "</ol>\n");
         mt_h_more(o, rows > ROWS ? rows - ROWS : 0);
+        if (n > 2)
+            mt_puts(o, "<p class=\"note\">Failed ones first, then those furthest from the median; "
+                       "ranks whose highest bytes are within 1 % share a row.</p>\n");
     }
     mt_free(row);
 }

@@ -115,19 +115,20 @@ void mt_section_phases(struct mt_sink *k, const struct mt_report *r)
     if (d == NULL || (k->format == MT_IN_HTML ? d->phases.n : n) == 0)
         return;
     mt_heading(k, "Phases", NULL);
-    MT_ROW3(k, "  phase                                allocated peak inside {0:>11}   share",
-            "| phase | allocated | peak inside | {0} | share |\n|---|---:|---:|---:|---:|\n",
-            "<p class=\"note\">[{1:=} ]{2:=} How sure a phase is: <a href=\"#quality\">Data "
-            "quality</a>.</p>\n",
-            mt_focus_words(d),
-            has_curve(d) && d->timeline.has_time ? "Times count from the first event of the device."
-                                                 : NULL,
-            has_curve(d)
-                ? "\xe2\x80\x9cPeak inside\xe2\x80\x9d is the highest live memory of the whole "
-                  "device while the phase ran; \xe2\x80\x9cretained\xe2\x80\x9d is what was "
-                  "allocated in it and still live when it last ended; a part in brackets ends "
-                  "where the next part of its phase begins."
-                : "By the stacks of the live blocks.");
+    MT_ROW3(
+        k, "  phase                                allocated peak inside {0:>11}   share",
+        "| phase | allocated | peak inside | {0} | share |\n|---|---:|---:|---:|---:|\n",
+        "<details class=\"help\"><summary>What the columns mean</summary>\n<p>[{1:=} ]{2:=} How "
+        "sure a phase is: <a href=\"#quality\">Data quality</a>.</p>\n</details>\n",
+        mt_focus_words(d),
+        has_curve(d) && d->timeline.has_time ? "Times count from the first event of the device."
+                                             : NULL,
+        has_curve(d)
+            ? "\xe2\x80\x9cPeak inside\xe2\x80\x9d is the highest live memory of the whole "
+              "device while the phase ran; \xe2\x80\x9cretained\xe2\x80\x9d is what was "
+              "allocated in it and still live when it last ended; a part in brackets ends "
+              "where the next part of its phase begins."
+            : "By the stacks of the live blocks.");
     phase_table(k, d);
     for (uint32_t i = 0; i < d->phases.n; i++)
         if (!is_empty(k, d, &d->phases.p[i])) {

@@ -10,5 +10,5 @@ const openAt = (hash) => {
 export const initFolds = () => {
   openAt(location.hash);
   pFill(document, { click: (/** @type {any} */ e) => { openAt(e.target.closest("a[href^='#']")?.hash ?? ""); } });
-  pFill(window, { beforeprint: () => { for (const part of pAll(".part")) part.open = true; } });
+  pFill(window, { beforeprint: () => { for (const part of pAll(".part, .next > details")) part.open = true; } });
 };

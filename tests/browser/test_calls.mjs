@@ -116,3 +116,31 @@ test("all settings of the first card are copied as one line of overrides", async
   assert.deepEqual(seen, []);
   await done();
 });
+
+/** The most that the processes of one machine had resident at once, by the samples of `memtrace dump`. */
+const mostResident = (lines) => {
+  const processes = lines.filter((l) => l.type === "process"), last = new Map();
+  const ends = processes.map((p) => ({ time_ns: p.last_ns + 1, process: p.process, rss: 0 }));
+  let most = 0;
+  for (const { process, rss } of [...lines.filter((l) => l.type === "host_sample"), ...ends].sort((a, b) => a.time_ns - b.time_ns)) {
+    last.set(process, rss);
+    most = Math.max(most, [...last.values()].reduce((a, b) => a + b));
+  }
+  return most;
+};
+
+for (const name of ["driver_v1.trace.gz", "real/h100_loop_oom.trace.gz"]) {
+  test(`${name}: below the owners, on their clock: PyTorch's view and host memory, without the script too`, async () => {
+    const path = join(kit.samples, name), { html, json } = name === "driver_v1.trace.gz" ? both : kit.reportOf([path], "h100"), { page, seen, done } = await kit.open(html, { js: false });
+    const words = await page.locator("#ledger .one-clock text").allTextContents(), torch = words.filter((w) => w.startsWith("PyTorch inside")), [host] = words.filter((w) => w.startsWith("Host memory"));
+    const size = (text, before) => text.slice(text.indexOf(before) + before.length), top = (key) => Math.max(...json.devices.map((d) => d[key]));
+    assert.equal(torch.length, 1, words.join("; "));
+    assert.ok(kit.saysBytes(size(torch[0], "at most "), top("live_peak_bytes")), torch[0]);
+    assert.ok(kit.saysBytes(size(torch[0], "live, "), top("reserved_peak_bytes")), torch[0]);
+    assert.ok(kit.saysBytes(size(host, "at most "), mostResident(kit.dumpOf(path))), host);
+    const lines = await page.evaluate(() => [...document.querySelectorAll("#ledger svg")].slice(0, 2).map((s) => [...s.querySelectorAll("path[stroke='#e5484d'][stroke-width='2']")].map((l) => Math.round(l.getBoundingClientRect().left))));
+    assert.equal(lines[0].at(0), lines[1].at(0), `the failure lies on one line: ${JSON.stringify(lines)}`);
+    assert.deepEqual(seen, []);
+    await done();
+  });
+}

@@ -76,3 +76,23 @@ test("on a phone the headline and the bar are on the first screen, what to chang
   assert.ok((await page.locator("#first").boundingBox()).y <= 844);
   await done();
 });
+
+test("behind a card that is enough the others wait, with their names and bytes, and open", async () => {
+  const { html, json } = kit.reportOf([join(kit.samples, "verl_two_ranks.tar.gz")], "folded", "--capacity", "24GiB"), tops = json.advice.filter((a) => a.top);
+  assert.ok(tops.length > 2 && tops[0].lacking_bytes === 0, JSON.stringify(tops[0]));
+  for (const js of [true, false]) {
+    const { page, seen, done } = await kit.open(html, { js }), cards = page.locator(".first > li");
+    assert.equal(await cards.count(), tops.length);
+    for (const [i, a] of tops.entries()) {
+      const card = cards.nth(i), setting = card.locator("code").first();
+      assert.ok((await card.locator("h3").innerText()).includes(a.title), a.title);
+      assert.equal(await setting.isVisible(), i === 0);
+      if (i === 0) continue;
+      assert.ok(kit.saysBytes(await card.locator("summary small").innerText(), a.saving_bytes), a.title);
+      await card.locator("summary").click();
+      assert.equal((await setting.innerText()).replace(/\s/g, ""), a.set[0].text.replace(/\s/g, ""));
+    }
+    assert.deepEqual(seen, []);
+    await done();
+  }
+});

@@ -46,6 +46,10 @@ for (const [name, { html, json }] of reports) {
     const open = await page.evaluate(() => [...document.querySelectorAll("main > section")].filter((s) => !s.querySelector(":scope > .part:not([open])")).map((s) => s.id));
     const d = deviceOf(json), five = ["timeline", "phases", "owners", ...json.devices.length > 1 ? ["ranks"] : [], ...d.growth.length ? ["steps"] : [], ...json.job?.ledgers?.length ? ["ledger"] : []];
     assert.deepEqual(open.filter((id) => id !== "lint").sort(), five.sort());
+    for (const id of ["ranks", "ledger"]) { // what the picture above says too
+      const tables = await page.evaluate((i) => [...document.querySelectorAll(`#${i} .more table`)].map((t) => t.checkVisibility()), id);
+      assert.ok(!five.includes(id) || (tables.length && tables.every((shown) => !shown)), `${id}: ${tables}`);
+    }
     if (json.job?.failures?.length) {
       await page.locator("nav a[href='#failures'], a[href='#failures']").first().click();
       assert.ok(kit.saysBytes(await page.locator("#failures tbody td").nth(2).innerText(), json.job.failures[0].request_bytes ?? json.job.failures[0].bytes));

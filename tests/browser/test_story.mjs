@@ -107,9 +107,11 @@ test("the list of keys opens at its beginning, a setting is one box, boxes of th
   await done();
 });
 
-for (const [width, height, most] of [[1440, 900, 5], [390, 844, 8]]) {
-  test(`the page is at most ${most} screens of ${width} by ${height}`, async () => {
-    const { page, done } = await kit.open(html, { width, height });
+/** README's sample, a recorded job beside its snapshot, two ranks. */
+const pages = [["one device", html], ...[["driver_v1.trace.gz", "1GiB"], ["verl_two_ranks.tar.gz", "24GiB"]].map(([name, capacity]) => [name, kit.reportOf([join(kit.samples, name)], name, "--capacity", capacity).html])];
+for (const [what, file] of pages) for (const [width, height, most] of [[1440, 900, 5], [390, 844, 8]]) {
+  test(`${what}: the page is at most ${most} screens of ${width} by ${height}`, async () => {
+    const { page, done } = await kit.open(file, { width, height });
     await kit.exact(page);
     await kit.settled(page);
     const tall = await page.evaluate(() => document.documentElement.scrollHeight), card = await page.locator(".card").boundingBox();

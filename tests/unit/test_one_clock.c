@@ -1,0 +1,178 @@
+/* What was recorded beside the calls on a GPU, on its clock: PyTorch's view of each process, and
+ * the host's memory, column by column; and its picture. */
+#include "render/svg/one_clock.h"
+#include "render/view/one_clock.h"
+#include "parser/base/mem.h"
+#include "tests/unit/mt_test.h"
+
+#include <string.h>
+
+enum { T0 = 1000, COLUMNS = 480, OTHER_HOST = 2 };
+
+/* A GPU whose columns are 1 ns wide, three processes of which the last is elsewhere, two snapshots
+ * of the first and one of the second. */
+struct job {
+    struct mt_trace driver, snapshot;
+    struct mt_driver d;
+    struct mt_gpu gpu;
+    struct mt_process process[3];
+    struct mt_host_sample sample[5];
+    struct mt_driverdiag j;
+    const struct mt_trace *drivers[1];
+    struct mt_ledger ledger;
+    struct mt_reconcile snap[3];
+    struct mt_driver_oom oom[2];
+    struct mt_analysis a;
+    struct mt_device_analysis dev;
+    uint64_t total[10], reserved[10];
+    struct mt_rank rank;
+    struct mt_diagnosis whole;
+    struct mt_report r;
+};
+
+#define LIST(array, count)                                                                         \
+    {                                                                                              \
+        (array), (count), (count)                                                                  \
+    }
+
+static void make(struct job *x)
+{
+    static const struct mt_host_sample samples[] = {
+        {.time_ns = T0 + 10, .rss = 100, .pinned = 10, .process = 0},
+        {.time_ns = T0 + 20, .rss = 999, .process = OTHER_HOST},
+        {.time_ns = T0 + 100, .rss = 50, .process = 1},
+        {.time_ns = T0 + 200, .rss = 70, .pinned = 10, .process = 0},
+        {.time_ns = T0 + 250, .rss = 70, .process = 0}};
+    memset(x, 0, sizeof *x);
+    x->gpu.host = 1;
+    for (unsigned i = 0; i < 3; i++)
+        x->process[i] = (struct mt_process){.host = i == OTHER_HOST ? 2 : 1,
+                                            .last_ns = i == 0 ? T0 + 300 : T0 + 400};
+    memcpy(x->sample, samples, sizeof samples);
+    x->d = (struct mt_driver){.gpus = LIST(&x->gpu, 1),
+                              .processes = LIST(x->process, 3),
+                              .host_samples = LIST(x->sample, 5)};
+    x->driver.driver = &x->d;
+    x->drivers[0] = &x->driver;
+    x->ledger = (struct mt_ledger){.t0_ns = T0, .t1_ns = T0 + COLUMNS - 1, .n_columns = COLUMNS};
+    for (unsigned i = 0; i < 10; i++) {
+        x->total[i] = 10 * (i + 1);
+        x->reserved[i] = 120;
+    }
+    x->dev.timeline = (struct mt_timeline){.has_time = true,
+                                           .x0 = T0 + 50,
+                                           .x1 = T0 + 149,
+                                           .n_columns = 10,
+                                           .total = x->total,
+                                           .reserved = x->reserved};
+    x->a.devices = (__typeof__(x->a.devices))LIST(&x->dev, 1);
+    x->rank = (struct mt_rank){.trace = &x->snapshot, .analysis = &x->a};
+    x->snap[2].process = 1;
+    x->j = (struct mt_driverdiag){.drivers = LIST(x->drivers, 1),
+                                  .ledgers = LIST(&x->ledger, 1),
+                                  .reconciled = LIST(x->snap, 3)};
+    x->whole.driver = &x->j;
+    x->whole.ranks = (__typeof__(x->whole.ranks))LIST(&x->rank, 1);
+    x->r.diagnosis = &x->whole;
+}
+
+/* Samples of the processes on the GPU's machine add up until each has ended. */
+MT_TEST(host)
+{
+    struct job x;
+    struct mt_clocked c;
+    bool known;
+    static const struct {
+        unsigned column;
+        uint64_t low, high;
+    } at[] = {{9, MT_CLOCKED_UNKNOWN, MT_CLOCKED_UNKNOWN},
+              {10, 100, 10},
+              {99, 100, 10},
+              {100, 150, 10},
+              {200, 120, 10},
+              {250, 120, 0},
+              {300, 120, 0},
+              {301, 50, 0},
+              {401, 0, 0},
+              {402, MT_CLOCKED_UNKNOWN, MT_CLOCKED_UNKNOWN}};
+    make(&x);
+    MT_CHECK(mt_clocked_host(&c, &x.j, 0, &known));
+    MT_CHECK(known);
+    for (unsigned i = 0; known && i < sizeof at / sizeof *at; i++) {
+        MT_CHECK_EQ(c.low[at[i].column], at[i].low);
+        MT_CHECK_EQ(c.high[at[i].column], at[i].high);
+    }
+    MT_CHECK_EQ(c.peak_low, 150);
+    MT_CHECK_EQ(c.peak_high, 10);
+    mt_clocked_done(&c);
+    x.d.host_samples.n = 0;
+    MT_CHECK(mt_clocked_host(&c, &x.j, 0, &known));
+    MT_CHECK(!known);
+}
+
+/* A process has one curve, however many snapshots it left; what was not recorded stays open. */
+MT_TEST(torch)
+{
+    struct job x;
+    struct mt_clocked_list l;
+    char words[MT_CLOCKED_WORDS];
+    make(&x);
+    MT_CHECK(mt_clocked_make(&l, &x.r, 0));
+    MT_CHECK_EQ(l.n, 3);
+    MT_CHECK_EQ(l.torch, 2);
+    for (unsigned i = 0; i < l.torch; i++) {
+        MT_CHECK_EQ(l.curve[i].low[49], MT_CLOCKED_UNKNOWN);
+        MT_CHECK_EQ(l.curve[i].low[50], 10);
+        MT_CHECK_EQ(l.curve[i].low[149], 100);
+        MT_CHECK_EQ(l.curve[i].high[100], 120);
+        MT_CHECK_EQ(l.curve[i].low[150], MT_CLOCKED_UNKNOWN);
+    }
+    MT_CHECK_STR(mt_clocked_words(words, &l.curve[0]),
+                 "PyTorch inside rank 0, device 0: at most 100 B live, 120 B reserved (dashed)");
+    x.j.host.peak = 2048;
+    x.j.host.limit = 4096;
+    mt_clocked_list_done(&l);
+    MT_CHECK(mt_clocked_make(&l, &x.r, 0));
+    MT_CHECK_STR(mt_clocked_words(words, &l.curve[2]),
+                 "Host memory of the recorded processes: at most 150 B resident, 10 B pinned "
+                 "(dashed); the job's control group at most 2.0 KiB of 4.0 KiB");
+    mt_clocked_list_done(&l);
+    x.ledger.t0_ns = T0 + 150; /* the GPU was used later: nothing of it lies beside the calls */
+    x.ledger.t1_ns = T0 + 150 + COLUMNS - 1;
+    MT_CHECK(mt_clocked_make(&l, &x.r, 0));
+    MT_CHECK_EQ(l.torch, 0);
+    mt_clocked_list_done(&l);
+}
+
+/* The line of the failure lies where the picture above has it, and unknown columns are not drawn.
+ */
+MT_TEST(picture)
+{
+    struct job x;
+    struct mt_out o;
+    char *svg;
+    make(&x);
+    x.oom[0] = (struct mt_driver_oom){.time_ns = T0 + 20}; /* survived */
+    x.oom[1] = (struct mt_driver_oom){.time_ns = T0 + COLUMNS / 2, .is_fatal = true};
+    x.j.ooms = (__typeof__(x.j.ooms))LIST(x.oom, 2);
+    MT_CHECK(mt_out_mem(&o));
+    mt_svg_one_clock(&o, &x.r, 0);
+    MT_CHECK_EQ(mt_out_finish(&o), 0);
+    svg = mt_strndup((const char *)o.buf, o.used);
+    mt_out_done(&o);
+    MT_CHECK_HAS(svg, "viewBox=\"0 0 1180 162\"");
+    MT_CHECK_HAS(svg, "M611 0v162"); /* 58 + 1106 / 2 */
+    MT_CHECK(strstr(svg, "M104 0v162") == NULL);
+    MT_CHECK_HAS(svg, "M173 47V"); /* 58 + 1106 * 50 / 480: PyTorch begins */
+    MT_CHECK_HAS(svg, "H403V47z"); /* 58 + 1106 * 150 / 480: and ends */
+    mt_free(svg);
+    x.j.reconciled.n = 0;
+    x.d.host_samples.n = 0;
+    MT_CHECK(mt_out_mem(&o));
+    mt_svg_one_clock(&o, &x.r, 0);
+    MT_CHECK_EQ(mt_out_finish(&o), 0);
+    MT_CHECK_EQ(o.used, 0);
+    mt_out_done(&o);
+}
+
+MT_MAIN(MT_RUN(host) MT_RUN(torch) MT_RUN(picture))
