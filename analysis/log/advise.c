@@ -147,10 +147,22 @@ static void say_uses(struct mt_metrics *m, const char *id, bool is_in)
     }
 }
 
+/* The one of a family that a text speaks of, where it speaks of no other. */
+static uint64_t only_said(const struct mt_framework_rules *r, uint64_t family,
+                          const struct mt_runconf *conf)
+{
+    uint64_t said = 0;
+    for (int f = 1; conf != NULL && conf->says != NULL && f < mt_framework_count(r); f++)
+        if ((family >> f & 1) != 0 && conf->says(conf->says_of, mt_framework_at(r, f)->id))
+            said |= MT_FW_BIT(f);
+    return (said & (said - 1)) == 0 ? said : 0;
+}
+
 /* Backend and engine, where settings or else the traceback tell one of a family: the others of it
  * are not there then. Nor is what drives a program that the traceback shows: it would stand above
  * that one. */
-static void of_families(struct mt_metrics *m, const struct mt_frameworks *fw)
+static void of_families(struct mt_metrics *m, const struct mt_frameworks *fw,
+                        const struct mt_runconf *conf)
 {
     uint64_t seen = mt_frameworks_seen(fw), told = 0;
     for (int f = 1; f < mt_framework_count(fw->rules); f++)
@@ -162,6 +174,8 @@ static void of_families(struct mt_metrics *m, const struct mt_frameworks *fw)
     }
     for (const uint64_t *family = mt_framework_families(fw->rules); *family != 0; family++) {
         uint64_t in = (told & *family) != 0 ? told & *family : seen & *family;
+        if (in == 0)
+            in = only_said(fw->rules, *family, conf);
         for (int f = 1; f < mt_framework_count(fw->rules); f++) {
             const struct mt_framework *row = mt_framework_at(fw->rules, f);
             if ((*family >> f & 1) != 0 && (in != 0 || (row->drives & seen) != 0))
@@ -503,7 +517,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         return false;
     mt_metrics_code(q.metrics, place != NULL ? place->stack->code : NULL);
     fill(q.metrics, d, logs, f, place, &told, q.conf);
-    of_families(q.metrics, &fw);
+    of_families(q.metrics, &fw, q.conf);
     engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework, o->conf);
     d->engine = fw.engine != MT_FW_NONE ? mt_framework_at(r, fw.engine)->words : NULL;
     d->engine_failed = is_engines(r, f, place);

@@ -215,6 +215,9 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                          mt_words_bytes(a, d->reserved), mt_words_bytes(b, d->capacity));
         else if (mt_log_is_talk(f))
             mt_words_add(t, "No error's own line with numbers is in the text.");
+        else if (d->request != MT_LOG_NONE &&
+                 (mt_logdiag_torch(d) != MT_LOG_NONE || d->capacity != MT_LOG_NONE))
+            mt_words_add(t, "The line does not say what was free, which would tell the cause.");
         else if (d->request != MT_LOG_NONE)
             mt_words_add(t, "The line has no more numbers to tell a cause from.");
         else

@@ -531,6 +531,29 @@ static bool has_more_of_shell(const char *text, size_t n)
     return false;
 }
 
+/* The line of a list, "ARGS=(" alone, that the text ends inside of: a shell would refuse it, so
+ * more of the script is missing. 0 = there is none. */
+static unsigned long open_list(const char *text, size_t n)
+{
+    unsigned long open = 0, number = 1;
+    for (size_t at = 0, next; at < n; at = next, number++) {
+        const char *nl = memchr(text + at, '\n', n - at);
+        size_t end = nl != NULL ? (size_t)(nl - text) : n;
+        next = end + 1;
+        while (at < end && (text[at] == ' ' || text[at] == '\t'))
+            at++;
+        while (end > at && (text[end - 1] == ' ' || text[end - 1] == '\r'))
+            end--;
+        if (at == end || text[at] == '#')
+            continue;
+        if (open != 0 && (text[at] == ')' || text[end - 1] == ')'))
+            open = 0;
+        else if (end - at > 2 && text[end - 1] == '(' && text[end - 2] == '=')
+            open = number;
+    }
+    return open;
+}
+
 enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const char *source,
                         bool is_script, struct mt_err *err)
 {
@@ -555,6 +578,8 @@ enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const c
     MT_VEC_DONE(&a.vars);
     if (a.failed)
         return mt_fail(err, MT_ENOMEM, "out of memory");
+    if (is_script && a.open_quote == 0)
+        a.open_quote = (uint32_t)open_list(text, n);
     return is_script && a.open_quote != 0 && !has_more_of_shell(text, n)
                ? mt_fail(err, MT_WARN,
                          "line %lu: nothing ends this quote or bracket; used up to it",

@@ -48,7 +48,7 @@ static bool old_sentence(struct mt_log_fact *f, const char *s)
         return false;
     f->gpu = mt_log_small(g.v[0]);
     f->value[MT_LO_CAPACITY] = g.v[1];
-    f->value[MT_LO_ALLOCATED] = mt_log_value(s, "capacity; %b already allocated");
+    f->value[MT_LO_ALLOCATED] = mt_log_value(s, "capacity; %b already alloc");
     f->value[MT_LO_FREE] = mt_log_value(s, "already allocated; %b free");
     if (f->value[MT_LO_FREE] == MT_LOG_NONE) /* torch_npu's workspace */
         f->value[MT_LO_FREE] = mt_log_value(s, "total capacity; %b free");

@@ -253,8 +253,10 @@ struct mt_log_stack {
     uint64_t named;  /* a notebook's head has the error's name: its line; else 0 */
     /* lines of code that call what the next frame is in, and what the one before it is in */
     uint32_t n_inward, n_outward;
-    bool is_deeper; /* a line of code that its last frame does not lead to stands below them */
-    bool is_mates;  /* of the driver or of another rank: what failed was elsewhere */
+    /* a line of code that its last frame does not lead to stands below them, or the text has no
+     * such frame: it follows from the error's words */
+    bool is_deeper;
+    bool is_mates; /* of the driver or of another rank: what failed was elsewhere */
     /* whose methods its lines of code call, each behind a blank, of those that may be the
      * reference's: " ref" of self.ref.compute_logp(...), " reward" of self.reward.score(...) */
     char objects[64];

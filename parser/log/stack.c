@@ -589,6 +589,7 @@ void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *
         further_in = said[i].further_in;
         g.text = said[i].function;
         g.n_text = strlen(g.text);
+        one.is_deeper = true; /* no frame of the text */
     }
     if ((f->stack != 0 && !further_in) ||
         (g.text == NULL && mt_log_find(s, "while processing method %t:", &g) == NULL))

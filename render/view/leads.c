@@ -23,16 +23,16 @@ static const char *weak(char buf[MT_FIRST], const struct mt_logdiag *d,
     if (run < 0 && conf != NULL && conf->framework > MT_FW_NONE)
         run = conf->framework; /* a library or an engine that somebody named */
     if (run >= 0)
-        (void)snprintf(buf, MT_FIRST, "To try first: no line tells the phase of %s",
+        (void)snprintf(buf, MT_FIRST, "To try first: memtrace does not know the phase of %s",
                        mt_framework_at(conf->rules, run)->words);
     else if (d != NULL && d->program[0] != '\0')
-        (void)snprintf(buf, MT_FIRST, "To try first: nothing here says what %s was doing%s",
+        (void)snprintf(buf, MT_FIRST, "To try first: memtrace does not know what %s was doing%s",
                        d->program, rest);
     else if (d != NULL && (d->site != NULL || d->sub != MT_PH_NONE))
         (void)snprintf(buf, MT_FIRST, "To try first: the line that asked does not tell the phase%s",
                        rest);
     else
-        (void)snprintf(buf, MT_FIRST, "To try first: nothing here says what ran%s", rest);
+        (void)snprintf(buf, MT_FIRST, "To try first: memtrace does not know what ran here%s", rest);
     return buf;
 }
 

@@ -62,7 +62,7 @@ check [ "$(jq -r .verdict.request_bytes many.json)" = 2147483648 ]
 # The program, by a name in words; not one of a path, nor one that is not used.
 ask named 'Qwen with verl runs into OOM on 8 cards'
 has named 'actor_rollout_ref.'
-has_not named 'nothing here says what ran'
+has_not named 'memtrace does not know what ran here'
 ask engine 'vLLM gives me OOM at 32k tokens'
 has engine '--gpu-memory-utilization'
 has_not engine 'backward()'
@@ -71,9 +71,9 @@ has tuner 'gradient_accumulation_steps'
 ask shared 'trl: OOM in gather_if_zero3'
 has_not shared 'SWIFT_'
 ask path 'OOM, the data lie in /data/verl/train.parquet'
-has path 'nothing here says what ran'
+has path 'memtrace does not know what ran here'
 ask unused 'OOM without verl as well'
-has unused 'nothing here says what ran'
+has unused 'memtrace does not know what ran here'
 
 # By a call in its code; what a library is asked for, by a script's class or by words: nothing trains there.
 ask call 'OOM of my llama on two cards\n\nllm = LLM(model="/m/llama", tensor_parallel_size=2)'

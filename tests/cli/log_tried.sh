@@ -80,4 +80,31 @@ for says in 'ZeRO-2 without offload.' '没有开 offload，主机内存不够。
     ask kept <<< $'DeepSpeed trains, and the host kills it. '"$says"$'\n\n'"$killed"
     has_not kept 'offload less'
 done
+
+# The one backend that a text speaks of has its settings alone; of two, or none, both have theirs.
+nemo='NeMo-RL: GRPO runs out of memory.'
+for says in '' ' Megatron is slower than FSDP here.'; do
+    ask both <<< "$nemo$says"
+    has both 'policy.dtensor_cfg.cpu_offload'
+    has both 'policy.megatron_cfg.optimizer.optimizer_cpu_offload'
+done
+ask backend <<< "$nemo"' The backend is Megatron.'
+has_not backend 'policy.dtensor_cfg'
+has backend 'policy.megatron_cfg.optimizer.optimizer_cpu_offload'
+
+# Of a script that ends inside of a list nothing shows what is default.
+mkdir shut cut
+for name in shut cut; do
+    echo 'slime runs out of memory.' > $name/ticket.md
+    printf '%s\n' 'PERF_ARGS=(' '   --max-tokens-per-gpu 9216' ')' 'CKPT_ARGS=(' '   --hf-checkpoint /m/Qwen3-4B' > $name/run.sh
+done
+echo ')' >> shut/run.sh
+for name in shut cut; do run 0 report $name --no-config --format text --full -o $name.text; done
+has shut '(default)'
+has_not cut '(default)'
+
+# A line that is cut has the numbers before the cut.
+ask short <<< 'RuntimeError: CUDA out of memory. Tried to allocate 64.00 MiB (GPU 0; 21.99 GiB total capacity; 20.68 GiB already allocate'
+check grep -qF 'PyTorch held 20.68 GiB' <(tr -s ' \n' ' ' < short.text)
+check grep -qF 'The line does not say what was free' <(tr -s ' \n' ' ' < short.text)
 finish
