@@ -281,8 +281,11 @@ static struct found find_words(const char *s, bool asks)
     if (first_of(s, disks, &f.n) != NULL)
         return f;
     f.at = first_of(s, said, &f.n);
-    if (f.at == NULL && strstr(s, "cuda") == NULL)
+    if (f.at == NULL) { /* "cuda ... out of memory" is an error's own form; CUDA graphs are not */
+        const char *cuda = strstr(s, "cuda");
         f.at = first_of(s, plain, &f.n);
+        f.at = cuda != NULL && cuda < f.at ? NULL : f.at;
+    }
     if (f.at == NULL) {
         f.n = 3;
         f.at = short_word(s);
