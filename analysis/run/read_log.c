@@ -77,12 +77,16 @@ enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf
         const struct mt_log_settings *s = &f->log.settings.p[i];
         uint32_t first = conf->conf.entries.n;
         conf->is_partial = conf->is_partial || s->is_cut;
-        if (s->text != NULL && s->is_code)
+        if (s->text != NULL && s->is_script)
+            rc = mt_conf_program(&conf->conf, s->text, s->n, base, err);
+        else if (s->text != NULL && s->is_code)
             rc = mt_conf_code(&conf->conf, s->text, s->n, base, 0, err);
         else if (s->text != NULL)
             rc = mt_conf_args(&conf->conf, s->text, s->n, base, false, err);
-        for (; first < conf->conf.entries.n; first++)
-            conf->conf.entries.p[first].line = s->line <= UINT32_MAX ? (uint32_t)s->line : 0;
+        for (; first < conf->conf.entries.n; first++) {
+            uint64_t line = s->line + (s->is_script ? conf->conf.entries.p[first].line - 1 : 0);
+            conf->conf.entries.p[first].line = line <= UINT32_MAX ? (uint32_t)line : 0;
+        }
     }
     return rc == MT_OK ? mt_runconf_added(conf, MT_FROM_LOG, err) : rc;
 }

@@ -493,6 +493,14 @@ enum mt_rc mt_conf_python(struct mt_config *c, const char *text, size_t n, const
     return walk(&y, err);
 }
 
+enum mt_rc mt_conf_program(struct mt_config *c, const char *text, size_t n, const char *source,
+                           struct mt_err *err)
+{
+    const char *name = mt_conf_source(c, source);
+    return name != NULL ? mt_conf_python(c, text, n, name, err)
+                        : mt_fail(err, MT_ENOMEM, "out of memory");
+}
+
 enum mt_rc mt_conf_code(struct mt_config *c, const char *text, size_t n, const char *source,
                         uint32_t line, struct mt_err *err)
 {

@@ -92,6 +92,11 @@ bool mt_log_is_code(const char *s, const char *at, size_t n);
 
 /* ---- log/settings.c: 1 when the line says what the run was set to ---- */
 int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s);
+/* One more, that begins in that line; NULL = there are too many. And more text of it. */
+struct mt_log_settings *mt_log_settings_item(struct mt_log *l, uint64_t number);
+void mt_log_settings_add(struct mt_log *l, struct mt_log_settings *s, const char *p, size_t n);
+/* log/fences.c: the scripts that a text shows, behind mt_log_prose_end(). */
+void mt_log_fences_end(struct mt_log *l);
 /* A line of a text that may have a command in it: any that has a flag. */
 bool mt_log_may_start(uint64_t number, const char *line);
 void mt_log_settings_done(struct mt_log *l);

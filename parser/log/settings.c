@@ -41,7 +41,7 @@ static const char *behind_prefix(const char *s)
     }
 }
 
-static struct mt_log_settings *item(struct mt_log *l, uint64_t number)
+struct mt_log_settings *mt_log_settings_item(struct mt_log *l, uint64_t number)
 {
     struct mt_log_settings *s;
     if (l->settings.n >= MOST)
@@ -55,7 +55,7 @@ static struct mt_log_settings *item(struct mt_log *l, uint64_t number)
     return s;
 }
 
-static void add(struct mt_log *l, struct mt_log_settings *s, const char *p, size_t n)
+void mt_log_settings_add(struct mt_log *l, struct mt_log_settings *s, const char *p, size_t n)
 {
     char *more = s != NULL && s->n + n <= LONGEST ? mt_realloc(s->text, s->n + n + 1) : NULL;
     if (s == NULL || s->n + n > LONGEST)
@@ -72,7 +72,7 @@ static void add(struct mt_log *l, struct mt_log_settings *s, const char *p, size
 
 static void add_text(struct mt_log *l, struct mt_log_settings *s, const char *p)
 {
-    add(l, s, p, strlen(p));
+    mt_log_settings_add(l, s, p, strlen(p));
 }
 
 /* As one word of a shell, whatever is in it. */
@@ -81,7 +81,7 @@ static void add_quoted(struct mt_log *l, struct mt_log_settings *s, const char *
     add_text(l, s, "'");
     for (const char *end = p + n; p < end;) {
         const char *q = memchr(p, '\'', (size_t)(end - p));
-        add(l, s, p, (size_t)((q != NULL ? q : end) - p));
+        mt_log_settings_add(l, s, p, (size_t)((q != NULL ? q : end) - p));
         if (q == NULL)
             break;
         add_text(l, s, "'\\''");
@@ -104,7 +104,7 @@ void mt_log_code_settings(struct mt_log *l, uint64_t number, const char *file, c
             return; /* another rank's */
         n++;
     }
-    s = n < MOST_CODE ? item(l, number) : NULL;
+    s = n < MOST_CODE ? mt_log_settings_item(l, number) : NULL;
     if (s == NULL)
         return;
     s->is_code = true;
@@ -155,7 +155,7 @@ static void add_flag(struct mt_log *l, struct mt_log_settings *s, const char *ke
     if (n == 4 && memcmp(value, "None", 4) == 0)
         return;
     add_text(l, s, " --");
-    add(l, s, key, n_key);
+    mt_log_settings_add(l, s, key, n_key);
     if (n == 4 && memcmp(value, "True", 4) == 0)
         return;
     add_text(l, s, "=");
@@ -189,7 +189,7 @@ static bool pairs(struct mt_log *l, uint64_t number, const char *p, bool bracket
         n = end > value ? (size_t)(end - value) : 0;
         bare(&value, &n);
         if (s == NULL)
-            s = item(l, number);
+            s = mt_log_settings_item(l, number);
         if (n != 0)
             add_flag(l, s, key, n_key, value, n);
         p = *end == ',' ? end + 1 : end;
@@ -207,7 +207,7 @@ static bool overrides(struct mt_log *l, uint64_t number, const char *s)
     struct mt_log_settings *to;
     if (p == NULL)
         return false;
-    to = item(l, number);
+    to = mt_log_settings_item(l, number);
     for (p += sizeof words - 1; *p == '\'' || *p == '"'; p += strspn(p, ", ")) {
         const char *end = value_end(p);
         size_t n = (size_t)(end - p);
@@ -316,7 +316,7 @@ static void add_command(struct mt_log *l, struct mt_log_settings *s, uint64_t nu
     while (n > 0 && (p[n - 1] == ' ' || p[n - 1] == '\t'))
         n--;
     l->command_line = n > 0 && p[n - 1] == '\\' ? number : 0;
-    add(l, s, p, n - (l->command_line != 0));
+    mt_log_settings_add(l, s, p, n - (l->command_line != 0));
     add_text(l, s, " ");
     for (size_t i = from; s != NULL && i < s->n; i++)
         if (s->text[i] == '`')
@@ -365,7 +365,7 @@ const char *mt_log_command_at(const char *s)
 static bool listed(struct mt_log *l, uint64_t number, const char *s)
 {
     const char *list = mt_log_command_list(s);
-    struct mt_log_settings *to = list != NULL ? item(l, number) : NULL;
+    struct mt_log_settings *to = list != NULL ? mt_log_settings_item(l, number) : NULL;
     if (list == NULL)
         return false;
     for (const char *p = list; *p == '\'' || *p == '"';) {
@@ -377,7 +377,7 @@ static bool listed(struct mt_log *l, uint64_t number, const char *s)
         if (text == p)
             break;
         if (is_plain(text, n)) /* what a command starts is no quoted word */
-            add(l, to, text, n);
+            mt_log_settings_add(l, to, text, n);
         else
             add_quoted(l, to, text, n);
         add_text(l, to, " ");
@@ -427,7 +427,7 @@ static bool command(struct mt_log *l, uint64_t number, const char *s)
     if (!(p - dash == 2 && is_flags(dash)) &&
         !(is_command(p) && (has_setting(p) || strchr(p, '\\'))))
         return false;
-    add_command(l, item(l, number), number, p - dash == 2 ? dash : p);
+    add_command(l, mt_log_settings_item(l, number), number, p - dash == 2 ? dash : p);
     return true;
 }
 
@@ -450,7 +450,7 @@ static bool marked_command(struct mt_log *l, uint64_t number, const char *s)
         char *copy = mt_strndup(p + 1, (size_t)(end - p - 1));
         l->no_memory |= copy == NULL;
         if (copy != NULL && (is_flag_list(copy) || (is_command(copy) && has_setting(copy)))) {
-            add_command(l, item(l, number), number, copy);
+            add_command(l, mt_log_settings_item(l, number), number, copy);
             any = true;
         }
         mt_free(copy);
@@ -479,7 +479,7 @@ static bool spoken_command(struct mt_log *l, uint64_t number, const char *s)
         const char *at = p + 2 + strspn(p + 2, " `$");
         if (!is_command(at) || !has_setting(at) || is_plain_talk(at))
             continue;
-        add_command(l, item(l, number), number, at);
+        add_command(l, mt_log_settings_item(l, number), number, at);
         return true;
     }
     return false;
@@ -504,7 +504,7 @@ static bool dotted(struct mt_log *l, uint64_t number, const char *s)
     if (n == 0)
         return false;
     if (to == NULL || to->dotted == 0 || number - to->dotted > DOTTED)
-        to = item(l, number);
+        to = mt_log_settings_item(l, number);
     if (to == NULL)
         return true;
     to->dotted = number;

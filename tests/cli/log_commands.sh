@@ -55,4 +55,18 @@ first tuner '--cutoff_len 5952'
 # A word of prose is no command.
 ask prose '# The server does not come up\n\nNote: the serve team says that --tensor-parallel-size 8 is for others.'
 has_not prose 'tensor-parallel-size'
+# A script between fences is one: what it calls runs, and its arguments are settings; with the line that they stand in.
+ask code '# LLM() fails\n\n```python\nfrom vllm import LLM\n\nllm = LLM(model="Qwen/Qwen2.5-32B-Instruct", tensor_parallel_size=1, max_model_len=4000)\n```'
+first code 'weights of the model that the settings name are 61.03 GiB'
+first code 'tensor_parallel_size=2'
+first code 'Set now: tensor_parallel_size: 1 (code:6)'
+ask plain '# OOM\n\n```\nfrom transformers import Trainer, TrainingArguments\nargs = TrainingArguments("out", per_device_train_batch_size=6)\n```\n\nAnd so on.'
+first plain 'per_device_train_batch_size=3'
+# Neither what a traceback shows, nor another language, nor what nobody ends with a line of code.
+ask traced '# OOM\n\n```\nTraceback (most recent call last):\n  File "/w/a.py", line 5, in <module>\n    main()\n\nimport os\nargs = TrainingArguments("out", per_device_train_batch_size=6)\n```'
+first_not traced 'per_device_train_batch_size=3'
+ask other '# OOM\n\n```cpp\nimport x;\nauto args = TrainingArguments("out", per_device_train_batch_size=6)\n```'
+has_not other 'per_device_train_batch_size: 6'
+ask open '# OOM\n\n```python'
+has open 'the device is full'
 finish

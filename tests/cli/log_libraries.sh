@@ -38,6 +38,18 @@ first_not alike 'enable_model_cpu_offload'
 # Its own training script trains.
 ask dream '# OOM\n\naccelerate launch train_dreambooth_lora_flux.py --train_batch_size 2 --resolution 1024 --learning_rate 1e-4'
 first_not dream 'enable_layerwise_casting'
+# What a pipeline is set to in the script that the text shows is not advised.
+ask set '# FLUX on a T4\n\n```python\nimport torch\nfrom diffusers import FluxPipeline\npipe = FluxPipeline.from_pretrained(name)\npipe.enable_model_cpu_offload()\nimage = pipe(prompt).images[0]\n```'
+first set 'pipe.enable_sequential_cpu_offload()'
+first_not set 'pipe.enable_model_cpu_offload()'
+# Clips by a program's own script: its own flags; a request that no clip has asks for another look.
+ask clip '# OOM of t2v-14B on two cards\n\n    python generate.py --task t2v-14B --size 1280*720 --ckpt_dir ./w'
+first clip '--offload_model True'
+first clip '--t5_cpu'
+no_training clip
+ask hyvideo '# OOM\n\npython3 sample_video.py --video-size 720 1280 --video-length 129 --infer-steps 50'
+first hyvideo '--use-cpu-offload'
+first_not hyvideo '--t5_cpu'
 # Speech.
 ask speech '# Long chapters fail\n\nfrom espnet2.bin.tts_inference import Text2Speech\ntts = Text2Speech(config, weights)\nwav = tts(chapter)["wav"]'
 first speech 'Shorter texts and shorter samples of the voice'
