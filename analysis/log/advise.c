@@ -349,6 +349,25 @@ static bool is_of(const struct mt_log_fact *f, const char *whose)
 }
 
 /* What the settings say that the model takes, whatever it is doing. */
+static bool is_told(struct mt_metrics *m, const char *name)
+{
+    struct mt_value v = mt_metric_get(m, name, strlen(name));
+    return v.known && v.v > 0;
+}
+
+/* The model that an engine serves on one card, where words alone say all of that. */
+static void model_by_words(struct mt_logdiag *d, struct mt_metrics *m,
+                           const struct mt_logdiag_sizes *told, const struct mt_framework *main,
+                           const struct mt_runconf *conf)
+{
+    if (main->kind != MT_FWK_ENGINE || conf == NULL || !conf->by_words || d->model.params > 0 ||
+        d->model.is_set || told->billions <= 0 || told->less || told->trains || told->gpus > 1 ||
+        is_told(m, "told_smaller"))
+        return;
+    d->model.params = told->billions * 1e9;
+    d->model.by_words = true;
+}
+
 static void of_model(struct mt_metrics *m, const struct mt_logdiag *d)
 {
     if (d->model.params > 0)
@@ -382,12 +401,6 @@ static bool is_over_share(const struct mt_framework_rules *r, const struct mt_fr
            share.v > 0 && share.v < 1 && torch != MT_LOG_NONE && d->capacity != MT_LOG_NONE &&
            mt_framework_at(r, fw->main)->kind == MT_FWK_ENGINE &&
            (double)torch > 1.25 * share.v * (double)d->capacity;
-}
-
-static bool is_told(struct mt_metrics *m, const char *name)
-{
-    struct mt_value v = mt_metric_get(m, name, strlen(name));
-    return v.known && v.v > 0;
 }
 
 /* What PyTorch had reserved and did not use is the margin of any full card. */
@@ -516,6 +529,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
         return false;
     mt_metrics_code(q.metrics, place != NULL ? place->stack->code : NULL);
+    model_by_words(d, q.metrics, &told, mt_framework_at(r, fw.main), q.conf);
     fill(q.metrics, d, logs, f, place, &told, q.conf);
     of_families(q.metrics, &fw, q.conf);
     engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework, o->conf);

@@ -158,6 +158,7 @@ struct mt_logdiag {
     struct {
         double params, states;
         bool by_name;   /* params: nine tenths of what the model's name says */
+        bool by_words;  /* params: as many billions as a person's text says */
         bool is_set;    /* settings are at hand: a person's words are not asked for the states */
         double on_card; /* weights of an engine on each of its cards */
         bool is_over_share; /* the engine holds more than its share: weights */

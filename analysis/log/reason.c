@@ -229,8 +229,9 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
 static void because_weights(struct mt_sentence *t, const struct mt_logdiag *d)
 {
     mt_words_add(t,
-                 "The weights of the model that the settings name are %s in %s bits on each card "
+                 "The weights of the model that the %s are %s in %s bits on each card "
                  "of its engine: more than the card has for them, whatever the engine's share.",
+                 d->model.by_words ? "text names" : "settings name",
                  MT_BYTES((uint64_t)d->model.beyond), d->model.in_float ? "32" : "16");
     if (d->model.in_float)
         mt_words_add(t, " The settings ask for 32: in 16 they take half of that.");

@@ -52,6 +52,18 @@ first value '--max-tokens-per-gpu 4352'
 ask tuner '# 显存不足\n\n命令是 `llamafactory-cli train --stage sft --do_train --model_name_or_path org/a-model --cutoff_len 12000 --per_device_train_batch_size 4` 。'
 first tuner '--per_device_train_batch_size 2'
 first tuner '--cutoff_len 5952'
+# Without a command the words are what there is: an engine, a model that says its size, one card.
+ask words '# vLLM and Qwen2.5-32B on an A100\n\nI want to chat with Qwen2.5-32B through vLLM, and it runs out while it starts.'
+first words 'weights of the model that the text names are 59.60 GiB'
+first words '--tensor-parallel-size 2'
+first_not words '--max-num-seqs'
+# Not where it has fewer bits, nor where it fits, nor where several cards are spoken of.
+ask fewer '# vLLM and Qwen2.5-32B-AWQ on an A100\n\nI want to chat with the 4 bit Qwen2.5-32B-AWQ through vLLM.'
+first_not fewer 'weights of the model'
+ask fits '# vLLM and Qwen2.5-7B on an A100\n\nI want to chat with Qwen2.5-7B through vLLM.'
+first_not fits 'more than the card has for them'
+ask cards '# vLLM and Qwen2.5-32B on 4 GPUs\n\nI want to chat with Qwen2.5-32B through vLLM on 4 GPUs.'
+first_not cards 'weights of the model'
 # A word of prose is no command.
 ask prose '# The server does not come up\n\nNote: the serve team says that --tensor-parallel-size 8 is for others.'
 has_not prose 'tensor-parallel-size'

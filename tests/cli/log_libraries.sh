@@ -87,4 +87,5 @@ no_training comfy
 ask pairs '# OOM\n\n```\naccelerate launch pairs.py --per_device_train_batch_size 8 --learning_rate 1e-6\n```\n\nThe script makes a DPOTrainer of a 7B.'
 first pairs "TRL's memory settings"
 first pairs 'per_device_train_batch_size=4'
+first pairs 'precompute_ref_log_probs=True'
 finish

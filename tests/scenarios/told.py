@@ -165,4 +165,21 @@ SCENARIOS = [
                 must=["D02", "D03"], must_not=["P01", "P02", "D04", "B08"]),
     with_python("recomputes-by-its-adapter", "the call that makes the adapter says so", FULL, "from unsloth import FastModel\nfrom transformers import Trainer, TrainingArguments\nmodel, tok = FastModel.from_pretrained(model_name='/m', load_in_4bit=True)\n"
                 "model = FastModel.get_peft_model(model, r=8, use_gradient_checkpointing='unsloth')\ntrainer = Trainer(model=model, args=TrainingArguments(per_device_train_batch_size=1))\ntrainer.train()\n", must_not=["P01"]),
+    # -- what a text names of commands and libraries
+    alone("command-of-tgi", "the image of a container", "# OOM in the warm-up\n\ndocker run --gpus all ghcr.io/huggingface/text-generation-inference:3 --model-id /m --max-input-tokens 8000 "
+          "--max-batch-prefill-tokens 9000\n\n" + FULL, "capacity", must=["B130"], must_not=["P01", "P30", "P31"], sets={"B130": ["--max-batch-prefill-tokens 4500", "--max-input-tokens 4000"]}),
+    alone("command-of-lmdeploy", "between marks", "# OOM\n\nIt is `lmdeploy serve api_server /m/x --cache-max-entry-count 0.9` here.\n\n" + FULL, "capacity", must=["B131"], must_not=["P01", "P30"],
+          sets={"B131": "--cache-max-entry-count 0.7"}),
+    alone("command-of-trtllm", "a line of its own", "# OOM\n\ntrtllm-serve /m/x --max_num_tokens 16384 --max_batch_size 64\n\n" + FULL, "capacity", must=["B132"], must_not=["P01", "P30", "P36"],
+          sets={"B132": "--max_num_tokens 8192"}),
+    alone("class-of-a-pipeline", "it only generates", "# CogVideoXImageToVideoPipeline: OOM\n\n" + FULL, "capacity", must=["D02", "P163"], must_not=["P01", "P02", "P31"]),
+    alone("latents-by-hand", "outside of the call that switches autograd off", "# OOM\n\nframes = pipe.decode_latents(x) of a StableVideoDiffusionPipeline\n\n" + FULL, "capacity", must=["P169"], must_not=["P01", "P163"]),
+    alone("speech-of-a-chapter", "nothing trains", "# OOM\n\ntts.tts_to_file(text=chapter)\n\n" + FULL, "capacity", must=["P164"], must_not=["P31", "P32"]),
+    alone("gaussians-that-grow", "recomputing saves nothing", frames("", ("/w/train.py", 90, "training"), ("/w/gaussian_renderer/__init__.py", 100, "render"),
+          (SITE + "diff_gaussian_rasterization/__init__.py", 90, "forward")) + FULL, "capacity", must=["P165"], must_not=["P01", "P02", "P04"]),
+    alone("rays-of-a-batch", "rows of a network", "# OOM\n\nns-train nerfacto --data d --vis viewer\n\n" + FULL, "capacity", must=["P166"], must_not=["P165"], sets={"P166": "--pipeline.datamanager.train-num-rays-per-batch 2048"}),
+    alone("a-graph-in-one-piece", "no batch of it is smaller", "# OOM with one big graph\n\nout = conv(data.x, data.edge_index) of torch_geometric; loss.backward()\n\n" + FULL, "capacity", must=["P167", "P170"],
+          must_not=["P01", "P02"]),
+    alone("nodes-of-comfyui", "its own modes", "# ComfyUI: OOM\n\nThe workflow loads two models.\n\n" + FULL, "capacity", must=["P168"], must_not=["P31", "P32"]),
+    alone("a-clip-by-its-own-script", "its flags", "# OOM\n\npython generate.py --task i2v-14B --size 1280*720\n\n" + FULL, "capacity", must=["P171"], must_not=["P31"], sets={"P171": "--offload_model True"}),
 ]
