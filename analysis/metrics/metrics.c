@@ -177,6 +177,8 @@ static void program_metrics(struct mt_metrics *m, const struct mt_analysis *a)
     yes(m, MT_METRIC_several_gpus, mt_has_several_gpus(a, m->conf));
     yes(m, MT_METRIC_recomputes, (fw->parts & MT_PART_CHECKPOINTING) != 0);
     yes(m, MT_METRIC_trains, trains);
+    yes(m, MT_METRIC_untold_pass,
+        m->d->focus_is_oom && m->d->ooms.n != 0 && mt_phase_untold(m->d->ooms.p[0].attr));
     yes(m, MT_METRIC_steps_itself, mt_steps_itself(m->d, a->trace));
     yes(m, MT_METRIC_sleeps, sleeps);
 }

@@ -7,6 +7,7 @@
  *   ranges.c    recorded annotations -> which rule holds at a time
  *   sequence.c  the events of a device in order: carry, implied training, runs without frames
  *   let_go.c    a pass after training that keeps nothing for a backward pass
+ *   untold.c    a pass behind training that may be none
  *   for_none.c  passes that keep what no backward pass comes for */
 #ifndef MT_PHASES_IMPL_H
 #define MT_PHASES_IMPL_H
@@ -27,6 +28,7 @@ enum mt_method {
     MT_METHOD_NO_GRAD,
     MT_METHOD_LET_GO,
     MT_METHOD_FOR_NONE,
+    MT_METHOD_UNTOLD,
     MT_METHOD_CARRY,
     MT_METHOD_NO_STACK,
     MT_METHOD_NO_SIGNATURE,
@@ -154,5 +156,7 @@ uint32_t mt_spans_rule(struct mt_spans *s, uint64_t time_ns);
 int mt_for_none_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
 /* After all else: the evaluation that follows the last training pass. 1, or 0 = out of memory. */
 int mt_let_go_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
+/* phases/untold.c: after mt_let_go_find() */
+int mt_untold_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
 
 #endif

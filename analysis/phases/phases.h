@@ -101,6 +101,8 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
 /* Whether an event is of a pass that keeps what a backward pass would want, where nothing is
  * trained in the whole trace. */
 bool mt_phase_keeps_for_none(struct mt_attr a);
+/* Whether an event is of a pass behind training that may train or not. */
+bool mt_phase_untold(struct mt_attr a);
 /* By the stack alone, without neighbours: for blocks that were there before the trace began. */
 struct mt_attr mt_phaser_stack(struct mt_phaser *p, mt_stack_id stack);
 

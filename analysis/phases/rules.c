@@ -38,6 +38,10 @@ static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
                             "nothing is trained in the trace, and calls of a model kept their "
                             "blocks together until they were over",
                             "the trace", ""},
+    [MT_METHOD_UNTOLD] = {"method.untold", "torch", '*', "unattributed", "", "", 'G',
+                          "behind training, memory runs out in the first blocks of a call whose "
+                          "line no backward pass has ever followed: it may train or not",
+                          "the trace", ""},
     [MT_METHOD_CARRY] = {"method.carry", "any", '*', "-", "", "", 'G',
                          "nothing in the stack tells: the phase that held before goes on",
                          "neighbours in time", ""},

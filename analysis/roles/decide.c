@@ -41,6 +41,7 @@ struct block {
     /* how long it would have lived is not known: memory ran out in the pass of its birth */
     bool censored;
     uint32_t pass_last; /* last allocation of its micro-batch; 0 = it is in none */
+    uint32_t age;       /* from its birth to the failure, where censored, in events */
     bool failed;        /* let go of before a request of its region failed */
     bool cut; /* or in the micro-batch of its birth: that the block stays proves nothing */
 };
@@ -141,12 +142,12 @@ static unsigned in_forward(struct mt_rwork *k, const struct block *b, struct mt_
 {
     if (is_logits(k, b))
         return role_because(f, MT_ROLE_LOGITS, MT_WHY_SIZE);
-    if (mt_attr_no_grad(b->a)) /* no backward pass will ask for it */
+    if (mt_attr_no_grad(b->a) || mt_phase_untold(b->a)) /* no backward pass may ask for it */
         return role_because(f,
                             b->censored || (b->freed != MT_NEVER && b->in_phase) ? MT_ROLE_TEMP
                                                                                  : MT_ROLE_UNKNOWN,
                             b->censored ? MT_WHY_PHASE : MT_WHY_LIFE);
-    if (b->censored ? mt_fared_went(k, b->e)
+    if (b->censored ? mt_fared_went(k, b->e, b->age, (uint32_t)(b->g - k->regions.p))
                     : is_brief(b) || went_in_pass(b) ||
                           (b->in_region && !is_overlapped(b) && (b->seen & MT_SEEN_AGAIN)))
         return role_because(f, MT_ROLE_TEMP, MT_WHY_LIFE);
@@ -496,6 +497,7 @@ static int decide(struct mt_rwork *k, struct cursor *c, const struct mt_event *e
     b.censored = c->oom < o->ooms.n && MT_OOM_BY_EVENT(o, c->oom)->event < b.freed &&
                  (b.in_region ||
                   (b.freed == MT_NEVER && MT_OOM_BY_EVENT(o, c->oom)->event <= c->region_last));
+    b.age = b.censored ? (uint32_t)(MT_OOM_BY_EVENT(o, c->oom)->event - i) : 0;
     /* passes that no backward follows are one region: what an earlier one kept went behind it */
     b.failed = c->oom < o->ooms.n && b.freed < MT_OOM_BY_EVENT(o, c->oom)->event &&
                MT_OOM_BY_EVENT(o, c->oom)->event <= c->region_last && !mt_phase_keeps_for_none(b.a);
@@ -508,7 +510,7 @@ static int decide(struct mt_rwork *k, struct cursor *c, const struct mt_event *e
     f->role = (uint8_t)role_of(k, &b, f);
     if (b.g->group == MT_G_FORWARD && o->ooms.n != 0 &&
         (f->role == MT_ROLE_TEMP || f->role == MT_ROLE_ACTIVATION) &&
-        !mt_fared_note(k, e, f->role == MT_ROLE_TEMP))
+        !mt_fared_note(k, e, f->role == MT_ROLE_TEMP, b.censored ? 0 : b.freed - i, c->region))
         return 0;
     named = mt_role_by_name(k, i, e->addr);
     if (named != MT_ROLE_COUNT)

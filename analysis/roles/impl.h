@@ -264,9 +264,13 @@ unsigned mt_role_by_name(struct mt_rwork *k, uint64_t event, uint64_t addr);
 /* roles/cast.c */
 int mt_casts_find(struct mt_rwork *k); /* MT_SEEN_CAST */
 /* roles/fared.c: of a block of a forward pass; 0 = out of memory */
-int mt_fared_note(struct mt_rwork *k, const struct mt_event *e, bool went);
-/* Whether those before it were let go of while their pass went on. */
-bool mt_fared_went(const struct mt_rwork *k, const struct mt_event *e);
+/* age: events from its birth to its end; 0 = the end is the exception's. */
+int mt_fared_note(struct mt_rwork *k, const struct mt_event *e, bool went, uint32_t age,
+                  uint32_t region);
+/* Whether those before it were let go of while their pass went on; of a block that had been there
+ * for so many events when memory ran out, in that region. */
+bool mt_fared_went(const struct mt_rwork *k, const struct mt_event *e, uint32_t age,
+                   uint32_t region);
 /* The last allocation of the events `first` to `last`; `first` where there is none. */
 uint32_t mt_last_alloc(const struct mt_rwork *k, uint64_t last, uint32_t first);
 /* roles/decide.c */

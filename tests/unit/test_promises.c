@@ -172,8 +172,99 @@ MT_TEST(rounds_are_more_than_pieces)
     }
 }
 
+#define FIRST "own/net.py:9:forward|" CALL "own/first.py:30:main|" MAIN
+
+/* One line of the first pass, in six layers. SIZES: a small block that goes beside a large one
+ * that stays. ONE_SIZE: of three alike one stays. GOES: each goes when the next layer is over. */
+enum { SIZES, ONE_SIZE, GOES, N_FIRST };
+static void first_pass(struct heap *h, int what)
+{
+    unsigned last = 0, scratch, other;
+    for (int layer = 0; layer < 6; layer++) {
+        scratch = heap_alloc(h, (what == SIZES ? 8 : 128) * MIB, FIRST);
+        other = heap_alloc(h, (what == SIZES ? 8 : 128) * MIB, FIRST);
+        if (what == GOES && layer != 0)
+            heap_free_at(h, last, FIRST);
+        last = what == GOES ? scratch : heap_alloc(h, 128 * MIB, FIRST);
+        if (what != GOES)
+            heap_free_at(h, scratch, FIRST);
+        heap_free_at(h, other, FIRST);
+        for (int k = 0; k < 8; k++) /* what other lines do */
+            heap_free(h, heap_alloc(h, 4 * MIB, "own/net.py:12:mix|" CALL FIRST));
+    }
+}
+
+/* Memory runs out in the first pass: nothing shows yet what a backward would let go of. What has
+ * been there much longer than what its line let go of waits for it, and so does a block of another
+ * size; what lives no longer than those before it is no more than they were. */
+MT_TEST(what_a_first_pass_keeps)
+{
+    for (int what = 0; what < N_FIRST; what++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        first_pass(h, what);
+        heap_oom(h, 128 * MIB, 32 * MIB, FIRST);
+        {
+            FINISH(0);
+            uint64_t kept = a->devices.p[0].roles.at_focus[MT_ROLE_ACTIVATION];
+            const struct mt_advice *host = card(a, "P04");
+            MT_CHECK(c->known);
+            if (what == GOES)
+                MT_CHECK_EQ(kept, 0);
+            else
+                MT_CHECK(kept >= 5 * 128 * MIB && kept <= 6 * 128 * MIB);
+            MT_CHECK_EQ(host != NULL, what != GOES);
+            MT_CHECK(host == NULL || host->lacking == 0);
+            DONE;
+        }
+    }
+}
+
+#define EPOCH "own/net.py:9:forward|" CALL "own/epoch.py:20:train|own/epoch.py:40:main|" MAIN
+#define SCORE "own/net.py:9:forward|" CALL "own/epoch.py:30:score|own/epoch.py:41:main|" MAIN
+
+/* Behind training, a call from a line that no backward pass ever followed fails in its first
+ * blocks: it may be an evaluation, and neither activations nor two backward passes are spoken of.
+ * Not where the line was trained, behind two passes alone, where several blocks are kept, nor where
+ * the line that trains has begun the pass. */
+MT_TEST(a_pass_that_may_be_no_training)
+{
+    enum { UNTOLD, TRAINED, TWO, KEPT, PART, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        const char *last = what == TRAINED ? EPOCH : SCORE;
+        unsigned act[3];
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (int i = 0; i < (what == TWO ? 2 : 4); i++) {
+            for (int k = 0; k < 3; k++)
+                act[k] = heap_alloc(h, 32 * MIB, EPOCH);
+            heap_free(h, heap_alloc(h, 16 * MIB, ENGINE));
+            for (int k = 0; k < 3; k++)
+                heap_free(h, act[k]);
+        }
+        if (what == PART)
+            heap_alloc(h, 32 * MIB, EPOCH);
+        for (int k = 0; k < (what == KEPT ? 5 : 2); k++)
+            heap_alloc(h, 512 * MIB, last);
+        heap_oom(h, 512 * MIB, 64 * MIB, last);
+        {
+            FINISH(0);
+            bool untold = what == UNTOLD;
+            MT_CHECK(c->known);
+            MT_CHECK_EQ(a->verdict.phase == MT_PH_UNATTRIBUTED, untold);
+            MT_CHECK_EQ(a->devices.p[0].roles.at_focus[MT_ROLE_ACTIVATION] == 0, untold);
+            MT_CHECK_EQ(card(a, "P192") != NULL && card(a, "P192")->is_top, untold);
+            MT_CHECK(!untold || card(a, "P192")->saving.bytes == 768 * MIB);
+            MT_CHECK_EQ(card(a, "P02") == NULL, untold);
+            MT_CHECK(!untold || (card(a, "P01") == NULL && card(a, "P04") == NULL));
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
             MT_RUN(a_chain_that_one_backward_follows) MT_RUN(rounds_are_more_than_pieces)
-                MT_RUN(rules_done))
+                MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training)
+                    MT_RUN(rules_done))

@@ -280,6 +280,36 @@ def teacher(job):
             job.drop(*grads)
 
 
+def whole_set(job):
+    """After each epoch the whole test set at once (outputs), else half of it, from a line that nothing trains from."""
+    job.phase("init")
+    with job.call(at.ROOT + "train.py:60 main", at.MODULE + ":942 _apply", at.MODULE + ":1341 convert"):
+        for _ in range(8):
+            job.new(16 * MIB, "param", "_to_copy")
+    for step in range(job.steps):
+        job.truth.step = step
+        job.inside("train/forward")
+        with job.call(at.ROOT + "train.py:118 main", *at.NN, at.ROOT + "net.py:33 forward"):
+            kept = [job.new(20 * MIB, "activation", "mm") for _ in range(6)]
+        job.inside("train/backward")
+        with job.call(at.ROOT + "train.py:119 main", *at.ROOT_GRAD):
+            job.drop(job.new(512, "temp", "ones_like"))
+        with job.autograd("MmBackward0"):
+            for block in reversed(kept):
+                job.drop(block)
+            grads = [job.new(16 * MIB, "grad", "mm") for _ in range(8)]
+        with job.call(at.ROOT + "train.py:122 main", *at.ZERO):
+            job.drop(*grads)
+    job.inside("test")
+    size = (1200 if job.outputs else 600) * MIB
+    with job.call(at.ROOT + "train.py:130 main", at.ROOT + "train.py:90 accuracy", *at.NN, at.ROOT + "net.py:33 forward"):
+        last = job.new(size, "temp", "mm")
+        for _ in range(5):
+            block = job.new(size, "temp", "mm")
+            job.drop(last)
+            last = block
+
+
 def frozen(job):
     """Adapters are trained on a frozen base: in 32 bits (outputs), else in 16."""
     job.inside("init")
