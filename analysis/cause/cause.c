@@ -60,6 +60,17 @@ static bool is_mostly_unknown(const struct mt_moment *m)
     return m->role[MT_ROLE_BEFORE] + m->role[MT_ROLE_UNKNOWN] > m->d->focus.live / 2;
 }
 
+/* Copies of the weights or of their gradients, three sets or more at a line: what pieces in holes
+ * stand against where they are a small part of it. */
+static uint64_t copies_bytes(const struct mt_moment *m)
+{
+    enum { SETS = 3 };
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < m->n_copies; i++)
+        sum += m->copies[i].n >= SETS ? m->copies[i].bytes : 0;
+    return sum;
+}
+
 static void set_kind(struct mt_cause *c, enum mt_cause_kind kind, enum mt_conf conf)
 {
     c->kind = kind;
@@ -121,6 +132,11 @@ static bool is_avoidable(struct mt_cause *c, const struct mt_moment *m, const st
     if (m->more > best && would_fit(c, "as_before")) {
         set_kind(c, MT_CAUSE_CAPACITY, MT_CONF_MARKED);
         best = m->more;
+    }
+    if (pieces != 0 && copies_bytes(m) / 2 > best && copies_bytes(m) >= live / 4) {
+        c->by = "";
+        set_kind(c, MT_CAUSE_CAPACITY, MT_CONF_MARKED);
+        best = copies_bytes(m);
     }
     /* beside pieces only what can be had without: a loss that makes no logits */
     if (is_giant(m, s) && giant > best && (pieces == 0 || s->elem != 0)) {
@@ -193,6 +209,23 @@ static int keep_passes(struct mt_cause *out, const struct mt_moment *m)
            (m->graph.bytes == 0 || keep_line(&out->unused_graph_line, m, m->graph.line));
 }
 
+/* Copies of the weights, by what can be done about them. */
+static void keep_copies(struct mt_cause *out, const struct mt_moment *m)
+{
+    for (uint32_t i = 0; i < m->n_copies; i++) {
+        const struct mt_copies *c = &m->copies[i];
+        if (c->is_state) {
+            out->history += c->bytes;
+            out->history_one = c->set;
+        } else if (c->kind == MT_COPIES_IN_PASS)
+            out->made_weights += c->bytes;
+        else
+            out->weight_copies += c->bytes;
+    }
+    out->remade = m->remade;
+    out->old_state = m->old_state;
+}
+
 enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
                          const struct mt_role_facts *f, const struct mt_device_analysis *d,
                          struct mt_phaser *ph, const struct mt_role_rules *rules)
@@ -211,7 +244,10 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
         out->request = m.oom->request;
         mt_shape_of(&m, rules, &shape);
         ok = mt_moment_to_come(&m, &shape) && mt_moment_as_before(&m) && mt_moment_kept(&m) &&
-             mt_moment_hoard(&m) && mt_moment_rounds(&m) && mt_moment_unclaimed(&m);
+             mt_moment_hoard(&m) && mt_moment_rounds(&m) && mt_moment_unclaimed(&m) &&
+             mt_moment_copies(&m) && mt_moment_old_state(&m);
+        mt_moment_remade(&m);
+        keep_copies(out, &m);
         out->hoard = m.hoard.bytes;
         out->rounds = m.rounds.bytes;
         out->pass_so_far = m.to_come.so_far;

@@ -354,6 +354,21 @@ static int add_engine(struct mt_cause *c, const struct mt_moment *m)
                                  MT_BYTES(m->engine_private));
 }
 
+/* Copies of the weights, and what else is there more than once. */
+static int add_copies(struct mt_cause *c, const struct mt_moment *m)
+{
+    char text[TEXT / 2];
+    for (uint32_t i = 0; i < m->n_copies; i++)
+        if (!mt_cause_evidence_add(c, m->copies[i].bytes, "%s",
+                                   mt_copies_words(m, &m->copies[i], text, sizeof text)))
+            return 0;
+    if (m->old_state != 0 &&
+        !mt_cause_evidence_add(c, m->old_state, "%s", mt_old_state_words(m, text, sizeof text)))
+        return 0;
+    return m->remade == 0 ||
+           mt_cause_evidence_add(c, m->remade, "%s", mt_remade_words(m, text, sizeof text));
+}
+
 int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape)
 {
     if (m->d->withheld != NULL)
@@ -366,7 +381,7 @@ int mt_cause_evidence(struct mt_cause *c, const struct mt_moment *m, const struc
     if (m->oom == NULL &&
         (c->kind != MT_CAUSE_LEAK || c->sentence != NULL)) /* cause/forecast.c has said it */
         return 1;
-    if (!add_growth(c, m) || !add_engine(c, m) ||
+    if (!add_growth(c, m) || !add_copies(c, m) || !add_engine(c, m) ||
         !add_roles(c, m, m->oom != NULL && shape->elem != 0) || !add_first_step(c, m))
         return 0;
     if (m->pending != 0 && m->pending >= m->d->focus.live / 20 &&

@@ -14,6 +14,10 @@
  *   unclaimed.c the line with most of what has no role or is the job's own, where no role has more
  *   rounds.c    what the job keeps of each of its rounds
  *   hoard.c     blocks that a line outside of any pass made and kept, most of what is live
+ *   copies.c    copies of the weights or gradients, each set by one line
+ *   remade.c    what the request makes anew while the one before is still there
+ *   old_state.c state of optimizers that were replaced
+ *   copy_words.c  what is said of these three
  *   shape.c     the request read as tokens x vocabulary
  *   forecast.c  where nothing failed: what would be the first to
  *   what_if.c   the counter-factuals
@@ -122,6 +126,25 @@ struct mt_unclaimed {
     bool is_data;
 };
 
+/* What one line of the job's own code made of the sizes of the weights and is live: copies of the
+ * weights, or of their gradients. */
+enum mt_copies_kind {
+    MT_COPIES_OF_EACH, /* a tensor of each size */
+    MT_COPIES_FLAT,    /* one tensor for all of them, or for a part of the model */
+    MT_COPIES_IN_PASS /* made by a forward pass, a tensor of each size, and kept for its backward */
+};
+enum { MT_MAX_COPIES = 3 };
+struct mt_copies {
+    mt_frame_id line;
+    enum mt_copies_kind kind;
+    bool is_state, asked; /* an optimizer's own; the request is one more of them */
+    uint32_t n, tensors;  /* sets, the last of which may be a part; blocks */
+    uint64_t bytes, set;  /* of all, of one whole set */
+    /* bytes that each of the last `rounds` rounds added; 0 = not alike */
+    uint64_t round;
+    uint32_t rounds;
+};
+
 struct mt_moment {
     const struct mt_roles *w;
     const struct mt_role_facts *f;
@@ -148,6 +171,11 @@ struct mt_moment {
     struct mt_kept kept, hoard;
     struct mt_rounds rounds;
     struct mt_unclaimed unclaimed;
+    struct mt_copies copies[MT_MAX_COPIES]; /* the most first */
+    uint32_t n_copies;
+    uint64_t old_state;  /* of optimizers that were replaced; 0 = none */
+    uint32_t state_each; /* blocks that an optimizer makes for a weight; 0 = not known */
+    uint64_t remade;     /* one block that the request would take the place of; 0 = none */
     struct mt_to_come to_come;
     /* what the pass has beyond earlier ones at that point, 0 = no such difference; the line with
      * most of it, 0 = none, and its bytes now and then */
@@ -244,6 +272,15 @@ int mt_moment_rounds(struct mt_moment *m);
 /* Fills m->hoard; after mt_moment_result(). */
 int mt_moment_hoard(struct mt_moment *m);
 
+/* Fills m->copies. */
+int mt_moment_copies(struct mt_moment *m);
+
+/* Fills m->old_state. */
+int mt_moment_old_state(struct mt_moment *m);
+
+/* Fills m->remade; after mt_moment_result(), mt_moment_graph() and mt_moment_kept(). */
+void mt_moment_remade(struct mt_moment *m);
+
 /* Fills c->pins: segments with free bytes that live blocks hold. */
 int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c);
 
@@ -285,6 +322,12 @@ __attribute__((format(printf, 3, 4)))
 int mt_cause_evidence_add(struct mt_cause *c, uint64_t bytes, const char *fmt, ...);
 /* Makes the evidence that was added last one about the events `since` to `event`. */
 void mt_cause_evidence_at(struct mt_cause *c, uint64_t since, uint64_t event);
+
+/* copy_words.c: a sentence into s, which it returns. */
+const char *mt_copies_words(const struct mt_moment *m, const struct mt_copies *c, char *s,
+                            size_t cap);
+const char *mt_remade_words(const struct mt_moment *m, char *s, size_t cap);
+const char *mt_old_state_words(const struct mt_moment *m, char *s, size_t cap);
 
 /* sentence.c: once the kind and the evidence are there. A forecast's sentence stays. */
 int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape);

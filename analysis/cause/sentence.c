@@ -141,6 +141,24 @@ static void add_needless(char *s, size_t cap, const struct mt_cause *c, const st
                        (unsigned)m->f->model_copies, MT_BYTES(m->f->one_copy));
 }
 
+/* The lines that keep copies of the weights, and what is made anew beside the old one. */
+static void add_copies(char *s, size_t cap, const struct mt_moment *m)
+{
+    char text[TEXT / 2];
+    for (uint32_t i = 0; i < m->n_copies && i < 2; i++) {
+        size_t n = strlen(s);
+        (void)snprintf(s + n, cap - n, " %s", mt_copies_words(m, &m->copies[i], text, sizeof text));
+    }
+    if (m->old_state != 0) {
+        size_t n = strlen(s);
+        (void)snprintf(s + n, cap - n, " %s", mt_old_state_words(m, text, sizeof text));
+    }
+    if (m->remade != 0) {
+        size_t n = strlen(s);
+        (void)snprintf(s + n, cap - n, " %s", mt_remade_words(m, text, sizeof text));
+    }
+}
+
 static void write_fragmentation(char *s, size_t cap, const struct mt_cause *c,
                                 const struct mt_moment *m)
 {
@@ -294,6 +312,7 @@ int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struc
             write_more(s, sizeof s, m);
         else
             write_capacity(s, sizeof s, m);
+        add_copies(s, sizeof s, m);
         add_needless(s, sizeof s, c, m);
         break;
     case MT_CAUSE_FRAGMENTATION: write_fragmentation(s, sizeof s, c, m); break;

@@ -130,7 +130,14 @@ struct mt_cause {
     /* what lines outside of the passes keep of each round: all of it, many times what the last
      * round added; 0 = there is no such */
     uint64_t rounds;
-    uint64_t kept_casts; /* of the blocks that rounds kept: copies of weights, by autocast */
+    /* copies of the weights or of their gradients that the job's own code keeps; the same that an
+     * optimizer keeps as flat tensors; weights that a forward pass makes and keeps for its backward
+     */
+    uint64_t weight_copies, history, made_weights;
+    uint64_t history_one; /* one tensor of the history */
+    uint64_t old_state;   /* of optimizers that were replaced; 0 = none */
+    uint64_t remade;      /* one block that the request would take the place of; 0 = none */
+    uint64_t kept_casts;  /* of the blocks that rounds kept: copies of weights, by autocast */
     /* the result of the pass before, that is live still, and the line that makes it and lets go of
      * it: "train.py:63 main"; 0 and NULL = there is none */
     uint64_t last_result;

@@ -212,6 +212,17 @@ static void state_layout(struct mt_metrics *m)
     }
 }
 
+/* What is there more than once. */
+static void copy_metrics(struct mt_metrics *m, const struct mt_cause *c)
+{
+    measured(m, MT_METRIC_weight_copies, c->weight_copies);
+    measured(m, MT_METRIC_optim_history, c->history);
+    measured(m, MT_METRIC_history_one, c->history_one);
+    measured(m, MT_METRIC_made_weights, c->made_weights);
+    measured(m, MT_METRIC_old_state, c->old_state);
+    measured(m, MT_METRIC_remade, c->remade);
+}
+
 static void use_metrics(struct mt_metrics *m)
 {
     const struct mt_role_facts *f = &m->d->roles;
@@ -282,6 +293,8 @@ static void use_metrics(struct mt_metrics *m)
         yes(m, MT_METRIC_steps_guessed, f->steps_are_guessed);
         measured(m, MT_METRIC_last_result, m->d->cause != NULL ? m->d->cause->last_result : 0);
         measured(m, MT_METRIC_rounds_kept, m->d->cause != NULL ? m->d->cause->rounds : 0);
+        if (m->d->cause != NULL)
+            copy_metrics(m, m->d->cause);
         measured(m, MT_METRIC_held_ahead, m->d->cause != NULL ? m->d->cause->hoard : 0);
         set(m, MT_METRIC_kept_rounds, mt_kept_in_rounds(m->d), MT_CONF_MARKED);
         measured(m, MT_METRIC_kept_casts, m->d->cause != NULL ? m->d->cause->kept_casts : 0);

@@ -3,7 +3,7 @@ the highest instant of a place before and after. The place stays the highest of 
 
 import re
 
-from generator import scripts
+from generator import copies, scripts
 from generator.record import GIB, MIB
 from generator.scenario import Scenario
 from cells import NEMO, OPENRLHF, TRL
@@ -186,6 +186,17 @@ SCENARIOS = [
              late=True, cause="leak", phase="train", top="activation", must=["P155"], saves={"P155": {"outputs": False}}, where="train"),
     Scenario("saving-p192", "played again with P192 applied: the whole test set at once, from a line that nothing trains from", dict(PLAIN, script=scripts.whole_set, steps=4), fail="test",
              cause="capacity", phase="unattributed", sub=("forward",), top="temp", must=["P192"], must_not=["P01", "P02", "P04"], saves={"P192": {"outputs": False}}, where="test"),
+    # what a line of the job's own has more than once
+    Scenario("saving-p200", "played again with P200 applied: eight sets of clones of the weights", dict(PLAIN, script=copies.teachers), fail="train/backward", step=1, late=True, cause="capacity", phase="train",
+             must=["P200"], saves={"P200": {"outputs": False}}, where="train"),
+    Scenario("saving-p201", "played again with P201 applied: the history of L-BFGS", dict(PLAIN, script=copies.lbfgs), fail="train/backward", late=True, cause=("capacity", "leak"), phase="train",
+             must=["P201"], must_not=["P200"], saves={"P201": {"outputs": False}}, where="train", grows=("train.py:118 main", 1999740928)),
+    Scenario("saving-p202", "played again with P202 applied: the optimizer of an earlier stage", dict(PLAIN, script=copies.stages, steps=4), fail="train/optimizer", step=2, late=True, cause="capacity", phase="train",
+             must=["P202"], saves={"P202": {"outputs": False}}, where="train"),
+    Scenario("saving-p203", "played again with P203 applied: data that each epoch shuffles whole", dict(PLAIN, script=copies.shuffles), fail="train/shuffle", step=1, late=True, cause="capacity", must=["P203"],
+             saves={"P203": {"outputs": False}}, where="train/shuffle"),
+    Scenario("saving-p205", "played again with P205 applied: weights that each layer's forward makes", dict(PLAIN, script=copies.merged, layers=24), fail="train/forward", step=1, late=True, cause="capacity", phase=("train", "forward", "unattributed"),
+             must=["P205"], saves={"P205": {"outputs": False}}, where="train"),
     saves("P156", dict(PLAIN, script=scripts.teacher, steps=4), "train", {"outputs": False}, "train"),
     saves("P158", dict(PLAIN, script=scripts.frozen, steps=4), "train", {"outputs": False}, "train"),
     saves("P159", dict(PLAIN, script=scripts.per_sample, steps=3), "train", {"outputs": False}, "train"),

@@ -1,0 +1,73 @@
+/* What is said of copies of the weights, and of what a request makes anew. */
+#include "analysis/cause/impl.h"
+#include "analysis/base/frames.h"
+#include "analysis/base/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *write_line(const struct mt_moment *m, mt_frame_id line, char *buf, size_t cap)
+{
+    struct mt_frame_view v;
+    mt_frame_describe(m->w->r->t, line, &v);
+    (void)snprintf(buf, cap, "%.90s:%u %.60s", v.file, v.line, v.name);
+    return buf;
+}
+
+static void say_what(const struct mt_moment *m, const struct mt_copies *c, char *s, size_t cap)
+{
+    char line[MT_LABEL], n[32];
+    (void)write_line(m, c->line, line, sizeof line);
+    (void)snprintf(n, sizeof n, c->n == 1 ? "One copy" : "%u copies", (unsigned)c->n);
+    if (c->kind == MT_COPIES_FLAT)
+        (void)snprintf(s, cap,
+                       "%u tensors of %s from %s, each as large as the weights of the model or of "
+                       "a part of it together, hold %s: flat copies of weights or of gradients%s.",
+                       (unsigned)c->n, MT_BYTES(c->set), line, MT_BYTES(c->bytes),
+                       c->is_state ? " that the optimizer keeps" : "");
+    else if (c->kind == MT_COPIES_IN_PASS)
+        (void)snprintf(s, cap,
+                       "%s made weights in its pass: %u tensors of the very sizes of weights, %s, "
+                       "kept for the backward pass beside the weights themselves.",
+                       line, (unsigned)c->tensors, MT_BYTES(c->bytes));
+    else if (c->tensors < c->n * 4 || c->asked)
+        (void)snprintf(s, cap,
+                       "%s makes tensors of the very sizes of weights: %s so far, and the request "
+                       "was for one more: a copy of each weight, or of its gradient.",
+                       line, MT_BYTES(c->bytes));
+    else
+        (void)snprintf(s, cap,
+                       "%s of the weights, or of their gradients, tensor by tensor, from %s %s %s.",
+                       n, line, c->n == 1 ? "holds" : "hold", MT_BYTES(c->bytes));
+}
+
+const char *mt_copies_words(const struct mt_moment *m, const struct mt_copies *c, char *s,
+                            size_t cap)
+{
+    size_t n;
+    say_what(m, c, s, cap);
+    n = strlen(s);
+    if (c->round != 0)
+        (void)snprintf(s + n, cap - n, " Each of the last %u rounds added %s.", (unsigned)c->rounds,
+                       MT_BYTES(c->round));
+    return s;
+}
+
+const char *mt_remade_words(const struct mt_moment *m, char *s, size_t cap)
+{
+    (void)snprintf(s, cap,
+                   "One tensor of %s from the line that asked was still live from before the last "
+                   "pass: where the request takes its place, the old one goes only when the new "
+                   "one is there.",
+                   MT_BYTES(m->remade));
+    return s;
+}
+
+const char *mt_old_state_words(const struct mt_moment *m, char *s, size_t cap)
+{
+    (void)snprintf(s, cap,
+                   "%s of optimizer state is more than %u blocks for each weight, and was made in "
+                   "earlier steps: of optimizers that others have replaced.",
+                   MT_BYTES(m->old_state), (unsigned)m->state_each);
+    return s;
+}

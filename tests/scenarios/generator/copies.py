@@ -1,0 +1,130 @@
+"""Jobs of people's own code that keep copies of their weights, their gradients or their data: what fills the card is one line's."""
+
+from . import places as at
+from .record import MIB
+
+MAIN, LBFGS = at.ROOT + "train.py:%d main", ("torch/optim/optimizer.py:493 wrapper", "torch/optim/lbfgs.py:%d step")
+
+
+def _forward(job, layer=None):
+    """What a forward pass keeps; layer(number) makes more in each layer."""
+    kept = []
+    job.inside("train/forward")
+    with job.call(MAIN % 118, *at.NN, at.ROOT + "model.py:33 forward"):
+        for number in range(job.layers):
+            kept += layer(number) if layer else []
+            kept.append(job.new(24 * MIB, "activation", "mm"))
+    return kept
+
+
+def _backward(job, kept, sizes):
+    """Gradients of weights of those sizes, and nothing of the forward any more."""
+    job.inside("train/backward")
+    with job.autograd("AccumulateGrad"):
+        grads = [job.new(size, "grad", "new_empty_strided") for size in reversed(sizes)]
+        job.drop(*kept)
+    return grads
+
+
+def _adamw(job, sizes, grads):
+    """A step; makes its state where there is none."""
+    job.inside("train/optimizer")
+    with job.run.annotate("Optimizer.step#AdamW.step"), job.call(MAIN % 121, *at.ADAMW):
+        if not job.states:
+            with job.call(*at.INIT_GROUP):
+                job.states = [job.new(size, "optim_state", "zeros_like") for size in sizes for _ in range(2)]
+    with job.call(MAIN % 122, *at.ZERO):
+        job.drop(*grads)
+
+
+def teachers(job):
+    """Clones of all weights that one line makes before the training. outputs: eight sets of them, else two."""
+    job.phase("init")
+    sizes = [block.requested for block in job.params]
+    with job.call(MAIN % 95, at.ROOT + "teachers.py:22 remember"):
+        job.held = [job.new(size, "param", "clone") for _ in range(8 if job.outputs else 2) for size in sizes]
+    for step in range(job.steps):
+        job.truth.step = step
+        _adamw(job, sizes, _backward(job, _forward(job), sizes))
+
+
+def lbfgs(job):
+    """L-BFGS, two tensors as large as all weights in each iteration, beside four for good. outputs: as many as there are iterations, else ten
+    pairs at most."""
+    job.phase("init")
+    sizes, pairs = [block.requested for block in job.params], []
+    with job.call(MAIN % 118, LBFGS[0], LBFGS[1] % 330):
+        closure = at.ROOT + "train.py:110 closure"
+        for number in range(22):
+            job.inside("train/forward")
+            with job.call(closure, *at.NN, at.ROOT + "model.py:33 forward"):
+                kept = [job.new(160 * MIB, "activation", "mm") for _ in range(12)]
+            job.inside("train/backward")
+            with job.autograd("AccumulateGrad"):
+                grads = [job.new(size, "grad", "new_empty_strided") for size in reversed(sizes)]
+                job.drop(*kept)
+            job.inside("train/history")
+            if number == 21:  # memory ran out before
+                return
+            if number == 0:
+                job.states = [job.new(sum(sizes), "optim_state", "cat") for _ in range(4)]
+            pairs.append([job.new(sum(sizes), "optim_state", op) for op in ("sub", "mul")])
+            if not job.outputs and len(pairs) > 10:
+                job.drop(*pairs.pop(0))
+            job.drop(*grads)
+
+
+def stages(job):
+    """A second optimizer for the same weights. outputs: the first one is still referred to, so that its state stays."""
+    job.phase("init")
+    sizes = [block.requested for block in job.params]
+    for step in range(job.steps):
+        job.truth.step = step
+        if step == job.steps // 2:
+            with job.call(MAIN % 115):
+                if job.outputs:
+                    job.held, job.states = job.states, []
+                else:
+                    job.drop(*job.states)
+                    job.states = []
+        _adamw(job, sizes, _backward(job, _forward(job), sizes))
+
+
+def shuffles(job):
+    """Data on the card that each epoch shuffles whole. outputs: the shuffled ones of the epoch before go when the new ones are there."""
+    job.phase("init")
+    sizes = [block.requested for block in job.params]
+    with job.call(MAIN % 90, at.ROOT + "data.py:8 fill"):
+        job.held = [job.new(3000 * MIB, "data", "zeros")]
+    shuffled = None
+    for step in range(job.steps):
+        job.truth.step = step
+        job.inside("train/shuffle")
+        if shuffled and not job.outputs:
+            with job.call(MAIN % 99):
+                job.drop(shuffled)
+        with job.call(MAIN % 100, at.ROOT + "data.py:21 shuffled"):
+            fresh = job.new(3000 * MIB, "data", "index")
+        if shuffled and job.outputs:
+            with job.call(MAIN % 100):
+                job.drop(shuffled)
+        shuffled = fresh
+        for _ in range(3):
+            _adamw(job, sizes, _backward(job, _forward(job), sizes))
+
+
+def merged(job):
+    """Weights of each layer that its forward makes of others, and that its backward needs (outputs), else none. What is trained is small."""
+    job.phase("init")
+    sizes = [MIB] * job.layers
+    with job.call(MAIN % 92, at.MODULE + ":942 _apply"):
+        job.held = [job.new(size, "param", "_to_copy") for size in sizes]
+    layers = [n * job.param_bytes for n in job.groups()[1]]
+
+    def merge(_):
+        with job.call(*at.NN, at.ROOT + "merge.py:19 weight"):
+            return [job.new(size, "activation", "add") for size in layers if size >= MIB] if job.outputs else []
+
+    for step in range(job.steps):
+        job.truth.step = step
+        _adamw(job, sizes, _backward(job, _forward(job, merge), sizes))

@@ -1,0 +1,302 @@
+/* Copies of the weights that the job's own code keeps, optimizers that were replaced, and what is
+ * made anew beside the old one: on traces small enough to check by hand. */
+#include "analysis/advice/rules.h"
+#include "heap_make.h"
+
+static struct mt_rules rules;
+
+MT_TEST(rules_load) { MT_CHECK(mt_load_rules(&rules)); }
+
+#define FINISH(capacity)                                                                           \
+    struct mt_trace *t;                                                                            \
+    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                    \
+    const struct mt_cause *c;                                                                      \
+    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].cause != NULL);                    \
+    c = a->devices.p[0].cause
+#define DONE                                                                                       \
+    mt_analysis_free(a);                                                                           \
+    mt_trace_free(t)
+
+static const struct mt_advice *card(const struct mt_analysis *a, const char *id)
+{
+    for (uint32_t i = 0; i < a->advice.n; i++)
+        if (strcmp(a->advice.p[i].rule->id, id) == 0)
+            return &a->advice.p[i];
+    return NULL;
+}
+
+#define WEIGHTS "torch/nn/modules/linear.py:105:__init__|own/net.py:2:build|" MAIN
+#define KEEP "own/teachers.py:9:remember|own/loop.py:30:turn|" MAIN
+#define ROUND "own/teachers.py:7:score|own/loop.py:29:turn|" MAIN
+
+enum { LAYERS = 6 };
+static const uint64_t OF[] = {96 * MIB, 40 * MIB, 8 * MIB}; /* 864 MiB in all */
+#define MODEL_BYTES (UINT64_C(6) * 144 * MIB)
+
+static void model(struct heap *h, uint64_t more, unsigned layers, const char *stack)
+{
+    for (unsigned i = 0; i < layers; i++)
+        for (unsigned k = 0; k < sizeof OF / sizeof *OF; k++)
+            heap_alloc(h, OF[k] + more, stack);
+}
+
+/* Sets in the sizes of the weights, in their numbers, by one line; one that stays may be a second
+ * model. Not where the sizes are others, where they are those of a third of the model, nor where a
+ * set lacks a size that others have. */
+MT_TEST(a_copy_of_each_weight)
+{
+    enum { THREE, ONE, OTHERS, PART, UNEVEN, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned sets = what == ONE ? 1 : 3;
+        bool told = what == THREE;
+        model(h, 0, LAYERS, WEIGHTS);
+        for (unsigned i = 0; i < sets; i++) {
+            for (int k = 0; k < 5; k++)
+                heap_free(h, heap_alloc(h, 16 * MIB, ROUND));
+            if (what == PART)
+                for (unsigned n = 0; n < LAYERS; n++)
+                    heap_alloc(h, OF[1 + n % 2], KEEP);
+            else
+                model(h, what == OTHERS ? 512 : 0, LAYERS, KEEP);
+        }
+        for (int k = 0; what == UNEVEN && k < 30; k++)
+            heap_alloc(h, OF[0], KEEP);
+        heap_oom(h, 512 * MIB, GIB / 8, "own/loop.py:31:turn|" MAIN);
+        {
+            const struct mt_advice *p;
+            FINISH(0);
+            p = card(a, "P200");
+            MT_CHECK_EQ(c->weight_copies, told ? sets * MODEL_BYTES : 0);
+            MT_CHECK_EQ(p != NULL, told);
+            MT_CHECK(!told || heap_evidence(c,
+                                            "3 copies of the weights, or of their gradients, "
+                                            "tensor by tensor, from own/teachers.py:9 remember "
+                                            "hold",
+                                            sets * MODEL_BYTES));
+            if (p != NULL) {
+                MT_CHECK(p->is_top);
+                MT_CHECK_EQ(p->saving.low, sets * MODEL_BYTES / 2);
+                MT_CHECK_EQ(p->saving.high, sets * MODEL_BYTES);
+            }
+            DONE;
+        }
+    }
+}
+
+/* A tensor as large as all weights, or as those of the last layers, at a line that makes one in
+ * each round. Not where the size is no sum of weights made one after the other, nor one alone. */
+MT_TEST(a_flat_copy_of_all_weights)
+{
+    enum { ALL, LAST, NO_SUM, ONE, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        uint64_t size = MODEL_BYTES - (what == LAST ? 144 * MIB : what == NO_SUM ? MIB : 0);
+        unsigned n = what == ONE ? 1 : 6;
+        model(h, 0, LAYERS, WEIGHTS);
+        for (unsigned i = 0; i < n; i++) {
+            for (int k = 0; k < 20; k++)
+                heap_free(h, heap_alloc(h, 16 * MIB, ROUND));
+            heap_alloc(h, size, KEEP);
+        }
+        heap_oom(h, size, GIB / 8, KEEP);
+        {
+            bool told = what == ALL || what == LAST;
+            FINISH(0);
+            MT_CHECK_EQ(c->weight_copies, told ? n * size : 0);
+            MT_CHECK_EQ(card(a, "P200") != NULL, told);
+            MT_CHECK_EQ(strstr(c->sentence, "6 tensors of ") != NULL, told);
+            MT_CHECK_EQ(strstr(c->sentence, "Each of the last 5 rounds added ") != NULL, told);
+            DONE;
+        }
+    }
+}
+
+#define CALL "torch/nn/modules/module.py:60:_call_impl|own/loop.py:20:turn|" MAIN
+#define MAKES "own/norm.py:15:weight|" CALL
+#define OTHER "own/net.py:40:forward|" CALL
+
+/* A forward pass that makes the weights of its layers anew. Not where its other tensors have those
+ * sizes as well: with as many tokens as a layer is wide all activations do. */
+MT_TEST(weights_that_a_pass_makes)
+{
+    for (int wide = 0; wide < 2; wide++) {
+        struct heap *h = heap_new();
+        uint64_t made = 0;
+        model(h, 0, LAYERS, WEIGHTS);
+        for (unsigned i = 0; i < LAYERS; i++)
+            for (unsigned k = 0; k < 3; k++) {
+                heap_alloc(h, OF[k], MAKES);
+                heap_alloc(h, wide ? OF[k] : 12 * MIB, OTHER);
+                made += OF[k];
+            }
+        heap_oom(h, 96 * MIB, 16 * MIB, MAKES);
+        {
+            const struct mt_advice *p;
+            FINISH(0);
+            p = card(a, "P205");
+            MT_CHECK_EQ(c->made_weights, wide ? 0 : made);
+            MT_CHECK_EQ(c->weight_copies, 0);
+            MT_CHECK_EQ(p != NULL, !wide);
+            MT_CHECK_EQ(
+                heap_evidence(c, "own/norm.py:15 weight made weights in its pass: 18", made),
+                !wide);
+            DONE;
+        }
+    }
+}
+
+#define CLOSURE                                                                                    \
+    "own/fit.py:12:closure|torch/optim/lbfgs.py:330:step|torch/optim/"                             \
+    "optimizer.py:493:wrapper|own/fit.py:20:fit|" MAIN
+#define HISTORY                                                                                    \
+    "torch/optim/lbfgs.py:400:step|torch/optim/optimizer.py:493:wrapper|own/fit.py:20:fit|" MAIN
+
+/* What L-BFGS keeps: two tensors as large as all weights an iteration. A history that is no longer
+ * than ten pairs cannot be cut. */
+MT_TEST(a_history_of_lbfgs)
+{
+    for (int is_long = 0; is_long < 2; is_long++) {
+        struct heap *h = heap_new();
+        unsigned n = is_long ? 20 : 8;
+        model(h, 0, LAYERS, WEIGHTS);
+        for (unsigned i = 0; i < n; i++) {
+            for (int k = 0; k < 6; k++)
+                heap_free(h, heap_alloc(h, 4 * MIB, CLOSURE));
+            heap_free(h, heap_alloc(h, 4 * MIB, ENGINE));
+            heap_alloc(h, MODEL_BYTES, HISTORY);
+            heap_alloc(h, MODEL_BYTES, HISTORY);
+        }
+        heap_alloc(h, 4 * MIB, CLOSURE);
+        heap_free(h, heap_alloc(h, 4 * MIB, ENGINE));
+        heap_oom(h, 96 * MIB, 16 * MIB, ENGINE);
+        {
+            const struct mt_advice *p;
+            FINISH(0);
+            p = card(a, "P201");
+            MT_CHECK_EQ(c->history, 2 * n * MODEL_BYTES);
+            MT_CHECK_EQ(c->history_one, MODEL_BYTES);
+            MT_CHECK_EQ(p != NULL, is_long);
+            MT_CHECK(!is_long || heap_evidence(c, "Each of the last 19 rounds added 1.69 GiB.",
+                                               2 * n * MODEL_BYTES));
+            MT_CHECK(card(a, "P200") == NULL);
+            if (p != NULL) {
+                MT_CHECK(p->is_top);
+                MT_CHECK_EQ(p->saving.bytes, (2 * n - 24) * MODEL_BYTES);
+            }
+            DONE;
+        }
+    }
+}
+
+#define FIT "own/stages.py:50:fit|" MAIN
+#define AUTOGRAD "torch/autograd/graph.py:823:_engine_run_backward|" FIT
+#define FIRST                                                                                      \
+    "torch/optim/adamw.py:80:_init_group|torch/optim/adamw.py:81:step|torch/optim/"                \
+    "optimizer.py:82:wrapper|" FIT
+
+/* A step of an optimizer that makes its state: so many blocks for each weight. */
+static void first_step(struct heap *h, unsigned each)
+{
+    heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+    for (unsigned i = 0; i < LAYERS; i++)
+        for (unsigned k = 0; k < 3; k++)
+            for (unsigned n = 0; n < each; n++)
+                heap_alloc(h, OF[k], FIRST);
+    for (int i = 0; i < 8; i++) {
+        heap_free(h, heap_alloc(h, 32 * MIB, "own/net.py:40:forward|" CALL));
+        heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+    }
+}
+
+/* Two optimizers for one model, one after the other. Not one, however much it keeps of a weight. */
+MT_TEST(an_optimizer_that_was_replaced)
+{
+    enum { ADAM, TWO_ADAMS, AMSGRAD, TWO_AMSGRADS, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned each = what >= AMSGRAD ? 3 : 2;
+        bool two = what == TWO_ADAMS || what == TWO_AMSGRADS;
+        model(h, 0, LAYERS, WEIGHTS);
+        first_step(h, each);
+        if (two)
+            first_step(h, each);
+        heap_oom(h, 512 * MIB, 16 * MIB, "own/net.py:40:forward|" CALL);
+        {
+            const struct mt_advice *p;
+            FINISH(0);
+            p = card(a, "P202");
+            MT_CHECK_EQ(c->old_state, two ? each * MODEL_BYTES : 0);
+            MT_CHECK_EQ(p != NULL, two);
+            MT_CHECK_EQ(heap_evidence(c, "of optimizers that others have replaced", c->old_state),
+                        two);
+            if (p != NULL)
+                MT_CHECK_EQ(p->saving.bytes, each * MODEL_BYTES);
+            DONE;
+        }
+    }
+}
+
+#define SORTED "own/replay.py:14:sort|own/loop.py:18:turn|" MAIN
+
+/* What a line makes anew in each turn, in the second one. Not where there are two of it already,
+ * where no pass lies between, where it is little, nor in the backward pass. */
+MT_TEST(what_is_made_anew_beside_the_old_one)
+{
+    enum { AGAIN, LIST, NO_PASS, LITTLE, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        uint64_t size = what == LITTLE ? 64 * MIB : 2 * GIB;
+        model(h, 0, LAYERS, WEIGHTS);
+        heap_alloc(h, 3 * GIB, "own/replay.py:3:fill|" MAIN);
+        heap_alloc(h, size, SORTED);
+        if (what == LIST)
+            heap_alloc(h, size, SORTED);
+        for (int i = 0; i < 3 && what != NO_PASS; i++) {
+            unsigned of = heap_alloc(h, 64 * MIB, OTHER);
+            heap_free(h, heap_alloc(h, 32 * MIB, ENGINE));
+            heap_free(h, of);
+        }
+        heap_oom(h, size, 16 * MIB, SORTED);
+        {
+            const struct mt_advice *p;
+            FINISH(0);
+            p = card(a, "P203");
+            MT_CHECK_EQ(c->remade, what == AGAIN ? size : 0);
+            MT_CHECK_EQ(p != NULL, what == AGAIN);
+            if (p != NULL) {
+                MT_CHECK_EQ(p->saving.high, size);
+                MT_CHECK_EQ(p->saving.low, 0);
+            }
+            DONE;
+        }
+    }
+}
+
+/* What unfold makes and what is computed with it: P204 names the line. Not where it is little. */
+MT_TEST(windows_by_unfold)
+{
+    for (int much = 0; much < 2; much++) {
+        struct heap *h = heap_new();
+        model(h, 0, LAYERS, WEIGHTS);
+        for (int i = 0; i < 3; i++) {
+            heap_alloc(h, 64 * MIB, OTHER);
+            heap_alloc(h, (much ? 576 : 16) * MIB,
+                       "torch/nn/functional.py:5530:unfold|own/local.py:17:around|" CALL);
+        }
+        heap_oom(h, 576 * MIB, 16 * MIB, OTHER);
+        {
+            FINISH(0);
+            MT_CHECK(c->known);
+            MT_CHECK_EQ(card(a, "P204") != NULL, much);
+            DONE;
+        }
+    }
+}
+
+MT_TEST(rules_done) { mt_rules_done(&rules); }
+
+MT_MAIN(MT_RUN(rules_load) MT_RUN(a_copy_of_each_weight) MT_RUN(a_flat_copy_of_all_weights)
+            MT_RUN(weights_that_a_pass_makes) MT_RUN(a_history_of_lbfgs)
+                MT_RUN(an_optimizer_that_was_replaced) MT_RUN(what_is_made_anew_beside_the_old_one)
+                    MT_RUN(windows_by_unfold) MT_RUN(rules_done))
