@@ -31,7 +31,7 @@ struct work {
     uint32_t n_of;
     uint64_t *by_birth; /* sizes of its weights in the order in which they were made */
     uint32_t n_birth;
-    bool *is_model;     /* by the first piece of a line: that line made the model */
+    bool *is_model;     /* by the first piece of a line: it made the model, or is not known */
     uint64_t total;     /* bytes of the model */
     uint64_t in_passes; /* bytes of forward passes, and those of them in sizes of weights */
     uint64_t in_passes_like;
@@ -114,72 +114,15 @@ static int by_size(const void *pa, const void *pb)
     return a->size < b->size ? -1 : a->size > b->size;
 }
 
-/* A line that made parameters alone, by its first birth. */
-struct maker {
-    uint32_t first, end;
-    uint64_t born, bytes;
-};
-
-static int by_maker(const void *pa, const void *pb)
-{
-    const struct maker *a = pa, *b = pb;
-    return a->born != b->born ? (a->born < b->born ? -1 : 1)
-                              : (a->first < b->first ? -1 : a->first > b->first);
-}
-
-/* Blocks from before the recording come before all others. */
-static struct maker maker_of(const struct work *w, uint32_t first, uint32_t end)
-{
-    struct maker k = {first, end, UINT64_MAX, 0};
-    for (uint32_t i = first; i < end; i++) {
-        uint64_t event = w->piece[i].event == UINT64_MAX ? 0 : w->piece[i].event;
-        k.born = event < k.born ? event : k.born;
-        k.bytes += w->piece[i].size;
-    }
-    return k;
-}
-
-/* Whether a line has each of its sizes at least twice as often as the weights so far, of[0..n): it
- * made several copies, and no model. One copy may be a second model. */
-static bool has_more_sets(const struct work *w, const struct maker *k, const struct piece *of,
-                          uint32_t n)
-{
-    for (uint32_t i = k->first, next; i < k->end; i = next) {
-        uint32_t known = 0;
-        for (next = i; next < k->end && w->piece[next].size == w->piece[i].size; next++)
-            ;
-        for (uint32_t at = 0; at < n; at++)
-            known += of[at].size == w->piece[i].size;
-        if (known == 0 || next - i < 2 * known)
-            return false;
-    }
-    return true;
-}
-
 /* The parameters of the lines that made the model, and those whose line is not known, into `of`;
  * marks those lines. */
-static uint32_t find_weights(struct work *w, struct maker *v, struct piece *of)
+static uint32_t find_weights(struct work *w, struct piece *of)
 {
-    uint32_t n = 0, n_makers = 0;
-    uint64_t total = 0;
+    uint32_t n = 0;
     for (uint32_t i = 0, end; i < w->n; i = end) {
         end = end_of_line(w, i);
-        for (uint32_t k = i; w->piece[i].line == 0 && k < end; k++)
-            if (w->piece[k].role == MT_ROLE_PARAM) {
-                of[n++] = w->piece[k];
-                total += w->piece[k].size;
-            }
-        if (w->piece[i].line != 0 && makes_model(w, i, end))
-            v[n_makers++] = maker_of(w, i, end);
-    }
-    if (n_makers > 1)
-        qsort(v, n_makers, sizeof *v, by_maker);
-    for (uint32_t i = 0; i < n_makers; i++) {
-        if (total != 0 && v[i].bytes >= total && has_more_sets(w, &v[i], of, n))
-            continue;
-        w->is_model[v[i].first] = true;
-        total += v[i].bytes;
-        for (uint32_t k = v[i].first; k < v[i].end; k++)
+        w->is_model[i] = w->piece[i].line == 0 || makes_model(w, i, end);
+        for (uint32_t k = i; w->is_model[i] && k < end; k++)
             if (w->piece[k].role == MT_ROLE_PARAM)
                 of[n++] = w->piece[k];
     }
@@ -209,16 +152,14 @@ static void sort_weights(struct work *w, struct piece *of, uint32_t n)
 static int collect_weights(struct work *w)
 {
     struct piece *of = mt_calloc((size_t)w->n + 1, sizeof *of);
-    struct maker *v = mt_calloc((size_t)w->n + 1, sizeof *v);
     int ok;
     w->of = mt_calloc((size_t)w->n + 1, sizeof *w->of);
     w->by_birth = mt_calloc((size_t)w->n + 1, sizeof *w->by_birth);
     w->is_model = mt_calloc((size_t)w->n + 1, sizeof *w->is_model);
-    ok = of != NULL && v != NULL && w->of != NULL && w->by_birth != NULL && w->is_model != NULL;
+    ok = of != NULL && w->of != NULL && w->by_birth != NULL && w->is_model != NULL;
     if (ok)
-        sort_weights(w, of, find_weights(w, v, of));
+        sort_weights(w, of, find_weights(w, of));
     mt_free(of);
-    mt_free(v);
     return ok;
 }
 
@@ -432,7 +373,7 @@ int mt_moment_copies(struct mt_moment *m)
         for (uint32_t i = 0, end; i < w.n; i = end) {
             struct mt_copies c = {.line = 0};
             end = end_of_line(&w, i);
-            if (w.piece[i].line == 0 || w.is_model[i])
+            if (w.is_model[i])
                 continue;
             look_for_flat(&w, i, end, &c);
             look_for_each(&w, i, end, &c);

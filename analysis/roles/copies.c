@@ -1,6 +1,8 @@
 /* Copies of the weights that the job's own code makes: the best ones so far, an average of its own;
  * in twice as many bytes, of a model in 16 bits, what an optimizer of its own keeps of each weight.
- * No frame says what they are; one line makes tensors of the model's sizes, one after the other. */
+ * No frame says what they are; one line makes tensors of the model's sizes, one after the other.
+ * What goes again before anything else runs is a temporary; what a line makes that has older copies
+ * from before the recording is data of the job's own, and no parameters. */
 #include "analysis/roles/impl.h"
 
 #include <stdlib.h>
@@ -19,6 +21,17 @@ struct run {
     MT_VEC(uint32_t) events;
     struct sizes sizes;
     mt_stack_id stack;
+};
+
+/* A copy in the bytes of the weights: `n` blocks, the first and the last of them by their events.
+ */
+struct copy {
+    mt_stack_id stack;
+    uint32_t first, last;
+};
+struct copies {
+    MT_VEC(struct copy) v;
+    mt_stack_id at_once; /* whose copies go at once */
 };
 
 static int by_size(const void *pa, const void *pb)
@@ -118,35 +131,93 @@ static bool is_step(const struct mt_trace *t, mt_stack_id s)
     return false;
 }
 
+/* Whether all of it goes in the very region in which it was made. In the last one that may be the
+ * end of the job, which lets go of everything: what earlier copies of the line did tells. */
+static bool goes_at_once(const struct mt_rwork *k, const struct run *r, const struct copies *all)
+{
+    uint32_t region = mt_region_at(k, r->events.p[0]);
+    if (region + 1 >= k->regions.n)
+        return all->at_once == r->stack;
+    for (uint32_t i = 0; i < r->events.n; i++) {
+        uint32_t freed = k->w->fate[r->events.p[i]].freed;
+        if (freed == MT_NEVER || mt_region_at(k, freed) != region)
+            return false;
+    }
+    return true;
+}
+
 /* What the tensors of a run are, of which each has as many bytes as a weight, or twice as many;
  * MT_ROLE_UNKNOWN where they have not. */
 static enum mt_role role_of(const struct mt_rwork *k, const struct run *r,
-                            const struct sizes *weights, const struct sizes *doubled)
+                            const struct sizes *weights, const struct sizes *doubled,
+                            const struct copies *all)
 {
     if (r->events.n < MIN_TENSORS || !all_stay(k, r))
         return MT_ROLE_UNKNOWN;
     if (r->sizes.bytes >= weights->bytes / MIN_SHARE && !is_state(k->r->t, r->stack) &&
         is_among(&r->sizes, weights))
-        return MT_ROLE_PARAM;
+        return goes_at_once(k, r, all) ? MT_ROLE_TEMP : MT_ROLE_PARAM;
     if (r->sizes.bytes >= doubled->bytes / MIN_SHARE && is_among(&r->sizes, doubled))
         return is_step(k->r->t, r->stack) ? MT_ROLE_OPTIM_TEMP : MT_ROLE_OPTIM_STATE;
     return MT_ROLE_UNKNOWN;
 }
 
-static void close_run(struct mt_rwork *k, struct run *r, const struct sizes *weights,
-                      const struct sizes *doubled)
+static void set_role(struct mt_rwork *k, uint32_t i, enum mt_role role)
+{
+    struct mt_fate *f = &k->w->fate[i];
+    f->role = (uint8_t)role;
+    f->why = MT_WHY_SIZE;
+    if (f->freed < mt_n_events(k))
+        k->w->fate[f->freed].role = (uint8_t)role;
+}
+
+static int close_run(struct mt_rwork *k, struct run *r, const struct sizes *weights,
+                     const struct sizes *doubled, struct copies *all)
 {
     sort(&r->sizes);
-    enum mt_role role = role_of(k, r, weights, doubled);
-    for (uint32_t i = 0; role != MT_ROLE_UNKNOWN && i < r->events.n; i++) {
-        struct mt_fate *f = &k->w->fate[r->events.p[i]];
-        f->role = (uint8_t)role;
-        f->why = MT_WHY_SIZE;
-        if (f->freed < mt_n_events(k))
-            k->w->fate[f->freed].role = (uint8_t)role;
+    enum mt_role role = role_of(k, r, weights, doubled, all);
+    for (uint32_t i = 0; role != MT_ROLE_UNKNOWN && i < r->events.n; i++)
+        set_role(k, r->events.p[i], role);
+    if (role == MT_ROLE_TEMP)
+        all->at_once = r->stack;
+    if (role == MT_ROLE_PARAM) {
+        struct copy *c = MT_VEC_PUSH(&all->v);
+        if (c == NULL)
+            return 0;
+        *c = (struct copy){r->stack, r->events.p[0], r->events.p[r->events.n - 1]};
     }
     r->events.n = r->sizes.v.n = 0;
     r->sizes.bytes = 0;
+    return 1;
+}
+
+/* Whether the copy is there at the focus, by the first block of it. */
+static bool is_there(const struct mt_rwork *k, const struct copy *c, int64_t focus)
+{
+    return (int64_t)c->first <= focus && (int64_t)k->w->fate[c->first].freed > focus;
+}
+
+/* Copies by one line of which some are older than the recording, so that nobody saw them made: no
+ * parameters. Where all were seen, the one or the last is taken for a model. */
+static void find_several(struct mt_rwork *k, const struct copies *all, int64_t focus)
+{
+    for (uint32_t i = 0; i < all->v.n; i++) {
+        const struct copy *c = &all->v.p[i];
+        uint64_t older = 0;
+        for (uint32_t n = 0; n < k->r->old.n && is_there(k, c, focus); n++)
+            if (k->r->old.p[n].stack == c->stack && k->w->old_role[n] == MT_ROLE_UNKNOWN) {
+                older += k->r->old.p[n].size;
+                k->w->old_role[n] = MT_ROLE_DATA;
+                k->w->old_why[n] = MT_WHY_SIZE;
+            }
+        for (uint32_t n = 0; older == 0 && n < i; n++) /* told by an earlier copy of that line */
+            if (all->v.p[n].stack == c->stack && k->w->fate[all->v.p[n].first].role == MT_ROLE_DATA)
+                older = 1;
+        for (uint32_t n = c->first; older != 0 && n <= c->last; n++)
+            if (mt_event_at(k->r->d, n)->action == MT_ACT_ALLOC &&
+                mt_event_at(k->r->d, n)->stack == c->stack)
+                set_role(k, n, MT_ROLE_DATA);
+    }
 }
 
 /* Whether a run so far is a copy in the same bytes: the next one of the same line begins after it.
@@ -160,7 +231,7 @@ static bool is_whole(struct run *r, const struct sizes *weights)
 }
 
 static int collect_runs(struct mt_rwork *k, struct run *r, const struct sizes *weights,
-                        const struct sizes *doubled)
+                        const struct sizes *doubled, struct copies *all)
 {
     for (uint32_t i = 0, n = mt_n_events(k); i < n; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
@@ -169,30 +240,36 @@ static int collect_runs(struct mt_rwork *k, struct run *r, const struct sizes *w
             continue;
         /* a second copy by the same line begins where the first has all there is */
         if (e->stack != r->stack || r->sizes.bytes + e->size > doubled->bytes ||
-            is_whole(r, weights))
-            close_run(k, r, weights, doubled);
+            is_whole(r, weights)) {
+            if (!close_run(k, r, weights, doubled, all))
+                return 0;
+        }
         r->stack = e->stack;
         if (e->stack == 0 || !is_open(k, i)) {
-            close_run(k, r, weights, doubled);
+            if (!close_run(k, r, weights, doubled, all))
+                return 0;
             continue;
         }
         if ((at = MT_VEC_PUSH(&r->events)) == NULL || !add(&r->sizes, e->size))
             return 0;
         *at = i;
     }
-    close_run(k, r, weights, doubled);
-    return 1;
+    return close_run(k, r, weights, doubled, all);
 }
 
 int mt_copies_find(struct mt_rwork *k, int64_t focus)
 {
     struct sizes weights = {.bytes = 0}, doubled = {.bytes = 0};
     struct run r = {.stack = 0};
+    struct copies all = {.at_once = 0};
     int ok = weights_of(k, focus, &weights);
     for (uint32_t i = 0; ok && i < weights.v.n; i++)
         ok = add(&doubled, 2 * weights.v.p[i]);
     if (ok && weights.v.n >= MIN_TENSORS)
-        ok = collect_runs(k, &r, &weights, &doubled);
+        ok = collect_runs(k, &r, &weights, &doubled, &all);
+    if (ok)
+        find_several(k, &all, focus);
+    MT_VEC_DONE(&all.v);
     MT_VEC_DONE(&weights.v);
     MT_VEC_DONE(&doubled.v);
     MT_VEC_DONE(&r.events);

@@ -187,7 +187,7 @@ SCENARIOS = [
     Scenario("saving-p192", "played again with P192 applied: the whole test set at once, from a line that nothing trains from", dict(PLAIN, script=scripts.whole_set, steps=4), fail="test",
              cause="capacity", phase="unattributed", sub=("forward",), top="temp", must=["P192"], must_not=["P01", "P02", "P04"], saves={"P192": {"outputs": False}}, where="test"),
     # what a line of the job's own has more than once
-    Scenario("saving-p200", "played again with P200 applied: eight sets of clones of the weights", dict(PLAIN, script=copies.teachers), fail="train/backward", step=1, late=True, cause="capacity", phase="train",
+    Scenario("saving-p200", "played again with P200 applied: eight sets of clones of the weights", dict(PLAIN, script=copies.teachers, ring=700), fail="train/backward", step=1, late=True, cause="capacity", phase="train",
              must=["P200"], saves={"P200": {"outputs": False}}, where="train"),
     Scenario("saving-p201", "played again with P201 applied: the history of L-BFGS", dict(PLAIN, script=copies.lbfgs), fail="train/backward", late=True, cause=("capacity", "leak"), phase="train",
              must=["P201"], must_not=["P200"], saves={"P201": {"outputs": False}}, where="train", grows=("train.py:118 main", 1999740928)),

@@ -40,18 +40,33 @@ static void model(struct heap *h, uint64_t more, unsigned layers, const char *st
             heap_alloc(h, OF[k] + more, stack);
 }
 
-/* Sets in the sizes of the weights, in their numbers, by one line; one that stays may be a second
- * model. Not where the sizes are others, where they are those of a third of the model, nor where a
- * set lacks a size that others have. */
+/* The same from before the recording: blocks that nobody saw made. */
+static void older(struct heap *h, const char *stack)
+{
+    for (unsigned i = 0; i < LAYERS; i++)
+        for (unsigned k = 0; k < sizeof OF / sizeof *OF; k++) {
+            h->b[h->n++] = (struct heap_block){h->next, OF[k], OF[k], stack, false, true};
+            h->next += OF[k] + 2 * MIB;
+        }
+}
+
+/* Sets in the sizes of the weights, in their numbers, by one line, two of them older than the
+ * recording. Where all were seen made they are taken for models, as one is. Not where the sizes are
+ * others, where they are those of a third of the model, nor where a set lacks a size that others
+ * have. */
 MT_TEST(a_copy_of_each_weight)
 {
-    enum { THREE, ONE, OTHERS, PART, UNEVEN, N };
+    enum { THREE, ONE, SEEN, OTHERS, PART, UNEVEN, N };
     for (int what = 0; what < N; what++) {
         struct heap *h = heap_new();
         unsigned sets = what == ONE ? 1 : 3;
         bool told = what == THREE;
         model(h, 0, LAYERS, WEIGHTS);
         for (unsigned i = 0; i < sets; i++) {
+            if (what == THREE && i < 2) {
+                older(h, KEEP);
+                continue;
+            }
             for (int k = 0; k < 5; k++)
                 heap_free(h, heap_alloc(h, 16 * MIB, ROUND));
             if (what == PART)
@@ -67,6 +82,11 @@ MT_TEST(a_copy_of_each_weight)
             const struct mt_advice *p;
             FINISH(0);
             p = card(a, "P200");
+            if (what <= SEEN) {
+                const uint64_t *role = a->devices.p[0].roles.at_focus;
+                MT_CHECK_EQ(role[MT_ROLE_DATA], told ? sets * MODEL_BYTES : 0);
+                MT_CHECK_EQ(role[MT_ROLE_PARAM], told ? MODEL_BYTES : (1 + sets) * MODEL_BYTES);
+            }
             MT_CHECK_EQ(c->weight_copies, told ? sets * MODEL_BYTES : 0);
             MT_CHECK_EQ(p != NULL, told);
             MT_CHECK(!told || heap_evidence(c,
@@ -79,6 +99,44 @@ MT_TEST(a_copy_of_each_weight)
                 MT_CHECK_EQ(p->saving.low, sets * MODEL_BYTES / 2);
                 MT_CHECK_EQ(p->saving.high, sets * MODEL_BYTES);
             }
+            DONE;
+        }
+    }
+}
+
+#define PASS                                                                                       \
+    "own/net.py:40:forward|torch/nn/modules/module.py:60:_call_impl|own/loop.py:20:turn|" MAIN
+
+/* Clones that are sent away and go before anything else runs are temporaries; what is there until
+ * the next copy, some passes later, are weights. */
+MT_TEST(clones_that_go_at_once)
+{
+    for (int stay = 0; stay < 2; stay++) {
+        struct heap *h = heap_new();
+        unsigned first = 0, n = 0;
+        model(h, 0, LAYERS, WEIGHTS);
+        for (int turn = 0; turn < 3; turn++) {
+            unsigned of = heap_alloc(h, 64 * MIB, PASS);
+            heap_free(h, heap_alloc(h, 32 * MIB, ENGINE));
+            heap_free(h, of);
+            for (; stay && n > 0; n--)
+                heap_free(h, first + n - 1);
+            first = h->n;
+            model(h, 0, LAYERS, KEEP);
+            n = h->n - first;
+            if (turn == 2)
+                heap_free(h, heap_alloc(h, MODEL_BYTES, "own/send.py:3:flat|" MAIN));
+            for (; !stay && n > 0; n--)
+                heap_free(h, first + n - 1);
+        }
+        heap_free(h, heap_alloc(h, 64 * MIB, PASS));
+        {
+            const uint64_t *role;
+            FINISH(0);
+            MT_CHECK(c->known);
+            role = a->devices.p[0].roles.at_focus;
+            MT_CHECK_EQ(role[MT_ROLE_PARAM], stay ? 2 * MODEL_BYTES : MODEL_BYTES);
+            MT_CHECK_EQ(role[MT_ROLE_GRAD], 0);
             DONE;
         }
     }
@@ -296,7 +354,8 @@ MT_TEST(windows_by_unfold)
 
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
-MT_MAIN(MT_RUN(rules_load) MT_RUN(a_copy_of_each_weight) MT_RUN(a_flat_copy_of_all_weights)
-            MT_RUN(weights_that_a_pass_makes) MT_RUN(a_history_of_lbfgs)
-                MT_RUN(an_optimizer_that_was_replaced) MT_RUN(what_is_made_anew_beside_the_old_one)
-                    MT_RUN(windows_by_unfold) MT_RUN(rules_done))
+MT_MAIN(MT_RUN(rules_load) MT_RUN(a_copy_of_each_weight) MT_RUN(clones_that_go_at_once)
+            MT_RUN(a_flat_copy_of_all_weights) MT_RUN(weights_that_a_pass_makes)
+                MT_RUN(a_history_of_lbfgs) MT_RUN(an_optimizer_that_was_replaced)
+                    MT_RUN(what_is_made_anew_beside_the_old_one) MT_RUN(windows_by_unfold)
+                        MT_RUN(rules_done))

@@ -42,7 +42,7 @@ def teachers(job):
     job.phase("init")
     sizes = [block.requested for block in job.params]
     with job.call(MAIN % 95, at.ROOT + "teachers.py:22 remember"):
-        job.held = [job.new(size, "param", "clone") for _ in range(8 if job.outputs else 2) for size in sizes]
+        job.held = [job.new(size, "data", "clone") for _ in range(8 if job.outputs else 2) for size in sizes]
     for step in range(job.steps):
         job.truth.step = step
         _adamw(job, sizes, _backward(job, _forward(job), sizes))
