@@ -132,10 +132,10 @@ static void add_live(struct finding *f)
     struct mt_moment *m = f->m;
     const struct mt_replay *r = m->w->r;
     uint64_t most = 0;
-    for (uint64_t i = 0; i < r->d->events.n && (int64_t)i <= f->at; i++) {
+    for (uint32_t k = 0; k < m->w->there.n; k++) {
+        const uint32_t i = m->w->there.p[k];
         const struct mt_event *e = mt_event_at(r->d, i);
-        const struct mt_fate *fate = &m->w->fate[i];
-        if (e->action != MT_ACT_ALLOC || (int64_t)fate->freed <= f->at || !mt_is_last_result(m, i))
+        if (!mt_is_last_result(m, i))
             continue;
         m->result.bytes += e->size;
         m->result.first = m->result.first == 0 ? i : m->result.first;

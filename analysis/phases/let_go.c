@@ -32,7 +32,7 @@ struct look {
 
 static bool is_in(const struct look *l, uint64_t i, unsigned kinds)
 {
-    return mt_event_at(l->d, i)->action == MT_ACT_ALLOC && mt_phase_is(l->out[i].sub, kinds);
+    return mt_phase_is(l->out[i].sub, kinds) && mt_event_at(l->d, i)->action == MT_ACT_ALLOC;
 }
 
 static mt_frame_id site_of(struct look *l, mt_stack_id s)
@@ -50,7 +50,6 @@ static void end_pass(struct look *l)
         mt_frame_id site = site_of(l, b->stack);
         l->made[site]++;
         l->kept[site] += b->live;
-        l->trained[b->stack] = 1;
         kept += b->live;
     }
     l->most = kept > l->most ? kept : l->most;
@@ -73,18 +72,32 @@ static int add_block(struct look *l, const struct mt_event *e)
 static int learn(struct look *l)
 {
     uint32_t k;
-    for (uint64_t i = 0; i < l->d->events.n; i++) {
+    for (uint64_t i = 0; i < l->last_backward; i++) {
         const struct mt_event *e = mt_event_at(l->d, i);
         if (e->action == MT_ACT_FREE_COMPLETED && mt_addrmap_take(&l->at, e->addr, &k))
             l->pass.p[k].live = false;
         if (is_in(l, i, MT_IN_FORWARD) && !add_block(l, e))
             return 0;
-        if (is_in(l, i, MT_IN_BACKWARD)) {
+        if (is_in(l, i, MT_IN_BACKWARD))
             end_pass(l);
-            l->last_backward = i + 1;
-        }
     }
     return 1;
+}
+
+/* Most traces end inside a pass that was trained before: no need to follow their blocks. */
+static bool has_tail(struct look *l)
+{
+    uint32_t n = 0;
+    l->last_backward = l->d->events.n;
+    while (l->last_backward != 0 && !is_in(l, l->last_backward - 1, MT_IN_BACKWARD))
+        l->last_backward--;
+    for (uint64_t i = 0; i < l->last_backward; i++)
+        if (is_in(l, i, MT_IN_FORWARD))
+            l->trained[mt_event_at(l->d, i)->stack] = 1;
+    for (uint64_t i = l->last_backward; l->last_backward != 0 && i < l->d->events.n; i++)
+        if (is_in(l, i, MT_IN_FORWARD))
+            n = l->trained[mt_event_at(l->d, i)->stack] ? 0 : n + 1;
+    return n >= MIN_KEPT;
 }
 
 /* Forward blocks after the last pass that may be one of training: since which event, how many
@@ -149,7 +162,7 @@ int mt_let_go_find(const struct mt_trace *t, const struct mt_device *d, struct m
     l.kept = mt_calloc((size_t)t->frames.n + 1, sizeof *l.kept);
     l.trained = mt_calloc((size_t)t->stacks.n + 1, 1);
     ok = mt_file_kinds_init(&l.files, t) && l.made != NULL && l.kept != NULL && l.trained != NULL &&
-         learn(&l) && (l.last_backward == 0 || look_at_tail(&l, &tail));
+         (!has_tail(&l) || (learn(&l) && look_at_tail(&l, &tail)));
     kept = tail.kept < l.most ? tail.kept : l.most;
     if (ok && tail.first != UINT64_MAX && kept + 0.001 >= MIN_KEPT && 1.5 * tail.most <= kept)
         mark(&l, tail.first);

@@ -61,13 +61,13 @@ static void sort(struct sizes *s)
 static int weights_of(const struct mt_rwork *k, int64_t focus, struct sizes *s)
 {
     int ok = 1;
-    for (uint32_t i = 0, n = mt_n_events(k); ok && i < n; i++) {
-        const struct mt_fate *f = &k->w->fate[i];
-        if (f->role == MT_ROLE_PARAM &&
-            (f->freed == MT_NEVER || ((int64_t)i <= focus && (int64_t)f->freed > focus)) &&
+    for (uint32_t i = 0; ok && i < k->w->there.n; i++)
+        if (k->w->fate[k->w->there.p[i]].role == MT_ROLE_PARAM)
+            ok = add(s, mt_event_at(k->r->d, k->w->there.p[i])->size);
+    for (uint32_t i = (uint32_t)(focus + 1), n = mt_n_events(k); ok && i < n; i++)
+        if (k->w->fate[i].role == MT_ROLE_PARAM && k->w->fate[i].freed == MT_NEVER &&
             mt_event_at(k->r->d, i)->action == MT_ACT_ALLOC)
             ok = add(s, mt_event_at(k->r->d, i)->size);
-    }
     for (uint32_t i = 0; ok && i < k->r->old.n; i++)
         if (k->w->old_role[i] == MT_ROLE_PARAM && k->r->old.p[i].gone_at == UINT64_MAX)
             ok = add(s, k->r->old.p[i].size);

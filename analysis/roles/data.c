@@ -62,29 +62,24 @@ static void find_passes(struct look *l)
 
 /* By its life and its phase alone: a whole pass came after its birth, or all of them. Few blocks
  * are, and of most recordings none: nothing else is asked then. */
-static bool may_be_data(const struct mt_rwork *k, uint32_t i, int64_t focus)
+static bool may_be_data(const struct mt_rwork *k, uint32_t i)
 {
-    const struct mt_fate *f = &k->w->fate[i];
     const struct mt_attr a = k->r->attr[i];
-    const struct mt_event *e;
-    if (f->role != MT_ROLE_UNKNOWN || (f->freed != MT_NEVER && (int64_t)f->freed <= focus))
-        return false;
-    e = mt_event_at(k->r->d, i);
-    return e->action == MT_ACT_ALLOC && e->stack != 0 && a.sub == MT_PH_NONE &&
-           !mt_phase_is(a.phase, MT_OF_ENGINE | MT_SWITCHES | MT_INTERRUPTS);
+    return k->w->fate[i].role == MT_ROLE_UNKNOWN && mt_event_at(k->r->d, i)->stack != 0 &&
+           a.sub == MT_PH_NONE && !mt_phase_is(a.phase, MT_OF_ENGINE | MT_SWITCHES | MT_INTERRUPTS);
 }
 
 static int find_born(struct look *l)
 {
     int64_t end = l->last_pass > (int64_t)l->first_pass ? l->last_pass : l->first_pass;
     end = end < l->focus + 1 ? end : l->focus + 1;
-    for (uint32_t i = 0; (int64_t)i < end; i++) {
+    for (uint32_t i = 0; i < l->k->w->there.n && (int64_t)l->k->w->there.p[i] < end; i++) {
         uint32_t *at;
-        if (!may_be_data(l->k, i, l->focus))
+        if (!may_be_data(l->k, l->k->w->there.p[i]))
             continue;
         if ((at = MT_VEC_PUSH(&l->born)) == NULL)
             return 0;
-        *at = i;
+        *at = l->k->w->there.p[i];
     }
     return 1;
 }

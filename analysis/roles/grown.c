@@ -54,10 +54,10 @@ static int64_t begin_of_pass(const struct mt_role_facts *f, int64_t focus)
 void mt_grown_sum(struct mt_rwork *k, int64_t focus)
 {
     int64_t pass = begin_of_pass(k->out, focus);
-    for (int64_t i = 0; i <= focus; i++) {
-        const struct mt_event *e = mt_event_at(k->r->d, (uint64_t)i);
-        const struct mt_fate *f = &k->w->fate[i];
-        if (e->action != MT_ACT_ALLOC || f->role != MT_ROLE_KV_CACHE || (int64_t)f->freed <= focus)
+    for (uint32_t at = 0; at < k->w->there.n; at++) {
+        const uint32_t i = k->w->there.p[at];
+        const struct mt_event *e = mt_event_at(k->r->d, i);
+        if (k->w->fate[i].role != MT_ROLE_KV_CACHE)
             continue;
         k->out->grown_cache += k->w->grown[e->stack] ? e->size : 0;
         k->out->pass_cache += k->w->grown[e->stack] || i >= pass ? e->size : 0;

@@ -68,10 +68,9 @@ static bool is_old_there(const struct mt_old *o, int64_t focus)
 static uint64_t old_gradients(const struct mt_rwork *k, int64_t focus, uint64_t before)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; (int64_t)i <= focus && i <= before; i++)
-        if (k->w->fate[i].role == MT_ROLE_GRAD && is_there(&k->w->fate[i], focus) &&
-            mt_event_at(k->r->d, i)->action == MT_ACT_ALLOC)
-            sum += mt_event_at(k->r->d, i)->size;
+    for (uint32_t i = 0; i < k->w->there.n && k->w->there.p[i] <= before; i++)
+        if (k->w->fate[k->w->there.p[i]].role == MT_ROLE_GRAD)
+            sum += mt_event_at(k->r->d, k->w->there.p[i])->size;
     for (uint32_t i = 0; i < k->r->old.n; i++)
         if (k->w->old_role[i] == MT_ROLE_GRAD && is_old_there(&k->r->old.p[i], focus))
             sum += k->r->old.p[i].size;

@@ -118,6 +118,7 @@ struct mt_rwork {
     struct mt_replay *r;
     struct mt_phaser *ph;
     const struct mt_role_rules *rules;
+    int64_t focus; /* event; -1 = before the first */
     MT_VEC(struct mt_region) regions;
     MT_VEC(struct mt_size_use) sizes;
     struct mt_addrmap size_at;

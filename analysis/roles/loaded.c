@@ -45,12 +45,11 @@ static bool is_live(const struct mt_rwork *k, uint32_t i, int64_t focus)
            mt_event_at(k->r->d, i)->action == MT_ACT_ALLOC;
 }
 
-/* A block that torch.load made and that no other rule has a role for. Most blocks have one: that is
- * asked first. */
-static bool is_loaded(const struct mt_rwork *k, uint32_t i, int64_t focus)
+/* Of a block that is there: torch.load made it, and no other rule has a role for it. */
+static bool is_loaded(const struct mt_rwork *k, uint32_t i)
 {
     uint16_t stack;
-    if (k->w->fate[i].role != MT_ROLE_UNKNOWN || !is_live(k, i, focus))
+    if (k->w->fate[i].role != MT_ROLE_UNKNOWN)
         return false;
     stack = k->w->stack_role[mt_event_at(k->r->d, i)->stack];
     return stack != MT_NO_STACK_ROLE && (stack & 0xffu) == MT_ROLE_CHECKPOINT;
@@ -82,18 +81,18 @@ static void join(struct stocks *s)
 }
 
 /* What was read, and the parameters beside it; *any: something was read. */
-static int collect(const struct mt_rwork *k, int64_t focus, struct stocks *s, bool *any)
+static int collect(const struct mt_rwork *k, struct stocks *s, bool *any)
 {
     int ok = 1;
     *any = false;
-    for (uint32_t i = 0, n = mt_n_events(k); ok && i < n; i++)
-        if (is_loaded(k, i, focus)) {
+    for (uint32_t i = 0; ok && i < k->w->there.n; i++)
+        if (is_loaded(k, k->w->there.p[i])) {
             *any = true;
-            ok = add(s, mt_event_at(k->r->d, i)->size, true);
+            ok = add(s, mt_event_at(k->r->d, k->w->there.p[i])->size, true);
         }
-    for (uint32_t i = 0, n = *any ? mt_n_events(k) : 0; ok && i < n; i++)
-        if (k->w->fate[i].role == MT_ROLE_PARAM && is_live(k, i, focus))
-            ok = add(s, mt_event_at(k->r->d, i)->size, false);
+    for (uint32_t i = 0; ok && *any && i < k->w->there.n; i++)
+        if (k->w->fate[k->w->there.p[i]].role == MT_ROLE_PARAM)
+            ok = add(s, mt_event_at(k->r->d, k->w->there.p[i])->size, false);
     for (uint32_t i = 0; ok && *any && i < k->r->old.n; i++)
         if (k->w->old_role[i] == MT_ROLE_PARAM && k->r->old.p[i].gone_at == UINT64_MAX)
             ok = add(s, k->r->old.p[i].size, false);
@@ -192,16 +191,16 @@ int mt_loaded_find(struct mt_rwork *k, int64_t focus)
 {
     struct stocks s = {{NULL, 0, 0}};
     bool any;
-    int ok = collect(k, focus, &s, &any);
+    int ok = collect(k, &s, &any);
     any = any && has_group(k, MT_G_FORWARD, focus); /* before a pass nothing tells whose they are */
     if (ok && any)
         share_out(k, focus, &s);
-    for (uint32_t i = 0, n = ok && any ? mt_n_events(k) : 0; i < n; i++) {
-        struct mt_fate *f = &k->w->fate[i];
+    for (uint32_t i = 0; ok && any && i < k->w->there.n; i++) {
+        struct mt_fate *f = &k->w->fate[k->w->there.p[i]];
         struct stock key = {0};
-        if (!is_loaded(k, i, focus))
+        if (!is_loaded(k, k->w->there.p[i]))
             continue;
-        key.size = mt_event_at(k->r->d, i)->size;
+        key.size = mt_event_at(k->r->d, k->w->there.p[i])->size;
         f->role = (uint8_t)role_of(bsearch(&key, s.v.p, s.v.n, sizeof *s.v.p, by_size));
         if (f->role == MT_ROLE_UNKNOWN)
             continue;

@@ -1,4 +1,5 @@
-/* Stretches of forward, backward or optimizer work inside a coarse phase. */
+/* Stretches of forward, backward or optimizer work inside a coarse phase; in the same walk, what is
+ * there at the focus. */
 #include "analysis/roles/impl.h"
 
 enum mt_group mt_group_of(unsigned sub, enum mt_group now)
@@ -66,6 +67,14 @@ static void note_request(struct mt_rwork *k, const struct mt_event *e, uint32_t 
         note_largest(k, g, a.sub, e);
 }
 
+static int add_there(struct mt_rwork *k, uint32_t event)
+{
+    uint32_t *at = MT_VEC_PUSH(&k->w->there);
+    if (at != NULL)
+        *at = event;
+    return at != NULL;
+}
+
 int mt_regions_make(struct mt_rwork *k)
 {
     const struct mt_device *d = k->r->d;
@@ -86,6 +95,8 @@ int mt_regions_make(struct mt_rwork *k)
             continue;
         }
         a = k->r->attr[i];
+        if ((int64_t)i <= k->focus && (int64_t)k->w->fate[i].freed > k->focus && !add_there(k, i))
+            goto out;
         note_again(k, last, e, i);
         by_frame = a.sub == MT_PH_LOGITS ||
                    k->w->stack_role[e->stack] == (MT_ROLE_LOGITS | MT_WHY_FRAME << 8);

@@ -200,7 +200,7 @@ static int pending_at(const struct mt_roles *w, int64_t at, uint64_t pending[MT_
 
 /* ---- the pass that adds up ---- */
 
-/* Splits the live bytes of the focus by lifetime, by reason and, of the unknown ones, by
+/* Splits the live bytes of the focus `at` by lifetime, by reason and, of the unknown ones, by
  * confidence. In a contradictory trace the difference goes to "unknown" and "nothing", so that
  * every split has the same sum. */
 static void split_focus(const struct mt_rwork *k, struct mt_role_facts *f, const struct account *a,
@@ -219,11 +219,9 @@ static void split_focus(const struct mt_rwork *k, struct mt_role_facts *f, const
         if (k->w->old_role[i] == MT_ROLE_UNKNOWN)
             add_to(&unknown[MT_CONF_NONE], b->size);
     }
-    for (int64_t i = 0; i <= at; i++) {
-        const struct mt_fate *fate = &k->w->fate[i];
-        const struct mt_event *e;
-        if (fate->freed <= at || (e = mt_event_at(r->d, (uint64_t)i))->action != MT_ACT_ALLOC)
-            continue;
+    for (uint32_t i = 0; i < k->w->there.n; i++) {
+        const struct mt_fate *fate = &k->w->fate[k->w->there.p[i]];
+        const struct mt_event *e = mt_event_at(r->d, k->w->there.p[i]);
         add_to(&life[fate->life], e->size);
         add_to(&why[fate->why], e->size);
         sum += e->size;
@@ -455,9 +453,10 @@ static int after_fates(struct mt_rwork *k)
 static int with_curve(struct mt_rwork *k, bool verify)
 {
     const struct mt_device_analysis *o = k->r->out;
-    int64_t focus = o->ooms.n != 0 ? (int64_t)o->ooms.p[0].event : o->peak_event;
+    const int64_t focus = o->ooms.n != 0 ? (int64_t)o->ooms.p[0].event : o->peak_event;
     size_t n = (size_t)k->r->old.n + 1;
     bool tensors = mt_is_of_tensors(k->r->t);
+    k->focus = focus;
     k->w->old_role = mt_calloc(n, 1);
     k->w->old_life = mt_calloc(n, 1);
     k->w->old_why = mt_calloc(n, 1);
@@ -529,6 +528,7 @@ void mt_roles_done(struct mt_roles *w)
     mt_free(w->stack_role);
     mt_free(w->freed_role);
     mt_free(w->grown);
+    MT_VEC_DONE(&w->there);
     mt_role_curve_done(&w->curve);
     memset(w, 0, sizeof *w);
 }

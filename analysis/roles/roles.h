@@ -23,6 +23,9 @@ struct mt_roles {
     uint16_t *stack_role;
     uint8_t *freed_role; /* by stack id: of what it lets go; MT_ROLE_COUNT = nothing */
     uint8_t *grown; /* by stack id: 1 = a cache that each pass makes anew, longer; may be NULL */
+    /* Allocations whose blocks are there at the focus, by event: few of all, so whoever asks for
+     * these need not walk over the events. The focus is the failure, else the highest instant. */
+    MT_VEC(uint32_t) there;
     struct mt_role_curve curve; /* until mt_role_curve_take() */
 };
 

@@ -34,15 +34,10 @@ static int add_made(struct params *p, const struct mt_event *e)
 
 static int collect(const struct mt_rwork *k, int64_t focus, struct params *p)
 {
-    for (int64_t i = 0; i <= focus; i++) {
-        const struct mt_fate *f = &k->w->fate[i];
-        const struct mt_event *e;
-        if (f->role != MT_ROLE_PARAM || f->freed <= focus ||
-            (e = mt_event_at(k->r->d, (uint64_t)i))->action != MT_ACT_ALLOC)
-            continue;
-        if (!add_made(p, e))
+    for (uint32_t i = 0; i < k->w->there.n; i++)
+        if (k->w->fate[k->w->there.p[i]].role == MT_ROLE_PARAM &&
+            !add_made(p, mt_event_at(k->r->d, k->w->there.p[i])))
             return 0;
-    }
     p->n_made = p->v.n;
     for (uint32_t i = 0; i < k->r->old.n; i++) {
         const struct mt_old *b = &k->r->old.p[i];
