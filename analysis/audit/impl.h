@@ -136,7 +136,24 @@ int mt_pass_gather(struct mt_pass *p, const struct mt_change *c);
 void mt_window_end(struct mt_pass *p);
 void mt_pass_unit(struct mt_pass *p, uint64_t size); /* a gather, before mt_pass_gather() */
 int mt_pass_asked(struct mt_pass *p, const struct mt_event *e);
-int mt_pass_delayed(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e);
+int mt_pass_waited(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e);
+/* A free is delayed when anything happened between its request and its completion: most are not. */
+static inline int mt_pass_delayed(struct mt_pass *p, const struct mt_change *c,
+                                  const struct mt_event *e)
+{
+    if (c->is_alloc) { /* a free that completes at once has done so by now */
+        if (p->pending > p->delayed_peak) {
+            p->delayed_peak = p->pending;
+            p->delayed_event = p->i;
+        }
+        return 1;
+    }
+    if (!p->at_once)
+        return p->asked.n == 0 || mt_pass_waited(p, c, e);
+    p->pending -= c->size < p->pending ? c->size : p->pending;
+    p->at_once = false;
+    return 1;
+}
 void mt_pass_step(struct mt_pass *p, const struct mt_change *c);
 
 int mt_audit_sleep(struct mt_audits *out, struct mt_pass *p);

@@ -212,33 +212,21 @@ int mt_pass_asked(struct mt_pass *p, const struct mt_event *e)
     p->pending += e->size;
     p->at_once = next != NULL && next->action == MT_ACT_FREE_COMPLETED && next->addr == e->addr;
     if (p->at_once) {
-        (void)mt_addrmap_take(&p->asked, e->addr, &unused); /* asked for twice */
+        if (p->asked.n != 0)
+            (void)mt_addrmap_take(&p->asked, e->addr, &unused); /* asked for twice */
         return 1;
     }
     return mt_addrmap_put(&p->asked, e->addr,
                           (uint32_t)(p->i < UINT32_MAX - 1 ? p->i : UINT32_MAX - 1), &had, &unused);
 }
 
-/* A free is delayed when anything happened between its request and its completion. */
-int mt_pass_delayed(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e)
+int mt_pass_waited(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e)
 {
     const struct mt_event *q;
     struct mt_site *s;
     uint64_t ns, waited;
     uint32_t at;
     bool ok;
-    if (c->is_alloc) { /* a free that completes at once has done so by now */
-        if (p->pending > p->delayed_peak) {
-            p->delayed_peak = p->pending;
-            p->delayed_event = p->i;
-        }
-        return 1;
-    }
-    if (p->at_once) {
-        p->pending -= c->size < p->pending ? c->size : p->pending;
-        p->at_once = false;
-        return 1;
-    }
     if (!mt_addrmap_take(&p->asked, e->addr, &at))
         return 1;
     waited = p->pending;

@@ -22,6 +22,12 @@ struct passes {
     bool backward;
 };
 
+/* A block, or the request for one. */
+static bool is_made(const struct mt_event *e)
+{
+    return e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM;
+}
+
 static void note_event(const struct mt_moment *m, struct calls *c, struct passes *p, uint64_t i,
                        mt_stack_id stack)
 {
@@ -108,6 +114,29 @@ static void add_live(struct mt_moment *m, uint64_t at)
         m->graph = (struct mt_graph){.line = 0};
 }
 
+/* Whether the line was come to twice since the last backward pass that began before the moment, in
+ * calls that nothing of that pass follows. In most traces it was not, and no other call counts. */
+static bool came_again(const struct mt_moment *m, mt_frame_id line, uint64_t at)
+{
+    const struct mt_replay *r = m->w->r;
+    mt_frame_id call = 0;
+    uint64_t i = at + 1;
+    uint32_t n = 0;
+    for (; i > 0; i--)
+        if (mt_phase_is(r->attr[i - 1].sub, MT_IN_BACKWARD) && is_made(mt_event_at(r->d, i - 1)))
+            break;
+    if (i == 0 || m->call_began[line] <= i)
+        return false;
+    for (; i <= at; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        if (!is_made(e))
+            continue;
+        n += m->call_of[e->stack] == line && line != call;
+        call = m->call_of[e->stack];
+    }
+    return n >= 2;
+}
+
 int mt_moment_graph(struct mt_moment *m)
 {
     const struct mt_replay *r = m->w->r;
@@ -120,14 +149,14 @@ int mt_moment_graph(struct mt_moment *m)
     if (m->call_of == NULL || r->attr == NULL) /* mt_moment_result() has looked */
         return 1;
     line = m->call_of[mt_event_at(r->d, at)->stack];
-    if (line == 0)
+    if (line == 0 || !came_again(m, line, at))
         return 1;
     c = (struct calls){mt_calloc(n, sizeof *c.round), mt_calloc(n, sizeof *c.n),
                        mt_calloc(n, sizeof *c.most)};
     ok = c.round != NULL && c.n != NULL && c.most != NULL;
     for (uint64_t i = 0; ok && i <= at; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
-        if (e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM)
+        if (is_made(e))
             note_event(m, &c, &p, i, e->stack);
         else if (e->action == MT_ACT_FREE_COMPLETED)
             note_free(m, &c, &p, i);

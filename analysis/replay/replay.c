@@ -20,12 +20,10 @@ static void take_from(int64_t *total, uint64_t bytes)
 
 static char *copy_text(const char *s) { return mt_strndup(s, strlen(s)); }
 
-uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a)
+uint32_t mt_replay_new_row(struct mt_replay *r, struct mt_attr a)
 {
     uint8_t *slot = &r->row_of[(uint32_t)a.phase * MT_PH_COUNT + a.sub];
     struct mt_phase_row *row;
-    if (*slot != 0)
-        return *slot - 1u;
     /* more pairs than any job has: the bytes of the rest count as unattributed */
     if (r->out->phases.n >= MAX_ROWS) {
         *slot = 1;

@@ -88,7 +88,12 @@ bool mt_oom_is_next(const struct mt_device_analysis *o, mt_stack_id stack, uint6
 void mt_ooms_decide(struct mt_device_analysis *o);
 /* Index of the row of (phase, sub) in out->phases; row 0 is (unattributed, -). UINT32_MAX = out of
  * memory. */
-uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a);
+uint32_t mt_replay_new_row(struct mt_replay *r, struct mt_attr a);
+static inline uint32_t mt_replay_row(struct mt_replay *r, struct mt_attr a)
+{
+    const uint8_t at = r->row_of[(uint32_t)a.phase * MT_PH_COUNT + a.sub];
+    return at != 0 ? at - 1u : mt_replay_new_row(r, a);
+}
 
 /* holes.c: fills the hole fields of s and the table r->out->pools_at, given the blocks that are
  * live then. request 0 = any stream and pool. */

@@ -253,10 +253,16 @@ int mt_idle_find(struct mt_rwork *k, int64_t focus);
 void mt_lone_find(struct mt_rwork *k, int64_t focus);
 /* roles/recorded.c: out->recorded, after all roles */
 void mt_recorded_find(struct mt_rwork *k, int64_t focus);
-/* roles/grown.c: w->grown; 0 = out of memory */
-int mt_grown_find(struct mt_rwork *k);
-void mt_grown_sum(struct mt_rwork *k,
-                  int64_t focus); /* out->grown_cache and pass_cache; after the roles */
+/* roles/grown.c: how blocks of a stack follow blocks of another size: a step larger while those
+ * before are there, or otherwise. `freed`: when the one before goes. */
+struct mt_grown {
+    uint32_t up, other;
+};
+void mt_grown_note(struct mt_grown *g, uint64_t before, uint64_t size, uint32_t freed,
+                   uint32_t now);
+bool mt_is_grown(const struct mt_grown *g);
+/* roles/grown_sum.c: out->grown_cache and pass_cache; after the roles */
+void mt_grown_sum(struct mt_rwork *k, int64_t focus);
 /* roles/twins.c: out->second_model, model_copies; 0 = out of memory */
 int mt_twins_find(struct mt_rwork *k, int64_t focus);
 /* roles/sizes.c: what the job's own name for the block says (event UINT64_MAX: born before the

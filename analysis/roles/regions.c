@@ -1,5 +1,5 @@
 /* Stretches of forward, backward or optimizer work inside a coarse phase; in the same walk, what is
- * there at the focus. */
+ * there at the focus, and how the blocks of a stack follow each other. */
 #include "analysis/roles/impl.h"
 
 enum mt_group mt_group_of(unsigned sub, enum mt_group now)
@@ -23,17 +23,21 @@ enum mt_group mt_group_of(unsigned sub, enum mt_group now)
 struct last_block {
     uint64_t size;
     uint32_t event; /* + 1 */
+    struct mt_grown grown;
 };
 
 /* Notes on the last block of the same stack and size whether this one overlaps with it or comes
- * after its free. */
+ * after its free; where the size is another, how it has grown. */
 static inline void note_again(struct mt_rwork *k, struct last_block *last, const struct mt_event *e,
                               uint32_t i)
 {
     struct last_block *l = &last[e->stack];
-    if (l->event != 0 && l->size == e->size && e->stack != 0) {
+    if (l->event != 0 && e->stack != 0) {
         struct mt_fate *f = &k->w->fate[l->event - 1];
-        f->life |= f->freed > i ? MT_SEEN_OVERLAP : MT_SEEN_AGAIN;
+        if (l->size == e->size)
+            f->life |= f->freed > i ? MT_SEEN_OVERLAP : MT_SEEN_AGAIN;
+        else
+            mt_grown_note(&l->grown, l->size, e->size, f->freed, i);
     }
     l->size = e->size;
     l->event = i + 1;
@@ -65,6 +69,18 @@ static void note_request(struct mt_rwork *k, const struct mt_event *e, uint32_t 
         mt_vocab_see(k, e->size, by_frame);
     if (g != NULL && g->phase == a.phase && g->group == mt_group_of(a.sub, MT_G_OTHER))
         note_largest(k, g, a.sub, e);
+}
+
+static int find_grown(struct mt_rwork *k, const struct last_block *last)
+{
+    const uint32_t n = k->r->t->stacks.n;
+    if (!mt_is_of_tensors(k->r->t))
+        return 1;
+    if ((k->w->grown = mt_calloc((size_t)n + 1, 1)) == NULL)
+        return 0;
+    for (uint32_t s = 0; s < n; s++)
+        k->w->grown[s] = mt_is_grown(&last[s].grown);
+    return 1;
 }
 
 static int add_there(struct mt_rwork *k, uint32_t event)
@@ -116,7 +132,7 @@ int mt_regions_make(struct mt_rwork *k)
         note_largest(k, at, a.sub, e);
     }
     mt_occurrences_end(k);
-    rc = 1;
+    rc = find_grown(k, last);
 out:
     mt_free(last);
     return rc;

@@ -140,9 +140,10 @@ static bool lacks_params(const struct mt_rwork *k)
         params += u->grads_peak != 0 || u->weights != 0 ? u->kept * u->size : 0;
     }
     for (uint32_t i = 0, n = mt_n_events(k); i < n && params <= grads / 10; i++) {
-        const struct mt_event *e = mt_event_at(k->r->d, i);
-        unsigned role = k->w->fate[i].role;
-        if (e->action == MT_ACT_ALLOC && (role == MT_ROLE_PARAM || role == MT_ROLE_UNSHARDED))
+        const unsigned role = k->w->fate[i].role;
+        const struct mt_event *e;
+        if ((role == MT_ROLE_PARAM || role == MT_ROLE_UNSHARDED) &&
+            (e = mt_event_at(k->r->d, i))->action == MT_ACT_ALLOC)
             params += e->size;
     }
     return params < grads / 10;

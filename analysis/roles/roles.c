@@ -442,7 +442,7 @@ int mt_roles_begin(struct mt_roles *w, struct mt_replay *r)
 /* What sizes, passes and lifetimes tell of a model, before blocks have their roles, and after. */
 static int before_fates(struct mt_rwork *k)
 {
-    return mt_grown_find(k) && mt_casts_find(k) && mt_built_find(k) && mt_cast_stacks_find(k);
+    return mt_casts_find(k) && mt_built_find(k) && mt_cast_stacks_find(k);
 }
 
 static int after_fates(struct mt_rwork *k)
