@@ -9,6 +9,7 @@
 #include "render/svg/timeline.h"
 #include "render/view/story.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -188,6 +189,24 @@ static void help(const struct mt_page *p, struct mt_out *o)
 
 static bool has(const struct mt_page *p) { return mt_page_has_timeline(p) || mt_page_has_calls(p); }
 
+/* What else was recorded on their clock: of the whole run, below the script's picture too. */
+static void beside(const struct mt_page *p, struct mt_out *o, uint32_t ledger)
+{
+    struct mt_out svg;
+    bool ok = mt_out_mem(&svg);
+    if (ok)
+        mt_svg_one_clock(&svg, p->r, ledger);
+    if (!ok || mt_out_finish(&svg) != 0) {
+        o->error = o->error != 0 ? o->error : ENOMEM;
+    } else if (svg.used != 0) {
+        mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
+                   "aria-label=\"What else was recorded, on the same clock\">\n");
+        mt_put(o, svg.buf, svg.used);
+        mt_puts(o, "</div>\n");
+    }
+    mt_out_done(&svg);
+}
+
 /* Who held the GPU by the driver's calls, where no snapshot tells more. */
 static void draw_calls(const struct mt_page *p, struct mt_out *o)
 {
@@ -197,8 +216,8 @@ static void draw_calls(const struct mt_page *p, struct mt_out *o)
     mt_puts(o, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" "
                "aria-label=\"Memory of a GPU over time\">\n");
     mt_svg_ledger(o, &s);
-    mt_svg_one_clock(o, p->r, s.ledger);
     mt_puts(o, "</div>\n</div>\n");
+    beside(p, o, s.ledger);
     mt_h_help(o, "Stacked is what each owner held by its recorded calls, call by call; the line is "
                  "what the device itself reported as used. Between the two: other processes, and "
                  "what no call explains. Red marks a call that failed: hatched, it stands on what "

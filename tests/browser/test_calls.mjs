@@ -144,3 +144,21 @@ for (const name of ["driver_v1.trace.gz", "real/h100_loop_oom.trace.gz"]) {
     await done();
   });
 }
+
+test("where the picture is of calls, host memory lies below it, and nothing where none was recorded", async () => {
+  const path = join(kit.samples, "real/h100_captures.trace.gz"), { html } = kit.reportOf([path], "captures");
+  for (const js of [true, false]) {
+    const { page, seen, done } = await kit.open(html, { js });
+    if (js) await kit.exact(page);
+    const words = await page.locator("#timeline .one-clock text").allTextContents();
+    assert.equal(words.length, 1, words.join("; "));
+    assert.ok(kit.saysBytes(words[0].slice(words[0].indexOf("at most ") + 8), mostResident(kit.dumpOf(path))), words[0]);
+    assert.ok(await page.locator("#timeline .one-clock").isVisible());
+    assert.deepEqual(seen, []);
+    await done();
+  }
+  const { page, done } = await kit.open(nsys.html);
+  await kit.exact(page);
+  assert.equal(await page.locator(".one-clock, #timeline .scroll:empty").count(), 0);
+  await done();
+});
