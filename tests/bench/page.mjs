@@ -8,13 +8,14 @@
 // peer's page imports its script and d3 from the network: here both are bundled into the page, and nothing else of it is changed.
 // Prints a Markdown table; medians over the runs, each in a browser of its own, alternating; in brackets the
 // lowest, which says more on a machine that does other things as well.
-import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { chromium } from "../web/node_modules/playwright-core/index.mjs";
+import { peerPage } from "./peer/page.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const { values: opt } = parseArgs({ options: {
@@ -33,23 +34,6 @@ function run(command, args, options = {}) {
   const done = spawnSync(command, args, { encoding: "utf8", maxBuffer: 1 << 28, ...options });
   if (done.status !== 0 && done.status !== 3) throw new Error(`${command} ${args.join(" ")}: ${done.error ?? done.stderr}`);
   return Number(process.hrtime.bigint() - t0) / 1e9;
-}
-
-/** The peer's page with its imports inside. */
-function peerPage(snapshot, out) {
-  const source = readFileSync(join(opt.viz, "torch/utils/viz/MemoryViz.js"), "utf8")
-    .replace(/https:\/\/cdn\.skypack\.dev\/(d3[\w-]*)@\d+/g, "$1");
-  writeFileSync(join(here, "peer/node_modules/MemoryViz.js"), source);
-  execFileSync(join(here, "peer/node_modules/.bin/esbuild"), [join(here, "peer/node_modules/MemoryViz.js"), "--bundle", "--format=iife",
-    "--global-name=MemoryViz", `--outfile=${out}.js`, "--log-level=error"]);
-  const seconds = run("python3", [join(opt.viz, "torch/cuda/_memory_viz.py"), "trace_plot", snapshot, "-o", `${out}.cdn`]);
-  const page = readFileSync(`${out}.cdn`, "utf8");
-  const changed = page.replace(/<script type="module">\s*import \{add_local_files\} from "[^"]*"/,
-    () => `<script>${readFileSync(`${out}.js`, "utf8")}</script>\n<script type="module">\nconst {add_local_files} = MemoryViz`);
-  if (changed === page) throw new Error("the peer's page has another form than expected");
-  writeFileSync(out, changed);
-  rmSync(`${out}.cdn`);
-  return seconds;
 }
 
 /** How a page is told to be ready, and where its wheel is turned. */
@@ -126,7 +110,7 @@ for (const kind of opt.kinds.split(",")) for (const events of opt.events.split("
   written.memtrace = `${show(median(times[0]), 2)} (${show(median(times[0].map((t, i) => t - times[1][i])), 2)})`;
   if (opt.viz && events <= Number(opt["peer-limit"])) {
     pages.memory_viz = join(scratch, `${kind}-${events}.viz.html`);
-    written.memory_viz = show(peerPage(snapshot, pages.memory_viz), 2);
+    written.memory_viz = show(peerPage(opt.viz, snapshot, pages.memory_viz), 2);
   }
   for (let i = 0; i < Number(opt.runs); i++)
     for (const name of Object.keys(pages))

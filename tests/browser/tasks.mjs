@@ -1,7 +1,8 @@
 // tasks.mjs [OTHER]: six tasks of a reader on the page, done by a script: how many gestures, how many pages down, and the seconds that the keystroke-level model
 // (Card, Moran, Newell 1980: a key 0.28 s, pointing 1.1 s, a button 0.1 s, a decision before each gesture 1.35 s) makes of them. A task is done when its answer, which
 // `--format json` or `memtrace dump` knows, can be read in the window of 1440 by 900. OTHER: another memtrace, whose page is measured beside. No people are timed.
-//   MEMTRACE=build/memtrace MT_SOURCE_DIR=$PWD node tests/browser/tasks.mjs [OTHER]
+// MT_VIZ: a folder with PyTorch's memory_viz (tests/bench/peer/page.mjs), whose page is asked the same (tasks_viz.mjs).
+//   [MT_VIZ=FOLDER] MEMTRACE=build/memtrace MT_SOURCE_DIR=$PWD node tests/browser/tasks.mjs [OTHER]
 import { execFileSync, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -96,8 +97,10 @@ async function run(program, [, input, capacity, , answer, within], gestures) {
 }
 
 try {
-  for (const task of TASKS) {
-    const cells = [];
+  const stripe = dump.find((e) => e.n === oom.owners[0].first_event).size, peaks = two.devices.map((d) => d.live_peak_bytes);
+  const peer = process.env.MT_VIZ ? await (await import("./tasks_viz.mjs")).vizCells(process.env.MT_VIZ, { sample, ranks, holder: oom.owners[0], big, bigLabel: last.label.split(" ").at(-1), peaks, stripe }) : [];
+  for (const [i, task] of TASKS.entries()) {
+    const cells = peer.slice(i, i + 1);
     for (const program of [process.argv[2], kit.MEMTRACE].filter(Boolean)) {
       let r = await run(program, task, task[3][0]);
       for (const more of task[3].slice(1)) if (!r.found) r = await run(program, task, more);
