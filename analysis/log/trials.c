@@ -275,11 +275,23 @@ static bool heads(const char *s)
     return *s == '#' || (n > 0 && s[n - 1] == ':');
 }
 
+/* A person's line; one that names a flag is too: "I tried --packing, it does not help". */
+static bool is_told(const char *line)
+{
+    char copy[MT_SPOKEN_LINE];
+    size_t n = strlen(line) < sizeof copy - 1 ? strlen(line) : sizeof copy - 1;
+    memcpy(copy, line, n);
+    copy[n] = '\0';
+    for (char *p = copy; (p = strstr(p, " --")) != NULL;)
+        memcpy(p, "   ", 3);
+    return mt_spoken_is_persons(copy);
+}
+
 static bool line_says(const char *line, struct saying *t, const char *pattern, bool wished)
 {
     const char *item = of_list(line);
     t->is_set = (item != NULL && !wished) || sets(line);
-    t->is_error = !t->is_set && !mt_spoken_is_persons(line);
+    t->is_error = !t->is_set && !is_told(line);
     if (strstr(line, "ried to allocate") != NULL || strstr(line, "File \"") != NULL)
         return false;
     for (const char *p = item != NULL ? item : line; *p != '\0';) {

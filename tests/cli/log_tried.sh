@@ -107,4 +107,36 @@ has_not cut '(default)'
 ask short <<< 'RuntimeError: CUDA out of memory. Tried to allocate 64.00 MiB (GPU 0; 21.99 GiB total capacity; 20.68 GiB already allocate'
 check grep -qF 'PyTorch held 20.68 GiB' <(tr -s ' \n' ' ' < short.text)
 check grep -qF 'The line does not say what was free' <(tr -s ' \n' ' ' < short.text)
+
+# Lines of what this job has not: images of a text's model, rollouts of a supervised training, a rasterizer computed again.
+for model in Qwen2.5-VL-7B Qwen3-8B; do
+    mkdir $model
+    echo 'GRPO runs out of memory in training.' > $model/ticket.md
+    printf 'MAX_PIXELS=602112 swift rlhf --rlhf_type grpo --model /m/%s --use_vllm true\n' $model > $model/run.sh
+    run 0 report $model --no-config --format text --full -o $model.text
+done
+has Qwen2.5-VL-7B 'MAX_PIXELS=301056'
+has_not Qwen3-8B 'MAX_PIXELS'
+ask rewards <<< 'RLinf: our GRPO training runs out of memory.'
+has rewards 'rollout.enable_offload'
+ask supervised <<< 'RLinf: our SFT of a video model runs out of memory.'
+has_not supervised 'rollout.enable_offload'
+splat() { printf '%s\n' 'Traceback (most recent call last):' '  File "train.py", line 162, in training' '    loss.backward()' \
+    "  File \"/w/$1.py\", line 98, in backward" '    grads = _C.backward(*args)' 'RuntimeError: CUDA out of memory. Tried to allocate 64.00 MiB (GPU 0; 21.99 GiB total capacity; 20.68 GiB already allocated; 10.00 MiB free; 20.90 GiB reserved in total by PyTorch)'; }
+splat net | ask layers
+has layers 'checkpoint(block'
+splat my_rasterizer | ask rasterizer
+has_not rasterizer 'checkpoint(block'
+
+# A save has no batch of an evaluation; FSDP gathers.
+ask saves <<< 'LLaMA-Factory with FSDP runs out of memory when saving the model.'
+has_not saves 'per_device_eval_batch_size'
+has saves 'SHARDED_STATE_DICT'
+ask checks <<< 'LLaMA-Factory with FSDP runs out of memory during validation.'
+has checks 'per_device_eval_batch_size'
+
+# "CUDA" behind the words is another thing than "CUDA out of memory".
+ask graphs <<< 'Our SGLang server fails with out of memory while capturing CUDA graphs. I tried lowering --mem-fraction-static, it did not help.'
+has graphs '--cuda-graph-max-bs'
+has_not graphs '--mem-fraction-static <less'
 finish
