@@ -300,6 +300,8 @@ check [ "$(jq -r .verdict.sub_phase narrow.json)" = backward ]
 has narrow 'The phase is what line 3 says.'
 ask early 'It runs out of memory as early as the 3rd GRPO backward step.'
 check [ "$(jq -r .verdict.sub_phase early.json)" = backward ]
+ask early_zh 'GRPO 第 3 步反向传播时显存不足'
+check [ "$(jq -r .verdict.sub_phase early_zh.json)" = backward ]
 # The failure stands above the log of what came before it.
 printf '%s\n' '[ERROR] failed (exitcode: -9) local_rank: 0 (pid: 438) of binary: /opt/py/bin/python' '' \
     '[2025-09-10 20:17:23,528] [INFO] [utils.py:781:see_memory_usage] Before creating fp16 partitions' \
