@@ -267,7 +267,8 @@ static bool is_named_as_one(const char *p, size_t n)
 /* A program that starts others, or "NAME serve", "NAME launch": the line is no prose. */
 static bool is_command(const char *s)
 {
-    static const char *const second[] = {"serve", "launch", "train", "sft", "rlhf", "grpo", "dpo"};
+    static const char *const second[] = {"serve", "launch", "train",  "sft",   "rlhf",
+                                         "grpo",  "dpo",    "deploy", "infer", "rollout"};
     const char *p = s, *q;
     size_t n, k;
     for (;;) { /* CUDA_VISIBLE_DEVICES=0 */

@@ -43,6 +43,10 @@ first behind '--session-len'
 ask trt '# OOM under load\n\nIt is `trtllm-serve org/a-model --max_batch_size 64 --max_num_tokens 12000 --kv_cache_free_gpu_memory_fraction 0.95` with one card.'
 first trt '--kv_cache_free_gpu_memory_fraction 0.75'
 first trt '--max_num_tokens 6000'
+# A tuner that serves has flags of its own for its engine.
+ask deploy '# OOM\n\nswift deploy --model Qwen/Qwen2.5-32B-Instruct --infer_backend vllm --vllm_max_model_len 8192'
+first deploy '--vllm_tensor_parallel_size 2'
+first_not deploy '--gpu-memory-utilization'
 # Flags between marks, with a value, are settings; without one they are only spoken of.
 ask flags '# slime: OOM in the training step\n\nWe use the image slimerl/slime:latest with `--use-dynamic-batch-size --max-tokens-per-gpu 9000`, never with `--colocate`.'
 has flags 'Framework: slime'

@@ -79,6 +79,15 @@ first_not graph 'torch.utils.checkpoint'
 ask sampled '# OOM\n\nWe use NeighborLoader(data, num_neighbors=[30, 30, 30], batch_size=4096) of torch_geometric to train.'
 first sampled 'fewer neighbours at each hop'
 first_not sampled 'NeighborLoader(data, num_neighbors=[10, 5]'
+# Each sample is a graph: a batch of fewer.
+ask molecules '# OOM\n\n```python\nfrom torch_geometric.loader import DataLoader\nloader = DataLoader(dataset, batch_size=512)\nfor batch in loader:\n    out = model(batch.x, batch.edge_index, batch.batch)\n    loss(out, batch.y).backward()\n```'
+first molecules 'batch_size=256'
+first_not molecules 'NeighborLoader'
+# Rendering has no densification, and numbers of 32 bits.
+ask views '# gaussian-splatting: OOM\n\npython render.py -m out --skip_train'
+first views '--resolution 2'
+first_not views '--densify_grad_threshold'
+first_not views 'model.to(dtype=torch.bfloat16)'
 # A graph of nodes that draws images.
 ask comfy '# ComfyUI stops in the KSampler\n\nThe workflow makes 161 frames.'
 first comfy '--lowvram at its start'
