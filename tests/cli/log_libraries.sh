@@ -55,6 +55,9 @@ ask speech '# Long chapters fail\n\nfrom espnet2.bin.tts_inference import Text2S
 first speech 'Shorter texts and shorter samples of the voice'
 first speech 'one sentence at a time'
 no_training speech
+# Data may be synthesised as well.
+ask data '# OOM with vLLM\n\nWe synthesize questions with vLLM, and it runs out.'
+first_not data 'samples of the voice'
 # Gaussians: three trainers, each with its own flags.
 ask splat '# 3DGS: OOM at iteration 9000\n\npython train.py -s data/garden'
 first splat '--densify_grad_threshold 0.0004'
