@@ -4,6 +4,7 @@
  * weights, in their numbers, or tensors as large as all of them together. */
 #include "analysis/cause/impl.h"
 #include "analysis/base/frames.h"
+#include "analysis/roles/roles.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -174,16 +175,8 @@ static uint32_t weights_of(const struct work *w, uint64_t size)
 /* Whether a size is that of all weights, or of several that were made one after the other. */
 static bool is_of_many(const struct work *w, uint64_t size)
 {
-    uint64_t sum = 0;
-    if (size < LARGE || size < w->total / 2)
-        return false;
-    for (uint32_t first = 0, end = 0; first < w->n_birth; sum -= w->by_birth[first++]) {
-        while (end < w->n_birth && sum < size)
-            sum += w->by_birth[end++];
-        if (sum == size && end - first >= MIN_WEIGHTS)
-            return true;
-    }
-    return false;
+    return size >= LARGE && size >= w->total / 2 &&
+           mt_is_sum_of_weights(size, w->by_birth, w->n_birth);
 }
 
 static bool is_of_pass(const struct piece *p)

@@ -31,7 +31,8 @@ struct copy {
 };
 struct copies {
     MT_VEC(struct copy) v;
-    mt_stack_id at_once; /* whose copies go at once */
+    mt_stack_id at_once;   /* whose copies go at once */
+    MT_VEC(uint32_t) flat; /* births of what is larger than any weight and no more than all */
 };
 
 static int by_size(const void *pa, const void *pb)
@@ -56,8 +57,8 @@ static void sort(struct sizes *s)
         qsort(s->v.p, s->v.n, sizeof *s->v.p, by_size);
 }
 
-/* At the focus, which may be a failure: the exception lets go of the model of the function that it
- * leaves. */
+/* In the order of births. At the focus, which may be a failure: the exception lets go of the model
+ * of the function that it leaves. */
 static int weights_of(const struct mt_rwork *k, int64_t focus, struct sizes *s)
 {
     int ok = 1;
@@ -71,7 +72,6 @@ static int weights_of(const struct mt_rwork *k, int64_t focus, struct sizes *s)
     for (uint32_t i = 0; ok && i < k->r->old.n; i++)
         if (k->w->old_role[i] == MT_ROLE_PARAM && k->r->old.p[i].gone_at == UINT64_MAX)
             ok = add(s, k->r->old.p[i].size);
-    sort(s);
     return ok;
 }
 
@@ -220,6 +220,21 @@ static void find_several(struct mt_rwork *k, const struct copies *all, int64_t f
     }
 }
 
+/* Keeps a birth that may be that of a flat copy. */
+static int note_flat(const struct mt_rwork *k, uint32_t i, const struct sizes *weights,
+                     struct copies *all)
+{
+    uint64_t size = mt_event_at(k->r->d, i)->size;
+    uint32_t *at;
+    if (size > weights->bytes || size < weights->bytes / MIN_SHARE ||
+        size <= weights->v.p[weights->v.n - 1] || k->w->fate[i].role == MT_ROLE_TEMP)
+        return 1;
+    if ((at = MT_VEC_PUSH(&all->flat)) == NULL)
+        return 0;
+    *at = i;
+    return 1;
+}
+
 /* Whether a run so far is a copy in the same bytes: the next one of the same line begins after it.
  */
 static bool is_whole(struct run *r, const struct sizes *weights)
@@ -250,7 +265,8 @@ static int collect_runs(struct mt_rwork *k, struct run *r, const struct sizes *w
                 return 0;
             continue;
         }
-        if ((at = MT_VEC_PUSH(&r->events)) == NULL || !add(&r->sizes, e->size))
+        if ((at = MT_VEC_PUSH(&r->events)) == NULL || !add(&r->sizes, e->size) ||
+            !note_flat(k, i, weights, all))
             return 0;
         *at = i;
     }
@@ -259,16 +275,23 @@ static int collect_runs(struct mt_rwork *k, struct run *r, const struct sizes *w
 
 int mt_copies_find(struct mt_rwork *k, int64_t focus)
 {
-    struct sizes weights = {.bytes = 0}, doubled = {.bytes = 0};
+    struct sizes weights = {.bytes = 0}, doubled = {.bytes = 0}, birth = {.bytes = 0};
     struct run r = {.stack = 0};
     struct copies all = {.at_once = 0};
     int ok = weights_of(k, focus, &weights);
+    for (uint32_t i = 0; ok && i < weights.v.n; i++)
+        ok = add(&birth, weights.v.p[i]);
+    sort(&weights);
     for (uint32_t i = 0; ok && i < weights.v.n; i++)
         ok = add(&doubled, 2 * weights.v.p[i]);
     if (ok && weights.v.n >= MIN_TENSORS)
         ok = collect_runs(k, &r, &weights, &doubled, &all);
     if (ok)
         find_several(k, &all, focus);
+    if (ok)
+        mt_flat_find(k, all.flat.p, all.flat.n, focus, birth.v.p, birth.v.n);
+    MT_VEC_DONE(&all.flat);
+    MT_VEC_DONE(&birth.v);
     MT_VEC_DONE(&all.v);
     MT_VEC_DONE(&weights.v);
     MT_VEC_DONE(&doubled.v);

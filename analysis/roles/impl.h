@@ -11,6 +11,7 @@
  *   grown.c        caches that each pass makes anew, longer
  *   replace.c      what an optimizer makes anew
  *   copies.c       copies of the weights that the job's own code makes
+ *   flat.c         tensors as large as many weights that the job's own code keeps
  *   loaded.c       checkpoints that were read onto the card and stay there
  *   data.c         what the job's own code keeps beside the passes
  *   idle.c         gradients of parameters that no optimizer steps
@@ -243,6 +244,11 @@ int mt_weights_by_layers(struct mt_rwork *k);
 int mt_stays_find(struct mt_rwork *k);
 /* roles/copies.c: after all other roles; 0 = out of memory */
 int mt_copies_find(struct mt_rwork *k, int64_t focus);
+/* roles/flat.c: of the n events, births of blocks whose role only their lifetime tells and that are
+ * larger than any weight, those that are flat copies. weights: their sizes in the order of births.
+ */
+void mt_flat_find(struct mt_rwork *k, const uint32_t *events, uint32_t n, int64_t focus,
+                  const uint64_t *weights, uint32_t n_weights);
 /* roles/loaded.c: after mt_copies_find(); 0 = out of memory */
 int mt_loaded_find(struct mt_rwork *k, int64_t focus);
 /* roles/data.c: after mt_loaded_find(); 0 = out of memory */

@@ -40,6 +40,10 @@ enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct m
 void mt_roles_done(struct mt_roles *w);
 void mt_role_facts_done(struct mt_role_facts *f);
 
+/* Whether a size is that of several weights, of three sizes or more, that were made one after the
+ * other: a flat copy of them. weights: n sizes in the order of births. */
+bool mt_is_sum_of_weights(uint64_t size, const uint64_t *weights, uint32_t n);
+
 /* The step that an event is in: index, UINT32_MAX = none. */
 uint32_t mt_step_at(const struct mt_role_facts *f, uint64_t event);
 /* The micro-batch that an event is in or after; UINT32_MAX = none. */

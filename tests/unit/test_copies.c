@@ -143,24 +143,30 @@ MT_TEST(clones_that_go_at_once)
 }
 
 /* A tensor as large as all weights, or as those of the last layers, at a line that makes one in
- * each round. Not where the size is no sum of weights made one after the other, nor one alone. */
+ * each round. Not where the size is no sum of weights made one after the other, one alone, nor
+ * where all weights are alike. */
 MT_TEST(a_flat_copy_of_all_weights)
 {
-    enum { ALL, LAST, NO_SUM, ONE, N };
+    enum { ALL, LAST, NO_SUM, ONE, EQUAL, N };
     for (int what = 0; what < N; what++) {
         struct heap *h = heap_new();
         uint64_t size = MODEL_BYTES - (what == LAST ? 144 * MIB : what == NO_SUM ? MIB : 0);
         unsigned n = what == ONE ? 1 : 6;
-        model(h, 0, LAYERS, WEIGHTS);
+        for (int k = 0; what == EQUAL && k < 12; k++)
+            heap_alloc(h, 72 * MIB, WEIGHTS);
+        if (what != EQUAL)
+            model(h, 0, LAYERS, WEIGHTS);
         for (unsigned i = 0; i < n; i++) {
             for (int k = 0; k < 20; k++)
                 heap_free(h, heap_alloc(h, 16 * MIB, ROUND));
+            heap_free(h, heap_alloc(h, 96 * MIB, ENGINE));
             heap_alloc(h, size, KEEP);
         }
         heap_oom(h, size, GIB / 8, KEEP);
         {
             bool told = what == ALL || what == LAST;
             FINISH(0);
+            MT_CHECK_EQ(a->devices.p[0].roles.at_focus[MT_ROLE_DATA], told ? n * size : 0);
             MT_CHECK_EQ(c->weight_copies, told ? n * size : 0);
             MT_CHECK_EQ(card(a, "P200") != NULL, told);
             MT_CHECK_EQ(strstr(c->sentence, "6 tensors of ") != NULL, told);
