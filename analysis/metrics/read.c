@@ -94,6 +94,7 @@ static MT_RULE_GET(get_way)
                                        [MT_METRIC_LIVE] = "live_through",
                                        [MT_METRIC_LARGEST] = "largest_through",
                                        [MT_METRIC_SINGLE] = "single_block_of",
+                                       [MT_METRIC_LOGITS] = "logits_through",
                                        [MT_METRIC_IS] = "is",
                                        NULL};
     struct mt_metric_row *row = out;
@@ -123,6 +124,7 @@ static const struct mt_rule_spec row_fields[] = {
     {"live_through", get_way, .at = 0},
     {"largest_through", get_way, .at = 0},
     {"single_block_of", get_way, .at = 0},
+    {"logits_through", get_way, .at = 0},
     {"is", get_way, .at = 0},
     {.name = NULL}};
 
@@ -130,9 +132,10 @@ static enum mt_rc check(const struct mt_rule_reader *r, const struct mt_metric_r
 {
     bool of_blocks = row->how == MT_METRIC_LIVE || row->how == MT_METRIC_LARGEST;
     if (row->is == NULL && row->frames == NULL)
-        return mt_rule_bad(r, "seen",
-                           "is missing, and so are asked, live_through, largest_through, "
-                           "single_block_of and is: one of them says how it is computed");
+        return mt_rule_bad(
+            r, "seen",
+            "is missing, and so are asked, live_through, largest_through, "
+            "single_block_of, logits_through and is: one of them says how it is computed");
     if (row->with_request && !of_blocks)
         return mt_rule_bad(r, "with_request", "goes with live_through and largest_through only");
     if (row->one_of[0] != '\0' && row->how != MT_METRIC_SEEN)

@@ -4,6 +4,7 @@
 #include "analysis/base/frames.h"
 #include "analysis/base/glob.h"
 #include "analysis/metrics/metrics.h"
+#include "analysis/metrics/stacks.h"
 #include "analysis/setup/framework.h"
 #include "analysis/setup/settings.h"
 #include "parser/base/text.h"
@@ -131,6 +132,21 @@ static double single(const struct mt_metric_row *row, const struct mt_device_ana
     return bytes;
 }
 
+/* Whether a block of whole rows of the vocabulary, or a request for one, went through a frame of
+ * the row. */
+static bool makes_logits(const struct mt_metric_row *row, const struct mt_device_analysis *d,
+                         const struct mt_trace *t)
+{
+    const struct mt_device *dev = d->device < t->devices.n ? &t->devices.p[d->device] : NULL;
+    for (uint64_t i = 0; dev != NULL && d->roles.vocab != 0 && i < dev->events.n; i++) {
+        const struct mt_event *e = mt_event_at(dev, i);
+        if ((e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM) && e->stack != 0 &&
+            mt_is_logits_request(&d->roles, e->size, false) && goes_through(row, t, e->stack))
+            return true;
+    }
+    return false;
+}
+
 struct mt_value mt_metric_row_of(const struct mt_metric_row *row,
                                  const struct mt_device_analysis *d, const struct mt_trace *t,
                                  const struct mt_runconf *conf)
@@ -145,6 +161,7 @@ struct mt_value mt_metric_row_of(const struct mt_metric_row *row,
     case MT_METRIC_LIVE:
     case MT_METRIC_LARGEST: v.v = t != NULL ? through(row, d, t) : 0; break;
     case MT_METRIC_SINGLE: v.v = t != NULL ? single(row, d, t) : 0; break;
+    case MT_METRIC_LOGITS: v.v = t != NULL && makes_logits(row, d, t); break;
     case MT_METRIC_IS: v.known = false; break;
     }
     return v;

@@ -20,7 +20,9 @@ enum mt_metric_how {
     MT_METRIC_LARGEST, /* "largest_through": the largest block of these */
     MT_METRIC_SINGLE,  /* "single_block_of": the largest block that is alone of its stack and whose
                           telling frame is one */
-    MT_METRIC_IS       /* "is": an expression over other metrics */
+    /* "logits_through": a block as large as logits was made through one, anywhere in the trace */
+    MT_METRIC_LOGITS,
+    MT_METRIC_IS /* "is": an expression over other metrics */
 };
 
 struct mt_metric_frame {

@@ -262,9 +262,55 @@ MT_TEST(a_pass_that_may_be_no_training)
     }
 }
 
+#define TEACH(line) "own/teach.py:" line ":loss|own/teach.py:60:main|" MAIN
+#define KL "torch/nn/functional.py:3396:kl_div|" TEACH("38")
+#define SOFTMAX "torch/nn/functional.py:2248:log_softmax|" TEACH("36")
+#define CROSS "torch/nn/functional.py:3494:cross_entropy|" TEACH("35")
+#define HEAD "own/net.py:22:forward|" CALL TEACH("34")
+
+/* A cross-entropy that is fused with the head makes no logits. What else reads them still does: a
+ * divergence, or a softmax beside it. A softmax alone may be the loss itself, and one of another
+ * size an attention's. */
+MT_TEST(logits_that_another_loss_reads)
+{
+    enum { ALONE, DIVERGENCE, BESIDE, ITS_OWN, ATTENTION, N };
+    static const uint64_t row = UINT64_C(50257) * 4;
+    static const char *const third[] = {CROSS, KL, SOFTMAX, HEAD, SOFTMAX};
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        bool shared = what == DIVERGENCE || what == BESIDE;
+        unsigned made[3];
+        heap_alloc(h, row * 768, WEIGHTS);
+        for (int pass = 0; pass < 3; pass++) {
+            uint64_t size = row * (pass < 2 ? 512 : 2048);
+            made[0] = heap_alloc(h, size, HEAD);
+            made[1] =
+                heap_alloc(h, what == ITS_OWN ? size : 4096, what == ITS_OWN ? SOFTMAX : CROSS);
+            if (what != ITS_OWN) {
+                heap_free(h, made[1]);
+                made[1] = heap_alloc(h, size, CROSS);
+            }
+            if (pass == 2)
+                break;
+            made[2] = heap_alloc(h, what == ATTENTION ? 48 * MIB + 4096 : size, third[what]);
+            heap_free(h, heap_alloc(h, 512, ENGINE));
+            for (int k = 3; k-- > 0;)
+                heap_free(h, made[k]);
+        }
+        heap_oom(h, row * 2048, 64 * MIB, what == ITS_OWN ? SOFTMAX : CROSS);
+        {
+            FINISH(0);
+            MT_CHECK(c->known);
+            MT_CHECK_EQ(a->devices.p[0].roles.vocab, 50257);
+            MT_CHECK_EQ(card(a, "B09") == NULL, shared);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
             MT_RUN(a_chain_that_one_backward_follows) MT_RUN(rounds_are_more_than_pieces)
                 MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training)
-                    MT_RUN(rules_done))
+                    MT_RUN(logits_that_another_loss_reads) MT_RUN(rules_done))
