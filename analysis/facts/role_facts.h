@@ -5,6 +5,7 @@
 #include "analysis/base/phase.h"
 #include "analysis/base/roles.h"
 #include "analysis/facts/sequences.h"
+#include "parser/model/trace.h"
 
 /* Of an allocation, by its event number. A completed free has the event of its allocation in
  * `freed`, and its role; a requested free has its own number there, so that who looks for blocks
@@ -149,7 +150,8 @@ struct mt_role_facts {
                                periodicity", "" */
     /* by the order of passes alone: micro-batches of one step look the same */
     bool steps_are_guessed;
-    uint64_t vocab; /* of the logits that were found; 0 = none */
+    MT_VEC(mt_stack_id) logits_by; /* that make blocks as large as logits, each once */
+    uint64_t vocab;                /* of the logits that were found; 0 = none */
     /* no head of so many rows is among the live blocks: another vocabulary may explain the sizes
      * too
      */

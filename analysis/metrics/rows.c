@@ -4,7 +4,6 @@
 #include "analysis/base/frames.h"
 #include "analysis/base/glob.h"
 #include "analysis/metrics/metrics.h"
-#include "analysis/metrics/stacks.h"
 #include "analysis/setup/framework.h"
 #include "analysis/setup/settings.h"
 #include "parser/base/text.h"
@@ -132,18 +131,13 @@ static double single(const struct mt_metric_row *row, const struct mt_device_ana
     return bytes;
 }
 
-/* Whether a block of whole rows of the vocabulary, or a request for one, went through a frame of
- * the row. */
+/* Whether a block as large as logits, or a request for one, went through a frame of the row. */
 static bool makes_logits(const struct mt_metric_row *row, const struct mt_device_analysis *d,
                          const struct mt_trace *t)
 {
-    const struct mt_device *dev = d->device < t->devices.n ? &t->devices.p[d->device] : NULL;
-    for (uint64_t i = 0; dev != NULL && d->roles.vocab != 0 && i < dev->events.n; i++) {
-        const struct mt_event *e = mt_event_at(dev, i);
-        if ((e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM) && e->stack != 0 &&
-            mt_is_logits_request(&d->roles, e->size, false) && goes_through(row, t, e->stack))
+    for (uint32_t i = 0; i < d->roles.logits_by.n; i++)
+        if (goes_through(row, t, d->roles.logits_by.p[i]))
             return true;
-    }
     return false;
 }
 

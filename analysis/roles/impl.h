@@ -16,6 +16,7 @@
  *   data.c         what the job's own code keeps beside the passes
  *   idle.c         gradients of parameters that no optimizer steps
  *   lone.c         optimizer state that is one block a weight
+ *   readers.c      which stacks make blocks as large as logits
  *   recorded.c     backward passes that keep what they make
  *   twins.c        a second model of the same sizes
  *   weights.c      how many blocks of a size are parameters, and which sizes are a model's
@@ -257,6 +258,8 @@ int mt_data_find(struct mt_rwork *k, int64_t focus);
 int mt_idle_find(struct mt_rwork *k, int64_t focus);
 /* roles/lone.c: out->lone_state, after all roles */
 void mt_lone_find(struct mt_rwork *k, int64_t focus);
+/* roles/readers.c: out->logits_by, after mt_vocab_find(); 0 = out of memory */
+int mt_readers_find(struct mt_rwork *k);
 /* roles/recorded.c: out->recorded, after all roles */
 void mt_recorded_find(struct mt_rwork *k, int64_t focus);
 /* roles/grown.c: how blocks of a stack follow blocks of another size: a step larger while those

@@ -411,7 +411,8 @@ static unsigned request_role(const struct mt_roles *w)
 }
 
 /* A request of a backward pass, where nothing else says what it is for, that is as large as a
- * weight and as nothing of the forward pass: the gradient of that weight. */
+ * weight and as nothing of the forward pass: the gradient of that weight. So is one as large as two
+ * gradients or more that are there, as of copies of all of them in one piece. */
 static void request_by_size(struct mt_rwork *k)
 {
     const struct mt_device_analysis *o = k->r->out;
@@ -420,7 +421,7 @@ static void request_by_size(struct mt_rwork *k)
     if (q == NULL || q->attr.sub != MT_PH_BACKWARD || k->out->request_role != MT_ROLE_UNKNOWN)
         return;
     u = mt_size_use(k, q->request, false);
-    if (u != NULL && u->param && !u->activation)
+    if (u != NULL && (u->param || u->grads + u->cut >= 2) && !u->activation)
         k->out->request_role = MT_ROLE_GRAD;
 }
 
@@ -473,7 +474,7 @@ static int with_curve(struct mt_rwork *k, bool verify)
         return 0;
     if (!add_up(k, focus, verify))
         return 0;
-    if (tensors && (!mt_twins_find(k, focus) || !mt_idle_find(k, focus)))
+    if (tensors && (!mt_readers_find(k) || !mt_twins_find(k, focus) || !mt_idle_find(k, focus)))
         return 0;
     request_by_size(k);
     if (tensors) {
@@ -543,4 +544,5 @@ void mt_role_facts_done(struct mt_role_facts *f)
     MT_VEC_DONE(&f->growth);
     MT_VEC_DONE(&f->laps);
     MT_VEC_DONE(&f->pools);
+    MT_VEC_DONE(&f->logits_by);
 }
