@@ -46,6 +46,26 @@ static void add_up(const struct mt_moment *m, struct mt_file_kinds *files, uint6
     }
 }
 
+/* Bytes of lines that grew by half or more, where as many lines as make a pass have what they had
+ * before: what grew is no batch, which all of them would have followed. Lines with little are of
+ * weights and norms. */
+static uint64_t apart(const struct mt_moment *m, const uint64_t *now, const uint64_t *before)
+{
+    enum { MIN_LINES = 3, ALIKE = 16, OF_PASS = 4000 };
+    uint64_t grown = 0;
+    uint32_t same = 0;
+    for (mt_frame_id f = 1; f < m->w->r->t->frames.n; f++) {
+        uint64_t less = now[f] < before[f] ? now[f] : before[f], more = now[f] + before[f] - less;
+        if (before[f] == 0)
+            continue;
+        if (now[f] / 3 >= before[f] / 2 && now[f] > before[f])
+            grown += now[f];
+        else if (more - less <= more / ALIKE && less >= m->to_come.pass_now / OF_PASS)
+            same++;
+    }
+    return same >= MIN_LINES ? grown : 0;
+}
+
 int mt_moment_as_before(struct mt_moment *m)
 {
     enum { MOST = 4 }; /* a line with less of the difference explains nothing; chosen by hand */
@@ -64,6 +84,7 @@ int mt_moment_as_before(struct mt_moment *m)
         add_up(m, &files, now, before);
         mt_file_kinds_done(&files);
     }
+    m->apart = ok ? apart(m, now, before) : 0;
     for (mt_frame_id f = 1; ok && f < r->t->frames.n; f++)
         if (now[f] > before[f] && now[f] - before[f] > m->more_now - m->more_before &&
             now[f] - before[f] >= m->more / MOST) {

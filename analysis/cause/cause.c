@@ -249,6 +249,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
         mt_moment_remade(&m);
         keep_copies(out, &m);
         out->hoard = m.hoard.bytes;
+        out->apart = m.apart;
         out->rounds = m.rounds.bytes;
         out->pass_so_far = m.to_come.so_far;
         out->left_open = m.to_come.open;

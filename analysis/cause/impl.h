@@ -180,6 +180,7 @@ struct mt_moment {
     /* what the pass has beyond earlier ones at that point, 0 = no such difference; the line with
      * most of it, 0 = none, and its bytes now and then */
     uint64_t more, more_now, more_before;
+    uint64_t apart; /* bytes of lines that grew where others did not: no batch makes them less */
     mt_frame_id more_line;
     struct mt_result result;
     struct mt_graph graph;

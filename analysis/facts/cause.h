@@ -113,6 +113,9 @@ struct mt_cause {
     /* what this pass had beyond the earlier ones when they came so far, where without it the
      * request would have fitted */
     uint64_t pass_more;
+    /* what lines of this pass have that grew by half or more, where others have what they had: it
+     * does not follow the batch; 0 = none */
+    uint64_t apart;
     /* what had come after the same request in an earlier pass, in that pass's own sizes; 0 = there
      * was none */
     uint64_t before_rest;

@@ -1,5 +1,6 @@
 /* metrics/work.c -- numbers of the work at hand: tokens, sequences, micro-batches, layers. */
 #include "analysis/metrics/impl.h"
+#include "analysis/facts/cause.h"
 #include "analysis/metrics/leak.h"
 #include "analysis/metrics/stacks.h"
 #include "analysis/roles/roles.h"
@@ -65,11 +66,14 @@ static bool keeps_as_before(const struct mt_role_facts *f, int64_t focus)
 
 static void grown_apart(struct mt_metrics *m)
 {
+    double apart = m->d->cause != NULL ? (double)m->d->cause->apart : 0;
     bool grown = has(m, MT_METRIC_before_ratio) && get(m, MT_METRIC_before_ratio) >= 2 &&
                  keeps_as_before(&m->d->roles, m->d->focus.event);
-    set(m, MT_METRIC_grown_apart,
-        grown ? get(m, MT_METRIC_token_request) + (in_pass(m) ? role(m, MT_ROLE_TEMP) : 0) : 0,
-        MT_CONF_INFERRED);
+    if (grown)
+        apart = get(m, MT_METRIC_token_request) + (in_pass(m) ? role(m, MT_ROLE_TEMP) : 0);
+    else if (apart > 0 && has(m, MT_METRIC_before_ratio) && get(m, MT_METRIC_before_ratio) >= 1.5)
+        apart += get(m, MT_METRIC_token_request);
+    set(m, MT_METRIC_grown_apart, apart, MT_CONF_INFERRED);
 }
 
 static void token_metrics(struct mt_metrics *m)

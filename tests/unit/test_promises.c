@@ -308,9 +308,46 @@ MT_TEST(logits_that_another_loss_reads)
     }
 }
 
+#define FIT(line) "own/field.py:" line ":forward|" CALL "own/field.py:60:main|" MAIN
+
+/* Four lines of each pass follow the samples, two a table: in the third pass the table is six times
+ * as large (GROWN), or all is. Half the samples free half of what follows them, and nothing of the
+ * table. */
+MT_TEST(half_a_batch_of_what_follows_it)
+{
+    static const char *const line[] = {FIT("21"), FIT("22"), FIT("23"),
+                                       FIT("24"), FIT("30"), FIT("31")};
+    for (int all = 0; all < 2; all++) {
+        struct heap *h = heap_new();
+        unsigned made[6];
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (int pass = 0; pass < 4; pass++) {
+            uint64_t times = pass == 3 ? 6 : 1;
+            for (int k = 0; k < 6; k++)
+                made[k] =
+                    heap_alloc(h, (k < 4 ? 8 * (all ? times : 1) : 64 * times) * MIB, line[k]);
+            if (pass == 3)
+                break;
+            heap_free(h, heap_alloc(h, 72 * MIB, FIT("32")));
+            heap_free(h, heap_alloc(h, 16 * MIB, ENGINE));
+            for (int k = 6; k-- > 0;)
+                heap_free(h, made[k]);
+        }
+        heap_oom(h, 6 * 72 * MIB, 64 * MIB, FIT("32"));
+        {
+            FINISH(0);
+            const struct mt_advice *half = card(a, "P02");
+            MT_CHECK_EQ(c->apart, all ? 0 : 2 * 6 * 64 * MIB);
+            MT_CHECK_EQ(half != NULL && half->saving.bytes > 400 * MIB, all);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
             MT_RUN(a_chain_that_one_backward_follows) MT_RUN(rounds_are_more_than_pieces)
                 MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training)
-                    MT_RUN(logits_that_another_loss_reads) MT_RUN(rules_done))
+                    MT_RUN(logits_that_another_loss_reads) MT_RUN(half_a_batch_of_what_follows_it)
+                        MT_RUN(rules_done))
