@@ -11,6 +11,7 @@ struct finding {
     uint32_t *began;   /* as m->call_began, up to the event at hand */
     uint32_t *last;    /* by stack: event + 1 of its last block */
     mt_frame_id *near; /* by stack: its innermost Python frame */
+    uint8_t *asked;    /* by stack: 1 = a block of it is there that may be a result */
     struct mt_file_kinds files;
     int64_t at;
 };
@@ -65,7 +66,7 @@ static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
     mt_stack_id stack = mt_event_at(r->d, born)->stack;
     uint32_t next = f->last[stack];
     mt_frame_id line;
-    if (stack == 0 || f->m->w->grown[stack] || next == 0 || next - 1 == born ||
+    if (!f->asked[stack] || stack == 0 || f->m->w->grown[stack] || next == 0 || next - 1 == born ||
         !may_be_result(f->m, born) ||
         (f->began[f->m->call_of[stack]] <= born + 1 &&
          (keeps_for_none(f->m, born) ||
@@ -126,6 +127,15 @@ bool mt_is_last_result(const struct mt_moment *m, uint64_t event)
     return micro != UINT32_MAX && m->result.micro != UINT32_MAX && micro < m->result.micro;
 }
 
+/* Other stacks have no block of which it is asked. */
+static void find_asked(struct finding *f)
+{
+    const struct mt_roles *w = f->m->w;
+    for (uint32_t k = 0; k < w->there.n; k++)
+        if (may_be_result(f->m, w->there.p[k]))
+            f->asked[mt_event_at(w->r->d, w->there.p[k])->stack] = 1;
+}
+
 /* Adds what is live at the moment, and names the line of most of it. */
 static void add_live(struct finding *f)
 {
@@ -157,21 +167,25 @@ int mt_moment_result(struct mt_moment *m)
         return 1;
     f.last = mt_calloc(n, sizeof *f.last);
     f.near = mt_calloc(n, sizeof *f.near);
+    f.asked = mt_calloc(n, sizeof *f.asked);
     f.began = mt_calloc(n_frames, sizeof *f.began);
     m->result_line = mt_calloc(n, sizeof *m->result_line);
     m->call_of = mt_calloc(n, sizeof *m->call_of);
     m->call_began = mt_calloc(n_frames, sizeof *m->call_began);
-    ok = f.last != NULL && f.near != NULL && f.began != NULL && m->result_line != NULL &&
-         m->call_of != NULL && m->call_began != NULL && mt_file_kinds_init(&f.files, t);
+    ok = f.last != NULL && f.near != NULL && f.asked != NULL && f.began != NULL &&
+         m->result_line != NULL && m->call_of != NULL && m->call_began != NULL &&
+         mt_file_kinds_init(&f.files, t);
     if (ok) {
         mt_stack_calls(t, &f.files, m->call_of, f.near);
         m->result.micro = mt_micro_at(m->f, (uint64_t)f.at);
+        find_asked(&f);
         find_lines(&f);
         add_live(&f);
         mt_file_kinds_done(&f.files);
     }
     mt_free(f.last);
     mt_free(f.near);
+    mt_free(f.asked);
     mt_free(f.began);
     return ok;
 }

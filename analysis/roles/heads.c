@@ -51,11 +51,13 @@ static int add_made(const struct mt_rwork *k, struct mt_heads *h)
     uint32_t n = mt_n_events(k);
     uint64_t oom = k->r->out->ooms.n != 0 ? k->r->out->ooms.p[0].event : UINT64_MAX;
     for (uint32_t i = 0; k->r->attr != NULL && k->w->fate != NULL && i < n; i++) {
-        struct mt_attr a = k->r->attr[i];
-        uint32_t freed = k->w->fate[i].freed;
+        const uint32_t freed = k->w->fate[i].freed;
+        struct mt_attr a;
         uint64_t *at;
-        if ((freed != MT_NEVER && (i >= oom || freed <= oom)) ||
-            mt_event_at(k->r->d, i)->action != MT_ACT_ALLOC ||
+        if (freed != MT_NEVER && (i >= oom || freed <= oom))
+            continue;
+        a = k->r->attr[i];
+        if (mt_event_at(k->r->d, i)->action != MT_ACT_ALLOC ||
             !(mt_phase_is(a.phase, MT_SETS_UP) || mt_group_of(a.sub, MT_G_OTHER) == MT_G_OPTIMIZER))
             continue;
         if (mt_event_at(k->r->d, i)->size < MIN_HEAD && freed == MT_NEVER)

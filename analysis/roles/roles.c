@@ -500,8 +500,9 @@ enum mt_rc mt_roles_make(struct mt_roles *w, struct mt_role_facts *out, struct m
     w->freed_role = mt_malloc((size_t)r->t->stacks.n + 1);
     ok = w->stack_role != NULL && w->freed_role != NULL &&
          mt_role_stacks(rules, r->t, w->stack_role, w->freed_role) && mt_pool_roles(&k);
-    for (uint32_t i = 0; ok && i < r->t->stacks.n && !k.frees_tell; i++)
-        k.frees_tell = w->freed_role[i] != MT_ROLE_COUNT;
+    /* the first is of no stack, and tells nothing */
+    k.frees_tell = ok && r->t->stacks.n > 1 &&
+                   memcmp(w->freed_role, w->freed_role + 1, r->t->stacks.n - 1) != 0;
     out->request_role = MT_ROLE_UNKNOWN;
     if (ok) {
         out->request_role = (uint8_t)request_role(w);

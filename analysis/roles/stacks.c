@@ -184,6 +184,13 @@ static uint16_t python_rule(const struct build *b, mt_frame_id frame)
 static void walk_frees(const struct build *b, uint8_t *freed_role)
 {
     const struct mt_stack_node *node = b->t->stacks.p;
+    bool any = false;
+    for (uint32_t f = 0; f < b->t->functions.n && !any; f++)
+        any = b->free[f] != 0;
+    if (!any) {
+        memset(freed_role, MT_ROLE_COUNT, b->t->stacks.n + (size_t)1);
+        return;
+    }
     freed_role[0] = MT_ROLE_COUNT;
     for (uint32_t i = 1; i < b->t->stacks.n; i++) {
         uint16_t rule = node[i].frame != 0 ? b->free[b->function[node[i].frame]] : 0;

@@ -134,6 +134,12 @@ static int lane_of(struct mt_builder *b, int64_t stream, const uint64_t pool[2],
     return 1;
 }
 
+/* The first chunk of a device while it is smaller than others. */
+enum { FIRST_EVENTS = 1 << 10, GROWTH = 4 };
+_Static_assert(MT_CHUNK_EVENTS == FIRST_EVENTS * GROWTH * GROWTH * GROWTH * GROWTH,
+               "it grows to a whole one");
+static bool is_full(uint64_t n) { return (n & (n - 1)) == 0 && (n & UINT64_C(0x55555555)) != 0; }
+
 static struct mt_event *new_event(struct mt_builder *b, struct mt_device *d)
 {
     struct mt_events *e = &d->events;
@@ -155,15 +161,15 @@ static struct mt_event *new_event(struct mt_builder *b, struct mt_device *d)
         }
         /* a small trace should not cost megabytes: the first chunk of a device starts small and
          * grows */
-        e->chunk[e->n_chunks] =
-            mt_malloc_big((e->n_chunks == 0 ? 1024 : MT_CHUNK_EVENTS) * sizeof(struct mt_event));
+        e->chunk[e->n_chunks] = mt_malloc_big((e->n_chunks == 0 ? FIRST_EVENTS : MT_CHUNK_EVENTS) *
+                                              sizeof(struct mt_event));
         if (e->chunk[e->n_chunks] == NULL) {
             mt_b_nomem(b);
             return NULL;
         }
         e->n_chunks++;
-    } else if (e->n_chunks == 1 && e->n >= 1024 && (e->n & (e->n - 1)) == 0) {
-        struct mt_event *p = mt_realloc(e->chunk[0], e->n * 2 * sizeof *p);
+    } else if (e->n_chunks == 1 && e->n >= FIRST_EVENTS && is_full(e->n)) {
+        struct mt_event *p = mt_realloc(e->chunk[0], e->n * GROWTH * sizeof *p);
         if (p == NULL) {
             mt_b_nomem(b);
             return NULL;
