@@ -9,6 +9,7 @@ int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_d
     memset(run, 0, sizeof *run);
     memset(tl, 0, sizeof *tl);
     run->tl = tl;
+    run->low = UINT64_MAX;
     if (n == 0)
         return 1;
     tl->has_time = by_time && d->n_with_time == n &&
@@ -54,9 +55,10 @@ static void close_column(struct mt_tl_run *run)
             run->tl->phase[run->col] = (uint8_t)(i < 255 ? i : 254);
         }
     }
-    run->tl->events[run->col] = run->n_in_col;
+    run->tl->events[run->col] = run->n_events - run->n_before;
     memset(run->row_events, 0, sizeof run->row_events);
-    run->n_in_col = 0;
+    run->n_before = run->n_events;
+    run->low = UINT64_MAX;
 }
 
 void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint32_t n_rows,
@@ -85,14 +87,15 @@ void mt_tl_extreme(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, 
                    uint64_t pending, uint64_t reserved)
 {
     struct mt_timeline *tl = run->tl;
-    uint32_t c = run->col;
-    if (run->n_in_col == 0 || total > tl->total[c]) {
+    const uint32_t c = run->col;
+    const bool first = run->n_events == run->n_before;
+    if (first || total > tl->total[c]) {
         note_rows(tl, live, n_rows);
         tl->at[c] = run->n_events;
         tl->total[c] = total;
         tl->pending[c] = pending;
     }
-    if (run->n_in_col == 0 || total < tl->low[c])
+    if (first || total < tl->low[c])
         tl->low[c] = total;
     if (reserved > tl->reserved[c])
         tl->reserved[c] = reserved;

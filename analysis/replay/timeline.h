@@ -6,11 +6,12 @@
 
 struct mt_tl_run {
     struct mt_timeline *tl;
-    uint32_t col;    /* current column */
-    uint64_t next_x; /* x at which the next column begins */
-    uint64_t n_in_col;
+    uint32_t col;      /* current column */
+    uint64_t next_x;   /* x at which the next column begins */
     uint32_t n_events; /* so far; of a trace with more than that counts no roles are made */
-    uint64_t high, low, reserved; /* of the column so far, once it has an event */
+    uint32_t n_before; /* of them, before the column */
+    uint64_t high, low, reserved; /* of the column so far; low: nothing is as high before it has an
+                                     event */
     uint64_t row_events[256];     /* events of the column by phase row */
 };
 
@@ -30,9 +31,8 @@ void mt_tl_extreme(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows, 
 static inline void mt_tl_event(struct mt_tl_run *run, const int64_t *live, uint32_t n_rows,
                                uint64_t total, uint64_t pending, uint64_t reserved, uint32_t row)
 {
-    if (run->n_in_col == 0 || total > run->high || total < run->low || reserved > run->reserved)
+    if (total > run->high || total < run->low || reserved > run->reserved)
         mt_tl_extreme(run, live, n_rows, total, pending, reserved);
-    run->n_in_col++;
     run->n_events++;
     run->row_events[row < 255 ? row : 255]++;
 }

@@ -44,30 +44,39 @@ static int add(struct mt_heads *h, uint64_t size)
     return size < MIN_VECTOR || at != NULL;
 }
 
-/* Blocks that were made where models and their states are made: no logits, whatever their size is.
- * Those that a failure's exception let go of were there when memory ran out. */
-static int add_made(const struct mt_rwork *k, struct mt_heads *h)
+/* A block that was made where models and their states are made: no logits, whatever its size is. */
+static int add_made(const struct mt_rwork *k, struct mt_heads *h, uint32_t event)
 {
-    uint32_t n = mt_n_events(k);
-    uint64_t oom = k->r->out->ooms.n != 0 ? k->r->out->ooms.p[0].event : UINT64_MAX;
-    for (uint32_t i = 0; k->r->attr != NULL && k->w->fate != NULL && i < n; i++) {
-        const uint32_t freed = k->w->fate[i].freed;
-        struct mt_attr a;
-        uint64_t *at;
-        if (freed != MT_NEVER && (i >= oom || freed <= oom))
-            continue;
-        a = k->r->attr[i];
-        if (mt_event_at(k->r->d, i)->action != MT_ACT_ALLOC ||
-            !(mt_phase_is(a.phase, MT_SETS_UP) || mt_group_of(a.sub, MT_G_OTHER) == MT_G_OPTIMIZER))
-            continue;
-        if (mt_event_at(k->r->d, i)->size < MIN_HEAD && freed == MT_NEVER)
-            continue;
-        if (freed != MT_NEVER && !add(h, mt_event_at(k->r->d, i)->size))
+    const struct mt_attr a = k->r->attr[event];
+    const struct mt_event *e = mt_event_at(k->r->d, event);
+    const bool stays = k->w->fate[event].freed == MT_NEVER;
+    uint64_t *at;
+    if (e->action != MT_ACT_ALLOC ||
+        !(mt_phase_is(a.phase, MT_SETS_UP) || mt_group_of(a.sub, MT_G_OTHER) == MT_G_OPTIMIZER) ||
+        (e->size < MIN_HEAD && stays))
+        return 1;
+    if (!stays && !add(h, e->size))
+        return 0;
+    if ((at = MT_VEC_PUSH(&h->made)) == NULL)
+        return 0;
+    *at = e->size;
+    return 1;
+}
+
+/* Of the blocks that stay, and of those that a failure's exception let go of: they were there when
+ * memory ran out. */
+static int find_made(const struct mt_rwork *k, struct mt_heads *h)
+{
+    const bool failed = k->r->out->ooms.n != 0;
+    if (k->r->attr == NULL || k->w->fate == NULL)
+        return 1;
+    for (uint32_t i = 0; i < k->w->there.n; i++)
+        if ((failed || k->w->fate[k->w->there.p[i]].freed == MT_NEVER) &&
+            !add_made(k, h, k->w->there.p[i]))
             return 0;
-        if ((at = MT_VEC_PUSH(&h->made)) == NULL)
+    for (uint32_t i = (uint32_t)(k->focus + 1), n = mt_n_events(k); i < n; i++)
+        if (k->w->fate[i].freed == MT_NEVER && !add_made(k, h, i))
             return 0;
-        *at = mt_event_at(k->r->d, i)->size;
-    }
     if (h->made.n > 1)
         qsort(h->made.p, h->made.n, sizeof *h->made.p, by_size);
     return 1;
@@ -133,7 +142,7 @@ static void join_heads(struct mt_heads *h)
 int mt_heads_make(const struct mt_rwork *k, struct mt_heads *h)
 {
     uint32_t kept = 0;
-    if (!collect(k, h) || !add_made(k, h))
+    if (!collect(k, h) || !find_made(k, h))
         return 0;
     if (h->large.n > 1)
         qsort(h->large.p, h->large.n, sizeof *h->large.p, by_size);

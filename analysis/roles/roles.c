@@ -431,7 +431,7 @@ int mt_roles_begin(struct mt_roles *w, struct mt_replay *r)
     w->r = r;
     if (n == 0 || n >= MT_NEVER || r->out->withheld != NULL)
         return 1;
-    w->fate = mt_calloc((size_t)n, sizeof *w->fate); /* asks for huge pages */
+    w->fate = mt_malloc_big((size_t)n * sizeof *w->fate);
     if (w->fate == NULL)
         return 0;
     for (uint64_t i = 0; i < n; i++)
