@@ -70,9 +70,9 @@ char *mt_clocked_words(char buf[static MT_CLOCKED_WORDS], const struct mt_clocke
     (void)snprintf(buf, MT_CLOCKED_WORDS, "%s: at most %s %s", l->label,
                    mt_fmt_bytes(low, l->peak_low), l->low_words);
     n = strlen(buf);
-    if (l->peak_high != 0)
-        (void)snprintf(buf + n, MT_CLOCKED_WORDS - n, ", %s %s%s", mt_fmt_bytes(high, l->peak_high),
-                       l->high_words, mt_clocked_has_line(l) ? " (dashed)" : "");
+    if (mt_clocked_has_line(l))
+        (void)snprintf(buf + n, MT_CLOCKED_WORDS - n, ", %s %s (dashed)",
+                       mt_fmt_bytes(high, l->peak_high), l->high_words);
     n = strlen(buf);
     if (l->group_peak != 0)
         (void)snprintf(buf + n, MT_CLOCKED_WORDS - n, "; the job's control group at most %s%s%s",
