@@ -91,10 +91,10 @@ void mt_svg_one_clock(struct mt_out *o, const struct mt_report *r, uint32_t ledg
                 "class=\"plot one-clock\">\n<title id=\"tl%" PRIu32
                 "\">On the same clock: what PyTorch saw from inside, and host memory</title>\n",
                 WHOLE, height, WHOLE, height, ID_BASE + ledger, ID_BASE + ledger);
+        failure(o, r->diagnosis->driver, ledger, height); /* below: a short history is not hidden */
         for (uint32_t i = 0; i < l.n; i++)
             one(o, g, &l.curve[i], i * ROOM,
                 i < l.torch ? mt_holder_color(MT_HOLD_TORCH) : MT_COLOR_OTHER);
-        failure(o, r->diagnosis->driver, ledger, height);
         mt_puts(o, "</svg>\n");
     }
     mt_clocked_list_done(&l);
