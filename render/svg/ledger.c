@@ -449,7 +449,7 @@ static bool draw(struct mt_out *o, const struct mt_svg_ledger *s, uint32_t merge
     p.left = s->small ? 48 : 58;
     p.top = s->small ? 40 : 62;
     p.width = s->small ? 496 : 1106;
-    p.height = s->small ? 96 : 250;
+    p.height = s->small ? 96 : 220;
     ok = init(&p);
     if (ok) {
         for (int h = 0; h < MT_HOLD_COUNT; h++)
