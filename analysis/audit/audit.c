@@ -78,9 +78,10 @@ static int walk_events(struct mt_pass *p)
         return 0;
     if (p->f->steps.n != 0)
         p->steps_end = p->f->steps.p[p->f->steps.n > 1].last + 1;
-    for (p->i = 0; p->i < p->r->d->events.n; p->i++) {
-        const struct mt_event *e = mt_event_at(p->r->d, p->i);
-        if (p->i >= p->occ_end)
+    for (uint64_t i = 0, n = p->r->d->events.n; i < n; i++) {
+        const struct mt_event *e = mt_event_at(p->r->d, i);
+        p->i = i;
+        if (i >= p->occ_end)
             enter_occurrence(p);
         if (e->action == MT_ACT_ALLOC || e->action == MT_ACT_FREE_COMPLETED) {
             if (!apply_change(p, e))
@@ -89,6 +90,7 @@ static int walk_events(struct mt_pass *p)
             return 0;
         }
     }
+    p->i = p->r->d->events.n;
     mt_window_end(p);
     if (p->moving)
         memcpy(p->moves.p[p->moves.n - 1].after, p->role, sizeof p->role);

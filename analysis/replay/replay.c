@@ -355,6 +355,21 @@ static void note_pending(struct mt_device_analysis *o, int64_t pending)
         o->pending_peak = (uint64_t)pending;
 }
 
+static inline void before_event(struct mt_tl_run *tl, const struct run *u,
+                                const struct mt_device_analysis *o, uint64_t x)
+{
+    if (x >= tl->next_x)
+        mt_tl_advance(tl, x, u->rows, o->phases.n, (uint64_t)u->total,
+                      u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved);
+}
+
+static inline void after_event(struct mt_tl_run *tl, const struct run *u,
+                               const struct mt_device_analysis *o, uint32_t row)
+{
+    mt_tl_event(tl, u->rows, o->phases.n, (uint64_t)u->total,
+                u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved, row);
+}
+
 int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
 {
     struct mt_device_analysis *o = r->out;
@@ -397,12 +412,9 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             o->phases.p[row].n_occurrences++;
             u->row = row;
         }
-        for (unsigned k = 0; k < n_tl; k++) {
-            uint64_t x = k == 0 && has_time ? e->time_ns : i;
-            if (x >= tl[k].next_x)
-                mt_tl_advance(tl + k, x, u->rows, o->phases.n, (uint64_t)u->total,
-                              u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved);
-        }
+        if (has_time)
+            before_event(tl + 1, u, o, i);
+        before_event(tl, u, o, has_time ? e->time_ns : i);
         if (may_wait && !ends_at_once(r, e, i))
             note_pending(o, u->pending);
         if (!apply_event(r, u, e, i, a))
@@ -430,9 +442,9 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
             p->peak_inside = (uint64_t)u->total;
             p->peak_inside_event = (int64_t)i;
         }
-        for (unsigned k = 0; k < n_tl; k++)
-            mt_tl_event(tl + k, u->rows, o->phases.n, (uint64_t)u->total,
-                        u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved, row);
+        after_event(tl, u, o, row);
+        if (has_time)
+            after_event(tl + 1, u, o, row);
     }
     note_pending(o, u->pending);
     if (r->d->events.n > 0)

@@ -139,6 +139,8 @@ static bool lacks_params(const struct mt_rwork *k)
         grads += u->grads_peak * u->size;
         params += u->grads_peak != 0 || u->weights != 0 ? u->kept * u->size : 0;
     }
+    if (grads / 10 == 0) /* nothing is less */
+        return false;
     for (uint32_t i = 0, n = mt_n_events(k); i < n && params <= grads / 10; i++) {
         const unsigned role = k->w->fate[i].role;
         const struct mt_event *e;
