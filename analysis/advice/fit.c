@@ -184,6 +184,8 @@ bool mt_fit_rule(const struct mt_fit *p, const struct mt_fix_rule *r)
     for (const uint64_t *family = mt_framework_families(p->fw); *family != 0; family++) {
         uint64_t want = r->backends & *family, told = p->told & *family;
         uint64_t seen = told != 0 ? told : p->seen & *family;
+        if (seen == 0) /* keys of another would end the job at its start */
+            seen = p->usual & *family;
         if (want != 0 && seen != 0 && (want & seen) == 0)
             return false;
     }
@@ -209,6 +211,7 @@ void mt_fit_make(struct mt_fit *p, const struct mt_advice_query *q)
     p->q = q;
     p->fw = mt_fix_rules_frameworks(q->rules);
     p->main = q->fw->main != MT_FW_NONE ? MT_FW_BIT(q->fw->main) : 0;
+    p->usual = q->fw->main != MT_FW_NONE ? mt_framework_at(p->fw, q->fw->main)->usual : 0;
     p->seen = mt_frameworks_seen(q->fw);
     p->told = mt_run_names(q->conf);
     p->engines = p->seen & mt_framework_kind(p->fw, MT_FWK_ENGINE);

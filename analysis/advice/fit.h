@@ -13,6 +13,7 @@ struct mt_fit {
     uint64_t engines;    /* of those that occur */
     uint64_t main, seen; /* bits of the framework and of everything that occurs */
     uint64_t told;       /* by settings: of rows that exclude each other these are there */
+    uint64_t usual;      /* backends of the main program where nothing tells of one */
     mt_fw column;        /* of order.json */
     bool is_plain;       /* the column is that of jobs without a framework */
     uint32_t role;       /* enum mt_fix_role of the phase; 0 = not known */

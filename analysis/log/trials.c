@@ -19,22 +19,6 @@ struct saying {
 static bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-static bool has_any(const char *s, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (strstr(s, *words) != NULL)
-            return true;
-    return false;
-}
-
-static bool begins(const char *s, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (strncmp(s, *words, strlen(*words)) == 0)
-            return true;
-    return false;
-}
-
 static void normalise(struct saying *t, const char *s, size_t n)
 {
     size_t k = 0;
@@ -63,7 +47,7 @@ static const char *behind(const char *s, const char *pattern);
 static const char *matches(const char *s, const char *pattern)
 {
     size_t n = strcspn(pattern, "*");
-    if (strncmp(s, pattern, n) != 0 || !ends_well(s + n, pattern[n - 1]))
+    if (strncmp(s, pattern, n) != 0 || (n != 0 && !ends_well(s + n, pattern[n - 1])))
         return NULL;
     return pattern[n] == '\0' ? s + n : behind(s + n, pattern + n + 1);
 }
@@ -89,7 +73,7 @@ static bool is_off(const char *end)
         "wasn't", "没开",     "没有开",       "未开",   "没有启用", "未启用",
         "关闭",   "没有设",   "\xe5\x90\xa6", NULL};
     end += strspn(end, " s:=(ing");
-    return begins(end, offs);
+    return mt_log_begins(end, offs);
 }
 
 /* "with X", "using X": it is on, or known to go well or ill. */
@@ -99,8 +83,8 @@ static bool is_with(const char *s, const char *at)
     for (const char *p = at > s ? at - 1 : s; p >= s && at - p <= WITH; p--) {
         if (strchr(",.;:", *p) != NULL)
             return false;
-        if (begins(p, withs) ||
-            (p == s && begins(p, (const char *const[]){"with ", "using ", NULL})))
+        if (mt_log_begins(p, withs) ||
+            (p == s && mt_log_begins(p, (const char *const[]){"with ", "using ", NULL})))
             return true;
     }
     return false;
@@ -176,7 +160,7 @@ static bool tells_of_trial(const char *s)
                                          "依旧",
                                          "即使",
                                          NULL};
-    return has_any(s, trials);
+    return mt_log_has_one(s, trials);
 }
 
 static bool tells_of_refusal(const char *s)
@@ -194,7 +178,7 @@ static bool tells_of_refusal(const char *s)
                                            "不支持",
                                            "不兼容",
                                            NULL};
-    return has_any(s, refusals);
+    return mt_log_has_one(s, refusals);
 }
 
 /* Nothing was done: it is thought of, or missed. */
@@ -205,7 +189,7 @@ static bool is_open(const char *s)
         "can i",     "how to",    "n't already", "if i ",      "want to try", "like to try",
         "will try",  "plan to",   "going to",    "haven't",    "没试",        "没有试",
         "想试",      "能否",      "是否可以",    NULL};
-    return has_any(s, open);
+    return mt_log_has_one(s, open);
 }
 
 static bool ends_in_number(const char *pattern)
@@ -256,7 +240,7 @@ static const char *of_list(const char *s)
 static bool sets(const char *s)
 {
     static const char *const words[] = {"export ", "os.environ", "ENV ", "env ", "set ", NULL};
-    return begins(s + strspn(s, " \t>$`"), words);
+    return mt_log_begins(s + strspn(s, " \t>$`"), words);
 }
 
 /* What stands in a list below it is asked for or wished. */
@@ -264,7 +248,7 @@ static bool is_wish(const char *s)
 {
     static const char *const words[] = {"uestion", "uggest",  "xpected", "TODO", "dea",  "ossible",
                                         "feature", "lternat", "建议",    "期望", "请问", NULL};
-    return has_any(s, words);
+    return mt_log_has_one(s, words);
 }
 
 static bool heads(const char *s)

@@ -95,6 +95,7 @@ struct mt_framework {
     const char *host_params;       /* the setting that keeps parameters on the host */
     const char *lora_targets, *lora_targets_core; /* default of LoRA; with MT_PART_CORE */
     uint64_t drives;                              /* wins over these */
+    uint64_t usual;       /* backends that it runs with where nothing tells of one */
     uint64_t settings_of; /* has the settings of these and more; closed once loaded */
     mt_fw program_in;     /* its files of runs_in lie in the packages of this one */
     mt_fw order_as;       /* whose column of order.json it has; MT_FW_NONE = its own */

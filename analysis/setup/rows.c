@@ -141,6 +141,7 @@ static const struct mt_rule_spec row_fields[] = {
     {"lora_targets", mt_get_text, .at = AT(lora_targets)},
     {"lora_targets_core", mt_get_text, .at = AT(lora_targets_core)},
     {"drives", mt_get_frameworks, .at = AT(drives)},
+    {"usual", mt_get_frameworks, .at = AT(usual)},
     {"program_in", mt_get_framework, .at = AT(program_in)},
     {"order_as", mt_get_framework, .at = AT(order_as)},
     {"same_as", mt_get_framework, .at = AT(same_as)},

@@ -22,8 +22,6 @@ const char *mt_log_find(const char *s, const char *pattern, struct mt_log_got *g
 /* ---- log/letters.c ---- */
 
 bool mt_log_is_letter(char c); /* of ASCII */
-/* The list ends with NULL. */
-bool mt_log_begins(const char *s, const char *const *words);
 
 /* ---- log/fact.c ---- */
 

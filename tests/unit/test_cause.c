@@ -2,21 +2,7 @@
  * counter-factuals in bytes. */
 #include "analysis/cause/cause.h"
 #include "analysis/run/cause.h"
-#include "heap_make.h"
-
-static struct mt_rules rules;
-
-MT_TEST(rules_load) { MT_CHECK(mt_load_rules(&rules)); }
-
-#define FINISH(capacity)                                                                           \
-    struct mt_trace *t;                                                                            \
-    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                    \
-    const struct mt_cause *c;                                                                      \
-    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].cause != NULL);                    \
-    c = a->devices.p[0].cause
-#define DONE                                                                                       \
-    mt_analysis_free(a);                                                                           \
-    mt_trace_free(t)
+#include "cause_kit.h"
 
 MT_TEST(a_full_card_is_capacity)
 {

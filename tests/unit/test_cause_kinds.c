@@ -1,22 +1,7 @@
 /* Which cause wins, and what was still to come: kinds that tickets have, on traces small enough to
  * check by hand. */
-#include "analysis/advice/rules.h"
 #include "analysis/cause/skew.h"
-#include "heap_make.h"
-
-static struct mt_rules rules;
-
-MT_TEST(rules_load) { MT_CHECK(mt_load_rules(&rules)); }
-
-#define FINISH(capacity)                                                                           \
-    struct mt_trace *t;                                                                            \
-    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                    \
-    const struct mt_cause *c;                                                                      \
-    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].cause != NULL);                    \
-    c = a->devices.p[0].cause
-#define DONE                                                                                       \
-    mt_analysis_free(a);                                                                           \
-    mt_trace_free(t)
+#include "cause_kit.h"
 
 /* Pieces of 3 GiB in sum beside what could be let go of: an engine's, others', what a stream holds.
  * In one piece they would have served the request and nothing after it. Where the holder is less
@@ -582,14 +567,6 @@ MT_TEST(a_rank_that_has_more_to_do)
     }
 }
 
-static bool advises(const struct mt_analysis *a, const char *id)
-{
-    for (uint32_t i = 0; i < a->advice.n; i++)
-        if (strcmp(a->advice.p[i].rule->id, id) == 0)
-            return true;
-    return false;
-}
-
 #define SCORE                                                                                      \
     "own/net.py:9:forward|torch/nn/modules/module.py:60:_call_impl|own/score.py:31:main|" MAIN
 #define TOKENS                                                                                     \
@@ -618,8 +595,8 @@ MT_TEST(a_list_of_batches_before_the_passes)
             MT_CHECK_EQ(c->kind, MT_CAUSE_LEAK);
             MT_ASSERT(heap_what_if(c, "no_kept") != NULL);
             MT_CHECK_EQ(heap_what_if(c, "no_kept")->freed, 24 * GIB);
-            MT_CHECK(advises(a, "P07") && !advises(a, "P01") && !advises(a, "P04"));
-            MT_CHECK(!advises(a, "P02") && !advises(a, "P09"));
+            MT_CHECK(card(a, "P07") != NULL && card(a, "P01") == NULL && card(a, "P04") == NULL);
+            MT_CHECK(card(a, "P02") == NULL && card(a, "P09") == NULL);
             DONE;
         }
     }
@@ -646,8 +623,8 @@ MT_TEST(what_joins_the_rounds_is_no_batch)
         {
             FINISH(0);
             MT_CHECK_EQ(c->kind, MT_CAUSE_LEAK);
-            MT_CHECK(advises(a, "P07"));
-            MT_CHECK_EQ(advises(a, "P09"), !joins);
+            MT_CHECK(card(a, "P07") != NULL);
+            MT_CHECK_EQ(card(a, "P09") != NULL, !joins);
             DONE;
         }
     }
@@ -694,7 +671,7 @@ MT_TEST(the_gradient_of_a_table)
             FINISH(0);
             MT_CHECK(c->known);
             MT_CHECK_EQ(a->devices.p[0].roles.request_role, MT_ROLE_GRAD);
-            MT_CHECK_EQ(advises(a, "P147"), table);
+            MT_CHECK_EQ(card(a, "P147") != NULL, table);
             DONE;
         }
     }
@@ -762,8 +739,8 @@ MT_TEST(whole_gradients_of_one_unit)
             FINISH(0);
             MT_CHECK(c->known);
             MT_CHECK_EQ(a->devices.p[0].one_unit != 0, !layers);
-            MT_CHECK_EQ(advises(a, "P60"), !layers);
-            MT_CHECK_EQ(advises(a, "P49"), layers);
+            MT_CHECK_EQ(card(a, "P60") != NULL, !layers);
+            MT_CHECK_EQ(card(a, "P49") != NULL, layers);
             DONE;
         }
     }
@@ -793,7 +770,7 @@ MT_TEST(what_a_reader_holds_ahead)
             FINISH(0);
             MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
             MT_CHECK_EQ(c->hoard, what == READER ? 20 * GIB : 0);
-            MT_CHECK_EQ(advises(a, "P146"), what == READER);
+            MT_CHECK_EQ(card(a, "P146") != NULL, what == READER);
             MT_CHECK_EQ(strstr(c->sentence,
                                "20.00 GiB of it 20 blocks that own/reader.py:14 decode made") !=
                             NULL,

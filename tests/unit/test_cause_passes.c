@@ -1,29 +1,6 @@
 /* Causes that lie in earlier passes or in no role at all, on traces small enough to check by hand.
  */
-#include "analysis/advice/rules.h"
-#include "heap_make.h"
-
-static struct mt_rules rules;
-
-MT_TEST(rules_load) { MT_CHECK(mt_load_rules(&rules)); }
-
-#define FINISH(capacity)                                                                           \
-    struct mt_trace *t;                                                                            \
-    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                    \
-    const struct mt_cause *c;                                                                      \
-    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].cause != NULL);                    \
-    c = a->devices.p[0].cause
-#define DONE                                                                                       \
-    mt_analysis_free(a);                                                                           \
-    mt_trace_free(t)
-
-static const struct mt_advice *card(const struct mt_analysis *a, const char *id)
-{
-    for (uint32_t i = 0; i < a->advice.n; i++)
-        if (strcmp(a->advice.p[i].rule->id, id) == 0)
-            return &a->advice.p[i];
-    return NULL;
-}
+#include "cause_kit.h"
 
 /* The largest holder has no role: the sentence names its line all the same, before the largest
  * role; not where a role has more. Two callers of one line are one holder. */

@@ -1,29 +1,6 @@
 /* What is not promised, because the method needs the bytes, or because they are of another kind:
  * traces small enough to check by hand, each beside one that differs in that alone. */
-#include "analysis/advice/rules.h"
-#include "heap_make.h"
-
-static struct mt_rules rules;
-
-MT_TEST(rules_load) { MT_CHECK(mt_load_rules(&rules)); }
-
-#define FINISH(capacity)                                                                           \
-    struct mt_trace *t;                                                                            \
-    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                    \
-    const struct mt_cause *c;                                                                      \
-    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].cause != NULL);                    \
-    c = a->devices.p[0].cause
-#define DONE                                                                                       \
-    mt_analysis_free(a);                                                                           \
-    mt_trace_free(t)
-
-static const struct mt_advice *card(const struct mt_analysis *a, const char *id)
-{
-    for (uint32_t i = 0; i < a->advice.n; i++)
-        if (strcmp(a->advice.p[i].rule->id, id) == 0)
-            return &a->advice.p[i];
-    return NULL;
-}
+#include "cause_kit.h"
 
 #define CALL "torch/nn/modules/module.py:60:_call_impl|"
 #define WEIGHTS "torch/nn/modules/linear.py:105:__init__|own/meta.py:2:build|" MAIN

@@ -1,21 +1,6 @@
 /* What had still to come after the request that failed, and what the same place had asked for
  * before, on traces small enough to add up by hand. */
-#include "analysis/advice/rules.h"
-#include "heap_make.h"
-
-static struct mt_rules rules;
-
-MT_TEST(rules_load) { MT_CHECK(mt_load_rules(&rules)); }
-
-#define FINISH(capacity)                                                                           \
-    struct mt_trace *t;                                                                            \
-    struct mt_analysis *a = heap_done(h, &rules, capacity, &t);                                    \
-    const struct mt_cause *c;                                                                      \
-    MT_ASSERT(a != NULL && a->devices.n == 1 && a->devices.p[0].cause != NULL);                    \
-    c = a->devices.p[0].cause
-#define DONE                                                                                       \
-    mt_analysis_free(a);                                                                           \
-    mt_trace_free(t)
+#include "cause_kit.h"
 
 #define MLP "models/qwen2.py:61:mlp|" FORWARD
 #define UNTRAINED(line)                                                                            \
@@ -85,14 +70,6 @@ static void squared_pass(struct heap *h, uint64_t n)
     heap_free(h, mlp);
 }
 
-static const struct mt_advice *advice_of(const struct mt_analysis *a, const char *id)
-{
-    for (uint32_t i = 0; i < a->advice.n; i++)
-        if (strcmp(a->advice.p[i].rule->id, id) == 0)
-            return &a->advice.p[i];
-    return NULL;
-}
-
 /* A request that grew with the square of the batch says nothing of the places that grow with the
  * batch; and who goes back to what had fitted has no more to come than there was then. */
 MT_TEST(not_all_grows_as_the_request_does)
@@ -105,7 +82,7 @@ MT_TEST(not_all_grows_as_the_request_does)
     heap_oom(h, 256 * MIB, 100 * MIB, UNTRAINED("11"));
     {
         FINISH(0);
-        const struct mt_advice *d = advice_of(a, "P63");
+        const struct mt_advice *d = card(a, "P63");
         MT_CHECK_EQ(c->before_rest, 48 * MIB);
         /* four times the head; sixteen times the gradient, which is as large as the request was */
         MT_CHECK_EQ(c->pass_to_come, (128 + 256) * MIB);
