@@ -58,4 +58,21 @@ ask colossal.log
 has colossal.log 'cpu_offload=True'
 has_not colossal.log 'FullyShardedDataParallel'
 has_not colossal.log 'foreach'
+
+# A fork whose files and processes are called as verl's, named by the text alone: verl's keys would end it at its start. Where settings of verl's own
+# are there, the name is no sign. Nobody names a backend: the usual one, without Megatron's keys.
+killed='(raylet) 1 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: ab, IP: 10.0.0.4)'
+verl='(WorkerDict pid=1113) Before vllm offload in sharding manager: 66.48 GB / 79.10 GB.'
+printf '# Host memory with EasyR1\n\n```\n%s\n%s\n```\n' "$verl" "$killed" > fork.md
+printf '# Host memory, other than with EasyR1\n\n```\npython3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.n=8 data.dataloader_num_workers=8\n%s\n%s\n```\n' "$verl" "$killed" > own.md
+ask fork.md
+has fork.md 'worker.actor.offload'
+has_not fork.md 'data.dataloader_num_workers'
+ask own.md
+has own.md 'data.dataloader_num_workers'
+{ printf '  File "/w/verl/verl/utils/ray_utils.py", line 12, in update_actor\n    loss.backward()\n'
+  echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 0.41 GiB is free. Of the allocated memory 22.10 GiB is allocated by PyTorch, and 210.00 MiB is reserved by PyTorch but unallocated.'; } > usual.log
+ask usual.log
+has usual.log 'ppo_max_token_len_per_gpu'
+has_not usual.log 'override_transformer_config'
 finish
