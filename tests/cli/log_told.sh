@@ -37,6 +37,11 @@ for text in 'We did not get an OOM while training.' '训练过程中没有出现
     echo "$text" > met
     run 1 report met --force --no-config --format text -o met.text
 done
+# The error by the driver's name alone, as a title has it; code that handles it tells of none.
+ask driver '# CUDA_ERROR_OUT_OF_MEMORY on four cards\n\nHow can it be avoided?'
+has driver 'ran out of memory'
+echo 'if (rc == CUDA_ERROR_OUT_OF_MEMORY) return -1;' > handled
+run 1 report handled --force --no-config --format text -o handled.text
 # PyTorch's own sentence is no person's.
 ask own 'we follow the training recipe and get\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.25 GiB is free. Including non-PyTorch memory, this process has 22.00 GiB memory in use. Of the allocated memory 21.10 GiB is allocated by PyTorch, and 400.00 MiB is reserved by PyTorch but unallocated.'
 phase own unattributed
