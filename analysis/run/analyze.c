@@ -380,6 +380,10 @@ void mt_device_analysis_done(struct mt_device_analysis *o)
     if (o->expected != NULL)
         mt_expected_done(o->expected);
     mt_free(o->expected);
+    o->withheld = NULL;
+    o->cause = NULL;
+    o->audits = NULL;
+    o->expected = NULL;
     mt_timeline_done(&o->timeline);
     mt_timeline_done(&o->by_event);
 }

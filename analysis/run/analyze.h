@@ -45,6 +45,7 @@ struct mt_analyze_opts {
 enum mt_rc mt_analyze(struct mt_analysis **out, const struct mt_trace *t,
                       const struct mt_analyze_opts *o, struct mt_err *err);
 void mt_analysis_free(struct mt_analysis *a);
-void mt_device_analysis_done(struct mt_device_analysis *o); /* frees what it owns */
+/* Frees what it owns, which is empty then; numbers stay. */
+void mt_device_analysis_done(struct mt_device_analysis *o);
 
 #endif

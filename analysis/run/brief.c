@@ -72,28 +72,18 @@ static void keep_last_steps(struct mt_role_facts *f)
 
 static int shorten_device(struct mt_device_analysis *d)
 {
-    struct mt_device_analysis all = *d;
-    /* what stays */
-    all.withheld = NULL;
-    memset(&all.ooms, 0, sizeof all.ooms);
-    memset(&all.phases, 0, sizeof all.phases);
-    memset(&all.roles.occurrences, 0, sizeof all.roles.occurrences);
-    memset(&all.roles.steps, 0, sizeof all.roles.steps);
-    mt_device_analysis_done(&all);
-    memset(&d->owners, 0, sizeof d->owners);
-    memset(&d->by_stack, 0, sizeof d->by_stack);
-    memset(&d->pools, 0, sizeof d->pools);
-    memset(&d->pools_at, 0, sizeof d->pools_at);
-    memset(&d->timeline, 0, sizeof d->timeline);
-    memset(&d->by_event, 0, sizeof d->by_event);
-    memset(&d->curve, 0, sizeof d->curve);
-    memset(&d->roles.micros, 0, sizeof d->roles.micros);
-    memset(&d->roles.growth, 0, sizeof d->roles.growth);
-    memset(&d->roles.laps, 0, sizeof d->roles.laps);
-    memset(&d->roles.pools, 0, sizeof d->roles.pools);
-    d->cause = NULL;
-    d->audits = NULL;
-    d->expected = NULL;
+    const struct mt_device_analysis all = *d;
+    d->withheld = NULL;
+    memset(&d->ooms, 0, sizeof d->ooms);
+    memset(&d->phases, 0, sizeof d->phases);
+    memset(&d->roles.occurrences, 0, sizeof d->roles.occurrences);
+    memset(&d->roles.steps, 0, sizeof d->roles.steps);
+    mt_device_analysis_done(d); /* whatever else there is; then what stays comes back */
+    d->withheld = all.withheld;
+    d->ooms = all.ooms;
+    d->phases = all.phases;
+    d->roles.occurrences = all.roles.occurrences;
+    d->roles.steps = all.roles.steps;
     for (uint32_t i = 0; i < d->ooms.n; i++) {
         struct mt_oom *o = &d->ooms.p[i];
         mt_free(o->label);
