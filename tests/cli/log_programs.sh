@@ -63,8 +63,10 @@ has_not colossal.log 'foreach'
 # are there, the name is no sign. Nobody names a backend: the usual one, without Megatron's keys.
 killed='(raylet) 1 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: ab, IP: 10.0.0.4)'
 verl='(WorkerDict pid=1113) Before vllm offload in sharding manager: 66.48 GB / 79.10 GB.'
-printf '# Host memory with EasyR1\n\n```\n%s\n%s\n```\n' "$verl" "$killed" > fork.md
-printf '# Host memory, other than with EasyR1\n\n```\npython3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.n=8 data.dataloader_num_workers=8\n%s\n%s\n```\n' "$verl" "$killed" > own.md
+fence='```'
+{ echo '# Host memory with EasyR1'; printf '%s\n' '' "$fence" "$verl" "$killed" "$fence"; } > fork.md
+{ echo '# Host memory, other than with EasyR1'
+  printf '%s\n' '' "$fence" 'python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.n=8 data.dataloader_num_workers=8' "$verl" "$killed" "$fence"; } > own.md
 ask fork.md
 has fork.md 'worker.actor.offload'
 has_not fork.md 'data.dataloader_num_workers'
