@@ -19,7 +19,8 @@ static bool is_free(const struct mt_advice *a) { return strcmp(a->card->cost, "n
  * cause itself needs to be enough by its estimate only, as in mt_advice_smallest(). */
 static bool is_enough(const struct mt_advice *a)
 {
-    return a->fits_known && (a->lacking == 0 || (a->made_it && a->is_probable)) && !a->left_open;
+    return a->fits_known && (a->lacking == 0 || a->is_narrow || (a->made_it && a->is_probable)) &&
+           !a->left_open;
 }
 
 /* What made the request, or is the cause, comes first, then what is enough alone: there the gentler

@@ -272,15 +272,25 @@ static struct gain alone(struct mt_metrics *m, const struct mt_advice *a, int wh
                          (from & MT_FIX_FROM_OUTSIDE) != 0 ? bytes : 0};
 }
 
+/* How much room the same bytes make. LIKELY: what is freed lies beside every hole and joins it.
+ * SURELY: no hole helps the request, each being smaller than it; only what comes after it may go
+ * there. And a percent of what is asked for is lost where the driver rounds up. */
+enum room { SURELY, LIKELY };
+
 /* What the failed request, and what was still to come after it, lack with that; not above 0: it
  * would have fitted. */
-static double lacking(struct mt_metrics *m, struct gain g)
+static double lacking(struct mt_metrics *m, struct gain g, enum room room)
 {
-    double holes = number(m, number(m, "fragmented") > 0 ? "largest_free" : "free_usable");
+    enum { LOST = 100 }; /* chosen by hand */
+    double holes = number(m, number(m, "fragmented") > 0 ? "largest_free" : "free_usable"),
+           asked = number(m, "request") + g.to_come;
     if (number(m, "free") + holes >= number(m, "request"))
         holes = 0; /* it failed in spite of them: they are in pieces, or elsewhere */
-    return number(m, "request") + g.to_come - number(m, "free") -
-           (g.cache > holes ? g.cache : holes) - g.saved + g.cache;
+    if (room == SURELY && holes > g.to_come)
+        holes = g.to_come;
+    if (room == SURELY)
+        asked += asked / LOST;
+    return asked - number(m, "free") - (g.cache > holes ? g.cache : holes) - g.saved + g.cache;
 }
 
 static bool request_is_known(struct mt_metrics *m) { return mt_metric_get(m, "request", 7).known; }
@@ -319,7 +329,7 @@ void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m)
                 least += p[top[k]].is_top && !p[top[k]].made_it;
             }
             if (members == size && figures == size &&
-                lacking(m, together(a, m, least == 0 ? 0 : -1)) <= 0)
+                lacking(m, together(a, m, least == 0 ? 0 : -1), LIKELY) <= 0)
                 return;
         }
     }
@@ -342,9 +352,11 @@ bool mt_weigh_saving(const struct mt_advice_query *q, struct mt_advice *a)
     struct mt_metrics *m = q->metrics;
     find_saving(q, a);
     if (a->saving.known && request_is_known(m)) {
+        double least = lacking(m, alone(m, a, 0), LIKELY);
         a->fits_known = true;
-        a->lacking = bytes_of(lacking(m, alone(m, a, 0)));
-        a->is_probable = lacking(m, alone(m, a, 1)) <= 0;
+        a->lacking = bytes_of(least > 0 ? least : lacking(m, alone(m, a, 0), SURELY));
+        a->is_narrow = least <= 0 && a->lacking != 0;
+        a->is_probable = least <= 0 || lacking(m, alone(m, a, 1), LIKELY) <= 0;
         a->left_open = number(m, "left_open") > 0 || grows_on(m, a);
     }
     return !a->saving.known ||
@@ -368,8 +380,8 @@ static struct mt_outcome outcome(const struct mt_analysis *a, struct mt_metrics 
     o.high = bytes_of(g[2].saved);
     o.beside = bytes_of(g[1].cache + g[1].outside);
     if (o.fits_known) {
-        o.lacking = bytes_of(lacking(m, g[1]));
-        o.is_sure = lacking(m, g[0]) <= 0 && number(m, "left_open") <= 0;
+        o.lacking = bytes_of(lacking(m, g[1], LIKELY));
+        o.is_sure = lacking(m, g[0], SURELY) <= 0 && number(m, "left_open") <= 0;
     }
     return o;
 }

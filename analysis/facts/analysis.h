@@ -314,10 +314,11 @@ struct mt_advice {
     bool made_it;    /* its setting is what made the request that failed as large as it is */
     bool fits_known; /* below is known: a request failed and the saving has a figure */
     /* what that request, and what is known to have come after it, would lack with the low end of
-     * this alone; 0 = enough */
+     * this alone; 0 = enough, also without the holes that are smaller than the request */
     uint64_t lacking;
     bool left_open;   /* more may have come after it, and nothing shows how much */
     bool is_probable; /* with its estimate it would not lack anything */
+    bool is_narrow;   /* lacks something only if holes help nothing and the driver rounds up */
 };
 
 /* What would fit a failure or peak and is nothing to type: why. */

@@ -321,10 +321,46 @@ MT_TEST(half_a_batch_of_what_follows_it)
     }
 }
 
+#define KEPT "own/deep.py:9:forward|" CALL "own/deep.py:30:main|" MAIN
+#define SCATTERED "own/deep.py:20:setup|" MAIN
+
+/* 100 MiB of a layer at a time stays, and 75 of each may go to the host at least. Ten holes of 4
+ * MiB serve no request of 320 MiB: that it fits with them (HOLES), or by less than a percent
+ * (BORDER), is no promise but likely. With room to spare it is promised; without holes it lacks
+ * what it lacks. */
+MT_TEST(what_fits_by_little_is_likely)
+{
+    enum { HOLES, BORDER, SPARE, NONE, N };
+    static const uint64_t room[] = {4 * MIB, 21 * MIB, 32 * MIB, 4 * MIB};
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 500 * MIB, WEIGHTS);
+        for (int i = 0; i < 10; i++)
+            heap_alloc_in(h, 12 * MIB, (what == HOLES ? 16 : 12) * MIB, SCATTERED);
+        for (int i = 0; i < 4; i++) {
+            heap_alloc(h, 100 * MIB, KEPT);
+            heap_free(h, heap_alloc(h, 8 * MIB, KEPT));
+        }
+        heap_oom(h, 320 * MIB, room[what], KEPT);
+        {
+            FINISH(0);
+            const struct mt_advice *host = card(a, "P04");
+            MT_CHECK(c->known);
+            MT_ASSERT(host != NULL && host->fits_known);
+            MT_CHECK_EQ(host->saving.low, 300 * MIB);
+            MT_CHECK_EQ(host->is_probable, what != NONE);
+            MT_CHECK_EQ(host->is_narrow, what == HOLES || what == BORDER);
+            MT_CHECK_EQ(host->lacking == 0, what == SPARE);
+            MT_CHECK(what != NONE || host->lacking == 16 * MIB);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
             MT_RUN(a_chain_that_one_backward_follows) MT_RUN(rounds_are_more_than_pieces)
                 MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training)
                     MT_RUN(logits_that_another_loss_reads) MT_RUN(half_a_batch_of_what_follows_it)
-                        MT_RUN(rules_done))
+                        MT_RUN(what_fits_by_little_is_likely) MT_RUN(rules_done))
