@@ -219,8 +219,14 @@ static void keep_copies(struct mt_cause *out, const struct mt_moment *m)
             out->history_one = c->set;
         } else if (c->kind == MT_COPIES_IN_PASS)
             out->made_weights += c->bytes;
+        else if (c->kind == MT_COPIES_IN_LOSS)
+            out->weight_terms += c->bytes > c->set ? c->bytes - c->set : 0;
         else
             out->weight_copies += c->bytes;
+        out->copies_kept += c->kept;
+        out->copies_temp += c->temp;
+        out->copies_beside += c->kind == MT_COPIES_IN_PASS ? 0 : c->kept;
+        out->asks_copy = out->asks_copy || c->asked;
     }
     out->remade = m->remade;
     out->old_state = m->old_state;

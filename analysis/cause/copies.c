@@ -249,13 +249,14 @@ struct likeness {
     uint32_t tensors, n_large; /* blocks of those sizes; sizes that are not small */
     uint32_t made_of;          /* weights of the large sizes */
     uint32_t most, least;      /* sets, by the size that has most of them, and least */
+    uint64_t pass, pass_like;  /* of a forward pass; of them of those sizes */
+    uint64_t in_model;         /* of a model's call */
     bool forward, state;
 };
 
 static struct likeness compare(const struct work *w, uint32_t first, uint32_t end)
 {
     struct likeness l = {.least = UINT32_MAX};
-    uint64_t forward = 0;
     for (uint32_t i = first, next; i < end; i = next) {
         uint32_t of = weights_of(w, w->piece[i].size), n = 0;
         for (next = i; next < end && w->piece[next].size == w->piece[i].size; next++) {
@@ -263,7 +264,9 @@ static struct likeness compare(const struct work *w, uint32_t first, uint32_t en
                 continue;
             n++;
             l.all += w->piece[next].size;
-            forward += is_of_pass(&w->piece[next]) ? w->piece[next].size : 0;
+            l.pass += is_of_pass(&w->piece[next]) ? w->piece[next].size : 0;
+            l.pass_like += is_of_pass(&w->piece[next]) && of != 0 ? w->piece[next].size : 0;
+            l.in_model += w->piece[next].sub == MT_PH_FORWARD ? w->piece[next].size : 0;
             l.state = l.state || (w->piece[next].role == MT_ROLE_OPTIM_STATE && of != 0);
         }
         if (of == 0 || n == 0)
@@ -279,7 +282,7 @@ static struct likeness compare(const struct work *w, uint32_t first, uint32_t en
         l.most = (n + of - 1) / of > l.most ? (n + of - 1) / of : l.most;
         l.least = n / of < l.least ? n / of : l.least;
     }
-    l.forward = forward > l.all / 2;
+    l.forward = l.pass > l.all / 2;
     return l;
 }
 
@@ -299,9 +302,12 @@ static bool asks_for_more(const struct work *w, mt_frame_id line)
 static void look_for_each(const struct work *w, uint32_t first, uint32_t end, struct mt_copies *c)
 {
     struct likeness l = compare(w, first, end);
+    enum mt_copies_kind kind = !l.forward               ? MT_COPIES_OF_EACH
+                               : l.in_model > l.all / 2 ? MT_COPIES_IN_PASS
+                                                        : MT_COPIES_IN_LOSS;
     bool asked = asks_for_more(w, w->piece[first].line);
-    uint64_t rest = w->in_passes - (l.forward ? l.all : 0),
-             like = w->in_passes_like - (l.forward ? l.bytes : 0);
+    uint64_t rest = w->in_passes - (l.forward ? l.pass : 0),
+             like = w->in_passes_like - (l.forward ? l.pass_like : 0);
     if (l.state || l.bytes < l.all - l.all / 10 || l.bytes <= c->bytes ||
         l.n_large + (asked && l.n_large == 1) < 2)
         return;
@@ -314,9 +320,9 @@ static void look_for_each(const struct work *w, uint32_t first, uint32_t end, st
     if (l.tensors >= MIN_TENSORS && l.set < w->total / 2)
         return;
     *c = (struct mt_copies){.line = w->piece[first].line,
-                            .kind = l.forward ? MT_COPIES_IN_PASS : MT_COPIES_OF_EACH,
+                            .kind = kind,
                             .asked = asked,
-                            .n = l.forward ? 1 : l.most,
+                            .n = kind == MT_COPIES_IN_PASS ? 1 : l.most,
                             .tensors = l.tensors,
                             .bytes = l.bytes,
                             .set = l.set};
@@ -328,6 +334,19 @@ static void look_for_each(const struct work *w, uint32_t first, uint32_t end, st
             measure_rounds(w, i, last, weights_of(w, l.largest), c);
             break;
         }
+}
+
+/* What of the copies of a line waits for the backward pass, and what has the role of a temporary.
+ */
+static void add_roles(const struct work *w, uint32_t first, uint32_t end, struct mt_copies *c)
+{
+    for (uint32_t i = first; i < end; i++) {
+        const struct piece *p = &w->piece[i];
+        if (c->kind == MT_COPIES_FLAT ? p->size != c->set : weights_of(w, p->size) == 0)
+            continue;
+        c->kept += p->role == MT_ROLE_ACTIVATION ? p->size : 0;
+        c->temp += p->role == MT_ROLE_TEMP ? p->size : 0;
+    }
 }
 
 static void keep(struct mt_moment *m, const struct mt_copies *c)
@@ -370,6 +389,7 @@ int mt_moment_copies(struct mt_moment *m)
                 continue;
             look_for_flat(&w, i, end, &c);
             look_for_each(&w, i, end, &c);
+            add_roles(&w, i, end, &c);
             keep(m, &c);
         }
     }

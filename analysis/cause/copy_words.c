@@ -30,6 +30,11 @@ static void say_what(const struct mt_moment *m, const struct mt_copies *c, char 
                        "%s made weights in its pass: %u tensors of the very sizes of weights, %s, "
                        "kept for the backward pass beside the weights themselves.",
                        line, (unsigned)c->tensors, MT_BYTES(c->bytes));
+    else if (c->kind == MT_COPIES_IN_LOSS)
+        (void)snprintf(s, cap,
+                       "%s keeps %u tensors of the very sizes of weights, %s, for the backward "
+                       "pass: terms of the loss over the weights, as large whatever the batch.",
+                       line, (unsigned)c->tensors, MT_BYTES(c->bytes));
     else if (c->tensors < c->n * 4 || c->asked)
         (void)snprintf(s, cap,
                        "%s makes tensors of the very sizes of weights: %s so far, and the request "

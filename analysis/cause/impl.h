@@ -131,7 +131,10 @@ struct mt_unclaimed {
 enum mt_copies_kind {
     MT_COPIES_OF_EACH, /* a tensor of each size */
     MT_COPIES_FLAT,    /* one tensor for all of them, or for a part of the model */
-    MT_COPIES_IN_PASS /* made by a forward pass, a tensor of each size, and kept for its backward */
+    /* made by a forward pass, a tensor of each size, and kept for its backward: in the model's own
+       call, or after it, as a term of the loss over the weights has them */
+    MT_COPIES_IN_PASS,
+    MT_COPIES_IN_LOSS
 };
 enum { MT_MAX_COPIES = 3 };
 struct mt_copies {
@@ -140,6 +143,7 @@ struct mt_copies {
     bool is_state, asked; /* an optimizer's own; the request is one more of them */
     uint32_t n, tensors;  /* sets, the last of which may be a part; blocks */
     uint64_t bytes, set;  /* of all, of one whole set */
+    uint64_t kept, temp;  /* of all, by role: activations, temporaries */
     /* bytes that each of the last `rounds` rounds added; 0 = not alike */
     uint64_t round;
     uint32_t rounds;

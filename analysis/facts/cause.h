@@ -137,6 +137,11 @@ struct mt_cause {
      * optimizer keeps as flat tensors; weights that a forward pass makes and keeps for its backward
      */
     uint64_t weight_copies, history, made_weights;
+    /* what terms of a loss over the weights keep for one backward pass, but for one set of them */
+    uint64_t weight_terms;
+    /* of all these, by role: activations, of them such as no model's call made, and temporaries */
+    uint64_t copies_kept, copies_beside, copies_temp;
+    bool asks_copy;       /* the request is for one more of them */
     uint64_t history_one; /* one tensor of the history */
     uint64_t old_state;   /* of optimizers that were replaced; 0 = none */
     uint64_t remade;      /* one block that the request would take the place of; 0 = none */

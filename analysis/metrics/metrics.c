@@ -219,6 +219,8 @@ static void copy_metrics(struct mt_metrics *m, const struct mt_cause *c)
     measured(m, MT_METRIC_optim_history, c->history);
     measured(m, MT_METRIC_history_one, c->history_one);
     measured(m, MT_METRIC_made_weights, c->made_weights);
+    measured(m, MT_METRIC_weight_terms, c->weight_terms);
+    measured(m, MT_METRIC_copies_beside, c->copies_beside);
     measured(m, MT_METRIC_old_state, c->old_state);
     measured(m, MT_METRIC_remade, c->remade);
 }

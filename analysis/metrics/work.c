@@ -25,7 +25,8 @@ static void request_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_p
     if (sub == MT_PH_GRAD_REDUCE || sub == MT_PH_FSDP_UNSHARD ||
         sub == MT_PH_COMM) /* as large as the model or a bucket makes it */
         passes = logits = false;
-    if (f->request_role == MT_ROLE_GRAD || mt_joins_kept(m->d)) /* as the weight, or the rounds */
+    if (f->request_role == MT_ROLE_GRAD || mt_joins_kept(m->d) ||
+        (m->d->cause != NULL && m->d->cause->asks_copy)) /* as the weight, or the rounds */
         passes = logits = false;
     passes = passes || (in(m, MT_METRIC_in_rollout) && phase != MT_PH_ROLLOUT_KV_ALLOC &&
                         phase != MT_PH_ROLLOUT_GRAPH);
@@ -76,6 +77,13 @@ static void grown_apart(struct mt_metrics *m)
     set(m, MT_METRIC_grown_apart, apart, MT_CONF_INFERRED);
 }
 
+/* Copies of weights among what a pass holds: as large whatever the batch. */
+static double of_weights(const struct mt_metrics *m)
+{
+    const struct mt_cause *c = m->d->cause;
+    return c == NULL ? 0 : (double)c->copies_kept + (in_pass(m) ? (double)c->copies_temp : 0);
+}
+
 static void token_metrics(struct mt_metrics *m)
 {
     const struct mt_role_facts *f = &m->d->roles;
@@ -89,6 +97,7 @@ static void token_metrics(struct mt_metrics *m)
             MT_CONF_INFERRED);
     bytes -= mt_metric_get(m, "loss_chunk", 10).v;
     bytes -= mt_kept_in_rounds(m->d); /* with a smaller batch there are more of them */
+    bytes -= of_weights(m);
     bytes = bytes > 0 ? bytes : 0;
     if (mt_metric_get(m, "asks_loss_chunk", 15).v > 0)
         set(m, MT_METRIC_token_request, 0, MT_CONF_MARKED);

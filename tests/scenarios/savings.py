@@ -197,6 +197,8 @@ SCENARIOS = [
              saves={"P203": {"outputs": False}}, where="train/shuffle"),
     Scenario("saving-p205", "played again with P205 applied: weights that each layer's forward makes", dict(PLAIN, script=copies.merged, layers=24), fail="train/forward", step=1, late=True, cause="capacity", phase=("train", "forward", "unattributed"),
              must=["P205"], saves={"P205": {"outputs": False}}, where="train"),
+    Scenario("saving-p206", "played again with P206 applied: a penalty over the weights, of four terms", dict(PLAIN, script=copies.penalised, steps=3, layers=24), fail="train/backward", step=1, late=True, cause="capacity",
+             must=["P206"], must_not=["P02", "P04"], saves={"P206": {"outputs": False}}, where="train"),
     saves("P156", dict(PLAIN, script=scripts.teacher, steps=4), "train", {"outputs": False}, "train"),
     saves("P158", dict(PLAIN, script=scripts.frozen, steps=4), "train", {"outputs": False}, "train"),
     saves("P159", dict(PLAIN, script=scripts.per_sample, steps=3), "train", {"outputs": False}, "train"),

@@ -177,11 +177,66 @@ MT_TEST(weights_that_a_pass_makes)
             FINISH(0);
             p = card(a, "P205");
             MT_CHECK_EQ(c->made_weights, wide ? 0 : made);
+            MT_CHECK_EQ(c->copies_beside, 0);
+            if (!wide) /* half of what the other line made, and nothing of the weights */
+                MT_CHECK(card(a, "P02") == NULL ||
+                         card(a, "P02")->saving.bytes <= 18 * 12 * MIB / 2);
             MT_CHECK_EQ(c->weight_copies, 0);
             MT_CHECK_EQ(p != NULL, !wide);
             MT_CHECK_EQ(
                 heap_evidence(c, "own/norm.py:15 weight made weights in its pass: 18", made),
                 !wide);
+            DONE;
+        }
+    }
+}
+
+#define PENALTY "own/remember.py:40:penalty|own/loop.py:22:turn|" MAIN
+#define IN_MODEL "own/remember.py:40:penalty|" CALL
+
+/* Terms of a loss over the weights, two sets of them and a part of a third when memory runs out:
+ * half the batch, the host and recomputation leave them. In the model's own call they are weights
+ * that it makes; in other sizes, anything. */
+MT_TEST(terms_over_the_weights)
+{
+    enum { TERMS, MODELS, OTHERS, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned made[64], n = 0;
+        const char *line = what == MODELS ? IN_MODEL : PENALTY;
+        uint64_t kept = 0, more = what == OTHERS ? 20 * MIB : 0;
+        model(h, 0, LAYERS, WEIGHTS);
+        for (int pass = 0; pass < 3; pass++) {
+            n = 0;
+            for (unsigned i = 0; i < LAYERS; i++)
+                made[n++] = heap_alloc(h, 12 * MIB, OTHER);
+            kept = 0;
+            for (unsigned i = 0; i < 3 * LAYERS - (pass == 2); i++)
+                for (unsigned k = 0; k < 3; k++) {
+                    kept += OF[k] + more;
+                    made[n++] = heap_alloc(h, OF[k] + more, line);
+                    heap_free(h, heap_alloc(h, OF[k], line)); /* what no graph needs */
+                }
+            if (pass == 2)
+                break;
+            heap_free(h, heap_alloc(h, 96 * MIB, ENGINE));
+            while (n-- > 0)
+                heap_free(h, made[n]);
+        }
+        heap_oom(h, 96 * MIB, 16 * MIB, line);
+        {
+            bool told = what == TERMS;
+            const struct mt_advice *p;
+            FINISH(0);
+            p = card(a, "P206");
+            MT_CHECK_EQ(c->weight_terms, told ? kept - MODEL_BYTES : 0);
+            MT_CHECK_EQ(c->copies_beside, told ? kept : 0);
+            MT_CHECK_EQ(c->made_weights, what == MODELS ? kept : 0);
+            MT_CHECK_EQ(p != NULL && p->is_top, told);
+            MT_CHECK_EQ(heap_evidence(c, "terms of the loss over the weights", kept), told);
+            MT_CHECK_EQ(card(a, "P04") != NULL, !told);
+            MT_CHECK_EQ(card(a, "P02") != NULL && card(a, "P02")->saving.bytes > 100 * MIB,
+                        what == OTHERS);
             DONE;
         }
     }
@@ -339,6 +394,7 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_copy_of_each_weight) MT_RUN(clones_that_go_at_once)
             MT_RUN(a_flat_copy_of_all_weights) MT_RUN(weights_that_a_pass_makes)
-                MT_RUN(a_history_of_lbfgs) MT_RUN(an_optimizer_that_was_replaced)
-                    MT_RUN(what_is_made_anew_beside_the_old_one) MT_RUN(windows_by_unfold)
-                        MT_RUN(rules_done))
+                MT_RUN(terms_over_the_weights) MT_RUN(a_history_of_lbfgs)
+                    MT_RUN(an_optimizer_that_was_replaced)
+                        MT_RUN(what_is_made_anew_beside_the_old_one) MT_RUN(windows_by_unfold)
+                            MT_RUN(rules_done))

@@ -128,3 +128,23 @@ def merged(job):
     for step in range(job.steps):
         job.truth.step = step
         _adamw(job, sizes, _backward(job, _forward(job, merge), sizes))
+
+
+def penalised(job):
+    """A penalty on the layers' weights, of four terms: all for one backward pass (outputs), else a backward pass for each but the last."""
+    job.phase("init")
+    sizes = [block.requested for block in job.params]
+    layers = [size for size in sizes if size < 256 * MIB]
+    for step in range(job.steps):
+        job.truth.step = step
+        kept, terms = _forward(job), []
+        for number in range(4):
+            job.inside("train/penalty")
+            with job.call(MAIN % 119, at.ROOT + "penalty.py:40 penalty"):
+                for size in layers:
+                    job.drop(job.new(size, "temp", "sub"))
+                    terms.append(job.new(size, "activation", "mul"))
+            if not job.outputs and number < 3:
+                _backward(job, terms, [])
+                terms = []
+        _adamw(job, sizes, _backward(job, kept + terms, sizes))
