@@ -285,6 +285,46 @@ MT_TEST(logits_that_another_loss_reads)
     }
 }
 
+#define ANSWER(line)                                                                               \
+    "own/say.py:" line ":answer|torch/utils/_contextlib.py:116:decorate_context|own/say.py:"       \
+    "60:main|" MAIN
+#define SPOKEN "own/net.py:22:forward|" CALL ANSWER("34")
+#define CHOSEN "torch/nn/functional.py:2142:softmax|" ANSWER("36")
+#define SCORED "torch/nn/functional.py:2248:log_softmax|" ANSWER("36")
+
+/* Answers under no_grad: where the logits go through a softmax to draw the next token, there is no
+ * log-softmax to take in pieces. Where they go through one, there is. */
+MT_TEST(pieces_of_a_log_softmax_that_is_there)
+{
+    static const uint64_t row = UINT64_C(50257) * 4;
+    for (int scored = 0; scored < 2; scored++) {
+        struct heap *h = heap_new();
+        const char *read = scored ? SCORED : CHOSEN;
+        unsigned made[2];
+        heap_alloc(h, row * 768, WEIGHTS);
+        for (int pass = 0; pass < 3; pass++) {
+            uint64_t size = row * (pass < 2 ? 512 : 2048);
+            made[0] = heap_alloc(h, size, SPOKEN);
+            made[1] = heap_alloc(h, size, read);
+            heap_free(h, heap_alloc(h, 8 * MIB, ANSWER("37")));
+            if (pass == 2)
+                break;
+            heap_free(h, made[1]);
+            heap_free(h, made[0]);
+        }
+        heap_oom(h, row * 2048, 64 * MIB, read);
+        {
+            FINISH(0);
+            MT_CHECK(c->known);
+            MT_CHECK_EQ(a->verdict.phase, MT_PH_INFER);
+            MT_CHECK(a->devices.p[0].roles.at_focus[MT_ROLE_LOGITS] != 0);
+            MT_CHECK_EQ(card(a, "P10") != NULL, scored);
+            MT_CHECK(card(a, "P09") != NULL);
+            DONE;
+        }
+    }
+}
+
 #define FIT(line) "own/field.py:" line ":forward|" CALL "own/field.py:60:main|" MAIN
 
 /* Four lines of each pass follow the samples, two a table: in the third pass the table is six times
@@ -362,5 +402,7 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
             MT_RUN(a_chain_that_one_backward_follows) MT_RUN(rounds_are_more_than_pieces)
                 MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training)
-                    MT_RUN(logits_that_another_loss_reads) MT_RUN(half_a_batch_of_what_follows_it)
-                        MT_RUN(what_fits_by_little_is_likely) MT_RUN(rules_done))
+                    MT_RUN(logits_that_another_loss_reads)
+                        MT_RUN(pieces_of_a_log_softmax_that_is_there)
+                            MT_RUN(half_a_batch_of_what_follows_it)
+                                MT_RUN(what_fits_by_little_is_likely) MT_RUN(rules_done))
