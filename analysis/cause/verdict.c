@@ -295,6 +295,13 @@ static mt_stack_id caller_of(const struct mt_analysis *a, const struct mt_device
     return 0;
 }
 
+/* Pieces failed this request, but they are little beside what is live, and more may have come. */
+static bool is_only_here(const struct mt_device_analysis *d)
+{
+    enum { LITTLE = 4 }; /* chosen by hand */
+    return d->cause != NULL && d->cause->left_open && d->focus.free_usable < d->focus.live / LITTLE;
+}
+
 static void oom_sentence(const struct mt_analysis *a, const struct mt_device_analysis *d,
                          const struct mt_oom *o, enum mt_verdict_kind kind, struct mt_sentence *s,
                          struct mt_sentence *why)
@@ -329,7 +336,10 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
     case MT_V_OOM_CAPACITY: mt_words_add(s, "; capacity, not fragmentation"); break;
     case MT_V_OOM_FRAGMENTATION:
         if (d->cause == NULL || d->cause->kind == MT_CAUSE_FRAGMENTATION)
-            mt_words_add(s, "; fragmentation, not capacity");
+            mt_words_add(s, is_only_here(d)
+                                ? "; fragmentation at this request, and whether the card "
+                                  "is enough for what comes after it is not known"
+                                : "; fragmentation, not capacity");
         else
             mt_words_add(s, "; %s first, then fragmentation",
                          d->cause->kind == MT_CAUSE_LEAK ? "a leak"

@@ -361,6 +361,31 @@ MT_TEST(half_a_batch_of_what_follows_it)
     }
 }
 
+#define BUILD "own/build.py:24:add|own/build.py:40:main|" MAIN
+
+/* A request fails in pieces, and no earlier pass shows what comes after it. Where all pieces are
+ * little beside what is live, joined they may serve this request and hardly more. */
+MT_TEST(pieces_that_serve_one_request)
+{
+    for (int much = 0; much < 2; much++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 2000 * MIB, WEIGHTS);
+        for (int i = 0; i < 10; i++)
+            heap_alloc_in(h, 4 * MIB, (much ? 104 : 20) * MIB, WEIGHTS);
+        heap_alloc(h, 64 * MIB, BUILD);
+        heap_oom(h, 128 * MIB, 2 * MIB, BUILD);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(a->verdict.kind, MT_V_OOM_FRAGMENTATION);
+            MT_CHECK(c->left_open);
+            MT_CHECK_EQ(strstr(a->verdict.sentence, "; fragmentation, not capacity") != NULL, much);
+            MT_CHECK_EQ(strstr(a->verdict.sentence, "; fragmentation at this request, and") != NULL,
+                        !much);
+            DONE;
+        }
+    }
+}
+
 #define KEPT "own/deep.py:9:forward|" CALL "own/deep.py:30:main|" MAIN
 #define SCATTERED "own/deep.py:20:setup|" MAIN
 
@@ -405,4 +430,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
                     MT_RUN(logits_that_another_loss_reads)
                         MT_RUN(pieces_of_a_log_softmax_that_is_there)
                             MT_RUN(half_a_batch_of_what_follows_it)
-                                MT_RUN(what_fits_by_little_is_likely) MT_RUN(rules_done))
+                                MT_RUN(pieces_that_serve_one_request)
+                                    MT_RUN(what_fits_by_little_is_likely) MT_RUN(rules_done))
