@@ -1,0 +1,306 @@
+/* log/saying.c -- how people say that something is on, was tried or is refused. What stands nearest
+ * to its name counts most: a sentence has a trial of one thing and a wish for another. */
+#include "analysis/log/saying.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { WITH = 40, THE = 4 };
+
+static bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* Bytes of the first of the words that s begins with; 0 = of none. */
+static size_t length_of(const char *s, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (strncmp(s, *words, strlen(*words)) == 0)
+            return strlen(*words);
+    return 0;
+}
+
+/* One of them begins at `from` or behind it, before `to`; returns the last one, NULL = none does.
+ */
+static const char *last_of(const char *from, const char *to, const char *const *words)
+{
+    const char *last = NULL;
+    for (const char *p = from; p < to; p++)
+        if (length_of(p, words) != 0)
+            last = p;
+    return last;
+}
+
+/* ---- clauses ---- */
+
+static bool breaks(const char *p)
+{
+    static const char *const words[] = {",", ";", ":", "(", " but ", "，", NULL};
+    return length_of(p, words) != 0;
+}
+
+static const char *clause_from(const char *s, const char *at)
+{
+    const char *from = s;
+    for (const char *p = s; p < at; p++)
+        if (breaks(p))
+            from = p + 1;
+    return from;
+}
+
+/* What is refused may stand on the other side of a colon. */
+static const char *refusal_from(const char *s, const char *at)
+{
+    while (at > s && (*at == ':' || !breaks(at)))
+        at--;
+    return at;
+}
+
+static const char *refusal_to(const char *end)
+{
+    while (*end != '\0' && (*end == ':' || !breaks(end)))
+        end++;
+    return end;
+}
+
+/* ---- it is off ---- */
+
+/* Behind what is left of its name, and "is", "was set to". The Chinese ones: still, all, is, too.
+ */
+static const char *past_links(const char *end)
+{
+    static const char *const links[] = {
+        " ",     "=",         ":",      "(",       "'",         "is ",     "are ",   "was ",
+        "were ", "has been ", "been ",  "set to ", "to ",       "设为",    "设成",   "设置为",
+        "kept ", "now ",      "being ", "left ",   "switched ", "turned ", "still ", "currently ",
+        "还",    "都",        "是",     "也",      NULL};
+    size_t n;
+    if (strncmp(end, "ing", 3) == 0)
+        end += 3;
+    end += *end == 's';
+    while ((n = length_of(end, links)) != 0)
+        end += n;
+    return end;
+}
+
+/* "not enabled", "not on"; "not enough" is said of what is on. */
+static bool is_not(const char *behind)
+{
+    static const char *const states[] = {" enabled", " on",        " used",   " set",
+                                         " active",  " turned",    " in use", " there",
+                                         " yet",     " an option", NULL};
+    return *behind == '\0' || breaks(behind) || length_of(behind, states) != 0;
+}
+
+/* Right behind it. In Chinese: not on, not enabled, not set, not added, closed, no. */
+static bool is_off(const char *end)
+{
+    static const char *const offs[] = {"off", "false", "disabled", "none",    "null", "no",
+                                       "0",   "never", "unset",    "missing", NULL},
+                             *const nots[] = {"not", "isn't", "aren't", "wasn't", "weren't", NULL},
+                             *const chinese[] = {"没开", "没有开", "没启用",   "没有启用", "没打开",
+                                                 "没设", "没有设", "没有打开", "没加",     "没有加",
+                                                 "未开", "未启用", "未打开",   "未设",     "关",
+                                                 "否",   "❌",      "✗",        NULL};
+    const char *p = past_links(end);
+    size_t n = length_of(p, offs);
+    if (n != 0)
+        return !is_letter(p[n]) && !is_digit(p[n]) && p[n] != '.';
+    n = length_of(p, nots);
+    return n != 0 ? is_not(p + n) : length_of(p, chinese) != 0;
+}
+
+/* Right before it: it is made to be off, or alone was left out. In Chinese: closed, forbidden,
+ * except. */
+static bool is_switched_off(const char *s, const char *at)
+{
+    static const char *const offs[] = {
+        "turned off ", "turn off ",   "turning off ", "switched off ",
+        "disabled ",   "disable ",    "disabling ",   "removed ",
+        "removing ",   "except ",     "except for ",  "everything but ",
+        "all but ",    "other than ", "apart from ",  "besides ",
+        "关掉",        "关闭",        "关了",         "禁用",
+        "除了",        NULL};
+    for (const char *p = s; p < at; p++) {
+        size_t n = length_of(p, offs);
+        if (n != 0 && p + n <= at && at - (p + n) <= THE)
+            return true;
+    }
+    return false;
+}
+
+/* ---- it is wished, asked about, advised ---- */
+
+/* Nothing of the sentence was done. */
+static bool is_open(const char *s)
+{
+    static const char *const open[] = {"n't tried",   "not tried", "n't enable", "not enable",
+                                       "should i",    "could i",   "can i",      "how to",
+                                       "n't already", "if i ",     "haven't",    "没试",
+                                       "没有试",      "能否",      "是否可以",   NULL};
+    return mt_log_has_one(s, open);
+}
+
+/* Behind it: it was done all the same. In Chinese: tried, already, useless, still. */
+static bool was_done_then(const char *end)
+{
+    static const char *const words[] = {
+        "tried", "already", "not help", "n't help", "did nothing", "no effect", "no diff", "still",
+        "试过",  "试了",    "已经",     "没用",     "还是",        "仍",        NULL};
+    return mt_log_has_one(end, words);
+}
+
+static const char *const trials[] = {
+    "tried",          "regardless",     "no matter",   "even with",  "even when",
+    "even if",        "already",        "n't help",    "not help",   "no effect",
+    "no difference",  "without effect", "enable ",     "enabled",    "have reduced",
+    "also reduced",   "i reduced",      "we reduced",  "reduced my", "reduced the",
+    "after reducing", "despite",        "i set ",      "we set ",    "have set",
+    "is set to",      "turned on",      "switched on", "i lowered",  "we lowered",
+    "tried lowering", "i changed",      "we changed",  "i wrap",     "i run with",
+    "precision:",     "parallelism:",   "settings:",   "config:",    "configuration:",
+    "still oom",      "still out of",   "still run",   "试过",       "试了",
+    "已经",           "都试",           "开了",        "打开了",     "开启了",
+    "已开",           "启用了",         "设成",        "设为",       "设置为",
+    "改成",           "降到",           "调到",        "还是",       "仍然",
+    "依然",           "依旧",           "即使",        NULL};
+
+/* The nearest word before it in its clause is of a wish, or of what others advise; where one of a
+ * trial is nearer, it was done. "I want to train with X" has X. */
+static bool is_wished(const char *from, const char *at)
+{
+    static const char *const wishes[] = {"want to",  "like to",  "need to",  "going to", "plan ",
+                                         "plan to",  "will ",    "would ",   "could ",   "should ",
+                                         "might ",   "may ",     "way to",   "about ",   "know ",
+                                         "heard of", "you can ", "one can ", "instead ", "想",
+                                         "打算",     "要不要",   "是否",     "能不能",   "可以",
+                                         "怎么",     "如何",     "应该",     "不知道",   NULL},
+                             *const thoughts[] = {"suggest",  "recommend", "advise",   "told me",
+                                                  "tells me", "tell me",   "wonder",   "not sure",
+                                                  "thinking", "think of",  "consider", "建议",
+                                                  "推荐",     "考虑",      NULL},
+                             *const withs[] = {" with ", " using ", NULL};
+    const char *wish = last_of(from, at, wishes), *with = last_of(from, at, withs),
+               *thought = last_of(from, at, thoughts), *trial = last_of(from, at, trials);
+    if (trial != NULL && strncmp(trial, "enable ", 7) == 0) /* "way to enable" */
+        trial = NULL;
+    if (wish != NULL && with != NULL && with > wish)
+        wish = NULL;
+    return (wish != NULL && (trial == NULL || trial < wish)) ||
+           (thought != NULL && (trial == NULL || trial < thought));
+}
+
+/* "Just use X": somebody is told to. */
+static bool is_ordered(const char *from, const char *at)
+{
+    static const char *const orders[] = {"use ", "try ", "enable ", NULL}, *const softly[] = {
+                                                                               "just ",   "please ",
+                                                                               "simply ", "then ",
+                                                                               "> ",      " ",
+                                                                               NULL};
+    size_t n;
+    while (from < at && (n = length_of(from, softly)) != 0)
+        from += n;
+    return from < at && length_of(from, orders) != 0;
+}
+
+/* "X would be next." */
+static bool is_guess(const char *end)
+{
+    static const char *const words[] = {" would ", " could ", " might ", " should ", NULL};
+    if (strncmp(end, "ing", 3) == 0)
+        end += 3;
+    return length_of(end, words) != 0;
+}
+
+/* In a list, "use X" is what was done. */
+static bool is_only_thought(const struct mt_saying *t, const char *at, const char *end)
+{
+    const char *from = clause_from(t->text, at);
+    if (is_open(t->text))
+        return true;
+    return (is_wished(from, at) || (!t->is_set && is_ordered(from, at)) || is_guess(end)) &&
+           !was_done_then(end);
+}
+
+/* ---- it is on, or was tried ---- */
+
+/* "with X", "using X": it is on, or known to go well or ill. */
+static bool is_with(const char *s, const char *at)
+{
+    static const char *const withs[] = {" with ", " using ", " use ", " used ", " enabling ", NULL},
+                             *const first[] = {"with ", "using ", NULL};
+    const char *from = at - s > WITH ? at - WITH : s;
+    for (const char *p = from; p < at; p++)
+        if (strchr(",.;:", *p) != NULL)
+            from = p + 1;
+    return last_of(from, at, withs) != NULL || (from == s && length_of(s, first) != 0);
+}
+
+/* "are on" and no "is only", "is on the host"; "is 1" and no "is 16". */
+static bool tells_of_state(const char *s)
+{
+    static const char *const states[] = {"is on", "are on", "is 1", NULL},
+                             *const places[] = {" the ", " a ",    " an ",        " my ",  " our ",
+                                                " one ", " cpu",   " gpu",        " cuda", " host",
+                                                " disk", " each ", " by default", NULL};
+    for (const char *p = s; *p != '\0'; p++) {
+        size_t n = length_of(p, states);
+        if (n != 0 && !is_letter(p[n]) && !is_digit(p[n]) && p[n] != '.' &&
+            length_of(p + n, places) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "I turned X on", "we have X on", "X is not enough". */
+static bool is_made_on(const char *s, const char *at, const char *end)
+{
+    static const char *const verbs[] = {"turn", "switch", "have ", "had ",
+                                        "has ", "keep",   "kept",  NULL},
+                             *const little[] = {" is not enough",
+                                                " isn't enough",
+                                                " was not enough",
+                                                " wasn't enough",
+                                                " alone is not",
+                                                " alone was not",
+                                                NULL};
+    if (strncmp(end, "ing", 3) == 0)
+        end += 3;
+    return length_of(end, little) != 0 || (strncmp(end, " on", 3) == 0 && !is_letter(end[3]) &&
+                                           last_of(clause_from(s, at), at, verbs) != NULL);
+}
+
+/* Of the clause that it stands in; of a program's line, anywhere. */
+static bool is_refused(const struct mt_saying *t, const char *at, const char *end)
+{
+    static const char *const refusals[] = {"not supported",
+                                           "unsupported",
+                                           "not support ",
+                                           "n't support",
+                                           "not compatible",
+                                           "incompatible",
+                                           "cannot be used",
+                                           "can't be used",
+                                           "not available",
+                                           "not implemented",
+                                           "不支持",
+                                           "不兼容",
+                                           NULL};
+    const char *from = t->is_error ? t->text : refusal_from(t->text, at);
+    const char *to = t->is_error ? end + strlen(end) : refusal_to(end);
+    return last_of(from, to, refusals) != NULL;
+}
+
+bool mt_saying_is_so(const struct mt_saying *t, const char *at, const char *end, bool has_number)
+{
+    bool refused = is_refused(t, at, end), denied;
+    if (t->is_error)
+        return refused;
+    denied = mt_log_is_denied(t->text, at) || is_only_thought(t, at, end);
+    if (denied || is_off(end) || is_switched_off(t->text, at))
+        return refused && !denied;
+    if (t->is_asked && !has_number)
+        return false;
+    return t->is_set || refused || mt_log_has_one(t->text, trials) || tells_of_state(t->text) ||
+           is_with(t->text, at) || is_made_on(t->text, at, end);
+}

@@ -1,0 +1,160 @@
+/* What a text says of a lever: that it is on, was tried or is refused, and what it only wishes,
+ * asks, switches off or hears from others. */
+#include "mt_test.h"
+
+#include "analysis/log/diagnose.h"
+
+#include <string.h>
+
+enum { BATCH = 1, HALF = 2, RECOMPUTE = 4 };
+
+/* Which of the levers the text says were tried. */
+static int tried(const char *text)
+{
+    static const struct {
+        const char *pattern;
+        int lever;
+    } of[] = {{"smaller*batch", BATCH},
+              {"reduc*batch", BATCH},
+              {"batch size is 1", BATCH},
+              {"batch size 已经是 1", BATCH},
+              {"bf16", HALF},
+              {"fp16", HALF},
+              {"mixed precision", HALF},
+              {"gradient checkpoint", RECOMPUTE},
+              {"梯度检查点", RECOMPUTE}};
+    struct mt_logs logs = {.rules = NULL};
+    struct mt_log_file *f = MT_VEC_PUSH(&logs.files);
+    struct mt_source *src = NULL;
+    struct mt_err err;
+    int is = 0;
+    if (f == NULL || mt_source_mem(&src, text, strlen(text)) != MT_OK)
+        return -1;
+    memset(f, 0, sizeof *f);
+    MT_CHECK_EQ(mt_log_read(&f->log, src, NULL, NULL, &err), MT_OK);
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        is |= mt_logs_tried(&logs, of[i].pattern) ? of[i].lever : 0;
+    mt_source_free(src);
+    mt_log_done(&f->log);
+    MT_VEC_DONE(&logs.files);
+    return is;
+}
+static void check(const char *text, int levers)
+{
+    int is = tried(text);
+    if (is != levers)
+        printf("# %s\n", text);
+    MT_CHECK_EQ(is, levers);
+}
+
+/* Wishes, advice of others, questions, what is off; words that hold others: "is only", "is 16". */
+MT_TEST(not_tried)
+{
+    static const char *const texts[] = {
+        "This is only a question about gradient checkpointing.",
+        "Somebody told me to use gradient checkpointing.",
+        "I want to use bf16.",
+        "The docs say that gradient checkpointing is only for large models.",
+        "My batch size is 16 and I could add gradient checkpointing.",
+        "Is there a way to enable gradient checkpointing here",
+        "You can enable gradient checkpointing in newer versions, they say.",
+        "I use a batch of 512, and gradient checkpointing is new to me.",
+        "I use a batch of 512 and wonder about gradient checkpointing.",
+        "I set lr to 1e-4 and wonder about gradient checkpointing.",
+        "I set the batch size to 4, gradient checkpointing is off.",
+        "- mixed_precision: no",
+        "- mixed_precision: 'no'",
+        "- bf16: 0",
+        "- gradient_checkpointing: null",
+        "- disable gradient checkpointing: true",
+        "I turned off gradient checkpointing because it still ran.",
+        "I disabled gradient checkpointing, it is on by default here.",
+        "Even with 80 GB it runs out of memory, so should gradient checkpointing be the answer",
+        "We have already asked, and they recommend gradient checkpointing.",
+        "I am already thinking of using bf16.",
+        "I run with --no-gradient-checkpointing and it still runs out.",
+        "My config: bf16 is false, gradient checkpointing is false.",
+        "batch 已经是 4 了，梯度检查点还没开。",
+        "我已经问过别人，他们建议用梯度检查点。",
+        "现在还是爆显存，要不要开梯度检查点",
+        "还是想用 bf16，但是不知道怎么开。",
+        "依然显存不足，打算开启 bf16。",
+        "我已经把 bf16 关了。",
+        "> Just use gradient checkpointing and bf16.",
+        "I need to use bf16 next, once I have the card.",
+        "Gradient checkpointing would be the next thing, the batch size is 128.",
+        "My GPU is on a shared node, and gradient checkpointing was turned off.",
+        "The error says to reduce the batch size, my batch size is 32.",
+        "I already know that a smaller batch would fit, I need this one.",
+        "I never used bf16 and the loss is on the CPU.",
+        "fp16 was disabled, even when training alone.",
+        "Maybe bf16 helps, I only have fp32 weights now.",
+        "gradient_checkpointing=False and bf16=False in my config: is that the reason",
+        "I set per_device_train_batch_size to 8, gradient_checkpointing to False and fp16 to "
+        "False.",
+        "- gradient_checkpointing = False",
+        "- **bf16**: `false`",
+        "I tried everything except gradient checkpointing.",
+        "I tried everything but bf16.",
+        "We still run in fp32, not in bf16.",
+        "With bf16 turned off it fails, as it did last week.",
+        "没有用梯度检查点，已经爆显存了。",
+        "我还没有试过梯度检查点。",
+        "请问已经有人试过梯度检查点吗？",
+        "梯度检查点是关着的，batch size 已经是 8。",
+        "bf16 设为 false，依然爆。",
+        "More GPUs are not available to me, gradient checkpointing is new to me.",
+        "The reply in the other issue was: enable gradient checkpointing.",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check(texts[i], 0);
+}
+
+MT_TEST(was_tried)
+{
+    static const struct {
+        int levers;
+        const char *text;
+    } rows[] = {
+        {RECOMPUTE, "I use gradient checkpointing."},
+        {RECOMPUTE, "Gradient checkpointing is on."},
+        {RECOMPUTE, "Gradient checkpointing is already on and the batch is 4."},
+        {HALF, "- mixed_precision: bf16"},
+        {RECOMPUTE, "I tried gradient checkpointing as somebody suggested, it did not help."},
+        {RECOMPUTE, "People suggested gradient checkpointing, which I tried."},
+        {HALF | RECOMPUTE, "I enabled bf16, and gradient checkpointing, it is still OOM."},
+        {BATCH, "My batch size is 1."},
+        {BATCH, "batch size 已经是 1 了。"},
+        {RECOMPUTE, "梯度检查点已经打开了，还是爆显存。"},
+        {HALF | RECOMPUTE, "bf16 和梯度检查点都开了。"},
+        {RECOMPUTE, "With gradient checkpointing it still fails."},
+        {HALF, "We train in bf16 already."},
+        {HALF | RECOMPUTE,
+         "I want to train this model. I have enabled bf16 and gradient checkpointing."},
+        {RECOMPUTE, "I have already tried to use gradient checkpointing."},
+        {RECOMPUTE, "I turned gradient checkpointing on."},
+        {BATCH | HALF | RECOMPUTE, "Already tried: smaller batch, bf16, gradient checkpointing."},
+        {RECOMPUTE, "I wanted to save memory so I turned on gradient checkpointing."},
+        {RECOMPUTE, "I set gradient_checkpointing=True and it should fit."},
+        {HALF, "Even when I use bf16, it fails."},
+        {RECOMPUTE, "- use gradient checkpointing"},
+        {HALF, "bf16: true and it is still OOM."},
+        {HALF, "I have bf16 on."},
+        {RECOMPUTE, "Gradient checkpointing isn't enough."},
+        {RECOMPUTE, "Gradient checkpointing is not enough, I think."},
+        {RECOMPUTE, "梯度检查点没用，还是爆。"},
+        {BATCH, "I have lowered everything, my batch size is 1, and it is still OOM."},
+        {BATCH, "I reduced the batch to 1."},
+        {HALF | RECOMPUTE, "Both bf16 and gradient checkpointing are on."},
+        {RECOMPUTE, "We are using gradient checkpointing, but the memory still grows."},
+        {RECOMPUTE, "Already using gradient checkpointing."},
+        {HALF, "Training in mixed precision (bf16), as you would do, did not help either."},
+        {RECOMPUTE, "ValueError: this model does not support gradient checkpointing"},
+        {RECOMPUTE, "I have to use gradient checkpointing, else it fails at the first step."},
+        {HALF, "> I already use bf16 here."},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check(rows[i].text, rows[i].levers);
+}
+
+MT_MAIN(MT_RUN(not_tried) MT_RUN(was_tried))
