@@ -451,9 +451,11 @@ static bool is_word(const struct word *w, const char *s)
 static void in_container(struct args *a, const struct word *w)
 {
     const char *s = w->text.p;
-    size_t n = w->text.n, k;
-    switch (mt_conf_container_word(&a->container, s, n)) {
+    size_t n = w->text.n, k, value;
+    switch (mt_conf_container_word(&a->container, s, n, &value)) {
     case MT_CONTAINER_VARIABLE:
+        s += value;
+        n -= value;
         k = assigned_name(s, n);
         if (k != 0)
             add(a, MT_CONF_ENV, s, k, s + k + 1, n - k - 1, w);

@@ -35,9 +35,9 @@ struct mt_conf_container {
 enum mt_conf_container_part { MT_CONTAINER_OPTION, MT_CONTAINER_VARIABLE, MT_CONTAINER_IMAGE };
 /* The word s behind the word `before` begins one. */
 bool mt_conf_container_begins(const struct mt_text *before, const char *s, size_t n);
-/* What the next word is; the image closes c. */
+/* What the next word is; the image closes c. *value: where a variable's "NAME=value" begins. */
 enum mt_conf_container_part mt_conf_container_word(struct mt_conf_container *c, const char *s,
-                                                   size_t n);
+                                                   size_t n, size_t *value);
 /* Bytes of an image's name without its tag. */
 size_t mt_conf_container_name(const char *s, size_t n);
 

@@ -59,6 +59,27 @@ MT_TEST(container)
     mt_runconf_free(rc);
 }
 
+/* A variable in the word of its option, letters in one word of which the last has a value. */
+MT_TEST(container_options)
+{
+    args("docker container run --env=A=b -eC=d -dp 80:80 --sig-proxy -ite E=f -e=G=h -v/x:/y "
+         "--env-file=z org/image --x 1");
+    MT_CHECK(starts("org/image"));
+    MT_CHECK(!starts("80:80"));
+    MT_CHECK_STR(get("A"), "b");
+    MT_CHECK_STR(get("C"), "d");
+    MT_CHECK_STR(get("E"), "f");
+    MT_CHECK_STR(get("G"), "h");
+    MT_CHECK_STR(get("--x"), "1");
+    mt_runconf_free(rc);
+    /* the value of a variable is elsewhere; an option at the end; no name; an empty word */
+    args("docker run -e A --env=B --env= -e= -e \"\" - x; docker run -e; docker run -; docker run "
+         "\"\"");
+    MT_CHECK_STR(get("A"), "(null)");
+    MT_CHECK_STR(get("B"), "(null)");
+    mt_runconf_free(rc);
+}
+
 MT_TEST(served)
 {
     args("vllm serve org/model --port 1");
@@ -84,4 +105,4 @@ MT_TEST(served)
     MT_CHECK_EQ(mt_runconf_serves(NULL), false);
 }
 
-MT_MAIN(MT_RUN(container) MT_RUN(served))
+MT_MAIN(MT_RUN(container) MT_RUN(container_options) MT_RUN(served))
