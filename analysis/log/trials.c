@@ -25,12 +25,14 @@ static bool begins(const char *s, const char *const *words)
     return false;
 }
 
+static bool ends_sentence(char c) { return c == '.' || c == '!' || c == ';' || c == '?'; }
+
 static void normalise(struct mt_saying *t, const char *s, size_t n)
 {
     size_t k = 0;
     for (size_t i = 0; i < n && k + 1 < sizeof t->text; i++) {
         char c = s[i] == '_' || s[i] == '-' || s[i] == '\t' || s[i] == '|' ? ' ' : s[i];
-        if (strchr("`*\"", c) != NULL || (c == ' ' && (k == 0 || t->text[k - 1] == ' ')))
+        if (c == '`' || c == '*' || c == '"' || (c == ' ' && (k == 0 || t->text[k - 1] == ' ')))
             continue;
         t->text[k++] = (char)(c >= 'A' && c <= 'Z' ? c | 32 : c);
     }
@@ -47,25 +49,22 @@ static bool ends_well(const char *end, char last)
            (!is_digit(*end) && *end != 'k' && !(*end == '.' && is_digit(end[1])));
 }
 
-static const char *behind(const char *s, const char *pattern);
-
-/* Behind what the pattern says from here on; NULL = it does not stand here. */
-static const char *matches(const char *s, const char *pattern)
+/* The first n bytes of the pattern stand at s. */
+static bool stands(const char *s, const char *pattern, size_t n)
 {
-    size_t n = strcspn(pattern, "*");
-    if (strncmp(s, pattern, n) != 0 || !ends_well(s + n, pattern[n - 1]))
-        return NULL;
-    return pattern[n] == '\0' ? s + n : behind(s + n, pattern + n + 1);
+    return n == 0 || (strncmp(s, pattern, n) == 0 && ends_well(s + n, pattern[n - 1]));
 }
 
+/* Behind what the pattern says somewhere in s; NULL = it does not stand there. The first place of a
+ * part leaves most room for the parts behind it: no other has to be tried. */
 static const char *behind(const char *s, const char *pattern)
 {
-    for (; *s != '\0'; s++) {
-        const char *end = matches(s, pattern);
-        if (end != NULL)
-            return end;
-    }
-    return NULL;
+    size_t n = strcspn(pattern, "*");
+    while (*s != '\0' && !stands(s, pattern, n))
+        s++;
+    if (*s == '\0')
+        return NULL;
+    return pattern[n] == '\0' ? s + n : behind(s + n, pattern + n + 1);
 }
 
 static bool ends_in_number(const char *pattern)
@@ -76,10 +75,17 @@ static bool ends_in_number(const char *pattern)
 
 static bool says_so(const struct mt_saying *t, const char *pattern)
 {
+    size_t n = strcspn(pattern, "*");
     for (const char *p = t->text; *p != '\0'; p++) {
-        const char *end =
-            p > t->text && is_letter(*pattern) && is_letter(p[-1]) ? NULL : matches(p, pattern);
-        if (end != NULL && mt_saying_is_so(t, p, end, ends_in_number(pattern)))
+        const char *end;
+        if (n != 0 && *p != *pattern) /* most bytes begin none */
+            continue;
+        if ((p > t->text && is_letter(*pattern) && is_letter(p[-1])) || !stands(p, pattern, n))
+            continue;
+        end = pattern[n] == '\0' ? p + n : behind(p + n, pattern + n + 1);
+        if (end == NULL) /* nor behind any place further on */
+            return false;
+        if (mt_saying_is_so(t, p, end, ends_in_number(pattern)))
             return true;
     }
     return false;
@@ -144,7 +150,7 @@ static bool line_says(const char *line, struct mt_saying *t, const char *pattern
         return false;
     for (const char *p = item != NULL ? item : line; *p != '\0';) {
         size_t n = 0;
-        while (p[n] != '\0' && !(strchr(".!;?", p[n]) != NULL && (p[n + 1] == ' ' || !p[n + 1])) &&
+        while (p[n] != '\0' && !(ends_sentence(p[n]) && (p[n + 1] == ' ' || !p[n + 1])) &&
                strncmp(p + n, "。", 3) != 0 && strncmp(p + n, "？", 3) != 0)
             n++;
         t->is_asked = p[n] == '?' || strncmp(p + n, "？", 3) == 0;

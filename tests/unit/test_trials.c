@@ -8,6 +8,25 @@
 
 enum { BATCH = 1, HALF = 2, RECOMPUTE = 4 };
 
+static struct mt_logs logs;
+
+static void begin(const char *text)
+{
+    struct mt_log_file *f = MT_VEC_PUSH(&logs.files);
+    struct mt_source *src = NULL;
+    struct mt_err err;
+    memset(f, 0, sizeof *f);
+    MT_CHECK_EQ(mt_source_mem(&src, text, strlen(text)), MT_OK);
+    MT_CHECK_EQ(mt_log_read(&f->log, src, NULL, NULL, &err), MT_OK);
+    mt_source_free(src);
+}
+
+static void end(void)
+{
+    mt_log_done(&logs.files.p[0].log);
+    MT_VEC_DONE(&logs.files);
+}
+
 /* Which of the levers the text says were tried. */
 static int tried(const char *text)
 {
@@ -23,22 +42,14 @@ static int tried(const char *text)
               {"mixed precision", HALF},
               {"gradient checkpoint", RECOMPUTE},
               {"梯度检查点", RECOMPUTE}};
-    struct mt_logs logs = {.rules = NULL};
-    struct mt_log_file *f = MT_VEC_PUSH(&logs.files);
-    struct mt_source *src = NULL;
-    struct mt_err err;
     int is = 0;
-    if (f == NULL || mt_source_mem(&src, text, strlen(text)) != MT_OK)
-        return -1;
-    memset(f, 0, sizeof *f);
-    MT_CHECK_EQ(mt_log_read(&f->log, src, NULL, NULL, &err), MT_OK);
+    begin(text);
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         is |= mt_logs_tried(&logs, of[i].pattern) ? of[i].lever : 0;
-    mt_source_free(src);
-    mt_log_done(&f->log);
-    MT_VEC_DONE(&logs.files);
+    end();
     return is;
 }
+
 static void check(const char *text, int levers)
 {
     int is = tried(text);
@@ -157,4 +168,21 @@ MT_TEST(was_tried)
         check(rows[i].text, rows[i].levers);
 }
 
-MT_MAIN(MT_RUN(not_tried) MT_RUN(was_tried))
+/* Parts apart, the first of them nowhere, a hole at an end, a number that is part of another. */
+MT_TEST(patterns)
+{
+    begin("I tried a small thing, then a smaller one of the batch, and a rank of 16.");
+    MT_CHECK(mt_logs_tried(&logs, "small*batch"));
+    MT_CHECK(mt_logs_tried(&logs, "small*one*batch"));
+    MT_CHECK(mt_logs_tried(&logs, "*batch"));
+    MT_CHECK(mt_logs_tried(&logs, "small*"));
+    MT_CHECK(mt_logs_tried(&logs, "rank*16"));
+    MT_CHECK(!mt_logs_tried(&logs, "batch*small"));
+    MT_CHECK(!mt_logs_tried(&logs, "small*batch*one"));
+    MT_CHECK(!mt_logs_tried(&logs, "mall*batch"));
+    MT_CHECK(!mt_logs_tried(&logs, "rank*1"));
+    MT_CHECK(!mt_logs_tried(&logs, "*nothing"));
+    end();
+}
+
+MT_MAIN(MT_RUN(patterns) MT_RUN(not_tried) MT_RUN(was_tried))
