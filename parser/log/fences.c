@@ -3,21 +3,44 @@
 #include "parser/log/match.h"
 
 #include <string.h>
+#include <strings.h>
 
 static const char *past_indent(const char *s) { return s + strspn(s, " \t>"); }
 
-static bool is_fence(const char *s) { return strncmp(past_indent(s), "```", 3) == 0; }
+/* Of a fence that the line begins with, its marks: three or more, '`' or '~'; 0 = it is none. What
+ * begins and ends in one line, "```pip install x```", opens nothing, and what a traceback marks,
+ * "    ~~~~^^^", neither. */
+static size_t marks(const char *line)
+{
+    enum { INDENT = 3 };
+    const char *s = past_indent(line);
+    size_t n = strspn(s, *s == '~' ? "~" : "`");
+    bool other = *s == '~' ? s[n] == '^' || s - line > INDENT : strchr(s + n, '`') != NULL;
+    return n < 3 || other ? 0 : n;
+}
+
+/* What stands behind the marks of a fence: the name of a language; "{.python}" has one, too. */
+static const char *name_of(const char *fence)
+{
+    const char *s = past_indent(fence) + marks(fence);
+    return s + strspn(s, " \t\r{.");
+}
+
+/* The line ends a block that `fence` began; one with a name begins another, and the end of the one
+ * before was forgotten. */
+static bool closes(const char *fence, const char *line)
+{
+    return *past_indent(line) == *past_indent(fence) && marks(line) >= marks(fence);
+}
 
 /* 1 = of Python, by its name; 0 = it has none, -1 = of something else. */
-static int language(const char *s)
+static int language(const char *fence)
 {
-    static const char *const names[] = {"python", "py", "python3", "Python"};
-    const char *p = past_indent(s);
-    size_t n;
-    p += strspn(p, "` ");
-    n = strcspn(p, " \t\r");
+    static const char *const names[] = {"python", "py", "python3", "py3", "ipython"};
+    const char *p = name_of(fence);
+    size_t n = strcspn(p, " \t\r}:,");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == n && memcmp(names[i], p, n) == 0)
+        if (strlen(names[i]) == n && strncasecmp(names[i], p, n) == 0)
             return 1;
     return n == 0 ? 0 : -1;
 }
@@ -58,16 +81,17 @@ static void take(struct mt_log *l, uint32_t from, uint32_t to)
 
 void mt_log_fences_end(struct mt_log *l)
 {
-    for (uint32_t i = 0; i < l->prose.n; i++) {
-        uint32_t to = i + 1;
+    for (uint32_t i = 0, to; i < l->prose.n; i = to) {
+        const char *fence = l->prose.p[i].text;
         int named;
-        if (!is_fence(l->prose.p[i].text))
+        to = i + 1;
+        if (marks(fence) == 0)
             continue;
-        named = language(l->prose.p[i].text);
-        while (to < l->prose.n && !is_fence(l->prose.p[to].text))
+        named = language(fence);
+        while (to < l->prose.n && !closes(fence, l->prose.p[to].text))
             to++;
         if (named >= 0 && to > i + 1 && is_script(l, i + 1, to, named))
             take(l, i + 1, to);
-        i = to;
+        to += to < l->prose.n && *name_of(l->prose.p[to].text) == '\0';
     }
 }

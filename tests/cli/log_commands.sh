@@ -83,6 +83,18 @@ ask traced '# OOM\n\n```\nTraceback (most recent call last):\n  File "/w/a.py", 
 first_not traced 'per_device_train_batch_size=3'
 ask other '# OOM\n\n```cpp\nimport x;\nauto args = TrainingArguments("out", per_device_train_batch_size=6)\n```'
 has_not other 'per_device_train_batch_size: 6'
+# Other marks and names of a block; a line that is one by itself, and a block whose end was forgotten, begin nothing; nor does what
+# Python marks in a traceback.
+args='from transformers import Trainer, TrainingArguments\nargs = TrainingArguments("out", per_device_train_batch_size=6)'
+for before in '~~~python' '```Python3' '```{.python}' '````py' '```pip install x```\n\nOr:\n\n```python' '```\nNever closed.\n\n```python' \
+    '    f(x)\n    ~~~~^^^\n\n```python'; do
+    after=${before##*n}
+    ask fence "# OOM\n\n$before\n$args\n${after%%[!\`~]*}\n\nAnd so on."
+    first fence 'per_device_train_batch_size=3'
+done
+# A longer fence holds a shorter one.
+ask longer '# OOM\n\n````md\n```python\n'"$args"'\n```\n````'
+has_not longer 'per_device_train_batch_size: 6'
 ask open '# OOM\n\n```python'
 has open 'the device is full'
 finish
