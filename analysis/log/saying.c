@@ -64,15 +64,17 @@ static const char *refusal_to(const char *end)
 
 /* ---- it is off ---- */
 
-/* Behind what is left of its name, and "is", "was set to". The Chinese ones: still, all, is, too.
+/* Behind what is left of its name, and "is", "was set to". The Chinese ones:
+ * set to, now, before, for the time being, still, all, is, too.
  */
 static const char *past_links(const char *end)
 {
     static const char *const links[] = {
-        " ",     "=",         ":",      "(",       "'",         "is ",     "are ",   "was ",
-        "were ", "has been ", "been ",  "set to ", "to ",       "设为",    "设成",   "设置为",
-        "kept ", "now ",      "being ", "left ",   "switched ", "turned ", "still ", "currently ",
-        "还",    "都",        "是",     "也",      NULL};
+        " ",     "=",         ":",     "(",         "'",       "is ",    "are ",       "was ",
+        "were ", "has been ", "been ", "set to ",   "type",    "mode",   "目前",       "现在",
+        "之前",  "前面",      "暂时",  "to ",       "设为",    "设成",   "设置为",     "kept ",
+        "now ",  "being ",    "left ", "switched ", "turned ", "still ", "currently ", "还",
+        "都",    "是",        "也",    NULL};
     size_t n;
     if (strncmp(end, "ing", 3) == 0)
         end += 3;
@@ -94,8 +96,9 @@ static bool is_not(const char *behind)
 /* Right behind it. In Chinese: not on, not enabled, not set, not added, closed, no. */
 static bool is_off(const char *end)
 {
-    static const char *const offs[] = {"off", "false", "disabled", "none",    "null", "no",
-                                       "0",   "never", "unset",    "missing", NULL},
+    static const char *const offs[] = {"off",   "false",   "disabled", "none", "null",
+                                       "fp32",  "float32", "no",       "0",    "never",
+                                       "unset", "missing", NULL},
                              *const nots[] = {"not", "isn't", "aren't", "wasn't", "weren't", NULL},
                              *const chinese[] = {"没开", "没有开", "没启用",   "没有启用", "没打开",
                                                  "没设", "没有设", "没有打开", "没加",     "没有加",
@@ -130,6 +133,17 @@ static bool is_switched_off(const char *s, const char *at)
 
 /* ---- it is wished, asked about, advised ---- */
 
+/* Others did it, or say that it goes: nobody here. */
+static bool is_of_others(const char *from, const char *at)
+{
+    static const char *const others[] = {"someone ",       "somebody ",    "colleague",
+                                         "another thread", "other people", "others ",
+                                         "别人",           "有人",         NULL},
+                             *const own[] = {" i ", " we ", "我", NULL};
+    const char *p = last_of(from, at, others);
+    return p != NULL && last_of(p + 1, at, own) == NULL;
+}
+
 /* Nothing of the sentence was done. */
 static bool is_open(const char *s)
 {
@@ -144,8 +158,9 @@ static bool is_open(const char *s)
 static bool was_done_then(const char *end)
 {
     static const char *const words[] = {
-        "tried", "already", "not help", "n't help", "did nothing", "no effect", "no diff", "still",
-        "试过",  "试了",    "已经",     "没用",     "还是",        "仍",        NULL};
+        "tried",  "already",      "not help", "n't help",  "did nothing", "enabled it", "have it",
+        "has it", "turned it on", "use it",   "no effect", "no diff",     "still",      "试过",
+        "试了",   "已经",         "没用",     "还是",      "仍",          NULL};
     return mt_log_has_one(end, words);
 }
 
@@ -218,7 +233,8 @@ static bool is_only_thought(const struct mt_saying *t, const char *at, const cha
     const char *from = clause_from(t->text, at);
     if (is_open(t->text))
         return true;
-    return (is_wished(from, at) || (!t->is_set && is_ordered(from, at)) || is_guess(end)) &&
+    return (is_wished(from, at) || is_of_others(from, at) || (!t->is_set && is_ordered(from, at)) ||
+            is_guess(end)) &&
            !was_done_then(end);
 }
 

@@ -116,6 +116,25 @@ MT_TEST(not_tried)
         "bf16 设为 false，依然爆。",
         "More GPUs are not available to me, gradient checkpointing is new to me.",
         "The reply in the other issue was: enable gradient checkpointing.",
+        "I have not enabled bf16 yet.",
+        "My GPU has no bf16, so what else is there.",
+        "bf16 isn't set, and it still runs out.",
+        "What happens if I use bf16, I asked already.",
+        "In another thread someone had bf16 enabled and it worked for him.",
+        "I'm not using gradient checkpointing; already tried a batch of 4.",
+        "fp16=False, bf16=False, and still OOM.",
+        "gradient_checkpointing: No",
+        "| bf16 | no |",
+        "| gradient checkpointing | off |",
+        "* Mixed precision type: no",
+        "- `mixed_precision`: no",
+        "Mixed precision type: no",
+        "- Mixed precision: fp32",
+        "bf16 前面没有启用，仍然显存不足。",
+        "还没来得及试梯度检查点，已经放弃了。",
+        "别人说开了梯度检查点就行。",
+        "I lowered the learning rate, then I enabled logging; gradient checkpointing is something "
+        "I do not know.",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check(texts[i], 0);
@@ -163,6 +182,18 @@ MT_TEST(was_tried)
         {RECOMPUTE, "ValueError: this model does not support gradient checkpointing"},
         {RECOMPUTE, "I have to use gradient checkpointing, else it fails at the first step."},
         {HALF, "> I already use bf16 here."},
+        {HALF, "| bf16 | yes |"},
+        {HALF, "* Mixed precision type: bf16"},
+        {RECOMPUTE, "gradient_checkpointing: true, and it is still OOM"},
+        {RECOMPUTE, "We enabled gradient checkpointing as you said, no change."},
+        {RECOMPUTE, "Yes, gradient checkpointing is enabled."},
+        {HALF | RECOMPUTE, "Settings: bf16, gradient checkpointing, batch 2"},
+        {RECOMPUTE, "I know about gradient checkpointing and have enabled it."},
+        {RECOMPUTE,
+         "I also use gradient_checkpointing_enable() in the script, without any difference."},
+        {HALF, "bf16 and no fp32 anywhere, it is on."},
+        {RECOMPUTE, "When I enable gradient checkpointing it gets slower but still runs out."},
+        {RECOMPUTE, "如果不开梯度检查点就爆，开了梯度检查点还是爆。"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check(rows[i].text, rows[i].levers);
