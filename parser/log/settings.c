@@ -406,6 +406,25 @@ static bool has_setting(const char *p)
     return false;
 }
 
+/* A word of prose stands before the first flag or setting: "the serve team says", "docker images of
+ * ours". How many words come before it tells nothing: "ray job submit --address x". */
+static bool is_talk(const char *p)
+{
+    static const char *const words[] = {"the", "is",   "are", "was",  "and", "or",   "of",  "that",
+                                        "to",  "with", "in",  "for",  "we",  "our",  "has", "have",
+                                        "use", "uses", "say", "says", "all", "when", "on",  "will"};
+    while (*p != '\0' && *p != '-' && *p != '#') {
+        size_t n = strcspn(p, " ");
+        if (memchr(p, '=', n) != NULL)
+            return false;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (is(p, n, words[i]))
+                return true;
+        p += n + strspn(p + n, " ");
+    }
+    return false;
+}
+
 static bool command(struct mt_log *l, uint64_t number, const char *s)
 {
     const char *p, *dash;
@@ -426,7 +445,7 @@ static bool command(struct mt_log *l, uint64_t number, const char *s)
     for (dash = p; dash > s && dash[-1] == '-' && p - dash < 2;)
         dash--;
     if (!(p - dash == 2 && is_flags(dash)) &&
-        !(is_command(p) && (has_setting(p) || strchr(p, '\\'))))
+        !(is_command(p) && !is_talk(p) && (has_setting(p) || strchr(p, '\\'))))
         return false;
     add_command(l, mt_log_settings_item(l, number), number, p - dash == 2 ? dash : p);
     return true;
@@ -460,25 +479,13 @@ static bool marked_command(struct mt_log *l, uint64_t number, const char *s)
     return any;
 }
 
-/* Two words and a third that is as plain as they are: "the serve team says". */
-static bool is_plain_talk(const char *p)
-{
-    for (int word = 0; word < 3; word++) {
-        size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz");
-        if (n == 0 || p[n] != ' ')
-            return false;
-        p += n + 1;
-    }
-    return true;
-}
-
 /* The same behind a colon: "I run: vllm serve ...". Elsewhere in a sentence its end is not known.
  */
 static bool spoken_command(struct mt_log *l, uint64_t number, const char *s)
 {
     for (const char *p = s; number <= MT_LOG_SAID_LINES && (p = strstr(p, ": ")) != NULL; p += 2) {
         const char *at = p + 2 + strspn(p + 2, " `$");
-        if (!is_command(at) || !has_setting(at) || is_plain_talk(at))
+        if (!is_command(at) || !has_setting(at) || is_talk(at))
             continue;
         add_command(l, mt_log_settings_item(l, number), number, at);
         return true;

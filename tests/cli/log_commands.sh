@@ -71,6 +71,15 @@ first_not cards 'weights of the model'
 # A word of prose is no command.
 ask prose '# The server does not come up\n\nNote: the serve team says that --tensor-parallel-size 8 is for others.'
 has_not prose 'tensor-parallel-size'
+# However many words a command has before its first flag; and a line of prose that begins with a program's name.
+ask ray '# OOM\n\nWe run: ray job submit --address x -- python3 -m verl.trainer.main_ppo data.train_batch_size=1024 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=8'
+has ray 'Set now: actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu: 8 (ray:3)'
+ask compose '# OOM\n\nWe run: docker compose run vllm serve org/a-model --gpu-memory-utilization 0.8'
+has compose 'Set now: gpu-memory-utilization: 0.8'
+ask images '# OOM with vLLM\n\ndocker images of ours set --gpu-memory-utilization 0.8 by default, and this job has another value.'
+has_not images 'gpu-memory-utilization: 0.8'
+ask said '# OOM\n\nNote: python train.py is said to take --per_device_train_batch_size 4 elsewhere.'
+has_not said 'per_device_train_batch_size: 4'
 # A script between fences is one: what it calls runs, and its arguments are settings; with the line that they stand in.
 ask code '# LLM() fails\n\n```python\nfrom vllm import LLM\n\nllm = LLM(model="Qwen/Qwen2.5-32B-Instruct", tensor_parallel_size=1, max_model_len=4000)\n```'
 first code 'weights of the model that the settings name are 61.03 GiB'
