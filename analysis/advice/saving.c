@@ -274,14 +274,15 @@ static struct gain alone(struct mt_metrics *m, const struct mt_advice *a, int wh
 
 /* How much room the same bytes make. LIKELY: what is freed lies beside every hole and joins it.
  * SURELY: no hole helps the request, each being smaller than it; only what comes after it may go
- * there. And a percent of what is asked for is lost where the driver rounds up. */
+ * there. And a percent of what is asked for, a few MiB at most, is lost where the driver rounds up.
+ */
 enum room { SURELY, LIKELY };
 
 /* What the failed request, and what was still to come after it, lack with that; not above 0: it
  * would have fitted. */
 static double lacking(struct mt_metrics *m, struct gain g, enum room room)
 {
-    enum { LOST = 100 }; /* chosen by hand */
+    static const double part = 0.01, most = 4 << 20; /* lost; chosen by hand */
     double holes = number(m, number(m, "fragmented") > 0 ? "largest_free" : "free_usable"),
            asked = number(m, "request") + g.to_come;
     if (number(m, "free") + holes >= number(m, "request"))
@@ -289,7 +290,7 @@ static double lacking(struct mt_metrics *m, struct gain g, enum room room)
     if (room == SURELY && holes > g.to_come)
         holes = g.to_come;
     if (room == SURELY)
-        asked += asked / LOST;
+        asked += asked * part < most ? asked * part : most;
     return asked - number(m, "free") - (g.cache > holes ? g.cache : holes) - g.saved + g.cache;
 }
 
