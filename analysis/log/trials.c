@@ -9,22 +9,6 @@
 static bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-static bool has_any(const char *s, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (strstr(s, *words) != NULL)
-            return true;
-    return false;
-}
-
-static bool begins(const char *s, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (strncmp(s, *words, strlen(*words)) == 0)
-            return true;
-    return false;
-}
-
 static bool ends_sentence(char c) { return c == '.' || c == '!' || c == ';' || c == '?'; }
 
 static void normalise(struct mt_saying *t, const char *s, size_t n)
@@ -110,7 +94,7 @@ static const char *of_list(const char *s)
 static bool sets(const char *s)
 {
     static const char *const words[] = {"export ", "os.environ", "ENV ", "env ", "set ", NULL};
-    return begins(s + strspn(s, " \t>$`"), words);
+    return mt_log_begins(s + strspn(s, " \t>$`"), words);
 }
 
 /* What stands in a list below it is asked for or wished. */
@@ -118,7 +102,7 @@ static bool is_wish(const char *s)
 {
     static const char *const words[] = {"uestion", "uggest",  "xpected", "TODO", "dea",  "ossible",
                                         "feature", "lternat", "建议",    "期望", "请问", NULL};
-    return has_any(s, words);
+    return mt_log_has_one(s, words);
 }
 
 static bool heads(const char *s)
