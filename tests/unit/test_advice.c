@@ -115,8 +115,9 @@ MT_TEST(selection)
          "*V06/logp V09 V25 B23 V29 V05 !V17 !V20 !B100"},
         {FW(verl), MT_FW_NONE, MCORE, MT_PH_LOGP_REF, MT_PH_FORWARD,
          "*V06/ref V09/ref B23 B100 V20 V05 !V22 !V23 !V25 !V29"},
+        /* nothing tells of a backend: the usual one, FSDP (V20 is for Megatron) */
         {FW(verl), MT_FW_NONE, 0, MT_PH_VALUES, MT_PH_FORWARD,
-         "*V06/values V09/values V30 V20 !V25 !V29 !B23"},
+         "*V06/values V09/values V30 !V20 !V25 !V29 !B23"},
         /* training: the actor's keys for the actor, the critic's for the critic; expandable
          * segments (B01) and what explains (B12) after all that makes less */
         {FW(verl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_LOGITS,
