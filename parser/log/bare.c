@@ -358,7 +358,7 @@ static bool tells(char *s, bool asks, struct found *w)
 
 bool mt_log_tells_failure(char *sentence)
 {
-    struct found w;
+    struct found w = {.n = 0};
     return tells(sentence, true, &w) && strstr(sentence, "tried to allocate") == NULL;
 }
 
