@@ -252,7 +252,7 @@ static bool starts_others(const char *p, size_t n)
     return n >= 6 && memcmp(p, "python", 6) == 0;
 }
 
-/* "llamafactory-cli", "text-generation-launcher": hardly a word of prose. */
+/* "NAME-cli", "NAME-launcher": hardly a word of prose. */
 static bool is_named_as_one(const char *p, size_t n)
 {
     static const char *const ends[] = {"-cli", "-launcher", "-serve", "-server", "ns-train"};

@@ -59,10 +59,7 @@ def lbfgs(job):
             job.inside("train/forward")
             with job.call(closure, *at.NN, at.ROOT + "model.py:33 forward"):
                 kept = [job.new(160 * MIB, "activation", "mm") for _ in range(12)]
-            job.inside("train/backward")
-            with job.autograd("AccumulateGrad"):
-                grads = [job.new(size, "grad", "new_empty_strided") for size in reversed(sizes)]
-                job.drop(*kept)
+            grads = _backward(job, kept, sizes)
             job.inside("train/history")
             if number == 21:  # memory ran out before
                 return

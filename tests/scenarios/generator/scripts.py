@@ -4,6 +4,17 @@ from . import places as at
 from .record import GIB, MIB
 
 
+def _backward(job, kept, sizes):
+    """Lets go of what a forward pass kept, from its end; then gradients of those sizes."""
+    job.inside("train/backward")
+    with job.call(at.ROOT + "train.py:119 main", *at.ROOT_GRAD):
+        job.drop(job.new(512, "temp", "ones_like"))
+    with job.autograd("MmBackward0"):
+        for block in reversed(kept):
+            job.drop(block)
+        return [job.new(size, "grad", "mm") for size in sizes]
+
+
 def _churn(job, saver):
     """Log-prob over long sequences leaves segments behind; training with shorter ones spreads over them and keeps some."""
     places, outer = job.places, ("torch_memory_saver/entrypoint.py:80 region",) if saver else ()
@@ -291,13 +302,7 @@ def whole_set(job):
         job.inside("train/forward")
         with job.call(at.ROOT + "train.py:118 main", *at.NN, at.ROOT + "net.py:33 forward"):
             kept = [job.new(20 * MIB, "activation", "mm") for _ in range(6)]
-        job.inside("train/backward")
-        with job.call(at.ROOT + "train.py:119 main", *at.ROOT_GRAD):
-            job.drop(job.new(512, "temp", "ones_like"))
-        with job.autograd("MmBackward0"):
-            for block in reversed(kept):
-                job.drop(block)
-            grads = [job.new(16 * MIB, "grad", "mm") for _ in range(8)]
+        grads = _backward(job, kept, [16 * MIB] * 8)
         with job.call(at.ROOT + "train.py:122 main", *at.ZERO):
             job.drop(*grads)
     job.inside("test")
@@ -322,13 +327,7 @@ def frozen(job):
         job.inside("train/forward")
         with job.call(at.ROOT + "train.py:118 main", *at.NN, at.ROOT + "model.py:33 forward"):
             kept = [job.new(50 * MIB, "activation", "mm") for _ in range(12 + 2 * (step == job.steps - 1))]
-        job.inside("train/backward")
-        with job.call(at.ROOT + "train.py:119 main", *at.ROOT_GRAD):
-            job.drop(job.new(512, "temp", "ones_like"))
-        with job.autograd("MmBackward0"):
-            for block in reversed(kept):
-                job.drop(block)
-            grads = [job.new(2 * MIB, "grad", "mm") for _ in range(48)]
+        grads = _backward(job, kept, [2 * MIB] * 48)
         job.inside("train/optimizer")
         with job.run.annotate("Optimizer.step#AdamW.step"), job.call(at.ROOT + "train.py:121 main", *at.ADAMW):
             if not job.states:
