@@ -84,13 +84,10 @@ static enum mt_rc load(const struct mt_attach *a, const struct mt_attach_opts *o
                        struct mt_err *err)
 {
     char *settings = settings_text(&o->record, a->spool);
-    enum mt_rc rc = MT_EINPUT;
+    enum mt_rc rc;
     if (settings == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
-    if (o->plan->interpreter != NULL)
-        rc = mt_attach_by_python(o, a->places.inject, settings, a->spool, err);
-    if (rc == MT_EINPUT && o->plan->gdb != NULL && (o->stop == NULL || !o->stop()))
-        rc = mt_attach_by_gdb(o, a->places.inject, settings, err);
+    rc = mt_attach_by_call(o, a->places.inject, settings, err);
     mt_free(settings);
     return rc;
 }

@@ -1,9 +1,8 @@
 /* attach.h -- recording a process that runs already, and letting it go again.
  *
- * The recorder's library is loaded into the process and asked to begin, by Python itself where that
- * can be asked from outside (3.14 and later), else by gdb. What is recorded goes where a launched
- * job's goes, a spool folder, and is collected as that is (capture.h). Nothing here prints or asks:
- * cli/cmd_attach.c does. */
+ * The recorder's library is loaded into the process and asked to begin, by calls that one of its
+ * threads is made to make. What is recorded goes where a launched job's goes, a spool folder, and
+ * is collected as that is (capture.h). Nothing here prints or asks: cli/cmd_attach.c does. */
 #ifndef MT_CAPTURE_ATTACH_H
 #define MT_CAPTURE_ATTACH_H
 
@@ -15,9 +14,6 @@
 
 struct mt_attach_plan {
     pid_t pid;
-    bool python;                     /* Python runs in it */
-    char *interpreter;               /* a Python that can ask it to run something; NULL = by gdb */
-    char *gdb;                       /* path; NULL = there is none */
     uint64_t loader_from, loader_to; /* where its dynamic loader is mapped */
     MT_VEC(char *) argv;
 };
@@ -31,7 +27,7 @@ struct mt_attach_opts {
     const struct mt_attach_plan *plan;
     /* what is recorded, and where to; its command is not used */
     struct mt_launch_opts record;
-    /* for the process to come to a place where it can be stopped, with what gdb takes to begin */
+    /* for a thread of the process to come to a place where it can be stopped */
     uint32_t timeout_ms;
     /* asked while it waits for that place; true ends the wait. NULL = never */
     bool (*stop)(void);
@@ -66,36 +62,10 @@ enum mt_rc mt_detach_from(const char *dir, pid_t pid, uint32_t timeout_ms, struc
 
 #define MT_ATTACH_FILE "mt-attach.part" /* locked by who writes the trace at the end */
 
-/* attach_gdb.c, attach_python.c: load the library and call it. settings: lines of NAME=value, as
- * the environment of a recorder. dir: the spool folder. MT_EINPUT: nothing was done, another way
- * may. */
-enum mt_rc mt_attach_by_gdb(const struct mt_attach_opts *o, const char *library,
-                            const char *settings, struct mt_err *err);
-enum mt_rc mt_attach_by_python(const struct mt_attach_opts *o, const char *library,
-                               const char *settings, const char *dir, struct mt_err *err);
-/* attach_wait.c: whether the main thread waits in the kernel, and not for the loader; where, if so.
- */
-bool mt_attach_waits(const struct mt_attach_plan *p, uint64_t *pc, uint64_t *sp);
-/* What memtrace_attach() returned in the process, in words. */
-enum mt_rc mt_attach_result(long result, pid_t pid, struct mt_err *err);
-/* A child that is waited for. It is never killed, and lives on when memtrace is: what it says goes
- * into memory of its own, not to a pipe that nobody may read any more. */
-struct mt_attach_child {
-    char *const *argv;
-    uint32_t timeout_ms;
-    bool (*stop)(void); /* NULL = never; true = as when timeout_ms are over */
-    /* When that is so, again and again until it has ended; it is to make the child come to its end
-     * without harm. */
-    void (*hurry)(const struct mt_attach_child *c, pid_t child);
-    const void *arg;
-    const char *begun; /* said by the child: from then on it is not to be hurried; NULL = never */
-};
-/* What it said is in text. Its exit status; -1 = none; -2 = it was left alone after a long time,
- * and goes on: *left is its number. */
-int mt_attach_run(const struct mt_attach_child *c, char *text, size_t cap, pid_t *left);
-/* Into a new file, or over an old one. */
-struct mt_text;
-bool mt_attach_write(const char *path, const struct mt_text *text);
+/* attach_call.c: loads the library and calls it. settings: lines of NAME=value, as the environment
+ * of a recorder. */
+enum mt_rc mt_attach_by_call(const struct mt_attach_opts *o, const char *library,
+                             const char *settings, struct mt_err *err);
 /* attach_owner.c: the folder, with what is in it, becomes the process's user's. MT_EIO: cannot be,
  * or is of no use to that user. */
 enum mt_rc mt_attach_give(const char *dir, pid_t pid, struct mt_err *err);

@@ -1,4 +1,4 @@
-/* attach_look.c -- whether a process can be attached to, and how; every reason why not. */
+/* attach_look.c -- whether a process can be attached to; every reason why not. */
 #define _GNU_SOURCE 1
 #include "capture/attach.h"
 #include "capture/live.h"
@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 #include <unistd.h>
 
 #define LINE_MAX_ARGS 4096u
-#define PYTHON_ASKS 14 /* 3.14: sys.remote_exec() */
 
 /* The file of a line of /proc/PID/maps: base name; NULL = none. */
 static const char *mapped_file(const char *line, size_t n)
@@ -28,7 +26,7 @@ static const char *mapped_file(const char *line, size_t n)
 }
 
 struct mapped {
-    bool cuda, glibc, python;
+    bool cuda, glibc;
     uint64_t loader_from, loader_to;
 };
 
@@ -45,7 +43,6 @@ static void read_line(struct mapped *m, const char *line, size_t n)
         return;
     m->cuda |= begins(file, end, "libcuda.so");
     m->glibc |= begins(file, end, "libc.so.6") || begins(file, end, "libc-2.");
-    m->python |= begins(file, end, "libpython") || begins(file, end, "python3");
     if (begins(file, end, "ld-linux") || begins(file, end, "ld-2.")) {
         char *dash;
         uint64_t from = strtoull(line, &dash, 16), to = strtoull(dash + 1, NULL, 16);
@@ -170,35 +167,7 @@ static enum mt_rc check_contents(const struct mapped *m, pid_t pid, struct mt_er
     return MT_OK;
 }
 
-/* ---- how ---- */
-
-/* "python3.14" and later asks a process of its own kind. */
-static bool asks(const char *program)
-{
-    static const char name[] = "python3.";
-    const char *base = mt_base_name(program);
-    return strncmp(base, name, sizeof name - 1) == 0 &&
-           strtol(base + sizeof name - 1, NULL, 10) >= PYTHON_ASKS;
-}
-
-static bool find_interpreter(struct mt_attach_plan *p)
-{
-    char *path = mt_text("/proc/%ld/exe", (long)p->pid), target[PATH_MAX];
-    ssize_t n = path != NULL ? readlink(path, target, sizeof target - 1) : -1;
-    bool ok = path != NULL;
-    uid_t uid;
-    gid_t gid;
-    mt_free(path);
-    if (n <= 0)
-        return ok;
-    target[n] = '\0';
-    p->python |= strncmp(mt_base_name(target), "python", 6) == 0;
-    /* another user's program is not run as this one: it may be anything */
-    if (asks(target) && mt_process_owner(p->pid, &uid, &gid) && uid == geteuid() &&
-        access(target, X_OK) == 0)
-        ok = (p->interpreter = mt_strndup(target, (size_t)n)) != NULL;
-    return ok;
-}
+/* ---- what it is ---- */
 
 static bool read_argv(struct mt_attach_plan *p)
 {
@@ -216,22 +185,6 @@ static bool read_argv(struct mt_attach_plan *p)
     return ok;
 }
 
-static enum mt_rc find_way(struct mt_attach_plan *p, const struct mapped *m, struct mt_err *err)
-{
-    p->python = m->python;
-    p->gdb = mt_program_find("gdb");
-    p->loader_from = m->loader_from;
-    p->loader_to = m->loader_to;
-    if (!find_interpreter(p) || !read_argv(p))
-        return mt_fail(err, MT_ENOMEM, "out of memory");
-    if (p->interpreter == NULL && p->gdb == NULL)
-        return mt_fail(err, MT_EINPUT,
-                       "gdb is not here, and nothing else can load the recorder into process %ld "
-                       "(a Python before 3.14, or of another user, is not asked to): install gdb",
-                       (long)p->pid);
-    return MT_OK;
-}
-
 enum mt_rc mt_attach_look(struct mt_attach_plan *out, pid_t pid, struct mt_err *err)
 {
     struct mapped m;
@@ -244,7 +197,11 @@ enum mt_rc mt_attach_look(struct mt_attach_plan *out, pid_t pid, struct mt_err *
     if (rc == MT_OK)
         rc = check_contents(&m, pid, err);
     if (rc == MT_OK)
-        rc = find_way(out, &m, err);
+        rc = read_argv(out) ? MT_OK : mt_fail(err, MT_ENOMEM, "out of memory");
+    if (rc == MT_OK) {
+        out->loader_from = m.loader_from;
+        out->loader_to = m.loader_to;
+    }
     if (rc != MT_OK)
         mt_attach_plan_done(out);
     return rc;
@@ -255,7 +212,5 @@ void mt_attach_plan_done(struct mt_attach_plan *p)
     for (uint32_t i = 0; i < p->argv.n; i++)
         mt_free(p->argv.p[i]);
     MT_VEC_DONE(&p->argv);
-    mt_free(p->interpreter);
-    mt_free(p->gdb);
     memset(p, 0, sizeof *p);
 }

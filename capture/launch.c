@@ -175,8 +175,8 @@ static enum mt_rc check_injection(const struct mt_launch_opts *o, struct mt_err 
                    h.tool, h.variable, mt_printable(shown, sizeof shown, h.value, strlen(h.value)));
 }
 
-/* Looks the command up as execvp() will. */
-char *mt_program_find(const char *name)
+/* Looks the command up as execvp() will; NULL = it is not there. mt_free() it. */
+static char *program_find(const char *name)
 {
     const char *path = mt_capture_env("PATH");
     if (strchr(name, '/') != NULL)
@@ -275,7 +275,7 @@ enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts
         rc = mt_fail(err, MT_ENOMEM, "out of memory");
     if (rc == MT_OK)
         rc = mt_launch_file(l->o, l->spool, 0, err);
-    l->program = mt_program_find(o->argv[0]);
+    l->program = program_find(o->argv[0]);
     if (rc != MT_OK) {
         mt_launch_free(l, false);
         return rc;

@@ -46,8 +46,6 @@ struct mt_holder {
     const char *tool; /* "NVIDIA Nsight Systems (nsys)"; "another tool" */
 };
 bool mt_injection_holder(struct mt_holder *h);
-/* The path of a program as execvp() would find it; NULL = it is not there. mt_free() it. */
-char *mt_program_find(const char *name);
 
 /* ---- launch_file.c ---- */
 

@@ -52,10 +52,9 @@ static bool is_wanted(const struct mt_cli *c, const struct mt_attach_plan *p)
     char command[300], answer[16] = "";
     mt_say("process %ld: %s", (long)p->pid, command_of(p, command, sizeof command));
     mt_tell(
-        "  %s loads the recorder's library into it, which starts a thread there. From then on "
-        "its GPU calls, samples and, in a Python with PyTorch, the history of its allocator are "
-        "recorded, as by 'memtrace capture'.",
-        p->interpreter != NULL ? "Its own Python" : "gdb stops it for a moment and");
+        "  A thread of it is stopped for a moment and loads the recorder's library, which starts a "
+        "thread of its own. From then on its GPU calls, samples and, in a Python with PyTorch, "
+        "the history of its allocator are recorded, as by 'memtrace capture'.");
     mt_tell("  Ctrl-C, or 'memtrace attach --detach %ld', ends the recording and writes the trace; "
             "the process goes on. The library stays in its memory, and does nothing then.",
             (long)p->pid);

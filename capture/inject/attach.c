@@ -1,9 +1,9 @@
 /* attach.c -- a process that ran already when recording began: the call that begins it, what was
  * there before as a base, and the end of it.
  *
- * Who calls memtrace_attach() is a debugger, on whatever thread it stopped, or Python's remote
- * execution. So nothing is done there but to start a thread: that one may wait for the locks of the
- * driver and of the loader as any other. */
+ * Who calls memtrace_attach() is memtrace, on whatever thread it stopped. So nothing is done there
+ * but to start a thread: that one may wait for the locks of the driver and of the loader as any
+ * other. */
 #define _GNU_SOURCE 1
 #include "capture/inject/attach.h"
 #include "capture/inject/core.h"

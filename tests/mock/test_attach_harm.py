@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """memtrace attach where something goes wrong or takes long: the job is not harmed, its signals are its own, another user's program is not run,
-and no wait is without an end. About 25 seconds, nearly all of it waiting."""
+its registers, its errno and its waits are its own, and no wait is without an end. About 35 seconds, nearly all of it waiting."""
 import os
 import pathlib
 import resource
@@ -15,7 +15,8 @@ import kit  # noqa: E402
 
 MEMTRACE = os.environ.get("MEMTRACE") or str(kit.BUILD / "memtrace")
 SLOW = kit.MOCK / "slow" / "libmemtrace_slow.so"
-kit.need(kit.LIB, MEMTRACE, SLOW, kit.MOCK / "cuda13" / "libcuda.so.1")
+STORM = kit.BUILD / "tests" / "storm"
+kit.need(kit.LIB, MEMTRACE, SLOW, STORM, kit.MOCK / "cuda13" / "libcuda.so.1")
 if kit.SANITIZED:
     kit.skip_all("a sanitizer's runtime has to be there from the start of a process")
 kit.need_debugging()
@@ -76,46 +77,122 @@ job = Job(STEPS)
 says(job.attach(MEMTRACE_INJECT=str(kit.MOCK / "cuda13" / "libcudart.so.13"), MEMTRACE_NVML="0"), "another library is not called", "it is not memtrace's")
 kit.equal("another library: the job goes on", job.end(), 3)
 
-# ---- signals ----
+# ---- while the library is being loaded ----
 
-job = Job(START + "signal.signal(signal.SIGINT, signal.SIG_DFL)\n" + IN_C)
+def loading(**more):
+    """A job, and the memtrace that loads a library into it which takes its time."""
+    job = Job(more.pop("code", STEPS), FAKE_SLOW_S=3)
+    child = job.attach(MEMTRACE_INJECT=str(SLOW), MEMTRACE_NVML="0")
+    kit.check("while it loads: it is seen", job.traced())
+    return job, child
+
+
+job, child = loading()
+child.kill()
+child.wait()
+time.sleep(4)
+kit.equal("a memtrace that is killed while it loads: the job goes on", job.end(), 3)
+job, child = loading()
+job.child.kill()
+says(child, "a job that ends while it loads", "has ended")
+job, child = loading(code=STEPS.replace("while", "signal.signal(signal.SIGUSR1, lambda *a: open('told', 'w').close())\nwhile", 1))
+os.kill(job.pid, signal.SIGUSR1)
+says(child, "a signal while it loads: it is loaded", "is too long")
+kit.check("a signal while it loads: it is delivered then", kit.until((job.folder / "told").exists, 10))
+kit.equal("a signal while it loads: the job goes on", job.end(), 3)
+
+# ---- no place: the main thread is inside of the loader, which reads a file ----
+
+FIFO = START.replace("print", "os.mkfifo('lib.so')\nend = os.open('lib.so', os.O_RDWR)\nprint") + "try:\n    ctypes.CDLL('./lib.so')\nexcept OSError:\n    pass\n"
+
+
+def in_loader(code=FIFO):
+    job = Job(code)
+    kit.until(lambda: pathlib.Path(f"/proc/{job.pid}/syscall").read_text().startswith("0 ") or os.uname().machine != "x86_64", 10)
+    time.sleep(0.2)
+    return job
+
+
+job = in_loader()
+says(job.attach("--timeout", 2), "one that loads a library: is not stopped there", "came to no place where it can be stopped safely within 2 s")
 child = job.attach()
-kit.check("while gdb waits", job.traced())
 time.sleep(0.5)
 start = time.monotonic()
 child.send_signal(signal.SIGINT)
-says(child, "while gdb waits: Ctrl-C ends memtrace", "stopped; nothing was changed")
-kit.check("while gdb waits: at once", time.monotonic() - start < 4, time.monotonic() - start)
-kit.check("while gdb waits: the job goes on", job.child.poll() is None)
+says(child, "while it waits: Ctrl-C ends memtrace", "stopped; nothing was changed")
+kit.check("while it waits: at once", time.monotonic() - start < 4, time.monotonic() - start)
+kit.check("while it waits: the job goes on", job.child.poll() is None)
+job.child.kill()
+job.child.wait()
+job = in_loader(FIFO.replace("import ctypes", "import threading, ctypes").replace(
+    "try:", "def other():\n    while True:\n        time.sleep(0.01)\nthreading.Thread(target=other, daemon=True).start()\ntry:", 1))
+says(job.attach("--timeout", 1), "one that loads a library: another thread would wait for it", "came to no place where it can be stopped safely within 1 s")
+job.child.kill()
+job.child.wait()
+job = in_loader(FIFO.replace("try:", "signal.signal(signal.SIGINT, signal.SIG_DFL)\ntry:", 1))
 child = job.attach()
-job.traced()
 time.sleep(0.5)
 os.kill(job.pid, signal.SIGINT)
 try:
-    kit.equal("while gdb waits: a SIGINT of the job's own is delivered", job.child.wait(timeout=3), -signal.SIGINT)
+    kit.equal("while it waits: a SIGINT of the job's own is delivered", job.child.wait(timeout=3), -signal.SIGINT)
 except subprocess.TimeoutExpired:
-    kit.check("while gdb waits: a SIGINT of the job's own is delivered", False)
+    kit.check("while it waits: a SIGINT of the job's own is delivered", False)
     job.child.kill()
-says(child, "while gdb waits: it is said that the job ended", "has ended")
+says(child, "while it waits: it is said that the job ended", "has ended")
 
-# ---- no thread comes to a place, none can be woken ----
+# ---- no place: the job is stopped itself ----
 
-job = Job(START + "signal.pthread_sigmask(signal.SIG_SETMASK, range(1, 65))\n" + IN_C)
-says(job.attach("--timeout", 1), "a job that cannot be woken: memtrace comes to its end", "comes to no end: no thread of it can be woken")
-kit.check("a job that cannot be woken: goes on", job.child.poll() is None)
-job.child.kill()
-job.child.wait()
 
-# ---- the main thread is inside of the loader, which reads a file ----
+def state(pid, key=b"State"):
+    return next(line.split()[1] for line in pathlib.Path(f"/proc/{pid}/status").read_bytes().splitlines() if line.startswith(key))
 
-job = Job(START.replace("print", "os.mkfifo('lib.so')\nend = os.open('lib.so', os.O_RDWR)\nprint") + "try:\n    ctypes.CDLL('./lib.so')\n"
-          "except OSError:\n    pass\n")
-kit.until(lambda: pathlib.Path(f"/proc/{job.pid}/syscall").read_text().startswith("0 ") or os.uname().machine != "x86_64", 10)
-time.sleep(0.2)
-says(job.attach("--timeout", 2), "one that loads a library: is not stopped there", "came to no place where it can be stopped safely")
-kit.check("one that loads a library: goes on", job.child.poll() is None)
-job.child.kill()
-job.child.wait()
+
+job = Job(STEPS)
+os.kill(job.pid, signal.SIGSTOP)
+kit.until(lambda: state(job.pid) == b"T", 10)
+says(job.attach("--timeout", 1), "one that is stopped (Ctrl-Z) is not moved", "came to no place", "is stopped itself")
+kit.equal("one that is stopped stays so", state(job.pid), b"T")
+os.kill(job.pid, signal.SIGCONT)
+kit.equal("one that is stopped goes on when it is told", job.end(), 3)
+
+# ---- what it does goes on as it was ----
+
+
+def attach_once(job, what):
+    child = job.attach("-f")
+    text = recorded(child)
+    ok = kit.check(what, child.poll() is None and "is recorded" in text, text)
+    child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=60)[1]
+    return ok and kit.check(f"{what}: the trace", child.returncode == 0, said)
+
+
+# all signals blocked, the thread computes in vector registers, and compares
+IN_C = ("import hashlib\nsignal.pthread_sigmask(signal.SIG_SETMASK, range(1, 65))\ndef value():\n    return hashlib.pbkdf2_hmac('sha256', b'x', b'y', 100000)\n"
+        "first = value()\nopen('ready', 'w').close()\nwhile not os.path.exists(sys.argv[1] + '/stop'):\n    assert value() == first\nsys.exit(3)\n")
+job = Job(START + IN_C)
+kit.until((job.folder / "ready").exists, 20)
+blocked = state(job.pid, b"SigBlk")
+for i in range(6):
+    attach_once(job, f"one that computes in C with all signals blocked, {i}")
+kit.equal("its signals are blocked as they were", state(job.pid, b"SigBlk"), blocked)
+kit.equal("what it computes is right, its status too", job.end(), 3)
+
+# a call of the C library that waits is not cut short, and errno is as it was
+WAIT = ("libc = ctypes.CDLL(None, use_errno=True)\nclass pollfd(ctypes.Structure):\n    _fields_ = [('fd', ctypes.c_int), ('e', ctypes.c_short), ('r', ctypes.c_short)]\n"
+        "ctypes.set_errno(77)\nopen('ready', 'w').close()\nstart = time.monotonic()\ngot = libc.poll(None, 0, 4000)\ntook = time.monotonic() - start\n"
+        "sys.exit(3 if got == 0 and ctypes.get_errno() == 77 and 3.9 < took < 6 else 4)\n")
+job = Job(START + WAIT)
+kit.until((job.folder / "ready").exists, 20)
+time.sleep(0.3)
+attach_once(job, "one that waits in a call of the C library")
+kit.equal("its wait is as long as it was to be, and errno its own", job.child.wait(timeout=30), 3)
+
+# its threads are nearly always in the allocator, the loader, the making of a thread or a fork
+job = Job("import os, sys\nos.execv(%r, ['storm', sys.argv[1] + '/stop'])\n" % str(STORM))
+for i in range(8):
+    attach_once(job, f"a storm of allocations, loads, threads and forks, {i}")
+kit.equal("the storm ends well", job.end(), 3)
 
 # ---- a list of locks that cannot be read says nothing; a folder's name makes no settings ----
 
