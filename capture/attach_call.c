@@ -147,25 +147,32 @@ static void make_calls(struct work *w)
         (void)write_at(w, at_errno, &number, sizeof number);
 }
 
+static bool is_time(const struct work *w)
+{
+    return !atomic_load(&w->s->stop) && mt_ms_now() < w->until;
+}
+
 /* True: it was stopped at a good place, and what had to be done is done. */
 static bool try_thread(struct work *w, pid_t tid)
 {
     struct mt_thread_doing doing;
     uint64_t pc, sp;
     bool done = false;
+    enum mt_stopped how;
+    /* in any other call it holds a lock, or waits for a disk */
     if (!mt_thread_doing(&doing, w->plan->pid, tid) ||
-        (doing.in_call && mt_place_in_loader(w->places, doing.pc)))
+        (doing.in_call && (!mt_thread_waits(&doing) || mt_place_in_loader(w->places, doing.pc))))
         return false;
-    switch (mt_thread_stop(&w->thread, tid, STOP_MS)) {
-    case MT_STOPPED: break;
-    case MT_STOP_REFUSED:
+    how = mt_thread_stop(&w->thread, tid);
+    while (how == MT_STOP_LATE && is_time(w)) /* it may have to wait for a processor */
+        how = mt_thread_wait(&w->thread, STOP_MS);
+    if (how == MT_STOP_REFUSED) {
         w->s->outcome = REFUSED;
         (void)snprintf(w->s->text, sizeof w->s->text, "%s", strerror(errno));
         return true;
-    case MT_STOP_LATE: w->until = 0; return false; /* it is let go when this process ends */
-    case MT_NOT_STOPPED:
-    default: return false;
     }
+    if (how != MT_STOPPED)
+        return false;
     mt_thread_at(&w->thread, &pc, &sp);
     if (mt_place_is_safe(w->places, pc, sp, &doing) && mt_thread_take(&w->thread)) {
         make_calls(w);
@@ -214,10 +221,10 @@ static void try_all(struct work *w)
     static pid_t tids[THREADS_MAX];
     const struct timespec step = {0, ROUND_MS * 1000000};
     w->s->outcome = NO_PLACE;
-    while (!atomic_load(&w->s->stop) && mt_ms_now() < w->until) {
+    while (is_time(w)) {
         size_t n = list_threads(w->plan->pid, tids);
         if (!some_thread_loads(w, tids, n))
-            for (size_t i = 0; i < n && !atomic_load(&w->s->stop) && mt_ms_now() < w->until; i++)
+            for (size_t i = 0; i < n && is_time(w); i++)
                 if (try_thread(w, tids[i]))
                     return;
         (void)nanosleep(&step, NULL);

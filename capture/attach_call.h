@@ -46,6 +46,9 @@ struct mt_thread_doing {
     uint64_t sp, pc;
 };
 bool mt_thread_doing(struct mt_thread_doing *out, pid_t pid, pid_t tid);
+/* Whether it is in a call that can be long, and that no lock of the allocator or of the loader is
+ * held for. */
+bool mt_thread_waits(const struct mt_thread_doing *d);
 /* Whether a thread that is stopped there holds no lock of the allocator or of the loader. doing: as
  * read before it was stopped. */
 bool mt_place_is_safe(struct mt_call_places *p, uint64_t pc, uint64_t sp,
@@ -72,9 +75,12 @@ struct mt_thread {
 bool mt_thread_new(struct mt_thread *t, int memory, uint64_t trap);
 void mt_thread_done(struct mt_thread *t);
 enum mt_stopped { MT_STOPPED, MT_NOT_STOPPED, MT_STOP_LATE, MT_STOP_REFUSED };
-/* Stops thread tid, within about ms. LATE: it has not come to a stop, and will be let go when this
- * process ends. REFUSED: errno says why; no thread can be stopped by this process. */
-enum mt_stopped mt_thread_stop(struct mt_thread *t, pid_t tid, unsigned ms);
+/* Tells thread tid to stop: LATE, it will. REFUSED: errno says why; no thread can be stopped by
+ * this process. */
+enum mt_stopped mt_thread_stop(struct mt_thread *t, pid_t tid);
+/* Until it has stopped, for at most about ms. LATE: not yet; it is let go when this process ends.
+ * NOT_STOPPED: it has ended, or stands still by itself; it is let go. */
+enum mt_stopped mt_thread_wait(struct mt_thread *t, unsigned ms);
 void mt_thread_at(const struct mt_thread *t, uint64_t *pc, uint64_t *sp);
 /* Before the first call: from now on signals wait. False: nothing was changed. */
 bool mt_thread_take(struct mt_thread *t);

@@ -340,7 +340,7 @@ bool mt_thread_doing(struct mt_thread_doing *out, pid_t pid, pid_t tid)
 /* Calls that wait for something outside of the process, or for other threads: none is made by the
  * allocator, and the loader, which reads files, makes its own. Those two wait for their own locks
  * by a plain FUTEX_WAIT; semaphores and conditions do by the one with a set of bits. */
-static bool is_wait(const struct mt_thread_doing *d)
+bool mt_thread_waits(const struct mt_thread_doing *d)
 {
     switch (d->number) {
 #ifdef SYS_poll
@@ -383,7 +383,7 @@ static bool still_waits(const struct mt_thread_doing *d, uint64_t pc, uint64_t s
 #else
     bool same = d->pc == pc;
 #endif
-    return d->in_call && same && d->sp == sp && is_wait(d);
+    return d->in_call && same && d->sp == sp && mt_thread_waits(d);
 }
 
 bool mt_place_is_safe(struct mt_call_places *p, uint64_t pc, uint64_t sp,

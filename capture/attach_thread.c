@@ -166,25 +166,27 @@ static bool wait_for_stop(pid_t tid, unsigned ms, bool *gone)
     }
 }
 
-enum mt_stopped mt_thread_stop(struct mt_thread *t, pid_t tid, unsigned ms)
+enum mt_stopped mt_thread_stop(struct mt_thread *t, pid_t tid)
 {
-    size_t n = sizeof(general);
-    bool gone;
     t->tid = tid;
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
         return errno == ESRCH ? MT_NOT_STOPPED : MT_STOP_REFUSED;
-    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
-        return MT_NOT_STOPPED; /* it has ended */
-    if (!wait_for_stop(tid, ms, &gone)) {
-        if (!gone && ptrace(PTRACE_DETACH, tid, NULL, NULL) != 0)
-            return MT_STOP_LATE;
-        return MT_NOT_STOPPED;
-    }
-    if (!get(tid, NT_PRSTATUS, t->general, &n) || n != sizeof(general)) {
-        mt_thread_go(t); /* a program of 32 bits, for one */
-        return MT_NOT_STOPPED;
-    }
-    return MT_STOPPED;
+    /* else it has ended */
+    return ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 ? MT_STOP_LATE : MT_NOT_STOPPED;
+}
+
+enum mt_stopped mt_thread_wait(struct mt_thread *t, unsigned ms)
+{
+    size_t n = sizeof(general);
+    bool gone;
+    if (!wait_for_stop(t->tid, ms, &gone))
+        /* one that the whole process's stop (Ctrl-Z) has stopped can be let go; another one not */
+        return gone || ptrace(PTRACE_DETACH, t->tid, NULL, NULL) == 0 ? MT_NOT_STOPPED
+                                                                      : MT_STOP_LATE;
+    if (get(t->tid, NT_PRSTATUS, t->general, &n) && n == sizeof(general))
+        return MT_STOPPED;
+    mt_thread_go(t); /* a program of 32 bits, for one */
+    return MT_NOT_STOPPED;
 }
 
 void mt_thread_at(const struct mt_thread *t, uint64_t *pc, uint64_t *sp)
