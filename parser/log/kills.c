@@ -115,8 +115,28 @@ static int whole_line(struct mt_log *l, uint64_t number, const char *s)
     return 0;
 }
 
+/* "DataLoader worker (pid 7) is killed by signal: Killed", however people shorten it: "(pid xxx)",
+ * no pid, no signal. Another signal than that of the kernel's killer is another story. */
+static int loader(struct mt_log *l, uint64_t number, const char *s)
+{
+    static const char words[] = "killed by signal";
+    const char *p = strstr(s, "ataLoader "), *end = p != NULL ? strstr(p, words) : NULL;
+    struct mt_log_fact *f;
+    if (end == NULL)
+        return 0;
+    end += sizeof words - 1;
+    end += strspn(end, " \t:.`'\"*");
+    if (*end != '\0' && strncmp(end, "Killed", 6) != 0 && strncmp(end, "9", 1) != 0 &&
+        strncmp(end, "SIGKILL", 7) != 0)
+        return 0;
+    f = mt_log_add(l, MT_LOG_KILLED, number, s);
+    if (f != NULL)
+        mt_log_keep_text(f, "loader", 6);
+    return 1;
+}
+
 int mt_log_kill(struct mt_log *l, uint64_t number, const char *s)
 {
     return by_kernel(l, number, s) || mt_log_stopped(l, number, s) || mt_log_row(l, number, s) ||
-           whole_line(l, number, s);
+           loader(l, number, s) || whole_line(l, number, s);
 }

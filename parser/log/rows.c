@@ -187,7 +187,6 @@ static const struct row rows[] = {
     {MT_LOG_KILLED, "died with <Signals.SIGKILL: 9>", NULL, NULL},
     {MT_LOG_KILLED, "(exitcode: 137", NULL, NULL},
     {MT_LOG_KILLED, "SIGKILL", "signal", NULL},
-    {MT_LOG_KILLED, "DataLoader worker (pid %n) is killed by signal: Killed", NULL, "loader"},
     {MT_LOG_KILLED, "DataLoader worker (pid(s) %n", "exited unexpectedly", "loader"},
 };
 

@@ -92,6 +92,11 @@ says more.log '500.0 MiB were free when PyTorch asked' 'The card was full'
 echo 'RuntimeError: DataLoader worker (pid 19) is killed by signal: Killed.' > loader.log
 says loader.log "A worker of PyTorch's data loader died" num_workers
 check [ "$(jq -r '[.advice[] | select(.id | test("^(B|P)"))] | length' loader.log.json)" = 0 ]
+# Nor where a person shortens it; another signal is no matter of memory.
+printf '# My loader dies\n\nDataLoader worker (pid(s) xxx) is killed by signal\n' > short.log
+says short.log "A worker of PyTorch's data loader died" num_workers
+echo 'RuntimeError: DataLoader worker (pid 8) is killed by signal: Segmentation fault.' > segv.log
+run 1 report segv.log -o segv.html
 
 # The engine's share is in the words of the framework that starts it, also where it did not start.
 cat > start.log <<'END'

@@ -505,6 +505,11 @@ static const struct {
      MT_LOG_KILLED,
      {N, N, N, N},
      "loader"},
+    {"# `DataLoader worker (pid xxx) is killed by signal`", MT_LOG_KILLED, {N, N, N, N}, "loader"},
+    {"DataLoader process (pid 31) exited is killed by signal: Killed.",
+     MT_LOG_KILLED,
+     {N, N, N, N},
+     "loader"},
 };
 #undef N
 
