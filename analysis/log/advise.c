@@ -420,6 +420,8 @@ static void of_words(struct mt_metrics *m, const struct mt_logdiag_sizes *told,
         gpus = told->gpus;
     if (gpus > 0)
         say(m, MT_METRIC_job_gpus, gpus);
+    if (gpus > 1)
+        say(m, MT_METRIC_several_gpus, 1);
 }
 
 static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,

@@ -68,6 +68,17 @@ int mt_logs_add(struct mt_logs *l, const char *input, const char *member, struct
     return f->name != NULL && (rc != MT_WARN || f->problem != NULL) ? 1 : -1;
 }
 
+/* What looks like a file of settings and cannot be read as one says nothing, and that it did. */
+static enum mt_rc add_block(struct mt_runconf *conf, const struct mt_log_settings *s,
+                            const char *base, struct mt_err *err)
+{
+    enum mt_rc rc = mt_conf_block(&conf->conf, s->text, s->n, base, err);
+    if (rc != MT_EINPUT && rc != MT_ELIMIT)
+        return rc;
+    conf->is_partial = true;
+    return MT_OK;
+}
+
 enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf,
                             struct mt_err *err)
 {
@@ -79,12 +90,15 @@ enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf
         conf->is_partial = conf->is_partial || s->is_cut;
         if (s->text != NULL && s->is_script)
             rc = mt_conf_program(&conf->conf, s->text, s->n, base, err);
+        else if (s->text != NULL && s->is_file)
+            rc = add_block(conf, s, base, err);
         else if (s->text != NULL && s->is_code)
             rc = mt_conf_code(&conf->conf, s->text, s->n, base, 0, err);
         else if (s->text != NULL)
             rc = mt_conf_args(&conf->conf, s->text, s->n, base, false, err);
         for (; first < conf->conf.entries.n; first++) {
-            uint64_t line = s->line + (s->is_script ? conf->conf.entries.p[first].line - 1 : 0);
+            uint32_t in = conf->conf.entries.p[first].line; /* JSON has none */
+            uint64_t line = s->line + ((s->is_script || s->is_file) && in != 0 ? in - 1 : 0);
             conf->conf.entries.p[first].line = line <= UINT32_MAX ? (uint32_t)line : 0;
         }
     }

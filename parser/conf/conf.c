@@ -48,12 +48,25 @@ static enum mt_rc yaml_or_toml(struct mt_config *c, const char *text, size_t n, 
     return mt_conf_toml(c, text, n, source, NULL) == MT_OK && c->entries.n != before ? MT_OK : rc;
 }
 
+/* What no name tells: JSON begins with a brace. */
+static enum mt_rc read_plain(struct mt_config *c, const char *text, size_t n, struct mt_conf_at *at,
+                             struct mt_err *err)
+{
+    size_t i = 0;
+    while (i < n && (text[i] == ' ' || (text[i] >= 9 && text[i] <= 13)))
+        i++;
+    if (i < n && text[i] == '{') {
+        at->form = MT_CONF_JSON;
+        return mt_conf_json(c, text, n, NULL, at, err);
+    }
+    return yaml_or_toml(c, text, n, at->source, err);
+}
+
 static enum mt_rc read_file(struct mt_config *c, const char *text, size_t n, const char *name,
                             struct mt_err *err)
 {
     struct mt_conf_at at = {.source = mt_conf_source(c, name), .form = MT_CONF_PATH};
     unsigned long line;
-    size_t i = 0;
     if (at.source == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     if (n > MT_CONF_FILE)
@@ -73,13 +86,7 @@ static enum mt_rc read_file(struct mt_config *c, const char *text, size_t n, con
         return mt_conf_python(c, text, n, at.source, err);
     if (is_script(text, n, name))
         return mt_conf_args(c, text, n, name, true, err);
-    while (i < n && (text[i] == ' ' || (text[i] >= 9 && text[i] <= 13)))
-        i++;
-    if (i < n && text[i] == '{') {
-        at.form = MT_CONF_JSON;
-        return mt_conf_json(c, text, n, NULL, &at, err);
-    }
-    return yaml_or_toml(c, text, n, at.source, err);
+    return read_plain(c, text, n, &at, err);
 }
 
 enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const char *name,
@@ -91,5 +98,17 @@ enum mt_rc mt_conf_file(struct mt_config *c, const char *text, size_t n, const c
         c->entries.n = entries;
         c->started.n = started;
     }
+    return rc;
+}
+
+enum mt_rc mt_conf_block(struct mt_config *c, const char *text, size_t n, const char *source,
+                         struct mt_err *err)
+{
+    struct mt_conf_at at = {.source = mt_conf_source(c, source), .form = MT_CONF_PATH};
+    uint32_t entries = c->entries.n;
+    enum mt_rc rc = at.source == NULL ? mt_fail(err, MT_ENOMEM, "out of memory")
+                                      : read_plain(c, text, n, &at, err);
+    if (rc < 0)
+        c->entries.n = entries;
     return rc;
 }

@@ -72,6 +72,9 @@ enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const c
 /* A Python script that is no file: as one that mt_conf_file() reads. */
 enum mt_rc mt_conf_program(struct mt_config *c, const char *text, size_t n, const char *source,
                            struct mt_err *err);
+/* YAML, TOML or JSON that is no file: as one of no telling name. */
+enum mt_rc mt_conf_block(struct mt_config *c, const char *text, size_t n, const char *source,
+                         struct mt_err *err);
 /* A line of Python below a frame of a traceback: numbers and switches that its calls are given.
  * line: of the log. */
 enum mt_rc mt_conf_code(struct mt_config *c, const char *text, size_t n, const char *source,

@@ -1,5 +1,6 @@
 /* log/fences.c -- Python that a text shows between Markdown's fences: a script's settings, as those
- * of a file. What a traceback shows there is none. */
+ * of a file. What a traceback shows there is none. And where blocks of settings may stand, between
+ * fences or outside of them: blocks.c. */
 #include "parser/log/match.h"
 
 #include <string.h>
@@ -67,31 +68,37 @@ static bool is_script(const struct mt_log *l, uint32_t from, uint32_t to, int na
 static void take(struct mt_log *l, uint32_t from, uint32_t to)
 {
     struct mt_log_settings *s = mt_log_settings_item(l, l->prose.p[from].line);
-    uint64_t line = l->prose.p[from].line;
     if (s == NULL)
         return;
     s->is_script = true;
-    for (uint32_t i = from; i < to; i++) {
-        const char *text = l->prose.p[i].text;
-        for (; line < l->prose.p[i].line; line++) /* also the empty ones */
-            mt_log_settings_add(l, s, "\n", 1);
-        mt_log_settings_add(l, s, text, strlen(text));
-    }
+    mt_log_settings_lines(l, s, from, to);
+}
+
+/* What stands between two fences. */
+static void look(struct mt_log *l, uint32_t from, uint32_t to, const char *fence)
+{
+    int named = language(fence);
+    if (from == to || mt_log_block_fenced(l, from, to, name_of(fence)))
+        return;
+    if (named >= 0 && is_script(l, from, to, named))
+        take(l, from, to);
 }
 
 void mt_log_fences_end(struct mt_log *l)
 {
     for (uint32_t i = 0, to; i < l->prose.n; i = to) {
         const char *fence = l->prose.p[i].text;
-        int named;
         to = i + 1;
-        if (marks(fence) == 0)
+        if (marks(fence) == 0) {
+            while (to < l->prose.n && marks(l->prose.p[to].text) == 0)
+                to++;
+            for (uint32_t k = i; k < to;)
+                k = mt_log_block_bare(l, k, to);
             continue;
-        named = language(fence);
+        }
         while (to < l->prose.n && !closes(fence, l->prose.p[to].text))
             to++;
-        if (named >= 0 && to > i + 1 && is_script(l, i + 1, to, named))
-            take(l, i + 1, to);
+        look(l, i + 1, to, fence);
         to += to < l->prose.n && *name_of(l->prose.p[to].text) == '\0';
     }
 }

@@ -297,6 +297,7 @@ struct mt_log_settings {
     uint64_t line; /* the first */
     bool is_code;
     bool is_script;  /* Python, with its lines */
+    bool is_file;    /* YAML, TOML or JSON, with its lines */
     bool is_cut;     /* a list of all arguments, of which a part is missing */
     uint64_t dotted; /* while it is read: the last row of a list of arguments; 0 = of none */
 };

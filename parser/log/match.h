@@ -93,8 +93,16 @@ int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s);
 /* One more, that begins in that line; NULL = there are too many. And more text of it. */
 struct mt_log_settings *mt_log_settings_item(struct mt_log *l, uint64_t number);
 void mt_log_settings_add(struct mt_log *l, struct mt_log_settings *s, const char *p, size_t n);
-/* log/fences.c: the scripts that a text shows, behind mt_log_prose_end(). */
+/* log/fences.c: the scripts and the settings that a text shows, behind mt_log_prose_end(). */
 void mt_log_fences_end(struct mt_log *l);
+/* log/blocks.c: what stands in the text's lines from `from` up to `to`, between fences of which the
+ * first names a language or none, where it is settings as a file has them. */
+bool mt_log_block_fenced(struct mt_log *l, uint32_t from, uint32_t to, const char *language);
+/* The same without fences, where the lines at `from` are that, up to `end` at most. Returns where
+ * to go on. */
+uint32_t mt_log_block_bare(struct mt_log *l, uint32_t from, uint32_t end);
+/* log/prose.c: these lines of the text, with the empty ones between them. */
+void mt_log_settings_lines(struct mt_log *l, struct mt_log_settings *s, uint32_t from, uint32_t to);
 /* A line of a text that may have a command in it: any that has a flag. */
 bool mt_log_may_start(uint64_t number, const char *line);
 void mt_log_settings_done(struct mt_log *l);

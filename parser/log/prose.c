@@ -25,6 +25,17 @@ void mt_log_prose_line(struct mt_log *l, uint64_t number, const char *line)
     p->line = number;
 }
 
+void mt_log_settings_lines(struct mt_log *l, struct mt_log_settings *s, uint32_t from, uint32_t to)
+{
+    uint64_t line = l->prose.p[from].line;
+    for (uint32_t i = from; i < to; i++) {
+        const char *text = l->prose.p[i].text;
+        for (; line < l->prose.p[i].line; line++) /* also the empty ones */
+            mt_log_settings_add(l, s, "\n", 1);
+        mt_log_settings_add(l, s, text, strlen(text));
+    }
+}
+
 void mt_log_prose_done(struct mt_log *l)
 {
     for (uint32_t i = 0; i < l->prose.n; i++)
