@@ -399,6 +399,19 @@ static bool any_tells(char *s, bool asks, struct found *w)
     return false;
 }
 
+/* People call a card's memory its RAM: "out of RAM" below a title about VRAM, or beside a card. */
+static bool is_cards_ram(const struct mt_log *l, const char *s, const struct found *w)
+{
+    static const char *const cards[] = {"vram", "cuda", "gpu", " rtx", " gtx", "xtx", NULL},
+                             *const own[] = {"cpu", "host", "system ram", "swap", NULL};
+    char title[LONGEST + 1] = "";
+    if (!w->is_host || strncmp(w->at, "out of ram", 10) != 0 || mt_log_has_one(s, own))
+        return false;
+    if (l->prose.n != 0)
+        (void)lower(title, l->prose.p[0].text);
+    return mt_log_has_one(s, cards) || strstr(title, "vram") != NULL;
+}
+
 int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
 {
     char buffer[LONGEST + 1] = "", *s = buffer;
@@ -418,6 +431,7 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
         return 0;
     if (!whole && number > MT_LOG_SAID_LINES)
         return 1; /* no question is as long, and such lines would leave no room for others */
+    w.is_host = w.is_host && !is_cards_ram(l, s, &w);
     /* the traceback is left to a line that is sure */
     f = whole ? mt_log_add(l, MT_LOG_TORCH_OOM, number, line)
               : mt_log_blank(l, w.is_host ? MT_LOG_HOST_OOM : MT_LOG_TORCH_OOM, number);

@@ -3,6 +3,7 @@
 #include "parser/log/match.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
 #include <strings.h>
 
@@ -16,6 +17,7 @@ enum {
 struct shape {
     unsigned lines, pairs, names, versions;
     bool braces, wrong;
+    char sign;  /* between a name and its value: '=' or ':'; 0 = none yet */
     bool lists; /* items of a list may follow: its key did, or an item */
 };
 
@@ -56,6 +58,10 @@ static bool pair(struct shape *t, const char *s)
     if (!(*value == '=' && value[1] != '=') &&
         (*value != ':' || (value[1] != ' ' && value[1] != '\0')))
         return false;
+    if ((t->sign != 0 && t->sign != *value) ||
+        (p - key > 5 && memcmp(p - 5, "Error", 5) == 0)) /* of a log that follows */
+        return false;
+    t->sign = *value;
     t->wrong |= *value == '=' && !is_plain_value(value + 1 + strspn(value + 1, " \t"));
     t->names += memchr(key, '_', (size_t)(p - key)) != NULL;
     value++;
@@ -81,10 +87,12 @@ static bool take_line(struct shape *t, const char *line)
            (*s == '-' && s[1] == ' ' && t->lists) || (*s == '"' && s[n - 1] == ',');
 }
 
-static bool is_settings(const struct shape *t, bool named, unsigned few)
+/* few: settings, of which half have a name with '_', or `enough` of them. */
+static bool is_settings(const struct shape *t, bool named, unsigned few, unsigned enough)
 {
     return !t->wrong && t->pairs >= few && 2 * t->versions < t->pairs &&
-           (named || (2 * t->names >= t->pairs && 2 * t->pairs >= t->lines));
+           (named ||
+            ((t->names >= enough || 2 * t->names >= t->pairs) && 2 * t->pairs >= t->lines));
 }
 
 /* What was open where the text of a JSON file ends, closed again: the last of it was cut off. */
@@ -153,7 +161,7 @@ bool mt_log_block_fenced(struct mt_log *l, uint32_t from, uint32_t to, const cha
             return false;
         cut = true; /* the last one, where somebody's text ends within it */
     }
-    if (!is_settings(&t, named, FEW))
+    if (!is_settings(&t, named, FEW, FEW))
         return false;
     take(l, from, to - (cut && !t.braces), cut, &t);
     return true;
@@ -166,7 +174,7 @@ uint32_t mt_log_block_bare(struct mt_log *l, uint32_t from, uint32_t end)
     for (; to < end && take_line(&t, l->prose.p[to].text); to++)
         if (l->prose.p[to].text[strspn(l->prose.p[to].text, " \t")] != '#')
             last = to + 1;
-    if (t.lines == 0 || !is_settings(&t, false, FEW_BARE))
+    if (t.lines == 0 || !is_settings(&t, false, FEW_BARE, UINT_MAX))
         return to > from ? to : from + 1;
     take(l, from, last, false, &t);
     return to;

@@ -389,6 +389,15 @@ static bool listed(struct mt_log *l, uint64_t number, const char *s)
     return true;
 }
 
+/* A Python script stands before the word at b: what follows it are its arguments. */
+static bool behind_script(const char *p, const char *b)
+{
+    for (const char *q = p; (q = strstr(q, ".py ")) != NULL && q < b; q += 4)
+        if (q > p && is_word_char(q[-1]))
+            return true;
+    return false;
+}
+
 static bool has_setting(const char *p)
 {
     for (const char *q = p; (q = strstr(q, " --")) != NULL; q += 3)
@@ -401,6 +410,8 @@ static bool has_setting(const char *p)
         while (b > p && is_word_char(b[-1]))
             b--;
         if (memchr(b, '.', (size_t)(q - b)) != NULL)
+            return true;
+        if (q > b && b > p && b[-1] == ' ' && behind_script(p, b)) /* script.py batch_size=4 */
             return true;
     }
     return false;

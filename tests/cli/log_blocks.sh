@@ -38,6 +38,14 @@ check [ "$(jq '[.advice[].now[]?, .lint[]? | tostring | select(contains("(defaul
 ask toml
 sets toml --train_batch_size 4 6
 
+# A card's memory that somebody calls RAM, where the title speaks of VRAM; without that it is the host's.
+{ printf '# Fine-tuning fails with 16 GB VRAM\n\nflux_train.py runs out of RAM in the first step.\n'; } > vram.md
+{ printf '# Fine-tuning fails\n\nflux_train.py runs out of RAM in the first step.\n'; } > ram.md
+for name in vram ram; do ask $name; done
+check [ "$(jq -r '.log_diagnosis.cause' vram.json)" != host ]
+types vram --blocks_to_swap 18
+check [ "$(jq -r '.log_diagnosis.cause' ram.json)" = host ]
+
 # What is installed, a log's figures, a script of no imports and words with colons are no settings.
 { printf '# Training OOM\n\ntorch: 2.5.1\nflash_attn: 2.5.6\ndeepspeed: 0.14.4\nliger_kernel: 0.5.2\nxformers: 0.0.28\nmicro_batch_size: 0.1.2\n'; } > installed.md
 { printf '# Training OOM\n\n%s\ntrain_dataset = load(4)\nmicro_batch_size = count()\nsequence_len = 2 * 4\nbase_model = build()\n%s\n' "$fence" "$fence"; } > code.md

@@ -106,4 +106,9 @@ ask longer '# OOM\n\n````md\n```python\n'"$args"'\n```\n````'
 has_not longer 'per_device_train_batch_size: 6'
 ask open '# OOM\n\n```python'
 has open 'the device is full'
+# Behind a script words with "=" are its arguments, without a dot too; in a sentence they are none.
+ask words '# OOM in training\n\nI tried `python scripts/train_policy.py data=/x/cube algo=diffusion batch_size=96 num_workers=16` for it.'
+has words 'batch_size=48'
+ask prose '# OOM in training\n\nPython says that batch_size=96 is what I run here.'
+has_not prose 'batch_size=48'
 finish

@@ -77,4 +77,18 @@ has own.md 'data.dataloader_num_workers'
 ask usual.log
 has usual.log 'ppo_max_token_len_per_gpu'
 has_not usual.log 'override_transformer_config'
+
+# A verl of before April 2025, by a key that it had: it refuses keys that came later. Its micro-batch of all GPUs together is halved as one.
+early() { # KEY=VALUE
+    printf '# The actor fails on 4 GPUs\n\n'
+    printf 'python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=m actor_rollout_ref.actor.ppo_micro_batch_size=40 %s trainer.n_gpus_per_node=4\n\n' "$1"
+    printf 'CUDA out of memory in training, in the backward of update_actor.\n'
+}
+early critic.model.fsdp_config.grad_offload=True > early.log
+early critic.model.fsdp_config.param_offload=True > late.log
+for name in early late; do ask $name.log; has $name.log 'actor_rollout_ref.actor.ppo_micro_batch_size=20'; done
+for key in strategy=fsdp2 enable_activation_offload=True tiled_mlp.enabled=True use_fused_kernels=True; do
+    has late.log $key
+    has_not early.log $key
+done
 finish

@@ -180,6 +180,10 @@ SCENARIOS = [
     alone("rays-of-a-batch", "rows of a network", "# OOM\n\nns-train nerfacto --data d --vis viewer\n\n" + FULL, "capacity", must=["P166"], must_not=["P165"], sets={"P166": "--pipeline.datamanager.train-num-rays-per-batch 2048"}),
     alone("a-graph-in-one-piece", "no batch of it is smaller", "# OOM with one big graph\n\nout = conv(data.x, data.edge_index) of torch_geometric; loss.backward()\n\n" + FULL, "capacity", must=["P167", "P170"],
           must_not=["P01", "P02"]),
+    alone("a-yolo-in-words", "its own levers, and no layers to wrap by hand", "# YOLOv8 runs out\n\nCUDA out of memory while I train yolov8 on frames of 3000 x 2000 pixels with four of them in a batch.\n", "none", phase="train", must=["P207"]),
+    alone("toml-of-diffusion-pipe", "by its keys, where another program is spoken of", "# LoRA: OOM\n\nThe same works on kohya_ss.\n\nmicro_batch_size_per_gpu = 4\ngradient_accumulation_steps = 2\ngradient_release = true\nactivation_checkpointing = true\n"
+          "pipeline_stages = 1\nwarmup_steps = 10\n\n" + FULL, "capacity", must=["B134"], must_not=["B133"], sets={"B134": "micro_batch_size_per_gpu = 2"}),
+    alone("all-weights-by-sd-scripts", "weights, gradients and state", "# Fine-tuning SDXL: OOM\n\naccelerate launch sdxl_train.py --pretrained_model_name_or_path=base.safetensors --train_batch_size=2 --gradient_checkpointing --optimizer_type=Prodigy --mixed_precision=bf16\n\n" + FULL, "capacity", must=["B133"], must_not=["D02"]),
     alone("nodes-of-comfyui", "its own modes", "# ComfyUI: OOM\n\nThe workflow loads two models.\n\n" + FULL, "capacity", must=["P168"], must_not=["P31", "P32"]),
     alone("a-clip-by-its-own-script", "its flags", "# OOM\n\npython generate.py --task i2v-14B --size 1280*720\n\n" + FULL, "capacity", must=["P171"], must_not=["P31"], sets={"P171": "--offload_model True"}),
 ]
