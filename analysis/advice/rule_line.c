@@ -43,6 +43,11 @@ static const struct mt_rule_spec caution_fields[] = {
     {"text", mt_get_text, AT(caution), .is_needed = true},
     {"when", mt_fix_get_expr, AT(caution_when), .is_needed = true},
     {.name = NULL}};
+/* What the saving of the line hangs on. */
+static const struct mt_rule_spec only_if_fields[] = {
+    {"text", mt_get_text, AT(only_if), .is_needed = true},
+    {"when", mt_fix_get_expr, AT(only_if_when), .is_needed = true},
+    {.name = NULL}};
 static const char *const syntaxes[] = {"hydra",  "yaml",  "flag", "env",
                                        "python", "shell", "text", NULL};
 static const char *const roles[] = {"actor", "critic", "ref", NULL}; /* enum mt_fix_role */
@@ -61,6 +66,7 @@ static const struct mt_rule_spec fields[] = {
     {"moved", mt_get_object, .at = 0, .more = moved_fields},
     {"layout", get_layout, .at = AT(layout)},
     {"caution", mt_get_object, .at = 0, .more = caution_fields},
+    {"only_if", mt_get_object, .at = 0, .more = only_if_fields},
     {"goes_with", mt_get_flag, .at = AT(goes_with)},
     {"as_set", mt_get_flag, .at = AT(as_set)},
     {"moves", mt_get_word, .at = AT(moves), .more = mt_fix_ways},
@@ -88,6 +94,8 @@ static enum mt_rc finish(const struct mt_rule_reader *r, const char *field, void
         return mt_rule_bad(r, "frames", "is empty: by which frame is the newer version known?");
     if (l->caution[0] != '\0' && l->caution_when.e == NULL)
         return mt_rule_bad(r, "when", "is empty: what is always to be minded is a note");
+    if (l->only_if[0] != '\0' && l->only_if_when.e == NULL)
+        return mt_rule_bad(r, "when", "is empty: what does the saving hang on, and when?");
     if (l->syntax <= MT_FIX_ENV && l->key[0] == '\0')
         return mt_rule_bad(r, "key", "is empty, but a line of syntax \"%s\" needs one",
                            syntaxes[l->syntax]);
@@ -101,5 +109,5 @@ static enum mt_rc finish(const struct mt_rule_reader *r, const char *field, void
 }
 
 static const struct mt_fix_line blank = {
-    .key = "", .value = "", .note = "", .caution = "", .key_since = ""};
+    .key = "", .value = "", .note = "", .only_if = "", .caution = "", .key_since = ""};
 const struct mt_rule_rows mt_fix_line_rows = {fields, sizeof blank, &blank, finish};

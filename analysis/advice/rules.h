@@ -111,6 +111,9 @@ struct mt_fix_line {
     /* said too where caution_when holds: what the value must keep to and is not known; "" */
     const char *caution;
     struct mt_fix_expr caution_when;
+    /* what its saving hangs on, where only_if_when holds and no recording tells it; "" */
+    const char *only_if;
+    struct mt_fix_expr only_if_when;
     uint64_t frameworks; /* only for these; 0 = all */
     /* only for these classes (1 << enum mt_fix_class); 0 = all */
     uint32_t phases;

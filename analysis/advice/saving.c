@@ -188,6 +188,15 @@ static void find_saving(const struct mt_advice_query *q, struct mt_advice *a)
             a->saving_of = s;
         }
     }
+    for (uint32_t i = 0; i < a->card->n_set && a->saving.known; i++) {
+        const struct mt_fix_line *l = &a->card->set[i];
+        if ((a->lines >> i & 1) == 0 ||
+            l->saving != (a->saving_of == a->card->saving ? NULL : a->saving_of))
+            continue;
+        if (l->only_if[0] != '\0' && mt_weigh_holds(mt_weigh_ask(q, &l->only_if_when)))
+            a->only_if = l->only_if;
+        break; /* the line that the figure stands for */
+    }
 }
 
 /* ---- together ---- */
@@ -309,7 +318,7 @@ static double asked_for(struct mt_metrics *m)
  * failed request would have fitted even if each frees the least that it may; what is the cause
  * itself needs to be enough by its estimate only. Where no three do, or nothing failed, they stay;
  * so they do where nothing shows how much more the pass would have asked for, and where a cache
- * goes on to grow. */
+ * goes on to grow. What hangs on something that no recording tells is not all that is said. */
 void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m)
 {
     bool tells =
@@ -322,14 +331,15 @@ void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m)
             top[n++] = i;
     for (uint32_t size = 1; tells && size < n; size++) {
         for (uint32_t mask = 1; mask < 1u << n; mask++) {
-            uint32_t members = 0, figures = 0, least = 0;
+            uint32_t members = 0, figures = 0, least = 0, sure = 0;
             for (uint32_t k = 0; k < n; k++) {
                 p[top[k]].is_top = (mask >> k & 1) != 0;
                 members += p[top[k]].is_top;
                 figures += p[top[k]].is_top && p[top[k]].saving.known;
                 least += p[top[k]].is_top && !p[top[k]].made_it;
+                sure += p[top[k]].is_top && p[top[k]].only_if == NULL;
             }
-            if (members == size && figures == size &&
+            if (members == size && figures == size && sure != 0 &&
                 lacking(m, together(a, m, least == 0 ? 0 : -1), LIKELY) <= 0)
                 return;
         }
@@ -422,11 +432,14 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
     struct mt_outcome o;
     const char *with;
     uint32_t n_top = 0;
+    const char *hangs_on = NULL;
     int n = 0;
 
     memset(c, 0, sizeof *c);
     for (uint32_t i = 0; i < a->advice.n; i++) {
         n_top += a->advice.p[i].is_top;
+        if (a->advice.p[i].is_top && a->advice.p[i].only_if != NULL)
+            hangs_on = a->advice.p[i].only_if;
         if (a->advice.p[i].is_top && a->advice.p[i].saving.known) {
             c->n++;
             if (a->advice.p[i].saving.conf > c->saving.conf)
@@ -468,8 +481,9 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
                            MT_BYTES(bytes_of(number(m, "request"))), MT_BYTES(bytes_of(more)));
         if (c->fits)
             (void)snprintf(text + n, sizeof text - (size_t)n,
-                           "; the failed request of %s would %shave fitted%s.", asked,
-                           o.is_sure ? "" : "probably ",
+                           "; the failed request of %s would %shave fitted%s%s%s.", asked,
+                           o.is_sure ? "" : "probably ", hangs_on != NULL ? ", if " : "",
+                           hangs_on != NULL ? hangs_on : "",
                            open ? "; what else was to come, this recording does not show" : "");
         else
             (void)snprintf(text + n, sizeof text - (size_t)n,

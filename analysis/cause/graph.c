@@ -137,6 +137,20 @@ static bool came_again(const struct mt_moment *m, mt_frame_id line, uint64_t at)
     return n >= 2;
 }
 
+/* Walks all that ran up to the moment. */
+static void walk(const struct mt_moment *m, struct calls *c, struct passes *p, uint64_t at)
+{
+    for (uint64_t i = 0; i <= at; i++) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (is_made(e))
+            note_event(m, c, p, i, e->stack);
+        else if (e->action == MT_ACT_FREE_COMPLETED)
+            note_free(m, c, p, i);
+    }
+}
+
+/* What memory ran out for may lie between two calls of a model whose graph waits for a backward
+ * pass: how many calls such a pass follows is asked there, too (cause/kept.c). */
 int mt_moment_graph(struct mt_moment *m)
 {
     const struct mt_replay *r = m->w->r;
@@ -145,23 +159,20 @@ int mt_moment_graph(struct mt_moment *m)
     struct passes p = {.round = 1};
     uint64_t at = (uint64_t)m->d->focus.event;
     mt_frame_id line;
+    bool again;
     int ok;
     if (m->call_of == NULL || r->attr == NULL) /* mt_moment_result() has looked */
         return 1;
     line = m->call_of[mt_event_at(r->d, at)->stack];
-    if (line == 0 || !came_again(m, line, at))
+    again = line != 0 && came_again(m, line, at);
+    if (!again && (m->oom == NULL || line != 0))
         return 1;
     c = (struct calls){mt_calloc(n, sizeof *c.round), mt_calloc(n, sizeof *c.n),
                        mt_calloc(n, sizeof *c.most)};
     ok = c.round != NULL && c.n != NULL && c.most != NULL;
-    for (uint64_t i = 0; ok && i <= at; i++) {
-        const struct mt_event *e = mt_event_at(r->d, i);
-        if (is_made(e))
-            note_event(m, &c, &p, i, e->stack);
-        else if (e->action == MT_ACT_FREE_COMPLETED)
-            note_free(m, &c, &p, i);
-    }
-    if (ok && p.last_backward != 0 && c.round[line] == p.round && c.n[line] >= 2 &&
+    if (ok)
+        walk(m, &c, &p, at);
+    if (ok && again && p.last_backward != 0 && c.round[line] == p.round && c.n[line] >= 2 &&
         c.most[line] < 2 && c.n[line] > c.most[line] && m->call_began[line] > p.last_backward + 1) {
         m->graph = (struct mt_graph){.line = line,
                                      .passes = c.n[line] - 1,

@@ -298,6 +298,7 @@ struct mt_advice {
     bool in_row; /* stands in order.json for this class */
     struct mt_saving saving;
     const struct mt_fix_saving *saving_of; /* what computed it; NULL = nothing */
+    const char *only_if; /* what that hangs on and nothing here tells, "the batch is ..."; NULL */
     /* "actor.mb_spec.max_tokens_per_mb: 16384 (run.yaml:7)"; NULL = not known */
     char *current;
     bool by_default; /* that is the framework's default, which the run does not set */

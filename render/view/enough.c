@@ -3,10 +3,12 @@
 #include "render/view/diagnosis.h"
 
 #include <stdio.h>
+#include <string.h>
 
 char *mt_enough_words(char buf[MT_SAVING_WORDS], const struct mt_advice *a)
 {
     char size[32];
+    size_t n;
     buf[0] = '\0';
     if (a->fits_known && a->lacking == 0)
         (void)snprintf(buf, MT_SAVING_WORDS,
@@ -20,6 +22,9 @@ char *mt_enough_words(char buf[MT_SAVING_WORDS], const struct mt_advice *a)
     else if (a->fits_known)
         (void)snprintf(buf, MT_SAVING_WORDS, "not enough alone, %s short",
                        mt_fmt_bytes(size, a->lacking));
+    n = strlen(buf);
+    if (a->only_if != NULL && n != 0 && (a->lacking == 0 || a->is_probable))
+        (void)snprintf(buf + n, MT_SAVING_WORDS - n, ", if %s", a->only_if);
     return buf;
 }
 
@@ -49,9 +54,10 @@ const char *mt_instead_words(char buf[MT_SETTLED_WORDS], const struct mt_advice_
         first_is_enough = first_is_enough || (a->is_top && enough);
         if (a->is_top || !enough || shown == MOST || l == a->card->n_set)
             continue;
-        n += snprintf(buf + n, MT_SETTLED_WORDS - (size_t)n, "%s%.300s (%s)",
+        n += snprintf(buf + n, MT_SETTLED_WORDS - (size_t)n, "%s%.300s (%s%s%.80s)",
                       shown++ == 0 ? "Or one of these, each enough alone: " : ", ",
-                      mt_advice_line(a, l), mt_fmt_bytes(size, a->saving.bytes));
+                      mt_advice_line(a, l), mt_fmt_bytes(size, a->saving.bytes),
+                      a->only_if != NULL ? ", if " : "", a->only_if != NULL ? a->only_if : "");
     }
     return shown != 0 && first_is_enough ? buf : NULL;
 }

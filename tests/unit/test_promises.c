@@ -74,11 +74,13 @@ static unsigned calls(struct heap *h, const char *layer, const char *between, un
 
 /* A chain of calls whose backward comes at its end, longer this time than the times before: what
  * it has kept is for that backward, and letting go of it, or no_grad, is no advice. The same number
- * of calls from a line that no backward ever followed keep theirs for nothing. */
+ * of calls from a line that no backward ever followed keep theirs for nothing. Whether memory runs
+ * out within a call or between two of them is no matter. */
 MT_TEST(a_chain_that_one_backward_follows)
 {
-    for (int chain = 0; chain < 2; chain++) {
+    for (int what = 0; what < 4; what++) {
         struct heap *h = heap_new();
+        bool chain = what & 1, between = what & 2;
         unsigned made[16], n;
         heap_alloc(h, 100 * MIB, WEIGHTS);
         for (int i = 0; i < 3; i++) {
@@ -91,7 +93,9 @@ MT_TEST(a_chain_that_one_backward_follows)
             (void)calls(h, NET STEP("12"), STEP("13"), 12, made);
         else
             (void)calls(h, NET TEST("32"), TEST("33"), 12, made);
-        heap_oom(h, 64 * MIB, 32 * MIB, chain ? NET STEP("12") : NET TEST("32"));
+        heap_oom(h, 64 * MIB, 32 * MIB,
+                 between ? (chain ? STEP("13") : TEST("33"))
+                         : (chain ? NET STEP("12") : NET TEST("32")));
         {
             FINISH(0);
             MT_CHECK_EQ(c->kind == MT_CAUSE_LEAK, !chain);
@@ -356,6 +360,11 @@ MT_TEST(half_a_batch_of_what_follows_it)
             const struct mt_advice *half = card(a, "P02");
             MT_CHECK_EQ(c->apart, all ? 0 : 2 * 6 * 64 * MIB);
             MT_CHECK_EQ(half != NULL && half->saving.bytes > 400 * MIB, all);
+            if (all) { /* no block tells how many samples there are: no promise without that */
+                MT_ASSERT(half->only_if != NULL && a->combined.sentence != NULL);
+                MT_CHECK_EQ(strstr(a->combined.sentence, half->only_if) != NULL,
+                            half->is_top && a->combined.fits);
+            }
             DONE;
         }
     }
