@@ -11,20 +11,20 @@ export const UNITS_OF_TIME = /** @type {Record<string, number>} */ ({ us: 1e-6, 
 /** "64M", "64MiB", "1.5g": all binary. @param {string} text @returns {number} NaN = not a size */
 export const parseSize = (text) => {
   const m = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text);
-  return m ? Number(m[1]) * 1024 ** " kmgt".indexOf(m[2].toLowerCase() || " ") : NaN;
+  return m ? +m[1] * 1024 ** " kmgt".indexOf(m[2].toLowerCase() || " ") : NaN;
 };
 
 /** "10s", "5ms", "2min". @param {string} text @returns {number} seconds; NaN = not a time */
 export const parseTime = (text) => {
   const m = /^(\d+(?:\.\d+)?)([a-z\u00b5]*)$/i.exec(text);
-  return m ? Number(m[1]) * (UNITS_OF_TIME[m[2].toLowerCase()] ?? NaN) : NaN;
+  return m ? +m[1] * (UNITS_OF_TIME[m[2].toLowerCase()] ?? NaN) : NaN;
 };
 
 /** @param {string} word @returns {BlockTest|string} or what is wrong with it */
 const filterWord = (word) => {
   const [, life, sign, value] = /^<.*>$/.test(word) ? [] : /^(life:)?([<>]=?)(.*)$/i.exec(word) ?? [], [, kind, name] = /^(file|role|phase|lane):(.*)$/is.exec(word) ?? [];
   if (!word) return "\"!\" needs a word behind it";
-  if (/^0x[0-9a-f]+$/i.test(word)) return ({ bAddr }) => (b) => bAddr?.[b] === Number(word);
+  if (/^0x[0-9a-f]+$/i.test(word)) return ({ bAddr }) => (b) => bAddr?.[b] === +word;
   if (/^never-freed$/i.test(word)) return ({ bEnd }) => (b) => bEnd[b] === NONE;
   if (sign) {
     const v = (life ? parseTime : parseSize)(value), above = sign[0] === ">", equal = sign.length > 1, fits = (/** @type {number} */ x) => (above ? x > v : x < v) || (equal && x === v);
@@ -101,7 +101,7 @@ export const parseFilter = (text) => {
       if (of === track) return mask;
       const x = /** @type {Exact} */ (track.exact), n = x.nBlocks, out = new Uint8Array(n).fill(1);
       for (const [word, not] of words) {
-        const test = word(x, track), { bSite } = x, flip = Number(not);
+        const test = word(x, track), { bSite } = x, flip = +not;
         if (test instanceof Uint8Array) for (let b = 0; b < n; b++) out[b] &= test[bSite[b]] ^ flip;
         else for (let b = 0; b < n; b++) if (test(b) === not) out[b] = 0;
       }

@@ -6,7 +6,7 @@ export const FMT_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 /** @param {number} n bytes @returns {string} "1.5 MiB", "2.25 GiB" */
 export const fmtBytes = (n) => {
   let v = abs(n), u = 0, text = v.toFixed(0);
-  for (; u < 6 && Number(text) >= 1024; text = v.toFixed(u < 3 ? 1 : 2)) {
+  for (; u < 6 && +text >= 1024; text = v.toFixed(u < 3 ? 1 : 2)) {
     v /= 1024;
     u++;
   }

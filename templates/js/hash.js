@@ -10,11 +10,11 @@ const HASH_QUERY = 200;
 /** @param {string} text @returns {[number, number]|null} two numbers with "-" between; the first may be negative */
 const hashPair = (text) => {
   const m = /^(-?\d{1,15}(?:\.\d{1,9})?)-(-?\d{1,15}(?:\.\d{1,9})?)$/.exec(text);
-  return m ? [Number(m[1]), Number(m[2])] : null;
+  return m ? [+m[1], +m[2]] : null;
 };
 
 /** @param {string|null} text @returns {number|null} */
-const hashInt = (text) => /^-?\d{1,15}$/.test(text || "") ? Number(text) : null;
+const hashInt = (text) => /^-?\d{1,15}$/.test(text || "") ? +/** @type {any} */ (text) : null;
 
 /** True where the hash is a view, not the id of a section. @param {string} hash */
 export const isViewHash = (hash) => /^#?[a-z]{1,2}=/.test(hash);
@@ -26,7 +26,7 @@ export const formatHash = (view, first) => {
   const put = (key, value) => { if (value || value === 0) out.push(`${key}=${value}`); };
   if (track.meta.id !== first) put("r", track.meta.id);
   /** @param {number} v */
-  const number = (v) => String(Number(axis === "t" ? track.seconds(v).toFixed(6) : v.toFixed(2)));
+  const number = (v) => String(+(axis === "t" ? track.seconds(v).toFixed(6) : v.toFixed(2)));
   if (!view.isWhole()) put(axis, `${number(view.lo)}-${number(view.hi)}`);
   else if (axis !== track.meta.axis || track.meta.home) put("x", axis);
   const seen = out.length;

@@ -1,46 +1,13 @@
 // A name as text of Markdown: the rule of render/base/escape.c (mt_md), held to it by tests/golden/markdown.tsv.
 
-/** @param {string} c @returns {boolean} */
-const isWord = (c) => /^[0-9A-Za-z\u0080-\uffff]$/.test(c);
-/** @param {string} c @returns {boolean} */
-const isDigit = (c) => c >= "0" && c <= "9";
-/** @type {Record<string, string>} */
-const ALWAYS = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "\\": "\\\\", "`": "\\`", "*": "\\*", "[": "\\[", "]": "\\]", "|": "\\|", "~": "\\~", "$": "\\$" };
+/** What cannot stand as it is. First what is not seen, or changes the order of what is: control characters, halves of a pair, is_hidden() of C. Then
+ *  entities; what would be a mention, an issue or one of another project; and what Markdown reads: always, beside what is no word, before a path,
+ *  at the beginning, of a link, of a list. `[\0-/:-@[-`{-\x7f]` is what no word has. */
+const SPECIAL = /([\0-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff0-\ufffb\u{e0000}-\u{e0fff}\p{NChar}])|[&<>]|(@(?=[^\0-/:-@[-`{-\x7f])|#(?=\d)|(?<=gh)-(?=\d))|[\\`*[\]|~$]|(?<![^\0-/:-@[-`{-\x7f])_|_(?![^\0-/:-@[-`{-\x7f])|:(?=\/)|^[-+=#]|(?<=www)\.|(?<=^\d+)[.)](?=[ \t]|$)/giu;
 
-/** What is not seen, or changes the order of what is: is_hidden() of C. @param {number} c @returns {boolean} */
-const isHidden = (c) =>
-  (c >= 0x80 && c < 0xa0) || c === 0xad || c === 0x61c || c === 0x180e || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) ||
-  c === 0xfeff || (c >= 0xfff0 && c <= 0xfffb) || (c >= 0xe0000 && c <= 0xe0fff) || (c & 0xfffe) === 0xfffe || (c >= 0xfdd0 && c <= 0xfdef);
-
-/** The form that is seen, or nothing: put_visible() of C. @param {number} c @returns {string} */
-const visible = (c) => {
-  if (c < 0x20 || c === 0x7f) return String.fromCharCode(0x2400 + (c === 0x7f ? 0x21 : c));
-  if (c >= 0xd800 && c <= 0xdfff) return "\ufffd";
-  return isHidden(c) ? "U+" + c.toString(16).toUpperCase().padStart(4, "0") : "";
-};
-
-/** What stands for the character at i. @param {string} s @param {number} i @returns {string} */
-const mdChar = (s, i) => {
-  const c = s[i], before = s[i - 1] ?? "", after = s[i + 1] ?? "", start = s.slice(0, i);
-  if (ALWAYS[c]) return ALWAYS[c];
-  if (c === "_") return isWord(before) && isWord(after) ? c : "\\_";
-  if (c === ":") return after === "/" ? "\\:" : c;
-  if (c === "@") return isWord(after) ? "@&#8203;" : c;
-  if (c === "#") return isDigit(after) ? "\\#&#8203;" : i ? c : "\\#";
-  if ((c === "-" || c === "+" || c === "=") && !i) return "\\" + c;
-  if (c === "-" && isDigit(after) && /gh$/i.test(start)) return "-&#8203;";
-  if (c === "." && /www$/i.test(start)) return "\\.";
-  if ((c === "." || c === ")") && (after === "" || after === " " || after === "\t") && /^[0-9]+$/.test(start)) return "\\" + c;
-  return c;
-};
+/** The form that is seen: put_visible() of C. @param {number} c */
+const visible = (c) => c < 0x80 ? String.fromCharCode(0x2400 + (c === 0x7f ? 0x21 : c)) : (c & ~0x7ff) === 0xd800 ? "\ufffd" : `U+${c.toString(16).toUpperCase().padStart(4, "0")}`;
 
 /** @param {string} s @returns {string} */
-export const mdText = (s) => {
-  let out = "";
-  for (let i = 0; i < s.length; i++) {
-    const c = s.codePointAt(i) ?? 0;
-    out += visible(c) || (c > 0xffff ? String.fromCodePoint(c) : mdChar(s, i));
-    if (c > 0xffff) i++;
-  }
-  return out;
-};
+export const mdText = (s) => s.replace(SPECIAL, (c, hidden, apart) => hidden ? visible(c.codePointAt(0) ?? 0)
+  : apart ? `${c === "#" ? "\\" : ""}${c}&#8203;` : /** @type {Record<string, string>} */ ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[c] || `\\${c}`);

@@ -24,7 +24,7 @@ export const initLinks = ({ tracks, view, near }) => {
   pFill(document, { click: (/** @type {any} */ e) => {
     const a = e.target.closest("[data-event], [data-place] button");
     if (!a) return;
-    const { event, to = event } = a.dataset, from = Number(event), end = Number(to);
+    const { event, to = event } = a.dataset, from = +event, end = +to;
     e.preventDefault();
     history.pushState(null, "", location.href); // Back comes to where the reader was
     if (event) {

@@ -39,8 +39,7 @@ export const segmentPieces = (sizes, width, perPx, gap = SEG_GAP) => {
  * @param {Segment} s @param {Float64Array} sizes of blocks @returns {{live: number, pin: number}} pin: block or -1 */
 export const segmentUse = (s, sizes) => {
   let live = 0, pin = -1;
-  for (let i = 0; i < s.blocks.length; i++) {
-    const b = s.blocks[i];
+  for (const b of s.blocks) {
     live += sizes[b];
     if (pin < 0 || sizes[b] > sizes[pin]) pin = b;
   }
@@ -124,8 +123,9 @@ export const initSegments = ({ view, index: { roles } }) => {
     return `${fmtBytes(total)} in ${fmtMany(segs.length, "segment")}, ${fmtBytes(free)} of it (${fmtPercent(free, total)}) not in use.`;
   };
   const laterStrip = strip && pFollow(strip, view, 40, ["track", "cursor"], () => {
-    const segs = now(), [where, p] = strip.children, width = where.clientWidth;
+    const segs = now(), [where, p] = strip.children;
     strip.hidden = view.track.exact && !segs.length;
+    const width = where.clientWidth; // 0 while it is hidden
     if (segs.length) { // on the scale of the most that was ever held
       pSet(p, `Segments: ${wordsOf(segs)}`);
       pSet(where, map(segs, /** @type {any} */ (view.track.exact).reserved.bytes.reduce((/** @type {number} */ m, /** @type {number} */ v) => max(m, v), sizeOf(segs)) / width, width, "the strip", p, true));

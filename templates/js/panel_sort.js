@@ -13,7 +13,7 @@ export const sortKey = (text, title = "") => {
   if (t === "" || t === "-") return -Infinity;
   let sum = 0, read = 0;
   for (const [all, number, unit] of t.matchAll(/([+-]?[\d,]*\.?\d+) ?([%\w\u00b5]*) ?/gy)) {
-    sum += Number(number.replaceAll(",", "")) * (SORT_UNITS[unit] ?? NaN);
+    sum += +number.replaceAll(",", "") * (SORT_UNITS[unit] ?? NaN);
     read += all.length;
   }
   return read === t.length ? sum : NaN;

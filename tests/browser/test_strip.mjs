@@ -43,6 +43,10 @@ for (const [sample, capacity] of [["verl_grpo_oom_logprob.pickle", "80GiB"], ["f
     assert.equal(top, d.reserved_peak_bytes);
     const { page, seen, done } = await kit.open(html);
     await kit.exact(page);
+    // Before the first event nothing is held and no strip is there; what comes after that is drawn again.
+    await page.evaluate(() => { location.hash = "#c=-1"; });
+    await kit.settled(page);
+    assert.equal(await page.locator(".tl-strip").isVisible(), false);
     for (const event of [d.focus.event, Math.round(d.events / 3), Math.round(d.events / 2), d.peak_event]) {
       await page.evaluate((n) => { location.hash = `#c=${n}`; }, event);
       await kit.settled(page);
