@@ -143,6 +143,11 @@ struct mt_timeline {
     uint64_t *reserved; /* n_columns: highest reserved */
     uint64_t *pending;  /* n_columns: pending-free bytes at the highest instant */
     uint64_t *events;   /* n_columns: events in the column */
+    /* n_columns, of columns by event: ns of the first event of each, and of its last, which may be
+     * that of the next one's first. NULL where not all have a time, or the clock goes back. */
+    struct mt_column_time {
+        uint64_t first, last;
+    } * when;
     /* n_columns: index of the row that held most of the column's events; 255 = none */
     uint8_t *phase;
 };

@@ -2,6 +2,26 @@
 
 #include <string.h>
 
+/* When columns of events begin and end. */
+static int begin_times(struct mt_timeline *tl, const struct mt_device *d)
+{
+    uint64_t before = 0;
+    tl->when = mt_calloc(tl->n_columns, sizeof *tl->when);
+    for (uint32_t c = 0; tl->when != NULL && c < tl->n_columns; c++) {
+        uint64_t end = c + 1 < tl->n_columns ? mt_column_start(tl, c + 1) : tl->x1 + 1;
+        uint64_t first = mt_event_at(d, mt_column_start(tl, c))->time_ns;
+        uint64_t last = mt_event_at(d, end - 1)->time_ns;
+        if (first < before || last < first) {
+            mt_free(tl->when);
+            tl->when = NULL;
+            return 1;
+        }
+        tl->when[c] = (struct mt_column_time){first, last};
+        before = last;
+    }
+    return tl->when != NULL;
+}
+
 int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_device *d,
                 bool by_time)
 {
@@ -29,6 +49,8 @@ int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_d
         !tl->phase)
         return 0;
     memset(tl->phase, 255, tl->n_columns);
+    if (!by_time && d->n_with_time == n && !begin_times(tl, d))
+        return 0;
     run->next_x = tl->n_columns > 1 ? mt_column_start(tl, 1) : UINT64_MAX;
     return 1;
 }
@@ -132,6 +154,7 @@ void mt_timeline_done(struct mt_timeline *tl)
     mt_free(tl->reserved);
     mt_free(tl->pending);
     mt_free(tl->events);
+    mt_free(tl->when);
     mt_free(tl->phase);
     memset(tl, 0, sizeof *tl);
 }

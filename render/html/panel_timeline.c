@@ -189,7 +189,8 @@ static void help(const struct mt_page *p, struct mt_out *o)
 
 static bool has(const struct mt_page *p) { return mt_page_has_timeline(p) || mt_page_has_calls(p); }
 
-/* What else was recorded on their clock: of the whole run, below the script's picture too. */
+/* What else was recorded on their clock; the script shows the part of it that its own picture
+ * shows. */
 static void beside(const struct mt_page *p, struct mt_out *o, uint32_t ledger)
 {
     struct mt_out svg;

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Beyond so many samples the host's memory has the columns of the ledger. */
+enum { MOST_SAMPLES = 4 * MT_TL_COLUMNS };
+
 static bool begin(struct mt_clocked *l, uint32_t n)
 {
     l->low = mt_calloc(n, sizeof *l->low);
@@ -19,7 +22,7 @@ static bool begin(struct mt_clocked *l, uint32_t n)
     return true;
 }
 
-void mt_clocked_done(struct mt_clocked *l)
+static void done(struct mt_clocked *l)
 {
     mt_free(l->low);
     mt_free(l->high);
@@ -29,16 +32,24 @@ void mt_clocked_done(struct mt_clocked *l)
 void mt_clocked_list_done(struct mt_clocked_list *l)
 {
     for (uint32_t i = 0; i < l->n; i++)
-        mt_clocked_done(&l->curve[i]);
-    l->n = l->torch = 0;
+        done(&l->curve[i]);
+    mt_free(l->at);
+    l->at = NULL;
+    l->n = l->torch = l->n_at = 0;
 }
 
-/* The column of a moment, as the ledger has it; those before and behind lie in the first and the
- * last. */
-static uint32_t column(const struct mt_ledger *g, uint64_t t)
+/* The stretch of a moment; those before and behind lie in the first and the last. */
+static uint32_t stretch(const struct mt_clocked_list *x, uint64_t t)
 {
-    uint64_t c = (t > g->t0_ns ? t - g->t0_ns : 0) / ((g->t1_ns - g->t0_ns) / MT_TL_COLUMNS + 1);
-    return c < g->n_columns ? (uint32_t)c : g->n_columns - 1;
+    uint32_t low = 0, high = x->n_at;
+    while (high - low > 1) {
+        uint32_t mid = low + (high - low) / 2;
+        if (x->at[mid] <= t)
+            low = mid;
+        else
+            high = mid;
+    }
+    return low;
 }
 
 static void raise(uint64_t *to, uint64_t v)
@@ -48,12 +59,12 @@ static void raise(uint64_t *to, uint64_t v)
 }
 
 /* From one moment until before another one that much was held. */
-static void hold(struct mt_clocked *l, const struct mt_ledger *g, uint64_t t0, uint64_t t1,
-                 uint64_t low, uint64_t high)
+static void hold(struct mt_clocked *l, const struct mt_clocked_list *x, const struct mt_ledger *g,
+                 uint64_t t0, uint64_t t1, uint64_t low, uint64_t high)
 {
     if (t1 < g->t0_ns || t0 > g->t1_ns)
         return;
-    for (uint32_t c = column(g, t0), end = column(g, t1); c <= end; c++) {
+    for (uint32_t c = stretch(x, t0), end = stretch(x, t1); c <= end; c++) {
         raise(&l->low[c], low);
         raise(&l->high[c], high);
     }
@@ -97,10 +108,21 @@ static const struct mt_device_analysis *device_of(const struct mt_report *r,
     return NULL;
 }
 
+/* When a column of PyTorch's begins. */
+static uint64_t begins(const struct mt_timeline *t, uint32_t c)
+{
+    return t->has_time ? mt_column_start(t, c) : t->when[c].first;
+}
+
+static const struct mt_timeline *by_events(const struct mt_device_analysis *d)
+{
+    return d->by_event.when != NULL ? &d->by_event : NULL;
+}
+
 /* Where that process's curve on that GPU is, or a new one: a process may have left several
  * snapshots, of one history. NULL: there is no room for more, or out of memory (*ok is false) */
-static struct mt_clocked *curve_of(struct mt_clocked_list *out, const struct mt_ledger *g,
-                                   const struct mt_reconcile *x, bool *ok)
+static struct mt_clocked *curve_of(struct mt_clocked_list *out, const struct mt_reconcile *x,
+                                   bool *ok)
 {
     struct mt_clocked *l = NULL;
     for (uint32_t i = 0; i < out->n; i++)
@@ -111,32 +133,59 @@ static struct mt_clocked *curve_of(struct mt_clocked_list *out, const struct mt_
     l = &out->curve[out->n++];
     *l = (struct mt_clocked){.driver = x->driver, .process = x->process};
     out->torch++;
-    *ok = begin(l, g->n_columns);
+    *ok = begin(l, out->n_at);
     return *ok ? l : NULL;
 }
+
+static void hold_columns(struct mt_clocked *l, const struct mt_clocked_list *x,
+                         const struct mt_ledger *g, const struct mt_timeline *t, uint64_t end)
+{
+    for (uint32_t c = 0; c < t->n_columns; c++) {
+        uint64_t from = begins(t, c);
+        uint64_t to = c + 1 < t->n_columns ? begins(t, c + 1) - 1 : end;
+        if (!t->has_time && to < t->when[c].last) /* the next one begins in the same moment */
+            to = t->when[c].last;
+        hold(l, x, g, from, to, t->total[c], t->reserved[c]);
+    }
+}
+
+static uint64_t less(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static bool of_torch(struct mt_clocked_list *out, const struct mt_report *r,
                      const struct mt_ledger *g, const struct mt_reconcile *x)
 {
     const struct mt_device_analysis *d = device_of(r, x);
     const struct mt_timeline *t = d != NULL ? &d->timeline : NULL;
-    struct mt_clocked *l;
+    struct mt_clocked *l, by_time = {0}, by_event = {0};
     char place[MT_CLOCKED_LABEL - 32];
     bool ok = true;
     if (t == NULL || t->x1 < g->t0_ns || t->x0 > g->t1_ns)
         return true;
-    l = curve_of(out, g, x, &ok);
+    l = curve_of(out, x, &ok);
     if (l == NULL)
         return ok;
     (void)snprintf(l->label, sizeof l->label, "PyTorch inside %s",
                    mt_row_place(r, &r->diagnosis->ranks.p[x->rank], d, place, sizeof place));
     l->low_words = "live";
     l->high_words = "reserved";
-    for (uint32_t c = 0; c < t->n_columns; c++)
-        hold(l, g, mt_column_start(t, c),
-             c + 1 < t->n_columns ? mt_column_start(t, c + 1) - 1 : t->x1, t->total[c],
-             t->reserved[c]);
-    return true;
+    ok = begin(&by_time, out->n_at) && begin(&by_event, out->n_at);
+    if (ok) {
+        hold_columns(&by_time, out, g, t, t->x1);
+        if (by_events(d) != NULL)
+            hold_columns(&by_event, out, g, by_events(d), t->x1);
+        /* Each has the highest of its own stretch: the lower of two is nearer. */
+        for (uint32_t i = 0; i < out->n_at; i++) {
+            if (by_time.low[i] == MT_CLOCKED_UNKNOWN)
+                continue;
+            raise(&l->low[i], less(by_time.low[i], by_event.low[i]));
+            raise(&l->high[i], less(by_time.high[i], by_event.high[i]));
+        }
+        l->peak_low = by_time.peak_low > l->peak_low ? by_time.peak_low : l->peak_low;
+        l->peak_high = by_time.peak_high > l->peak_high ? by_time.peak_high : l->peak_high;
+    }
+    done(&by_time);
+    done(&by_event);
+    return ok;
 }
 
 /* ---- the host's ---- */
@@ -180,8 +229,8 @@ static struct moment *moments(const struct mt_driver *d, const struct mt_ledger 
 }
 
 /* The sum over the processes, from sample to sample. */
-static bool add_up(struct mt_clocked *l, const struct mt_ledger *g, const struct moment *m,
-                   uint32_t n, uint32_t n_processes)
+static bool add_up(struct mt_clocked *l, const struct mt_clocked_list *x, const struct mt_ledger *g,
+                   const struct moment *m, uint32_t n, uint32_t n_processes)
 {
     struct moment *last = mt_calloc((size_t)n_processes + 1, sizeof *last);
     uint64_t rss = 0, pinned = 0;
@@ -190,49 +239,95 @@ static bool add_up(struct mt_clocked *l, const struct mt_ledger *g, const struct
         rss += m[i].rss - of->rss; /* unsigned sums wrap back */
         pinned += m[i].pinned - of->pinned;
         *of = m[i];
-        hold(l, g, m[i].time_ns, i + 1 < n ? m[i + 1].time_ns - 1 : m[i].time_ns, rss, pinned);
+        hold(l, x, g, m[i].time_ns, i + 1 < n ? m[i + 1].time_ns - 1 : m[i].time_ns, rss, pinned);
     }
     mt_free(last);
     return last != NULL;
 }
 
-int mt_clocked_host(struct mt_clocked *out, const struct mt_driverdiag *j, uint32_t ledger,
-                    bool *known)
+static bool of_host(struct mt_clocked_list *out, const struct mt_driverdiag *j,
+                    const struct mt_ledger *g, const struct moment *m, uint32_t n)
 {
+    struct mt_clocked *l = &out->curve[out->n];
+    if (n == 0)
+        return true;
+    *l = (struct mt_clocked){.low_words = "resident",
+                             .high_words = "pinned",
+                             .group_peak = j->host.peak,
+                             .group_limit = j->host.limit};
+    (void)snprintf(l->label, sizeof l->label, "Host memory of the recorded processes");
+    out->n++;
+    return begin(l, out->n_at) &&
+           add_up(l, out, g, m, n, j->drivers.p[g->driver]->driver->processes.n);
+}
+
+/* ---- the stretches ---- */
+
+static int by_value(const void *pa, const void *pb)
+{
+    const uint64_t *a = pa, *b = pb;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Adds when the columns of a snapshot's curve begin. */
+static void cut_torch(struct mt_clocked_list *out, const struct mt_report *r,
+                      const struct mt_reconcile *x)
+{
+    const struct mt_device_analysis *d = device_of(r, x);
+    const struct mt_timeline *e = d != NULL ? by_events(d) : NULL;
+    for (uint32_t c = 0; d != NULL && c < d->timeline.n_columns; c++)
+        out->at[out->n_at++] = begins(&d->timeline, c);
+    for (uint32_t c = 0; e != NULL && c < e->n_columns; c++)
+        out->at[out->n_at++] = begins(e, c);
+    if (d != NULL)
+        out->at[out->n_at++] = d->timeline.x1 + 1;
+}
+
+static bool cut(struct mt_clocked_list *out, const struct mt_report *r, uint32_t ledger,
+                const struct moment *m, uint32_t n_moments)
+{
+    const struct mt_driverdiag *j = r->diagnosis->driver;
     const struct mt_ledger *g = &j->ledgers.p[ledger];
-    const struct mt_driver *d = j->drivers.p[g->driver]->driver;
-    uint32_t n;
-    struct moment *m = moments(d, g, &n);
-    bool ok = m != NULL;
-    memset(out, 0, sizeof *out);
-    *known = ok && n != 0 && g->n_columns > 1;
-    if (*known) {
-        (void)snprintf(out->label, sizeof out->label, "Host memory of the recorded processes");
-        out->low_words = "resident";
-        out->high_words = "pinned";
-        out->group_peak = j->host.peak;
-        out->group_limit = j->host.limit;
-        ok = begin(out, g->n_columns) && add_up(out, g, m, n, d->processes.n);
-    }
-    mt_free(m);
-    return ok;
+    uint64_t width = (g->t1_ns - g->t0_ns) / MT_TL_COLUMNS + 1;
+    size_t most = (size_t)g->n_columns + (n_moments <= MOST_SAMPLES ? n_moments : 0);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->reconciled.n; i++)
+        most += j->reconciled.p[i].ledger == ledger ? 2 * MT_TL_COLUMNS + 1 : 0;
+    out->at = mt_calloc(most, sizeof *out->at);
+    if (out->at == NULL)
+        return false;
+    for (uint32_t c = 0; c < g->n_columns; c++)
+        out->at[out->n_at++] = g->t0_ns + c * width;
+    for (uint32_t i = 0; n_moments <= MOST_SAMPLES && i < n_moments; i++)
+        out->at[out->n_at++] = m[i].time_ns;
+    for (uint32_t i = 0; i < j->reconciled.n; i++)
+        if (j->reconciled.p[i].ledger == ledger)
+            cut_torch(out, r, &j->reconciled.p[i]);
+    qsort(out->at, out->n_at, sizeof *out->at, by_value);
+    for (uint32_t i = 0; i < out->n_at; i++)
+        if (out->at[i] >= g->t0_ns && out->at[i] <= g->t1_ns &&
+            (n == 0 || out->at[i] != out->at[n - 1]))
+            out->at[n++] = out->at[i];
+    out->n_at = n;
+    return true;
 }
 
 int mt_clocked_make(struct mt_clocked_list *out, const struct mt_report *r, uint32_t ledger)
 {
     const struct mt_driverdiag *j = r->diagnosis->driver;
     const struct mt_ledger *g = &j->ledgers.p[ledger];
-    bool known = false;
+    uint32_t n;
+    struct moment *m;
+    bool ok;
     memset(out, 0, sizeof *out);
     if (g->n_columns < 2)
         return 1;
-    for (uint32_t i = 0; i < j->reconciled.n; i++)
-        if (j->reconciled.p[i].ledger == ledger && !of_torch(out, r, g, &j->reconciled.p[i]))
-            return 0;
-    if (!mt_clocked_host(&out->curve[out->n], j, ledger, &known)) {
-        mt_clocked_done(&out->curve[out->n]);
-        return 0;
-    }
-    out->n += known;
-    return 1;
+    m = moments(j->drivers.p[g->driver]->driver, g, &n);
+    ok = m != NULL && cut(out, r, ledger, m, n);
+    for (uint32_t i = 0; ok && i < j->reconciled.n; i++)
+        if (j->reconciled.p[i].ledger == ledger)
+            ok = of_torch(out, r, g, &j->reconciled.p[i]);
+    ok = ok && of_host(out, j, g, m, n);
+    mt_free(m);
+    return ok;
 }

@@ -1,20 +1,20 @@
 /* view/one_clock.h -- what was recorded beside the calls on a GPU, on the same clock: PyTorch's own
- * view from inside its processes, and host memory. In the columns of the GPU's ledger; each has the
- * highest of its stretch. */
+ * view from inside its processes, and host memory. In stretches that all of them share, each with
+ * its highest: the columns of the GPU's ledger, cut where a sample was taken and where PyTorch's
+ * own columns begin, by time and by event, so that a part of it can be enlarged. */
 #ifndef MT_VIEW_ONE_CLOCK_H
 #define MT_VIEW_ONE_CLOCK_H
 
 #include "render/view/report.h"
 
 enum { MT_CLOCKED_LABEL = 256 };
-#define MT_CLOCKED_UNKNOWN UINT64_MAX /* in a column that nothing was recorded of */
+#define MT_CLOCKED_UNKNOWN UINT64_MAX /* in a stretch that nothing was recorded of */
 
 struct mt_clocked {
     char label[MT_CLOCKED_LABEL]; /* whose memory it is */
     uint32_t driver, process;     /* PyTorch's: in whose process */
     const char *low_words, *high_words;
-    /* as many as the ledger has columns: what is filled, and the line above it; high is 0 where
-     * nothing was counted */
+    /* by stretch: what is filled, and the line above it; high is 0 where nothing was counted */
     uint64_t *low, *high;
     uint64_t peak_low, peak_high;
     /* of the host's: the control group's, as the launcher saw them at the end; no curve of it is
@@ -32,14 +32,12 @@ struct mt_clocked_list {
     struct mt_clocked curve[MT_CLOCKED_MOST];
     uint32_t n;
     uint32_t torch; /* so many of them are PyTorch's, and come first */
+    /* When each stretch begins, in order; the last ends with the ledger. */
+    uint64_t *at;
+    uint32_t n_at;
 };
 
 /* Those of the report's i-th GPU. 0 = out of memory; done() either way. */
 int mt_clocked_make(struct mt_clocked_list *out, const struct mt_report *r, uint32_t ledger);
 void mt_clocked_list_done(struct mt_clocked_list *l);
-/* The host's alone: whether samples of it were recorded on that GPU's machine. */
-int mt_clocked_host(struct mt_clocked *out, const struct mt_driverdiag *j, uint32_t ledger,
-                    bool *known);
-void mt_clocked_done(struct mt_clocked *l);
-
 #endif

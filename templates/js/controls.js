@@ -1,5 +1,6 @@
 // The timeline's buttons, keys, legend and search, around its picture. What of them is always the same stands in report.timeline.html; C leaves out
 // what this recording has nothing for.
+import { initClocks } from "./clocks.js";
 import { copyMarkdown, copyText, saveCsv } from "./copy.js";
 import { blockText, fillChanges, fillPin, isCalls, missingWords } from "./detail.js";
 import { NONE } from "./decode.js";
@@ -165,6 +166,7 @@ export const initTimeline = (ctx) => {
       el.lastChild.lastChild.textContent = lines[i][1] || "";
     });
     stateNow();
+    clocks();
     host.dataset.frame = frame.ms.toFixed(2);
     section.dataset.level = track.exact ? track.meta.level : track.errors.length ? "failed" : "overview";
     const now = track.exact && !frame.rough ? "exact" : "overview";
@@ -207,6 +209,7 @@ export const initTimeline = (ctx) => {
     }
   };
 
+  const clocks = initClocks(view, host);
   beginTimeline(view, host, framed);
   /** The next block that the search finds, or the one before, by birth: pinned, and in sight. @param {number} dir */
   const hit = (dir) => {

@@ -80,8 +80,7 @@ static void make(struct job *x)
 MT_TEST(host)
 {
     struct job x;
-    struct mt_clocked c;
-    bool known;
+    struct mt_clocked_list l;
     static const struct {
         unsigned column;
         uint64_t low, high;
@@ -96,18 +95,68 @@ MT_TEST(host)
               {401, 0, 0},
               {402, MT_CLOCKED_UNKNOWN, MT_CLOCKED_UNKNOWN}};
     make(&x);
-    MT_CHECK(mt_clocked_host(&c, &x.j, 0, &known));
-    MT_CHECK(known);
-    for (unsigned i = 0; known && i < sizeof at / sizeof *at; i++) {
-        MT_CHECK_EQ(c.low[at[i].column], at[i].low);
-        MT_CHECK_EQ(c.high[at[i].column], at[i].high);
+    x.j.reconciled.n = 0;
+    MT_CHECK(mt_clocked_make(&l, &x.r, 0));
+    MT_CHECK_EQ(l.n, 1);
+    for (unsigned i = 0; l.n == 1 && i < sizeof at / sizeof *at; i++) {
+        MT_CHECK_EQ(l.at[at[i].column], T0 + at[i].column);
+        MT_CHECK_EQ(l.curve[0].low[at[i].column], at[i].low);
+        MT_CHECK_EQ(l.curve[0].high[at[i].column], at[i].high);
     }
-    MT_CHECK_EQ(c.peak_low, 150);
-    MT_CHECK_EQ(c.peak_high, 10);
-    mt_clocked_done(&c);
+    MT_CHECK_EQ(l.curve[0].peak_low, 150);
+    MT_CHECK_EQ(l.curve[0].peak_high, 10);
+    mt_clocked_list_done(&l);
     x.d.host_samples.n = 0;
-    MT_CHECK(mt_clocked_host(&c, &x.j, 0, &known));
-    MT_CHECK(!known);
+    MT_CHECK(mt_clocked_make(&l, &x.r, 0));
+    MT_CHECK_EQ(l.n, 0);
+    mt_clocked_list_done(&l);
+}
+
+/* Where the columns of the ledger are wide, a sample and a column of PyTorch's still begin when
+ * they do; columns by event tell more where most of the events lie close together. */
+MT_TEST(finer)
+{
+    struct job x;
+    struct mt_clocked_list l;
+    struct mt_column_time at[4] = {{T0 + 50000, T0 + 50000},
+                                   {T0 + 149000, T0 + 149100},
+                                   {T0 + 149100, T0 + 149500},
+                                   {T0 + 149900, T0 + 149900}};
+    uint64_t total[4] = {1, 40, 100, 60}, reserved[4] = {120, 120, 120, 120};
+    static const struct {
+        uint64_t at, low;
+    } want[] = {{50000, 1}, {148999, 1}, {149000, 40}, {149100, 100}, {149899, 100}, {149900, 60}};
+    make(&x);
+    x.ledger.t1_ns = T0 + COLUMNS * 1000 - 1; /* 1 us a column */
+    for (unsigned i = 0; i < 5; i++)
+        x.sample[i].time_ns += i == 0 ? 10490 : 20000;
+    x.process[0].last_ns = x.process[1].last_ns = T0 + 400000;
+    x.j.reconciled.n = 1;
+    x.dev.timeline.x0 = T0 + 50000;
+    x.dev.timeline.x1 = T0 + 149999;
+    x.dev.by_event = (struct mt_timeline){
+        .x1 = 3, .n_columns = 4, .when = at, .total = total, .reserved = reserved};
+    x.total[0] = 1; /* the highest of ten columns of 10 us, as the events have it */
+    for (unsigned i = 1; i < 10; i++)
+        x.total[i] = i < 9 ? 1 : 100;
+    MT_CHECK(mt_clocked_make(&l, &x.r, 0));
+    MT_CHECK_EQ(l.n, 2);
+    for (unsigned k = 0; k < sizeof want / sizeof *want; k++) {
+        uint32_t i = 0;
+        while (i + 1 < l.n_at && l.at[i + 1] <= T0 + want[k].at)
+            i++;
+        MT_CHECK_EQ(l.curve[0].low[i], want[k].low);
+        MT_CHECK_EQ(l.curve[0].high[i], 120);
+    }
+    for (uint32_t i = 0; i < l.n_at; i++)
+        if (l.at[i] < T0 + 10500)
+            MT_CHECK(l.curve[1].low[i] == MT_CLOCKED_UNKNOWN);
+    MT_CHECK_EQ(l.curve[0].peak_low, 100);
+    mt_clocked_list_done(&l);
+    x.dev.by_event.when = NULL; /* by time alone */
+    MT_CHECK(mt_clocked_make(&l, &x.r, 0));
+    MT_CHECK_EQ(l.curve[0].peak_low, 100);
+    mt_clocked_list_done(&l);
 }
 
 /* A process has one curve, however many snapshots it left; what was not recorded stays open. */
@@ -160,11 +209,11 @@ MT_TEST(picture)
     MT_CHECK_EQ(mt_out_finish(&o), 0);
     svg = mt_strndup((const char *)o.buf, o.used);
     mt_out_done(&o);
-    MT_CHECK_HAS(svg, "viewBox=\"0 0 1180 162\"");
-    MT_CHECK_HAS(svg, "M611 0v162"); /* 58 + 1106 / 2 */
-    MT_CHECK(strstr(svg, "M104 0v162") == NULL);
-    MT_CHECK_HAS(svg, "M173 47V"); /* 58 + 1106 * 50 / 480: PyTorch begins */
-    MT_CHECK_HAS(svg, "H403V47z"); /* 58 + 1106 * 150 / 480: and ends */
+    MT_CHECK_HAS(svg, "viewBox=\"0 0 480 32\"");
+    MT_CHECK_HAS(svg, "M240 0v32"); /* moments, from left to right */
+    MT_CHECK(strstr(svg, "M20 0v32") == NULL);
+    MT_CHECK_HAS(svg, "M50 32v-2h10v-3h10v"); /* PyTorch begins: 10 of 120 B, then 20 */
+    MT_CHECK_HAS(svg, "h10V32z");             /* and ends */
     mt_free(svg);
     x.j.reconciled.n = 0;
     x.d.host_samples.n = 0;
@@ -175,4 +224,4 @@ MT_TEST(picture)
     mt_out_done(&o);
 }
 
-MT_MAIN(MT_RUN(host) MT_RUN(torch) MT_RUN(picture))
+MT_MAIN(MT_RUN(host) MT_RUN(finer) MT_RUN(torch) MT_RUN(picture))
