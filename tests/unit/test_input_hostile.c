@@ -82,6 +82,15 @@ MT_TEST(gzip_damage)
     free(s.p), free(gz.p);
 }
 
+/* lz4 packs all in one block here: only in the eight bytes behind it is a cut that leaves
+ * something, and how long the block is depends on the machine. */
+static size_t cut_step(size_t n, size_t all)
+{
+    if (n > all - 30)
+        return 1;
+    return n < 600 || n > all - 600 ? 13 : all / 40 + 1;
+}
+
 MT_TEST(cut_archives)
 {
     struct bytes a = snapshot(50), b = snapshot(2000);
@@ -92,7 +101,7 @@ MT_TEST(cut_archives)
                   b, "rank_2.json", a, NULL))
             continue;
         all = slurp(at("ar"));
-        for (size_t n = 1; n < all.n; n += n < 600 || n > all.n - 600 ? 13 : all.n / 40 + 1) {
+        for (size_t n = 1; n < all.n; n += cut_step(n, all.n)) {
             put(at("cut"), all.p, n);
             walk(&w, at("cut"));
             MT_CHECK(w.n_ok + w.n_damaged + w.n_err > 0);
