@@ -129,6 +129,11 @@ static enum mt_rc check_process(pid_t pid, struct mt_err *err)
     enum mt_rc rc;
     if (pid == getpid())
         return mt_fail(err, MT_EINPUT, "%ld is this memtrace itself", (long)pid);
+#if !defined(__x86_64__) && !defined(__aarch64__)
+    return mt_fail(err, MT_EINPUT,
+                   "process %ld cannot be attached to: memtrace can do that on x86-64 and AArch64",
+                   (long)pid);
+#endif
     rc = check_permission(pid, err);
     if (rc != MT_OK)
         return rc;

@@ -357,7 +357,9 @@ bool mt_thread_waits(const struct mt_thread_doing *d)
     case SYS_epoll_pwait:
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
+#ifdef SYS_accept /* a call of SYS_socketcall on i386 and s390x */
     case SYS_accept:
+#endif
     case SYS_accept4:
     case SYS_recvfrom:
     case SYS_recvmsg:
