@@ -83,7 +83,7 @@ enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf
                             struct mt_err *err)
 {
     const char *slash = strrchr(f->name, '/'), *base = slash != NULL ? slash + 1 : f->name;
-    enum mt_rc rc = MT_OK;
+    enum mt_rc rc = MT_OK, added;
     for (uint32_t i = 0; i < f->log.settings.n && rc == MT_OK; i++) {
         const struct mt_log_settings *s = &f->log.settings.p[i];
         uint32_t first = conf->conf.entries.n;
@@ -102,5 +102,6 @@ enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf
             conf->conf.entries.p[first].line = line <= UINT32_MAX ? (uint32_t)line : 0;
         }
     }
-    return rc == MT_OK ? mt_runconf_added(conf, MT_FROM_LOG, err) : rc;
+    added = mt_runconf_added(conf, MT_FROM_LOG, err); /* also of what was read of a part */
+    return rc == MT_OK ? added : rc;
 }

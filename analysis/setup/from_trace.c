@@ -19,7 +19,7 @@ static enum mt_rc add_driver(struct mt_runconf *rc, const struct mt_trace *t, st
     enum { MAX_COMMANDS = 256 };
     const struct mt_driver *d = t->driver;
     char source[64];
-    enum mt_rc r = MT_OK;
+    enum mt_rc r = MT_OK, added;
     unsigned n = 0;
     for (uint32_t i = 0; i < d->processes.n && n < MAX_COMMANDS && r == MT_OK; i++) {
         const struct mt_process *p = &d->processes.p[i];
@@ -44,7 +44,8 @@ static enum mt_rc add_driver(struct mt_runconf *rc, const struct mt_trace *t, st
             r = mt_conf_env(&rc->conf, mt_str(t, a->key) + 4, mt_str(t, a->value), source, err);
         }
     }
-    return r == MT_OK ? mt_runconf_added(rc, MT_FROM_COMMAND, err) : r;
+    added = mt_runconf_added(rc, MT_FROM_COMMAND, err); /* also of what was read of a part */
+    return r == MT_OK ? added : r;
 }
 
 enum mt_rc mt_runconf_own(struct mt_config *own, const struct mt_trace *t, struct mt_err *err)

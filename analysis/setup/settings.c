@@ -133,6 +133,7 @@ static bool count(struct mt_runconf *rc, uint32_t entry)
 
 enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, struct mt_err *err)
 {
+    enum mt_rc status = MT_OK;
     while (rc->from.n < rc->conf.entries.n) {
         const struct mt_conf_entry *e = &rc->conf.entries.p[rc->from.n];
         struct mt_runconf_slot *s = MT_VEC_PUSH(&rc->slots);
@@ -142,17 +143,22 @@ enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, st
         if (s == NULL || f == NULL || key == NULL) {
             rc->slots.n -= s != NULL;
             rc->from.n -= f != NULL;
-            return no_memory(err);
+            status = no_memory(err);
+            break;
         }
         *f = by;
         *s = (struct mt_runconf_slot){.key = key, .entry = rc->from.n - 1, .from = by};
-        if (!look_for_model(rc, rc->from.n - 1) || !count(rc, rc->from.n - 1))
-            return no_memory(err);
+        if (!look_for_model(rc, rc->from.n - 1) || !count(rc, rc->from.n - 1)) {
+            status = no_memory(err);
+            break;
+        }
     }
+    /* Whoever asked may go on with the other inputs: what is not in all lists is in none. */
+    rc->conf.entries.n = rc->from.n;
     if (rc->slots.n > 1)
         qsort(rc->slots.p, rc->slots.n, sizeof *rc->slots.p, by_key);
     mt_runconf_guess(rc);
-    return MT_OK;
+    return status;
 }
 
 /* ---- asking ---- */

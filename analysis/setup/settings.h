@@ -120,8 +120,9 @@ bool mt_runconf_is_fragment(const struct mt_runconf *rc);
 enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rules *rules,
                           struct mt_err *err);
 void mt_runconf_free(struct mt_runconf *rc); /* NULL is fine */
-/* All entries that were added to conf since the last call come from there. MT_OK or MT_ENOMEM;
- * sealed again. */
+/* All entries that were added to conf since the last call come from there. MT_OK or MT_ENOMEM,
+ * with fewer entries then; sealed again in both cases. To be called after each addition, and after
+ * one that failed where the run goes on: readers go by the number of conf's entries. */
 enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, struct mt_err *err);
 /* The allocator settings of a snapshot, to snapshots; commands and environments of a driver's
  * trace, to conf. Each adds and seals. What copies with an `own` say stays the same unless t is a

@@ -61,6 +61,8 @@ void mt_json_words_short(struct mt_text *out, const char *text, size_t n)
 {
     uint16_t table[SLOTS];
     size_t from = 0, end;
+    if (n == 0)
+        return; /* text may be NULL */
     fill(table);
     for (size_t i = 0; i < n; i = end) {
         unsigned word;
@@ -83,6 +85,8 @@ void mt_json_words_short(struct mt_text *out, const char *text, size_t n)
 bool mt_json_words_long(struct mt_text *out, const char *text, size_t n)
 {
     size_t from = 0, end;
+    if (n == 0)
+        return true; /* text may be NULL */
     for (size_t i = 0; i < n; i = end) {
         const unsigned char c = (unsigned char)text[i];
         const char *w;

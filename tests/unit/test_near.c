@@ -1,5 +1,7 @@
 /* Keys that are nearly those of the run's framework. */
+#include "analysis/run/read_log.h"
 #include "analysis/setup/near.h"
+#include "parser/base/mem.h"
 #include "parser/base/text.h"
 #include "mt_test.h"
 #include "frameworks.h"
@@ -82,4 +84,32 @@ MT_TEST(edits)
     MT_CHECK_EQ(mt_edits("abcdefgh", "hgfedcba", 3), 4);
 }
 
-MT_MAIN(MT_RUN(misspelt) MT_RUN(at_the_top) MT_RUN(nothing_wrong) MT_RUN(edits))
+/* Memory ends while settings are added: the run may go on with what else there is, and what looks
+ * at the entries finds each with where it is from. */
+MT_TEST(no_memory)
+{
+    char args[] = AR "rollout.gpu_memory_utilisation=0.5 --a 1 --b=2 C=3 d.e=[4,5]" VERL;
+    struct mt_log_settings one = {.text = args, .n = sizeof args - 1, .line = 7};
+    struct mt_log_file log = {.name = args};
+    enum mt_rc r = MT_ENOMEM;
+    uint64_t n = 0;
+    bool some = false;
+    log.log.settings.p = &one;
+    log.log.settings.n = 1;
+    while (r == MT_ENOMEM && n < 2000) {
+        struct mt_runconf *rc = NULL;
+        MT_CHECK_EQ(mt_runconf_new(&rc, mt_test_frameworks(), &err), MT_OK);
+        mt_mem_fail_after(++n);
+        r = mt_logs_settings(&log, rc, &err);
+        mt_mem_fail_after(0);
+        MT_CHECK_EQ(rc->from.n, rc->conf.entries.n);
+        some = some || (r == MT_ENOMEM && rc->from.n > 0);
+        for (uint32_t i = 0; i < rc->conf.entries.n; i++)
+            (void)mt_runconf_near(rc, i);
+        mt_runconf_free(rc);
+    }
+    MT_CHECK_EQ(r, MT_OK);
+    MT_CHECK(n > 10 && some);
+}
+
+MT_MAIN(MT_RUN(misspelt) MT_RUN(at_the_top) MT_RUN(nothing_wrong) MT_RUN(no_memory) MT_RUN(edits))
