@@ -1,13 +1,17 @@
 /* fail_calls.c -- preloaded into the program by failing_calls.py: the call of number MT_FAIL_AT
  * fails, and with MT_FAIL_ON every one behind it. MT_FAIL_KIND is alloc (the default: malloc and
  * its like) or io (open, read, write, map, sync, rename ...). MT_FAIL_COUNT names a file for how
- * many calls there were. Of the whole process: libraries and threads too, but for the allocations
- * of libarchive: version 3.6 does not look at what they gave (archive_write_add_filter_xz(),
- * archive_read_open1() and archive_entry_set_dev() end with SIGSEGV). */
+ * many calls there were and, with MT_FAIL_SITES, for the numbers of the first, the second and the
+ * last call of each place: a place is a call with all that called it, so that what runs ten
+ * thousand times the same way is three calls. Of the whole process: libraries and threads too, but
+ * for the allocations of libarchive: version 3.6 does not look at what they gave
+ * (archive_write_add_filter_xz(), archive_read_open1() and archive_entry_set_dev() end with
+ * SIGSEGV). */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <link.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,7 +31,38 @@ extern void *__libc_calloc(size_t n, size_t size); /* NOLINT */
 extern void *__libc_realloc(void *p, size_t n);    /* NOLINT */
 
 static atomic_long count, at;
-static atomic_int on, io;
+static atomic_int on, io, sites;
+
+#define MAX_SITES (1 << 15)
+#define MAX_FRAMES 128
+static struct site {
+    uint64_t stack;
+    long first, second, last; /* 0: none yet */
+} site[MAX_SITES];
+static atomic_flag held = ATOMIC_FLAG_INIT;
+
+static void note_site(long n)
+{
+    void *frame[MAX_FRAMES];
+    uint64_t stack = UINT64_C(14695981039346656037);
+    int depth = backtrace(frame, MAX_FRAMES);
+    size_t i;
+    for (int k = 0; k < depth; k++) {
+        stack = (stack ^ (uintptr_t)frame[k]) * UINT64_C(1099511628211);
+        stack ^= stack >> 29;
+    }
+    while (atomic_flag_test_and_set(&held))
+        ;
+    for (i = (size_t)(stack % MAX_SITES); site[i].first != 0 && site[i].stack != stack;)
+        i = (i + 1) % MAX_SITES;
+    site[i].stack = stack;
+    if (site[i].first == 0)
+        site[i].first = n;
+    else if (site[i].second == 0)
+        site[i].second = n;
+    site[i].last = n;
+    atomic_flag_clear(&held);
+}
 
 static int fails(int is_io, int with)
 {
@@ -35,6 +70,8 @@ static int fails(int is_io, int with)
     if (is_io != atomic_load(&io))
         return 0;
     n = atomic_fetch_add(&count, 1) + 1;
+    if (atomic_load(&sites))
+        note_site(n);
     limit = atomic_load(&at);
     if (limit == 0 || (atomic_load(&on) ? n < limit : n != limit))
         return 0;
@@ -132,6 +169,11 @@ __attribute__((constructor)) static void begin(void)
     atomic_store(&io, kind != NULL && strcmp(kind, "io") == 0);
     atomic_store(&on, getenv("MT_FAIL_ON") != NULL);
     (void)dl_iterate_phdr(find_archive, NULL);
+    if (getenv("MT_FAIL_SITES") != NULL) {
+        void *frame[1];
+        (void)backtrace(frame, 1); /* the first call loads a library */
+        atomic_store(&sites, 1);
+    }
     atomic_store(&count, 0); /* the loader's own are not counted */
     atomic_store(&at, text != NULL ? strtol(text, NULL, 10) : 0);
 }
@@ -142,8 +184,12 @@ __attribute__((destructor)) static void end(void)
     long n = atomic_load(&count);
     FILE *f;
     atomic_store(&at, 0);
+    atomic_store(&sites, 0);
     if (name == NULL || (f = fopen(name, "w")) == NULL)
         return;
     (void)fprintf(f, "%ld\n", n);
+    for (size_t i = 0; i < MAX_SITES; i++)
+        if (site[i].first != 0)
+            (void)fprintf(f, "%ld %ld %ld\n", site[i].first, site[i].second, site[i].last);
     (void)fclose(f);
 }
