@@ -100,6 +100,7 @@ enum mt_redact_list {
     MT_RED_PACKAGES,
     MT_RED_INSIDE,
     MT_RED_SYSTEMS,
+    MT_RED_LIBRARY,
     MT_RED_EVERYDAY,
     MT_RED_HOSTS,
     MT_RED_PUBLISHERS,

@@ -82,12 +82,12 @@ static bool plain_name(const struct mt_redact *r, const char *s, size_t n)
     return true;
 }
 
-/* Where an address begins in the name of a file, and how long it is. A dot before it is a border
- * too, but not in libfoo.so.1.2.3.4. */
+/* Where an address begins in the name of a file or folder, and how long it is. A dot before it is a
+ * border too, but not in libfoo.so.1.2.3.4. */
 static size_t find_address(const char *s, size_t n, bool is_code, size_t *len)
 {
     for (size_t i = 0; i < n; i++) {
-        bool fresh = i == 0 || s[i - 1] == '_' || s[i - 1] == '-' || (s[i - 1] == '.' && !is_code);
+        bool fresh = i == 0 || (!mt_red_alnum(s[i - 1]) && (s[i - 1] != '.' || !is_code));
         if (fresh && mt_red_digit(s[i]) && (*len = mt_redact_ipv4(s + i, n - i)) > 0)
             return i;
     }
@@ -162,8 +162,16 @@ static bool is_system(const struct mt_redact *r, const char *s, size_t n)
 struct kept {
     size_t from;  /* first byte that stays */
     bool whole;   /* everything from there on is public */
+    bool library; /* from there on it is the standard library */
     bool systems; /* all folders are the system's: nothing has to go */
 };
+
+/* Behind lib/python3.11/ is a file or a folder that Python comes with. Whose project lies in a
+ * folder called python3 has others. */
+static bool is_library(const struct mt_redact *r, const char *s, size_t dirs, size_t at)
+{
+    return at >= dirs || mt_redact_in(r, MT_RED_LIBRARY, s + at, component(s, dirs, at));
+}
 
 /* Where the folders begin, from the end, that nobody is told by ("utils/models/"), and that rules
  * ask for. */
@@ -194,7 +202,7 @@ static bool is_inside(const struct mt_redact *r, const char *s, size_t at, size_
 /* dirs: the path up to and with the last separator. */
 static struct kept what_stays(const struct mt_redact *r, const char *s, size_t dirs)
 {
-    struct kept k = {dirs, false, true};
+    struct kept k = {.from = dirs, .systems = true};
     bool below = false; /* site-packages */
     size_t site = 0, chain = dirs;
     for (size_t at = 0; at < dirs;) {
@@ -212,21 +220,20 @@ static struct kept what_stays(const struct mt_redact *r, const char *s, size_t d
             below = true;
             site = at;
             k.from = chain = dirs;
-            k.whole = false;
+            k.library = false;
         } else {
             below = false;
-            if (!k.whole && mt_redact_is_package(r, c, n)) {
+            if (!k.library && mt_redact_is_package(r, c, n)) {
                 if (chain == dirs)
                     chain = at;
                 k.from = chain;
-                k.whole = false;
             } else {
                 if (!is_inside(r, s, at, n) && !mt_redact_all_digits(c, n))
                     chain = dirs;
                 /* the standard library, unless site-packages follow */
-                if (is_python_folder(c, n)) {
+                if (is_python_folder(c, n) && is_library(r, s, dirs, at + n + 1)) {
                     k.from = at;
-                    k.whole = true;
+                    k.library = true;
                 }
             }
         }
@@ -235,17 +242,21 @@ static struct kept what_stays(const struct mt_redact *r, const char *s, size_t d
     if (k.from == dirs)
         k.from = plain_tail(r, s, dirs);
     /* lib/python3.11/ */
-    if (k.whole && k.from >= 4 && memcmp(s + k.from - 4, "lib", 3) == 0)
+    if (k.library && k.from >= 4 && memcmp(s + k.from - 4, "lib", 3) == 0)
         k.from -= 4;
     return k;
 }
 
-static void folders(struct mt_redact *r, const char *s, size_t n, bool whole, struct mt_out *o)
+static void folders(struct mt_redact *r, const char *s, size_t n, const struct kept *k,
+                    struct mt_out *o)
 {
     for (size_t at = 0; at < n;) {
-        size_t len = component(s, n, at);
+        size_t len = component(s, n, at), ip;
         mt_str_id to;
-        if (whole || mt_redact_is_package(r, s + at, len) || is_inside(r, s, at, len) ||
+        bool whole = k->whole && find_address(s + at, len, false, &ip) == len;
+        bool library = k->library &&
+                       (is_system(r, s + at, len) || mt_redact_in(r, MT_RED_LIBRARY, s + at, len));
+        if (whole || library || mt_redact_is_package(r, s + at, len) || is_inside(r, s, at, len) ||
             mt_redact_all_digits(s + at, len) || (len <= 2 && s[at] == '.'))
             mt_put(o, s + at, len);
         else if (mt_redact_known(r, s + at, len, &to) == len)
@@ -300,7 +311,7 @@ void mt_redact_path(struct mt_redact *r, const char *s, size_t n, struct mt_out 
         mt_redact_token(r, "dir", s, prefix, o);
     }
     mt_put(o, s + prefix, k.from - prefix);
-    folders(r, s + k.from, dirs - k.from, k.whole, o);
+    folders(r, s + k.from, dirs - k.from, &k, o);
     if (dirs < n)
         base(r, s + dirs, n - dirs, o);
 }

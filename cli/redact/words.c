@@ -7,6 +7,7 @@
 static const char *const lists[MT_RED_LISTS] = {[MT_RED_PACKAGES] = "packages",
                                                 [MT_RED_INSIDE] = "inside",
                                                 [MT_RED_SYSTEMS] = "systems",
+                                                [MT_RED_LIBRARY] = "library",
                                                 [MT_RED_EVERYDAY] = "everyday",
                                                 [MT_RED_HOSTS] = "hosts",
                                                 [MT_RED_PUBLISHERS] = "publishers",

@@ -55,10 +55,19 @@ MT_TEST(paths_keep_what_is_public)
          "/verl/verl/single_controller/ray/base.py"},
         {"/home/alice/miniconda3/lib/python3.10/asyncio/events.py",
          "/lib/python3.10/asyncio/events.py"},
+        {"/home/alice/lib/python3.11/concurrent/futures/thread.py",
+         "/lib/python3.11/concurrent/futures/thread.py"},
         {"/home/alice/project/loss.py", "/loss.py"},
         {"C:\\Users\\alice\\project\\loss.py", "\\loss.py"},
         {"/home/alice/libfoo.so.1.2 (deleted)", "/libfoo.so.1.2 (deleted)"},
         {"/home/alice/data/secret.json.gz", ".json.gz"}};
+    static const char *const addressed[] = {
+        "/usr/lib/python3/dist-pack 10.66.55.44 ages/torch/nn/x.py",
+        "/opt/venv/lib/python3.11/site-packages/torch/10.66.55.44/x.py",
+        "/opt/venv/lib/python3.11/site-packages/torch/on 10.66.55.44/x.py",
+        "oom 10.66.55.44.pickle",
+        "oom@10.66.55.44.pickle",
+        "oom(10.66.55.44).py"};
     struct mt_redact *r = fresh();
     for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
         MT_CHECK_STR(red(r, MT_AS_FILE, stay[i]), stay[i]);
@@ -78,6 +87,11 @@ MT_TEST(paths_keep_what_is_public)
     MT_CHECK(strstr(red(r, MT_AS_FILE, "/home/alice/verl/falcon/x.py"), "falcon") == NULL);
     MT_CHECK(strstr(red(r, MT_AS_FILE, "/opt/lib/python3.11/site-packages/falcon/sub/x.py"),
                     "falcon") == NULL);
+    /* nor does a folder called python3, and no folder covers an address */
+    MT_CHECK(strstr(red(r, MT_AS_FILE, "/home/alice/python3/falcon/x.py"), "falcon") == NULL);
+    MT_CHECK(strstr(red(r, MT_AS_FILE, "/usr/lib/python3.11/json/falcon/x.py"), "falcon") == NULL);
+    for (size_t i = 0; i < sizeof addressed / sizeof *addressed; i++)
+        MT_CHECK(strstr(red(r, MT_AS_FILE, addressed[i]), "66.55") == NULL);
     mt_redact_close(r);
 }
 
