@@ -54,7 +54,7 @@ static enum mt_rc whole(struct mt_text *t, struct mt_err *err)
         mt_together(&keys, t->p, t->n) && !keys.failed && mt_json_words_long(&all, keys.p, keys.n);
     mt_text_done(t);
     mt_text_done(&keys);
-    if (fits && !all.failed && !all.cut) {
+    if (fits && all.n != 0 && !all.failed && !all.cut) {
         *t = all;
         t->max = 0;
         return MT_OK;
