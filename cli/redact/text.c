@@ -482,34 +482,44 @@ static bool put_login(struct walk *w, size_t end)
     return true;
 }
 
+/* An address or an id, unless it is a version or a commit. */
+static bool put_address(struct walk *w)
+{
+    const char *kind;
+    size_t len = mt_redact_address(w->s + w->i, w->n - w->i, &kind);
+    if (len == 0)
+        return false;
+    if ((mt_red_digit(w->s[w->i]) && mt_redact_ipv4(w->s + w->i, w->n - w->i) == len &&
+         is_version(w, w->i)) ||
+        (mti_is_commit(w->s + w->i, len) && mti_is_behind_git(w->s, w->i)))
+        mt_put(w->o, w->s + w->i, len);
+    else
+        put_token(w, kind, w->s + w->i, len);
+    w->i += len;
+    return true;
+}
+
+/* Inside a word an address begins behind what is no digit: worker_10.1.2.3_rank0, ip10.1.2.3; but
+ * v1.2.3.4 is a version. */
+static bool is_inner_address(const struct walk *w, size_t i)
+{
+    char before = i > 0 ? w->s[i - 1] : ' ';
+    if (w->how == MT_AS_CODE || !mt_red_digit(at(w, i)) || mt_red_digit(before) || before == '.' ||
+        ((before == 'v' || before == 'V') && (i < 2 || !mt_red_alnum(w->s[i - 2]))))
+        return false;
+    return mt_redact_ipv4(w->s + i, w->n - i) > 0 && !is_version(w, i);
+}
+
 static bool put_special(struct walk *w)
 {
-    size_t end = word_end(w, w->i), len;
-    const char *kind;
+    size_t end = word_end(w, w->i);
     if (at(w, end) == ':' && at(w, end + 1) == '/' && at(w, end + 2) == '/' && end > w->i) {
         mt_put(w->o, w->s + w->i, end + 3 - w->i);
         w->i = end + 3;
         put_url(w);
         return true;
     }
-    len = mt_redact_address(w->s + w->i, w->n - w->i, &kind);
-    if (len > 0 && mt_red_digit(w->s[w->i]) && mt_redact_ipv4(w->s + w->i, w->n - w->i) == len &&
-        is_version(w, w->i)) {
-        mt_put(w->o, w->s + w->i, len);
-        w->i += len;
-        return true;
-    }
-    if (mti_is_commit(w->s + w->i, len) && mti_is_behind_git(w->s, w->i)) {
-        mt_put(w->o, w->s + w->i, len);
-        w->i += len;
-        return true;
-    }
-    if (len > 0) {
-        put_token(w, kind, w->s + w->i, len);
-        w->i += len;
-        return true;
-    }
-    return put_login(w, end) || put_mail(w, end) || put_host(w, end) ||
+    return put_address(w) || put_login(w, end) || put_mail(w, end) || put_host(w, end) ||
            (w->how == MT_AS_ARGS && put_pair(w, end)) || put_relative(w, end) || put_module(w, end);
 }
 
@@ -525,12 +535,12 @@ static void pass(struct walk *w)
         }
         /* a word is looked at once, from its beginning */
         if (w->how != MT_AS_CODE && (is_word(c) || c == '$' || c == ':') && !is_word(before) &&
-            before != '@' && before != '/' && put_special(w))
+            before != '@' &&
+            (before == '/' ? put_address(w) || put_host(w, word_end(w, from)) : put_special(w)))
             continue;
         w->i = from;
-        /* an address inside a word: worker_10.1.2.3_rank0 */
-        if (w->how != MT_AS_CODE && mt_red_digit(c) && (before == '_' || before == '-') &&
-            (len = mt_redact_ipv4(w->s + from, w->n - from)) > 0) {
+        if (is_inner_address(w, from)) {
+            len = mt_redact_ipv4(w->s + from, w->n - from);
             put_token(w, "host", w->s + from, len);
             w->i += len;
             continue;
@@ -545,7 +555,8 @@ static void pass(struct walk *w)
         }
         do {
             w->i++;
-        } while (mt_red_alnum(c) && w->i < w->n && mt_red_alnum(w->s[w->i]));
+        } while (mt_red_alnum(c) && w->i < w->n && mt_red_alnum(w->s[w->i]) &&
+                 !is_inner_address(w, w->i));
         mt_put(w->o, w->s + from, w->i - from);
     }
 }

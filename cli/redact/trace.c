@@ -3,6 +3,7 @@
  * Fields get new strings; the old ones are emptied in the pool, so that a field which this file
  * does not know shows nothing instead of a name. */
 #include "cli/redact/impl.h"
+#include "parser/base/err.h"
 #include "parser/model/driver.h"
 
 #include <stdio.h>
@@ -404,25 +405,53 @@ static enum mt_redact_as how_fact(const struct mt_redact *r, const struct mt_log
     return MT_AS_FILE;
 }
 
-/* What a log keeps of a backslash is "\\x5c". */
-static void slashes(char *path)
+static unsigned hex(char c)
 {
-    char *to = path;
-    for (const char *p = path; *p != '\0';) {
-        bool escaped = strncmp(p, "\\x5c", 4) == 0;
-        *to++ = escaped ? '/' : *p;
-        p += escaped ? 4 : 1;
+    return mt_red_digit(c)        ? (unsigned)(c - '0')
+           : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+                                  : 16;
+}
+
+/* A log's text in its own bytes: mt_printable() wrote "\\x5c" for a backslash, and so for every
+ * letter that is not ASCII. */
+static void bytes_of(char *s)
+{
+    char *to = s;
+    for (const char *p = s; *p != '\0';) {
+        unsigned byte = p[0] == '\\' && p[1] == 'x' && hex(p[2]) < 16 && hex(p[3]) < 16
+                            ? hex(p[2]) * 16 + hex(p[3])
+                            : 0;
+        *to++ = byte != 0 ? (char)byte : *p;
+        p += byte != 0 ? 4 : 1;
     }
     *to = '\0';
+}
+
+/* What a log says, which is kept printable: names are looked for in what was said. */
+static void said(struct mt_redact *r, enum mt_redact_as how, char *buf, size_t cap)
+{
+    char *s;
+    bytes_of(buf);
+    s = mt_redact_dup(r, how, buf, strnlen(buf, cap));
+    if (s != NULL)
+        mt_printable(buf, cap, s, strlen(s));
+}
+
+static void slashes(char *path)
+{
+    for (; *path != '\0'; path++)
+        if (*path == '\\')
+            *path = '/';
 }
 
 static void stack_of(struct mt_redact *r, struct mt_log_stack *s)
 {
     for (uint32_t i = 0; i < s->frames.n && !r->failed; i++) {
         struct mt_log_frame *f = &s->frames.p[i];
+        bytes_of(f->file);
         slashes(f->file);
-        fixed(r, MT_AS_FILE, f->file, sizeof f->file);
-        fixed(r, MT_AS_CODE, f->function, sizeof f->function);
+        said(r, MT_AS_FILE, f->file, sizeof f->file);
+        said(r, MT_AS_CODE, f->function, sizeof f->function);
     }
 }
 
@@ -437,8 +466,8 @@ int mt_redact_logs(struct mt_redact *r, struct mt_logs *logs)
         owned(r, MT_AS_TEXT, &f->problem);
         for (uint32_t k = 0; k < f->log.facts.n && !r->failed; k++)
             if (f->log.facts.p[k].text[0] != '\0')
-                fixed(r, how_fact(r, &f->log.facts.p[k]), f->log.facts.p[k].text,
-                      sizeof f->log.facts.p[k].text);
+                said(r, how_fact(r, &f->log.facts.p[k]), f->log.facts.p[k].text,
+                     sizeof f->log.facts.p[k].text);
         for (uint32_t k = 0; k < f->log.paths.n && !r->failed; k++)
             fixed(r, MT_AS_FILE, f->log.paths.p[k].path, sizeof f->log.paths.p[k].path);
         if (f->log.program[0] != '\0')

@@ -180,6 +180,14 @@ run 0 report hosts/frames.log --format json --redact
 out_has 'loss.py:7 fold'
 if grep -q -e alice -e xanadu .out; then fail 'frames of a log tell who and where'; else ok; fi
 
+# a log's text is kept printable ("\x5c" for a backslash): names are looked for in what was said, a share and a user with an umlaut
+{ printf '%s\n' '[2026-01-01 00:00:00,000] [INFO] [utils.py:800:see_memory_usage] at \\xanadu\share\x.py, home of jörgen@mail.example.com' \
+    '[2026-01-01 00:00:00,000] [INFO] [utils.py:801:see_memory_usage] MA 1.0 GB         Max_MA 1.0 GB         CA 1.0 GB         Max_CA 1 GB' \
+    'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 1.00 GiB of which 1.00 MiB is free.'; } > hosts/label.log
+run 0 report hosts/label.log --format json --redact
+out_has 'allocated 1.00 GiB'
+if grep -q -e xanadu -e rgen .out; then fail 'what a log says tells a share or a user'; else ok; fi
+
 # two runs beside each other, and a gate: one key for all that is read, also where nobody named one
 cp "$in" runs/acme-falcon/alice_next.json
 printf '# of team acme\n\npeak = 1KiB\n' > runs/acme-falcon/alice.limits

@@ -118,13 +118,20 @@ curl -uzorro109:Pw109secret x|Pw109secret
 curl -u 'zorro110:Pw 110secret' x|110secret
 curl -s -u 'zorro111:Pw 111secret' x|zorro111
 zorro112-worker-7f9c4d6b8-x2x9k-rank0|zorro112
+runs/10.66.55.113|66.55.113
+node7/10.66.55.114:29500|66.55.114
+ip10.66.55.115|66.55.115
+on gpu07/gpu08.zorro116.uni-x.de|zorro116
+/home/x/python3/zorro117/train.py|zorro117
+jobs/zorro118-worker-7f9c4d6b8-x2x9k/log|zorro118
 """
 STAY = ["cudnn 9.1.0.70", "nvidia-cudnn-cu12==9.1.0.70", "nvidia-cublas-cu12 12.4.5.8", "torch 2.4.0+cu124", "vllm 0.6.3.post1", "CUDA 12.4",
         "driver 550.54.15", "git status", "git reset --hard HEAD", "git reset --hard " + H40[:30] + "0123456789",
         "cd x; git checkout -q 00112233445566778899aabbccddeeff00112233", "git rebase -i", "Qwen/Qwen2.5-7B-Instruct", "meta-llama/Llama-3.1-8B",
         "81559 MiB", "85520809984 bytes", "dp_actor.py:90", "torch.nn.functional", "layers.0.mlp.down_proj", "bf16[16,1024]", "0x7f12ab340000",
         "2026-01-31 12:34:56", "127.0.0.1:29500", "localhost", "tokens/s", "fsdp_size=8", "step 1200", "NCCL 2.21.5", "flash-attn 2.6.3",
-        "docker run -u 1000:1000", "rank1-ubuntu"]
+        "docker run -u 1000:1000", "rank1-ubuntu",
+        "nvidia-cudnn-cu12-9.1.0.70", "engine v1.2.3.4", "torch/nn/functional.py", "models/llama-7b"]
 
 
 def kinds():
@@ -156,16 +163,20 @@ def snapshot():
             "device_traces": [events], "external_annotations": notes}
 
 
-def check(paths):
-    bad, all_text = 0, ""
+def leaks(paths):
+    bad = 0
     for path in paths:
         text = open(path, encoding="utf-8", errors="replace").read()
-        all_text += text
         for whole, secret in kinds():
             if any(x in text for x in (secret, json.dumps(secret)[1:-1])):
                 bad += 1
                 at = text.find(secret)
                 print(f"{path}: {whole!r} leaks {secret!r}: {text[max(0, at - 60):at + len(secret) + 20]!r}")
+    return bad
+
+
+def check(paths):
+    bad = leaks(paths)
     for s in STAY:
         if s not in open(paths[-1], encoding="utf-8", errors="replace").read():
             bad += 1
@@ -179,6 +190,13 @@ if __name__ == "__main__":
     elif sys.argv[1] == "log":
         print("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 1.00 GiB of which 1.00 MiB is free.")
         for t, _ in kinds():
+            print(f'Traceback (most recent call last):\n  File "{t}", line 3, in f\n    x = load("{t}")')
+            print(f"+ docker run --gpus all -v {t}:/x --name {t} -h {t} img python train.py --per_device_train_batch_size 8 --output_dir {t}")
+            print(f"[ 123.4] Out of memory: Killed process 77 ({t}) total-vm:1000kB, anon-rss:900kB")
+            print(f"[2026-01-01 00:00:00,000] [INFO] [utils.py:800:see_memory_usage] {t} before forward")
+            print("[2026-01-01 00:00:00,000] [INFO] [utils.py:801:see_memory_usage] MA 1.0 GB         Max_MA 1.0 GB         CA 1.0 GB         Max_CA 1 GB")
+            print(f"I tried {t} and batch_size=8 on {t}, gradient checkpointing is on; as {t} says.")
+            print(f"RuntimeError: NPU out of memory. Tried to allocate 64.00 MiB (NPU 0; 60.96 GiB total capacity; 59.00 GiB already allocated; 1.00 MiB free) at {t}")
             print(f"(WorkerDict pid=77) ERROR at {t} torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 1.00 GiB of which 1.00 MiB is free.")
     elif sys.argv[1] == "count":
         print(len(list(kinds())))
@@ -189,4 +207,4 @@ if __name__ == "__main__":
         for t, _ in kinds():
             print(t)
     else:
-        sys.exit(check(sys.argv[2:]) != 0)
+        sys.exit({"check": check, "leaks": leaks}[sys.argv[1]](sys.argv[2:]) != 0)

@@ -36,4 +36,24 @@ run 0 dump rank0.json
 cp .out plain
 check [ "$(matrix found plain)" -ge 60 ]
 check matrix check "${outputs[@]}"
+
+# readers of other kinds: profiler, memray, a recording of the driver with a snapshot in it, Nsight Systems
+for kind in profiler memray driver nsys; do
+    check python3 -B "$MT_SOURCE_DIR/tests/cli/redact_carriers.py" $kind $kind.in
+    run 0 dump $kind.in
+    cp .out plain
+    check [ "$(matrix found plain)" -ge 15 ]
+    for command in "dump" "info --json" "export --to perfetto"; do
+        # shellcheck disable=SC2086 # words
+        run 0 $command "${given[@]:0:3}" $kind.in
+        cp .out "$kind.$(printf '%s' "$command" | tr -dc '[:lower:]')"
+    done
+    for format in text md json html; do
+        run 0 report -q "${given[@]:0:3}" --full --frames all --format $format -o "$kind.$format" $kind.in
+    done
+    run 0 summarize -q "${given[@]:0:3}" -o $kind.gz $kind.in
+    gzip -dc $kind.gz > $kind.summary
+    python3 -B "$MT_SOURCE_DIR/tests/cli/unpack_page.py" $kind.html text > $kind.unpacked
+    check matrix leaks $kind.dump $kind.infojson $kind.exporttoperfetto $kind.text $kind.md $kind.json $kind.summary $kind.unpacked
+done
 finish
