@@ -173,6 +173,22 @@ for words in 'report hosts --format json' 'report hosts/train_gpu-node-33.log --
     if grep -q -e gpu-node -e xanadu -e node7 .out; then fail "$words: a log tells the machine or the program"; else ok; fi
 done
 
+# an address is none of the words that stay in the name of a file: snapshot, member, log, settings
+mkdir addressed
+for name in 10.66.55.44 oom-10.66.55.44-rank0 worker_10.66.55.44 snapshot_10.66.55.44_rank3; do
+    cp "$SAMPLES/tiny.pickle" addressed/$name.pickle
+    cp runs/acme-falcon/train.log addressed/$name.log
+    cp runs/acme-falcon/run.yaml addressed/$name.yaml
+    tar -cf addressed.tar -C addressed $name.pickle
+    for words in "info addressed/$name.pickle" "info addressed.tar" "report --format json addressed/$name.pickle --log addressed/$name.log --config addressed/$name.yaml" \
+        "report --format text --full addressed.tar --log addressed/$name.log --config addressed/$name.yaml"; do
+        # shellcheck disable=SC2086 # words
+        run 0 $words --redact
+        check [ -s .out ]
+        if grep -q 66.55 .out; then fail "$words: the name of a file tells an address"; else ok; fi
+    done
+done
+
 # the frames of a log's traceback are those of any other
 { printf '%s\n' 'Traceback (most recent call last):' '  File "/home/alice/xanadu/net.py", line 12, in mix' '  File "C:\Users\alice\xanadu\loss.py", line 7, in fold' \
     'RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total capacity; 12.00 GiB already allocated; 1.00 GiB free; 13.00 GiB reserved in total by PyTorch)'; } > hosts/frames.log
