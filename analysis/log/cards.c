@@ -178,6 +178,72 @@ static bool say_parts(struct mt_sentence *t, const struct mt_log *log)
     return top.n != 0;
 }
 
+/* ---- the table of torch_npu's profiler ---- */
+
+static const struct mt_log_fact *part_of(const struct mt_log *log, const char *part, int32_t gpu)
+{
+    for (uint32_t i = 0; i < log->facts.n; i++) {
+        const struct mt_log_fact *f = &log->facts.p[i];
+        if (f->kind == MT_LOG_NPU_RECORD && f->gpu == gpu && strcmp(f->text, part) == 0)
+            return f;
+    }
+    return NULL;
+}
+
+/* The device whose parts had the most reserved. */
+static int32_t fullest(const struct mt_log *log)
+{
+    const struct mt_log_fact *top = NULL;
+    for (uint32_t i = 0; i < log->facts.n; i++) {
+        const struct mt_log_fact *f = &log->facts.p[i];
+        if (f->kind == MT_LOG_NPU_RECORD &&
+            (top == NULL || mt_log_or_zero(f->value[1]) > mt_log_or_zero(top->value[1])))
+            top = f;
+    }
+    return top != NULL ? top->gpu : -1;
+}
+
+/* What a part is, for a sentence. */
+static const char *part_words(const char *part)
+{
+    return strcmp(part, "PTA") == 0         ? "PyTorch's pool (PTA)"
+           : strcmp(part, "GE") == 0        ? "the pool of CANN's graph engine (GE)"
+           : strcmp(part, "WORKSPACE") == 0 ? "workspaces of operators (WORKSPACE)"
+                                            : part;
+}
+
+static bool say_record(struct mt_sentence *t, const struct mt_log *log)
+{
+    int32_t gpu = fullest(log);
+    const struct mt_log_fact *whole = part_of(log, "APP", gpu);
+    uint32_t n = 0;
+    if (gpu < 0)
+        return false;
+    mt_words_add(t, "%sBy torch_npu's profiler, ", t->n != 0 ? " " : "");
+    if (whole != NULL)
+        mt_words_add(t, "the process held up to %s of NPU %d, looked at now and then",
+                     MT_BYTES(mt_log_or_zero(whole->value[1])), (int)gpu);
+    for (uint32_t i = 0; i < log->facts.n; i++) {
+        const struct mt_log_fact *f = &log->facts.p[i];
+        if (f->kind != MT_LOG_NPU_RECORD || f->gpu != gpu || f == whole)
+            continue;
+        mt_words_add(t, "%s%s had",
+                     n++ != 0        ? ", "
+                     : whole != NULL ? "; "
+                                     : "",
+                     part_words(f->text));
+        if (f->value[1] != MT_LOG_NONE)
+            mt_words_add(t, " up to %s reserved", MT_BYTES(f->value[1]));
+        if (f->value[0] != MT_LOG_NONE)
+            mt_words_add(t, "%s up to %s allocated", f->value[1] != MT_LOG_NONE ? " and" : "",
+                         MT_BYTES(f->value[0]));
+        if (whole == NULL && n == 1)
+            mt_words_add(t, " of NPU %d", (int)gpu);
+    }
+    mt_words_add(t, ".");
+    return true;
+}
+
 /* ---- beside a failure ---- */
 
 static uint64_t apart(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
@@ -262,6 +328,7 @@ void mt_logdiag_say_cards(struct mt_sentence *t, const struct mt_logdiag *d,
         if (c == NULL && (c = nearest(log, MT_LOG_COUNTERS, f->gpu, f->line)) != NULL)
             say_counters(t, c, d);
         say_parts(t, log);
+        say_record(t, log);
     }
 }
 
@@ -313,7 +380,7 @@ static void say_fullest(struct mt_sentence *t, const struct mt_log *log)
 void mt_logdiag_say_readings(struct mt_sentence *t, struct mt_sentence *b,
                              const struct mt_logs *logs)
 {
-    bool cards = false, counters = false, parts = false;
+    bool cards = false, counters = false, parts = false, record = false;
     for (uint32_t i = 0; i < logs->files.n; i++) {
         const struct mt_log *log = &logs->files.p[i].log;
         const struct mt_log_fact *first = nearest(log, MT_LOG_CARD_PROC, -1, 0), *top = NULL;
@@ -337,6 +404,7 @@ void mt_logdiag_say_readings(struct mt_sentence *t, struct mt_sentence *b,
             say_counters(t, top, NULL);
         counters |= top != NULL;
         parts |= say_parts(t, log);
+        record |= say_record(t, log);
     }
     if (cards)
         mt_words_add(b,
@@ -350,5 +418,11 @@ void mt_logdiag_say_readings(struct mt_sentence *t, struct mt_sentence *b,
         mt_words_add(b,
                      "%sThe list has no moment but that of the failure, and PyTorch's own share "
                      "(PTA) only as one sum: the snapshot beside it has its blocks.",
+                     b->n != 0 ? " " : "");
+    if (record)
+        mt_words_add(b,
+                     "%sEach is the highest of its own, at a moment of its own. What the whole "
+                     "process held beyond the pools is CANN's own, HCCL's and the like. Which "
+                     "operators the memory is of stands in operator_memory.csv beside it.",
                      b->n != 0 ? " " : "");
 }

@@ -102,6 +102,14 @@ static char *card_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     return buf;
 }
 
+static char *record_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
+{
+    (void)snprintf(buf, MT_FACT_WORDS, "torch_npu's profiler: %s", f->text);
+    share(buf, MT_FACT_WORDS, "allocated at most", f->value[0]);
+    share(buf, MT_FACT_WORDS, "reserved at most", f->value[1]);
+    return buf;
+}
+
 static char *heap_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
 {
     if (f->kind == MT_LOG_HEAP)
@@ -308,6 +316,7 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     case MT_LOG_CARD:
     case MT_LOG_CARD_PROC:
     case MT_LOG_NPU_PART: return card_words(buf, f);
+    case MT_LOG_NPU_RECORD: return record_words(buf, f);
     case MT_LOG_HEAP:
     case MT_LOG_HEAP_PLACE: return heap_words(buf, f);
     case MT_LOG_NCCL_OOM: return asked(buf, "NCCL", f->value[0]);

@@ -47,9 +47,9 @@ void mt_logdiag_say_no_failure(struct mt_sentence *t, struct mt_sentence *b,
     n = mt_logs_facts(logs) - mt_logs_count(logs, MT_LOG_KERNEL_LIMIT) -
         mt_logs_count(logs, MT_LOG_ILLEGAL) - mt_logs_count(logs, MT_LOG_CARD) -
         mt_logs_count(logs, MT_LOG_CARD_PROC) - mt_logs_count(logs, MT_LOG_COUNTERS) -
-        mt_logs_count(logs, MT_LOG_NPU_PART) - mt_logs_count(logs, MT_LOG_HEAP) -
-        mt_logs_count(logs, MT_LOG_HEAP_PLACE) - mt_logs_count(logs, MT_LOG_STOPPED) -
-        mt_logs_count(logs, MT_LOG_KILLED);
+        mt_logs_count(logs, MT_LOG_NPU_PART) - mt_logs_count(logs, MT_LOG_NPU_RECORD) -
+        mt_logs_count(logs, MT_LOG_HEAP) - mt_logs_count(logs, MT_LOG_HEAP_PLACE) -
+        mt_logs_count(logs, MT_LOG_STOPPED) - mt_logs_count(logs, MT_LOG_KILLED);
     tries = first_tries(logs);
     again = mt_logs_count(logs, MT_LOG_RETRIED) - tries;
     n -= tries;

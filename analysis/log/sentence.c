@@ -535,7 +535,7 @@ bool mt_logdiag_say(struct mt_logdiag *d, const struct mt_logs *logs)
     if (d->cause == MT_CAUSE_NONE) {
         d->tells = mt_logs_have(logs, MT_LOG_CARD) || mt_logs_have(logs, MT_LOG_CARD_PROC) ||
                    mt_logs_have(logs, MT_LOG_COUNTERS) || mt_logs_have(logs, MT_LOG_NPU_PART) ||
-                   mt_logs_have(logs, MT_LOG_HEAP);
+                   mt_logs_have(logs, MT_LOG_NPU_RECORD) || mt_logs_have(logs, MT_LOG_HEAP);
         mt_logdiag_say_no_failure(&s, &b, d, logs);
         return keep(&d->sentence, &s) && keep(&d->because, &b);
     }

@@ -105,6 +105,7 @@ static void function_metrics(struct mt_metrics *m, const struct mt_trace *t)
     yes(m, MT_METRIC_recorded, true);
     if (t == NULL)
         return;
+    npu = t->meta.is_npu_table;
     for (uint32_t i = 0; i < t->functions.n; i++) {
         const char *name = mt_str(t, t->functions.p[i].name);
         cpp = cpp || strstr(name, "::") != NULL;

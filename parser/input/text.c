@@ -42,7 +42,8 @@ static bool is_named_like_log(const char *name)
 {
     static const char *const ends[] = {".log", ".out", ".err", ".stdout", ".stderr"};
     /* what nvidia-smi and its like print, and torch_npu's list beside a snapshot */
-    static const char *const words[] = {"smi", "memUsageInfo", "memory_summary", "memory_stats"};
+    static const char *const words[] = {"smi", "memUsageInfo", "memory_summary", "memory_stats",
+                                        "memory_record"};
     /* what people name the text they paste, or attach to a ticket */
     static const char *const told[] = {"log",   "ticket", "issue",  "oom",      "error",
                                        "crash", "stdout", "stderr", "traceback"};

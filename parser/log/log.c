@@ -585,12 +585,13 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
             torch_async(l, number, joined) || mt_log_observer(l, number, line) ||
             mt_log_ray(l, number, line, glued) ||
             (!flat && mt_log_stack_line(l, number, line, glued)) || mt_log_usage(l, number, line) ||
-            mt_log_counters(l, number, line) || mt_log_cards(l, number, line) ||
-            mt_log_rocm_json(l, number, line) || mt_log_memray(l, number, line) ||
-            mt_log_begun(l, number, line) || mt_log_ggml(l, number, line) ||
-            mt_log_tensorflow(l, number, line) || sglang(l, number, line) ||
-            sglang_full(l, number, joined) || vllm_graphs(l, number, line) ||
-            vllm_startup(l, number, joined) || vllm_refuses(l, number, joined, glued) ||
+            mt_log_counters(l, number, line) || mt_log_npu_record(l, number, line) ||
+            mt_log_cards(l, number, line) || mt_log_rocm_json(l, number, line) ||
+            mt_log_memray(l, number, line) || mt_log_begun(l, number, line) ||
+            mt_log_ggml(l, number, line) || mt_log_tensorflow(l, number, line) ||
+            sglang(l, number, line) || sglang_full(l, number, joined) ||
+            vllm_graphs(l, number, line) || vllm_startup(l, number, joined) ||
+            vllm_refuses(l, number, joined, glued) ||
             mt_log_kill(l, number, is_wrapped_death(line) ? joined : line) ||
             mt_log_bare(l, number, line);
     if (!found && !mt_log_settings_line(l, number, line)) {

@@ -88,6 +88,9 @@ enum mt_log_kind {
     /* now, most; text: the part of CANN that holds it, of the list that torch_npu writes when it
        runs out of memory */
     MT_LOG_NPU_PART,
+    /* allocated, reserved, at most: a part of the process on an NPU, of the table that torch_npu's
+       profiler makes; text: "PTA" (PyTorch), "GE" (CANN's graph engine), "APP" (all of it) ... */
+    MT_LOG_NPU_RECORD,
     /* peak, allocated in all, allocations: of one process's host memory, by `memray stats --json`;
        pid; text: its command */
     MT_LOG_HEAP,
@@ -372,6 +375,12 @@ struct mt_log {
             int32_t npu, chip, device;
         } p[64];
     } chips;
+    struct {            /* while it is read: of memory_record.csv */
+        bool on;        /* its head came */
+        uint8_t shift;  /* of its numbers */
+        int skip, n;    /* cells before the part's name; parts that have a fact */
+        uint32_t first; /* the first of them */
+    } npu_record;
     struct mt_log_columns { /* while it is read: of the table whose head came last */
         uint64_t line;      /* its last row */
         uint8_t form;       /* 0 = none */

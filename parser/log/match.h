@@ -52,6 +52,7 @@ int mt_log_kill(struct mt_log *l, uint64_t number, const char *s); /* mt_log_row
 /* log/cards.c, log/counters.c: what tools and PyTorch's allocator print about whole cards. */
 int mt_log_cards(struct mt_log *l, uint64_t line, const char *s);
 int mt_log_counters(struct mt_log *l, uint64_t number, const char *s);
+int mt_log_npu_record(struct mt_log *l, uint64_t line, const char *s); /* log/npu_record.c */
 /* log/memray.c: what `memray stats --json` writes. */
 int mt_log_memray(struct mt_log *l, uint64_t number, const char *s);
 int mt_log_rocm_json(struct mt_log *l, uint64_t number, const char *s); /* log/rocm_json.c */

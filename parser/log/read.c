@@ -28,8 +28,8 @@ static const char *const anchors[] = {
     "aarc",  "x86_",  "MEM(",  "OOM:", /* the machine, Ray's table, an observer's stack */
     "sqrt",  "sort",  "duct",  "Alig", /* lines of code that say where they are, FlashInfer */
     "iB |",  "iB /",  ".0 O",  "MemS", /* the tables of nvidia-smi and npu-smi */
-    "VRAM",  "\"car", "HBM(",  "s.al",
-    "_oom",  "_ret",                   /* rocm-smi's, keys of memory_stats() */
+    "VRAM",  "\"car", "HBM(",  ",NPU", /* and of torch_npu's profiler */
+    "s.al",  "_oom",  "_ret",          /* rocm-smi's, keys of memory_stats() */
     "hon ",  "hon3",  "chru",  "m se", /* commands, overrides, arguments that programs print */
     "laun",  "-cli",  "rlhf",  " sft",
     "srun",  "bash",  "ohup",  "rrid",

@@ -373,6 +373,7 @@ const char *mt_log_kind_name(enum mt_log_kind k)
         [MT_LOG_CARD] = "card",
         [MT_LOG_CARD_PROC] = "card_process",
         [MT_LOG_NPU_PART] = "npu_part",
+        [MT_LOG_NPU_RECORD] = "npu_record",
         [MT_LOG_HEAP] = "heap",
         [MT_LOG_HEAP_PLACE] = "heap_place",
         [MT_LOG_HOST_USAGE] = "host_usage",

@@ -203,6 +203,7 @@ struct mt_meta {
     int pickle_protocol;    /* 0..5 */
     bool torch_jit_pickler; /* written by the C++ pickler */
     bool is_timeline;       /* of the profiler: bytes by category alone */
+    bool is_npu_table;      /* of torch_npu's profiler: operator_memory.csv */
     bool mostly_mapped;     /* of memray: at the peak, by mmap rather than by an allocator */
     bool is_bare_list;      /* torch.cuda.memory_snapshot(): segments only */
     bool legacy_blocks;     /* 1.13/2.0 blocks with history and without address */

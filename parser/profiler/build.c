@@ -4,47 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct totals {
-    bool known;                /* some event says what is allocated in all */
-    int64_t start;             /* what was allocated before the first event */
-    uint64_t end_reserved;     /* by the last event */
-    uint64_t n_unseen, unseen; /* changes without an event, and the most that they made up */
-    uint64_t n_contradictions;
-};
-
 static uint64_t bytes_of(const struct mt_pf_mem *m)
 {
     return m->bytes < 0 ? 0 - (uint64_t)m->bytes : (uint64_t)m->bytes;
 }
 
-/* What the event says of the whole device, and what the events do not explain. */
-static int note_totals(struct mt_pf_feed *d, struct totals *k, const struct mt_pf_mem *m,
-                       int64_t ts, mt_stack_id stack)
-{
-    bool refused = (m->flags & MT_PF_OOM) != 0; /* nothing came of it */
-    int64_t before = (int64_t)m->allocated - (refused ? 0 : m->bytes), unseen;
-    if (before < 0) {
-        k->n_contradictions++;
-        return 1;
-    }
-    if (!k->known) {
-        k->known = true;
-        k->start = mt_pf_sum(before, 0 - (uint64_t)d->live);
-        d->reserved = m->reserved;
-    }
-    unseen = mt_pf_sum(before, 0 - (uint64_t)mt_pf_sum(k->start, (uint64_t)d->live));
-    k->end_reserved = m->reserved;
-    if (unseen != 0) {
-        uint64_t n = unseen < 0 ? 0 - (uint64_t)unseen : (uint64_t)unseen;
-        k->n_unseen++;
-        k->unseen = n > k->unseen ? n : k->unseen;
-        if (!mt_pf_change(d, ts, unseen, 0, 0))
-            return 0;
-    }
-    return mt_pf_reserve(d, ts, m->reserved, stack);
-}
-
-static void say_totals(struct mt_pf *f, const struct totals *k, const struct mt_pf_feed *d,
+static void say_totals(struct mt_pf *f, const struct mt_pf_totals *k, const struct mt_pf_feed *d,
                        int device)
 {
     if (!k->known)
@@ -54,22 +19,12 @@ static void say_totals(struct mt_pf *f, const struct totals *k, const struct mt_
                       "and %llu bytes must have been there before; how much more is not known, nor "
                       "what was reserved",
                       (unsigned long long)(0 - (uint64_t)d->low));
-    if (k->n_unseen != 0)
-        mt_trace_diag(f->t, MT_DIAG_NOTE, false, 0,
-                      "device %d: %llu times Total Allocated changed (by up to %llu bytes) without "
-                      "an event: threads that the profiler does not follow; the curve has these "
-                      "bytes, their blocks and code are not known",
-                      device, (unsigned long long)k->n_unseen, (unsigned long long)k->unseen);
-    if (k->n_contradictions != 0)
-        mt_trace_diag(f->t, MT_DIAG_NOTE, false, 0,
-                      "device %d: %llu events say that less is allocated than they allocate; their "
-                      "Total Allocated was left out",
-                      device, (unsigned long long)k->n_contradictions);
+    mt_pf_totals_say(f->t, k, device, "threads that the profiler does not follow");
 }
 
 struct device {
     struct mt_pf_feed feed;
-    struct totals totals;
+    struct mt_pf_totals totals;
     bool used;
 };
 
@@ -83,7 +38,8 @@ static int one_event(struct mt_pf *f, struct device *d, const struct mt_pf_mem *
         mt_pf_feed_init(&d->feed, f->b);
     d->used = true;
     if ((m->flags & MT_PF_TOTALS) != 0)
-        ok = note_totals(&d->feed, &d->totals, m, ts, stack);
+        ok = mt_pf_totals_note(&d->totals, &d->feed, (m->flags & MT_PF_OOM) != 0 ? 0 : m->bytes,
+                               m->allocated, m->reserved, ts, stack);
     if (ok && (m->flags & MT_PF_OOM) != 0)
         ok = mt_pf_refused_request(&d->feed, ts, bytes_of(m), stack);
     else if (ok)
@@ -128,9 +84,8 @@ static int play(struct mt_pf *f, struct device *all)
 
 static void finish_device(struct mt_pf *f, int id, const struct device *d)
 {
-    const struct totals *k = &d->totals;
-    uint64_t low = 0 - (uint64_t)d->feed.low; /* what the frees need at least */
-    uint64_t start = k->known && mt_pf_sum(k->start, 0 - low) >= 0 ? (uint64_t)k->start : low;
+    const struct mt_pf_totals *k = &d->totals;
+    uint64_t start = mt_pf_totals_start(k, &d->feed);
     mt_build_totals(f->b, id < 0 ? MT_DEV_CPU : MT_DEV_CUDA, id < 0 ? 0 : id,
                     start + (uint64_t)d->feed.live, k->end_reserved, memory_of(f, id));
     say_totals(f, k, &d->feed, id);

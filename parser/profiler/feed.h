@@ -61,4 +61,23 @@ int mt_pf_refused_request(struct mt_pf_feed *d, int64_t ts, uint64_t size, mt_st
 /* The device's reserved bytes from now on. */
 int mt_pf_reserve(struct mt_pf_feed *d, int64_t ts, uint64_t reserved, mt_stack_id stack);
 
+/* totals.c: what a recording says is allocated in all, held against its events. Zeroed = nothing
+ * was said yet. */
+struct mt_pf_totals {
+    bool known;                /* some event says it */
+    int64_t start;             /* what was allocated before the first event */
+    uint64_t end_reserved;     /* by the last event */
+    uint64_t n_unseen, unseen; /* changes without an event, and the most that they made up */
+    uint64_t n_contradictions;
+};
+/* Before an event of so many bytes is fed (below 0: freed, 0: nothing came of it), behind which so
+ * much is allocated and reserved: what changed without an event is fed. 1, or 0 as above. */
+int mt_pf_totals_note(struct mt_pf_totals *k, struct mt_pf_feed *d, int64_t bytes,
+                      uint64_t allocated, uint64_t reserved, int64_t ts, mt_stack_id stack);
+/* At the end: the bytes of before the first event. */
+uint64_t mt_pf_totals_start(const struct mt_pf_totals *k, const struct mt_pf_feed *d);
+/* unseen: where bytes come from that no event has. */
+void mt_pf_totals_say(struct mt_trace *t, const struct mt_pf_totals *k, int device,
+                      const char *unseen);
+
 #endif

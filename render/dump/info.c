@@ -16,7 +16,8 @@ static const char *producer(const struct mt_trace *t)
         return "torch::jit::Pickler (C++)";
     if (t->meta.format == MT_FMT_PICKLE)
         return "Python pickle";
-    return t->meta.format == MT_FMT_JSON       ? "JSON"
+    return t->meta.is_npu_table                ? "torch_npu's profiler"
+           : t->meta.format == MT_FMT_JSON     ? "JSON"
            : t->meta.format == MT_FMT_PROFILER ? "torch.profiler"
            : t->meta.format == MT_FMT_MEMRAY   ? "memray"
                                                : "unknown";
@@ -163,6 +164,7 @@ void mt_render_info(const struct mt_trace *t, struct mt_out *o)
     }
     mt_putf(o, "  format          %s%s",
             m->is_timeline                 ? "memory timeline of "
+            : m->is_npu_table              ? "operator_memory.csv of "
             : m->format == MT_FMT_PROFILER ? "Chrome trace of "
             : m->format == MT_FMT_MEMRAY   ? "recording of "
                                            : "PyTorch memory snapshot, ",

@@ -98,6 +98,7 @@ char *mt_format_words(char buf[MT_WORDS], const struct mt_meta *m)
                        m->format == MT_FMT_JSON       ? "JSON"
                        : m->format == MT_FMT_MEMTRACE ? "memtrace trace"
                        : m->is_timeline               ? "memory timeline of torch.profiler"
+                       : m->is_npu_table ? "operator_memory.csv of torch_npu's profiler"
                        : m->format == MT_FMT_PROFILER ? "Chrome trace of torch.profiler"
                        : m->format == MT_FMT_MEMRAY   ? "recording of memray"
                        : m->format == MT_FMT_NSYS     ? "export of Nsight Systems"

@@ -52,6 +52,12 @@ for sample in verl_oom_rank0.pt.trace.json.gz finetune_rank3.pt.trace.json.gz fi
     golden "profiler.${sample%%.gz}.txt" report "profiler/$sample" --format text --full -o -
     golden "profiler.${sample%%.gz}.info" info "profiler/$sample"
 done
+for sample in operator_memory operator_memory_2023; do
+    golden "ascend.$sample.txt" report "ascend/$sample.csv" --format text --full -o -
+    golden "ascend.$sample.info" info "ascend/$sample.csv"
+done
+golden ascend.memory_record.txt report ascend/memory_record.csv --format text --full -o -
+golden ascend.dump dump ascend/operator_memory_2023.csv
 golden profiler.tiny.dump dump profiler/tiny.pt.trace.json
 for sample in memory_snapshot_time1767322800_rank3_snapshot.pickle killed_v12.bin aggregated_v13.bin; do
     golden "memray.$sample.txt" report "memray/$sample" --format text --full -o -

@@ -122,6 +122,40 @@ MT_TEST(npu_smi)
     mt_log_done(&l);
 }
 
+/* The table of torch_npu's profiler: the highest of each part, to the byte. */
+MT_TEST(memory_record_of_torch_npu)
+{
+    read_text("Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),"
+              "Stream Ptr,Device Type\n"
+              "APP,1736408883573957.920\t,,2109.6015625,,,NPU:1\n"
+              "PTA,1736408883694238.150\t,935.99462890625,1452.0,935.9951171875,897,NPU:1\n"
+              "PTA+GE,1736408883694238.150\t,999.99,1452.0,935.9951171875,897,NPU:1\r\n"
+              "PTA,1736408883694244.010\t,936.0,1400.0,935,897,NPU:1\n"
+              "GE,1736408883704614.040\t,49.125,74.75,,,NPU:1\n"
+              "PTA,1736408883694244.010\t,1.0,2.0,1,897,NPU:2\n"
+              "PTA,1736408883694244.010\t,x,,,897,NPU:1\nPTA,5,9999,9999,,,CPU\n");
+    MT_CHECK_EQ(l.facts.n, 4);
+    check(0, MT_LOG_NPU_RECORD, 1, MT_LOG_NONE, 21096015625 * MIB / 10000000, "APP");
+    check(1, MT_LOG_NPU_RECORD, 1, 936 * MIB, 1452 * MIB, "PTA");
+    check(2, MT_LOG_NPU_RECORD, 1, 393 * MIB / 8, 299 * MIB / 4, "GE");
+    check(3, MT_LOG_NPU_RECORD, 2, MIB, 2 * MIB, "PTA");
+    MT_CHECK_EQ(l.facts.p[1].line, 3);
+    mt_log_done(&l);
+    /* CANN's own, in KiB; then another table, whose parts are its own */
+    read_text("Device_id,Component,Timestamp(us),Total Allocated(KB),Total Reserved(KB),Device\n"
+              "0,GE,5,64.5,4096,NPU:0\n"
+              "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Device Type\n"
+              "GE,5,1,4,NPU:0\n");
+    MT_CHECK_EQ(l.facts.n, 2);
+    check(0, MT_LOG_NPU_RECORD, 0, 66048, 4 * MIB, "GE");
+    check(1, MT_LOG_NPU_RECORD, 0, MIB, 4 * MIB, "GE");
+    mt_log_done(&l);
+    /* rows without their head, and more parts than a table has */
+    read_text("PTA,1736408883694238.150\t,935.5,1452.0,935.5,897,NPU:1\n");
+    MT_CHECK_EQ(l.facts.n, 0);
+    mt_log_done(&l);
+}
+
 /* Two chips on one NPU: a process is on the device that the table of the chips names. */
 MT_TEST(npu_smi_of_two_chips)
 {
@@ -452,7 +486,7 @@ MT_TEST(a_series_leaves_room)
 }
 
 MT_MAIN(MT_RUN(nvidia_smi) MT_RUN(nvidia_smi_of_old_and_alone) MT_RUN(csv) MT_RUN(npu_smi)
-            MT_RUN(npu_smi_of_two_chips) MT_RUN(npu_smi_of_950) MT_RUN(rocm_smi_json)
-                MT_RUN(rocm_smi) MT_RUN(rocm_smi_csv) MT_RUN(memory_summary) MT_RUN(memory_stats)
-                    MT_RUN(what_was_set) MT_RUN(cut_anywhere) MT_RUN(hostile)
+            MT_RUN(memory_record_of_torch_npu) MT_RUN(npu_smi_of_two_chips) MT_RUN(npu_smi_of_950)
+                MT_RUN(rocm_smi_json) MT_RUN(rocm_smi) MT_RUN(rocm_smi_csv) MT_RUN(memory_summary)
+                    MT_RUN(memory_stats) MT_RUN(what_was_set) MT_RUN(cut_anywhere) MT_RUN(hostile)
                         MT_RUN(a_series_leaves_room))

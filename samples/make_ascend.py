@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Makes samples/ascend: the tables of torch_npu's profiler of the same imitated jobs as the snapshots beside it (imitate/ascend.py).
+
+    make_ascend.py            writes the files
+    make_ascend.py --check    compares them with what is there; exit status 1 when something differs"""
+
+import argparse
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, HERE)
+from imitate import ascend, training  # noqa: E402
+
+
+def make():
+    short = training.fsdp_finetune(steps=1, layers=2)
+    return {
+        "operator_memory.csv": ascend.operator_memory(short),
+        "memory_record.csv": ascend.memory_record(short),
+        "operator_memory_2023.csv": ascend.operator_memory_2023(short),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Makes the tables of torch_npu's profiler in samples/ascend.")
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    args = parser.parse_args()
+    different = 0
+    for name, data in sorted(make().items()):
+        path = os.path.join(HERE, "ascend", name)
+        if args.check:
+            with open(path, "rb") as file:
+                if file.read() != data:
+                    different += 1
+                    print("%s: differs from what this script makes" % name)
+        else:
+            with open(path, "wb") as file:
+                file.write(data)
+            print("%8d  %s" % (len(data), name))
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
