@@ -322,13 +322,13 @@ int mt_pf_event(struct mt_pf *f, const unsigned char *p, const unsigned char *en
 {
     const unsigned char *unused;
     struct mt_pf_event e;
-    return known(f, p, end, mt_pf_written(p, end, &e, &unused), &e);
+    return known(f, p, end, mt_pf_written(p, end, &f->before, &e, &unused), &e);
 }
 
 int mt_pf_next(struct mt_pf *f, const unsigned char *p, const unsigned char *end,
                const unsigned char **behind)
 {
     struct mt_pf_event e;
-    int r = mt_pf_written(p, end, &e, behind);
+    int r = mt_pf_written(p, end, &f->before, &e, behind);
     return *behind == NULL || known(f, p, *behind, r, &e);
 }

@@ -32,12 +32,20 @@ struct mt_pf_said {
     bool has_bytes, has_addr;
 };
 
+/* Of events before: what stands there again as the same text is not read again. Zeroed = none. */
+struct mt_pf_before {
+    unsigned char place[48]; /* from the process's number to the time */
+    unsigned n_place;        /* 0 = none */
+    int64_t tid;             /* what the place says */
+    uint64_t head, value;    /* the first eight digits of a time, as they stand there; 0 = none */
+};
+
 /* written.c: byte for byte as libkineto lays it out, members in its order, which is nearly all of
  * them. p at '{'. 1 = of interest, 0 = not, -1 = it is laid out in another way, or not whole before
  * the end; then nothing in *e counts. *behind (set whatever is returned): what follows its '}',
  * where a look at the brackets shows it; else NULL. */
-int mt_pf_written(const unsigned char *p, const unsigned char *end, struct mt_pf_event *e,
-                  const unsigned char **behind);
+int mt_pf_written(const unsigned char *p, const unsigned char *end, struct mt_pf_before *before,
+                  struct mt_pf_event *e, const unsigned char **behind);
 /* Its arguments, of a memory event: names and numbers on one line, in any order. */
 bool mt_pf_written_args(struct mt_pf_cursor *c, struct mt_pf_said *s);
 

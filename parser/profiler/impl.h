@@ -7,7 +7,7 @@
 #ifndef MT_PROFILER_IMPL_H
 #define MT_PROFILER_IMPL_H
 
-#include "parser/profiler/cursor.h"
+#include "parser/profiler/event.h"
 #include "parser/profiler/feed.h"
 
 #define MT_PF_NO_THREAD UINT32_MAX
@@ -86,6 +86,7 @@ struct mt_pf {
     MT_VEC(struct mt_pf_thread) threads;
     uint32_t last_thread;
     uint32_t *thread_slot; /* index + 1 */
+    struct mt_pf_before before;
     struct mt_pf_run runs[MT_PF_RUNS];
     unsigned n_runs;
     uint64_t n_mem;

@@ -48,24 +48,97 @@ static void pass_name(struct mt_pf_cursor *c)
     }
 }
 
-/* Process, thread, time and length; c behind the name, and then at the arguments. */
-static bool place_and_time(struct mt_pf_cursor *c, struct mt_pf_event *e)
+/* The same n bytes, at least 8. */
+static inline bool same(const unsigned char *p, const unsigned char *q, unsigned n)
 {
-    if (!(e->ph == 'i' ? MT_PF_PASS(c, ",\n    \"pid\": ") : MT_PF_PASS(c, ", \"pid\": ")))
-        return false;
+    uint64_t a, b, other = 0;
+    for (unsigned i = 0; i < n; i += 8) {
+        unsigned at = i + 8 <= n ? i : n - 8;
+        memcpy(&a, p + at, sizeof a);
+        memcpy(&b, q + at, sizeof b);
+        other |= a ^ b;
+    }
+    return other == 0;
+}
+
+/* Process and thread, c at the first one's number, and then at the time. They are those of the
+ * event before, nearly always. */
+static bool place(struct mt_pf_cursor *c, struct mt_pf_before *b, struct mt_pf_event *e)
+{
+    size_t n;
     e->pid = c->p;
+    if (b->n_place != 0 && (size_t)(c->end - c->p) >= b->n_place &&
+        same(c->p, b->place, b->n_place)) {
+        c->p += b->n_place;
+        e->tid = b->tid;
+        return e->has_tid = true;
+    }
     while (c->p < c->end && mt_pf_is_digit(*c->p))
         c->p++;
     if (!MT_PF_PASS(c, ", \"tid\": ") || !mt_pf_is_digit(*c->p) ||
-        !(e->has_tid = MT_PF_READ(integer, c, &e->tid)) || !MT_PF_PASS(c, ",\n    \"ts\": ") ||
-        !(e->has_ts = MT_PF_READ(micros, c, &e->ts)))
+        !(e->has_tid = MT_PF_READ(integer, c, &e->tid)) || !MT_PF_PASS(c, ",\n    \"ts\": "))
         return false;
-    return (e->ph != 'X' || (MT_PF_PASS(c, ", \"dur\": ") && MT_PF_READ(micros, c, &e->dur))) &&
+    n = (size_t)(c->p - e->pid); /* at least the words */
+    b->n_place = n <= sizeof b->place ? (unsigned)n : 0;
+    memcpy(b->place, e->pid, b->n_place);
+    b->tid = e->tid;
+    return true;
+}
+
+/* p at the point before three decimals, behind which the next member follows: nanoseconds. */
+static inline bool three(const unsigned char *p, uint64_t *ns)
+{
+    unsigned a = p[1] - (unsigned)'0', b = p[2] - (unsigned)'0', c = p[3] - (unsigned)'0';
+    *ns = a * 100 + b * 10 + c;
+    return p[0] == '.' && a < 10 && b < 10 && c < 10 && p[4] == ',';
+}
+
+/* A time, whose first eight digits are mostly those of one before. */
+static inline bool time_of(struct mt_pf_cursor *c, struct mt_pf_before *b, int64_t *ns)
+{
+    const unsigned char *p = c->p;
+    uint64_t head, low, part;
+    memcpy(&head, p, sizeof head);
+    if (head == b->head && head != 0 && c->end - p > 20) {
+        unsigned n = mt_pf_digits8(p + 8, &low);
+        if (n < 8 && three(p + 8 + n, &part)) {
+            *ns = (int64_t)((b->value * mt_pf_pow10(n) + low) * 1000 + part);
+            c->p = p + n + 12;
+            return true;
+        }
+    } else if (mt_pf_digits8(p, &low) == 8) {
+        b->head = head;
+        b->value = low;
+    }
+    return MT_PF_READ(micros, c, ns);
+}
+
+/* A length. */
+static inline bool length_of(struct mt_pf_cursor *c, int64_t *ns)
+{
+    uint64_t whole, part;
+    unsigned n = mt_pf_digits8(c->p, &whole);
+    if (n != 0 && n < 8 && c->end - c->p > 12 && three(c->p + n, &part)) {
+        *ns = (int64_t)(whole * 1000 + part);
+        c->p += n + 4;
+        return true;
+    }
+    return MT_PF_READ(micros, c, ns);
+}
+
+/* Process, thread, time and length; c behind the name, and then at the arguments. */
+static bool place_and_time(struct mt_pf_cursor *c, struct mt_pf_before *b, struct mt_pf_event *e)
+{
+    if (!(e->ph == 'i' ? MT_PF_PASS(c, ",\n    \"pid\": ") : MT_PF_PASS(c, ", \"pid\": ")))
+        return false;
+    if (!place(c, b, e) || !(e->has_ts = time_of(c, b, &e->ts)))
+        return false;
+    return (e->ph != 'X' || (MT_PF_PASS(c, ", \"dur\": ") && length_of(c, &e->dur))) &&
            MT_PF_PASS(c, ",\n    \"args\": ");
 }
 
 /* *at: where reading stopped. */
-static int read(struct mt_pf_cursor *at, struct mt_pf_event *e)
+static int read(struct mt_pf_cursor *at, struct mt_pf_before *before, struct mt_pf_event *e)
 {
     struct mt_pf_cursor c = *at;
     if (!MT_PF_PASS(&c, "{\n    \"ph\": \"") || c.end - c.p < 2)
@@ -82,19 +155,19 @@ static int read(struct mt_pf_cursor *at, struct mt_pf_event *e)
     }
     if ((e->ph == 'i' && !MT_PF_PASS(&c, ", \"s\": \"t\"")) || !MT_PF_PASS(&c, ", \"name\": ") ||
         *c.p != '"' || !MT_PF_READ(string, &c, &e->name) || e->name.n == 0 ||
-        !place_and_time(&c, e))
+        !place_and_time(&c, before, e))
         return -1;
     e->args.p = c.p;
     return *at = c, 1;
 }
 
-int mt_pf_written(const unsigned char *p, const unsigned char *end, struct mt_pf_event *e,
-                  const unsigned char **behind)
+int mt_pf_written(const unsigned char *p, const unsigned char *end, struct mt_pf_before *before,
+                  struct mt_pf_event *e, const unsigned char **behind)
 {
     struct mt_pf_cursor at = {p, end};
     int r;
     e->dur = 0;
-    r = read(&at, e);
+    r = read(&at, before, e);
     *behind = last(p, at.p + (at.p == p), end);
     if (r > 0)
         e->args.n = (size_t)((*behind != NULL ? *behind : end) - e->args.p);

@@ -276,6 +276,65 @@ MT_TEST(bids)
     }
 }
 
+/* What is not read again because it stood there before: processes, threads and times that change
+ * or stay, in libkineto's layout and with a blank for each newline. */
+MT_TEST(what_stands_there_again)
+{
+    static const char *const times[] = {"4965760167139",    "4965760167140", "4965760267139",
+                                        "49657601",         "496576016",     "4965760",
+                                        "12345678901234567"};
+    static const char *const parts[] = {".142", "", ".5", ".1425", ".142e2", ".14", ".999"};
+    static const char *const durs[] = {"19.850", "8", "0.125", "12345678.125", "1e3", "7.5", ".5"};
+    uint64_t seed = 7, compared = 0;
+    for (int round = 0; round < 40; round++) {
+        struct text s = {NULL, 0, 0};
+        struct mt_err err;
+        enum mt_rc rc[2];
+        struct mt_trace *t[2];
+        put(&s, "{\"schemaVersion\": 1, \"traceEvents\": [\n  {\"ph\": \"M\", \"name\": \"x\"}");
+        for (int i = 0; i < 60; i++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            unsigned r = (unsigned)(seed >> 33), often = round % 2 == 0 && (r & 7) != 0;
+            const char *ts = times[often ? 0 : r / 8 % 7], *part = parts[often ? 0 : r / 64 % 7];
+            const char *dur = durs[often ? 0 : r / 512 % 7];
+            int tid = often ? 7 : (int)(r / 4096 % 3) * 12345 + 7;
+            if (r / 16384 % 3 != 0)
+                put(&s,
+                    HEAD("i", "cpu_instant_event",
+                         "\"s\": \"t\", \"name\": \"[memory]\",\n    \"pid\": %d, \"tid\": "
+                         "%d,\n    \"ts\": %s%s")
+                        ARGS("\"Bytes\": %d, \"Addr\": %d, \"Device Id\": 0, "
+                             "\"Device Type\": 1"),
+                    r % 31 == 0 ? 2 : 1, tid, ts, part, 512 * (i + 1), 65536 * (i + 1));
+            else
+                put(&s,
+                    HEAD("X", "cpu_op",
+                         "\"name\": \"op%d\", \"pid\": 1, \"tid\": %d,\n    \"ts\": %s%s, "
+                         "\"dur\": %s") ARGS("\"k\": 1"),
+                    i % 5, tid, ts, part, dur);
+        }
+        put(&s, "\n  ]\n}");
+        for (int k = 0; k < 2; k++) {
+            t[k] = read_as(&mt_reader_profiler, s.p, s.n, 1 << 16, &limits, &rc[k], &err);
+            for (char *p = s.p; k == 0 && (p = strchr(p, '\n')) != NULL;)
+                *p = ' ';
+        }
+        MT_CHECK_EQ(rc[0], rc[1]);
+        MT_CHECK(rc[0] == MT_OK && t[0]->devices.n == 1 && t[1]->devices.n == 1);
+        if (rc[0] == MT_OK && rc[1] == MT_OK) {
+            MT_CHECK_EQ(t[0]->devices.p[0].events.n, t[1]->devices.p[0].events.n);
+            MT_CHECK_EQ(t[0]->stacks.n, t[1]->stacks.n);
+            for (uint64_t i = 0; i < t[0]->devices.p[0].events.n; i++)
+                MT_CHECK(is_same_event(t[0], t[1], i));
+            compared += t[0]->devices.p[0].events.n;
+        }
+        mt_trace_free(t[0]);
+        mt_trace_free(t[1]);
+        free(s.p);
+    }
+    MT_CHECK(compared > 1000);
+}
+
 /* A time of any length, with any fraction (of which a trace keeps nothing), in libkineto's layout
  * and in another one. */
 MT_TEST(numbers_of_every_length)
@@ -346,5 +405,6 @@ MT_TEST(braces_in_a_name_end_nothing)
 
 MT_MAIN(MT_RUN(every_cut_ends_well) MT_RUN(pieces_of_any_size_are_one_trace)
             MT_RUN(the_layout_says_nothing_of_its_own) MT_RUN(without_memory) MT_RUN(what_is_said)
-                MT_RUN(numbers_of_every_length) MT_RUN(braces_in_a_name_end_nothing)
-                    MT_RUN(a_long_event_is_bounded) MT_RUN(bids))
+                MT_RUN(what_stands_there_again) MT_RUN(numbers_of_every_length)
+                    MT_RUN(braces_in_a_name_end_nothing) MT_RUN(a_long_event_is_bounded)
+                        MT_RUN(bids))
