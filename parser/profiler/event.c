@@ -179,7 +179,7 @@ static int memory_args(struct mt_pf *f, const struct mt_pf_event *e, struct mt_p
 {
     struct mt_pf_cursor c = {e->args.p, e->args.p + e->args.n};
     struct mt_pf_said s = nothing;
-    if (!mt_pf_written_args(&c, &s)) {
+    if (!mt_pf_written_args(&c, &f->before, &s)) {
         s = nothing;
         c.p = e->args.p;
         if (!args_by_members(f, &c, &s))

@@ -38,6 +38,12 @@ struct mt_pf_before {
     unsigned n_place;        /* 0 = none */
     int64_t tid;             /* what the place says */
     uint64_t head, value;    /* the first eight digits of a time, as they stand there; 0 = none */
+    /* of a memory event's arguments: what was reserved; the device */
+    struct mt_pf_again {
+        unsigned char text[64];
+        unsigned n; /* 0 = none */
+        int64_t value[2];
+    } reserved, device;
 };
 
 /* written.c: byte for byte as libkineto lays it out, members in its order, which is nearly all of
@@ -47,6 +53,6 @@ struct mt_pf_before {
 int mt_pf_written(const unsigned char *p, const unsigned char *end, struct mt_pf_before *before,
                   struct mt_pf_event *e, const unsigned char **behind);
 /* Its arguments, of a memory event: names and numbers on one line, in any order. */
-bool mt_pf_written_args(struct mt_pf_cursor *c, struct mt_pf_said *s);
+bool mt_pf_written_args(struct mt_pf_cursor *c, struct mt_pf_before *before, struct mt_pf_said *s);
 
 #endif

@@ -174,11 +174,72 @@ int mt_pf_written(const unsigned char *p, const unsigned char *end, struct mt_pf
     return r;
 }
 
-bool mt_pf_written_args(struct mt_pf_cursor *c, struct mt_pf_said *s)
+/* Whether a stretch stands there again, which c passes then. */
+static inline bool again(struct mt_pf_cursor *c, const struct mt_pf_again *a)
+{
+    if (a->n == 0 || (size_t)(c->end - c->p) <= a->n || !same(c->p, a->text, a->n))
+        return false;
+    c->p += a->n;
+    return true;
+}
+
+/* Keeps a stretch that ends at c, behind its comma and blank. */
+static void keep(struct mt_pf_again *a, const unsigned char *from, const struct mt_pf_cursor *c,
+                 int64_t one, int64_t other)
+{
+    size_t n = (size_t)(c->p - from);
+    a->n = n >= 8 && n <= sizeof a->text ? (unsigned)n : 0;
+    memcpy(a->text, from, a->n);
+    a->value[0] = one;
+    a->value[1] = other;
+}
+
+static bool reserved(struct mt_pf_cursor *c, struct mt_pf_before *b, struct mt_pf_said *s)
+{
+    const unsigned char *from = c->p;
+    if (again(c, &b->reserved)) {
+        s->reserved = b->reserved.value[0];
+        return true;
+    }
+    if (!MT_PF_PASS(c, "\"Total Reserved\": ") || !MT_PF_READ(integer, c, &s->reserved) ||
+        !MT_PF_PASS(c, ", "))
+        return false;
+    keep(&b->reserved, from, c, s->reserved, 0);
+    return true;
+}
+
+static bool device(struct mt_pf_cursor *c, struct mt_pf_before *b, struct mt_pf_said *s)
+{
+    const unsigned char *from = c->p;
+    if (again(c, &b->device)) {
+        s->id = b->device.value[0];
+        s->type = b->device.value[1];
+        return true;
+    }
+    if (!MT_PF_PASS(c, "\"Device Id\": ") || !MT_PF_READ(integer, c, &s->id) ||
+        !MT_PF_PASS(c, ", \"Device Type\": ") || !MT_PF_READ(integer, c, &s->type) ||
+        !MT_PF_PASS(c, ", "))
+        return false;
+    keep(&b->device, from, c, s->id, s->type);
+    return true;
+}
+
+/* In libkineto's order of today; c at the first member. */
+static bool in_order(struct mt_pf_cursor *c, struct mt_pf_before *b, struct mt_pf_said *s)
 {
     int64_t unused;
-    if (!MT_PF_PASS(c, "{\n      "))
-        return false;
+    return reserved(c, b, s) && MT_PF_PASS(c, "\"Total Allocated\": ") &&
+           MT_PF_READ(integer, c, &s->allocated) && MT_PF_PASS(c, ", \"Bytes\": ") &&
+           (s->has_bytes = MT_PF_READ(integer, c, &s->bytes)) && MT_PF_PASS(c, ", \"Addr\": ") &&
+           (s->has_addr = MT_PF_READ(address, c, &s->addr)) && MT_PF_PASS(c, ", ") &&
+           device(c, b, s) && MT_PF_PASS(c, "\"Ev Idx\": ") && MT_PF_READ(integer, c, &unused) &&
+           c->p < c->end && (*c->p == '\n' || *c->p == '}');
+}
+
+/* In any order. */
+static bool in_any_order(struct mt_pf_cursor *c, struct mt_pf_said *s)
+{
+    int64_t unused;
     while (c->end - c->p > 2) {
         bool ok;
         switch (c->p[1]) {
@@ -208,4 +269,18 @@ bool mt_pf_written_args(struct mt_pf_cursor *c, struct mt_pf_said *s)
         c->p += 1 + (c->end - c->p > 1 && c->p[1] == ' ');
     }
     return false;
+}
+
+bool mt_pf_written_args(struct mt_pf_cursor *c, struct mt_pf_before *before, struct mt_pf_said *s)
+{
+    struct mt_pf_cursor first;
+    struct mt_pf_said nothing = *s;
+    if (!MT_PF_PASS(c, "{\n      "))
+        return false;
+    first = *c;
+    if (in_order(c, before, s))
+        return true;
+    *c = first;
+    *s = nothing;
+    return in_any_order(c, s);
 }
