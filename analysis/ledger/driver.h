@@ -261,8 +261,9 @@ struct mt_driver_process {
     uint64_t n_imported;
 };
 
-/* The driver's name of a call that takes memory, as people look for it: "cuMemCreate". */
-const char *mt_driver_call_words(enum mt_wire_op op);
+/* The driver's name of a call that takes memory, as people look for it: "cuMemCreate". cbid: of the
+ * call, 0 = the usual one of that operation. */
+const char *mt_driver_call_words(enum mt_wire_op op, uint32_t cbid);
 
 struct mt_driverdiag {
     MT_VEC(const struct mt_trace *) drivers; /* traces with a driver model */

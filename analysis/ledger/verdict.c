@@ -191,8 +191,16 @@ static void add_sums(struct mt_sentence *s, const struct mt_ledger *l)
                  mt_ledger_holder_words(l, MT_HOLD_UNEXPLAINED));
 }
 
-const char *mt_driver_call_words(enum mt_wire_op op)
+const char *mt_driver_call_words(enum mt_wire_op op, uint32_t cbid)
 {
+    switch (cbid) { /* of an operation that several calls make: those that are not its usual one */
+    case 485: return "cuImportExternalMemory";
+    case 486: return "cuExternalMemoryGetMappedBuffer";
+    case 487: return "cuExternalMemoryGetMappedMipmappedArray";
+    case 614: return "cuMemPoolImportFromShareableHandle";
+    case 616: return "cuMemPoolImportPointer";
+    default: break;
+    }
     switch ((unsigned)op) {
     case MT_WO_MEM_ALLOC: return "cuMemAlloc (cudaMalloc)";
     case MT_WO_ASYNC_ALLOC: return "cuMemAllocAsync";
@@ -262,7 +270,7 @@ static void oom_because(const struct mt_books *b, const struct mt_driver_oom *o,
                      "memory in pieces.",
                      mt_words_bytes(b1, o->free), mt_words_bytes(b2, o->request));
     mt_words_add(s, "%sThe call was %s", s->n != 0 ? " " : "",
-                 mt_driver_call_words((enum mt_wire_op)c->op));
+                 mt_driver_call_words((enum mt_wire_op)c->op, c->cbid));
     if (o->label != NULL && o->label[0] != '\0')
         mt_words_add(s, " in %.160s", o->label);
     mt_words_add(s, ", CUDA error 2 (out of memory).");

@@ -112,6 +112,27 @@ struct mti_cu_ipc_handle {
     char reserved[64];
 };
 
+/* CUDA_EXTERNAL_MEMORY_HANDLE_DESC */
+struct mti_cu_external {
+    int32_t type;
+    union {
+        int32_t fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+        const void *object;
+    } u;
+    unsigned long long size;
+    uint32_t flags, reserved[16];
+};
+
+/* CUDA_EXTERNAL_MEMORY_BUFFER_DESC */
+struct mti_cu_external_buffer {
+    unsigned long long offset, bytes;
+    uint32_t flags, reserved[16];
+};
+
 /* ---- parameters: what functionParams of the callback points at = the arguments of the call in
  * order. One shape serves all calls that have it; calls.def says which. ---- */
 
@@ -253,6 +274,31 @@ struct mti_p_ipc_open {
     uint64_t *out;
     struct mti_cu_ipc_handle handle;
     uint32_t flags;
+};
+struct mti_p_pool_import {
+    uint64_t *out;
+    void *os_handle;
+    int32_t type;
+    unsigned long long flags;
+};
+struct mti_p_pool_pointer {
+    uint64_t *out;
+    uint64_t pool;
+    const void *shared;
+};
+struct mti_p_ext_import {
+    uint64_t *out;
+    const struct mti_cu_external *desc;
+};
+struct mti_p_ext_buffer {
+    uint64_t *out;
+    uint64_t handle;
+    const struct mti_cu_external_buffer *desc;
+};
+struct mti_p_ext_mipmap {
+    uint64_t *out;
+    uint64_t handle;
+    const void *desc;
 };
 struct mti_p_array {
     uint64_t *out;

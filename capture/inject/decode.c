@@ -2,108 +2,7 @@
  * table of calls. Structures that the program passed are looked into only when
  * the driver accepted them: the call succeeded or ran out of memory. Results
  * only when it succeeded. */
-#include "capture/inject/cupti.h"
-
-static bool done(const struct mti_call *c) { return c->result == MTI_CU_SUCCESS; }
-static bool valid(const struct mti_call *c)
-{
-    return c->result == MTI_CU_SUCCESS || c->result == MTI_CU_OUT_OF_MEMORY;
-}
-
-static void set_addr(struct mti_call *c, uint64_t v)
-{
-    c->addr = v;
-    c->mask |= MT_WF_ADDR;
-}
-
-static void set_size(struct mti_call *c, uint64_t v)
-{
-    c->size = v;
-    c->mask |= MT_WF_SIZE;
-}
-
-static void set_handle(struct mti_call *c, uint64_t v)
-{
-    c->handle = v;
-    c->mask |= MT_WF_HANDLE;
-}
-
-static void set_device(struct mti_call *c, int32_t v)
-{
-    if (v < 0)
-        return;
-    c->device = (uint32_t)v;
-    c->mask |= MT_WF_DEVICE;
-}
-
-/* Fields that are 0 when they say nothing are written only when they are not.
- */
-static void set_offset(struct mti_call *c, uint64_t v)
-{
-    c->offset = v;
-    if (v)
-        c->mask |= MT_WF_OFFSET;
-}
-
-static void set_stream(struct mti_call *c, uint64_t v)
-{
-    c->stream = v;
-    if (v)
-        c->mask |= MT_WF_STREAM;
-}
-
-static void set_pool(struct mti_call *c, uint64_t v)
-{
-    c->pool = v;
-    if (v)
-        c->mask |= MT_WF_POOL;
-}
-
-static void set_flags(struct mti_call *c, uint64_t v)
-{
-    c->flags = (uint32_t)v;
-    if (v)
-        c->mask |= MT_WF_FLAGS;
-}
-
-static void set_location(struct mti_call *c, const struct mti_cu_mem_location *l)
-{
-    if (l->type <= 0)
-        return;
-    c->location = (uint32_t)l->type;
-    c->mask |= MT_WF_LOCATION;
-    if (l->type == MTI_CU_LOCATION_DEVICE)
-        set_device(c, l->id);
-}
-
-static void out_addr(struct mti_call *c, const uint64_t *out)
-{
-    if (done(c) && out)
-        set_addr(c, *out);
-}
-
-static void out_handle(struct mti_call *c, const uint64_t *out)
-{
-    if (done(c) && out)
-        set_handle(c, *out);
-}
-
-static void set_file(struct mti_call *c, const char *file)
-{
-    if (!valid(c) || !file)
-        return;
-    c->name = mti_string(file, strnlen(file, 4096));
-    if (c->name)
-        c->mask |= MT_WF_NAME;
-}
-
-#define DECODER(shape)                                                                             \
-    static bool decode_##shape(const struct mti_p_##shape *p, struct mti_call *c);                 \
-    static bool d_##shape(const void *params, struct mti_call *c)                                  \
-    {                                                                                              \
-        return decode_##shape(params, c);                                                          \
-    }                                                                                              \
-    static bool decode_##shape(const struct mti_p_##shape *p, struct mti_call *c)
+#include "capture/inject/decode_fields.h"
 
 /* ---- alloc and free ---- */
 
@@ -350,6 +249,52 @@ DECODER(ipc_open)
 {
     out_addr(c, p->out);
     set_flags(c, p->flags);
+    return true;
+}
+
+/* ---- memory of others: of another process, of Vulkan or DirectX. What it takes is theirs ---- */
+
+DECODER(pool_import)
+{
+    if (done(c) && p->out)
+        set_pool(c, *p->out);
+    set_flags(c, (uint32_t)p->type);
+    return true;
+}
+
+DECODER(pool_pointer)
+{
+    out_addr(c, p->out);
+    set_pool(c, p->pool);
+    return true;
+}
+
+DECODER(ext_import)
+{
+    out_handle(c, p->out);
+    if (valid(c) && p->desc) {
+        set_size(c, p->desc->size);
+        set_flags(c, (uint32_t)p->desc->type);
+    }
+    return true;
+}
+
+DECODER(ext_buffer)
+{
+    out_addr(c, p->out);
+    set_handle(c, p->handle);
+    if (valid(c) && p->desc) {
+        set_size(c, p->desc->bytes);
+        set_offset(c, p->desc->offset);
+        set_flags(c, p->desc->flags);
+    }
+    return true;
+}
+
+/* An array in such memory: no bytes of its own, so none are said. */
+DECODER(ext_mipmap)
+{
+    out_handle(c, p->out);
     return true;
 }
 

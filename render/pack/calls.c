@@ -60,7 +60,7 @@ static uint32_t lane_of(struct walk *w, uint32_t driver, uint32_t process, unsig
     uint32_t lane = mt_sites_find_lane(&w->sites, key, no_pool, false);
     if (lane != w->words.n)
         return lane;
-    (void)snprintf(words, sizeof words, "%s by %s", mt_driver_call_words((enum mt_wire_op)op),
+    (void)snprintf(words, sizeof words, "%s by %s", mt_driver_call_words((enum mt_wire_op)op, 0),
                    mt_driver_who(who, w->j, driver, process));
     return add_words(w, words) ? lane : UINT32_MAX;
 }
@@ -223,7 +223,7 @@ static int mark_oom(struct walk *w, const struct mt_driver_oom *x)
         (void)snprintf(text + strlen(text), sizeof text - strlen(text), ", %s free on the device",
                        mt_fmt_bytes(left, x->free));
     (void)snprintf(text + strlen(text), sizeof text - strlen(text), ", %s by %s",
-                   mt_driver_call_words((enum mt_wire_op)c->op),
+                   mt_driver_call_words((enum mt_wire_op)c->op, c->cbid),
                    mt_driver_who(who, w->j, x->driver, x->process));
     if (!add_mark(w, MT_MARK_OOM, w->event, text) || (a = MT_VEC_PUSH(&w->out->asked)) == NULL)
         return 0;

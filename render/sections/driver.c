@@ -174,7 +174,7 @@ static void failure(struct mt_sink *k, const struct mt_driverdiag *j, const stru
         mt_as_words(o->survived ? "survived" : "not survived"),
         mt_as_words(o->survived || o->is_fatal ? NULL : "part of the same trouble"),
         mt_known(o->free != 0, mt_as_bytes(o->free), "-"),
-        mt_as_words(mt_driver_call_words((enum mt_wire_op)c->op)), mt_as_words(o->label),
+        mt_as_words(mt_driver_call_words((enum mt_wire_op)c->op, c->cbid)), mt_as_words(o->label),
         mt_as_words(!o->is_host && o->ledger < j->ledgers.n ? j->ledgers.p[o->ledger].name : NULL),
         mt_known(is_told, mt_as_phase(o->phase, o->sub), NULL),
         mt_as_words(o->in_wake ? "while waking up" : NULL));

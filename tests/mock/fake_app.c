@@ -21,8 +21,8 @@ static unsigned threads = 1;
 static bool stop; /* exec took the rest over, or failed to */
 static int stop_status;
 
-static const struct scenario *const lists[] = {mem_scenarios, nvtx_scenarios, train_scenarios,
-                                               process_scenarios};
+static const struct scenario *const lists[] = {mem_scenarios, import_scenarios, nvtx_scenarios,
+                                               train_scenarios, process_scenarios};
 
 uint64_t app_number(const char **arg, uint64_t dflt)
 {

@@ -47,6 +47,14 @@
     A(cuIpcGetMemHandle, cuIpcGetMemHandle, 4010, 328, "ipc_export")                               \
     A(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle, 11000, 567, "ipc_open")                           \
     A(cuIpcCloseMemHandle, cuIpcCloseMemHandle, 4010, 330, "ipc_close")                            \
+    A(cuMemPoolImportFromShareableHandle, cuMemPoolImportFromShareableHandle, 11020, 614,          \
+      "pool_create")                                                                               \
+    A(cuMemPoolImportPointer, cuMemPoolImportPointer, 11020, 616, "ipc_open")                      \
+    A(cuImportExternalMemory, cuImportExternalMemory, 10000, 485, "vmm_import")                    \
+    A(cuExternalMemoryGetMappedBuffer, cuExternalMemoryGetMappedBuffer, 10000, 486, "ipc_open")    \
+    A(cuExternalMemoryGetMappedMipmappedArray, cuExternalMemoryGetMappedMipmappedArray, 10000,     \
+      487, "array_create")                                                                         \
+    A(cuDestroyExternalMemory, cuDestroyExternalMemory, 10000, 488, "vmm_release")                 \
     A(cuArrayCreate_v2, cuArrayCreate, 3020, 272, "array_create")                                  \
     A(cuArray3DCreate_v2, cuArray3DCreate, 3020, 274, "array_create")                              \
     A(cuArrayDestroy, cuArrayDestroy, 2000, 89, "array_destroy")                                   \
@@ -84,6 +92,8 @@
     A(cuGraphCreate, cuGraphCreate, 10000, 0, "")                                                  \
     A(cuGraphDestroy, cuGraphDestroy, 10000, 0, "")                                                \
     A(cuGraphLaunch, cuGraphLaunch, 10000, 0, "")                                                  \
+    A(cuMemPoolExportToShareableHandle, cuMemPoolExportToShareableHandle, 11020, 0, "")            \
+    A(cuMemPoolExportPointer, cuMemPoolExportPointer, 11020, 0, "")                                \
     A(cuStreamCreate, cuStreamCreate, 2000, 0, "")                                                 \
     A(cuStreamDestroy_v2, cuStreamDestroy, 4000, 0, "")                                            \
     A(cuStreamSynchronize, cuStreamSynchronize, 2000, 0, "")                                       \
@@ -198,8 +208,8 @@ struct scenario {
     bool cuda;                    /* needs a context */
     bool parallel;                /* runs on every thread of threads:N */
 };
-extern const struct scenario mem_scenarios[], nvtx_scenarios[], train_scenarios[],
-    process_scenarios[]; /* end with a NULL name */
+extern const struct scenario mem_scenarios[], import_scenarios[], nvtx_scenarios[],
+    train_scenarios[], process_scenarios[]; /* end with a NULL name */
 /* one word of the command line; 0, or the exit status of a usage error */
 int app_run(const char *word_);
 uint64_t app_number(const char **arg, uint64_t dflt); /* takes the number and the colon behind it */

@@ -87,6 +87,25 @@ struct fake_ipc {
     unsigned char bytes[64];
 };
 
+struct fake_external {
+    int type;
+    union {
+        int fd;
+        void *other[2];
+    } u;
+    unsigned long long size;
+    unsigned flags, reserved[16];
+};
+struct fake_external_buffer {
+    unsigned long long offset, size;
+    unsigned flags, reserved[16];
+};
+struct fake_external_mipmap {
+    unsigned long long offset;
+    struct fake_array3d_desc array;
+    unsigned levels, reserved[16];
+};
+
 /* ---- fake_cuda_core.c ---- */
 
 struct fake_context {
@@ -148,7 +167,9 @@ enum fake_kind {
     FAKE_K_GRAPH = 1 << 11,
     FAKE_K_EXEC = 1 << 12,
     FAKE_K_STREAM = 1 << 13,
-    FAKE_K_GRAPHMEM = 1 << 14
+    FAKE_K_GRAPHMEM = 1 << 14,
+    FAKE_K_EXTERNAL = 1 << 15,
+    FAKE_K_IMPORTED = 1 << 16 /* memory of others, freed as one's own is */
 };
 struct fake_obj {
     uint64_t key, size, charged;

@@ -76,7 +76,7 @@ struct fake_obj *fake_take(uint64_t key, unsigned kinds) { return lookup(key, ki
 /* Gives back what o stands for. */
 static void obj_release(struct fake_obj *o)
 {
-    if (o->kind & (FAKE_K_DEVICE | FAKE_K_MANAGED | FAKE_K_IPC))
+    if (o->kind & (FAKE_K_DEVICE | FAKE_K_MANAGED | FAKE_K_IPC | FAKE_K_IMPORTED))
         fake_va_give(o->key, o->size);
     if (o->kind == FAKE_K_HOST)
         munmap((void *)(uintptr_t)o->key,
@@ -230,7 +230,7 @@ int fake_cuMemFree_v2(fake_ptr dptr)
     int r = FAKE_OK;
     if (!fake_current(&r))
         return r;
-    struct fake_obj *o = fake_take(dptr, FAKE_K_DEVICE | FAKE_K_MANAGED);
+    struct fake_obj *o = fake_take(dptr, FAKE_K_DEVICE | FAKE_K_MANAGED | FAKE_K_IMPORTED);
     if (!o)
         return fake_find(dptr, FAKE_K_ASYNC) ? fake_cuMemFreeAsync(dptr, NULL) : FAKE_INVALID_VALUE;
     fake_memory2(2, o->kind == FAKE_K_MANAGED ? 5 : 3, o->key, o->size, o->device, o->context);

@@ -9,7 +9,7 @@ import kit  # noqa: E402
 
 SCENARIOS = [
     ["alloc:1500"], ["random:3000"], ["steady:2000"], ["vmm:8"], ["expand:32:20"], ["async:1000"], ["leak:64:20"], ["host"], ["pools"], ["managed:50"],
-    ["pitch"], ["arrays"], ["graphs:3"], ["contexts"], ["reset"], ["modules"], ["meminfo:20"], ["share"], ["errors"], ["cumem:2:50"], ["tms:2:50"],
+    ["pitch"], ["arrays"], ["graphs:3"], ["contexts"], ["reset"], ["modules"], ["meminfo:20"], ["share"], ["imports"], ["errors"], ["cumem:2:50"], ["tms:2:50"],
     ["nccl:8"], ["oom"], ["oom1:1000000"], ["train"], ["train:small"],
 ]
 THREADED = [["threads:4", "random:1500"], ["threads:4", "alloc:800", "vmm:3", "async:300"], ["threads:4", "cumem:1:30", "nccl:4", "host"]]

@@ -147,6 +147,9 @@ MT_TEST(handles_are_counted_by_reference)
     (void)bd_vmm(&x, MT_WO_VMM_IMPORT, 0, 9000, 11, BD_NCCL);
     (void)bd_vmm(&x, MT_WO_VMM_MAP, 0x400000, 9000, 11, NULL);
     (void)bd_call(&x, MT_WO_IPC_OPEN, 0x500000, 9000, BD_NCCL);
+    (void)bd_call(&x, MT_WO_MEM_FREE, 0x500000, 0, NULL); /* a pool's pointer, a mapped buffer */
+    bd_vmm(&x, MT_WO_ARRAY_CREATE, 0, 0, 12, BD_NCCL)->cbid = 487;
+    (void)bd_vmm(&x, MT_WO_ARRAY_DESTROY, 0, 0, 12, NULL);
     t = bd_done(&x);
     j = make(t);
     MT_ASSERT(j != NULL);
@@ -157,6 +160,9 @@ MT_TEST(handles_are_counted_by_reference)
     MT_CHECK_EQ(j->processes.p[0].pinned_peak, 9000);
     MT_CHECK_EQ(j->processes.p[0].n_imported, 2);
     MT_CHECK_EQ(j->processes.p[0].n_unmatched_frees, 0);
+    MT_CHECK_STR(mt_driver_call_words(MT_WO_VMM_IMPORT, 555), "cuMemImportFromShareableHandle");
+    MT_CHECK_STR(mt_driver_call_words(MT_WO_VMM_IMPORT, 485), "cuImportExternalMemory");
+    MT_CHECK_STR(mt_driver_call_words(MT_WO_POOL_CREATE, 0), "cuMemPoolCreate");
     mt_driverdiag_free(j);
     mt_trace_free(t);
 }
