@@ -15,7 +15,7 @@ if os.environ.get("MT_SANITIZE") or not shutil.which("cc") or not (build / "test
 done = subprocess.run([sys.executable, source / "tests" / "bench" / "capture.py", "--build", build, "--rounds", "1", "--calls", "4000",
                        "--against", build / "lib" / "memtrace" / "libmemtrace_inject.so"], stdout=subprocess.PIPE, text=True)
 rows = [line.split("|") for line in done.stdout.splitlines() if line.startswith("| ")]
-ok = done.returncode == 0 and len(rows) == 25  # two heads, ten rows of times for 1 and 4 threads, three of sizes
+ok = done.returncode == 0 and len(rows) == 31  # two heads, twelve rows of times and one of the ring for 1 and 4 threads, three of sizes
 print("ok" if ok else "not ok", "- every configuration is measured")
 if not ok:
     print(f"# status {done.returncode}, {len(rows)} rows")
