@@ -28,7 +28,7 @@ said()
     esac
 }
 
-[ $# -gt 0 ] || { mapfile -t all < <(cd "$build/tests" && find . -maxdepth 1 -type f -executable \( -name 'test_*' -o -name 'cli_*' -o -name inject_core \) -printf '%f\n' | sort) && set -- "${all[@]}"; }
+[ $# -gt 0 ] || { mapfile -t all < <(cd "$build/tests" && find . -maxdepth 1 -type f -executable \( -name 'test_*' -o -name 'cli_*' -o -name 'inject_*' \) -printf '%f\n' | sort) && set -- "${all[@]}"; }
 for name in "$@"; do
     (cd "$build/tests" && "${grind[@]}" "./$name") > "$scratch/log" 2>&1
     said "unit.$name" "$?" "$scratch/log"

@@ -1,6 +1,6 @@
 /* inject_decode.h -- what a process left in its folder, .gz and .spool, read by code that shares
- * nothing with the writer but parser/model/wire.h. For tests/unit/inject_core.c; its CALL records
- * carry the number of the thread as `offset` and a counter as `size`. */
+ * nothing with the writer but parser/model/wire.h. For inject_core.c and inject_faults.c; its CALL
+ * records carry the number of the thread as `offset` and a counter as `size`. */
 #ifndef INJECT_DECODE_H
 #define INJECT_DECODE_H
 
