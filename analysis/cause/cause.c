@@ -229,6 +229,10 @@ static void keep_copies(struct mt_cause *out, const struct mt_moment *m)
         out->asks_copy = out->asks_copy || c->asked;
     }
     out->remade = m->remade;
+    out->n_spreads = m->n_spreads;
+    out->alike = m->alike;
+    out->regrown = m->regrown;
+    memcpy(out->spreads, m->spreads, sizeof out->spreads);
     out->old_state = m->old_state;
 }
 
@@ -253,6 +257,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
              mt_moment_hoard(&m) && mt_moment_rounds(&m) && mt_moment_unclaimed(&m) &&
              mt_moment_copies(&m) && mt_moment_old_state(&m);
         mt_moment_remade(&m);
+        mt_moment_spread(&m);
         keep_copies(out, &m);
         out->hoard = m.hoard.bytes;
         out->apart = m.apart;

@@ -16,6 +16,7 @@
  *   hoard.c     blocks that a line outside of any pass made and kept, most of what is live
  *   copies.c    copies of the weights or gradients, each set by one line
  *   remade.c    what the request makes anew while the one before is still there
+ *   spread.c    what an operation made much larger than anything that was there
  *   old_state.c state of optimizers that were replaced
  *   copy_words.c  what is said of these three
  *   shape.c     the request read as tokens x vocabulary
@@ -180,6 +181,10 @@ struct mt_moment {
     uint64_t old_state;  /* of optimizers that were replaced; 0 = none */
     uint32_t state_each; /* blocks that an optimizer makes for a weight; 0 = not known */
     uint64_t remade;     /* one block that the request would take the place of; 0 = none */
+    struct mt_spread spreads[MT_SPREADS];
+    uint32_t n_spreads;
+    uint64_t alike;   /* of what is no model's or optimizer's, what has the request's own size */
+    uint64_t regrown; /* one tensor to which the request would join something; 0 = none */
     struct mt_to_come to_come;
     /* what the pass has beyond earlier ones at that point, 0 = no such difference; the line with
      * most of it, 0 = none, and its bytes now and then */
@@ -285,6 +290,11 @@ int mt_moment_old_state(struct mt_moment *m);
 
 /* Fills m->remade; after mt_moment_result(), mt_moment_graph() and mt_moment_kept(). */
 void mt_moment_remade(struct mt_moment *m);
+
+/* Fills m->spreads, m->alike and m->regrown. */
+void mt_moment_spread(struct mt_moment *m);
+const char *mt_spread_words(const struct mt_moment *m, const struct mt_spread *w, char *s,
+                            size_t cap);
 
 /* Fills c->pins: segments with free bytes that live blocks hold. */
 int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c);

@@ -2,6 +2,7 @@
 
 #include "analysis/cause/impl.h"
 #include "analysis/base/frames.h"
+#include "analysis/base/operation.h"
 #include "analysis/base/words.h"
 
 #include <stdio.h>
@@ -320,6 +321,10 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
                          ? "at"
                          : "in",
                      mt_words_label(label, o->label));
+    if (o->stack != 0 && o->forward == 0 &&
+        mt_stack_site(a->trace, NULL, o->stack, &frame) == MT_SITE_PYTHON &&
+        mt_stack_operation(a->trace, o->stack, shown, sizeof shown))
+        mt_words_add(s, " (%s)", shown);
     if ((caller = caller_of(a, d, o)) != 0) {
         (void)mt_stack_label(a->trace, caller, line, sizeof line);
         mt_words_add(s, o->stack != 0 ? " (called by %s)" : " in a backward pass called by %s",

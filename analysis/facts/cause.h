@@ -92,6 +92,14 @@ struct mt_forecast {
     char *sentence;
 };
 
+/* A tensor that an operation made of smaller ones (cause/spread.c), and all that is there
+ * of its shape, the failed request with it. */
+#define MT_SPREADS 4
+struct mt_spread {
+    mt_stack_id stack;
+    uint64_t size, bytes;
+};
+
 struct mt_cause {
     enum mt_cause_kind kind;
     bool known;       /* false: there was an OOM and nothing decides */
@@ -145,7 +153,11 @@ struct mt_cause {
     uint64_t history_one; /* one tensor of the history */
     uint64_t old_state;   /* of optimizers that were replaced; 0 = none */
     uint64_t remade;      /* one block that the request would take the place of; 0 = none */
-    uint64_t kept_casts;  /* of the blocks that rounds kept: copies of weights, by autocast */
+    struct mt_spread spreads[MT_SPREADS];
+    uint32_t n_spreads;
+    uint64_t alike;      /* of what is no model's or optimizer's, what has the request's own size */
+    uint64_t regrown;    /* one tensor to which the request would join something; 0 = none */
+    uint64_t kept_casts; /* of the blocks that rounds kept: copies of weights, by autocast */
     /* the result of the pass before, that is live still, and the line that makes it and lets go of
      * it: "train.py:63 main"; 0 and NULL = there is none */
     uint64_t last_result;

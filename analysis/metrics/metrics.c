@@ -224,6 +224,8 @@ static void copy_metrics(struct mt_metrics *m, const struct mt_cause *c)
     measured(m, MT_METRIC_copies_beside, c->copies_beside);
     measured(m, MT_METRIC_old_state, c->old_state);
     measured(m, MT_METRIC_remade, c->remade);
+    measured(m, MT_METRIC_alike, c->alike);
+    measured(m, MT_METRIC_regrown, c->regrown);
 }
 
 static void use_metrics(struct mt_metrics *m)

@@ -16,12 +16,16 @@ static enum mt_rc check_frame(const struct mt_rule_reader *r, const char *field,
     const struct mt_metric_frame *f = row;
     bool started = f->started[0] != '\0', set = f->setting[0] != '\0' && f->is[0] != '\0';
     bool code = f->code[0] != '\0', said = f->said[0] != '\0' || f->tried[0] != '\0';
-    int ways = (f->file[0] != '\0' || f->function[0] != '\0') + started + set + code +
+    bool operation = f->operation[0] != '\0';
+    int ways = operation + (f->file[0] != '\0' || f->function[0] != '\0') + started + set + code +
                (f->said[0] != '\0') + (f->tried[0] != '\0');
     if (ways != 1 || (f->setting[0] != '\0') != (f->is[0] != '\0'))
         return mt_rule_bad(r, field,
-                           "has to have, each time, a file or a function, or \"started\" alone, or "
+                           "has to have, each time, a file or a function, or \"operation\" alone, "
+                           "or \"started\" alone, or "
                            "\"code\", \"said\" or \"tried\" alone, or \"setting\" and \"is\"");
+    if (operation && (strcmp(field, "seen") == 0 || strcmp(field, "single_block_of") == 0))
+        return mt_rule_bad(r, field, "has \"operation\", which goes with blocks and requests");
     if (code && strcmp(field, "asked") != 0)
         return mt_rule_bad(r, field, "has \"code\", which goes with \"asked\"");
     return (started || set || said) && strcmp(field, "seen") != 0
@@ -35,6 +39,7 @@ static enum mt_rc get_frames(const struct mt_rule_reader *r, const char *field, 
     static const struct mt_rule_spec fields[] = {
         {"file", mt_get_text, .at = offsetof(struct mt_metric_frame, file)},
         {"function", mt_get_text, .at = offsetof(struct mt_metric_frame, function)},
+        {"operation", mt_get_text, .at = offsetof(struct mt_metric_frame, operation)},
         {"started", mt_get_text, .at = offsetof(struct mt_metric_frame, started)},
         {"setting", mt_get_text, .at = offsetof(struct mt_metric_frame, setting)},
         {"is", mt_get_text, .at = offsetof(struct mt_metric_frame, is)},
@@ -42,7 +47,7 @@ static enum mt_rc get_frames(const struct mt_rule_reader *r, const char *field, 
         {"said", mt_get_text, .at = offsetof(struct mt_metric_frame, said)},
         {"tried", mt_get_text, .at = offsetof(struct mt_metric_frame, tried)},
         {.name = NULL}};
-    static const struct mt_metric_frame blank = {"", "", "", "", "", "", "", ""};
+    static const struct mt_metric_frame blank = {"", "", "", "", "", "", "", "", ""};
     static const struct mt_rule_rows rows = {fields, sizeof blank, &blank, check_frame};
     const struct mt_rule_spec f = {field, mt_get_rows, offsetof(struct mt_metric_row, frames),
                                    .more = &rows,
@@ -95,6 +100,7 @@ static MT_RULE_GET(get_way)
                                        [MT_METRIC_LARGEST] = "largest_through",
                                        [MT_METRIC_SINGLE] = "single_block_of",
                                        [MT_METRIC_LOGITS] = "logits_through",
+                                       [MT_METRIC_SPREAD] = "spread_by",
                                        [MT_METRIC_IS] = "is",
                                        NULL};
     struct mt_metric_row *row = out;
@@ -125,6 +131,7 @@ static const struct mt_rule_spec row_fields[] = {
     {"largest_through", get_way, .at = 0},
     {"single_block_of", get_way, .at = 0},
     {"logits_through", get_way, .at = 0},
+    {"spread_by", get_way, .at = 0},
     {"is", get_way, .at = 0},
     {.name = NULL}};
 
@@ -132,10 +139,10 @@ static enum mt_rc check(const struct mt_rule_reader *r, const struct mt_metric_r
 {
     bool of_blocks = row->how == MT_METRIC_LIVE || row->how == MT_METRIC_LARGEST;
     if (row->is == NULL && row->frames == NULL)
-        return mt_rule_bad(
-            r, "seen",
-            "is missing, and so are asked, live_through, largest_through, "
-            "single_block_of, logits_through and is: one of them says how it is computed");
+        return mt_rule_bad(r, "seen",
+                           "is missing, and so are asked, live_through, largest_through, "
+                           "single_block_of, logits_through, spread_by and is: one of them says "
+                           "how it is computed");
     if (row->with_request && !of_blocks)
         return mt_rule_bad(r, "with_request", "goes with live_through and largest_through only");
     if (row->one_of[0] != '\0' && row->how != MT_METRIC_SEEN)

@@ -3,6 +3,8 @@
 
 #include "analysis/base/frames.h"
 #include "analysis/base/glob.h"
+#include "analysis/base/operation.h"
+#include "analysis/facts/cause.h"
 #include "analysis/metrics/metrics.h"
 #include "analysis/setup/framework.h"
 #include "analysis/setup/settings.h"
@@ -60,10 +62,20 @@ static bool is_seen(const struct mt_metric_row *row, const struct mt_trace *t,
 
 static bool goes_through(const struct mt_metric_row *row, const struct mt_trace *t, mt_stack_id s)
 {
-    for (uint32_t i = 0; i < row->n_frames; i++)
-        if (row->frames[i].code[0] == '\0' &&
-            mt_stack_goes_through(t, s, row->frames[i].file, row->frames[i].function))
+    char made_by[128] = "";
+    bool asked = false;
+    for (uint32_t i = 0; i < row->n_frames; i++) {
+        const struct mt_metric_frame *f = &row->frames[i];
+        if (f->operation[0] != '\0') {
+            if (!asked && !mt_stack_operation(t, s, made_by, sizeof made_by))
+                made_by[0] = '\0';
+            asked = true;
+            if (mt_glob(f->operation, made_by, strlen(made_by)))
+                return true;
+        } else if (f->code[0] == '\0' && mt_stack_goes_through(t, s, f->file, f->function)) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -141,6 +153,19 @@ static bool makes_logits(const struct mt_metric_row *row, const struct mt_device
     return false;
 }
 
+/* Of what is there of the shape of a tensor that such an operation made of much smaller ones. */
+static double spread(const struct mt_metric_row *row, const struct mt_device_analysis *d,
+                     const struct mt_trace *t)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; d->cause != NULL && i < d->cause->n_spreads; i++) {
+        const struct mt_spread *s = &d->cause->spreads[i];
+        if (s->bytes > most && goes_through(row, t, s->stack))
+            most = s->bytes;
+    }
+    return (double)most;
+}
+
 struct mt_value mt_metric_row_of(const struct mt_metric_row *row,
                                  const struct mt_device_analysis *d, const struct mt_trace *t,
                                  const struct mt_runconf *conf)
@@ -156,6 +181,7 @@ struct mt_value mt_metric_row_of(const struct mt_metric_row *row,
     case MT_METRIC_LARGEST: v.v = t != NULL ? through(row, d, t) : 0; break;
     case MT_METRIC_SINGLE: v.v = t != NULL ? single(row, d, t) : 0; break;
     case MT_METRIC_LOGITS: v.v = t != NULL && makes_logits(row, d, t); break;
+    case MT_METRIC_SPREAD: v.v = t != NULL ? spread(row, d, t) : 0; break;
     case MT_METRIC_IS: v.known = false; break;
     }
     return v;

@@ -22,6 +22,8 @@ enum mt_metric_how {
                           telling frame is one */
     /* "logits_through": a block as large as logits was made through one, anywhere in the trace */
     MT_METRIC_LOGITS,
+    /* "spread_by": bytes of the shape of a tensor that one made of much smaller ones */
+    MT_METRIC_SPREAD,
     MT_METRIC_IS /* "is": an expression over other metrics */
 };
 
@@ -30,6 +32,9 @@ struct mt_metric_frame {
      * "" = any */
     const char *file;
     const char *function; /* "" = any */
+    /* not a frame, the operation that the stack was made by (mt_stack_operation()), '*' for any
+     * text; "" = a frame */
+    const char *operation;
     /* seen: not a frame, but what a command of the run starts, or a setting (logical name) that the
      * run, and no default, sets to this; "" = a frame */
     const char *started;

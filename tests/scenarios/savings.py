@@ -3,7 +3,7 @@ the highest instant of a place before and after. The place stays the highest of 
 
 import re
 
-from generator import copies, scripts
+from generator import copies, operations, scripts
 from generator.record import GIB, MIB
 from generator.scenario import Scenario
 from cells import NEMO, OPENRLHF, TRL
@@ -199,6 +199,19 @@ SCENARIOS = [
              must=["P205"], saves={"P205": {"outputs": False}}, where="train"),
     Scenario("saving-p206", "played again with P206 applied: a penalty over the weights, of four terms", dict(PLAIN, script=copies.penalised, steps=3, layers=24), fail="train/backward", step=1, late=True, cause="capacity",
              must=["P206"], must_not=["P02", "P04"], saves={"P206": {"outputs": False}}, where="train"),
+    # what one operation makes
+    Scenario("saving-p240", "played again with P240 applied: all pairs as one tensor", dict(PLAIN, script=operations.scores("sub", "pow_Tensor_Scalar"), steps=2), fail="train/score", step=1, late=True, cause="capacity",
+             must=["P240"], saves={"P240": {"outputs": False}}, where="train"),
+    Scenario("saving-p241", "played again with P241 applied: a mask that is repeated for each head", dict(PLAIN, script=operations.scores("repeat", "add_Tensor", mended=("add_Tensor",)), steps=2), fail="train/score", step=1, late=True, cause="capacity",
+             must=["P241"], saves={"P241": {"outputs": False}}, where="train"),
+    Scenario("saving-p242", "played again with P242 applied: labels as rows of zeros and a one", dict(PLAIN, script=operations.scores("one_hot", "one_hot"), steps=2), fail="train/score", step=1, late=True, cause="capacity",
+             must=["P242"], saves={"P242": {"outputs": False}}, where="train"),
+    Scenario("saving-p243", "played again with P243 applied: scores that are sorted as a whole", dict(PLAIN, script=operations.scores("sort", "sort"), steps=2), fail="train/score", step=1, late=True, cause="capacity",
+             must=["P243"], saves={"P243": {"outputs": False}}, where="train"),
+    Scenario("saving-p245", "played again with P245 applied: a matrix that is written over", dict(PLAIN, script=operations.kernel), fail="fit", late=True, cause="capacity",
+             must=["P245"], must_not=["P01", "P02"], saves={"P245": {"outputs": False}}, where="fit"),
+    Scenario("saving-p246", "played again with P246 applied: a tensor that is joined with each round's", dict(PLAIN, script=operations.bank), fail="collect", late=True, cause="capacity",
+             must=["P246"], saves={"P246": {"outputs": False}}, where="collect"),
     saves("P156", dict(PLAIN, script=scripts.teacher, steps=4), "train", {"outputs": False}, "train"),
     saves("P158", dict(PLAIN, script=scripts.frozen, steps=4), "train", {"outputs": False}, "train"),
     saves("P159", dict(PLAIN, script=scripts.per_sample, steps=3), "train", {"outputs": False}, "train"),

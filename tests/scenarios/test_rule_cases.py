@@ -69,7 +69,7 @@ def wanted():
 
 def check_cases(rules):
     asked, seen = wanted(), set()
-    unit = "".join((SOURCE / "tests" / "unit" / name).read_text(encoding="utf-8") for name in ("test_advice.c", "test_saving.c", "test_fix_rules.c", "test_proposals.c", "test_cause_kinds.c", "test_promises.c", "test_copies.c"))
+    unit = "".join((SOURCE / "tests" / "unit" / name).read_text(encoding="utf-8") for name in ("test_advice.c", "test_saving.c", "test_fix_rules.c", "test_proposals.c", "test_cause_kinds.c", "test_promises.c", "test_copies.c", "test_operations.c"))
     for row in table(HERE / "rule_cases.tsv"):
         rule, kind, case = row["rule"], row["kind"], row["case"]
         say(rule in rules, "rule_cases.tsv: there is no rule %s" % rule)

@@ -1,0 +1,144 @@
+/* The shapes of what the job computes. Tensors that an operation made of smaller ones: of two of
+ * different shapes, each stretched over the other (broadcasting). An operation on elements reads a
+ * tensor of its result's shape, which takes an eighth of its bytes at least (one byte an element
+ * beside eight); where nothing like that was live, none was read. Which operations are of that kind
+ * a row of metrics.json says (spread_by). Beside that what has the request's own size, and a tensor
+ * that is made anew with something joined to it. */
+#include "analysis/base/frames.h"
+#include "analysis/base/operation.h"
+#include "analysis/base/words.h"
+#include "analysis/cause/impl.h"
+
+#include <stdio.h>
+
+/* LEAST: of what is live; TIMES: above. LEAST was chosen by hand. */
+enum { LEAST = 8, TIMES = 8, ROUNDED = 511 };
+
+static bool may_be_of(const struct mt_held *h)
+{
+    return !h->pending &&
+           (mt_is_transient(h->role) || h->role == MT_ROLE_UNKNOWN || h->role == MT_ROLE_DATA);
+}
+
+/* Whether a block may be what an operation read whose result has `size`. Of a large block a part
+ * may be; weights, gradients and states are read as a whole, in types of one byte to eight. */
+static bool may_be_read(uint64_t block, unsigned role, uint64_t size)
+{
+    if (block < (size + TIMES - 1) / TIMES)
+        return false;
+    if (role != MT_ROLE_PARAM && role != MT_ROLE_GRAD && role != MT_ROLE_OPTIM_STATE)
+        return true;
+    for (uint64_t k = 1; k <= TIMES; k *= 2) {
+        uint64_t narrow = block < size ? block : size, wide = block < size ? size : block;
+        if (narrow * k + k * ROUNDED >= wide && narrow * k <= wide + k * ROUNDED)
+            return true;
+    }
+    return false;
+}
+
+/* Whether something was live when event `at` came that may be what its operation read. */
+static bool had(const struct mt_moment *m, uint64_t at, uint64_t size)
+{
+    const struct mt_replay *r = m->w->r;
+    for (uint32_t i = 0; i < m->n_held; i++)
+        if (m->held[i].event == UINT64_MAX && may_be_read(m->held[i].size, m->held[i].role, size))
+            return true;
+    for (uint64_t i = at; i-- > 0;) { /* what was made last is the likeliest */
+        const struct mt_event *e = mt_event_at(r->d, i);
+        if (e->action == MT_ACT_ALLOC && m->w->fate[i].freed > at &&
+            may_be_read(e->size, m->w->fate[i].role, size))
+            return true;
+    }
+    for (uint64_t i = at + 1; i < r->d->events.n; i++) { /* from before the recording */
+        const struct mt_event *e = mt_event_at(r->d, i);
+        if (e->action == MT_ACT_FREE_COMPLETED && m->w->fate[i].freed == MT_NEVER &&
+            may_be_read(e->size, m->w->fate[i].role, size))
+            return true;
+    }
+    return false;
+}
+
+static bool is_alike(uint64_t size, uint64_t of)
+{
+    for (uint64_t k = 1; k <= 4; k *= 2) /* in 16 bits, or of bytes */
+        if (size <= of / k && of / k - size <= ROUNDED)
+            return true;
+    return size >= of && size - of <= ROUNDED;
+}
+
+static uint64_t bytes_alike(const struct mt_moment *m, uint64_t of)
+{
+    uint64_t sum = is_alike(m->oom->request, of) ? m->oom->request : 0;
+    for (uint32_t i = 0; i < m->n_held; i++)
+        if (may_be_of(&m->held[i]) && is_alike(m->held[i].size, of))
+            sum += m->held[i].size;
+    return sum;
+}
+
+static void add(struct mt_moment *m, uint64_t at, mt_stack_id stack, uint64_t size)
+{
+    if (m->n_spreads == MT_SPREADS || stack == 0 || size < m->d->focus.live / LEAST)
+        return;
+    for (uint32_t i = 0; i < m->n_spreads; i++)
+        if (m->spreads[i].stack == stack)
+            return;
+    if (!had(m, at, size))
+        m->spreads[m->n_spreads++] =
+            (struct mt_spread){.stack = stack, .size = size, .bytes = bytes_alike(m, size)};
+}
+
+/* Of the line that asked, one tensor that is there and the request is somewhat more than it, after
+ * at least two that grew the same way: it is joined with what is new, and both are there. */
+static uint64_t regrown(const struct mt_moment *m)
+{
+    enum { GREW = 3 };
+    const struct mt_replay *r = m->w->r;
+    const struct mt_held *one = NULL;
+    uint64_t last = 0;
+    uint32_t n = 0, grew = 0;
+    for (uint32_t i = 0; i < m->n_held; i++)
+        if (m->held[i].stack == m->oom->stack && !m->held[i].pending) {
+            one = &m->held[i];
+            n++;
+        }
+    if (n != 1 || one->size >= m->oom->request || one->size < m->oom->request / 2)
+        return 0;
+    for (uint64_t i = 0; i < r->d->events.n && i < m->oom->event; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        if (e->action != MT_ACT_ALLOC || e->stack != m->oom->stack)
+            continue;
+        grew = e->size > last ? grew + 1 : 0; /* anew, with the next round */
+        last = e->size;
+    }
+    return grew >= GREW ? one->size : 0;
+}
+
+void mt_moment_spread(struct mt_moment *m)
+{
+    if (m->oom == NULL || m->oom->stack == 0 || m->w->fate == NULL)
+        return;
+    add(m, m->oom->event, m->oom->stack, m->oom->request);
+    for (uint32_t i = 0; i < m->n_held; i++) {
+        const struct mt_held *h = &m->held[i];
+        if (h->event != UINT64_MAX && may_be_of(h) && h->role != MT_ROLE_LOGITS)
+            add(m, h->event, h->stack, h->size);
+        if (may_be_of(h) && h->size <= m->oom->request && m->oom->request - h->size <= ROUNDED)
+            m->alike += h->size;
+    }
+    m->regrown = regrown(m);
+}
+
+const char *mt_spread_words(const struct mt_moment *m, const struct mt_spread *w, char *s,
+                            size_t cap)
+{
+    char label[MT_LABEL], by[128];
+    bool told = mt_stack_operation(m->w->r->t, w->stack, by, sizeof by);
+    (void)mt_stack_label(m->w->r->t, w->stack, label, sizeof label);
+    (void)snprintf(s, cap,
+                   "%s made %s in one tensor%s%s, while nothing that was live had such a shape: of "
+                   "smaller ones. What has its shape is %s%s.",
+                   label, MT_BYTES(w->size), told ? ", by " : "", told ? by : "",
+                   MT_BYTES(w->bytes),
+                   is_alike(m->oom->request, w->size) ? ", the failed request among it" : "");
+    return s;
+}
