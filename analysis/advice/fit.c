@@ -117,9 +117,17 @@ static bool is_named(const struct mt_advice_query *q, const struct mt_fix_line *
     return mt_glob(pattern, small, n);
 }
 
+/* "leave out --x": that x is on is the reason for the line, none against it. */
+static bool takes_out(const struct mt_fix_line *l)
+{
+    return strncmp(l->text, "leave out ", 10) == 0 || strncmp(l->text, "without ", 8) == 0;
+}
+
 /* Somebody says that it is on, was tried or is refused. */
 static bool was_tried(const struct mt_fit *p, const struct mt_fix_line *l)
 {
+    if (takes_out(l))
+        return false;
     for (uint32_t i = 0; i < p->n_left_out; i++)
         for (const char *const *w = p->left_out[i]; *w != NULL; w++)
             if (is_named(p->q, l, *w))

@@ -368,16 +368,6 @@ static void model_by_words(struct mt_logdiag *d, struct mt_metrics *m,
     d->model.by_words = true;
 }
 
-static void of_model(struct mt_metrics *m, const struct mt_logdiag *d)
-{
-    if (d->model.params > 0)
-        mt_metrics_set(m, MT_METRIC_model_params, d->model.params, MT_CONF_CARRIED);
-    if (d->model.states > 0)
-        mt_metrics_set(m, MT_METRIC_model_states, d->model.states, MT_CONF_CARRIED);
-    else if (!d->model.is_set && d->model.estimate.bytes > 0) /* by a person's words */
-        mt_metrics_set(m, MT_METRIC_model_states, d->model.estimate.bytes, MT_CONF_CARRIED);
-}
-
 /* A size that the settings tell, where it is more than that part of the card; else 0. Of a card
  * whose size is not known nothing is more than a part. */
 static double more_than(struct mt_metrics *m, const struct mt_logdiag *d, const char *name,
@@ -478,7 +468,7 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     say(m, MT_METRIC_capped, d->allowed != MT_LOG_NONE);
     of_share(m, d, f);
     of_sequence(m, f);
-    of_model(m, d);
+    mt_logdiag_of_model(m, d);
     of_words(m, told, conf);
     of_host(m, d, logs, f, place);
     say(m, MT_METRIC_margin_refused, refused(d, logs));

@@ -91,6 +91,7 @@ enum mt_log_made_of {
  * logits of its longest pass; batch 0 = not known. */
 struct mt_logdiag_estimate {
     double params, whole, divided, cards, bytes;
+    double each; /* of every card that has all of it; 0 = what divides it is known, in bytes */
     double batch, length, vocab;
     double
         card; /* bytes of the card, by the line or by the name that the text has; 0 = not known */
@@ -272,6 +273,7 @@ struct mt_logdiag_sizes {
     bool trains;
     bool less; /* adapters, fewer bits, offloading or frozen parts are spoken of */
     bool fsdp, zero2, zero3;
+    bool spread; /* a model that is laid over the cards, in another way than these, is spoken of */
     double card; /* bytes of the card that is named; 0 = none, or several */
 };
 void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log);
@@ -289,8 +291,10 @@ void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *to
 void mt_logdiag_estimate_logits(struct mt_logdiag *d, const struct mt_run_shape *s,
                                 const struct mt_runconf *conf);
 void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d);
-/* log/made_of.c: d->made_of of the failure f, and the metrics that follow from it. */
+/* What rules may ask of that. */
 struct mt_metrics;
+void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d);
+/* log/made_of.c: d->made_of of the failure f, and the metrics that follow from it. */
 void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f);
 void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d);
 /* log/place.c: d->program, of its log and the traceback s; NULL = it has none; else the script that

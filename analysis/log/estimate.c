@@ -3,6 +3,7 @@
  * said. */
 #include "analysis/base/words.h"
 #include "analysis/log/diagnose.h"
+#include "analysis/metrics/metrics.h"
 #include "analysis/setup/keys.h"
 #include "analysis/setup/layout.h"
 
@@ -38,14 +39,14 @@ static bool is_other_state(const struct mt_run_shape *s, const struct mt_runconf
             (s->optim.why != NULL || s->optim.tensors < 2 || s->optim.tensors > 2));
 }
 
-/* On how many cards it is divided, or 1 where it runs on one; 0 = not known. */
+/* On how many cards it runs, or is divided; 0 = not known. */
 static double cards_of(const struct mt_logdiag_sizes *told, const struct mt_run_shape *s,
                        double ranks, bool divided)
 {
     double cards = ranks > 0 ? ranks : told->gpus;
     if (divided && (s->sharded || s->layout == MT_LAYOUT_ZERO) && s->shards >= 1)
         return s->shards;
-    return cards < 1 || (!divided && cards > 1) ? 0 : cards;
+    return cards < 1 ? 0 : cards;
 }
 
 void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
@@ -61,11 +62,15 @@ void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *to
          s->layout != MT_LAYOUT_ZERO) ||
         (d->phase != MT_PH_UNATTRIBUTED && !mt_phase_is(d->phase, MT_TRAINS)))
         return;
+    e->params = params;
+    e->cards = cards;
+    if (!fsdp && zero == 0 && cards > 1) { /* whether something divides it is not told */
+        e->each = told->spread ? 0 : params * ALL;
+        return;
+    }
     split(e, zero, fsdp);
     if (s->layout == MT_LAYOUT_SAME && s->elem > 0 && s->elem < 4 && fsdp)
         e->divided = 4 * s->elem, e->whole = 0;
-    e->params = params;
-    e->cards = cards;
     e->bytes = params * (e->whole + e->divided / cards);
 }
 
@@ -116,6 +121,29 @@ static void say_states(struct mt_sentence *t, const struct mt_logdiag *d)
     mt_words_add(t, ".");
 }
 
+/* Several cards, and no word of what divides the job: both cases. */
+static void say_either(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    char part[32];
+    mt_words_add(t,
+                 "%sTraining all of it with Adam, and nothing of it on the host, keeps %.3g B "
+                 "parameters x %d bytes = %s of parameters, gradients and optimizer's state on "
+                 "every card where each has all of it (DDP), and %s where ZeRO-3 or FSDP divides "
+                 "it over %g GPUs",
+                 t->n != 0 ? " " : "", e->params / 1e9, ALL, MT_BYTES((uint64_t)e->each),
+                 mt_words_bytes(part, (uint64_t)(e->each / e->cards)), e->cards);
+    if (e->card > 0 && e->each > e->card) {
+        bool neither = e->each / e->cards > e->card;
+        mt_words_add(t, ", and the card has %s%s: %s", MT_BYTES((uint64_t)e->card),
+                     d->capacity == MT_LOG_NONE ? " by its name" : "",
+                     neither ? "neither fits, whatever the batch is; more GPUs, the state on the "
+                               "host or adapters can"
+                             : "undivided it cannot fit, whatever the batch is");
+    }
+    mt_words_add(t, ".");
+}
+
 static void say_logits(struct mt_sentence *t, const struct mt_logdiag *d)
 {
     const struct mt_logdiag_estimate *e = &d->model.estimate;
@@ -136,6 +164,23 @@ void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d)
     bool no_numbers = d->capacity == MT_LOG_NONE && d->request == MT_LOG_NONE;
     if (e->bytes >= much && (no_numbers || (e->card > 0 && e->bytes > e->card)))
         say_states(t, d);
+    if (e->each >= much && (no_numbers || (e->card > 0 && e->each > e->card)))
+        say_either(t, d);
     if (no_numbers && e->batch * e->length * e->vocab * 4 >= 2 * much)
         say_logits(t, d);
+}
+
+void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    double states = d->model.states > 0 ? d->model.states : e->bytes > 0 ? e->bytes : e->each;
+    if (d->model.params > 0)
+        mt_metrics_set(m, MT_METRIC_model_params, d->model.params, MT_CONF_CARRIED);
+    if (d->model.states > 0)
+        mt_metrics_set(m, MT_METRIC_model_states, d->model.states, MT_CONF_CARRIED);
+    else if (!d->model.is_set && e->bytes > 0) /* by a person's words */
+        mt_metrics_set(m, MT_METRIC_model_states, e->bytes, MT_CONF_CARRIED);
+    if (states > 0 && e->card > 0)
+        mt_metrics_set(m, MT_METRIC_states_share, states / e->card, MT_CONF_CARRIED);
+    mt_metrics_set(m, MT_METRIC_undivided, d->model.states <= 0 && e->each > 0, MT_CONF_CARRIED);
 }

@@ -192,6 +192,10 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
                                 "freez", "frozen", "offload", "prompt tun", "prefix tun", NULL},
                *const trains[] = {"train", "fine-tun", "finetun", "fine tun", "sft", "grpo",
                                   "ppo",   "dpo",      "训练",    "微调",     NULL},
+               *const spread[] = {"device_map",        "device map",
+                                  "model parallel",    "model-parallel",
+                                  "tensor parallel",   "tensor-parallel",
+                                  "pipeline parallel", NULL},
                *const fsdp[] = {"fsdp", NULL}, *const zero3[] = {"zero3",        "zero-3",
                                                                  "zero 3",       "zero stage 3",
                                                                  "zero_stage 3", "zero-stage 3",
@@ -209,6 +213,7 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
         t->nodes = t->nodes || has_any(s, nodes);
         t->less = t->less || affirms(s, less);
         t->trains = t->trains || tells_training(s, trains);
+        t->spread = t->spread || has_any(s, spread);
         t->fsdp = t->fsdp || affirms(s, fsdp);
         t->zero3 = t->zero3 || affirms(s, zero3);
         t->zero2 = t->zero2 || affirms(s, zero2);

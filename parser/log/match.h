@@ -102,6 +102,9 @@ bool mt_log_block_fenced(struct mt_log *l, uint32_t from, uint32_t to, const cha
 /* The same without fences, where the lines at `from` are that, up to `end` at most. Returns where
  * to go on. */
 uint32_t mt_log_block_bare(struct mt_log *l, uint32_t from, uint32_t end);
+/* log/prose.c: the line is a logger's, "ERROR: CUDA out of memory. ...": the traceback behind it is
+ * the same call's. */
+bool mt_log_is_loggers(const struct mt_log *l, uint64_t line);
 /* log/prose.c: these lines of the text, with the empty ones between them. */
 void mt_log_settings_lines(struct mt_log *l, struct mt_log_settings *s, uint32_t from, uint32_t to);
 /* A line of a text that may have a command in it: any that has a flag. */

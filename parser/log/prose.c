@@ -36,6 +36,17 @@ void mt_log_settings_lines(struct mt_log *l, struct mt_log_settings *s, uint32_t
     }
 }
 
+bool mt_log_is_loggers(const struct mt_log *l, uint64_t line)
+{
+    for (uint32_t i = 0; i < l->prose.n && l->prose.p[i].line <= line; i++) {
+        const char *text = l->prose.p[i].text, *level = strstr(text, "ERROR");
+        if (l->prose.p[i].line == line)
+            return level != NULL && level > text && level[5] != '_' &&
+                   strstr(text, "Error:") == NULL;
+    }
+    return false;
+}
+
 void mt_log_prose_done(struct mt_log *l)
 {
     for (uint32_t i = 0; i < l->prose.n; i++)

@@ -260,7 +260,8 @@ static void pasted_below(struct mt_log *l, struct mt_log_stack *s)
         only->line >= s->first || s->first - only->line > PASTED)
         return;
     if (only->pid == s->writer.pid && only->rank == s->writer.rank) {
-        s->is_mates = s->is_deeper = s->first - only->line == 1;
+        s->is_mates = s->is_deeper =
+            s->first - only->line == 1 && !mt_log_is_loggers(l, only->line);
         mt_log_stack_keep(l, s, only);
     } else if (of_mate(only, s->writer)) {
         s->is_mates = s->is_deeper = true;

@@ -38,6 +38,18 @@ check [ "$(jq '[.advice[].now[]?, .lint[]? | tostring | select(contains("(defaul
 ask toml
 sets toml --train_batch_size 4 6
 
+# The states fill most of the card, by the settings' model and the text's GPUs: what puts them elsewhere comes before shorter sequences.
+{ printf '# Training runs out of memory on 8 RTX 3090 with ZeRO-3\n\n%syaml\nmodel_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ndo_train: true\nfinetuning_type: full\ncutoff_len: 900\nper_device_train_batch_size: 1\n%s\n' "$fence" "$fence"; } > full.md
+ask full
+check [ "$(jq -r '.advice[0].id' full.json)" = B65 ]
+
+# What the text says that it helps to leave out is no trial.
+{ printf '# Ray kills the workers: node running low on memory\n\nI removed --vllm_enable_sleep and then it runs.\n\n'
+  printf '(raylet) 2 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: ab, IP: 10.0.0.4)\n\n'
+  printf 'python -m openrlhf.cli.train_ppo_ray --vllm_enable_sleep --vllm_num_engines 8 --colocate_all_models --zero_stage 3\n'; } > sleep.md
+ask sleep
+check [ "$(jq -r '.advice[0].id' sleep.json)" = P38 ]
+
 # A card's memory that somebody calls RAM, where the title speaks of VRAM; without that it is the host's.
 { printf '# Fine-tuning fails with 16 GB VRAM\n\nflux_train.py runs out of RAM in the first step.\n'; } > vram.md
 { printf '# Fine-tuning fails\n\nflux_train.py runs out of RAM in the first step.\n'; } > ram.md

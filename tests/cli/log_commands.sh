@@ -111,4 +111,16 @@ ask words '# OOM in training\n\nI tried `python scripts/train_policy.py data=/x/
 has words 'batch_size=48'
 ask prose '# OOM in training\n\nPython says that batch_size=96 is what I run here.'
 has_not prose 'batch_size=48'
+# A script that only generates: no sleep between trainings, and a share that leaves others what they have.
+held='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB (GPU 0; 40.00 GiB total capacity; 21.91 GiB already allocated; 500.00 MiB free; 22.00 GiB reserved in total by PyTorch)'
+printf '%s\n' '# OOM beside another job' '' '```' 'from vllm import LLM, SamplingParams' 'llm = LLM(model="facebook/opt-125m")' '```' "$held" > beside
+run 0 report beside --force --no-config --format text --full -o beside.text
+has beside '--gpu-memory-utilization 0.55'
+first_not beside enable_sleep_mode
+# A length that a script gives to Unsloth; no engine is spoken of.
+printf '%s\n' '# Fine-tuning runs out of memory' '' '```' 'from unsloth import FastLanguageModel' 'longest = 12000' \
+    'model, tok = FastLanguageModel.from_pretrained(model_name="unsloth/Qwen2.5-7B", max_seq_length=longest)' '```' > unsloth
+run 0 report unsloth --force --no-config --format text --full -o unsloth.text
+first unsloth 'max_seq_length=5952'
+first_not unsloth UNSLOTH_VLLM_STANDBY=1
 finish

@@ -35,22 +35,32 @@ has room '--tensor-parallel-size 4'
 trial 'vllm serve Foo/Bar-13B --tensor-parallel-size 2' | ask untold
 has untold '--tensor-parallel-size 4'
 
+# Several cards, and no word of what divides the job: both cases, and whether one of them can fit.
+ask copies <<< 'Training a 13B model on 8 GPUs, A100 40GB, runs out of memory'
+has copies '13 B parameters x 16 bytes = 193.72 GiB of parameters'
+has copies '24.21 GiB where ZeRO-3 or FSDP divides it over 8 GPUs'
+has copies 'undivided it cannot fit'
+ask instead <<< 'DDP instead of FSDP on 2 GPUs: training a 13B model on 2 RTX 3090 runs out of memory'
+has instead 'where each has all of it (DDP)'
+has instead 'neither fits'
+ask serves <<< 'Serving a 13B model on 8 GPUs runs out of memory'
+has_not serves 'where each has all of it'
+
 # A factor that is not told, or told in two ways, or less than all of it that is trained.
 ask two <<< 'Training a 13B model with FSDP on 8 GPUs runs out of memory, a 7B model does not'
 ask lora <<< 'LoRA training of a 13B model with FSDP on 8 GPUs runs out of memory'
 ask uses <<< 'Loading a 13B model with FSDP on 8 GPUs runs out of memory'
 ask nodes <<< 'Training a 13B model with FSDP on 2 nodes, 8 GPUs each, runs out of memory'
-ask copies <<< 'Training a 13B model on 8 GPUs runs out of memory'
 ask experts <<< 'Training an 8x7B model with FSDP on 8 GPUs runs out of memory'
 ask saves <<< 'Training a 13B model with FSDP on 8 GPUs runs out of memory when saving the checkpoint'
 ask version <<< 'Ubuntu 22.04 RTX 3090: training a 13B model with FSDP runs out of memory'
 ask epoch <<< 'At epoch 3 GPU memory is full: training a 13B model with FSDP runs out of memory'
 ask rank <<< 'Rank 3 A100 40GB: training a 13B model with FSDP runs out of memory'
 ask third <<< '训练第3步卡住了，13B模型，FSDP全量微调，然后OOM'
-ask instead <<< 'DDP instead of FSDP on 8 GPUs: training a 13B model runs out of memory'
+ask laid <<< 'Training a 13B model on 8 GPUs with device_map=auto runs out of memory'
 ask before <<< 'I load a pretrained 13B model on 1 GPU and it runs out of memory. No finetuning.'
 ask smaller <<< 'Training a 13B model with FSDP and Adafactor on 8 GPUs runs out of memory'
-for name in two lora uses nodes copies experts saves version epoch rank third instead before smaller; do has_not "$name" "$says"; done
+for name in two lora uses nodes laid experts saves version epoch rank third before smaller; do has_not "$name" "$says"; done
 
 # Beside an error with numbers it is said where the card is smaller.
 error() { echo "Training a 7B model with FSDP on 8 GPUs fails:"

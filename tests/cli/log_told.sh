@@ -313,4 +313,24 @@ printf '%s\n' '[ERROR] failed (exitcode: -9) local_rank: 0 (pid: 438) of binary:
     '[2025-09-10 20:17:23,529] [INFO] [utils.py:782:see_memory_usage] MA 0.0 GB         Max_MA 0.0 GB         CA 0.0 GB         Max_CA 0 GB ' > above
 run 0 report above --force --no-config --format json -o above.json
 phase above init
+# Weights that are brought to the engine, in other words.
+ask brought 'It dies with an OOM while the weights are synchronised to SGLang'
+phase brought weight_sync
+ask over 'GPU OOM: it happens when it moves the weights to the engine'
+phase over weight_sync
+# The states of a checkpoint go to where the parameters are; a logger's line has the traceback that begins below it.
+printf '%s\n' '2024-01-02T20:02:49 ERROR: CUDA out of memory. Tried to allocate 48.00 MiB (GPU 0; 23.65 GiB total capacity; 21.71 GiB already allocated; 5.56 MiB free; 21.73 GiB reserved)' \
+    'Traceback (most recent call last):' '  File "tools/main.py", line 94, in <module>' '    run()' '  File "/w/app/keeper.py", line 41, in bring_back' \
+    '    self.opt.load_state_dict(saved["opt"])' '  File "/opt/py/lib/python3.10/site-packages/torch/optim/optimizer.py", line 171, in load_state_dict' '    state_dict = deepcopy(state_dict)' > states
+run 0 report states --force --no-config --format json -o states.json
+run 0 report states --force --no-config --format text -o states.text
+phase states ckpt_load
+has states 'keeper.py:41 bring_back'
+# What measures a full batch is the trial of an engine that starts, not its set-up.
+printf '%s\n' '# vLLM 0.6.3 with images: OOM' '' 'Traceback (most recent call last):' '  File "/opt/py/lib/python3.10/site-packages/vllm/engine/llm_engine.py", line 483, in _initialize_kv_caches' \
+    '    self.model_executor.determine_num_available_blocks())' '  File "/opt/py/lib/python3.10/site-packages/vllm/executor/gpu_executor.py", line 114, in determine_num_available_blocks' > trial
+run 0 report trial --force --no-config --format json -o trial.json
+run 0 report trial --force --no-config --format text -o trial.text
+phase trial rollout.profile
+has trial '--max-num-seqs'
 finish

@@ -124,7 +124,7 @@ SCENARIOS = [
        top="checkpoint", must=["B79"], must_not=["P01", "P02", "B62", "B78"], sets={"B79": "fsdp_config.state_dict_type: SHARDED_STATE_DICT"}, not_sets={"B79": GATHERED_ANYWHERE}),
     # -- Unsloth
     ft("loss-unsloth", "unsloth 1744: a trainer of its own making", dict(LF, framework="unsloth", micro=(16384,)), "train_actor/loss", phase="train", top="logits",
-       must=["B67"], must_not=["B31", "P01", "P02"], sets={"B67": ["per_device_train_batch_size=1", "FastLanguageModel.from_pretrained(max_seq_length=<tokens>)"]}),
+       must=["B67"], must_not=["B31", "P01", "P02"], sets={"B67": ["per_device_train_batch_size=1", "max_seq_length=<tokens>"]}),
     ft("states-unsloth", "adapters are what it trains", dict(LF, framework="unsloth", **STATES), "train_actor/", phase="train", must=["B67", "B08"],
        sets={"B08": 'optim="adamw_8bit"'}, not_sets={"B08": ["--optim adamw_bnb_8bit"]}),
     ft("eval-unsloth", "one large batch of an evaluation", dict(LF, framework="unsloth", **dict(EVAL, logp=(16384,), eval_batches=4)), "eval", late=True, phase="eval", must=["B67"],

@@ -180,6 +180,7 @@ SCENARIOS = [
     alone("rays-of-a-batch", "rows of a network", "# OOM\n\nns-train nerfacto --data d --vis viewer\n\n" + FULL, "capacity", must=["P166"], must_not=["P165"], sets={"P166": "--pipeline.datamanager.train-num-rays-per-batch 2048"}),
     alone("a-graph-in-one-piece", "no batch of it is smaller", "# OOM with one big graph\n\nout = conv(data.x, data.edge_index) of torch_geometric; loss.backward()\n\n" + FULL, "capacity", must=["P167", "P170"],
           must_not=["P01", "P02"]),
+    alone("all-of-it-on-each-card", "whether something divides it nobody says", "# SFTTrainer: OOM in training\n\nFull fine-tuning of a 9B model with trl's SFTTrainer on 2 A100 40GB runs out of memory in training.\n", "none", phase="train", must=["P208"]),
     alone("a-yolo-in-words", "its own levers, and no layers to wrap by hand", "# YOLOv8 runs out\n\nCUDA out of memory while I train yolov8 on frames of 3000 x 2000 pixels with four of them in a batch.\n", "none", phase="train", must=["P207"]),
     alone("toml-of-diffusion-pipe", "by its keys, where another program is spoken of", "# LoRA: OOM\n\nThe same works on kohya_ss.\n\nmicro_batch_size_per_gpu = 4\ngradient_accumulation_steps = 2\ngradient_release = true\nactivation_checkpointing = true\n"
           "pipeline_stages = 1\nwarmup_steps = 10\n\n" + FULL, "capacity", must=["B134"], must_not=["B133"], sets={"B134": "micro_batch_size_per_gpu = 2"}),
