@@ -74,11 +74,13 @@ static enum mt_rc nothing(const struct mt_pf *f, struct mt_err *err)
                        "profile_memory=True and holds no memory event: nothing was allocated on "
                        "the threads that it followed, or ProfilerActivity.CPU was not among its "
                        "activities, without which none is written");
-    return mt_fail(err, MT_EINPUT,
-                   "a Chrome trace (\"traceEvents\", as torch.profiler exports it) without memory "
-                   "events: it was recorded without profile_memory=True. " WITH_MEMORY "; "
-                   "torch.cuda.memory._record_memory_history() and "
-                   "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") record more");
+    return mt_fail(
+        err, MT_EINPUT,
+        "a Chrome trace (\"traceEvents\", as torch.profiler exports it) without memory "
+        "events: it was recorded without profile_memory=True, or it is trace_view.json "
+        "of torch_npu's profiler, beside which operator_memory.csv has them. " WITH_MEMORY "; "
+        "torch.cuda.memory._record_memory_history() and "
+        "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") record more");
 }
 
 static void say_damage(const struct mt_pf *f)
