@@ -27,10 +27,13 @@ static const char *const commands[][MOST] = {
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
+static unsigned long n_runs;
 static char folder[] = "/tmp/fuzz-whole-XXXXXX", input[64], output[64];
 
 static void clean_up(void)
 {
+    /* what the fuzzer itself says goes where the messages about each input go */
+    printf("stat::number_of_executed_units: %lu\n", n_runs);
     (void)unlink(input);
     (void)unlink(output);
     (void)rmdir(folder);
@@ -99,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     argv[argc++] = output;
     argv[argc++] = input;
     argv[argc] = NULL;
+    n_runs++;
     status = memtrace_main(argc, argv);
     /* 2: an option that a report of ours, read back, cannot take */
     if (status < 0 || status > 3 || (status == 2 && commands[which % N_COMMANDS][3] == NULL))
