@@ -157,6 +157,8 @@ static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word
         return mt_template_css(o);
     } else if (is(word, n, "csp")) {
         return put_csp(p, o);
+    } else if (is(word, n, "worker")) {
+        mt_page_worker(p, o);
     } else if (is(word, n, "data")) {
         mt_page_data(p, o);
     } else {

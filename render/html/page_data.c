@@ -73,8 +73,30 @@ static void put_report(const struct mt_page_plan *plan, struct mt_out *o)
     mt_puts(o, "</script>\n");
 }
 
-/* The script comes last: what it reads is there when it runs. The worker gets ready while its data
- * are read. */
+static bool has_events(const struct mt_track_plan *t)
+{
+    for (uint32_t i = 0; i < t->pack->chunks.n; i++)
+        if (mt_plan_has(t, i))
+            return true;
+    return false;
+}
+
+void mt_page_worker(const struct mt_page *p, struct mt_out *o)
+{
+    const struct mt_page_plan *plan = p->plan;
+    bool now = false;
+    if (!mt_page_is_alive(p))
+        return;
+    for (uint32_t i = 0; i < plan->track.n; i++)
+        now = now || has_events(&plan->track.p[i]);
+    for (uint32_t i = 0; i < plan->calls.n; i++)
+        now = now || has_events(&plan->calls.p[i].track);
+    mt_puts(o, now ? "<script id=\"mt-worker\" data-now=\"1\">" : "<script id=\"mt-worker\">");
+    (void)mt_script_put(o, MT_SCRIPT_WORKER);
+    mt_puts(o, "</script>\n");
+}
+
+/* The script comes last: what it reads is there when it runs. */
 void mt_page_data(const struct mt_page *p, struct mt_out *o)
 {
     const struct mt_page_plan *plan = p->plan;
@@ -94,9 +116,6 @@ void mt_page_data(const struct mt_page *p, struct mt_out *o)
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_block(o, &plan->track.p[i].nvtx, 't', i, "-n");
     put_report(plan, o);
-    mt_puts(o, "<script id=\"mt-worker\">");
-    (void)mt_script_put(o, MT_SCRIPT_WORKER);
-    mt_puts(o, "</script>\n");
     for (uint32_t i = 0; i < plan->track.n; i++)
         put_events(o, &plan->track.p[i], i);
     for (uint32_t i = 0; i < plan->calls.n; i++)

@@ -5,6 +5,9 @@
 
 #include "render/html/kit.h"
 
+/* What decodes the events, before anything is drawn: a browser takes as long to begin a worker as
+ * to lay out the first screen, and does both at once. */
+void mt_page_worker(const struct mt_page *p, struct mt_out *o);
 void mt_page_data(const struct mt_page *p, struct mt_out *o);
 
 #endif

@@ -18,10 +18,11 @@ const answer = async ({ data }) => {
   }
 };
 
-/** Makes workers of this script. The first one begins while the page is still being read: later the page has no time to begin it.
+/** Makes workers of this script. The first one begins before the page is read, where C says that there are operations: later the page has no time to
+ *  begin it.
  *  @returns {() => Worker|null} */
 const workers = () => {
-  const code = document.currentScript?.textContent ?? "", index = document.getElementById("mt-index")?.textContent ?? "";
+  const { textContent: code, dataset } = /** @type {any} */ (document.currentScript) ?? { dataset: {} };
   const make = () => {
     if (typeof Worker === "undefined") return null;
     const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
@@ -33,7 +34,7 @@ const workers = () => {
       setTimeout(() => URL.revokeObjectURL(url), 60000);
     }
   };
-  let first = /"runs":\[\{/.test(index) ? make() : null;
+  let first = dataset.now ? make() : null;
   if (first) first.onerror = () => { first = null; };
   return () => {
     const w = first ?? make();

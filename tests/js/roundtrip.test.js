@@ -108,9 +108,9 @@ function workerOf(code) {
 }
 
 test("the page's scripts are scripts, and its worker decodes what the page itself would", async () => {
-  const page = openReport(join(samples, "verl_grpo_oom_logprob.pickle")), code = /<script id="mt-worker">([^]*?)<\/script>/.exec(page.html)?.[1];
+  const page = openReport(join(samples, "verl_grpo_oom_logprob.pickle")), code = /<script id="mt-worker"[^>]*>([^]*?)<\/script>/.exec(page.html)?.[1];
   assert.ok(code);
-  for (const m of page.html.matchAll(/<script(?: id="mt-worker")?>([^]*?)<\/script>/g)) new Script(m[1]);
+  for (const m of page.html.matchAll(/<script(?: id="mt-worker"[^>]*)?>([^]*?)<\/script>/g)) new Script(m[1]);
   const here = page.tracks[0], text = here.io.text;
   await here.loadExact();
   const open = async (worker, change = {}) => {

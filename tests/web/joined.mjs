@@ -12,7 +12,7 @@ const pageOf = (inputs) => execFileSync(MEMTRACE, ["report", ...inputs.map((name
   { encoding: "utf8", maxBuffer: 1 << 28 });
 const page = pageOf(["tiny.pickle"]);
 const script = /<script>([^]*?)<\/script>/.exec(page)?.[1] ?? "";
-const worker = /<script id="mt-worker">([^]*?)<\/script>/.exec(page)?.[1] ?? "";
+const worker = /<script id="mt-worker"[^>]*>([^]*?)<\/script>/.exec(page)?.[1] ?? "";
 const LIMIT = 80000; // both scripts together: a wish, not a law of browsers
 
 test("both scripts are in the page whole, and parse", () => {
@@ -37,4 +37,8 @@ test("the policy names the hashes of both scripts, and allows no other", () => {
 
 test(`both scripts together stay below ${LIMIT} bytes`, () => {
   assert.ok(script.length + worker.length < LIMIT, `${script.length} + ${worker.length} bytes`);
+});
+
+test("the worker begins before anything is drawn, where there are operations to decode", () => {
+  assert.ok(page.indexOf('<script id="mt-worker" data-now="1">') > 0 && page.indexOf('id="mt-worker"') < page.indexOf("<header"));
 });
