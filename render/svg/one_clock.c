@@ -82,10 +82,11 @@ static void one(struct mt_out *o, const struct plane *p, const struct mt_driverd
             " %d\" width=\"%d\" height=\"%d\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\n",
             x_of(p, UINT64_MAX), HEIGHT, WIDTH, HEIGHT);
     failure(o, p, j, ledger); /* below: a short history is not hidden */
+    /* with a line around it: a history of a moment is still seen */
     mt_putf(o,
             LINE "stroke=\"currentColor\" stroke-opacity=\".16\" d=\"M0 %dh%" PRIu64
-                 "\"/><path fill=\"%s\" d=\"",
-            HEIGHT, x_of(p, UINT64_MAX), mt_color_hex(color));
+                 "\"/><path vector-effect=\"non-scaling-stroke\" fill=\"%s\" stroke=\"%s\" d=\"",
+            HEIGHT, x_of(p, UINT64_MAX), mt_color_hex(color), mt_color_hex(color));
     curve(o, p, l->low, top, true);
     if (mt_clocked_has_line(l)) {
         mt_puts(o, "\"/>" LINE "stroke=\"currentColor\" stroke-width=\"1.3\" "

@@ -213,7 +213,8 @@ MT_TEST(picture)
     MT_CHECK_HAS(svg, "M240 0v32"); /* moments, from left to right */
     MT_CHECK(strstr(svg, "M20 0v32") == NULL);
     MT_CHECK_HAS(svg, "M50 32v-2h10v-3h10v"); /* PyTorch begins: 10 of 120 B, then 20 */
-    MT_CHECK_HAS(svg, "h10V32z");             /* and ends */
+    MT_CHECK_HAS(svg, "fill=\"#6cb2ff\" stroke=\"#6cb2ff\" d=\"M50"); /* however short */
+    MT_CHECK_HAS(svg, "h10V32z");                                     /* and ends */
     mt_free(svg);
     x.j.reconciled.n = 0;
     x.d.host_samples.n = 0;
