@@ -32,14 +32,14 @@ static void stands_for(struct mt_jsonw *w, const struct mt_trace *t, const struc
 }
 
 static void frames_as(struct mt_jsonw *w, const char *key, const struct mt_report *r,
-                      const struct mt_trace *t, mt_stack_id s)
+                      const struct mt_trace *t, struct mt_file_kinds *kinds, mt_stack_id s)
 {
-    bool is_whole = r->all_frames || !mt_stack_has_own(t, s);
+    bool is_whole = r->all_frames || !mt_stack_has_own(t, kinds, s);
     mt_jw_key(w, key);
     mt_jw_open(w, '[');
     for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
         const struct mt_frame *f = &t->frames.p[t->stacks.p[i].frame];
-        if (!is_whole && !mt_frame_is_own(t, t->stacks.p[i].frame))
+        if (!is_whole && !mt_frame_is_own(t, kinds, t->stacks.p[i].frame))
             continue;
         mt_jw_open(w, '{');
         mt_jw_key(w, "name");
@@ -69,11 +69,11 @@ static void log_frames(struct mt_jsonw *w, const struct mt_log_stack *s)
 
 /* Of a block of the backward pass those of its forward as well, where they were recorded. */
 static void frames(struct mt_jsonw *w, const struct mt_report *r, const struct mt_trace *t,
-                   mt_stack_id s, mt_stack_id forward)
+                   struct mt_file_kinds *kinds, mt_stack_id s, mt_stack_id forward)
 {
-    frames_as(w, "frames", r, t, s);
+    frames_as(w, "frames", r, t, kinds, s);
     if (forward != 0)
-        frames_as(w, "forward_frames", r, t, forward);
+        frames_as(w, "forward_frames", r, t, kinds, forward);
 }
 
 static void attribution(struct mt_jsonw *w, const struct mt_report *r, struct mt_attr a)
@@ -178,7 +178,7 @@ static void snapshot_verdict(struct mt_jsonw *w, const struct mt_report *r, cons
     mt_jw_known(w, "event", v->event >= 0, v->event >= 0 ? (uint64_t)v->event : 0);
     mt_jw_known(w, "request_bytes", o != NULL && o->request != 0, o != NULL ? o->request : 0);
     mt_jw_ks(w, "site", o != NULL && o->stack != 0 ? o->label : NULL);
-    frames(w, r, k->trace, o != NULL ? o->stack : 0, o != NULL ? o->forward : 0);
+    frames(w, r, k->trace, NULL, o != NULL ? o->stack : 0, o != NULL ? o->forward : 0);
 }
 
 static void verdict(struct mt_jsonw *w, const struct mt_report *r)
@@ -238,7 +238,7 @@ static void oom(struct mt_jsonw *w, const struct mt_report *r, const struct mt_t
     mt_jw_ki(w, "stream", o->stream);
     attribution(w, r, o->attr);
     mt_jw_ks(w, "site", o->label);
-    frames(w, r, t, o->stack, o->forward);
+    frames(w, r, t, NULL, o->stack, o->forward);
     graph = mt_note_of(t, d->device, o->event, MT_NOTE_COMPILE_CONTEXT);
     if (graph != NULL)
         mt_jw_ks(w, "compile_context", mt_str(t, graph->text));
@@ -378,6 +378,8 @@ static void phases(struct mt_jsonw *w, const struct mt_rank *k, const struct mt_
 static void owners(struct mt_jsonw *w, const struct mt_report *r, const struct mt_rank *k,
                    const struct mt_device_analysis *d, uint32_t at)
 {
+    struct mt_file_kinds kinds = {NULL}; /* hundreds of stacks are of the same few files */
+    bool made = d->owners.n > 1 && mt_file_kinds_init(&kinds, k->trace);
     for (uint32_t i = 0; i < d->owners.n; i++) {
         const struct mt_owner *o = &d->owners.p[i];
         mt_jw_open(w, '{');
@@ -389,9 +391,10 @@ static void owners(struct mt_jsonw *w, const struct mt_report *r, const struct m
         attribution(w, r, o->attr);
         mt_jw_ks(w, "born", mt_birth_name(o->birth));
         mt_jw_known(w, "first_event", o->first_event != UINT64_MAX, o->first_event);
-        frames(w, r, k->trace, o->stack, o->forward);
+        frames(w, r, k->trace, made ? &kinds : NULL, o->stack, o->forward);
         mt_jw_close(w, '}');
     }
+    mt_file_kinds_done(&kinds);
 }
 
 static uint32_t n_drivers(const struct mt_report *r)

@@ -10,16 +10,15 @@ static enum mt_line_kind kind_of(const struct mt_frame_view *v)
     return v->is_internal ? MT_LINE_TORCH : MT_LINE_FRAME;
 }
 
-bool mt_frame_is_own(const struct mt_trace *t, mt_frame_id f)
+bool mt_frame_is_own(const struct mt_trace *t, struct mt_file_kinds *k, mt_frame_id f)
 {
     const struct mt_frame *own = &t->frames.p[mt_frame_own(t, f)];
-    return (mt_file_kind(NULL, t, own->file) & (MT_FILE_PYTHON | MT_FILE_INTERNAL)) ==
-           MT_FILE_PYTHON;
+    return (mt_file_kind(k, t, own->file) & (MT_FILE_PYTHON | MT_FILE_INTERNAL)) == MT_FILE_PYTHON;
 }
 
-bool mt_stack_has_own(const struct mt_trace *t, mt_stack_id s)
+bool mt_stack_has_own(const struct mt_trace *t, struct mt_file_kinds *k, mt_stack_id s)
 {
-    while (s != 0 && !mt_frame_is_own(t, t->stacks.p[s].frame))
+    while (s != 0 && !mt_frame_is_own(t, k, t->stacks.p[s].frame))
         s = t->stacks.p[s].parent;
     return s != 0;
 }
@@ -28,7 +27,7 @@ uint32_t mt_stack_lines(const struct mt_trace *t, mt_stack_id s,
                         struct mt_stack_line out[MT_STACK_LINES])
 {
     struct mt_frame_view v;
-    bool fold = mt_stack_has_own(t, s);
+    bool fold = mt_stack_has_own(t, NULL, s);
     uint32_t n = 0;
     for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
         enum mt_line_kind kind;

@@ -20,10 +20,11 @@ struct mt_stack_line {
     struct mt_frame_view v; /* of the only frame, or of the innermost of the folded ones */
 };
 
-/* A frame of Python code that is neither PyTorch's nor the interpreter's own. */
-bool mt_frame_is_own(const struct mt_trace *t, mt_frame_id f);
+/* A frame of Python code that is neither PyTorch's nor the interpreter's own. k may be NULL: then
+ * each file is looked at again. */
+bool mt_frame_is_own(const struct mt_trace *t, struct mt_file_kinds *k, mt_frame_id f);
 /* A stack has such a frame. */
-bool mt_stack_has_own(const struct mt_trace *t, mt_stack_id s);
+bool mt_stack_has_own(const struct mt_trace *t, struct mt_file_kinds *k, mt_stack_id s);
 
 #define MT_STACK_LINES 48
 /* Fills at most MT_STACK_LINES lines and returns how many. A stack without a frame of anybody's own
