@@ -283,7 +283,7 @@ static bool default_of_key(const struct mt_runconf *rc, const char *key, struct 
         if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL && mt_same_key(k->key, key))
             return take_default(rc, k, hit);
     }
-    for (uint32_t i = 0; i < rc->keys.n; i++) {
+    for (uint32_t i = 0; rc->conf.entries.n != 0 && i < rc->keys.n; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[i];
         const struct mt_conf_entry *e;
         if (is_truth(k->fallback) && k->part == NULL && mt_same_key(k->key, key))
@@ -349,7 +349,7 @@ static bool find_prefixed(const struct mt_runconf *rc, const struct mt_runconf_s
                           struct mt_runconf_hit *hit)
 {
     const struct mt_conf_entry *e;
-    for (uint32_t i = 0; i < s->n; i++) {
+    for (uint32_t i = 0; rc->conf.entries.n != 0 && i < s->n; i++) {
         const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
         if (is_truth(k->fallback) && k->part == NULL && is_read(rc, k) &&
             mt_runconf_prefixed(rc, k->key, &e) && e != NULL) {
