@@ -45,28 +45,41 @@ static bool has_path(const char *file, uint32_t n, const char *path)
     if (path[k - 1] != '/')
         return mt_path_ends(file, n, path, k);
     for (uint32_t end = k; end <= n; end++) {
-        if (mt_path_ends(file, end, path, k))
+        if ((file[end - 1] == '/' || file[end - 1] == '\\') && mt_path_ends(file, end, path, k))
             return true;
     }
     return false;
 }
 
-static bool is_called(const struct mt_trace *t, mt_str_id name, const char *function)
-{
-    if (strchr(function, '*') != NULL)
-        return mt_glob(function, mt_str(t, name), mt_str_len(t, name));
-    return *function == '\0' ||
-           (*mt_str(t, name) == *function && strcmp(mt_str(t, name), function) == 0);
-}
-
 bool mt_trace_has_frame(const struct mt_trace *t, const char *file, const char *function)
 {
+    bool is_pattern = strchr(function, '*') != NULL;
     for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
         const struct mt_function *f = &t->functions.p[i];
-        if (is_called(t, f->name, function) &&
-            (*file == '\0' || has_path(mt_str(t, f->file), mt_str_len(t, f->file), file)))
+        const char *name = mt_str(t, f->name);
+        /* nearly all differ in the first letter */
+        bool is = is_pattern
+                      ? mt_glob(function, name, mt_str_len(t, f->name))
+                      : *function == '\0' || (*name == *function && strcmp(name, function) == 0);
+        if (is && (*file == '\0' || has_path(mt_str(t, f->file), mt_str_len(t, f->file), file)))
             return true;
     }
+    return false;
+}
+
+static bool is_through(const struct mt_trace *t, mt_str_id name, mt_str_id file,
+                       const char *want_file, const char *want)
+{
+    const char *own = mt_str(t, name);
+    return (*want == '\0' || (*own == *want && strcmp(own, want) == 0)) &&
+           strstr(mt_str(t, file), want_file) != NULL;
+}
+
+bool mt_trace_goes_through(const struct mt_trace *t, const char *file, const char *function)
+{
+    for (uint32_t i = 0; i < t->functions.n; i++)
+        if (is_through(t, t->functions.p[i].name, t->functions.p[i].file, file, function))
+            return true;
     return false;
 }
 
@@ -75,10 +88,7 @@ bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *
 {
     for (; s != 0; s = t->stacks.p[s].parent) {
         const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
-        const char *name = mt_str(t, f->name);
-        /* nearly all differ in the first letter */
-        if ((*function == '\0' || (*name == *function && strcmp(name, function) == 0)) &&
-            strstr(mt_str(t, f->file), file) != NULL)
+        if (is_through(t, f->name, f->file, file, function))
             return true;
     }
     return false;

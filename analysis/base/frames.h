@@ -27,6 +27,8 @@ const char *mt_backward_op(const char *s, uint32_t n, int *len);
 /* Is there a frame of this function ("" = any) in a file whose path has `file` in it? '/' only. */
 bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *file,
                            const char *function);
+/* Does any function of the trace fit so? Where not, no stack of it goes through such a frame. */
+bool mt_trace_goes_through(const struct mt_trace *t, const char *file, const char *function);
 
 /* What a file is, by string id, so that a path is looked at once. Zeroed struct = nothing known
  * yet. */

@@ -60,21 +60,39 @@ static bool is_seen(const struct mt_metric_row *row, const struct mt_trace *t,
     return false;
 }
 
-static bool goes_through(const struct mt_metric_row *row, const struct mt_trace *t, mt_stack_id s)
+/* Which frames of a row any function of the trace is: bit i of frame i, the last bit of all from
+ * there on. Most rows have none, and their stacks need no walk. Operations are asked of each stack.
+ */
+enum { LAST_WAY = 63 };
+static uint64_t ways(const struct mt_metric_row *row, const struct mt_trace *t)
+{
+    uint64_t there = 0;
+    for (uint32_t i = 0; i < row->n_frames && i < LAST_WAY; i++) {
+        const struct mt_metric_frame *f = &row->frames[i];
+        if (f->operation[0] != '\0' ||
+            (f->code[0] == '\0' && mt_trace_goes_through(t, f->file, f->function)))
+            there |= UINT64_C(1) << i;
+    }
+    return row->n_frames > LAST_WAY ? there | UINT64_C(1) << LAST_WAY : there;
+}
+
+static bool goes_through(const struct mt_metric_row *row, uint64_t there, const struct mt_trace *t,
+                         mt_stack_id s)
 {
     char made_by[128] = "";
     bool asked = false;
-    for (uint32_t i = 0; i < row->n_frames; i++) {
+    for (uint32_t i = 0; there != 0 && i < row->n_frames; i++) {
         const struct mt_metric_frame *f = &row->frames[i];
+        if ((there >> (i < LAST_WAY ? i : LAST_WAY) & 1) == 0)
+            continue;
         if (f->operation[0] != '\0') {
             if (!asked && !mt_stack_operation(t, s, made_by, sizeof made_by))
                 made_by[0] = '\0';
             asked = true;
             if (mt_glob(f->operation, made_by, strlen(made_by)))
                 return true;
-        } else if (f->code[0] == '\0' && mt_stack_goes_through(t, s, f->file, f->function)) {
+        } else if (f->code[0] == '\0' && mt_stack_goes_through(t, s, f->file, f->function))
             return true;
-        }
     }
     return false;
 }
@@ -91,7 +109,7 @@ static bool has_code(const struct mt_metric_row *row, const char *code)
 static const struct mt_oom *asked(const struct mt_metric_row *row,
                                   const struct mt_device_analysis *d, const struct mt_trace *t)
 {
-    return d->focus_is_oom && d->ooms.n != 0 && goes_through(row, t, d->ooms.p[0].stack)
+    return d->focus_is_oom && d->ooms.n != 0 && goes_through(row, UINT64_MAX, t, d->ooms.p[0].stack)
                ? &d->ooms.p[0]
                : NULL;
 }
@@ -101,9 +119,10 @@ static double through(const struct mt_metric_row *row, const struct mt_device_an
 {
     const struct mt_oom *o = row->with_request ? asked(row, d, t) : NULL;
     double bytes = o != NULL ? (double)o->request : 0, largest = bytes;
-    for (uint32_t i = 0; i < d->by_stack.n; i++) {
+    uint64_t there = ways(row, t);
+    for (uint32_t i = 0; there != 0 && i < d->by_stack.n; i++) {
         const struct mt_stack_share *w = &d->by_stack.p[i];
-        if (!goes_through(row, t, w->stack))
+        if (!goes_through(row, there, t, w->stack))
             continue;
         bytes += (double)w->bytes;
         largest = (double)w->largest > largest ? (double)w->largest : largest;
@@ -147,8 +166,9 @@ static double single(const struct mt_metric_row *row, const struct mt_device_ana
 static bool makes_logits(const struct mt_metric_row *row, const struct mt_device_analysis *d,
                          const struct mt_trace *t)
 {
-    for (uint32_t i = 0; i < d->roles.logits_by.n; i++)
-        if (goes_through(row, t, d->roles.logits_by.p[i]))
+    uint64_t there = ways(row, t);
+    for (uint32_t i = 0; there != 0 && i < d->roles.logits_by.n; i++)
+        if (goes_through(row, there, t, d->roles.logits_by.p[i]))
             return true;
     return false;
 }
@@ -160,7 +180,7 @@ static double spread(const struct mt_metric_row *row, const struct mt_device_ana
     uint64_t most = 0;
     for (uint32_t i = 0; d->cause != NULL && i < d->cause->n_spreads; i++) {
         const struct mt_spread *s = &d->cause->spreads[i];
-        if (s->bytes > most && goes_through(row, t, s->stack))
+        if (s->bytes > most && goes_through(row, UINT64_MAX, t, s->stack))
             most = s->bytes;
     }
     return (double)most;

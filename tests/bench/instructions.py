@@ -4,8 +4,9 @@
     python3 instructions.py --memtrace ../../build/memtrace [--write]
 
 Two inputs as PyTorch 2.8 and later write them, one of twice as many events: the difference is what an event costs. `reading`, `analysis` (without the
-advice, which depends on few numbers) and `packing` (for the page, without what zlib does) are instructions an event; `empty` is the report of a
-snapshot without an event, in thousands: the rules. The hash of the file is a thread of its own and in none of them.
+advice) and `packing` (for the page, without what zlib does) are instructions an event; `empty` is the report of a
+snapshot without an event, in thousands: the rules. `advice` is all of the advice on the smaller of the two, in thousands: it grows with rules and
+functions, not with events. The hash of the file is a thread of its own and in none of them.
 
 Compared with instructions.json: status 1 where one is over its limit by more than 5 %, 77 where callgrind is not there or the program was built by
 another compiler or stands on another C library than the limits. --write puts what was counted there."""
@@ -46,7 +47,7 @@ def inclusive(scratch, command):
 
 
 def count(memtrace, scratch):
-    """The four numbers of the heading."""
+    """The numbers of the heading."""
     parts = []
     for n in (0, EVENTS, 2 * EVENTS):
         form = "html" if n else "json"
@@ -58,7 +59,8 @@ def count(memtrace, scratch):
     def of(name, *without):
         return (twice[name] - once[name]) / EVENTS - sum(of(other) for other in without)
     return {"reading": of("mt_pickle_read_steps"), "analysis": of("mt_analyze", "mt_advise", "mt_pack_device"),
-            "packing": of("mt_pack_device", "deflate"), "empty": empty["mt_cmd_report"] / 1000}
+            "packing": of("mt_pack_device", "deflate"), "empty": empty["mt_cmd_report"] / 1000,
+            "advice": once["mt_advise"] / 1000}
 
 
 def judge(counted, limits):

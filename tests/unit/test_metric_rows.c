@@ -102,6 +102,57 @@ MT_TEST(rows_of_an_overlay)
     done(&m);
 }
 
+/* Of 70 frames two are in the trace: one of the first, and one that has no place of its own in the
+ * bits that say which are there. */
+MT_TEST(rows_of_many_frames)
+{
+    enum { FRAMES = 70 };
+    char text[8192];
+    size_t n = (size_t)snprintf(text, sizeof text,
+                                "{\"schema_version\": 1, \"metrics\": [{\"name\": \"hoard\", "
+                                "\"unit\": \"B\", \"says\": \"much\", \"live_through\": [");
+    struct bench b;
+    struct made m;
+    for (int i = 0; i < FRAMES; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              "%s{\"file\": \"engine/po\", \"function\": \"keep_%d\"}",
+                              i > 0 ? ", " : "", i);
+    (void)snprintf(text + n, sizeof text - n, "]}]}");
+    start(&m);
+    setup(&b, NULL, text);
+    own(&b, stack(&m, POOL ":keep_69|" MAIN), 1, GIB);
+    own(&b, stack(&m, POOL ":keep_2|" MAIN), 1, 2 * GIB);
+    own(&b, stack(&m, POOL ":keep_70|" MAIN), 1, 4 * GIB);
+    own(&b, stack(&m, "/v/dragon/den.py:keep_3|" MAIN), 1, 8 * GIB);
+    MT_ASSERT(mt_intern_functions(m.t));
+    b.a.trace = m.t;
+    MT_CHECK_EQ(metric(&b, "hoard"), 3 * (double)GIB);
+    b.a.trace = NULL;
+    teardown(&b);
+    done(&m);
+}
+
+/* Of one frame, none of the trace: nothing, and no walk either. */
+MT_TEST(rows_of_no_frame)
+{
+    struct bench b;
+    struct made m;
+    start(&m);
+    setup(&b, NULL, MINE);
+    own(&b, stack(&m, "/v/dragon/den.py:keep|" MAIN), 1, GIB);
+    MT_ASSERT(mt_intern_functions(m.t));
+    b.a.trace = m.t;
+    MT_CHECK_EQ(metric(&b, "hoard"), 0);
+    MT_CHECK_EQ(metric(&b, "largest_gem"), (double)GIB); /* of any file */
+    fail(&b, 4 * GIB, GIB);
+    b.d->ooms.p[0].stack = b.d->owners.p[0].stack;
+    MT_CHECK_EQ(metric(&b, "hoard"), 0);
+    MT_CHECK_EQ(metric(&b, "asks_gem"), 1);
+    b.a.trace = NULL;
+    teardown(&b);
+    done(&m);
+}
+
 /* An optimizer of 8 bits has something to make smaller where the two moments of Adam are: not in a
  * history of gradients, nor in one block a weight. */
 MT_TEST(moments_of_adam)
@@ -297,6 +348,7 @@ MT_TEST(every_allocation_may_fail)
     MT_CHECK(whole);
 }
 
-MT_MAIN(MT_RUN(rows_of_an_overlay) MT_RUN(moments_of_adam) MT_RUN(rows_of_a_traceback)
-            MT_RUN(rows_of_a_command) MT_RUN(wrong_rows_are_refused)
-                MT_RUN(a_known_name_is_replaced) MT_RUN(every_allocation_may_fail))
+MT_MAIN(MT_RUN(rows_of_an_overlay) MT_RUN(rows_of_many_frames) MT_RUN(rows_of_no_frame)
+            MT_RUN(moments_of_adam) MT_RUN(rows_of_a_traceback) MT_RUN(rows_of_a_command)
+                MT_RUN(wrong_rows_are_refused) MT_RUN(a_known_name_is_replaced)
+                    MT_RUN(every_allocation_may_fail))
