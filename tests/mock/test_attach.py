@@ -3,7 +3,7 @@
 unharmed, with the same output and status; what it held before has an owner; it is let go again, by Ctrl-C or by --detach, and can be attached
 to again; and every reason why a process is not attached to, each of which leaves it alone.
 
-    test_attach.py [TIMES]      how often a job is attached to (3)"""
+    test_attach.py [TIMES]      how often a job is attached to (3); MT_JOB_PYTHON: the Python that it runs with"""
 import ctypes
 import json
 import os
@@ -105,12 +105,12 @@ sys.exit(3)
 
 
 class Job:
-    def __init__(self, python=sys.executable, code=JOB, launched=False):
+    def __init__(self, code=JOB, launched=False):
         self.folder = kit.scratch()
         before = [MEMTRACE, "capture", "-q", "--no-torch", "-o", str(self.folder / "launched.gz"), "--"] if launched else []
         (self.folder / "job.py").write_text(code)
         self.env = kit.environment(injected=False, FAKE_STATE=self.folder / "gpus", TMPDIR=self.folder)
-        self.child = subprocess.Popen([*before, str(python), "-u", str(self.folder / "job.py"), str(self.folder / "books")], stdin=subprocess.PIPE,
+        self.child = subprocess.Popen([*before, os.environ.get("MT_JOB_PYTHON", sys.executable), "-u", str(self.folder / "job.py"), str(self.folder / "books")], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.env)
         self.pid = int(self.child.stdout.readline())
         self.said = ""
