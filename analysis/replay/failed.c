@@ -30,6 +30,19 @@ static uint32_t python_frames(const struct mt_trace *t, mt_stack_id s, mt_frame_
     return n;
 }
 
+/* Of one call of Python: frames of C++ differ between what an operation asks for, its output and a
+ * workspace. */
+static bool is_one_call(const struct mt_trace *t, mt_stack_id x, mt_stack_id y)
+{
+    mt_frame_id a[DEPTH], b[DEPTH];
+    uint32_t n, m;
+    if (x == y)
+        return true;
+    n = python_frames(t, x, a);
+    m = python_frames(t, y, b);
+    return n == m && n != 0 && n <= DEPTH && memcmp(a, b, n * sizeof *a) == 0;
+}
+
 /* The two stacks part in the innermost calls only. An exception that somebody catches leaves more
  * of them. */
 static bool goes_on_inside(const struct mt_trace *t, mt_stack_id failed, mt_stack_id next)
@@ -79,7 +92,8 @@ bool mt_oom_is_a_try(const struct mt_replay *r, uint64_t i)
             had = b;
             from = k + 1;
         }
-        if ((b->action == MT_ACT_ALLOC || b->action == MT_ACT_OOM) && b->stack != e->stack)
+        if ((b->action == MT_ACT_ALLOC || b->action == MT_ACT_OOM) &&
+            !is_one_call(r->t, b->stack, e->stack))
             return false;
     }
     if (had == NULL || !is_convolution(r->t, e->stack))
@@ -89,7 +103,8 @@ bool mt_oom_is_a_try(const struct mt_replay *r, uint64_t i)
         if ((b->action == MT_ACT_FREE_REQUESTED || b->action == MT_ACT_FREE_COMPLETED) &&
             b->addr == had->addr)
             return false;
-        if (k > i && b->action == MT_ACT_ALLOC && b->stack != e->stack)
+        /* the next request may be the one that fails */
+        if (k > i && (b->action == MT_ACT_ALLOC || b->action == MT_ACT_OOM) && b->stack != e->stack)
             return goes_on_inside(r->t, e->stack, b->stack);
     }
     return false;
