@@ -159,6 +159,9 @@ struct mt_moment {
     enum mt_phase phase; /* coarse, of the failure or the peak */
     enum mt_phase sub;
     uint64_t began; /* first event of the stretch of that phase */
+    /* the same, or of the pass that this backward belongs to: between its forward and it may lie
+     * code of the job's own (a loss) that no phase is known of */
+    uint64_t pass_began;
     struct mt_held *held;
     uint32_t n_held, cap_held; /* by address */
     struct mt_span *span;
@@ -317,10 +320,17 @@ static inline bool mt_is_transient(unsigned role)
            role == MT_ROLE_TEMP || role == MT_ROLE_OPTIM_TEMP;
 }
 
+/* Whether a block was born in the stretch at hand, or is of the pass whose backward that is. */
+static inline bool mt_is_of_stretch(const struct mt_moment *m, const struct mt_held *h)
+{
+    return h->event != UINT64_MAX &&
+           (h->event >= m->began || (h->event >= m->pass_began && h->attr.phase == m->phase));
+}
+
 /* Whether a block is a temporary of an earlier stretch of a phase, that should be gone. */
 static inline bool mt_is_residue(const struct mt_moment *m, const struct mt_held *h)
 {
-    return h->event != UINT64_MAX && h->event < m->began && !h->pending &&
+    return h->event != UINT64_MAX && !mt_is_of_stretch(m, h) && !h->pending &&
            (mt_is_transient(h->role) || h->role == MT_ROLE_WEIGHT_SYNC);
 }
 

@@ -112,7 +112,7 @@ static void sum_roles(struct mt_moment *m)
 {
     for (uint32_t i = 0; i < m->n_held; i++) {
         const struct mt_held *h = &m->held[i];
-        bool here = h->event != UINT64_MAX && h->event >= m->began;
+        bool here = mt_is_of_stretch(m, h);
         m->role[h->role] += h->size;
         m->pending += h->pending ? h->size : 0;
         if (h->role == MT_ROLE_KV_CACHE || h->role == MT_ROLE_ENGINE_WEIGHTS) {
@@ -176,6 +176,21 @@ static uint64_t stretch_begin(const struct mt_replay *r, int64_t at)
     return i;
 }
 
+/* Back over the backward at hand, and from there to the one before it. */
+static uint64_t pass_begin(const struct mt_moment *m, int64_t at)
+{
+    const struct mt_attr *attr = m->w->r->attr;
+    uint64_t i = at > 0 ? (uint64_t)at : 0;
+    if (attr == NULL || i >= m->w->r->d->events.n || !mt_phase_is(m->sub, MT_IN_BACKWARD))
+        return m->began;
+    while (i > 0 && mt_phase_is(attr[i - 1].sub, MT_IN_BACKWARD))
+        i--;
+    while (i > 0 && !mt_phase_is(attr[i - 1].sub, MT_IN_BACKWARD | MT_IN_OPTIMIZER) &&
+           (attr[i - 1].phase == m->phase || attr[i - 1].phase == MT_PH_UNATTRIBUTED))
+        i--;
+    return i;
+}
+
 int mt_moment_fill(struct mt_moment *m, struct mt_phaser *ph)
 {
     int64_t at = m->d->focus.event;
@@ -201,6 +216,7 @@ int mt_moment_make(struct mt_moment *m, const struct mt_roles *w, const struct m
     m->sub = (enum mt_phase)d->focus_attr.sub;
     read_request(m);
     m->began = stretch_begin(w->r, d->focus.event);
+    m->pass_began = pass_begin(m, d->focus.event);
     if (d->withheld != NULL)
         return 1;
     if (m->oom == NULL) { /* mt_moment_fill() adds the blocks when a forecast needs them */

@@ -265,6 +265,33 @@ MT_TEST(the_line_that_called_the_backward)
 
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
-MT_MAIN(MT_RUN(rules_load) MT_RUN(the_largest_holder_without_a_role)
-            MT_RUN(graphs_that_outlive_their_backward) MT_RUN(a_graph_that_nobody_asked_for)
-                MT_RUN(models_alike) MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))
+/* A plain script: the pass, a loss of the job's own that no phase is known of, its backward. What
+ * the forward keeps is for that backward, and nothing that earlier rounds left. Of a pass before,
+ * whose backward is over, it is. */
+MT_TEST(a_forward_is_kept_for_its_backward)
+{
+    for (unsigned before = 0; before < 2; before++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, GIB, "net.py:5:__init__|" MAIN);
+        for (unsigned i = 0; i < 10; i++)
+            heap_alloc(h, GIB, "net.py:36:forward|torch/nn/modules/module.py:60:_call_impl|" MAIN);
+        heap_alloc(h, GIB, "run.py:20:stylize|" MAIN);
+        heap_alloc(h, GIB / 8, ENGINE);
+        if (before) {
+            heap_alloc(h, GIB, "net.py:36:forward|torch/nn/modules/module.py:60:_call_impl|" MAIN);
+            heap_alloc(h, GIB / 8, "run.py:20:stylize|" MAIN);
+            heap_alloc(h, GIB / 8, ENGINE);
+        }
+        heap_oom(h, 2 * GIB, GIB, ENGINE);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->kind, before ? MT_CAUSE_LEAK : MT_CAUSE_CAPACITY);
+            DONE;
+        }
+    }
+}
+
+MT_MAIN(MT_RUN(rules_load) MT_RUN(a_forward_is_kept_for_its_backward)
+            MT_RUN(the_largest_holder_without_a_role) MT_RUN(graphs_that_outlive_their_backward)
+                MT_RUN(a_graph_that_nobody_asked_for) MT_RUN(models_alike)
+                    MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))
