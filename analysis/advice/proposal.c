@@ -54,6 +54,22 @@ bool mt_weigh_same_value(const char *set, const char *want)
            same_bare(set, strlen(set), want, strlen(want));
 }
 
+/* A line in words that are one switch of Python's ("packing=True"): the run has that on. */
+static bool is_on(const struct mt_advice_query *q, const struct mt_fix_line *l)
+{
+    const char *eq = strchr(l->value, '=');
+    size_t n = eq != NULL ? (size_t)(eq - l->value) : 0;
+    char flag[128];
+    const struct mt_conf_entry *e;
+    if (q->conf == NULL || l->syntax != MT_FIX_PYTHON || l->key[0] != 0 || n == 0 || n > 100 ||
+        strspn(l->value, "abcdefghijklmnopqrstuvwxyz_0123456789") != n ||
+        !mt_runconf_is_true(eq + 1))
+        return false;
+    (void)snprintf(flag, sizeof flag, "--%.*s", (int)n, l->value);
+    e = mt_runconf_look_up(q->conf, flag);
+    return e != NULL && !e->is_default && !e->is_variable && mt_runconf_is_true(e->value);
+}
+
 /* The run has what this line would type, by itself or as the framework's default. Numbers that are
  * computed are compared when they are. */
 static bool is_set(const struct mt_advice_query *q, const struct mt_fix_line *l, bool *by_default)
@@ -89,7 +105,10 @@ static bool take_set_off(const struct mt_advice_query *q, struct mt_advice *a, b
         /* of a number that moves the rule's own is no target: what is computed decides */
         if (a->card->moves != MT_FIX_EITHER && !l->goes_with && is_number(l->value))
             continue;
-        if (is_set(q, l, &one)) {
+        if (is_on(q, l)) {
+            set |= 1ull << i;
+            *by_default = false;
+        } else if (is_set(q, l, &one)) {
             set |= 1ull << i;
             *by_default = *by_default && one;
             if (one && l->when.e != NULL && l->saving != NULL && mt_weigh_computes(q))
@@ -296,6 +315,25 @@ static const char *in_words(const struct mt_fix_line *l, enum mt_fix_way way)
     return way == MT_FIX_DOWN ? "<half of its value>" : "<twice its value>";
 }
 
+/* What a script sets a variable of the key's name to ("MICRO_BATCH_SIZE=1"), where the command that
+ * uses it is not all there. */
+static struct mt_value of_variable(const struct mt_advice_query *q, const char *key)
+{
+    char name[128];
+    const struct mt_conf_entry *e;
+    size_t n = 0;
+    key += strspn(key, "-");
+    for (; key[n] != 0 && n + 1 < sizeof name; n++)
+        name[n] = (char)(key[n] == '-'                    ? '_'
+                         : key[n] >= 'a' && key[n] <= 'z' ? key[n] & ~32
+                                                          : key[n]);
+    name[n] = 0;
+    e = q->conf != NULL && strchr(name, '_') != NULL ? mt_runconf_look_up(q->conf, name) : NULL;
+    return e != NULL && e->form == MT_CONF_ENV && !e->is_variable
+               ? mt_setting_number(e->value)
+               : (struct mt_value){0, false, MT_CONF_NONE};
+}
+
 static int propose_step(const struct mt_advice_query *q, struct mt_advice *a,
                         struct mt_value current, struct mt_value *proposed, bool *at_end)
 {
@@ -306,6 +344,8 @@ static int propose_step(const struct mt_advice_query *q, struct mt_advice *a,
         if (!is_shown(a, i) || l->goes_with || l->moves != MT_FIX_EITHER || !mt_fix_is_typed(l) ||
             !is_number(l->value))
             continue;
+        if (!current.known)
+            current = of_variable(q, l->key);
         if (!current.known)
             return write_line(q, a, i, l->key, in_words(l, way));
         *proposed = step(l, way, current, at_end);

@@ -526,6 +526,9 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     of_families(q.metrics, &fw, q.conf);
     engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework, o->conf);
     d->engine = fw.engine != MT_FW_NONE ? mt_framework_at(r, fw.engine)->words : NULL;
+    d->may_have_engine =
+        fw.engine != MT_FW_NONE || mt_framework_at(r, fw.main)->kind == MT_FWK_RL ||
+        mt_framework_at(r, fw.main)->kind == MT_FWK_ENGINE || is_told(q.metrics, "told_vllm");
     d->engine_failed = is_engines(r, f, place);
     d->model.beyond = more_than(q.metrics, d, "engine_weights_told", 0.97);
     d->model.in_float = is_told(q.metrics, "engine_in_float");

@@ -128,12 +128,13 @@ struct mt_logdiag {
     const char *by_name; /* the function whose name alone tells it; NULL = it is no such name */
     /* lines that say memory ran out, the same sentence printed again included */
     uint64_t n_failures;
-    uint64_t n_distinct; /* of them, not repeated */
-    const char *engine;  /* the inference engine of the job, in words; NULL = none is told */
-    bool engine_failed;  /* and the failure is in its own code */
-    bool never_ran;      /* a worker of Ray died before its actor ran */
-    bool traced;         /* another one stands above it, without a traceback */
-    bool passed_over;    /* the line is PyTorch's; another library failed before it, and went on */
+    uint64_t n_distinct;  /* of them, not repeated */
+    const char *engine;   /* the inference engine of the job, in words; NULL = none is told */
+    bool engine_failed;   /* and the failure is in its own code */
+    bool may_have_engine; /* an engine is seen or told of, or the program is one that has one */
+    bool never_ran;       /* a worker of Ray died before its actor ran */
+    bool traced;          /* another one stands above it, without a traceback */
+    bool passed_over;     /* the line is PyTorch's; another library failed before it, and went on */
     /* From the sentence of PyTorch, as far as it goes. */
     uint64_t request, capacity, free, allocated, reserved, unallocated, private_pools, allowed;
     uint64_t this_process, outside; /* outside: of this process, outside PyTorch */

@@ -32,20 +32,22 @@ static void because_request(struct mt_sentence *t, const struct mt_logdiag *d)
 
 static void without_others(struct mt_sentence *t, const struct mt_logdiag *d)
 {
-    mt_words_add(t, "Without the %s of %s the request would have fitted. ", MT_BYTES(d->others),
+    mt_words_add(t, "Without the %s of %s the request would have fitted.", MT_BYTES(d->others),
                  d->n_others == 1 ? "the other process" : "other processes");
     if (d->are_ranks)
-        mt_words_add(t,
-                     "%u of them hold%s about as much as this one, in a job of several ranks: most "
-                     "likely other ranks of it are on this card, and each needs a card of its own.",
-                     (unsigned)d->n_alike, d->n_alike == 1 ? "s" : "");
+        mt_words_add(
+            t,
+            " %u of them hold%s about as much as this one, in a job of several ranks: most "
+            "likely other ranks of it are on this card, and each needs a card of its own.",
+            (unsigned)d->n_alike, d->n_alike == 1 ? "s" : "");
     else if (d->mate > 0)
-        mt_words_add(t,
-                     "Process %lld writes into this log too: it is of the same job, and two of its "
-                     "processes share the card.",
-                     (long long)d->mate);
-    else
-        mt_words_add(t, "An inference engine of the same job is such a process as well.");
+        mt_words_add(
+            t,
+            " Process %lld writes into this log too: it is of the same job, and two of its "
+            "processes share the card.",
+            (long long)d->mate);
+    else if (d->may_have_engine)
+        mt_words_add(t, " An inference engine of the same job is such a process as well.");
 }
 
 /* A context takes a few hundred MiB; the rest PyTorch did not allocate. */

@@ -93,6 +93,14 @@ static void say_talk(struct mt_sentence *t, const struct mt_logdiag *d, const st
         say_talk_traced(t, d, f);
         return;
     }
+    if (f->platform == 'R') {
+        mt_words_add(t,
+                     "The text has no failure's own line: line %llu names an OOM of Ray, whose "
+                     "monitor ends processes when the host's memory, not the GPU's, is nearly full",
+                     (unsigned long long)f->line);
+        during(t, d);
+        return;
+    }
     mt_words_add(t, "The text has no failure's own line: line %llu says in words that %s ran out%s",
                  (unsigned long long)f->line,
                  f->kind == MT_LOG_HOST_OOM ? "the host's memory, not the GPU's," : "it",

@@ -5,6 +5,7 @@
 #include "analysis/cause/verdict.h"
 #include "analysis/run/advise_driver.h"
 #include "analysis/run/one_process.h"
+#include "analysis/run/read_log.h"
 #include "analysis/run/refuse.h"
 #include "analysis/run/two_books.h"
 #include "parser/input/input.h"
@@ -354,6 +355,9 @@ static enum mt_rc diagnose_logs(struct mt_diagnosis *d, struct mt_err *err)
     d->logs = d->opts.logs;
     if (d->opts.conf != NULL && d->ranks.n == 0 && mt_runconf_is_fragment(d->opts.conf))
         d->opts.conf->is_partial = true;
+    if (d->opts.conf != NULL && d->ranks.n == 0 &&
+        mt_logs_told_values(d->logs, d->opts.conf, err) != MT_OK)
+        return MT_ENOMEM;
     return mt_logdiag_make(&d->logdiag, d->logs, &o, &d->log_advice, err);
 }
 

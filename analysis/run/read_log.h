@@ -18,4 +18,10 @@ int mt_logs_add(struct mt_logs *l, const char *input, const char *member, struct
 enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf,
                             struct mt_err *err);
 
+/* The same of numbers that somebody's prose tells behind the name of a key of conf's framework, or
+ * behind the end of one ("rollout_gpu_memory_utilization 0.30"), where nothing else sets it. To be
+ * called when the framework is known. MT_OK or MT_ENOMEM. */
+enum mt_rc mt_logs_told_values(const struct mt_logs *logs, struct mt_runconf *conf,
+                               struct mt_err *err);
+
 #endif

@@ -155,6 +155,7 @@ enum mt_rc mt_runconf_added(struct mt_runconf *rc, enum mt_runconf_from from, st
     }
     /* Whoever asked may go on with the other inputs: what is not in all lists is in none. */
     rc->conf.entries.n = rc->from.n;
+    rc->is_partial |= rc->conf.goes_on;
     if (rc->slots.n > 1)
         qsort(rc->slots.p, rc->slots.n, sizeof *rc->slots.p, by_key);
     mt_runconf_guess(rc);

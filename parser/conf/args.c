@@ -556,12 +556,21 @@ static unsigned long open_list(const char *text, size_t n)
     return open;
 }
 
+/* "--flag value \\" and nothing behind it. */
+static bool goes_on(const char *text, size_t n)
+{
+    while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL)
+        n--;
+    return n > 0 && text[n - 1] == '\\';
+}
+
 enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const char *source,
                         bool is_script, struct mt_err *err)
 {
     struct args a = {.c = c, .p = text, .end = text + n, .line = 1, .is_script = is_script};
     struct word w = {.line = 0};
     int r = 0;
+    c->goes_on |= is_script && goes_on(text, n);
     a.source = mt_conf_source(c, source);
     a.failed = a.source == NULL;
     while (!a.failed && (r = next_word(&a, &w)) != 0) {

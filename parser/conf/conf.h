@@ -54,6 +54,7 @@ struct mt_config {
      * told from other pairs of words. */
     MT_VEC(const char *) started;
     uint64_t n_bytes, n_dropped, n_cut;
+    bool goes_on; /* a script ends in a backslash: its last command is not all there */
 };
 
 /* A Python script, by its name. */

@@ -198,6 +198,8 @@ static const char *const of_host[] = {"host oom",
                                       "\xe5\x86\x85\xe5\xad\x98\xe6\xba\xa2\xe5\x87\xba",
                                       "\xe7\x88\x86\xe5\x86\x85\xe5\xad\x98",
                                       NULL};
+/* Of those, Ray's own: its monitor looks at the host. */
+static const char *const of_ray[] = {"ray oom", "ray.exceptions.outofmemoryerror", NULL};
 /* The same by a name near the word that it ran out. The last two: memory of the host, the host. */
 static const char *const hosts[] = {"host",
                                     "cpu mem",
@@ -435,6 +437,8 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
     /* the traceback is left to a line that is sure */
     f = whole ? mt_log_add(l, MT_LOG_TORCH_OOM, number, line)
               : mt_log_blank(l, w.is_host ? MT_LOG_HOST_OOM : MT_LOG_TORCH_OOM, number);
+    if (f != NULL && !whole && w.is_host && mt_log_begins(w.at, of_ray))
+        f->platform = 'R';
     if (f != NULL)
         mt_log_keep_text(f, whole ? "bare" : "talk", 4);
     return 1;

@@ -198,7 +198,8 @@ struct mt_log_fact {
      * 0 = today's, or that of plugins for NPU and MLU, which keep an old one */
     uint16_t torch_at_most;
     uint16_t torch_at_least; /* the oldest that writes it; 0 = not told */
-    /* 'H' = ROCm, 'N' = Ascend NPU, 'X' = Intel XPU, 'M' = Apple, 'T' = TPU; 0 = CUDA, or not said
+    /* 'H' = ROCm, 'N' = Ascend NPU, 'X' = Intel XPU, 'M' = Apple, 'T' = TPU,
+     * 'R' = Ray's own monitor, by somebody's words; 0 = CUDA, or not said
      */
     char platform;
     bool ended_above; /* *_BEGUN: a line above says that such a thing ended */

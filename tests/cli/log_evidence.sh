@@ -112,7 +112,7 @@ talks talk_end.log 'line 1 says in words that it ran out of memory' 'Tuning stop
 talks talk_zh.log 'line 1 says in words that it ran out of memory' '长样本会导致oom的问题'
 talks talk_host.log "the host's memory, not the GPU's, ran out" 'Loading shards at once leads to host OOM on our nodes'
 talks talk_ram.log "the host's memory, not the GPU's, ran out" 'The RAM of the node grows until OOM'
-talks talk_ray.log "the host's memory, not the GPU's, ran out" 'it stops with ray.exceptions.OutOfMemoryError'
+talks talk_ray.log "whose monitor ends processes when the host's memory, not the GPU's, is nearly full" 'it stops with ray.exceptions.OutOfMemoryError'
 talks talk_card.log 'that it ran out of memory' 'OOM on a GPU with 24 GB, 64 GB host RAM'
 check [ "$(jq -r .log_diagnosis.cause talk_host.log.json)" = host ]
 echo '改小之后不会OOM' > talk_no.log

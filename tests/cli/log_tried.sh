@@ -42,7 +42,11 @@ for says in '- micro_batch_size: 1' 'micro_batch_size is 1 already.' 'It fails w
     ask one <<< "$axolotl"$'\n\n'"$says"
     has_not one 'micro_batch_size: <half>'
 done
-for says in '- micro_batch_size: 16' 'It fails with micro_batch_size=1024.' 'Should I try a smaller batch?' 'I would like to try a smaller batch.'; do
+ask sixteen <<< "$axolotl"$'\n\n- micro_batch_size: 16'
+has sixteen 'micro_batch_size: 8'
+ask thousand <<< "$axolotl"$'\n\nIt fails with micro_batch_size=1024.'
+has thousand 'micro_batch_size: 512'
+for says in 'Should I try a smaller batch?' 'I would like to try a smaller batch.'; do
     ask many <<< "$axolotl"$'\n\n'"$says"
     has many 'micro_batch_size: <half>'
 done

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# What a text shows of the run's values: numbers in prose, variables of a command that is cut, switches that are on, versions; and whose flag it is.
+# shellcheck disable=SC2016 # what a text says in backquotes is not run
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+OOM='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 612.00 MiB. GPU 2 has a total capacity of 47.40 GiB of which 199.06 MiB is free. Including non-PyTorch memory, this process has 46.90 GiB memory in use. Of the allocated memory 30.20 GiB is allocated by PyTorch, and 310.20 MiB is reserved by PyTorch but unallocated.'
+# ask NAME [SCRIPT]: the ticket on standard input
+ask() {
+    cat > "$1.txt"
+    run 0 report "$1.txt" ${2:+--config "$2"} --no-config --force --format json -o "$1.json"
+    run 0 report "$1.txt" ${2:+--config "$2"} --no-config --force --format text --full -o "$1.text"
+}
+has() { check grep -qF -- "$2" <(tr -s ' \n' ' ' < "$1.text"); }
+has_not() { check [ "$(tr -s ' \n' ' ' < "$1.text" | grep -cF -- "$2")" = 0 ]; }
+value() { jq -r --arg key "$2" '[.advice[].set[]? | select(.key == $key) | .value][0]' "$1.json"; }
+share=actor_rollout_ref.rollout.gpu_memory_utilization
+
+# A share in prose is the run's: what is offered is lower. By the end of the key, with parents joined, in backquotes, with a word between.
+for words in 'rollout_gpu_memory_utilization 0.25, rollout_max_num_seqs 12' 'We run with `gpu_memory_utilization`: 0.25 on four cards.' \
+    'I have set rollout.gpu_memory_utilization to 0.25 already.' 'First gpu_memory_utilization 0.6, now gpu_memory_utilization 0.25 in use.'; do
+    printf 'verl fails while the weights go to vLLM (update_weights)\n\n- %s\n\nray::WorkerDict.actor_rollout_update_weights()\n%s\n' "$words" "$OOM" | ask share
+    check [ "$(value share $share)" = 0.2 ] # in steps of 0.05
+    check [ "$(jq -r --arg key $share '[.settings[]? | select(.key == $key) | "\(.value) \(.line)"][0]' share.json)" = '0.25 3' ]
+done
+# What is usual, or asked, is no value; nor is another key's, or one that goes on.
+for words in 'The default gpu_memory_utilization 0.25 is not ours.' 'You should set gpu_memory_utilization 0.25 they said.' 'We have my_gpu_memory_utilization 0.25 elsewhere.' 'We run gpu_memory_utilization_max 0.25 here.'; do
+    printf 'verl fails while the weights go to vLLM (update_weights)\n\n- %s\n\nray::WorkerDict.actor_rollout_update_weights()\n%s\n' "$words" "$OOM" | ask other
+    check [ "$(jq -r --arg key $share '[.settings[]? | select(.key == $key)] | length' other.json)" = 0 ]
+done
+# A number that is named in two ways is not known.
+printf 'verl OOM in training\n\nI went from ppo_micro_batch_size_per_gpu 8 to ppo_micro_batch_size_per_gpu 4 and it still fails.\n' | ask two
+check [ "$(jq '[.settings[]? | select(.key | endswith("ppo_micro_batch_size_per_gpu"))] | length' two.json)" = 0 ]
+printf 'verl OOM in training\n\nI use ppo_micro_batch_size_per_gpu 8 and it fails.\n' | ask one
+check [ "$(value one actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu)" = 4 ]
+
+# The variable of the key's name, where the command that uses it is cut; and no default of a command that goes on.
+for size in 1 6; do
+    printf 'MICRO_BATCH_SIZE=%s\ntorchrun --nproc_per_node 4 pretrain_gpt.py \\\n  --tensor-model-parallel-size 2 \\\n  --pipeline-model-parallel-size 2 \\\n' $size > cut.sh
+    echo 'Megatron-LM: OOM when pretraining a 13B model' | ask cut$size cut.sh
+    has_not cut$size '(default)'
+done
+has_not cut1 '--micro-batch-size <half'
+has cut6 '--micro-batch-size 3'
+printf 'torchrun --nproc_per_node 4 pretrain_gpt.py \\\n  --tensor-model-parallel-size 2 \\\n  --pipeline-model-parallel-size 2\n' > whole.sh
+echo 'Megatron-LM: OOM when pretraining a 13B model' | ask whole whole.sh
+has whole '(default)'
+
+# A switch that the command has on is not to be looked for; off, or not there, it is.
+for set in 'true' 'false' ''; do
+    printf 'torchrun --nproc_per_node 4 src/open_r1/grpo.py --bf16 --num_generations 4 --per_device_train_batch_size 1 %s\n' "${set:+--gradient_checkpointing $set}" > grpo.sh
+    echo 'GRPO of TRL: OOM on four cards' | ask "switch$set" grpo.sh
+done
+has_not switchtrue 'gradient_checkpointing=True'
+has switchfalse 'gradient_checkpointing=True'
+has switch 'gradient_checkpointing=True'
+
+# The model's path is a flag that many programs have; with an engine's own beside it, it is the engine's.
+echo "$OOM" > failure
+echo 'tuner train --model-path /m/base --data-path /d/x.jsonl --gpus 2' > flag.sh
+ask flag flag.sh < failure
+has_not flag SGLang
+echo 'serve_it --model-path /m/base --mem-fraction-static 0.8' > flags.sh
+ask flags flags.sh < failure
+has flags SGLang
+
+# LLaMA-Factory of before June 2024 knows neither of the two keys.
+printf 'accelerate launch src/train_bash.py --stage sft --do_train --finetuning_type lora --cutoff_len 24576 --model_name_or_path /m/Meta-Llama-3-8B-Instruct --per_device_train_batch_size 1\n' > old.sh
+sed 's|accelerate launch src/train_bash.py|llamafactory-cli train|' old.sh > new.sh
+for age in old new; do echo 'OOM in training with LLaMA-Factory' | ask $age $age.sh; done
+for key in enable_liger_kernel use_unsloth_gc; do
+    has_not old $key
+    has new $key
+done
+
+# An OOM of Ray is the host's by what Ray's monitor looks at, not by words of the text. A verl of that time has no key for its loaders.
+printf 'python3 -m verl.trainer.main_ppo data.train_batch_size=64 actor_rollout_ref.actor.fsdp_config.%s=False\n' grad_offload > early.sh
+printf 'python3 -m verl.trainer.main_ppo data.train_batch_size=64 actor_rollout_ref.actor.fsdp_config.%s=False\n' param_offload > late.sh
+for age in early late; do
+    echo 'We get a ray OOM with verl' | ask $age $age.sh
+    has $age 'whose monitor ends processes when the host'
+    has_not $age 'says in words'
+done
+has_not early dataloader_num_workers
+has late dataloader_num_workers
+echo 'We get a host OOM with verl' | ask host
+has host "says in words that the host's memory"
+finish
