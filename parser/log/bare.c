@@ -168,7 +168,7 @@ static const char
                      "\xe7\x88\x86\xe6\x98\xbe\xe5\xad\x98",
                      NULL},
            /* where no word of CUDA's, whose errors have words of their own, is near */
-    *const plain[] = {"out of memory", NULL};
+    *const plain[] = {"out of memory", "out-of-memory", NULL};
 /* The host's memory, in words that leave no doubt. The last four: it is too little, not enough,
  * overflows, bursts. */
 static const char *const of_host[] = {"host oom",

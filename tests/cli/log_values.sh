@@ -85,4 +85,15 @@ has_not early dataloader_num_workers
 has late dataloader_num_workers
 echo 'We get a host OOM with verl' | ask host
 has host "says in words that the host's memory"
+
+# A copy of verl is told by its name, with verl's keys, and none of those that came later.
+echo 'RAGEN: CUDA out of memory in training, as the actor is updated' | ask fork
+has fork 'actor_rollout_ref.actor.ppo_'
+has_not fork 'enable_activation_offload'
+
+# The words with hyphens, as a title has them; not where they are what is avoided.
+echo 'Out-of-memory issues with the default settings of our LoRA training' | ask hyphens
+has hyphens 'says in words that it ran out of memory'
+echo 'How we avoid out-of-memory errors in our training: a guide' > guide.txt
+run 1 report guide.txt --no-config --force --format text -o guide.text
 finish
