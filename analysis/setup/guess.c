@@ -92,6 +92,18 @@ static bool is_chance(const struct mt_runconf *rc, int f, uint32_t n_keys)
            (mt_framework_at(rc->rules, f)->traits & MT_FWT_OWN_FLAGS) == 0;
 }
 
+/* All that is set of an engine's is where the model lies: many a program has that option. */
+static bool only_model(const struct mt_runconf *rc, int f)
+{
+    for (uint32_t i = 0; i < rc->settings.n; i++) {
+        const struct mt_runconf_setting *s = &rc->settings.p[i];
+        for (uint32_t k = s->first; strcmp(s->name, "model_path") == 0 && k < s->first + s->n; k++)
+            if (rc->keys.p[k].framework == f && mt_runconf_look_up(rc, rc->keys.p[k].key) != NULL)
+                return true;
+    }
+    return false;
+}
+
 /* The framework whose own keys are set most often. Of equals it is the one whose flags the others
  * share, else the earlier row, and then it is not sure. */
 void mt_runconf_guess(struct mt_runconf *rc)
@@ -130,7 +142,9 @@ void mt_runconf_guess(struct mt_runconf *rc)
         }
     }
     runs = rc->forced ? rc->framework : rc->told;
-    if (rc->engine_only && best < OWN && runs <= MT_FW_NONE) {
+    if (rc->engine_only && runs <= MT_FW_NONE &&
+        (best < OWN ||
+         (best == OWN && first >= 0 && n_keys[first] == 1 && only_model(rc, first)))) {
         /* "--model x": many a script has that */
         best = 0;
         first = -1;

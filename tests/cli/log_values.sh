@@ -63,6 +63,10 @@ has_not flag SGLang
 echo 'serve_it --model-path /m/base --mem-fraction-static 0.8' > flags.sh
 ask flags flags.sh < failure
 has flags SGLang
+# It keeps names that two programs share from telling either of them.
+printf 'config = Config(model_path="/m/base", seq_length=256, batch_size=2)\n' > both.py
+echo 'OOM in PPO on two cards' | ask both both.py
+has_not both '--recompute-granularity'
 
 # LLaMA-Factory of before June 2024 knows neither of the two keys.
 printf 'accelerate launch src/train_bash.py --stage sft --do_train --finetuning_type lora --cutoff_len 24576 --model_name_or_path /m/Meta-Llama-3-8B-Instruct --per_device_train_batch_size 1\n' > old.sh
