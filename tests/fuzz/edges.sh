@@ -11,6 +11,7 @@ trap 'rm -rf "$work"' EXIT
 mapfile -t names < <(sed -n 's/^MT_READER(\([a-z0-9_]*\)).*/\1/p' "$here/../../parser/input/readers.def")
 names+=(log saved rules redact)
 
+# shellcheck disable=SC2317 # xargs runs it
 target() # BUILD NAME
 {
     local seeds=() dict=() dir
@@ -22,6 +23,7 @@ target() # BUILD NAME
 }
 export -f target
 export here work
+# shellcheck disable=SC2016 # of the shell that xargs starts
 printf '%s\n' "${names[@]}" | xargs -P "$(nproc)" -I '{}' bash -c 'target "$1" "$2"' - "$1" '{}'
 
 bad=0
