@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -106,11 +107,13 @@ static bool open_file(struct opened *o, const struct mt_call_places *p,
                       const struct mt_code_file *f)
 {
     unsigned char here[sizeof(Elf64_Ehdr)], there[sizeof(Elf64_Ehdr)];
+    struct stat st;
     o->elf = NULL;
     o->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (o->fd < 0)
         return false;
-    if (pread(o->fd, here, sizeof here, 0) == (ssize_t)sizeof here &&
+    if (fstat(o->fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        pread(o->fd, here, sizeof here, 0) == (ssize_t)sizeof here &&
         pread(p->memory, there, sizeof there, (off_t)f->start) == (ssize_t)sizeof there &&
         memcmp(here, there, sizeof here) == 0) {
         (void)elf_version(EV_CURRENT);
