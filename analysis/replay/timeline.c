@@ -7,7 +7,9 @@ static int begin_times(struct mt_timeline *tl, const struct mt_device *d)
 {
     uint64_t before = 0;
     tl->when = mt_calloc(tl->n_columns, sizeof *tl->when);
-    for (uint32_t c = 0; tl->when != NULL && c < tl->n_columns; c++) {
+    if (tl->when == NULL)
+        return 0;
+    for (uint32_t c = 0; c < tl->n_columns; c++) {
         uint64_t end = c + 1 < tl->n_columns ? mt_column_start(tl, c + 1) : tl->x1 + 1;
         uint64_t first = mt_event_at(d, mt_column_start(tl, c))->time_ns;
         uint64_t last = mt_event_at(d, end - 1)->time_ns;
@@ -19,7 +21,7 @@ static int begin_times(struct mt_timeline *tl, const struct mt_device *d)
         tl->when[c] = (struct mt_column_time){first, last};
         before = last;
     }
-    return tl->when != NULL;
+    return 1;
 }
 
 int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_device *d,

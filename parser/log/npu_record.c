@@ -80,14 +80,14 @@ static void higher(uint64_t *most, uint64_t v)
 
 static bool row(struct mt_log *l, uint64_t line, const char *s)
 {
-    const char *part, *at = s, *next = s, *npu = strstr(s, ",NPU:");
+    const char *part, *at, *next = s, *npu = strstr(s, ",NPU:");
     size_t n_part, n;
     uint64_t allocated, reserved, device = npu != NULL ? mt_log_value_at(npu + 5, "%n") : 0;
     struct mt_log_fact *f;
     if (npu == NULL || device == MT_LOG_NONE)
         return false;
     for (int i = 0; i < l->npu_record.skip && next != NULL; i++)
-        cell(at = next, &next);
+        cell(next, &next);
     if ((part = next) == NULL || (n_part = cell(part, &next)) == 0 || n_part > 31 || next == NULL)
         return false;
     cell(next, &next); /* the time */

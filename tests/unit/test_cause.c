@@ -502,11 +502,11 @@ MT_TEST(tries_of_a_library_are_no_failures)
     for (unsigned i = 0; i < 4; i++) {
         /* native: the stacks have frames of C++ as well, which differ */
         bool gone = (i & 1) != 0, native = (i & 2) != 0;
-        const char *asks = native ? "find_plan|" CONV : CONV;
+        const char *asks = native ? "??:0:find_plan|" CONV : CONV;
         struct heap *h = heap_new();
         unsigned out;
         heap_alloc(h, 30 * GIB, MODEL);
-        out = heap_alloc(h, GIB, native ? "empty_cuda|" CONV : CONV);
+        out = heap_alloc(h, GIB, native ? "??:0:empty_cuda|" CONV : CONV);
         heap_oom(h, 6 * GIB, 2 * GIB, asks);
         heap_oom(h, 5 * GIB, 2 * GIB, asks);
         if (gone)
