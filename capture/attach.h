@@ -14,7 +14,6 @@
 
 struct mt_attach_plan {
     pid_t pid;
-    uint64_t loader_from, loader_to; /* where its dynamic loader is mapped */
     MT_VEC(char *) argv;
 };
 /* MT_EINPUT: it cannot be attached to, or not from here; err says why, and what would help. */

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,7 +25,7 @@
 #define STEP_MS 10
 #define LEAVE_MS 5000    /* for one that was told to end, to do so */
 #define CALL_MS 60000    /* for a library to be loaded: from a slow file system, say */
-#define STOP_MS 200      /* for a thread to come to a stop: it may wait for a disk */
+#define STOP_MS 200      /* between two questions whether that is still wanted */
 #define ROUND_MS 5       /* between two looks at all threads */
 #define SPACE (1u << 18) /* what the call has as stack, with its strings at the end */
 #define STRINGS (1u << 16)
@@ -328,7 +327,7 @@ enum mt_rc mt_attach_by_call(const struct mt_attach_opts *o, const char *library
 {
     struct mt_call_places places;
     struct work w = {.plan = o->plan, .places = &places, .library = library, .settings = settings};
-    enum mt_rc rc = mt_call_places_find(&places, o->plan, err);
+    enum mt_rc rc = mt_call_places_find(&places, o->plan->pid, err);
     pid_t child, left;
     if (rc != MT_OK)
         goto done;

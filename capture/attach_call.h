@@ -1,5 +1,5 @@
 /* attach_call.h -- a call that a thread of another process makes, as a debugger has it made: what
- * attach_call.c, attach_place.c and attach_thread.c share. Only they include it.
+ * the attach_*.c share. Only they include it.
  *
  * Nothing is written into the code of the process, and no other thread of it is stopped. */
 #ifndef MT_CAPTURE_ATTACH_CALL_H
@@ -11,32 +11,42 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* ---- attach_place.c: where a thread may be stopped ---- */
+/* ---- attach_maps.c: what is mapped in a process, as of one moment ---- */
 
-/* The code that is mapped in the process, as of one moment. */
 struct mt_code {
     uint64_t from, to;
     uint32_t file; /* in files; MT_NO_FILE: of none */
 };
 #define MT_NO_FILE UINT32_MAX
-struct mt_code_file {
-    char *path;     /* NULL = none that can be read */
-    uint64_t start; /* where its first bytes are mapped */
+struct mt_mapped_file {
+    char *name; /* its path; the kernel adds " (deleted)" where that is another's now */
+    uint64_t start, part_end; /* of its first part, where its first bytes are */
     enum mt_locks { MT_LOCKS_UNKNOWN, MT_LOCKS_NONE, MT_LOCKS_LIBC, MT_LOCKS_SOME } locks;
 };
+struct mt_maps {
+    MT_VEC(struct mt_code) code; /* what may be run */
+    MT_VEC(struct mt_mapped_file) files;
+};
+/* False: errno says why. */
+bool mt_maps_read(struct mt_maps *out, pid_t pid);
+void mt_maps_done(struct mt_maps *m);
+/* Whether a file's base name begins so. */
+bool mt_mapped_is(const struct mt_mapped_file *f, const char *begin);
+bool mt_mapped_is_libc(const struct mt_mapped_file *f);
+bool mt_mapped_is_loader(const struct mt_mapped_file *f);
+
+/* ---- attach_place.c: where a thread may be stopped ---- */
+
 /* What a call needs of the process: addresses of its functions, 0 = it has none. */
 struct mt_call_places {
-    MT_VEC(struct mt_code) code;
-    MT_VEC(struct mt_code_file) files;
+    struct mt_maps maps;
     pid_t pid;
     int memory; /* its memory, to read and to write */
-    uint64_t loader_from, loader_to;
     uint64_t f_mmap, f_munmap, f_errno, f_dlopen, f_dlsym, f_dlerror;
     uint64_t trap; /* an instruction of its C library that stops a thread */
 };
 /* MT_EIO: err says what is missing. */
-enum mt_rc mt_call_places_find(struct mt_call_places *out, const struct mt_attach_plan *p,
-                               struct mt_err *err);
+enum mt_rc mt_call_places_find(struct mt_call_places *out, pid_t pid, struct mt_err *err);
 void mt_call_places_done(struct mt_call_places *p);
 /* What /proc says a thread does. */
 struct mt_thread_doing {
@@ -54,7 +64,7 @@ bool mt_thread_waits(const struct mt_thread_doing *d);
 bool mt_place_is_safe(struct mt_call_places *p, uint64_t pc, uint64_t sp,
                       const struct mt_thread_doing *doing);
 /* A thread that is in the loader holds its lock, and may for long. */
-bool mt_place_in_loader(const struct mt_call_places *p, uint64_t pc);
+bool mt_place_in_loader(struct mt_call_places *p, uint64_t pc);
 
 /* ---- attach_thread.c: a thread that is stopped, and what it is made to call ---- */
 

@@ -1,6 +1,7 @@
 /* attach_look.c -- whether a process can be attached to; every reason why not. */
 #define _GNU_SOURCE 1
 #include "capture/attach.h"
+#include "capture/attach_call.h"
 #include "capture/live.h"
 #include "capture/parts.h"
 
@@ -13,58 +14,6 @@
 #include <unistd.h>
 
 #define LINE_MAX_ARGS 4096u
-
-/* The file of a line of /proc/PID/maps: base name; NULL = none. */
-static const char *mapped_file(const char *line, size_t n)
-{
-    const char *at = memchr(line, '/', n), *slash;
-    if (at == NULL)
-        return NULL;
-    for (slash = at; (at = memchr(slash + 1, '/', n - (size_t)(slash + 1 - line))) != NULL;)
-        slash = at;
-    return slash + 1;
-}
-
-struct mapped {
-    bool cuda, glibc;
-    uint64_t loader_from, loader_to;
-};
-
-static bool begins(const char *s, const char *end, const char *with)
-{
-    size_t n = strlen(with);
-    return (size_t)(end - s) >= n && memcmp(s, with, n) == 0;
-}
-
-static void read_line(struct mapped *m, const char *line, size_t n)
-{
-    const char *file = mapped_file(line, n), *end = line + n;
-    if (file == NULL)
-        return;
-    m->cuda |= begins(file, end, "libcuda.so");
-    m->glibc |= begins(file, end, "libc.so.6") || begins(file, end, "libc-2.");
-    if (begins(file, end, "ld-linux") || begins(file, end, "ld-2.")) {
-        char *dash;
-        uint64_t from = strtoull(line, &dash, 16), to = strtoull(dash + 1, NULL, 16);
-        m->loader_from = m->loader_from == 0 ? from : m->loader_from;
-        m->loader_to = to;
-    }
-}
-
-static bool read_maps(struct mapped *m, pid_t pid)
-{
-    char *text = mt_malloc(MT_ENVIRON_MAX);
-    size_t got;
-    bool ok = text != NULL && mt_process_read(pid, "maps", text, MT_ENVIRON_MAX, &got);
-    memset(m, 0, sizeof *m);
-    for (const char *at = text; ok && *at != '\0';) {
-        size_t n = strcspn(at, "\n");
-        read_line(m, at, n);
-        at += n + (at[n] == '\n');
-    }
-    mt_free(text);
-    return ok;
-}
 
 /* ---- reasons why not ---- */
 
@@ -158,14 +107,25 @@ static enum mt_rc check_process(pid_t pid, struct mt_err *err)
     return MT_OK;
 }
 
-static enum mt_rc check_contents(const struct mapped *m, pid_t pid, struct mt_err *err)
+static enum mt_rc check_contents(pid_t pid, struct mt_err *err)
 {
-    if (!m->cuda)
+    bool cuda = false, libc = false, loader = false;
+    struct mt_maps m;
+    if (!mt_maps_read(&m, pid))
+        return mt_fail(err, MT_EINPUT, "process %ld cannot be looked at: %s", (long)pid,
+                       strerror(errno));
+    for (uint32_t i = 0; i < m.files.n; i++) {
+        cuda |= mt_mapped_is(&m.files.p[i], "libcuda.so");
+        libc |= mt_mapped_is_libc(&m.files.p[i]);
+        loader |= mt_mapped_is_loader(&m.files.p[i]);
+    }
+    mt_maps_done(&m);
+    if (!cuda)
         return mt_fail(err, MT_EINPUT,
                        "process %ld does not use CUDA (libcuda.so is not loaded in it): is it the "
                        "launcher of the one that does? 'nvidia-smi' lists those on the GPU",
                        (long)pid);
-    if (!m->glibc || m->loader_to == 0)
+    if (!libc || !loader)
         return mt_fail(err, MT_EINPUT,
                        "process %ld does not run with the GNU C library, which the recorder needs",
                        (long)pid);
@@ -192,21 +152,13 @@ static bool read_argv(struct mt_attach_plan *p)
 
 enum mt_rc mt_attach_look(struct mt_attach_plan *out, pid_t pid, struct mt_err *err)
 {
-    struct mapped m;
     enum mt_rc rc = check_process(pid, err);
     memset(out, 0, sizeof *out);
     out->pid = pid;
-    if (rc == MT_OK && !read_maps(&m, pid))
-        rc = mt_fail(err, MT_EINPUT, "process %ld cannot be looked at: %s", (long)pid,
-                     strerror(errno));
     if (rc == MT_OK)
-        rc = check_contents(&m, pid, err);
-    if (rc == MT_OK)
-        rc = read_argv(out) ? MT_OK : mt_fail(err, MT_ENOMEM, "out of memory");
-    if (rc == MT_OK) {
-        out->loader_from = m.loader_from;
-        out->loader_to = m.loader_to;
-    }
+        rc = check_contents(pid, err);
+    if (rc == MT_OK && !read_argv(out))
+        rc = mt_fail(err, MT_ENOMEM, "out of memory");
     if (rc != MT_OK)
         mt_attach_plan_done(out);
     return rc;

@@ -22,79 +22,6 @@
 
 #define NAMES 6u
 
-/* ---- what is mapped ---- */
-
-struct line {
-    uint64_t from, to, offset;
-    bool runs;
-    const char *path; /* NULL = none */
-    size_t n_path;
-};
-
-/* "7f01-7f02 r-xp 00001000 fd:00 123   /usr/lib/libc.so.6" */
-static bool read_line(struct line *l, const char *text, size_t n)
-{
-    const char *at = memchr(text, '/', n);
-    char *end;
-    l->from = strtoull(text, &end, 16);
-    if (*end != '-')
-        return false;
-    l->to = strtoull(end + 1, &end, 16);
-    if (end[0] != ' ' || end + 22 > text + n)
-        return false;
-    l->runs = end[3] == 'x';
-    l->offset = strtoull(end + 6, NULL, 16);
-    l->path = at;
-    l->n_path = at != NULL ? n - (size_t)(at - text) : 0;
-    return true;
-}
-
-/* The parts of a file follow each other. A file that was replaced is read through the kernel, which
- * only root may. */
-static bool add_file(struct mt_call_places *p, const struct line *l)
-{
-    static const char gone[] = " (deleted)";
-    struct mt_code_file *f = p->files.n > 0 ? &p->files.p[p->files.n - 1] : NULL;
-    bool replaced = l->n_path > sizeof gone - 1 &&
-                    memcmp(l->path + l->n_path - (sizeof gone - 1), gone, sizeof gone - 1) == 0;
-    if (f != NULL && f->path != NULL && strlen(f->path) == l->n_path &&
-        memcmp(f->path, l->path, l->n_path) == 0)
-        return true;
-    f = MT_VEC_PUSH(&p->files);
-    if (f == NULL)
-        return false;
-    f->start = l->from;
-    f->path = replaced ? mt_text("/proc/%ld/map_files/%llx-%llx", (long)p->pid,
-                                 (unsigned long long)l->from, (unsigned long long)l->to)
-                       : mt_strndup(l->path, l->n_path);
-    f->locks = MT_LOCKS_UNKNOWN;
-    return f->path != NULL;
-}
-
-static bool read_maps(struct mt_call_places *p)
-{
-    char *text = mt_malloc(MT_ENVIRON_MAX);
-    size_t got;
-    bool ok = text != NULL && mt_process_read(p->pid, "maps", text, MT_ENVIRON_MAX, &got);
-    for (const char *at = text; ok && *at != '\0';) {
-        size_t n = strcspn(at, "\n");
-        struct line l;
-        if (read_line(&l, at, n)) {
-            ok = l.path == NULL || add_file(p, &l);
-            if (ok && l.runs) {
-                struct mt_code *c = MT_VEC_PUSH(&p->code);
-                ok = c != NULL;
-                if (ok)
-                    *c = (struct mt_code){l.from, l.to,
-                                          l.path != NULL ? p->files.n - 1 : MT_NO_FILE};
-            }
-        }
-        at += n + (at[n] == '\n');
-    }
-    mt_free(text);
-    return ok;
-}
-
 /* ---- symbols ---- */
 
 struct opened {
@@ -102,14 +29,28 @@ struct opened {
     Elf *elf;
 };
 
+/* A file whose path is another's now is read through the kernel, which only root may. */
+static int open_mapped(pid_t pid, const struct mt_mapped_file *f)
+{
+    static const char gone[] = " (deleted)";
+    size_t n = strlen(f->name), k = sizeof gone - 1;
+    char *path = n > k && strcmp(f->name + n - k, gone) == 0
+                     ? mt_text("/proc/%ld/map_files/%llx-%llx", (long)pid,
+                               (unsigned long long)f->start, (unsigned long long)f->part_end)
+                     : mt_strndup(f->name, n);
+    int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    mt_free(path);
+    return fd;
+}
+
 /* The very file that is mapped there, as its first bytes say. */
 static bool open_file(struct opened *o, const struct mt_call_places *p,
-                      const struct mt_code_file *f)
+                      const struct mt_mapped_file *f)
 {
     unsigned char here[sizeof(Elf64_Ehdr)], there[sizeof(Elf64_Ehdr)];
     struct stat st;
     o->elf = NULL;
-    o->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    o->fd = open_mapped(p->pid, f);
     if (o->fd < 0)
         return false;
     if (fstat(o->fd, &st) == 0 && S_ISREG(st.st_mode) &&
@@ -175,7 +116,7 @@ static unsigned look_up(Elf *e, const char *const *names, uint64_t *at, unsigned
 }
 
 /* Where they are in the process. */
-static bool find_functions(const struct mt_call_places *p, const struct mt_code_file *f,
+static bool find_functions(const struct mt_call_places *p, const struct mt_mapped_file *f,
                            const char *const *names, uint64_t *at, unsigned n)
 {
     uint64_t here[NAMES] = {0};
@@ -190,34 +131,25 @@ static bool find_functions(const struct mt_call_places *p, const struct mt_code_
     return true;
 }
 
-static bool begins(const char *s, const char *with) { return strncmp(s, with, strlen(with)) == 0; }
-
-static bool is_libc(const char *path)
-{
-    const char *base = mt_base_name(path);
-    return begins(base, "libc.so.6") || begins(base, "libc-2.");
-}
-
 /* Parts of the GNU C library beside it, which were files of their own before 2.34; and what walks
  * through the loader's list with its lock, for an exception of C++. */
-static bool is_beside_libc(const char *path)
+static bool is_beside_libc(const struct mt_mapped_file *f)
 {
-    static const char *const names[] = {"ld-linux", "ld-2.",  "libpthread", "libdl.",
-                                        "libdl-",   "librt.", "libgcc_s.",  NULL};
-    const char *base = mt_base_name(path);
+    static const char *const names[] = {"libpthread", "libdl.",    "libdl-",
+                                        "librt.",     "libgcc_s.", NULL};
     unsigned i = 0;
-    while (names[i] != NULL && !begins(base, names[i]))
+    while (names[i] != NULL && !mt_mapped_is(f, names[i]))
         i++;
-    return names[i] != NULL;
+    return names[i] != NULL || mt_mapped_is_loader(f);
 }
 
-static enum mt_locks locks_of(const struct mt_call_places *p, struct mt_code_file *f)
+static enum mt_locks locks_of(const struct mt_call_places *p, struct mt_mapped_file *f)
 {
     static const char *const name[] = {"malloc"};
     uint64_t at = 0;
     if (f->locks == MT_LOCKS_UNKNOWN)
-        f->locks = is_libc(f->path)                                ? MT_LOCKS_LIBC
-                   : is_beside_libc(f->path)                       ? MT_LOCKS_SOME
+        f->locks = mt_mapped_is_libc(f)                            ? MT_LOCKS_LIBC
+                   : is_beside_libc(f)                             ? MT_LOCKS_SOME
                    : find_functions(p, f, name, &at, 1) && at == 0 ? MT_LOCKS_NONE
                                                                    : MT_LOCKS_SOME;
     return f->locks;
@@ -257,10 +189,10 @@ static void find_all(struct mt_call_places *p)
     static const char *const names[NAMES] = {"mmap",   "munmap", "__errno_location",
                                              "dlopen", "dlsym",  "dlerror"};
     uint64_t at[NAMES] = {0};
-    for (uint32_t i = 0; i < p->files.n; i++) {
-        const struct mt_code_file *f = &p->files.p[i];
+    for (uint32_t i = 0; i < p->maps.files.n; i++) {
+        const struct mt_mapped_file *f = &p->maps.files.p[i];
         /* before 2.34 dlopen() was in a library of its own */
-        if (is_libc(f->path) || begins(mt_base_name(f->path), "libdl"))
+        if (mt_mapped_is_libc(f) || mt_mapped_is(f, "libdl"))
             (void)find_functions(p, f, names, at, NAMES);
     }
     p->f_mmap = at[0];
@@ -269,26 +201,24 @@ static void find_all(struct mt_call_places *p)
     p->f_dlopen = at[3];
     p->f_dlsym = at[4];
     p->f_dlerror = at[5];
-    for (uint32_t i = 0; i < p->code.n && p->trap == 0; i++)
-        if (p->code.p[i].file != MT_NO_FILE && is_libc(p->files.p[p->code.p[i].file].path))
-            p->trap = find_trap(p, &p->code.p[i]);
+    for (uint32_t i = 0; i < p->maps.code.n && p->trap == 0; i++) {
+        const struct mt_code *c = &p->maps.code.p[i];
+        if (c->file != MT_NO_FILE && mt_mapped_is_libc(&p->maps.files.p[c->file]))
+            p->trap = find_trap(p, c);
+    }
 }
 
-enum mt_rc mt_call_places_find(struct mt_call_places *out, const struct mt_attach_plan *p,
-                               struct mt_err *err)
+enum mt_rc mt_call_places_find(struct mt_call_places *out, pid_t pid, struct mt_err *err)
 {
-    char *path = mt_text("/proc/%ld/mem", (long)p->pid);
+    char *path = mt_text("/proc/%ld/mem", (long)pid);
     memset(out, 0, sizeof *out);
-    out->pid = p->pid;
-    out->loader_from = p->loader_from;
-    out->loader_to = p->loader_to;
+    out->pid = pid;
     out->memory = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
     mt_free(path);
     if (out->memory < 0)
-        return mt_fail(err, MT_EIO, "process %ld: its memory cannot be written to", (long)p->pid);
-    if (!read_maps(out))
-        return mt_fail(err, MT_EIO, "process %ld: what is mapped in it cannot be read",
-                       (long)p->pid);
+        return mt_fail(err, MT_EIO, "process %ld: its memory cannot be written to", (long)pid);
+    if (!mt_maps_read(&out->maps, pid))
+        return mt_fail(err, MT_EIO, "process %ld: what is mapped in it cannot be read", (long)pid);
     find_all(out);
     if (out->f_mmap != 0 && out->f_munmap != 0 && out->f_errno != 0 && out->f_dlopen != 0 &&
         out->f_dlsym != 0 && out->f_dlerror != 0 && out->trap != 0)
@@ -296,15 +226,12 @@ enum mt_rc mt_call_places_find(struct mt_call_places *out, const struct mt_attac
     return mt_fail(err, MT_EIO,
                    "process %ld: %s is not found in its C library (was the library's file replaced "
                    "since the process began? Then root may attach to it)",
-                   (long)p->pid, out->trap == 0 ? "an instruction to stop at" : "dlopen()");
+                   (long)pid, out->trap == 0 ? "an instruction to stop at" : "dlopen()");
 }
 
 void mt_call_places_done(struct mt_call_places *p)
 {
-    for (uint32_t i = 0; i < p->files.n; i++)
-        mt_free(p->files.p[i].path);
-    MT_VEC_DONE(&p->files);
-    MT_VEC_DONE(&p->code);
+    mt_maps_done(&p->maps);
     if (p->memory >= 0)
         (void)close(p->memory);
     memset(p, 0, sizeof *p);
@@ -374,9 +301,19 @@ bool mt_thread_waits(const struct mt_thread_doing *d)
     }
 }
 
-bool mt_place_in_loader(const struct mt_call_places *p, uint64_t pc)
+/* The file whose code is there; NULL = of none, or no code. */
+static struct mt_mapped_file *file_at(struct mt_maps *m, uint64_t pc)
 {
-    return pc >= p->loader_from && pc < p->loader_to;
+    for (uint32_t i = 0; i < m->code.n; i++)
+        if (pc >= m->code.p[i].from && pc < m->code.p[i].to)
+            return m->code.p[i].file != MT_NO_FILE ? &m->files.p[m->code.p[i].file] : NULL;
+    return NULL;
+}
+
+bool mt_place_in_loader(struct mt_call_places *p, uint64_t pc)
+{
+    const struct mt_mapped_file *f = file_at(&p->maps, pc);
+    return f != NULL && mt_mapped_is_loader(f);
 }
 
 /* Stopped in the call that it was seen in. On AArch64 the kernel has gone back to the instruction
@@ -394,12 +331,7 @@ static bool still_waits(const struct mt_thread_doing *d, uint64_t pc, uint64_t s
 bool mt_place_is_safe(struct mt_call_places *p, uint64_t pc, uint64_t sp,
                       const struct mt_thread_doing *doing)
 {
-    for (uint32_t i = 0; i < p->code.n; i++)
-        if (pc >= p->code.p[i].from && pc < p->code.p[i].to) {
-            uint32_t file = p->code.p[i].file;
-            enum mt_locks locks =
-                file == MT_NO_FILE ? MT_LOCKS_SOME : locks_of(p, &p->files.p[file]);
-            return locks == MT_LOCKS_NONE || (locks == MT_LOCKS_LIBC && still_waits(doing, pc, sp));
-        }
-    return false;
+    struct mt_mapped_file *f = file_at(&p->maps, pc);
+    enum mt_locks locks = f != NULL ? locks_of(p, f) : MT_LOCKS_SOME;
+    return locks == MT_LOCKS_NONE || (locks == MT_LOCKS_LIBC && still_waits(doing, pc, sp));
 }

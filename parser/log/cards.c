@@ -19,8 +19,6 @@ struct cell {
 };
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 static struct cell trimmed(const char *p, size_t n)
 {
     while (n > 0 && is_blank(*p)) {
@@ -77,7 +75,7 @@ static uint64_t number(struct cell c, struct cell *rest)
 {
     uint64_t v = 0;
     size_t i = 0;
-    for (; i < c.n && is_digit(c.p[i]) && v < UINT64_C(1) << 48; i++)
+    for (; i < c.n && mt_log_is_digit(c.p[i]) && v < UINT64_C(1) << 48; i++)
         v = v * 10 + (uint64_t)(c.p[i] - '0');
     if (rest != NULL)
         *rest = trimmed(c.p + i, c.n - i);
@@ -143,7 +141,7 @@ static const char *row_of(const char *s, size_t *n)
 /* "00000000:18:00.0", "0000:C1:00.0". */
 static bool is_bus(struct cell c)
 {
-    return c.n >= 7 && c.p[c.n - 2] == '.' && c.p[c.n - 5] == ':' && is_digit(c.p[c.n - 1]);
+    return c.n >= 7 && c.p[c.n - 2] == '.' && c.p[c.n - 5] == ':' && mt_log_is_digit(c.p[c.n - 1]);
 }
 
 static bool has_bus(const char *s, size_t n)
@@ -382,7 +380,7 @@ static bool npu_row(struct mt_log *l, uint64_t line, const char *s)
         return false;
     for (b = slash; b > part[k - 1].p && is_blank(b[-1]);)
         b--;
-    while (b > part[k - 1].p && is_digit(b[-1]))
+    while (b > part[k - 1].p && mt_log_is_digit(b[-1]))
         b--;
     used = mib(trimmed(b, (size_t)(slash - b)), true);
     total = mib(trimmed(slash + 1, (size_t)(part[k - 1].p + part[k - 1].n - slash - 1)), true);
@@ -501,7 +499,7 @@ static bool rocm_csv_row(struct mt_log *l, uint64_t line, const char *s)
     if (k <= l->columns.gpu)
         return false;
     id = c[l->columns.gpu];
-    if (id.n <= 4 || memcmp(id.p, "card", 4) != 0 || !is_digit(id.p[4]))
+    if (id.n <= 4 || memcmp(id.p, "card", 4) != 0 || !mt_log_is_digit(id.p[4]))
         return false;
     used = k == l->columns.n ? bytes_in(c, l->columns.used) : MT_LOG_NONE;
     if (used != MT_LOG_NONE)

@@ -5,8 +5,6 @@
 
 #define MAX_TEXT 95
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /* "58.15", "1,933,682", "-0.94" as a number times 10^6. Negative ones are kept as 0: a budget below
  * nothing. */
 static const char *number(const char *p, uint64_t *micro)
@@ -14,16 +12,16 @@ static const char *number(const char *p, uint64_t *micro)
     bool minus = *p == '-';
     uint64_t whole = 0, part = 0, scale = 1000000;
     p += minus;
-    if (!is_digit(*p))
+    if (!mt_log_is_digit(*p))
         return NULL;
-    for (; is_digit(*p) || (*p == ',' && is_digit(p[1])); p++)
+    for (; mt_log_is_digit(*p) || (*p == ',' && mt_log_is_digit(p[1])); p++)
         if (*p != ',') {
             if (whole > UINT64_C(1000000000000000))
                 return NULL;
             whole = whole * 10 + (uint64_t)(*p - '0');
         }
-    if (*p == '.' && is_digit(p[1]))
-        for (p++; is_digit(*p); p++)
+    if (*p == '.' && mt_log_is_digit(p[1]))
+        for (p++; mt_log_is_digit(*p); p++)
             if (scale > 1) {
                 scale /= 10;
                 part += (uint64_t)(*p - '0') * scale;

@@ -22,6 +22,8 @@ const char *mt_log_find(const char *s, const char *pattern, struct mt_log_got *g
 /* ---- log/letters.c ---- */
 
 bool mt_log_is_letter(char c); /* of ASCII */
+/* Here, as the walk over each line asks it of each character. */
+static inline bool mt_log_is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* ---- log/fact.c ---- */
 

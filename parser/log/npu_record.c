@@ -10,8 +10,6 @@
 
 enum { PARTS = 64 }; /* of one table: parts times devices */
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 static const char *of_head(const char *s, uint8_t *shift)
 {
     static const char mib[] = "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB)",
@@ -37,12 +35,12 @@ static uint64_t amount(const struct mt_log *l, const char *s, size_t n)
 {
     uint64_t whole = 0, part = 0, scale = 1;
     size_t i = 0;
-    for (; i < n && is_digit(s[i]) && whole < UINT64_C(1) << 40; i++)
+    for (; i < n && mt_log_is_digit(s[i]) && whole < UINT64_C(1) << 40; i++)
         whole = whole * 10 + (uint64_t)(s[i] - '0');
     if (i == 0)
         return MT_LOG_NONE;
     if (i < n && s[i] == '.')
-        for (i++; i < n && is_digit(s[i]); i++)
+        for (i++; i < n && mt_log_is_digit(s[i]); i++)
             if (scale < UINT64_C(1000000000000)) {
                 part = part * 10 + (uint64_t)(s[i] - '0');
                 scale *= 10;
