@@ -4,14 +4,13 @@
     make_profiler.py            writes the files
     make_profiler.py --check    compares them with what is there; exit status 1 when something differs"""
 
-import argparse
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
-from imitate import encode, profiler, training, verl  # noqa: E402
+from imitate import encode, profiler, training, verl, written  # noqa: E402
 
 
 def make():
@@ -27,24 +26,5 @@ def make():
     }
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Makes the recordings of torch.profiler in samples/profiler.")
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    args = parser.parse_args()
-    different = 0
-    for name, data in sorted(make().items()):
-        path = os.path.join(HERE, "profiler", name)
-        if args.check:
-            with open(path, "rb") as file:
-                if file.read() != data:
-                    different += 1
-                    print("%s: differs from what this script makes" % name)
-        else:
-            with open(path, "wb") as file:
-                file.write(data)
-            print("%8d  %s" % (len(data), name))
-    return 1 if different else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(written.main("Makes the recordings of torch.profiler in samples/profiler.", os.path.join(HERE, "profiler"), make))
