@@ -46,6 +46,7 @@ static const uint64_t ops_change = 0 MT_WIRE_OPS(MT_OP_SET);
 static _Thread_local struct {
     uint64_t recorded; /* operations recorded since the runtime call that is open was entered */
     uint64_t used;     /* of the device at the ENTER of the call `corr` */
+    uint64_t asked;    /* when */
     uint32_t corr, device;
     bool measured;
 } tls;
@@ -93,16 +94,19 @@ static void measure_before(const struct mti_row *row, const struct mti_cupti_dat
     tls.corr = d->correlation_id;
     tls.device = ordinal;
     tls.measured = may_take(row, ordinal) &&
-                   mti_measure(ordinal, (bit(row->op) & OPS_CONTEXT) != 0, &tls.used);
+                   mti_measure(ordinal, (bit(row->op) & OPS_CONTEXT) != 0, &tls.used, &tls.asked);
     mti_leave();
 }
 
+/* A call whose change is measured lasts from the first question to the last answer: only so does a
+ * reader know which other process's context is in both figures. */
 static void on_enter(const struct mti_row *row, const struct mti_cupti_data *d)
 {
-    if (bit(row->op) & ops_change)
+    bool measures = (bit(row->op) & ops_change) != 0;
+    if (measures)
         measure_before(row, d);
     if (d->correlation_data)
-        *d->correlation_data = mti_now();
+        *d->correlation_data = measures && tls.measured ? tls.asked : mti_now();
 }
 
 /* ---- EXIT ---- */
@@ -161,14 +165,15 @@ static void out_of_memory(struct mti_call *c)
 
 static void measure_after(struct mti_call *c, const struct mti_cupti_data *d)
 {
-    uint64_t now;
+    uint64_t now, asked;
     if (!tls.measured || tls.corr != d->correlation_id)
         return;
     tls.measured = false;
-    if (mti_measure(tls.device, false, &now) && now != tls.used) {
+    if (mti_measure(tls.device, false, &now, &asked) && now != tls.used) {
         c->change = (int64_t)(now - tls.used);
         c->mask |= MT_WF_CHANGE;
     }
+    c->t1 = mti_now();
 }
 
 /* Whether this failure goes before what fills the spool: the first ones, and then one in every 64th

@@ -224,7 +224,7 @@ bool mti_cuda_mem_info(uint64_t *free_bytes, uint64_t *total)
     return true;
 }
 
-bool mti_measure(uint32_t ordinal, bool patient, uint64_t *used)
+bool mti_measure(uint32_t ordinal, bool patient, uint64_t *used, uint64_t *asked)
 {
     if (!mti_set.nvml)
         return false;
@@ -247,6 +247,7 @@ bool mti_measure(uint32_t ordinal, bool patient, uint64_t *used)
         ok = mti_gpu_used(ordinal, used);
     }
     atomic_fetch_add_explicit(&measure_spent, mti_now() - t, memory_order_relaxed);
+    *asked = t;
     return ok;
 }
 

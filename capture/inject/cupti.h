@@ -79,8 +79,9 @@ void mti_device_used(uint32_t ordinal);
 /* of the calling thread's context; inside mti_enter() */
 bool mti_cuda_mem_info(uint64_t *free_bytes, uint64_t *total);
 /* Used bytes of a device for a measured change, within a budget of time; patient: waits for the
- * first answer of NVML, at most 100 ms in all (a second where it is in the process). */
-bool mti_measure(uint32_t ordinal, bool patient, uint64_t *used);
+ * first answer of NVML, at most 100 ms in all (a second where it is in the process). *asked: when the
+ * question was put that was answered, on the clock of mti_now(). */
+bool mti_measure(uint32_t ordinal, bool patient, uint64_t *used, uint64_t *asked);
 void mti_contexts_forget(void);
 
 /* ---- pinned.c ---- */

@@ -48,7 +48,8 @@ def runtime():
 
 
 def tell(**what):
-    print(json.dumps(what), flush=True)
+    sys.stdout.write(json.dumps(what) + "\n")  # at once: another process may print into the same pipe
+    sys.stdout.flush()
 
 
 def cudart(n):
