@@ -39,12 +39,12 @@
  * has) stride:N         MEMORY2 records of N bytes FAKE_NVML=a,b,...         missing: nvmlInit
  * answers 12; error: 999; slow[:MS]: every query takes MS (300); late:MS: the memory is that of MS
  * ago; init:MS: nvmlInit alone takes MS; noperm: memory queries answer 4; mig: memory and processes
- * are not supported (3), as by MIG parents; nopids: no process list (3) Device memory is counted per machine in FAKE_STATE when set
- * (so that several processes share a GPU), else per process. What a dead process held is given back
- * when somebody looks. Pools take and give back 32 MiB blocks; everything else takes what was asked
- * for. MEMORY2 records are made of cuMemAlloc, Pitch, Managed, host allocation, arrays and
- * stream-ordered calls; none of VMM, cuMemHostRegister, IPC, graph nodes, modules and failures.
- * MEMORY_POOL records of create, destroy and trim.
+ * are not supported (3), as by MIG parents; nopids: no process list (3) Device memory is counted
+ * per machine in FAKE_STATE when set (so that several processes share a GPU), else per process.
+ * What a dead process held is given back when somebody looks. Pools take and give back 32 MiB
+ * blocks; everything else takes what was asked for. MEMORY2 records are made of cuMemAlloc, Pitch,
+ * Managed, host allocation, arrays and stream-ordered calls; none of VMM, cuMemHostRegister, IPC,
+ * graph nodes, modules and failures. MEMORY_POOL records of create, destroy and trim.
  *
  * Ground truth: when FAKE_TRUTH=DIR is set, the application (not the fakes) appends one line of
  * JSON per completed driver call to DIR/<pid>.<n>.truth (n counts the images and forks of one pid),
