@@ -36,8 +36,8 @@ struct mt_launch_opts {
     uint32_t flush_ms;   /* 0 = default */
     char **argv;         /* the command, NULL-terminated */
     const char *version; /* of memtrace, for the trace */
-    /* SIGPIPE had its default when memtrace was started: the command gets it back */
-    bool sigpipe_default;
+    /* the signal had its default when memtrace was started: the command gets it back */
+    bool sigpipe_default, sigxfsz_default;
     /* bit per descriptor 0 to 2 that was closed when memtrace was started: closed for the command
      * too */
     unsigned closed_fds;

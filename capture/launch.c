@@ -35,7 +35,6 @@ struct mt_launch {
     bool held; /* signals are blocked */
     sigset_t old_mask;
     /* a limit on the size of files must not end us: the write fails instead, and is reported */
-    struct sigaction old_xfsz;
 };
 
 static uint64_t realtime(void)
@@ -241,14 +240,6 @@ static bool build_env(struct mt_launch *l)
     return ok && MT_VEC_PUSH(&l->env) != NULL; /* the NULL at the end */
 }
 
-static void ignore_xfsz(struct sigaction *old)
-{
-    struct sigaction ignore;
-    memset(&ignore, 0, sizeof ignore);
-    ignore.sa_handler = SIG_IGN;
-    (void)sigaction(SIGXFSZ, &ignore, old);
-}
-
 enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts *o, int *status,
                              struct mt_err *err)
 {
@@ -261,7 +252,6 @@ enum mt_rc mt_launch_prepare(struct mt_launch **out, const struct mt_launch_opts
         return mt_fail(err, MT_ENOMEM, "out of memory");
     l->o = o;
     l->asker = (struct mt_asker){.pid = -1, .life = -1};
-    ignore_xfsz(&l->old_xfsz);
     rc = check_output(o, err);
     if (rc == MT_OK)
         rc = mt_places_find(&l->places, err);
@@ -338,9 +328,10 @@ static void become(const struct mt_launch *l, int report, const struct sigaction
 {
     int error;
     (void)sigaction(SIGCHLD, old_chld, NULL);
-    (void)sigaction(SIGXFSZ, &l->old_xfsz, NULL);
     if (l->o->sigpipe_default)
         (void)signal(SIGPIPE, SIG_DFL);
+    if (l->o->sigxfsz_default)
+        (void)signal(SIGXFSZ, SIG_DFL);
     for (int fd = 0; fd < 3; fd++)
         if (l->o->closed_fds >> fd & 1)
             (void)close(fd);
@@ -493,6 +484,5 @@ void mt_launch_free(struct mt_launch *l, bool keep_spool)
         }
         (void)sigprocmask(SIG_SETMASK, &l->old_mask, NULL);
     }
-    (void)sigaction(SIGXFSZ, &l->old_xfsz, NULL);
     mt_free(l);
 }

@@ -87,7 +87,7 @@ struct mt_cli {
     struct mt_limits limits;
     struct mt_budget *budget; /* of the whole run */
     /* as memtrace was started: what it changes for itself is put back for a command that it runs */
-    bool sigpipe_default;
+    bool sigpipe_default, sigxfsz_default;
     unsigned closed_fds; /* bit per descriptor 0 to 2 */
 };
 #define MT_CLI_DEFAULTS                                                                            \

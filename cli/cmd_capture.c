@@ -109,6 +109,7 @@ static enum mt_exit capture(const struct mt_cli *c)
     o.argv = c->inputs;
     o.version = MEMTRACE_VERSION;
     o.sigpipe_default = c->sigpipe_default;
+    o.sigxfsz_default = c->sigxfsz_default;
     o.closed_fds = c->closed_fds;
     if (strcmp(o.output, "-") == 0) {
         mt_say("capture: the trace needs a file: standard output belongs to the command");

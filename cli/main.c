@@ -189,8 +189,11 @@ int main(int argc, char **argv)
             if (open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
                 return (int)MT_EXIT_FAILED;
         }
-    /* A reader that goes away must not end the program between a temporary file and its removal. */
+    /* A reader that goes away must not end the program between a temporary file and its removal,
+     * nor must a file that may not grow (ulimit -f), be it the one that standard error goes to: the
+     * write fails, and the status says so. */
     c.sigpipe_default = signal(SIGPIPE, SIG_IGN) == SIG_DFL;
+    c.sigxfsz_default = signal(SIGXFSZ, SIG_IGN) == SIG_DFL;
     mt_budget_start(&budget);
     c.budget = &budget;
     c.argc = argc;

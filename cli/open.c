@@ -21,6 +21,7 @@ static void replace_process(char *const *argv)
     int null = open("/dev/null", O_RDWR);
     (void)setsid(); /* a session of its own: closing this terminal does not close the page */
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGXFSZ, SIG_DFL);
     for (int fd = 0; fd <= 2 && null >= 0; fd++)
         (void)dup2(null, fd);
     (void)execvp(argv[0], argv);

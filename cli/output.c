@@ -18,8 +18,6 @@ static char doomed[PATH_MAX];
 static volatile sig_atomic_t is_doomed;
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
-static void (*on_large)(int) = SIG_ERR; /* SIGXFSZ as it was */
-
 /* Files that were read. */
 static struct {
     uint64_t device, inode;
@@ -70,13 +68,6 @@ static void at_exit(void)
         (void)unlink(doomed);
 }
 
-/* Beyond the limit of ulimit -f a write fails instead of ending the program. */
-static void survive_large(void)
-{
-    if (on_large == SIG_ERR)
-        on_large = signal(SIGXFSZ, SIG_IGN);
-}
-
 static void remember_temporary(const char *path)
 {
     static bool is_registered;
@@ -96,13 +87,6 @@ static void remember_temporary(const char *path)
 }
 
 static void forget_temporary(void) { is_doomed = 0; }
-
-static void forget_large(void)
-{
-    if (on_large != SIG_ERR)
-        (void)signal(SIGXFSZ, on_large);
-    on_large = SIG_ERR;
-}
 
 static bool is_stdout(const char *path) { return path == NULL || strcmp(path, "-") == 0; }
 
@@ -237,7 +221,6 @@ int mt_output_open(struct mt_output *o, const char *path, bool force)
         mt_output_discard(o);
         return 0;
     }
-    survive_large();
     return 1;
 }
 
@@ -315,7 +298,6 @@ void mt_output_discard(struct mt_output *o)
 {
     mt_out_done(&o->out);
     memset(&o->out, 0, sizeof o->out);
-    forget_large();
     if (o->fd >= 0 && o->owns_fd)
         (void)close(o->fd);
     o->fd = -1;

@@ -63,6 +63,7 @@ static void become(const char *run, int from)
     char sh[] = "sh", dash_c[] = "-c", *word = strdup(run); /* of execv(), which changes nothing */
     char *const argv[] = {sh, dash_c, word, NULL};
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGXFSZ, SIG_DFL);
     (void)signal(SIGINT, SIG_DFL);
     (void)dup2(from, 0);
     (void)close(from);

@@ -95,8 +95,13 @@ if command -v python3 > /dev/null; then
     wait "$launcher"
     check [ $? -eq 42 ]
 fi
+# What memtrace ignores for itself the command does not inherit.
+"$MEMTRACE" capture -q -o ignored.gz grep SigIgn /proc/self/status > ignored
+check [ "$(cat ignored)" = "$(grep SigIgn /proc/self/status)" ]
 # A limit on the size of files: refused before the start, or the recording stays; never SIGXFSZ in place of the status.
 (ulimit -f 0 && "$MEMTRACE" capture -q -o xfsz.gz touch ran 2> /dev/null)
+check [ $? -eq 125 ]
+(ulimit -f 0 && "$MEMTRACE" capture -q -o xfsz.gz touch ran 2> said)
 check [ $? -eq 125 ]
 absent ran
 check [ -z "$(ls -A spools)" ]

@@ -151,9 +151,17 @@ chmod 600 private.html
 (umask 022 && "$MEMTRACE" report -q sub/snap.pickle -o private.html --force)
 check [ "$(stat -c %a private.html)" = 600 ]
 check grep -q '^<!doctype html>' private.html
+if [ "$(id -u)" -eq 0 ]; then # and its owner, where the user may
+    chown 1234:2345 private.html
+    run 0 report -q sub/snap.pickle -o private.html --force
+    check [ "$(stat -c '%u:%g %a' private.html)" = "1234:2345 600" ]
+fi
 (ulimit -f 1 && "$MEMTRACE" report --format html sub/snap.pickle -o - > large.html) 2> .err
 check [ $? -eq 1 ]
 err_has "standard output: cannot be written: File too large"
+# nor by what cannot be said on standard error
+(ulimit -f 0 && "$MEMTRACE" report nobody 2> .err)
+check [ $? -eq 1 ]
 
 # nothing that the run reads is overwritten, whatever names it: a snapshot cannot be taken again
 mkdir reads
