@@ -7,46 +7,14 @@
  * twice, never lost. Keys of the LAUNCH chunks: version, host, start_realtime_ns, argv.N,
  * setting.NAME (by the launcher); end_realtime_ns, status or signal, processes, running,
  * nothing_recorded (by the collector). */
-#include "capture/parts.h"
+#include "capture/collect_job.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#define PART                                                                                       \
-    (15u << 16) /* of an attached file: with the record that names it, it has to fit into one      \
-                   chunk (CHUNK_FULL) */
-
-struct job {
-    const struct mt_collect_opts *o;
-    struct mt_collection *c;
-    struct mt_scan scan;
-    struct mt_trace_out out;
-    struct mt_symbols *symbols;
-    struct mt_tally *tallies; /* one per process of the scan */
-    uint64_t done, launch_seq, last_ns;
-    bool stopped;
-    struct mt_err *err;
-};
-
-static enum mt_rc no_memory(struct job *j)
-{
-    return mt_fail(j->err, MT_ENOMEM, "out of memory while collecting");
-}
-
-static bool go_on(struct job *j, const char *name, uint64_t more)
-{
-    j->done += more;
-    if (j->o->progress != NULL)
-        j->o->progress(j->o->progress_arg, name, j->done, j->scan.bytes);
-    if (!j->stopped && j->o->stop != NULL && j->o->stop())
-        j->stopped = true;
-    return !j->stopped && j->out.error == 0;
-}
 
 /* ---- one process ---- */
 
@@ -67,16 +35,16 @@ static bool spool_has_more(struct mt_spool *s, const struct mt_chunk *c)
 
 /* Opens "<stem><rest>" of the spool directory. *fd -1 = there is none; one that `must` be there and
  * cannot be read is an error. */
-static enum mt_rc open_part(struct job *j, const struct mt_found *f, const char *rest, bool must,
+static enum mt_rc open_part(struct mt_collect_job *j, const struct mt_found *f, const char *rest, bool must,
                             int *fd)
 {
     char *path = mt_text("%s/%s%s", j->o->dir, f->stem, rest);
     enum mt_rc rc = MT_OK;
     *fd = -1;
     if (path == NULL)
-        return no_memory(j);
+        return mt_collect_no_memory(j);
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (*fd < 0 && must && errno != ENOENT)
+    if (*fd < 0 && (must ? errno != ENOENT : !mt_is_absent(errno)))
         rc = mt_fail(j->err, MT_EIO, "%s: %s", path, strerror(errno));
     mt_free(path);
     return rc;
@@ -84,15 +52,16 @@ static enum mt_rc open_part(struct job *j, const struct mt_found *f, const char 
 
 /* The members of an open file, but chunks below *first, which were let go; a checkpoint says which
  * these are. Closes fd. */
-static enum mt_rc copy_members(struct job *j, const struct mt_found *f, int fd,
+static enum mt_rc copy_members(struct mt_collect_job *j, const struct mt_found *f, int fd,
                                struct mt_spool *spool, uint64_t *first, struct mt_tally *t)
 {
     struct mt_members m;
     struct mt_member one;
+    enum mt_rc rc = MT_OK;
 
     if (!mt_members_open(&m, fd)) {
         (void)close(fd);
-        return no_memory(j);
+        return mt_collect_no_memory(j);
     }
     while (j->out.error == 0 && mt_members_next(&m, &one)) {
         bool gone = one.chunk.kind == MT_WK_PROCESS && one.chunk.seq < *first;
@@ -103,7 +72,7 @@ static enum mt_rc copy_members(struct job *j, const struct mt_found *f, int fd,
             if (one.chunk.uid == f->uid)
                 mt_tally_chunk(t, &one.chunk);
         }
-        if (!go_on(j, f->stem, one.n_gz))
+        if (!mt_collect_go_on(j, f->stem, one.n_gz))
             break;
     }
     /* The last member of a killed process may be cut: the chunk is still in its spool. */
@@ -111,22 +80,24 @@ static enum mt_rc copy_members(struct job *j, const struct mt_found *f, int fd,
         j->c->n_damaged += m.n_bad;
         j->c->damaged_bytes += m.bad_bytes;
     }
+    if (m.error != 0)
+        rc = mt_collect_unread(j, f->stem, m.error);
     mt_members_done(&m);
     (void)close(fd);
-    return MT_OK;
+    return rc;
 }
 
 /* The files of a process. Chunks move from the spool into the numbered files and from there into
  * the checkpoint: who follows them that way sees each at least once. So the numbered files are
  * listed after the spool was read -- in a job that runs there are others by now than when the
  * folder was -- and opened before the checkpoint is read. */
-static enum mt_rc copy_files(struct job *j, struct mt_found *f, struct mt_spool *spool,
+static enum mt_rc copy_files(struct mt_collect_job *j, struct mt_found *f, struct mt_spool *spool,
                              struct mt_tally *t)
 {
     static const char *const whole[] = {".base.gz", ".gz"};
-    bool listed = mt_scan_numbers(f, j->o->dir);
-    int *fd = listed ? mt_calloc((size_t)f->numbers.n + 1, sizeof *fd) : NULL;
-    enum mt_rc rc = fd != NULL ? MT_OK : no_memory(j);
+    int error = mt_scan_numbers(f, j->o->dir);
+    int *fd = error == 0 ? mt_calloc((size_t)f->numbers.n + 1, sizeof *fd) : NULL;
+    enum mt_rc rc = fd != NULL ? MT_OK : mt_collect_unread(j, f->stem, error != 0 ? error : ENOMEM);
     uint64_t first = 0;
     uint32_t n = 0, i = 0;
 
@@ -151,7 +122,7 @@ static enum mt_rc copy_files(struct job *j, struct mt_found *f, struct mt_spool 
     return rc;
 }
 
-static void copy_slots(struct job *j, const struct mt_found *f, const struct mt_spool *s,
+static void copy_slots(struct mt_collect_job *j, const struct mt_found *f, const struct mt_spool *s,
                        struct mt_tally *t)
 {
     for (uint32_t i = 0; i < s->slots.n; i++) {
@@ -165,7 +136,7 @@ static void copy_slots(struct job *j, const struct mt_found *f, const struct mt_
     j->c->n_damaged += s->n_bad + (s->there && !s->whole_header && !s->running);
     if (s->dropped > t->dropped)
         t->dropped = s->dropped;
-    (void)go_on(j, f->stem, 0);
+    (void)mt_collect_go_on(j, f->stem, 0);
 }
 
 static int by_key(const void *a, const void *b)
@@ -174,7 +145,7 @@ static int by_key(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static bool add_symbols(struct job *j, struct mt_tally *t, struct mt_chunk_out *out)
+static bool add_symbols(struct mt_collect_job *j, struct mt_tally *t, struct mt_chunk_out *out)
 {
     struct mt_cell *frames;
     uint32_t n = 0;
@@ -187,7 +158,7 @@ static bool add_symbols(struct job *j, struct mt_tally *t, struct mt_chunk_out *
         if (t->frames.cell[i].used)
             frames[n++] = t->frames.cell[i];
     qsort(frames, n, sizeof *frames, by_key);
-    for (uint32_t i = 0; i < n && go_on(j, "symbols", 0); i++) {
+    for (uint32_t i = 0; i < n && mt_collect_go_on(j, "symbols", 0); i++) {
         const struct mt_tally_module *m =
             frames[i].a <= t->modules.n ? &t->modules.p[frames[i].a - 1] : NULL;
         const char *name = m != NULL ? mt_symbols_find(j->symbols, m, frames[i].b) : NULL;
@@ -216,7 +187,7 @@ static void add_end(struct mt_chunk_out *out, uint64_t at, enum mt_wire_end how,
 
 /* What is known only afterwards: how it ended, which functions its stacks name, what CUPTI had not
  * handed back. */
-static enum mt_rc add_afterwards(struct job *j, const struct mt_found *f, const struct mt_spool *s,
+static enum mt_rc add_afterwards(struct mt_collect_job *j, const struct mt_found *f, struct mt_spool *s,
                                  struct mt_tally *t, bool is_command)
 {
     struct mt_chunk_out out;
@@ -243,15 +214,15 @@ static enum mt_rc add_afterwards(struct job *j, const struct mt_found *f, const 
         (void)mt_spool_activity(s, &out);
     ok = add_symbols(j, t, &out);
     mt_chunk_out_done(&out);
-    return ok ? MT_OK : no_memory(j);
+    return ok ? MT_OK : mt_collect_no_memory(j);
 }
 
-static enum mt_rc summarise(struct job *j, const struct mt_found *f, const struct mt_spool *s,
+static enum mt_rc summarise(struct mt_collect_job *j, const struct mt_found *f, const struct mt_spool *s,
                             const struct mt_tally *t, uint64_t bytes)
 {
     struct mt_collected *p = MT_VEC_PUSH(&j->c->processes);
     if (p == NULL)
-        return no_memory(j);
+        return mt_collect_no_memory(j);
     p->uid = f->uid;
     p->pid = f->pid;
     p->name = mt_tally_name(t);
@@ -269,10 +240,10 @@ static enum mt_rc summarise(struct job *j, const struct mt_found *f, const struc
     p->has_cuda = t->has_cuda;
     p->problem = mt_why_process(t);
     j->c->n_running += s->running;
-    return p->host != NULL && p->device != NULL ? MT_OK : no_memory(j);
+    return p->host != NULL && p->device != NULL ? MT_OK : mt_collect_no_memory(j);
 }
 
-static enum mt_rc one_process(struct job *j, uint32_t i, bool is_command)
+static enum mt_rc one_process(struct mt_collect_job *j, uint32_t i, bool is_command)
 {
     struct mt_found *f = &j->scan.processes.p[i];
     struct mt_tally *t = &j->tallies[i];
@@ -283,7 +254,7 @@ static enum mt_rc one_process(struct job *j, uint32_t i, bool is_command)
 
     if (path == NULL || !mt_spool_read(&spool, path)) {
         mt_free(path);
-        return no_memory(j);
+        return mt_collect_no_memory(j);
     }
     mt_free(path);
     if (spool.whole_header && spool.uid != f->uid) { /* renamed, or another file in its place */
@@ -297,6 +268,8 @@ static enum mt_rc one_process(struct job *j, uint32_t i, bool is_command)
             j->last_ns = t->last_realtime;
         rc = add_afterwards(j, f, &spool, t, is_command);
     }
+    if (rc == MT_OK && spool.error != 0)
+        rc = mt_collect_unread(j, f->stem, spool.error);
     if (rc == MT_OK)
         rc = summarise(j, f, &spool, t, j->out.bytes - before);
     mt_spool_done(&spool);
@@ -307,108 +280,26 @@ static enum mt_rc one_process(struct job *j, uint32_t i, bool is_command)
     return rc;
 }
 
-/* ---- attached files ---- */
-
-/* The process that an attached file belongs to: by uid, else the last of its pid. */
-static struct mt_collected *owner_of(struct job *j, const struct mt_found_file *f)
-{
-    struct mt_collected *found = NULL;
-    for (uint32_t i = 0; i < j->c->processes.n; i++) {
-        struct mt_collected *p = &j->c->processes.p[i];
-        if (f->uid != 0 ? p->uid == f->uid
-                        : p->pid == f->pid && f->pid != 0 && strcmp(p->host, f->host) == 0)
-            found = p;
-    }
-    return found;
-}
-
-static enum mt_rc attach(struct job *j, const struct mt_found_file *f, uint64_t id,
-                         uint64_t *orphan_seq, uint64_t *seqs)
-{
-    char *path = mt_path_join(j->o->dir, f->name);
-    unsigned char *buf = mt_malloc(PART);
-    struct mt_collected *owner = owner_of(j, f);
-    uint64_t *seq = owner != NULL ? &seqs[owner - j->c->processes.p] : orphan_seq;
-    uint64_t total = f->bytes, parts = total == 0 ? 1 : (total + PART - 1) / PART;
-    enum mt_rc rc = MT_OK;
-    struct stat st;
-    int fd = -1;
-
-    if (path == NULL || buf == NULL) {
-        rc = no_memory(j);
-    } else if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) < 0 ||
-               fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        j->c->n_damaged++;
-    } else {
-        for (uint64_t part = 0; part < parts; part++) {
-            struct mt_payload p = {.n = 0};
-            struct mt_chunk_out out;
-            size_t got = 0,
-                   want = total - part * PART < PART ? (size_t)(total - part * PART) : PART;
-            if (!mt_read_at(fd, buf, want, part * PART, &got) || got < want)
-                j->c->n_damaged++; /* it shrank: the rest is missing, and the part numbers say so */
-            mt_chunk_out_init(&out, &j->out, owner != NULL ? owner->uid : 0, MT_WK_ATTACH, f->pid);
-            out.seq = *seq;
-            out.realtime =
-                owner != NULL ? j->tallies[owner - j->c->processes.p].realtime : j->last_ns;
-            out.monotonic = owner != NULL ? j->tallies[owner - j->c->processes.p].monotonic : 0;
-            out.fast = true;
-            mt_pay_u(&p, id);
-            mt_pay_u(&p, part);
-            mt_pay_u(&p, parts);
-            mt_pay_u(&p, total);
-            mt_pay_str(&p, f->name, strlen(f->name));
-            mt_pay_str(&p, f->kind, strlen(f->kind));
-            mt_chunk_out_record(&out, MT_WR_ATTACH, &p);
-            mt_chunk_out_blob(&out, MT_WR_BLOB, buf, got);
-            mt_chunk_out_done(&out);
-            *seq = out.seq;
-            if (got < want || !go_on(j, f->name, got))
-                break;
-        }
-        if (strcmp(f->kind, "text") != 0) {
-            j->c->n_snapshots++;
-            if (owner != NULL)
-                owner->snapshots++;
-        } else {
-            j->c->n_texts++;
-        }
-    }
-    if (fd >= 0)
-        (void)close(fd);
-    mt_free(buf);
-    mt_free(path);
-    return rc;
-}
-
-static enum mt_rc attach_all(struct job *j)
-{
-    uint64_t orphans = 0, *seqs = mt_calloc((size_t)j->c->processes.n + 1, sizeof *seqs);
-    enum mt_rc rc = seqs != NULL ? MT_OK : no_memory(j);
-    for (uint32_t i = 0; rc == MT_OK && i < j->scan.files.n && !j->stopped; i++)
-        rc = attach(j, &j->scan.files.p[i], i + 1, &orphans, seqs);
-    mt_free(seqs);
-    return rc;
-}
-
 /* ---- the launcher's chunks ---- */
 
-static enum mt_rc copy_launch(struct job *j)
+static enum mt_rc copy_launch(struct mt_collect_job *j)
 {
     char *path = mt_path_join(j->o->dir, MT_LAUNCH_FILE);
     struct mt_members m;
     struct mt_member one;
-    int fd;
+    enum mt_rc rc = MT_OK;
+    int fd, error;
 
     if (path == NULL)
-        return no_memory(j);
+        return mt_collect_no_memory(j);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    error = errno;
     mt_free(path);
     if (fd < 0)
-        return MT_OK;
+        return mt_is_absent(error) ? MT_OK : mt_collect_unread(j, MT_LAUNCH_FILE, error);
     if (!mt_members_open(&m, fd)) {
         (void)close(fd);
-        return no_memory(j);
+        return mt_collect_no_memory(j);
     }
     while (mt_members_next(&m, &one)) {
         if (one.chunk.kind != MT_WK_LAUNCH)
@@ -418,12 +309,14 @@ static enum mt_rc copy_launch(struct job *j)
         j->last_ns = one.chunk.realtime;
     }
     j->c->n_damaged += m.n_bad;
+    if (m.error != 0)
+        rc = mt_collect_unread(j, MT_LAUNCH_FILE, m.error);
     mt_members_done(&m);
     (void)close(fd);
-    return MT_OK;
+    return rc;
 }
 
-static void add_launch_end(struct job *j)
+static void add_launch_end(struct mt_collect_job *j)
 {
     struct mt_chunk_out out;
     mt_chunk_out_init(&out, &j->out, 0, MT_WK_LAUNCH, (uint32_t)getpid());
@@ -490,7 +383,7 @@ static bool is_this_host(const char *host)
 
 /* The process that was the command; UINT32_MAX = it recorded nothing. Other hosts have the same
  * numbers. */
-static uint32_t find_command(const struct job *j)
+static uint32_t find_command(const struct mt_collect_job *j)
 {
     const struct mt_collect_opts *o = j->o;
     uint32_t command = UINT32_MAX;
@@ -506,7 +399,7 @@ static uint32_t find_command(const struct job *j)
     return command;
 }
 
-static enum mt_rc everything(struct job *j)
+static enum mt_rc everything(struct mt_collect_job *j)
 {
     const struct mt_collect_opts *o = j->o;
     uint32_t command = find_command(j);
@@ -515,7 +408,7 @@ static enum mt_rc everything(struct job *j)
     for (uint32_t i = 0; rc == MT_OK && i < j->scan.processes.n && !j->stopped; i++)
         rc = one_process(j, i, i == command);
     if (rc == MT_OK)
-        rc = attach_all(j);
+        rc = mt_collect_files(j);
     if (rc == MT_OK && is_empty(j->c))
         j->c->why_nothing = mt_why_nothing(j->tallies, j->scan.processes.n, o);
     else if (rc == MT_OK && !any_cuda(j->c))
@@ -540,7 +433,7 @@ static int by_rank(const void *a, const void *b)
 enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o,
                       struct mt_err *err)
 {
-    struct job j;
+    struct mt_collect_job j;
     enum mt_rc rc;
 
     memset(out, 0, sizeof *out);
@@ -566,7 +459,7 @@ enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o
         mt_tally_init(&j.tallies[i]);
     if (o->symbols)
         j.symbols = mt_symbols_new();
-    rc = j.tallies != NULL ? mt_trace_out_open(&j.out, o->output, o->force, err) : no_memory(&j);
+    rc = j.tallies != NULL ? mt_trace_out_open(&j.out, o->output, o->force, err) : mt_collect_no_memory(&j);
     if (rc == MT_OK)
         rc = everything(&j);
     if (rc == MT_OK) {

@@ -139,7 +139,7 @@ static bool first_number(const struct mt_live *l, const struct mt_live_process *
 {
     struct mt_found f = {.stem = p->stem};
     bool found = false;
-    if (mt_scan_numbers(&f, l->dir))
+    if (mt_scan_numbers(&f, l->dir) == 0)
         for (uint32_t k = 0; !found && k < f.numbers.n; k++)
             if (f.numbers.p[k] >= least) {
                 *number = f.numbers.p[k]; /* they ascend */

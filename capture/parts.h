@@ -18,6 +18,9 @@ char *mt_path_join(const char *dir, const char *name);
 const char *mt_base_name(const char *path);
 /* 1 when fd was read to the end or n bytes; *got says how many. 0 = error in errno. */
 int mt_read_at(int fd, void *buf, size_t n, uint64_t offset, size_t *got);
+/* Whether open() failed because no such file of ours is there (none, a link, a socket). Any other
+ * reason is an error: a part that cannot be read is not one that is missing. */
+bool mt_is_absent(int error);
 
 /* ---- env.c: the one file that asks for the environment ---- */
 
@@ -187,12 +190,13 @@ struct mt_spool {
     uint64_t act_offset;
     unsigned char *act_state;
     int fd;
+    int error; /* errno of what could not be read; 0 = all could */
 };
-/* Reads path; absent is fine. 0 only on out of memory. */
+/* Reads path; absent is fine. False only on out of memory. */
 bool mt_spool_read(struct mt_spool *s, const char *path);
 void mt_spool_done(struct mt_spool *s);
-/* Emits the activity records that CUPTI had not given back; returns how many. */
-uint64_t mt_spool_activity(const struct mt_spool *s, struct mt_chunk_out *out);
+/* Emits the activity records that CUPTI had not given back; returns how many. Sets s->error. */
+uint64_t mt_spool_activity(struct mt_spool *s, struct mt_chunk_out *out);
 
 /* ---- tally.c: what the records of one process say ---- */
 
@@ -321,8 +325,8 @@ struct mt_scan {
 char *mt_inner_traces(const char *dir);
 enum mt_rc mt_scan_dir(struct mt_scan *s, const char *dir, struct mt_err *err);
 void mt_scan_done(struct mt_scan *s);
-/* The numbered files that a process has by now. False: out of memory. */
-bool mt_scan_numbers(struct mt_found *f, const char *dir);
+/* The numbered files that a process has by now. Returns an errno, 0 = all of them. */
+int mt_scan_numbers(struct mt_found *f, const char *dir);
 /* True while the process that owns this spool file lives. */
 bool mt_spool_locked(const char *path);
 

@@ -228,11 +228,24 @@ static bool find_start(struct mt_found *f, const char *dir)
     return true;
 }
 
+/* A folder that cannot be read to its end is not one that ends there: what is left out would be
+ * removed with the folder. */
+static const struct dirent *next_of(DIR *d, int *error)
+{
+    const struct dirent *e;
+    errno = 0;
+    e = readdir(d);
+    if (e == NULL)
+        *error = errno;
+    return e;
+}
+
 enum mt_rc mt_scan_dir(struct mt_scan *s, const char *dir, struct mt_err *err)
 {
     char shown[300];
     DIR *d;
     const struct dirent *e;
+    int error = 0;
     bool ok = true;
 
     memset(s, 0, sizeof *s);
@@ -246,9 +259,13 @@ enum mt_rc mt_scan_dir(struct mt_scan *s, const char *dir, struct mt_err *err)
             : errno == ENOTDIR
                 ? "not a folder; give the spool directory that 'memtrace capture' printed"
                 : strerror(errno));
-    while (ok && (e = readdir(d)) != NULL) {
+    while (ok && error == 0 && (e = next_of(d, &error)) != NULL) {
         struct stat st;
-        if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+        if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+            error = errno == ENOENT ? 0 : errno; /* gone meanwhile */
+            continue;
+        }
+        if (!S_ISREG(st.st_mode))
             continue;
         if (s->processes.n + s->files.n >= FILES_MAX)
             break;
@@ -261,9 +278,10 @@ enum mt_rc mt_scan_dir(struct mt_scan *s, const char *dir, struct mt_err *err)
     }
     for (uint32_t i = 0; ok && i < s->files.n; i++)
         s->bytes += s->files.p[i].bytes;
-    if (!ok) {
+    if (!ok || error != 0) {
         mt_scan_done(s);
-        return mt_fail(err, MT_ENOMEM, "%s: out of memory", shown);
+        return ok ? mt_fail(err, MT_EIO, "%s: %s", shown, strerror(error))
+                  : mt_fail(err, MT_ENOMEM, "%s: out of memory", shown);
     }
     if (s->processes.n > 1)
         qsort(s->processes.p, s->processes.n, sizeof *s->processes.p, by_host_and_start);
@@ -291,14 +309,17 @@ static bool fill_numbers(struct mt_found *f)
     return true;
 }
 
-bool mt_scan_numbers(struct mt_found *f, const char *dir)
+int mt_scan_numbers(struct mt_found *f, const char *dir)
 {
     size_t n_stem = strlen(f->stem);
     DIR *d = opendir(dir);
     const struct dirent *e;
+    int error = 0;
     bool ok = true;
     f->numbers.n = 0;
-    while (ok && d != NULL && (e = readdir(d)) != NULL) {
+    if (d == NULL)
+        return errno;
+    while (ok && (e = next_of(d, &error)) != NULL) {
         uint64_t number, *at;
         if (strncmp(e->d_name, f->stem, n_stem) != 0 ||
             part_of(e->d_name + n_stem, &number) != PART_NUMBERED)
@@ -308,9 +329,8 @@ bool mt_scan_numbers(struct mt_found *f, const char *dir)
         if (ok)
             *at = number;
     }
-    if (d != NULL)
-        (void)closedir(d);
-    return ok && fill_numbers(f);
+    (void)closedir(d);
+    return error != 0 ? error : ok && fill_numbers(f) ? 0 : ENOMEM;
 }
 
 void mt_scan_done(struct mt_scan *s)

@@ -27,6 +27,15 @@ bool mt_spool_locked(const char *path)
     return locked;
 }
 
+/* As mt_read_at(); what fails is remembered. */
+static bool read_at(struct mt_spool *s, void *buf, size_t n, uint64_t offset, size_t *got)
+{
+    bool ok = mt_read_at(s->fd, buf, n, offset, got) != 0;
+    if (!ok)
+        s->error = errno;
+    return ok;
+}
+
 static int by_kind_and_seq(const void *a, const void *b)
 {
     const struct mt_slot *x = a, *y = b;
@@ -44,7 +53,7 @@ static bool take(struct mt_spool *s, uint64_t offset, uint32_t size, size_t *hel
     unsigned char *p;
     size_t got, whole;
 
-    if (!mt_read_at(s->fd, head, sizeof head, offset, &got) || got < sizeof head) {
+    if (!read_at(s, head, sizeof head, offset, &got) || got < sizeof head) {
         s->n_bad++;
         return true;
     }
@@ -60,7 +69,7 @@ static bool take(struct mt_spool *s, uint64_t offset, uint32_t size, size_t *hel
     if (p == NULL)
         return false;
     memcpy(p, head, sizeof head);
-    if (!mt_read_at(s->fd, p + MT_WIRE_HEADER, c.used, offset + MT_WIRE_HEADER, &got)) {
+    if (!read_at(s, p + MT_WIRE_HEADER, c.used, offset + MT_WIRE_HEADER, &got)) {
         mt_free(p);
         s->n_bad++;
         return true;
@@ -93,13 +102,15 @@ bool mt_spool_read(struct mt_spool *s, const char *path)
 
     memset(s, 0, sizeof *s);
     s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    if (s->fd < 0)
+    if (s->fd < 0 || fstat(s->fd, &st) != 0) {
+        s->error = mt_is_absent(errno) ? 0 : errno;
         return true;
-    if (fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode))
+    }
+    if (!S_ISREG(st.st_mode))
         return true;
     s->there = true;
     s->running = flock(s->fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (!mt_read_at(s->fd, page, sizeof page, 0, &got) || got < sizeof page ||
+    if (!read_at(s, page, sizeof page, 0, &got) || got < sizeof page ||
         memcmp(page, MT_SPOOL_MAGIC, 8) != 0)
         return true;
     s->uid = mt_get64(page + MT_SP_UID);
@@ -195,7 +206,7 @@ static void emit_memory2(const struct mt_spool *s, const unsigned char *r, struc
     mt_chunk_out_record(out, MT_WR_MEMORY2, &p);
 }
 
-uint64_t mt_spool_activity(const struct mt_spool *s, struct mt_chunk_out *out)
+uint64_t mt_spool_activity(struct mt_spool *s, struct mt_chunk_out *out)
 {
     uint64_t n = 0, delta[2] = {0, 0};
     unsigned char *buf;
@@ -203,12 +214,14 @@ uint64_t mt_spool_activity(const struct mt_spool *s, struct mt_chunk_out *out)
     if (!s->whole_header || s->stride2 < ACT_LEAST || s->stride2 > 4096 || s->act_size < s->stride2)
         return 0;
     buf = mt_malloc(s->act_size);
-    if (buf == NULL)
+    if (buf == NULL) {
+        s->error = ENOMEM;
         return 0;
+    }
     for (uint32_t i = 0; i < s->n_acts; i++) {
         size_t got = 0, at = 0;
         if (!s->act_state[i] ||
-            !mt_read_at(s->fd, buf, s->act_size, s->act_offset + (uint64_t)i * s->act_size, &got))
+            !read_at(s, buf, s->act_size, s->act_offset + (uint64_t)i * s->act_size, &got))
             continue;
         while (at + s->stride2 <= got) {
             uint32_t kind = mt_get32(buf + at);

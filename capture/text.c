@@ -33,6 +33,8 @@ const char *mt_base_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+bool mt_is_absent(int error) { return error == ENOENT || error == ELOOP || error == ENXIO; }
+
 int mt_read_at(int fd, void *buf, size_t n, uint64_t offset, size_t *got)
 {
     unsigned char *p = buf;

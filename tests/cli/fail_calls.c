@@ -3,8 +3,9 @@
  * its like) or io (open, read, write, map, sync, rename ...). MT_FAIL_COUNT names a file for how
  * many calls there were and, with MT_FAIL_SITES, for the numbers of the first, the second and the
  * last call of each place: a place is a call with all that called it, so that what runs ten
- * thousand times the same way is three calls. Of the whole process: libraries and threads too, but
- * for the allocations of libarchive: version 3.6 does not look at what they gave
+ * thousand times the same way is three calls. MT_FAIL_ONLY names the program that it happens to,
+ * and not to what that runs. Of the whole process: libraries and threads too, but for the
+ * allocations of libarchive: version 3.6 does not look at what they gave
  * (archive_write_add_filter_xz(), archive_read_open1() and archive_entry_set_dev() end with
  * SIGSEGV). */
 #define _GNU_SOURCE /* RTLD_NEXT */
@@ -166,6 +167,9 @@ IO(int, link, EMLINK, -1, (const char *from, const char *to), (from, to))
 __attribute__((constructor)) static void begin(void)
 {
     const char *text = getenv("MT_FAIL_AT"), *kind = getenv("MT_FAIL_KIND");
+    const char *only = getenv("MT_FAIL_ONLY");
+    if (only != NULL && strcmp(only, program_invocation_short_name) != 0)
+        text = NULL;
     atomic_store(&io, kind != NULL && strcmp(kind, "io") == 0);
     atomic_store(&on, getenv("MT_FAIL_ON") != NULL);
     (void)dl_iterate_phdr(find_archive, NULL);
@@ -180,11 +184,13 @@ __attribute__((constructor)) static void begin(void)
 
 __attribute__((destructor)) static void end(void)
 {
-    const char *name = getenv("MT_FAIL_COUNT");
+    const char *name = getenv("MT_FAIL_COUNT"), *only = getenv("MT_FAIL_ONLY");
     long n = atomic_load(&count);
     FILE *f;
     atomic_store(&at, 0);
     atomic_store(&sites, 0);
+    if (only != NULL && strcmp(only, program_invocation_short_name) != 0)
+        return;
     if (name == NULL || (f = fopen(name, "w")) == NULL)
         return;
     (void)fprintf(f, "%ld\n", n);
