@@ -76,6 +76,7 @@ int mt_build_trace_begin(struct mt_builder *b, uint32_t ordinal, enum mt_device_
     b->next_kind = kind;
     /* the device itself appears with its first event: empty lists cost nothing */
     b->cur_device = UINT32_MAX;
+    b->room = 0;
     return 1;
 }
 
@@ -138,47 +139,58 @@ static int lane_of(struct mt_builder *b, int64_t stream, const uint64_t pool[2],
 enum { FIRST_EVENTS = 1 << 10, GROWTH = 4 };
 _Static_assert(MT_CHUNK_EVENTS == FIRST_EVENTS * GROWTH * GROWTH * GROWTH * GROWTH,
                "it grows to a whole one");
-static bool is_full(uint64_t n) { return (n & (n - 1)) == 0 && (n & UINT64_C(0x55555555)) != 0; }
 
-static struct mt_event *new_event(struct mt_builder *b, struct mt_device *d)
+/* Makes b->room events of the device writable from b->next on: up to the end of what is allocated
+ * of its last chunk, and no more than the limit allows. */
+static int make_room(struct mt_builder *b, struct mt_events *e)
 {
-    struct mt_events *e = &d->events;
+    uint64_t in = e->n & (MT_CHUNK_EVENTS - 1), has, left;
     if (b->n_events >= b->lim.max_events) {
         mt_fail(&b->err, MT_ELIMIT, "more than %llu trace entries (raise --max-events)",
                 (unsigned long long)b->lim.max_events);
-        return NULL;
+        return 0;
     }
-    if ((e->n & (MT_CHUNK_EVENTS - 1)) == 0) {
+    if (in == 0) {
         if (e->n_chunks == e->cap_chunks) {
             uint32_t cap = e->cap_chunks ? e->cap_chunks * 2 : 8;
             struct mt_event **p = mt_realloc(e->chunk, cap * sizeof *p);
-            if (p == NULL) {
-                mt_b_nomem(b);
-                return NULL;
-            }
+            if (p == NULL)
+                return mt_b_nomem(b);
             e->chunk = p;
             e->cap_chunks = cap;
         }
         /* a small trace should not cost megabytes: the first chunk of a device starts small and
          * grows */
-        e->chunk[e->n_chunks] = mt_malloc_big((e->n_chunks == 0 ? FIRST_EVENTS : MT_CHUNK_EVENTS) *
-                                              sizeof(struct mt_event));
-        if (e->chunk[e->n_chunks] == NULL) {
-            mt_b_nomem(b);
-            return NULL;
-        }
+        has = e->n_chunks == 0 ? FIRST_EVENTS : MT_CHUNK_EVENTS;
+        if ((e->chunk[e->n_chunks] = mt_malloc_big(has * sizeof(struct mt_event))) == NULL)
+            return mt_b_nomem(b);
         e->n_chunks++;
-    } else if (e->n_chunks == 1 && e->n >= FIRST_EVENTS && is_full(e->n)) {
-        struct mt_event *p = mt_realloc(e->chunk[0], e->n * GROWTH * sizeof *p);
-        if (p == NULL) {
-            mt_b_nomem(b);
-            return NULL;
+    } else if (e->n_chunks == 1) {
+        for (has = FIRST_EVENTS; has < e->n;)
+            has *= GROWTH;
+        if (has == e->n) {
+            struct mt_event *p = mt_realloc(e->chunk[0], (has *= GROWTH) * sizeof *p);
+            if (p == NULL)
+                return mt_b_nomem(b);
+            e->chunk[0] = p;
         }
-        e->chunk[0] = p;
+    } else {
+        has = MT_CHUNK_EVENTS;
     }
+    left = b->lim.max_events - b->n_events;
+    b->next = &e->chunk[e->n_chunks - 1][in];
+    b->room = has - in < left ? has - in : left;
+    return 1;
+}
+
+static inline struct mt_event *new_event(struct mt_builder *b, struct mt_device *d)
+{
+    if (b->room == 0 && !make_room(b, &d->events))
+        return NULL;
+    b->room--;
     b->n_events++;
-    e->n++;
-    return &e->chunk[(e->n - 1) >> MT_CHUNK_SHIFT][(e->n - 1) & (MT_CHUNK_EVENTS - 1)];
+    d->events.n++;
+    return b->next++;
 }
 
 static int note(struct mt_builder *b, enum mt_note_kind kind, mt_str_id text, mt_stack_id stack,
@@ -246,7 +258,7 @@ static int action_of(struct mt_builder *b, const struct mt_rec *r, enum mt_actio
 
 /* The device of the trace that is being built; NULL = out of memory, or *skip: an ordinal that no
  * process has. */
-static struct mt_device *this_device(struct mt_builder *b, bool *skip)
+static inline struct mt_device *this_device(struct mt_builder *b, bool *skip)
 {
     struct mt_device *d;
     *skip = b->next_ordinal >= MAX_ORDINAL;
@@ -262,7 +274,7 @@ static struct mt_device *this_device(struct mt_builder *b, bool *skip)
     return d;
 }
 
-static void count_event(struct mt_device *d, const struct mt_event *e)
+static inline void count_event(struct mt_device *d, const struct mt_event *e)
 {
     d->n_by_action[e->action]++;
     if (__builtin_add_overflow(d->bytes_by_action[e->action], e->size,
@@ -274,22 +286,38 @@ static void count_event(struct mt_device *d, const struct mt_event *e)
         d->last_time_ns = e->time_ns;
 }
 
+/* The first one for which there is no room yet. Apart, so that the rest needs no stack. */
+__attribute__((noinline)) static int first_plain_event(struct mt_builder *b, enum mt_action action,
+                                                       uint64_t addr, uint64_t size,
+                                                       uint64_t time_ns, mt_stack_id stack)
+{
+    bool skip;
+    struct mt_device *d = this_device(b, &skip);
+    if (d == NULL || !make_room(b, &d->events))
+        return skip;
+    return mt_build_plain_event(b, action, addr, size, time_ns, stack);
+}
+
 int mt_build_plain_event(struct mt_builder *b, enum mt_action action, uint64_t addr, uint64_t size,
                          uint64_t time_ns, mt_stack_id stack)
 {
-    uint64_t limit = action == MT_ACT_OOM ? MAX_REQUEST : MAX_BYTES_VALUE;
-    bool skip;
-    struct mt_device *d = this_device(b, &skip);
-    struct mt_event *e = d != NULL ? new_event(b, d) : NULL;
-    if (e == NULL)
-        return skip;
-    b->n_bad_values += size >= limit;
-    /* lane 0 is the default stream and pool */
-    *e = (struct mt_event){.time_ns = time_ns,
-                           .addr = addr,
-                           .size = size < limit ? size : 0,
-                           .stack = stack,
-                           .action = (uint8_t)action};
+    struct mt_device *d;
+    struct mt_event *e;
+    if (b->room == 0)
+        return first_plain_event(b, action, addr, size, time_ns, stack);
+    if (size >= MAX_BYTES_VALUE && (action != MT_ACT_OOM || size >= MAX_REQUEST)) {
+        b->n_bad_values++;
+        size = 0;
+    }
+    d = &b->t->devices.p[b->cur_device];
+    e = new_event(b, d);
+    e->time_ns = time_ns;
+    e->addr = addr;
+    e->size = size;
+    e->stack = stack;
+    e->lane = 0; /* the default stream and pool */
+    e->action = (uint8_t)action;
+    e->flags = 0;
     count_event(d, e);
     return 1;
 }

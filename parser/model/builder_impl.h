@@ -57,6 +57,8 @@ struct mt_builder {
     enum mt_device_kind next_kind;
     bool in_trace, in_segments; /* where a damaged input would be cut */
     uint64_t n_events;
+    struct mt_event *next; /* of cur_device, with `room` events that can be written from there on */
+    uint64_t room;
     MT_VEC(struct mt_mark) marks;
     MT_VEC(struct mt_ring) ring;
     struct mt_ring ring_all;
