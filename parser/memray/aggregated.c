@@ -1,7 +1,7 @@
 /* memray/aggregated.c -- a recording that memray added up itself: what was live at the peak and at
  * the end, by stack, and the sum of all every few milliseconds. Between, nobody knows whose bytes
  * they were: then they are in one pile. */
-#include "parser/memray/impl.h"
+#include "parser/memray/live.h"
 
 struct place {
     mt_stack_id stack;
@@ -40,7 +40,7 @@ static int moment(struct mt_mr *m)
     to->ms = v[0] < UINT64_C(1) << 43 ? (int64_t)v[0] : 0;
     to->rss = v[1];
     to->heap = v[2];
-    mt_mr_rss(m, v[1], to->ms);
+    mt_mr_rss(m, v[1]);
     return 1;
 }
 
@@ -108,21 +108,21 @@ static int place(struct mt_mr *m)
 {
     enum { TID, ALLOCATOR, NATIVE, TRACE, GENERATION, N_PEAK, N_END, PEAK, END, MEMBERS };
     uint64_t v[MEMBERS];
-    struct mt_mr_allocator a;
+    const struct mt_mr_allocator *a;
     struct place p, *to;
     if (!mt_mr_fixed64(m, v, sizeof v / sizeof *v))
         return 0;
     a = mt_mr_allocator(m, (unsigned)(v[ALLOCATOR] & 255));
-    if (!a.known || a.frees)
+    if (!a->known || a->frees)
         return mt_mr_broken(m, "an allocator that no version of memray has");
     if (v[PEAK] > UINT64_C(1) << 56 || v[END] > UINT64_C(1) << 56) {
         m->n_odd++;
         return 1;
     }
-    p = (struct place){0, 0, (uint8_t)a.kind, v[PEAK], v[END]};
+    p = (struct place){0, 0, (uint8_t)a->kind, v[PEAK], v[END]};
     m->a->n_blocks_at_peak += v[N_PEAK];
     if (!mt_mr_thread_of(m, v[TID], &p.thread) ||
-        !stack_of(m, p.thread, v[TRACE], v[NATIVE], a.kind, &p.stack))
+        !stack_of(m, p.thread, v[TRACE], v[NATIVE], a->kind, &p.stack))
         return 0;
     if ((to = MT_VEC_PUSH(&m->a->places)) == NULL)
         return mt_mr_nomem(m);
@@ -212,7 +212,7 @@ static int to_places(struct mt_mr *m, int64_t ms, bool at_end)
             !fed(m, mt_pf_alloc(&a->feed, ms * 1000000, NULL, bytes, 0, p->stack)))
             return 0;
         if (!at_end)
-            mt_mr_count(m, p->thread, (enum mt_mr_kind)p->kind, (int64_t)bytes);
+            mt_mr_count(m, mt_mr_owner(p->thread, (enum mt_mr_kind)p->kind), (int64_t)bytes);
     }
     return pile(m, ms, 0);
 }

@@ -46,6 +46,7 @@ int mt_mr_head(struct mt_mr *m)
         return 0;
     if (format > 1)
         return mt_mr_broken(m, "neither all allocations nor aggregated ones");
+    m->allocators = mt_mr_allocators(m->version);
     m->has_native = native != 0;
     m->is_aggregated = format == 1;
     m->n_told = stats[0];
@@ -53,6 +54,6 @@ int mt_mr_head(struct mt_mr *m)
     m->start_ms = stats[2] < UINT64_C(1) << 43 ? (int64_t)stats[2] : 0;
     m->end_ms = stats[3] < UINT64_C(1) << 43 ? (int64_t)stats[3] : 0;
     m->pid = (int32_t)pid;
-    m->now_ms = m->start_ms;
+    mt_mr_now(m, m->start_ms);
     return 1;
 }

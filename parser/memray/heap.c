@@ -1,6 +1,6 @@
-/* memray/heap.c -- what is live: blocks by their address, mapped ranges in chunks. A free gives the
- * address alone, an munmap may take a part of a range, or of several. */
-#include "parser/memray/impl.h"
+/* memray/heap.c -- what is live: blocks by their address (live.h), mapped ranges in chunks. A free
+ * gives the address alone, an munmap may take a part of a range, or of several. */
+#include "parser/memray/live.h"
 
 #include <string.h>
 
@@ -8,7 +8,6 @@
  * where the range begins. */
 #define RANGES_AT (UINT64_C(1) << 62)
 #define MADE_UP (UINT64_C(1) << 63)
-#define MAX_SIZE (UINT64_C(1) << 56)
 /* No kernel allows a process more: the default is 65530. */
 enum { MAX_CHUNKS = 16384 };
 
@@ -17,112 +16,68 @@ void mt_mr_heap_done(struct mt_mr *m)
     for (uint32_t i = 0; i < m->chunks.n; i++)
         mt_free(m->chunks.p[i]);
     MT_VEC_DONE(&m->chunks);
-    MT_VEC_DONE(&m->blocks);
     MT_VEC_DONE(&m->parts);
-    mt_free(m->by_addr.p);
+    MT_VEC_DONE(&m->shares);
+    mt_free(m->blocks.p);
     mt_free(m->range_by_begin.p);
 }
 
-static int emit(struct mt_mr *m, enum mt_action action, uint64_t addr, uint64_t size,
-                mt_stack_id stack)
+/* ---- shares of the peak ---- */
+
+static int64_t at_peak(const struct mt_mr *m, uint32_t owner)
 {
-    uint64_t ns = m->now_ms > 0 ? (uint64_t)m->now_ms * 1000000 : 0;
-    return mt_build_plain_event(m->b, action, addr, size, ns, stack) || mt_mr_refused(m);
+    const struct mt_mr_share *s = &m->shares.p[owner - MT_MR_KINDS];
+    return s->at_peak + (s->n_peaks != m->n_peaks ? s->since : 0);
 }
 
-/* ---- shares of the peak: what was there at the last one, and what changed since ---- */
-
-static void share(struct mt_mr_share *s, uint64_t n_peaks, int64_t bytes)
+uint64_t mt_mr_thread_at_peak(const struct mt_mr *m, uint32_t thread)
 {
-    if (s->n_peaks != n_peaks) {
-        s->n_peaks = n_peaks;
-        s->at_peak += s->since;
-        s->since = 0;
-    }
-    s->since += bytes;
-}
-
-uint64_t mt_mr_of_peak(const struct mt_mr *m, const struct mt_mr_share *s)
-{
-    int64_t bytes = s->at_peak + (s->n_peaks != m->n_peaks ? s->since : 0);
+    int64_t bytes = 0;
+    for (unsigned kind = 0; kind < MT_MR_KINDS; kind++)
+        bytes += at_peak(m, mt_mr_owner(thread, (enum mt_mr_kind)kind));
     return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-void mt_mr_count(struct mt_mr *m, uint32_t thread, enum mt_mr_kind kind, int64_t bytes)
+uint64_t mt_mr_kind_at_peak(const struct mt_mr *m, enum mt_mr_kind kind)
 {
-    if (thread != 0)
-        share(&m->threads.p[thread - 1].share, m->n_peaks, bytes);
-    share(&m->kinds[kind], m->n_peaks, bytes);
-    m->live += (uint64_t)bytes;
-    if (m->live > m->peak) {
-        m->peak = m->live;
-        m->n_peaks++;
-        m->rss_at_peak = m->rss;
-    }
+    int64_t bytes = 0;
+    for (uint32_t thread = 1; thread <= m->threads.n; thread++)
+        bytes += at_peak(m, mt_mr_owner(thread, kind));
+    return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-void mt_mr_rss(struct mt_mr *m, uint64_t rss, int64_t ms)
+void mt_mr_now(struct mt_mr *m, int64_t ms) { m->now_ns = ms > 0 ? (uint64_t)ms * 1000000 : 0; }
+
+void mt_mr_rss(struct mt_mr *m, uint64_t rss)
 {
-    m->now_ms = ms;
     m->rss = rss;
     if (rss > m->rss_high)
         m->rss_high = rss;
 }
 
-/* Sizes beyond what an address reaches are damage, and must not add up to nonsense. */
-static bool is_odd(struct mt_mr *m, uint64_t size)
-{
-    bool odd = size > MAX_SIZE || m->live > MAX_SIZE;
-    m->n_odd += odd;
-    return odd;
-}
-
 /* ---- blocks ---- */
 
-/* Of the block that was taken off the table. */
-static int drop(struct mt_mr *m, uint64_t addr, uint32_t at)
+/* A table without those that are gone, three times as large as what is live or more: then a sixth
+ * of it is left until the next. A small one grows in any case: it is in the processor's cache. */
+int mt_mr_make_room(struct mt_mr *m)
 {
-    struct mt_mr_block *k = &m->blocks.p[at - 1];
-    uint64_t size = k->size;
-    mt_mr_count(m, k->thread, (enum mt_mr_kind)k->kind, -(int64_t)size);
-    k->stack = m->unused;
-    m->unused = at;
-    return emit(m, MT_ACT_FREE_COMPLETED, addr, size, 0);
-}
-
-int mt_mr_alloc(struct mt_mr *m, uint64_t addr, uint64_t size, enum mt_mr_kind kind,
-                mt_stack_id stack)
-{
-    uint32_t at, *slot;
-    if (is_odd(m, size))
-        return 1;
-    if ((slot = mt_pf_map_slot(&m->by_addr, addr)) == NULL)
+    struct mt_mr_block *old = m->blocks.p;
+    uint32_t n = m->blocks.cap, live = 0;
+    uint64_t cap = n == 0 ? 256 : n < 16384 ? 2 * (uint64_t)n : 16384;
+    for (uint32_t i = 0; i < n; i++)
+        live += old[i].owner > MT_MR_GONE;
+    while (cap < 3 * (uint64_t)live)
+        cap *= 2;
+    if (cap > UINT32_MAX || (m->blocks.p = mt_calloc((size_t)cap, sizeof *old)) == NULL) {
+        m->blocks.p = old;
         return mt_mr_nomem(m);
-    if (*slot != 0) { /* freed by what memray does not see */
-        m->n_lost_frees++;
-        if (!drop(m, addr, *slot))
-            return 0;
     }
-    at = m->unused;
-    if (at != 0)
-        m->unused = m->blocks.p[at - 1].stack;
-    else if (MT_VEC_PUSH(&m->blocks) == NULL)
-        return mt_mr_nomem(m);
-    else
-        at = m->blocks.n;
-    m->blocks.p[at - 1] = (struct mt_mr_block){size, stack, m->thread, (uint8_t)kind};
-    *slot = at;
-    m->n_allocs++;
-    mt_mr_count(m, m->thread, kind, (int64_t)size);
-    return emit(m, MT_ACT_ALLOC, addr, size, stack);
-}
-
-int mt_mr_free(struct mt_mr *m, uint64_t addr)
-{
-    uint32_t at = mt_pf_map_take(&m->by_addr, addr);
-    if (at != 0)
-        return drop(m, addr, at);
-    m->n_old_frees += addr != 0;
+    m->blocks.cap = (uint32_t)cap;
+    m->blocks.n = live;
+    for (uint32_t i = 0; i < n; i++)
+        if (old[i].owner > MT_MR_GONE)
+            *mt_mr_block_at(m, old[i].addr) = old[i];
+    mt_free(old);
     return 1;
 }
 
@@ -212,13 +167,13 @@ static int map(struct mt_mr *m, struct mt_mr_range r)
 {
     if (!key_of(m, r.begin, &r.key) || !insert(m, &r))
         return 0;
-    mt_mr_count(m, r.thread, MT_MR_MMAP, (int64_t)(r.end - r.begin));
-    return emit(m, MT_ACT_ALLOC, r.key, r.end - r.begin, r.stack);
+    mt_mr_count(m, mt_mr_owner(r.thread, MT_MR_MMAP), (int64_t)(r.end - r.begin));
+    return mt_mr_emit(m, MT_ACT_ALLOC, r.key, r.end - r.begin, r.stack);
 }
 
 int mt_mr_map(struct mt_mr *m, uint64_t addr, uint64_t size, mt_stack_id stack)
 {
-    if (is_odd(m, size) || size == 0 || addr > UINT64_MAX - size)
+    if (mt_mr_is_odd(m, size) || size == 0 || addr > UINT64_MAX - size)
         return 1;
     for (uint32_t i = 0; i < m->chunks.n && m->chunks.p[i]->r[0].begin < addr + size; i++)
         for (uint32_t k = 0; m->chunks.p[i]->high > addr && k < m->chunks.p[i]->n; k++)
@@ -233,8 +188,8 @@ static int unmap_one(struct mt_mr *m, struct mt_mr_range r, uint64_t begin, uint
     struct mt_mr_range *part;
     if (r.key < MADE_UP)
         mt_pf_map_take(&m->range_by_begin, r.begin);
-    mt_mr_count(m, r.thread, MT_MR_MMAP, -(int64_t)(r.end - r.begin));
-    if (!emit(m, MT_ACT_FREE_COMPLETED, r.key, r.end - r.begin, 0))
+    mt_mr_count(m, mt_mr_owner(r.thread, MT_MR_MMAP), -(int64_t)(r.end - r.begin));
+    if (!mt_mr_emit(m, MT_ACT_FREE_COMPLETED, r.key, r.end - r.begin, 0))
         return 0;
     if (r.begin < begin) {
         if ((part = MT_VEC_PUSH(&m->parts)) == NULL)

@@ -21,6 +21,12 @@ enum mt_mr_end {
 /* By what a process gets memory. */
 enum mt_mr_kind { MT_MR_MALLOC, MT_MR_MMAP, MT_MR_PYTHON, MT_MR_KINDS };
 
+struct mt_mr_allocator {
+    uint8_t kind; /* enum mt_mr_kind */
+    bool frees, known;
+};
+enum { MT_MR_ALLOCATORS = 16 }; /* the first is none */
+
 /* One part of all that is live, and how much of the peak it was. */
 struct mt_mr_share {
     int64_t at_peak, since;
@@ -33,7 +39,6 @@ struct mt_mr_thread {
     mt_str_id name;    /* 0 = none was recorded */
     uint32_t root;
     MT_VEC(uint32_t) calls; /* nodes, innermost last */
-    struct mt_mr_share share;
 };
 
 /* A call and the calls around it. */
@@ -65,12 +70,14 @@ struct mt_mr_module {
     mt_str_id path;
 };
 
+/* A slot of the table of blocks. A block that was freed keeps its slot, as programs get the same
+ * addresses again and again, until the table is full and made anew. */
 struct mt_mr_block {
-    uint64_t size;
-    mt_stack_id stack; /* of an unused one: the next unused one */
-    uint32_t thread;
-    uint8_t kind;
+    uint64_t addr, size;
+    mt_stack_id stack;
+    uint32_t owner; /* mt_mr_owner(), or one of these, which no owner is */
 };
+enum { MT_MR_EMPTY, MT_MR_GONE };
 
 struct mt_mr_range {
     uint64_t begin, end, key; /* key: the address that the trace has it by */
@@ -101,6 +108,7 @@ struct mt_mr {
     int64_t start_ms, end_ms, pid;
     uint64_t main_tid, n_skipped;
     uint8_t allocator;
+    const struct mt_mr_allocator *allocators;
 
     /* what the next record is told apart from */
     uint64_t last_address, last_frame, last_line, last_ip, last_native;
@@ -124,15 +132,17 @@ struct mt_mr {
     uint64_t n_with_native;
 
     /* heap.c */
-    int64_t now_ms;
-    MT_VEC(struct mt_mr_block) blocks;
-    uint32_t unused;
-    struct mt_pf_map by_addr, range_by_begin;
+    uint64_t now_ns; /* 0 = not known */
+    struct {
+        struct mt_mr_block *p;
+        uint32_t n, cap; /* n: that are not empty, up to half of them */
+    } blocks;            /* by a hash of the address */
+    struct mt_pf_map range_by_begin;
     MT_VEC(struct mt_mr_chunk *) chunks; /* by the begin of their first */
     MT_VEC(struct mt_mr_range) parts;    /* of ranges that an munmap takes a piece of */
     uint64_t n_made_up;
     uint64_t live, peak, n_peaks;
-    struct mt_mr_share kinds[MT_MR_KINDS];
+    MT_VEC(struct mt_mr_share) shares; /* of each thread by kind */
     uint64_t rss, rss_high, rss_at_peak;
     uint64_t n_allocs, n_old_frees, n_lost_frees, n_odd, n_parts, overlaid;
 
@@ -235,25 +245,28 @@ int mt_mr_module(struct mt_mr *m);       /* reads one, with its segments */
  */
 int mt_mr_native_ids(struct mt_mr *m, uint64_t native, bool has_python);
 
-/* ---- heap.c ---- */
-int mt_mr_alloc(struct mt_mr *m, uint64_t addr, uint64_t size, enum mt_mr_kind kind,
-                mt_stack_id stack);
-int mt_mr_free(struct mt_mr *m, uint64_t addr);
+/* ---- quick.c: reads frequent records, up to one that is not for it (1), or m->end (0) ---- */
+int mt_mr_quick(struct mt_mr *m);
+
+/* ---- heap.c, live.h ---- */
+int mt_mr_make_room(struct mt_mr *m); /* for another block */
 int mt_mr_map(struct mt_mr *m, uint64_t addr, uint64_t size, mt_stack_id stack);
 int mt_mr_unmap(struct mt_mr *m, uint64_t addr, uint64_t size);
-void mt_mr_rss(struct mt_mr *m, uint64_t rss, int64_t ms);
-/* How much of the peak it was. */
-uint64_t mt_mr_of_peak(const struct mt_mr *m, const struct mt_mr_share *s);
-void mt_mr_count(struct mt_mr *m, uint32_t thread, enum mt_mr_kind kind, int64_t bytes);
+void mt_mr_now(struct mt_mr *m, int64_t ms); /* since the epoch; 0 or less = not known */
+void mt_mr_rss(struct mt_mr *m, uint64_t rss);
+/* How much of the peak a thread had (index + 1), or a kind. */
+uint64_t mt_mr_thread_at_peak(const struct mt_mr *m, uint32_t thread);
+uint64_t mt_mr_kind_at_peak(const struct mt_mr *m, enum mt_mr_kind kind);
 void mt_mr_heap_done(struct mt_mr *m);
 
 /* ---- said.c: what the report has to know about the recording ---- */
 void mt_mr_say(struct mt_mr *m);
 
-/* By its number in the file; what frees is told by `frees`. */
-struct mt_mr_allocator {
-    enum mt_mr_kind kind;
-    bool frees, known;
-};
-struct mt_mr_allocator mt_mr_allocator(const struct mt_mr *m, unsigned id);
+/* ---- allocators.c ---- */
+const struct mt_mr_allocator *mt_mr_allocators(uint32_t version);
+/* By its number in the file. */
+static inline const struct mt_mr_allocator *mt_mr_allocator(const struct mt_mr *m, unsigned id)
+{
+    return &m->allocators[id < MT_MR_ALLOCATORS ? id : 0];
+}
 #endif

@@ -1,67 +1,19 @@
 /* memray/records.c -- a recording of all allocations, in both of its encodings: to version 11 a
  * record's type has four bits, from 12 on the frequent types have fewer. */
-#include "parser/memray/impl.h"
+#include "parser/memray/live.h"
 
 #include <string.h>
 
-#define F                                                                                          \
-    {                                                                                              \
-        MT_MR_MALLOC, true, true                                                                   \
-    }
-#define C                                                                                          \
-    {                                                                                              \
-        MT_MR_MALLOC, false, true                                                                  \
-    }
-#define P                                                                                          \
-    {                                                                                              \
-        MT_MR_PYTHON, false, true                                                                  \
-    }
-static const struct mt_mr_allocator none = {MT_MR_MALLOC, false, false};
-/* PyMalloc's free, malloc, calloc, realloc; free, malloc, realloc, calloc, posix_memalign,
- * aligned_alloc, memalign, valloc, pvalloc; mmap, munmap */
-static const struct mt_mr_allocator numbers_12[] = {
-    {MT_MR_MALLOC, false, false}, {MT_MR_PYTHON, true, true}, P, P, P, F, C, C, C, C, C, C, C, C,
-    {MT_MR_MMAP, false, true},    {MT_MR_MMAP, true, true},
-};
-static const struct mt_mr_allocator numbers_7[] = {
-    {MT_MR_MALLOC, false, false},
-    C,
-    F,
-    C,
-    C,
-    C,
-    C,
-    C,
-    C,
-    C,
-    {MT_MR_MMAP, false, true},
-    {MT_MR_MMAP, true, true},
-    P,
-    P,
-    P,
-    {MT_MR_PYTHON, true, true},
-};
-#undef F
-#undef C
-#undef P
-
-struct mt_mr_allocator mt_mr_allocator(const struct mt_mr *m, unsigned id)
-{
-    if (id >= sizeof numbers_12 / sizeof *numbers_12)
-        return none;
-    return m->version >= 12 ? numbers_12[id] : numbers_7[id];
-}
-
-static int play(struct mt_mr *m, struct mt_mr_allocator a, uint64_t addr, uint64_t size,
+static int play(struct mt_mr *m, const struct mt_mr_allocator *a, uint64_t addr, uint64_t size,
                 uint64_t native)
 {
     mt_stack_id stack;
-    if (a.frees)
-        return a.kind == MT_MR_MMAP ? mt_mr_unmap(m, addr, size) : mt_mr_free(m, addr);
-    if (!mt_mr_stack(m, native, a.kind, &stack))
+    if (a->frees)
+        return a->kind == MT_MR_MMAP ? mt_mr_unmap(m, addr, size) : mt_mr_free(m, addr);
+    if (!mt_mr_stack(m, native, (enum mt_mr_kind)a->kind, &stack))
         return 0;
-    return a.kind == MT_MR_MMAP ? mt_mr_map(m, addr, size, stack)
-                                : mt_mr_alloc(m, addr, size, a.kind, stack);
+    return a->kind == MT_MR_MMAP ? mt_mr_map(m, addr, size, stack)
+                                 : mt_mr_alloc(m, addr, size, (enum mt_mr_kind)a->kind, stack);
 }
 
 static int unknown_allocator(struct mt_mr *m)
@@ -87,16 +39,16 @@ static int address(struct mt_mr *m, unsigned recent, uint64_t *addr)
 
 static int allocation(struct mt_mr *m, uint8_t flags)
 {
-    struct mt_mr_allocator a;
+    const struct mt_mr_allocator *a;
     uint64_t addr, size = 0, native = 0;
     uint8_t id = flags & 7;
     bool has_size;
     if (!address(m, flags >> 3 & 15, &addr) || (id == 0 && !mt_mr_byte(m, &id)))
         return 0;
     a = mt_mr_allocator(m, id);
-    if (!a.known)
+    if (!a->known)
         return unknown_allocator(m);
-    has_size = !a.frees || a.kind == MT_MR_MMAP;
+    has_size = !a->frees || a->kind == MT_MR_MMAP;
     if (has_size && m->has_native) {
         if (!mt_mr_delta(m, &m->last_native))
             return 0;
@@ -127,13 +79,13 @@ static int object(struct mt_mr *m, uint8_t flags)
 
 static int allocation_7(struct mt_mr *m, unsigned id, bool has_native)
 {
-    struct mt_mr_allocator a = mt_mr_allocator(m, id);
+    const struct mt_mr_allocator *a = mt_mr_allocator(m, id);
     uint64_t size = 0, native = 0;
-    if (!a.known)
+    if (!a->known)
         return unknown_allocator(m);
     if (!mt_mr_delta(m, &m->last_address))
         return 0;
-    if ((has_native || !a.frees || a.kind == MT_MR_MMAP) && !mt_mr_varint(m, &size))
+    if ((has_native || !a->frees || a->kind == MT_MR_MMAP) && !mt_mr_varint(m, &size))
         return 0;
     if (has_native) {
         if (!mt_mr_delta(m, &m->last_native))
@@ -163,7 +115,9 @@ static int memory(struct mt_mr *m)
     uint64_t rss, ms;
     if (!mt_mr_varint(m, &rss) || !mt_mr_varint(m, &ms))
         return 0;
-    mt_mr_rss(m, rss, ms < UINT64_C(1) << 43 ? m->start_ms + (int64_t)ms : m->now_ms);
+    if (ms < UINT64_C(1) << 43)
+        mt_mr_now(m, m->start_ms + (int64_t)ms);
+    mt_mr_rss(m, rss);
     return 1;
 }
 
@@ -248,6 +202,8 @@ void mt_mr_records(struct mt_mr *m)
     int (*record)(struct mt_mr *, uint8_t) = m->version >= 12 ? record_12 : record_7;
     uint8_t b;
     for (;; m->n_records++) {
+        if (m->version >= 12 && !mt_mr_quick(m))
+            return;
         m->record_at = mt_source_offset(m->src);
         if (!mt_mr_byte(m, &b)) {
             /* version 7 writes nothing at its end */

@@ -54,9 +54,9 @@ static void say_parts(struct mt_mr *m, const char *what, struct part *p, uint32_
 static int say_shares(struct mt_mr *m)
 {
     struct part kinds[MT_MR_KINDS] = {
-        {"malloc and its like", mt_mr_of_peak(m, &m->kinds[MT_MR_MALLOC])},
-        {"mmap", mt_mr_of_peak(m, &m->kinds[MT_MR_MMAP])},
-        {"Python's own allocator", mt_mr_of_peak(m, &m->kinds[MT_MR_PYTHON])},
+        {"malloc and its like", mt_mr_kind_at_peak(m, MT_MR_MALLOC)},
+        {"mmap", mt_mr_kind_at_peak(m, MT_MR_MMAP)},
+        {"Python's own allocator", mt_mr_kind_at_peak(m, MT_MR_PYTHON)},
     };
     struct part *p = mt_calloc(m->threads.n + 1u, sizeof *p);
     if (p == NULL)
@@ -65,7 +65,7 @@ static int say_shares(struct mt_mr *m)
     say_parts(m, "where it comes from", kinds, MT_MR_KINDS);
     for (uint32_t i = 0; i < m->threads.n; i++)
         p[i] = (struct part){mt_str(m->t, m->t->frames.p[m->threads.p[i].frame].name),
-                             mt_mr_of_peak(m, &m->threads.p[i].share)};
+                             mt_mr_thread_at_peak(m, i + 1)};
     if (m->threads.n > 1)
         say_parts(m, "thread", p, m->threads.n);
     mt_free(p);

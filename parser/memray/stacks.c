@@ -27,6 +27,9 @@ int mt_mr_thread_of(struct mt_mr *m, uint64_t tid, uint32_t *index)
     root = t != NULL ? MT_VEC_PUSH(&m->nodes) : NULL;
     if (root == NULL || !mt_pf_map_put(&m->thread_by_tid, tid, m->threads.n))
         return mt_mr_nomem(m);
+    for (unsigned kind = 0; kind < MT_MR_KINDS; kind++)
+        if (MT_VEC_PUSH(&m->shares) == NULL)
+            return mt_mr_nomem(m);
     t->tid = tid;
     t->root = m->nodes.n - 1;
     *index = m->threads.n;
