@@ -391,6 +391,31 @@ static void hold(struct run *r, struct mt_attr a)
         r->hold = a;
 }
 
+/* The attribution of the last allocation, where its stack tells all of it: the next one with the
+ * same stack has the same, as the state it is told by did not change. */
+struct told {
+    mt_stack_id stack; /* 0 = none */
+    struct mt_attr attr;
+};
+
+/* As one_allocation() has it, with what the stack says of gradients. */
+static struct mt_attr attribute(struct run *r, uint64_t i, const struct mt_event *e,
+                                struct told *told)
+{
+    const uint8_t last = r->last, base = r->base, fallback = r->fallback;
+    const bool in_run = r->frameless.in_run, is_waiting = r->is_waiting;
+    struct mt_attr now = one_allocation(r, i, e);
+    if ((mt_stack_verdict_of(r->p, e->stack)->flags & MT_VF_NO_GRAD) &&
+        !mt_phase_is(now.phase, MT_TRAINS))
+        now.rule_conf |= MT_ATTR_NO_GRAD;
+    told->attr = now;
+    told->stack = !in_run && !r->frameless.in_run && !r->has_annotations && last == r->last &&
+                          base == r->base && fallback == r->fallback && is_waiting == r->is_waiting
+                      ? e->stack
+                      : 0;
+    return now;
+}
+
 enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_phase_opts *o,
                          struct mt_attr *out, struct mt_err *err)
 {
@@ -402,6 +427,7 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
                     .base = MT_PH_NONE,
                     .fallback = MT_PH_NONE,
                     .has_backward = -1};
+    struct told told = {0, {0, 0, 0}};
     enum mt_rc rc = MT_OK;
     uint8_t training;
     r.hold = attr(MT_PH_UNATTRIBUTED, MT_PH_NONE, 0, MT_CONF_NONE);
@@ -418,14 +444,12 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
         if (r.n_segments != 0)
             forget_old_segments(&r, i);
         if (is_allocation(e)) {
-            struct mt_attr now = one_allocation(&r, i, e);
-            if ((mt_stack_verdict_of(p, e->stack)->flags & MT_VF_NO_GRAD) &&
-                !mt_phase_is(now.phase, MT_TRAINS))
-                now.rule_conf |= MT_ATTR_NO_GRAD;
-            out[i] = now;
+            if (told.stack != 0 && e->stack == told.stack)
+                out[i] = told.attr; /* which still holds for the rest, too */
+            else
+                hold(&r, out[i] = attribute(&r, i, e, &told));
             if (r.n_segments != 0 && e->action == MT_ACT_ALLOC)
                 give_segments(&r, i, e);
-            hold(&r, now);
         } else {
             out[i] = r.hold;
             if (e->action == MT_ACT_SEGMENT_ALLOC || e->action == MT_ACT_SEGMENT_MAP)

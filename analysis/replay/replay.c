@@ -50,7 +50,8 @@ struct run {
     int64_t rows[256];
     int64_t total, pending, reserved;
     uint64_t n_allocs;
-    uint32_t row; /* phase row of the event at hand */
+    uint32_t row;       /* phase row of the event at hand */
+    uint8_t phase, sub; /* of that row */
 };
 
 static void run_done(struct run *u)
@@ -96,10 +97,9 @@ static int add_old(struct mt_replay *r, uint64_t addr, uint64_t size, uint64_t g
     return 1;
 }
 
-static void note_alloc(struct mt_replay *r, const struct mt_event *e, uint64_t i, struct mt_attr a,
-                       uint32_t row)
+static void note_alloc(struct mt_replay *r, struct mt_phase_row *p, const struct mt_event *e,
+                       uint64_t i, struct mt_attr a)
 {
-    struct mt_phase_row *p = &r->out->phases.p[row];
     p->n_allocs++;
     p->alloc_bytes += e->size;
     p->by_conf[mt_attr_conf(a)] += e->size;
@@ -180,8 +180,8 @@ static int note_oom(struct mt_replay *r, struct run *u, const struct mt_event *e
     return 1;
 }
 
-static int apply_event(struct mt_replay *r, struct run *u, const struct mt_event *e, uint64_t i,
-                       struct mt_attr a)
+static int apply_event(struct mt_replay *r, struct run *u, struct mt_phase_row *p,
+                       const struct mt_event *e, uint64_t i, struct mt_attr a)
 {
     uint32_t birth;
     bool had;
@@ -193,7 +193,7 @@ static int apply_event(struct mt_replay *r, struct run *u, const struct mt_event
         r->out->n_double_allocs += had;
         add_to(&u->total, e->size);
         add_to(&u->rows[u->row], e->size);
-        note_alloc(r, e, i, a, u->row);
+        note_alloc(r, p, e, i, a);
         break;
     case MT_ACT_FREE_REQUESTED:
         add_to(&u->pending, e->size);
@@ -370,6 +370,26 @@ static inline void after_event(struct mt_tl_run *tl, const struct run *u,
                 u->pending > 0 ? (uint64_t)u->pending : 0, (uint64_t)u->reserved, row);
 }
 
+/* The row of an event whose phase is another one than that of the event before. 0 = out of memory.
+ */
+static int to_row(struct mt_replay *r, struct run *u, struct mt_attr a, uint64_t i)
+{
+    struct mt_phase_row *was;
+    uint32_t row = mt_replay_row(r, a);
+    if (row == UINT32_MAX)
+        return 0;
+    u->phase = a.phase;
+    u->sub = a.sub;
+    if (row != u->row || i == 0) {
+        int64_t left = u->rows[u->row];
+        was = &r->out->phases.p[u->row];
+        was->retained = left > 0 ? (uint64_t)left : 0;
+        r->out->phases.p[row].n_occurrences++;
+        u->row = row;
+    }
+    return 1;
+}
+
 int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
 {
     struct mt_device_analysis *o = r->out;
@@ -402,22 +422,18 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
     for (uint64_t i = 0; i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
         struct mt_attr a = r->attr[i];
-        uint32_t row = mt_replay_row(r, a);
         struct mt_phase_row *p;
-        if (row == UINT32_MAX || (i >= u->keep_next && !keep_state(u, i)))
+        if (i >= u->keep_next && !keep_state(u, i))
             goto out;
-        if (row != u->row || i == 0) {
-            int64_t left = u->rows[u->row];
-            o->phases.p[u->row].retained = left > 0 ? (uint64_t)left : 0;
-            o->phases.p[row].n_occurrences++;
-            u->row = row;
-        }
+        if ((a.phase != u->phase || a.sub != u->sub || i == 0) && !to_row(r, u, a, i))
+            goto out;
+        p = &o->phases.p[u->row];
         if (has_time)
             before_event(tl + 1, u, o, i);
         before_event(tl, u, o, has_time ? e->time_ns : i);
         if (may_wait && !ends_at_once(r, e, i))
             note_pending(o, u->pending);
-        if (!apply_event(r, u, e, i, a))
+        if (!apply_event(r, u, p, e, i, a))
             goto out;
         if ((uint64_t)u->total > MAX_TOTAL ||
             (uint64_t)u->reserved >
@@ -437,14 +453,13 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
         }
         if ((uint64_t)u->reserved > o->reserved_peak)
             o->reserved_peak = (uint64_t)u->reserved;
-        p = &o->phases.p[row];
         if ((uint64_t)u->total > p->peak_inside) {
             p->peak_inside = (uint64_t)u->total;
             p->peak_inside_event = (int64_t)i;
         }
-        after_event(tl, u, o, row);
+        after_event(tl, u, o, u->row);
         if (has_time)
-            after_event(tl + 1, u, o, row);
+            after_event(tl + 1, u, o, u->row);
     }
     note_pending(o, u->pending);
     if (r->d->events.n > 0)

@@ -512,8 +512,7 @@ static int decide(struct mt_rwork *k, struct cursor *c, const struct mt_event *e
         (f->role == MT_ROLE_TEMP || f->role == MT_ROLE_ACTIVATION) &&
         !mt_fared_note(k, e, f->role == MT_ROLE_TEMP, b.censored ? 0 : b.freed - i, c->region))
         return 0;
-    named = mt_role_by_name(k, i, e->addr);
-    if (named != MT_ROLE_COUNT)
+    if (k->r->names.of_event.n != 0 && (named = mt_role_by_name(k, i, e->addr)) != MT_ROLE_COUNT)
         f->role = (uint8_t)role_because(f, named, MT_WHY_NAME);
     return note_size(k, &b, f->role);
 }

@@ -29,14 +29,14 @@ struct last_block {
 /* Notes on the last block of the same stack and size whether this one overlaps with it or comes
  * after its free; where the size is another, how it has grown. */
 static inline void note_again(struct mt_rwork *k, struct last_block *last, const struct mt_event *e,
-                              uint32_t i)
+                              uint32_t i, bool of_tensors)
 {
     struct last_block *l = &last[e->stack];
     if (l->event != 0 && e->stack != 0) {
         struct mt_fate *f = &k->w->fate[l->event - 1];
         if (l->size == e->size)
             f->life |= f->freed > i ? MT_SEEN_OVERLAP : MT_SEEN_AGAIN;
-        else
+        else if (of_tensors)
             mt_grown_note(&l->grown, l->size, e->size, f->freed, i);
     }
     l->size = e->size;
@@ -97,6 +97,7 @@ int mt_regions_make(struct mt_rwork *k)
     struct last_block *last = mt_calloc((size_t)k->r->t->stacks.n + 1, sizeof *last);
     struct mt_region now = {0, 0, 0, 0, MT_G_OTHER, MT_PH_COUNT};
     struct mt_region *at;
+    const bool of_tensors = mt_is_of_tensors(k->r->t);
     int rc = 0;
     if (last == NULL)
         return 0;
@@ -113,7 +114,7 @@ int mt_regions_make(struct mt_rwork *k)
         a = k->r->attr[i];
         if ((int64_t)i <= k->focus && (int64_t)k->w->fate[i].freed > k->focus && !add_there(k, i))
             goto out;
-        note_again(k, last, e, i);
+        note_again(k, last, e, i, of_tensors);
         by_frame = a.sub == MT_PH_LOGITS ||
                    k->w->stack_role[e->stack] == (MT_ROLE_LOGITS | MT_WHY_FRAME << 8);
         if (by_frame || a.sub == MT_PH_LOSS)

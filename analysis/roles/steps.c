@@ -162,6 +162,8 @@ static int steps_by_zero_grad(struct mt_rwork *k)
 {
     uint32_t region = 0, last = 0;
     bool work = false;
+    if (k->r->d->n_by_action[MT_ACT_FREE_REQUESTED] == 0) /* recordings that are no snapshots */
+        return 1;
     for (uint32_t i = 0; i < mt_n_events(k); i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
         for (; region < k->regions.n && k->regions.p[region].first <= i; region++) {

@@ -22,8 +22,10 @@ static inline const uint8_t *number(const uint8_t *p, uint64_t *v)
         return NULL;
     last &= 0 - last; /* the mark of the last byte */
     w &= (last | (last - 1)) & ~go_on;
-    w = (w & UINT64_C(0x007f007f007f007f)) | (w & UINT64_C(0x7f007f007f007f00)) >> 1;
-    w = (w & UINT64_C(0x00003fff00003fff)) | (w & UINT64_C(0x3fff00003fff0000)) >> 2;
+    /* the second of each pair of bytes moves down by one bit, of each pair of those by two, by
+     * four: less its half, its three quarters */
+    w -= (w & UINT64_C(0x7f007f007f007f00)) >> 1;
+    w -= ((w & UINT64_C(0x3fff00003fff0000)) >> 2) * 3;
     *v = (w & UINT64_C(0x0fffffff)) | (w & UINT64_C(0x0fffffff00000000)) >> 4;
     return p + (__builtin_ctzll(last) >> 3) + 1;
 }
