@@ -15,12 +15,12 @@ if(MEMTRACE_STATIC_DEPS AND NOT MEMTRACE_SANITIZE AND NOT MEMTRACE_FUZZ)
   # The dependencies of mt_* name the shared libraries, so the archives are given by file; --as-needed drops what nothing asks for.
   target_link_options(memtrace_portable PRIVATE -Wl,--disable-new-dtags -Wl,--gc-sections ${MT_PROGRAM_LINK})
   target_sources(memtrace_portable PRIVATE $<TARGET_OBJECTS:mt_cli>)
-  add_dependencies(memtrace_portable mt_render mt_analysis mt_capture mt_parser)
+  add_dependencies(memtrace_portable mt_render mt_analysis mt_rule_image mt_capture mt_parser)
   target_link_libraries(memtrace_portable PRIVATE -Wl,--as-needed
-    $<TARGET_FILE:mt_render> $<TARGET_FILE:mt_analysis> $<TARGET_FILE:mt_capture> $<TARGET_FILE:mt_parser>
+    $<TARGET_FILE:mt_render> $<TARGET_FILE:mt_analysis> $<TARGET_FILE:mt_rule_image> $<TARGET_FILE:mt_capture> $<TARGET_FILE:mt_parser>
     -Wl,--start-group ${MEMTRACE_STATIC_LIBS} -Wl,--end-group)
   set_property(TARGET memtrace_portable PROPERTY LINK_DEPENDS
-    $<TARGET_FILE:mt_render> $<TARGET_FILE:mt_analysis> $<TARGET_FILE:mt_capture> $<TARGET_FILE:mt_parser>)
+    $<TARGET_FILE:mt_render> $<TARGET_FILE:mt_analysis> $<TARGET_FILE:mt_rule_image> $<TARGET_FILE:mt_capture> $<TARGET_FILE:mt_parser>)
   # Built when it is packaged, so that a machine without the archives can still build everything else.
   install(CODE "
     if(NOT DEFINED ENV{MT_PORTABLE_IS_BUILT})

@@ -152,7 +152,8 @@ int main(int argc, char **argv)
     need(fclose(pool) == 0 && fclose(numbers) == 0, "out of memory");
     fprintf(out,
             "    {0},\n};\nconst double mt_rule_numbers[] = {\n%s    0};\nconst char "
-            "mt_rule_text[] = \"\\0\"\n%s;\n",
+            "mt_rule_text[] = \"\\0\"\n%s;\nconst uint32_t mt_rule_text_size = sizeof "
+            "mt_rule_text;\n",
             numbers_text, pool_text);
     need(ferror(out) == 0 && fclose(out) == 0, "the output cannot be written");
     free(rows);

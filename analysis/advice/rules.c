@@ -291,9 +291,7 @@ enum mt_rc mt_fix_rules_check(const struct mt_fix_rules *r, struct mt_err *err)
     for (uint32_t i = 0; rc == MT_OK && i < r->exprs.v.n; i++) {
         const char *text = mt_expr_text(r->exprs.v.p[i]);
         struct mt_err why = {.rc = MT_OK};
-        struct mt_expr *e;
-        rc = mt_expr_compile(&e, text, mt_metric_exists, &names, &why);
-        mt_expr_free(e);
+        rc = mt_expr_now(r->exprs.v.p[i], mt_metric_exists, &names, &why);
         if (rc != MT_OK)
             rc = mt_fail(err, rc, "\"%s\": %s", text, why.msg);
     }

@@ -217,7 +217,7 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
                              const char *overlay, size_t overlay_len, const char *overlay_name,
                              struct mt_err *err);
 /* Loading leaves the expressions of built-in rules as they are until one is needed: this compiles
- * all, for the build. MT_EINPUT names the expression. */
+ * all, for the build, while nobody else has the rules. MT_EINPUT names the expression. */
 enum mt_rc mt_fix_rules_check(const struct mt_fix_rules *r, struct mt_err *err);
 void mt_fix_rules_free(struct mt_fix_rules *r); /* NULL is fine */
 /* the rows of metrics that its expressions may name; they live as long as r */

@@ -377,6 +377,22 @@ enum mt_rc mt_expr_compile(struct mt_expr **out, const char *text,
 }
 
 struct mt_expr *mt_expr_later(const char *text) { return with(text, NULL); }
+
+enum mt_rc mt_expr_now(const struct mt_expr *e,
+                       bool (*is_name)(void *arg, const char *name, size_t n), void *arg,
+                       struct mt_err *err)
+{
+    struct parser p;
+    struct compiled *is = NULL;
+    enum mt_rc rc = parse(&p, e->text, is_name, arg, err);
+    if (rc != MT_OK || atomic_load(&e->made->is) != NULL)
+        return rc;
+    if ((is = pack(&p, e->text)) == NULL)
+        return mt_fail(err, MT_ENOMEM, "out of memory while reading an expression");
+    atomic_store(&e->made->is, is);
+    return MT_OK;
+}
+
 const char *mt_expr_text(const struct mt_expr *e) { return e->text; }
 
 void mt_expr_free(struct mt_expr *e)

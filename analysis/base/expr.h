@@ -33,6 +33,11 @@ enum mt_rc mt_expr_compile(struct mt_expr **out, const char *text,
  * of which a report needs a few, so each is compiled when it is first evaluated. NULL = out of
  * memory. */
 struct mt_expr *mt_expr_later(const char *text);
+/* Compiles what mt_expr_later() gave now, with the names checked as by mt_expr_compile(). Nobody
+ * may evaluate it meanwhile. MT_OK, also where it is compiled already; MT_EINPUT or MT_ENOMEM. */
+enum mt_rc mt_expr_now(const struct mt_expr *e,
+                       bool (*is_name)(void *arg, const char *name, size_t n), void *arg,
+                       struct mt_err *err);
 const char *mt_expr_text(const struct mt_expr *e);
 struct mt_value mt_expr_eval(const struct mt_expr *e, mt_expr_lookup lookup, void *arg);
 void mt_expr_free(struct mt_expr *e); /* NULL is fine */

@@ -33,6 +33,7 @@ struct mt_rule_file {
 extern const struct mt_rule_file mt_rule_files[];
 extern const double mt_rule_numbers[];
 extern const char mt_rule_text[];
+extern const uint32_t mt_rule_text_size;
 
 /* Names of fields and ids: most differ in their first two letters. */
 static inline bool mt_rule_same(const char *a, const char *b)

@@ -3,6 +3,7 @@
 #include "analysis/base/rule_read.h"
 #include "analysis/ledger/driver.h"
 #include "analysis/setup/cards.h"
+#include "analysis/setup/settings.h"
 
 #include <string.h>
 
@@ -14,7 +15,7 @@ static enum mt_rc check_cards(const char *overlay, size_t n, const char *name, s
     return rc;
 }
 
-enum mt_rc mt_rules_load(struct mt_rules *r, const char *overlay, size_t n, const char *name,
+enum mt_rc mt_rules_read(struct mt_rules *r, const char *overlay, size_t n, const char *name,
                          struct mt_err *err)
 {
     enum mt_rc rc;
@@ -22,6 +23,10 @@ enum mt_rc mt_rules_load(struct mt_rules *r, const char *overlay, size_t n, cons
     rc = mt_rule_size(overlay != NULL ? n : 0, name, err);
     if (rc >= 0)
         rc = mt_framework_rules_load(&r->frameworks, overlay, n, name, err);
+    if (rc >= 0)
+        rc = mt_runconf_new(&r->settings, r->frameworks, err);
+    if (rc >= 0)
+        mt_framework_share(r->frameworks, r->settings);
     if (rc >= 0)
         rc = mt_phase_rules_load(&r->phases, r->frameworks, overlay, n, name, err);
     if (rc >= 0)
@@ -44,9 +49,14 @@ enum mt_rc mt_rules_load(struct mt_rules *r, const char *overlay, size_t n, cons
 
 void mt_rules_done(struct mt_rules *r)
 {
-    mt_phase_rules_free(r->phases);
-    mt_fix_rules_free(r->fixes);
-    mt_role_rules_free(r->roles);
-    mt_framework_rules_free(r->frameworks);
+    if (r->image != NULL) {
+        mt_free(r->image); /* its expressions are compiled: nothing was allocated since */
+    } else {
+        mt_phase_rules_free(r->phases);
+        mt_fix_rules_free(r->fixes);
+        mt_role_rules_free(r->roles);
+        mt_runconf_free(r->settings);
+        mt_framework_rules_free(r->frameworks);
+    }
     memset(r, 0, sizeof *r);
 }

@@ -14,14 +14,20 @@ struct mt_rules {
     struct mt_phase_rules *phases;
     struct mt_fix_rules *fixes;
     struct mt_role_rules *roles;
+    struct mt_runconf *settings; /* nothing is set: the tables that all of them share */
     /* Text of the --rules file, for the rules of libraries. Borrowed; NULL = none. */
     const char *overlay, *overlay_name;
     size_t overlay_len;
+    void *image; /* the one block that all of the above is in; NULL = each was allocated */
 };
 
 /* Fills r. overlay: text of a --rules file and its name for messages, NULL = the built-in rules
- * alone; it must outlive r. MT_OK, or an error in err and r is empty. */
+ * alone, which the build has read already; it must outlive r. MT_OK, or an error in err and r is
+ * empty. */
 enum mt_rc mt_rules_load(struct mt_rules *r, const char *overlay, size_t n, const char *name,
+                         struct mt_err *err);
+/* The same by reading and checking all rules, as the build does. */
+enum mt_rc mt_rules_read(struct mt_rules *r, const char *overlay, size_t n, const char *name,
                          struct mt_err *err);
 void mt_rules_done(struct mt_rules *r);
 

@@ -118,6 +118,11 @@ void mt_framework_rules_free(struct mt_framework_rules *r); /* NULL is fine */
 struct cJSON;
 const struct cJSON *mt_framework_overlay(const struct mt_framework_rules *r, const char *key,
                                          const char **name);
+/* The settings whose tables all settings of these frameworks share (setup/settings.h); NULL = there
+ * are none yet. */
+struct mt_runconf;
+const struct mt_runconf *mt_framework_settings(const struct mt_framework_rules *r);
+void mt_framework_share(struct mt_framework_rules *r, const struct mt_runconf *settings);
 /* Rows, MT_FW_NONE included: indexes are 0 .. count - 1. */
 int mt_framework_count(const struct mt_framework_rules *r);
 /* All that follows takes a registry that is NULL for one without rows. */

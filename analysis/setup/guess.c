@@ -111,8 +111,10 @@ void mt_runconf_guess(struct mt_runconf *rc)
     uint32_t hits[MT_FW_MAX] = {0}, n_keys[MT_FW_MAX] = {0}, best = 0, ties = 0;
     bool keys = false;
     int first = -1, runs;
+    /* of most snapshots nobody gave a setting */
+    uint32_t n = mt_runconf_is_unset(rc) ? 0 : rc->keys.n;
     rc->foreign = starts_foreign(rc);
-    for (uint32_t i = 0; i < rc->keys.n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         mt_fw f = rc->keys.p[i].framework;
         const struct mt_conf_entry *e =
             mt_framework_is_main(rc->rules, f) && f != MT_FW_NONE && !rc->keys.p[i].is_common

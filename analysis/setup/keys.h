@@ -32,6 +32,8 @@ uint64_t mt_run_names(const struct mt_runconf *conf);
  * its leading dashes. */
 const struct mt_conf_entry *mt_runconf_look_up(const struct mt_runconf *rc, const char *key);
 const struct mt_conf_entry *mt_runconf_look_up_flag(const struct mt_runconf *rc, const char *flag);
+/* Nothing is set anywhere: each of them gives NULL for any key. */
+bool mt_runconf_is_unset(const struct mt_runconf *rc);
 /* No other framework has that key. */
 bool mt_runconf_is_own(const struct mt_runconf *rc, const struct mt_runconf_key *k);
 /* rc->framework, and what goes with it, of all that is set. */

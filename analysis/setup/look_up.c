@@ -12,7 +12,7 @@ static const struct mt_conf_entry *look_up(const struct mt_runconf *rc, const ch
     uint32_t lo = 0, hi = rc->slots.n;
     const struct mt_conf_entry *e;
     for (uint32_t i = own->entries.n; i-- > 0;)
-        if (strcmp(own->entries.p[i].key, key) == 0)
+        if (mt_rule_same(own->entries.p[i].key, key))
             return &own->entries.p[i];
     while (lo < hi) { /* the first slot behind all of this key */
         uint32_t mid = lo + (hi - lo) / 2;
@@ -44,6 +44,12 @@ const struct mt_conf_entry *mt_runconf_look_up_flag(const struct mt_runconf *rc,
         if (name[i] == '-')
             name[i] = '_';
     return e != NULL ? e : look_up(rc, name + 2);
+}
+
+bool mt_runconf_is_unset(const struct mt_runconf *rc)
+{
+    const struct mt_config *own = rc->own != NULL ? rc->own : &rc->snapshots;
+    return rc->slots.n == 0 && own->entries.n == 0 && rc->n_tried == 0;
 }
 
 const struct mt_conf_entry *mt_runconf_look_up(const struct mt_runconf *rc, const char *key)

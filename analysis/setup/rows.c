@@ -8,6 +8,7 @@ struct mt_framework_rules {
     struct mt_arena arena;
     cJSON *overlay; /* NULL = none */
     const char *overlay_name;
+    const struct mt_runconf *settings; /* not owned; NULL = none */
     struct mt_framework row[MT_FW_MAX];
     int n;
     uint64_t kind[MT_FWK_COUNT];
@@ -342,6 +343,16 @@ const cJSON *mt_framework_overlay(const struct mt_framework_rules *r, const char
 {
     *name = r != NULL && r->overlay_name != NULL ? r->overlay_name : "";
     return r != NULL ? mt_rule_field(r->overlay, key) : NULL;
+}
+
+const struct mt_runconf *mt_framework_settings(const struct mt_framework_rules *r)
+{
+    return r != NULL ? r->settings : NULL;
+}
+
+void mt_framework_share(struct mt_framework_rules *r, const struct mt_runconf *settings)
+{
+    r->settings = settings;
 }
 
 int mt_framework_count(const struct mt_framework_rules *r) { return r != NULL ? r->n : 1; }

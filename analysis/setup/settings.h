@@ -62,6 +62,7 @@ struct mt_runconf {
     /* add to it with mt_conf_*(), then say where from with mt_runconf_added() */
     struct mt_config conf;
     struct mt_arena arena;
+    bool is_sharing; /* keys, settings and models are those of mt_framework_settings() */
     MT_VEC(struct mt_runconf_key) keys;
     MT_VEC(struct mt_runconf_setting) settings; /* in the order of the file */
     MT_VEC(struct mt_runconf_slot) slots;       /* sorted */
@@ -116,7 +117,8 @@ struct mt_runconf_hit {
 /* All that is known are a few lines of files of settings, and they do not even name the model: a
  * part of what the run was set to. */
 bool mt_runconf_is_fragment(const struct mt_runconf *rc);
-/* rules: has to outlive it. */
+/* rules: has to outlive it, and so has what mt_framework_settings() has of them, if anything: then
+ * no table is read again. */
 enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rules *rules,
                           struct mt_err *err);
 void mt_runconf_free(struct mt_runconf *rc); /* NULL is fine */

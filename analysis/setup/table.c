@@ -152,23 +152,35 @@ static bool is_model_key(void *arg, const char *key)
     return false;
 }
 
+static void share(struct mt_runconf *rc, const struct mt_runconf *of)
+{
+    rc->is_sharing = true;
+    rc->keys = of->keys;
+    rc->settings = of->settings;
+    rc->models = of->models;
+}
+
 enum mt_rc mt_runconf_new(struct mt_runconf **out, const struct mt_framework_rules *rules,
                           struct mt_err *err)
 {
     struct mt_runconf *rc = mt_calloc(1, sizeof *rc);
     struct mt_rule_reader models = {.err = err, .fw = rules};
     struct config_keys keys = {.key = {0}};
-    enum mt_rc r;
+    const struct mt_runconf *shared = mt_framework_settings(rules);
+    enum mt_rc r = MT_OK;
     *out = NULL;
     if (rc == NULL)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     rc->rules = rules;
     rc->framework = rc->told = -1;
-    r = read_table(rc, err);
     models.arena = &rc->arena;
-    if (r == MT_OK)
+    if (shared != NULL)
+        share(rc, shared);
+    else
+        r = read_table(rc, err);
+    if (shared == NULL && r == MT_OK)
         r = config_keys(&keys, rc, err);
-    if (r == MT_OK)
+    if (shared == NULL && r == MT_OK)
         r = mt_models_read(&rc->models, &models, is_model_key, &keys);
     MT_VEC_DONE(&keys.key);
     if (r != MT_OK) {
@@ -186,12 +198,14 @@ void mt_runconf_free(struct mt_runconf *rc)
     mt_conf_done(&rc->conf);
     mt_conf_done(&rc->snapshots);
     mt_arena_done(&rc->arena);
-    MT_VEC_DONE(&rc->keys);
-    MT_VEC_DONE(&rc->settings);
+    if (!rc->is_sharing) {
+        MT_VEC_DONE(&rc->keys);
+        MT_VEC_DONE(&rc->settings);
+        mt_models_done(&rc->models);
+    }
     MT_VEC_DONE(&rc->slots);
     MT_VEC_DONE(&rc->from);
     MT_VEC_DONE(&rc->countable);
     MT_VEC_DONE(&rc->named);
-    mt_models_done(&rc->models);
     mt_free(rc);
 }

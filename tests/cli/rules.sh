@@ -62,4 +62,16 @@ out_has 'u/model.py decoder'
 out_has 'the file of --rules'
 run 0 rules --rules mine.json roles
 out_has "$((n + 1)) role rules"
+
+# The build has read the built-in rules already; beside a file of --rules they are read now. Either way they say the same.
+printf '%s' '{"schema_version": 1}' > nothing.json
+run 0 rules --all --json
+cp .out built
+run 0 rules --rules nothing.json --all --json
+same .out built
+for f in verl_grpo_oom_logprob.pickle fsdp_finetune.pickle; do
+    "$MEMTRACE" report --format json -o - "$SAMPLES/$f" | jq 'del(.provenance.command)' > built
+    "$MEMTRACE" report --rules nothing.json --format json -o - "$SAMPLES/$f" | jq 'del(.provenance.command)' > read
+    same read built
+done
 finish
