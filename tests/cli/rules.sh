@@ -71,7 +71,7 @@ run 0 rules --rules nothing.json --all --json
 same .out built
 for f in verl_grpo_oom_logprob.pickle fsdp_finetune.pickle; do
     "$MEMTRACE" report --format json -o - "$SAMPLES/$f" | jq 'del(.provenance.command)' > built
-    "$MEMTRACE" report --rules nothing.json --format json -o - "$SAMPLES/$f" | jq 'del(.provenance.command)' > read
-    same read built
+    "$MEMTRACE" report --rules nothing.json --format json -o - "$SAMPLES/$f" | jq 'del(.provenance.command)' > now
+    same now built
 done
 finish
