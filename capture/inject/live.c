@@ -6,24 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Reads behind `end` rather than look for it in each byte: the chunk is followed by MTI_LIVE_ROOM
+ * zeroes, which end any number. Who has read a record looks once whether it was cut off. */
 struct reader {
     const unsigned char *p, *end;
-    bool bad;
 };
+_Static_assert(MTI_LIVE_ROOM >= 32 * MT_VARINT_MAX, "more than the numbers of any record");
 
 static struct mti_live_sums sums;
 
-static uint64_t get(struct reader *r)
+static bool cut_off(const struct reader *r) { return r->p > r->end; }
+
+static inline uint64_t get(struct reader *r)
 {
-    uint64_t v = 0;
-    if (!mt_get_varint(&r->p, r->end, &v)) {
-        r->bad = true;
-        r->p = r->end;
+    const unsigned char *p = r->p;
+    uint64_t byte = *p++, v = byte;
+    for (unsigned shift = 7; byte >= 128 && shift < 64; shift += 7) {
+        byte = *p++;
+        v += (byte - 1) << shift; /* less one: the bit that said that there is more */
     }
+    r->p = p;
     return v;
 }
 
-static uint64_t delta(struct reader *r, uint64_t *state)
+static inline uint64_t delta(struct reader *r, uint64_t *state)
 {
     return *state += (uint64_t)mt_unzigzag(get(r));
 }
@@ -86,7 +92,7 @@ static bool call(struct reader *r, struct mti_delta *d, bool lossless)
     c.t0 = took < c.t1 ? c.t1 - took : 0;
     c.mask = (uint32_t)get(r);
     fields(r, d, &c);
-    if (r->bad)
+    if (cut_off(r))
         return true;
     sums.calls++;
     if (c.result == MTI_CU_OUT_OF_MEMORY)
@@ -125,7 +131,7 @@ static bool rest(unsigned type, struct reader *r, struct mti_delta *d)
                                   .tid = (uint32_t)d->tid,
                                   .payload = r->p,
                                   .n = (size_t)(r->end - r->p)};
-    return r->bad || mti_live_rest(&one);
+    return cut_off(r) || mti_live_rest(&one);
 }
 
 static bool record(unsigned type, struct reader *r, struct mti_delta *d, bool lossless,
@@ -171,7 +177,7 @@ bool mti_live_chunk(const unsigned char *chunk, size_t bytes, struct mti_kept *d
         sums.start = sums.until = d.time;
     while (r.p < r.end) {
         uint64_t type = get(&r), n = get(&r);
-        if (r.bad || n > (uint64_t)(r.end - r.p))
+        if (cut_off(&r) || n > (uint64_t)(r.end - r.p))
             return true;
         struct reader one = {.p = r.p, .end = r.p + n};
         r.p += n;

@@ -16,8 +16,10 @@
 
 /* ---- live.c ---- */
 
-/* One chunk that is let go, header included. Its definitions (STRING, MODULE, STACK ...) go to
- * `defined` as they are. False: out of memory; the books say nothing any more. */
+/* One chunk that is let go, header included, with MTI_LIVE_ROOM zeroes behind it. Its definitions
+ * (STRING, MODULE, STACK ...) go to `defined` as they are. False: out of memory; the books say
+ * nothing any more. */
+#define MTI_LIVE_ROOM 512u
 bool mti_live_chunk(const unsigned char *chunk, size_t bytes, struct mti_kept *defined);
 /* All that stays, as records. */
 void mti_live_write(struct mti_kept *out);

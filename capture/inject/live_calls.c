@@ -48,6 +48,15 @@ static void remove_one(enum mti_space space, uint64_t key)
         mti_live_drop(i);
 }
 
+static void remove_memory(uint64_t address)
+{
+    uint32_t i = mti_live_find(MTI_SP_ADDRESS, address);
+    if (i)
+        mti_live_drop(i);
+    else
+        remove_one(MTI_SP_SHARED, address);
+}
+
 /* ---- virtual memory ---- */
 
 /* The entry that carries the references of a handle. */
@@ -277,10 +286,7 @@ bool mti_live_call(const struct mti_call *c, uint32_t tid, bool lossless)
     case MT_WO_ASYNC_ALLOC:
     case MT_WO_MANAGED_ALLOC: return add(MTI_SP_ADDRESS, c->addr, c, tid);
     case MT_WO_MEM_FREE:
-    case MT_WO_ASYNC_FREE:
-        remove_one(mti_live_find(MTI_SP_ADDRESS, c->addr) ? MTI_SP_ADDRESS : MTI_SP_SHARED,
-                   c->addr);
-        return true;
+    case MT_WO_ASYNC_FREE: remove_memory(c->addr); return true;
     case MT_WO_HOST_ALLOC:
     case MT_WO_HOST_REGISTER: return add(MTI_SP_PINNED, c->addr, c, tid);
     case MT_WO_HOST_FREE:

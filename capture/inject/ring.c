@@ -147,7 +147,7 @@ static bool buffers(void)
     R.definitions.packer = &B.packer;
     if (R.definitions.seq == 0)
         R.definitions.seq = DEFINED_SEQ;
-    return B.ready && buffer(&B.in, IN_SIZE) && buffer(&B.chunk, MTI_SLOT) &&
+    return B.ready && buffer(&B.in, IN_SIZE) && buffer(&B.chunk, MTI_SLOT + MTI_LIVE_ROOM) &&
            buffer(&B.checkpoint, MTI_SLOT) && R.definitions.raw;
 }
 
@@ -221,8 +221,9 @@ static bool read_member(void)
         return false;
     R.definitions.realtime = R.realtime = mt_get64(B.chunk + MT_WH_REALTIME);
     R.definitions.monotonic = R.monotonic = mt_get64(B.chunk + MT_WH_MONOTONIC);
-    bool ok =
-        mti_live_chunk(B.chunk, MT_WIRE_HEADER + mt_get32(B.chunk + MT_WH_USED), &R.definitions);
+    size_t used = MT_WIRE_HEADER + mt_get32(B.chunk + MT_WH_USED);
+    memset(B.chunk + used, 0, MTI_LIVE_ROOM);
+    bool ok = mti_live_chunk(B.chunk, used, &R.definitions);
     R.defined = R.definitions.bytes;
     R.broken = !ok;
     R.at += n;

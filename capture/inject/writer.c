@@ -28,6 +28,11 @@ enum errand { ERRAND_NONE, ERRAND_FILLED, ERRAND_ASKED, ERRAND_TAKEN, ERRAND_DON
 static struct {
     pthread_mutex_t drain; /* the packer, the file */
     struct mti_packer packer;
+    struct packed { /* the member that lies in the packer and is in no file yet; 0 = none */
+        uint64_t seq;
+        uint32_t bytes;
+        size_t n;
+    } packed;
     /* the first chunk after the cap: may use the room that is kept for it; 0 = not reached */
     _Atomic uint64_t cap_seq;
     _Atomic uint64_t gz_bytes;     /* size of the .gz */
@@ -130,10 +135,19 @@ static bool open_target(struct target *t, size_t n)
     return t->fd >= 0;
 }
 
+/* A chunk that waits for room in its file, in a ring that cannot let go as fast or on a full disk,
+ * is packed once, not at each try: that took half of the thread's time. */
+static size_t pack(const struct mti_chunk *c)
+{
+    if (!W.packed.n || W.packed.seq != c->seq || W.packed.bytes != c->bytes)
+        W.packed = (struct packed){c->seq, c->bytes, mti_member(&W.packer, c->p, c->bytes)};
+    return W.packed.n;
+}
+
 /* One chunk into its file. */
 static enum mti_drained drain_one(struct target *t, const struct mti_chunk *c)
 {
-    size_t n = mti_member(&W.packer, c->p, c->bytes);
+    size_t n = pack(c);
     uint64_t number;
     if (n && mti_ring_on() && !mti_ring_file(n, &number))
         return MTI_DRAINED_NONE;
@@ -481,6 +495,7 @@ void mti_writer_forget(void)
     for (unsigned i = 0; i < PERIODIC_MAX; i++)
         atomic_store(&W.periodic[i], NULL);
     mti_ring_forget();
+    W.packed.n = 0;
     W.gz_bytes = 0;
     W.large_member = 0;
     atomic_store(&W.error, 0);
