@@ -390,7 +390,7 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
         offer_row(&p, class);
         offer_rest(&p, class);
     }
-    if (pieces_last || few)
+    if (pieces_last || few || mt_fit_is(q, MT_METRIC_fits_only_here))
         offer_row(&p, MT_FIX_FRAGMENTATION);
     if (with_bytes) {
         offer_capture(&p);

@@ -90,9 +90,10 @@ static bool is_avoidable(struct mt_cause *c, const struct mt_moment *m, const st
     uint64_t live = m->d->focus.live, best = pieces,
              giant = s->elem != 0 ? logits_bytes(m, s) : m->oom->request;
     /* the same step fitted before something grew; what grows in every step fills any card, in one
-       piece as well */
-    if ((m->growth > pieces || m->sure_growth >= live / 20) && m->growth != 0 &&
-        would_fit(c, "no_growth")) {
+       piece as well. Less than half of the pieces is not what this request lacked: a gallery of
+       features held its segments, and the request fitted beside it in one piece. */
+    if ((m->growth > pieces || (m->sure_growth >= live / 20 && m->growth >= pieces / 2)) &&
+        m->growth != 0 && would_fit(c, "no_growth")) {
         set_kind(c, MT_CAUSE_LEAK, MT_CONF_MARKED);
         return true;
     }
@@ -276,6 +277,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
         ok = ok && mt_cause_what_ifs(out, &m);
         if (ok && would_fit(out, "as_before"))
             out->pass_more = m.more;
+        out->fits_only_here = mt_fits_only_here(d);
         out->by = "";
         if (ok)
             decide_failure(out, &m, &shape);

@@ -19,6 +19,28 @@ uint64_t mt_segment_size(uint64_t request)
     return request < 10 * MIB ? 20 * MIB : (request + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
 }
 
+static uint64_t pieces_of(const struct mt_oom *o)
+{
+    return o->at.holes_known ? o->at.free_usable : o->at.reserved_free;
+}
+
+/* Joined the pieces would serve this request, and nothing shows what comes after it. Where they are
+ * less than this one request, and than half of what is live, they are no reason to say that the
+ * card is enough: three jobs with the pieces joined failed at the next request. */
+static bool fits_only_here(const struct mt_device_analysis *d, const struct mt_oom *o)
+{
+    const struct mt_cause *c = o == &d->ooms.p[0] ? d->cause : NULL;
+    uint64_t holes = pieces_of(o);
+    return c != NULL && c->left_open && holes >= o->request / 10 && holes < o->request &&
+           holes + o->device_free >= o->request && holes < o->at.live / 2;
+}
+
+bool mt_fits_only_here(const struct mt_device_analysis *d)
+{
+    return d->ooms.n != 0 && fits_only_here(d, &d->ooms.p[0]) &&
+           mt_oom_kind(d, &d->ooms.p[0]) == MT_V_OOM_CAPACITY;
+}
+
 /* Whether the free bytes would have been enough in one piece. Holes and the device's free bytes
  * count together, since expandable segments join them. A device whose holes are less than a tenth
  * of the request was full: the holes are what rounding leaves. The shares here were chosen by hand;
@@ -26,7 +48,7 @@ uint64_t mt_segment_size(uint64_t request)
 static bool in_pieces(const struct mt_device_analysis *d, const struct mt_oom *o)
 {
     const struct mt_cause *c = o == &d->ooms.p[0] ? d->cause : NULL;
-    uint64_t holes = o->at.holes_known ? o->at.free_usable : o->at.reserved_free;
+    uint64_t holes = pieces_of(o);
     if (o->at.holes_known && o->at.largest_usable <= 2 * MIB && holes < o->at.reserved / 20)
         return false; /* ends of segments, none longer than 2 MiB, the step in which they are sized
                        */
@@ -36,6 +58,8 @@ static bool in_pieces(const struct mt_device_analysis *d, const struct mt_oom *o
      * known would have had to be nine tenths done, with a tenth of what it had added left. */
     if (c != NULL && (holes + o->device_free - o->request < c->pass_to_come + c->state_to_come ||
                       holes + o->device_free - o->request < c->pass_so_far / 10))
+        return false;
+    if (fits_only_here(d, o))
         return false;
     /* In one piece the request would have left less than 2 % free, and the holes are less than 5 %
      * of what is reserved: the card was full, and the next request would have failed. Seen with
@@ -177,6 +201,7 @@ static void add_oom_reason(const struct mt_device_analysis *d, const struct mt_o
     char b1[32], b2[32], b3[32];
     const struct mt_state *at = &o->at;
     uint64_t to_come = d->cause != NULL ? d->cause->pass_to_come + d->cause->state_to_come : 0;
+    bool only_here = d->cause != NULL && d->cause->fits_only_here && o == &d->ooms.p[0];
     if (d->sums_only) {
         if (d->reserved_peak != 0)
             mt_words_add(why, "%s of what PyTorch held was free, %s than the request. ",
@@ -227,13 +252,15 @@ static void add_oom_reason(const struct mt_device_analysis *d, const struct mt_o
                      "fitted it.",
                      b2);
     } else {
-        mt_words_add(why,
-                     "Only %s was free in the segments that serve this request (largest hole %s) "
-                     "and %s on the device: %s.",
-                     b1, b3, b2,
-                     at->free_usable + o->device_free < o->request
-                         ? "no rearrangement would have fitted it"
-                         : "even in one piece it would have been just enough for it");
+        mt_words_add(
+            why,
+            "Only %s was free in the segments that serve this request (largest hole %s) "
+            "and %s on the device: %s.",
+            b1, b3, b2,
+            at->free_usable + o->device_free < o->request ? "no rearrangement would have fitted it"
+            : only_here
+                ? "together enough for it, and nothing shows that they are for what comes next"
+                : "even in one piece it would have been just enough for it");
         if (to_come != 0 && at->free_usable + o->device_free >= o->request)
             mt_words_add(why, " The same %s had %s more to ask for.",
                          mt_phase_is(o->attr.sub, MT_IN_OPTIMIZER) ? "step" : "pass",
@@ -308,6 +335,7 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
                          struct mt_sentence *why)
 {
     char b1[32], b2[32], label[MT_LABEL], line[MT_LABEL], shown[MT_LABEL];
+    bool only_here = d->cause != NULL && d->cause->fits_only_here && o == &d->ooms.p[0];
     mt_stack_id caller;
     mt_frame_id frame;
     add_device(s, a, d, true);
@@ -338,7 +366,12 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
         mt_words_add(s, "; the request is %s times the %s that this place had asked for before",
                      mt_asked_times(b1, d->cause), mt_words_bytes(b2, d->cause->before_most));
     switch (kind) {
-    case MT_V_OOM_CAPACITY: mt_words_add(s, "; capacity, not fragmentation"); break;
+    case MT_V_OOM_CAPACITY:
+        mt_words_add(s, only_here
+                            ? "; capacity, since nothing shows that what is free in pieces would "
+                              "serve more than this request"
+                            : "; capacity, not fragmentation");
+        break;
     case MT_V_OOM_FRAGMENTATION:
         if (d->cause == NULL || d->cause->kind == MT_CAUSE_FRAGMENTATION)
             mt_words_add(s, is_only_here(d)

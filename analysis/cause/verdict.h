@@ -8,6 +8,8 @@
  * 20 MiB below 10 MiB, else rounded up to 2 MiB (c10/cuda/CUDACachingAllocator.cpp,
  * get_allocation_size). */
 uint64_t mt_segment_size(uint64_t request);
+/* struct mt_cause, fits_only_here; the rest of the cause is known. */
+bool mt_fits_only_here(const struct mt_device_analysis *d);
 enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struct mt_oom *o);
 /* Chooses the device that the verdict is about and writes the sentence; 1, or 0 = out of memory. */
 int mt_verdict_make(struct mt_analysis *a);

@@ -113,6 +113,9 @@ struct mt_cause {
     /* of both, by what it is for; left_open: more may come, and nothing says how much */
     uint64_t to_come[MT_ROLE_COUNT];
     bool left_open;
+    /* joined pieces would have served the request, and nothing shows that the card is enough for
+     * what comes after it: capacity */
+    bool fits_only_here;
     /* what a forward pass, a set-up or a generation that was not over had added; 0 = it was none */
     uint64_t pass_so_far;
     /* the most that the same place had asked for in earlier passes, and in how many of them */

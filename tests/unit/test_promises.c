@@ -373,23 +373,30 @@ MT_TEST(half_a_batch_of_what_follows_it)
 #define BUILD "own/build.py:24:add|own/build.py:40:main|" MAIN
 
 /* A request fails in pieces, and no earlier pass shows what comes after it. Where all pieces are
- * little beside what is live, joined they may serve this request and hardly more. */
+ * little beside what is live, joined they may serve this request and hardly more; where they are
+ * less than this request, what was free on the device has to be added: capacity. */
 MT_TEST(pieces_that_serve_one_request)
 {
-    for (int much = 0; much < 2; much++) {
+    static const uint64_t hole[] = {16, 100, 9};
+    for (int i = 0; i < 3; i++) {
+        bool much = hole[i] == 100, less = hole[i] == 9;
         struct heap *h = heap_new();
-        heap_alloc(h, 2000 * MIB, WEIGHTS);
-        for (int i = 0; i < 10; i++)
-            heap_alloc_in(h, 4 * MIB, (much ? 104 : 20) * MIB, WEIGHTS);
+        heap_alloc(h, (less ? 400 : 2000) * MIB, WEIGHTS);
+        for (int k = 0; k < 10; k++)
+            heap_alloc_in(h, 4 * MIB, (hole[i] + 4) * MIB, WEIGHTS);
         heap_alloc(h, 64 * MIB, BUILD);
-        heap_oom(h, 128 * MIB, 2 * MIB, BUILD);
+        heap_oom(h, 128 * MIB, (less ? 100 : 2) * MIB, BUILD);
         {
             FINISH(0);
-            MT_CHECK_EQ(a->verdict.kind, MT_V_OOM_FRAGMENTATION);
+            MT_CHECK_EQ(a->verdict.kind, less ? MT_V_OOM_CAPACITY : MT_V_OOM_FRAGMENTATION);
             MT_CHECK(c->left_open);
+            MT_CHECK_EQ(c->fits_only_here, less);
             MT_CHECK_EQ(strstr(a->verdict.sentence, "; fragmentation, not capacity") != NULL, much);
             MT_CHECK_EQ(strstr(a->verdict.sentence, "; fragmentation at this request, and") != NULL,
-                        !much);
+                        !much && !less);
+            MT_CHECK_EQ(strstr(a->verdict.sentence, "; capacity, since nothing shows") != NULL,
+                        less);
+            MT_CHECK(card(a, "B01") != NULL && card(a, "B01")->left_open);
             DONE;
         }
     }
