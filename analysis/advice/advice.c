@@ -27,6 +27,7 @@ struct pick {
     bool any_phase;  /* the phase is not known: only what settings or bytes prove */
     bool only_set;   /* and of these what the run sets itself */
     bool is_tail;    /* what is offered now stands behind all else */
+    bool has_led;    /* the program's own settings stand first */
     bool few_pieces; /* what keeps them together is no first thing to try */
     bool nomem;
 };
@@ -191,6 +192,16 @@ static bool is_late(const struct pick *p, const struct mt_fix_rule *r)
     return p->few_pieces && (r->phases & 1u << MT_FIX_FRAGMENTATION) != 0;
 }
 
+/* Said of any job, and nothing at hand speaks for it: no first change beside what the program
+ * itself has for this. */
+static bool is_filler(const struct pick *p, const struct mt_advice *a, enum mt_fix_class class)
+{
+    const uint32_t own = 1u << MT_FIX_FRAGMENTATION | 1u << MT_FIX_FOREIGN | 1u << MT_FIX_LEAK |
+                         1u << MT_FIX_STREAMS | 1u << MT_FIX_NCCL | 1u << MT_FIX_HOST_MEMORY;
+    return p->has_led && (own >> class & 1) == 0 && !a->made_it && a->current == NULL &&
+           (a->rule->frameworks & ~mt_framework_kind(p->fit.fw, MT_FWK_LIBRARY)) == 0;
+}
+
 static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card,
                   enum mt_fix_class class, bool may_be_top)
 {
@@ -232,9 +243,12 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
         return;
     }
     p->out[p->n].is_late = is_late(p, r) || is_usual(p, &p->out[p->n]);
+    if (may_be_top && is_filler(p, &p->out[p->n], class))
+        may_be_top = p->out[p->n].in_row = false;
     if (may_be_top && r->kind == MT_FIX_SETTING && p->n_top < p->most_top) {
         p->out[p->n].is_top = true;
         p->n_top++;
+        p->has_led = p->has_led || r->leads;
     }
     p->n++;
 }
@@ -247,10 +261,23 @@ static void offer_column(struct pick *p, enum mt_fix_class class, mt_fw col)
         offer(p, mt_fix_rule_at(p->q->rules, step[i].rule), step[i].card, class, true);
 }
 
+/* What a program alone has, in its own words (programs.json), before what any job has. */
+static void offer_own(struct pick *p, enum mt_fix_class class)
+{
+    uint32_t n = mt_fix_rules_count(p->q->rules);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct mt_fix_rule *r = mt_fix_rule_at(p->q->rules, i);
+        if (r->leads && (r->frameworks & p->fit.main) != 0 &&
+            ((r->phases >> class & 1) != 0 || class == MT_FIX_UNKNOWN))
+            offer(p, r, &r->card, class, true);
+    }
+}
+
 static void offer_row(struct pick *p, enum mt_fix_class class)
 {
     /* no trainer that would have settings for it */
     bool engine_first = p->fit.is_plain && mt_metric_get(p->q->metrics, "engine_failed", 13).v > 0;
+    offer_own(p, class);
     if (!engine_first)
         offer_column(p, class, p->fit.column);
     for (int f = 1; f < mt_framework_count(p->fit.fw); f++)

@@ -48,11 +48,11 @@ static const struct mt_rule_spec only_if_fields[] = {
     {"text", mt_get_text, AT(only_if), .is_needed = true},
     {"when", mt_fix_get_expr, AT(only_if_when), .is_needed = true},
     {.name = NULL}};
-static const char *const syntaxes[] = {"hydra",  "yaml",  "flag", "env",
+const char *const mt_fix_syntaxes[] = {"hydra",  "yaml",  "flag", "env",
                                        "python", "shell", "text", NULL};
 static const char *const roles[] = {"actor", "critic", "ref", NULL}; /* enum mt_fix_role */
 static const struct mt_rule_spec fields[] = {
-    {"syntax", mt_get_word, AT(syntax), true, syntaxes, 0},
+    {"syntax", mt_get_word, AT(syntax), true, mt_fix_syntaxes, 0},
     {"key", mt_get_any_text, AT(key), .is_needed = true},
     {"value", mt_get_any_text, AT(value), .is_needed = true},
     {"note", mt_get_text, .at = AT(note)},
@@ -98,7 +98,7 @@ static enum mt_rc finish(const struct mt_rule_reader *r, const char *field, void
         return mt_rule_bad(r, "when", "is empty: what does the saving hang on, and when?");
     if (l->syntax <= MT_FIX_ENV && l->key[0] == '\0')
         return mt_rule_bad(r, "key", "is empty, but a line of syntax \"%s\" needs one",
-                           syntaxes[l->syntax]);
+                           mt_fix_syntaxes[l->syntax]);
     if (l->syntax == MT_FIX_FLAG && strncmp(l->key, "--", 2) != 0)
         return mt_rule_bad(r, "key", "a flag begins with --");
     if (l->moves != MT_FIX_EITHER && l->key[0] == '\0')

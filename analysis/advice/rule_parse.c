@@ -94,6 +94,7 @@ static const struct mt_rule_spec fields[] = {
     {"replaced_by", mt_get_texts, AT(replaced_by), false, NULL, AT(n_replaced_by)},
     {"no_saving", mt_get_text, .at = AT(no_saving)},
     {"group", mt_get_text, .at = AT(group)},
+    {"leads", mt_get_flag, .at = AT(leads)},
     {.name = NULL}};
 static const struct mt_rule_spec variant_fields[] = {
     {"name", mt_get_text, offsetof(struct mt_fix_card, name), .is_needed = true},

@@ -8,11 +8,17 @@
 struct mt_expr_list {
     MT_VEC(struct mt_expr *) v;
 };
+/* Where a change acts and which way its number goes, whatever a program calls it. */
+struct mt_fix_lever {
+    const char *name;
+    struct mt_fix_line line; /* without a key */
+};
 /* What a reader of fix rules is `of`. */
 struct mt_fix_parse {
     struct mt_fix_rules *rules;
     struct mt_metric_names *names;
     struct mt_expr_list *exprs;           /* compiled ones, freed with the rules */
+    MT_VEC(struct mt_fix_lever) levers;   /* the caller's to give back */
     uint64_t in_file[MT_FIX_CLASS_COUNT]; /* columns of each class that the file being read has */
 };
 
@@ -20,6 +26,13 @@ struct mt_fix_parse {
 enum mt_rc mt_fix_parse_rule(const struct mt_rule_reader *r, const cJSON *obj,
                              struct mt_fix_rule *out);
 
+/* An object of "levers", added to the levers of the reader's mt_fix_parse. */
+enum mt_rc mt_fix_add_lever(struct mt_rule_reader *r, const cJSON *obj);
+/* The same from one object of "programs": a rule of one card, in words of the levers. */
+enum mt_rc mt_fix_parse_program(const struct mt_rule_reader *r, const cJSON *obj,
+                                struct mt_fix_rule *out);
+
+extern const char *const mt_fix_syntaxes[];         /* enum mt_fix_syntax; NULL ends it */
 extern const char *const mt_fix_ways[];             /* enum mt_fix_way; NULL ends it */
 MT_RULE_GET(mt_fix_get_classes);                    /* uint32_t: a list of phase classes as bits */
 MT_RULE_GET(mt_fix_get_expr);                       /* struct mt_fix_expr; "" = none */

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define ORDER_FILE "fixes/order.json"
+#define LEVERS_FILE "programs/levers.json"
+#define PROGRAMS_FILE "programs/programs.json"
 
 struct order_cell {
     const struct mt_fix_step *step;
@@ -79,24 +81,37 @@ const struct mt_framework_rules *mt_fix_rules_frameworks(const struct mt_fix_rul
 }
 
 /* Built-in rules must be new; an overlay's rule takes the place of the built-in one. */
-static enum mt_rc add_rule(struct mt_rule_reader *rd, const cJSON *obj)
+static enum mt_rc add_rule(struct mt_rule_reader *rd, const struct mt_fix_rule *rule)
 {
     struct mt_fix_rules *r = ((struct mt_fix_parse *)rd->of)->rules;
-    struct mt_fix_rule rule, *slot;
-    uint32_t at;
-    enum mt_rc rc = mt_fix_parse_rule(rd, obj, &rule);
-    if (rc != MT_OK)
-        return rc;
-    at = find(r, rule.id);
+    struct mt_fix_rule *slot;
+    uint32_t at = find(r, rule->id);
     if (at < r->rule.n && (!rd->is_overlay || r->rule.p[at].file == rd->file))
         return mt_rule_bad(rd, "id", "stands twice; every rule has an id of its own");
     slot = at < r->rule.n ? &r->rule.p[at] : MT_VEC_PUSH(&r->rule);
     if (slot == NULL)
         return mt_rule_nomem(rd);
-    *slot = rule;
+    *slot = *rule;
     return MT_OK;
 }
-static const struct mt_rule_list fixes[] = {{"fixes", "rule", "id", add_rule}, {.name = NULL}};
+static enum mt_rc add_one(struct mt_rule_reader *rd, const cJSON *obj)
+{
+    struct mt_fix_rule rule;
+    enum mt_rc rc = mt_fix_parse_rule(rd, obj, &rule);
+    return rc == MT_OK ? add_rule(rd, &rule) : rc;
+}
+
+static enum mt_rc add_program(struct mt_rule_reader *rd, const cJSON *obj)
+{
+    struct mt_fix_rule rule;
+    enum mt_rc rc = mt_fix_parse_program(rd, obj, &rule);
+    return rc == MT_OK ? add_rule(rd, &rule) : rc;
+}
+static const struct mt_rule_list fixes[] = {{"fixes", "rule", "id", add_one}, {.name = NULL}};
+static const struct mt_rule_list levers[] = {{"levers", "lever", "lever", mt_fix_add_lever},
+                                             {.name = NULL}};
+static const struct mt_rule_list programs[] = {{"programs", "program", "id", add_program},
+                                               {.name = NULL}};
 
 /* "V01" or "V01/up". A rule that an overlay replaced may have lost the variant or the phase: then
  * its own card serves, or it is left out. *rule == UINT32_MAX: left out. */
@@ -253,6 +268,11 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
         if (rc != MT_OK)
             goto out;
     }
+    rc = mt_rule_builtin(&rd, LEVERS_FILE, levers);
+    if (rc == MT_OK)
+        rc = mt_rule_builtin(&rd, PROGRAMS_FILE, programs);
+    if (rc != MT_OK)
+        goto out;
     if (r->rule.n == 0) {
         rc = mt_fail(err, MT_EINTERN, "the fix rules are missing from this build of memtrace");
         goto out;
@@ -264,6 +284,10 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
                                 : mt_fail(err, MT_ENOMEM, "%s: out of memory", overlay_name);
         if (rc == MT_OK)
             rc = mt_rule_read(&rd, dom, fixes);
+        if (rc == MT_OK)
+            rc = mt_rule_read(&rd, dom, levers);
+        if (rc == MT_OK)
+            rc = mt_rule_read(&rd, dom, programs);
     }
     if (rc == MT_OK)
         rc = check_references(r, err);
@@ -277,6 +301,7 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
         rc = mt_rule_each(&rd, mt_rule_field(dom, "order"), order);
 out:
     cJSON_Delete(dom);
+    MT_VEC_DONE(&parse.levers);
     if (rc != MT_OK)
         mt_fix_rules_free(r);
     else

@@ -196,6 +196,7 @@ struct mt_fix_rule {
      * "" */
     const char *group;
     bool offered;
+    bool leads;              /* of one program alone: its lines come before what any job has */
     const char *no_saving;   /* why no saving can be computed; "" where there is one */
     const char *not_offered; /* why it is never advised; "" when it is */
     const char *instead;     /* what to do instead, in words; "" */

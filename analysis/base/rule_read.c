@@ -5,16 +5,18 @@
 
 /* What an overlay may have. Each of its lists is read by the loader that knows it. */
 static const struct mt_rule_list overlay_lists[] = {
-    {.name = "frameworks"}, {.name = "phases"},       {.name = "cut"},     {.name = "roles"},
-    {.name = "settings"},   {.name = "vocabularies"}, {.name = "metrics"}, {.name = "fixes"},
-    {.name = "order"},      {.name = "libraries"},    {.name = "models"},  {.name = "unlike_parts"},
-    {.name = "run_files"},  {.name = "cards"},        {.name = "makers"},  {.name = NULL}};
+    {.name = "frameworks"}, {.name = "phases"},   {.name = "cut"},
+    {.name = "roles"},      {.name = "settings"}, {.name = "vocabularies"},
+    {.name = "metrics"},    {.name = "fixes"},    {.name = "order"},
+    {.name = "libraries"},  {.name = "models"},   {.name = "unlike_parts"},
+    {.name = "run_files"},  {.name = "cards"},    {.name = "makers"},
+    {.name = "levers"},     {.name = "programs"}, {.name = NULL}};
 
 /* ---- failures ---- */
 
 enum mt_rc mt_rule_bad(const struct mt_rule_reader *r, const char *field, const char *fmt, ...)
 {
-    char text[700], where[200] = "", row[160], name[96];
+    char text[940], where[200] = "", row[160], name[96];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);

@@ -36,7 +36,7 @@ enum mt_rc mt_rule_framework(const struct mt_rule_reader *r, const char *field, 
                              mt_fw *out)
 {
     int i = mt_framework_find(r->fw, id);
-    char ids[560], name[64];
+    char ids[760], name[64];
     if (i <= MT_FW_NONE)
         return mt_rule_bad(r, field,
                            "\"%s\" is not a framework, library or component (a row in "

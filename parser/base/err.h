@@ -21,7 +21,7 @@ enum mt_rc {
     MT_EINTERN = -5 /* a bug in memtrace */
 };
 
-#define MT_ERR_MSG 768
+#define MT_ERR_MSG 1024
 #define MT_ERR_CTX 4
 
 struct mt_err {
