@@ -21,7 +21,8 @@ static struct mt_value of_row(struct mt_metrics *m, uint32_t at)
 /* What was told, what follows from it, settings, traceback and phase: the surest first. */
 static struct mt_value get_told(struct mt_metrics *m, const char *name, size_t n)
 {
-    int i = mt_metric_find(name, n), row = mt_metric_row_find(m->rules, name, n);
+    const struct mt_metric_name is = mt_metric_named(m->rules, name, n);
+    int i = is.metric, row = is.row;
     struct mt_value v;
     if (i >= 0 && m->value[i].known)
         return m->value[i];
@@ -42,7 +43,8 @@ static struct mt_value get_measured(struct mt_metrics *m, const char *name, size
 {
     const struct mt_role_facts *f = &m->d->roles;
     struct mt_value none = {0, false, MT_CONF_NONE}, run = mt_metric_of_run(m->conf, name, n);
-    int i = mt_metric_find(name, n);
+    const struct mt_metric_name is = mt_metric_named(m->rules, name, n);
+    int i = is.metric;
     if (mt_metric_begins(name, n, "setting.") || mt_metric_begins(name, n, "set.") ||
         (run.known && (i < 0 || !m->value[i].known)))
         return run;
@@ -64,8 +66,7 @@ static struct mt_value get_measured(struct mt_metrics *m, const char *name, size
                    ? (struct mt_value){(double)f->life_at_focus[i], true, MT_CONF_MARKED}
                    : none;
     }
-    i = mt_metric_row_find(m->rules, name, n);
-    return i >= 0 ? of_row(m, (uint32_t)i) : none;
+    return is.row >= 0 ? of_row(m, (uint32_t)is.row) : none;
 }
 
 struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)

@@ -10,10 +10,17 @@
 
 #include <string.h>
 
+/* A number that the program measures, or a row. */
+struct mt_metric_name {
+    const char *name;
+    uint32_t n;
+    int metric, row; /* -1 = it is the other */
+};
 struct mt_metric_rules {
     struct mt_arena arena;
     MT_VEC(struct mt_metric_row) row;
-    MT_VEC(struct mt_expr *) exprs; /* of the rows, replaced ones too */
+    MT_VEC(struct mt_metric_name) by_name; /* sorted, once all rows are read */
+    MT_VEC(struct mt_expr *) exprs;        /* of the rows, replaced ones too */
 };
 
 struct mt_row_value {
@@ -70,6 +77,11 @@ static inline double role(const struct mt_metrics *m, enum mt_role r)
 }
 /* enum mt_metric of a name, -1 = none. */
 int mt_metric_find(const char *name, size_t n);
+/* What a name is, in a step for each half; rules: as loaded. */
+struct mt_metric_name mt_metric_named(const struct mt_metric_rules *rules, const char *name,
+                                      size_t n);
+/* When all rows are read. false = out of memory. */
+bool mt_metric_sort(struct mt_metric_rules *rules);
 /* A name of that family: "role.", "setting." ... with something behind it. */
 bool mt_metric_begins(const char *name, size_t n, const char *family);
 

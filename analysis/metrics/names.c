@@ -1,6 +1,8 @@
 /* metrics/names.c -- which metrics there are. */
 #include "analysis/metrics/impl.h"
 
+#include <stdlib.h>
+
 static const struct {
     const char *name, *words;
     size_t n; /* of the name */
@@ -22,6 +24,40 @@ int mt_metric_find(const char *name, size_t n)
     return -1;
 }
 
+/* By their lengths, then by their bytes. */
+static int compare(const void *pa, const void *pb)
+{
+    const struct mt_metric_name *a = pa, *b = pb;
+    return a->n != b->n ? (a->n < b->n ? -1 : 1) : memcmp(a->name, b->name, a->n);
+}
+
+bool mt_metric_sort(struct mt_metric_rules *rules)
+{
+    uint32_t rows = rules->row.n;
+    for (uint32_t i = 0; i < MT_METRIC_COUNT + rows; i++) {
+        struct mt_metric_name *slot = MT_VEC_PUSH(&rules->by_name);
+        int row = (int)(i - MT_METRIC_COUNT);
+        if (slot == NULL)
+            return false;
+        if (i < MT_METRIC_COUNT)
+            *slot = (struct mt_metric_name){table[i].name, (uint32_t)table[i].n, (int)i, -1};
+        else
+            *slot = (struct mt_metric_name){rules->row.p[row].name,
+                                            (uint32_t)strlen(rules->row.p[row].name), -1, row};
+    }
+    qsort(rules->by_name.p, rules->by_name.n, sizeof *rules->by_name.p, compare);
+    return true;
+}
+
+struct mt_metric_name mt_metric_named(const struct mt_metric_rules *rules, const char *name,
+                                      size_t n)
+{
+    const struct mt_metric_name key = {name, (uint32_t)n, -1, -1};
+    const struct mt_metric_name *found =
+        bsearch(&key, rules->by_name.p, rules->by_name.n, sizeof key, compare);
+    return found != NULL ? *found : key;
+}
+
 bool mt_metric_begins(const char *name, size_t n, const char *family)
 {
     return n > strlen(family) && memcmp(name, family, strlen(family)) == 0;
@@ -29,12 +65,7 @@ bool mt_metric_begins(const char *name, size_t n, const char *family)
 
 static bool is_setting(const struct mt_runconf *conf, const char *name, size_t n)
 {
-    for (uint32_t i = 0; conf != NULL && i < conf->settings.n; i++) {
-        const char *known = conf->settings.p[i].name;
-        if (n > 0 && known[0] == name[0] && strlen(known) == n && memcmp(known, name, n) == 0)
-            return true;
-    }
-    return false;
+    return conf != NULL && mt_runconf_setting(conf, name, n) != NULL;
 }
 
 static bool is_framework(const struct mt_runconf *conf, const char *id, size_t n)

@@ -213,6 +213,8 @@ enum mt_rc mt_metric_rules_load(struct mt_metric_rules **out, const struct mt_ru
     rc = mt_rule_builtin(&rd, "metrics.json", lists);
     if (rc == MT_OK)
         rc = mt_rule_overlay(&rd, overlay, overlay_len, overlay_name, lists);
+    if (rc == MT_OK && !mt_metric_sort(r))
+        rc = mt_rule_nomem(&rd);
     if (rc != MT_OK)
         mt_metric_rules_free(r);
     else

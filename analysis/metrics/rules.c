@@ -26,6 +26,7 @@ void mt_metric_rules_free(struct mt_metric_rules *r)
         mt_expr_free(r->exprs.p[i]);
     MT_VEC_DONE(&r->exprs);
     MT_VEC_DONE(&r->row);
+    MT_VEC_DONE(&r->by_name);
     mt_arena_done(&r->arena);
     mt_free(r);
 }

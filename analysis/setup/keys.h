@@ -26,6 +26,14 @@ bool mt_run_is_set(const struct mt_runconf *conf, const char *key);
  * NULL. */
 uint64_t mt_run_names(const struct mt_runconf *conf);
 
+/* ---- setup/names.c ---- */
+
+/* The setting of a name, n bytes; NULL = there is none. */
+const struct mt_runconf_setting *mt_runconf_setting(const struct mt_runconf *rc, const char *name,
+                                                    size_t n);
+/* Makes the last of rc->settings one that is found. false = out of memory. */
+bool mt_runconf_add_name(struct mt_runconf *rc);
+
 /* ---- setup/look_up.c and setup/guess.c ---- */
 
 /* The entry of a key, however it is written; NULL = it is not set. The second of a flag alone, with

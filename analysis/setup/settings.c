@@ -57,14 +57,6 @@ static const struct mt_conf_entry *look_up_of(const struct mt_runconf *rc,
 
 /* ---- the model's name ---- */
 
-static const struct mt_runconf_setting *find_setting(const struct mt_runconf *rc, const char *name)
-{
-    for (uint32_t i = 0; i < rc->settings.n; i++)
-        if (mt_rule_same(rc->settings.p[i].name, name))
-            return &rc->settings.p[i];
-    return NULL;
-}
-
 static const char *last_part(const char *key)
 {
     const char *dot = strrchr(key, '.');
@@ -74,7 +66,7 @@ static const char *last_part(const char *key)
 /* last: only what follows the last dot of both. */
 static bool is_key_of(const struct mt_runconf *rc, const char *key, const char *setting, bool last)
 {
-    const struct mt_runconf_setting *s = find_setting(rc, setting);
+    const struct mt_runconf_setting *s = mt_runconf_setting(rc, setting, strlen(setting));
     bool is = s != NULL && mt_same_key(key, setting);
     for (uint32_t i = 0; s != NULL && !is && i < s->n; i++) {
         const char *own = rc->keys.p[s->first + i].key;
@@ -374,7 +366,7 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
     memset(hit, 0, sizeof *hit);
     if (rc == NULL)
         return false;
-    s = find_setting(rc, key);
+    s = mt_runconf_setting(rc, key, strlen(key));
     if (s == NULL) {
         e = mt_runconf_look_up(rc, key);
         if (e != NULL)
@@ -411,7 +403,7 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
 
 bool mt_runconf_has_key(const struct mt_runconf *rc, const char *name, const char *key)
 {
-    const struct mt_runconf_setting *s = find_setting(rc, name);
+    const struct mt_runconf_setting *s = mt_runconf_setting(rc, name, strlen(name));
     for (uint32_t i = 0; s != NULL && i < s->n; i++)
         if (mt_same_key(rc->keys.p[s->first + i].key, key))
             return true;

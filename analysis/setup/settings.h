@@ -62,9 +62,10 @@ struct mt_runconf {
     /* add to it with mt_conf_*(), then say where from with mt_runconf_added() */
     struct mt_config conf;
     struct mt_arena arena;
-    bool is_sharing; /* keys, settings and models are those of mt_framework_settings() */
+    bool is_sharing; /* keys, settings, by_name and models are of mt_framework_settings() */
     MT_VEC(struct mt_runconf_key) keys;
     MT_VEC(struct mt_runconf_setting) settings; /* in the order of the file */
+    MT_VEC(uint32_t) by_name;                   /* of settings, sorted: setup/names.c */
     MT_VEC(struct mt_runconf_slot) slots;       /* sorted */
     MT_VEC(uint8_t) from;                       /* by entry */
     MT_VEC(uint32_t) countable;                 /* entries that setup/shape.c may find */

@@ -1,5 +1,6 @@
 /* setup/table.c -- the rows of settings.json and of an overlay, and the models beside them. */
 #include "analysis/setup/framework_fields.h"
+#include "analysis/setup/keys.h"
 #include "analysis/setup/settings.h"
 
 #include <string.h>
@@ -61,9 +62,8 @@ static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
     const cJSON *more, *list = mt_framework_overlay(rc->rules, "settings", &over.file);
     enum mt_rc r;
     over.is_overlay = true;
-    for (uint32_t i = 0; rd->id != NULL && i < rc->settings.n; i++)
-        if (mt_rule_same(rc->settings.p[i].name, rd->id))
-            return MT_OK; /* of the overlay: its keys are there already */
+    if (rd->id != NULL && mt_runconf_setting(rc, rd->id, strlen(rd->id)) != NULL)
+        return MT_OK; /* of the overlay: its keys are there already */
     r = mt_rule_fields(rd, o, setting_fields, &s);
     if (r == MT_OK && s.words == NULL)
         r = mt_rule_bad(rd, "words", "is missing");
@@ -87,7 +87,7 @@ static enum mt_rc read_setting(struct mt_rule_reader *rd, const cJSON *o)
     if (slot == NULL)
         return mt_rule_nomem(rd);
     *slot = s;
-    return MT_OK;
+    return mt_runconf_add_name(rc) ? MT_OK : mt_rule_nomem(rd);
 }
 
 /* Frameworks are named by settings that there are. */
@@ -101,10 +101,8 @@ static enum mt_rc check_names(struct mt_rule_reader *rd, const struct mt_runconf
         rd->id = row->id;
         rd->index = (unsigned)f;
         for (const struct mt_fw_naming *by = row->named_by; by->setting != NULL; by++) {
-            bool known = by->setting[0] == '\0';
-            for (uint32_t i = 0; !known && i < rc->settings.n; i++)
-                known = mt_rule_same(rc->settings.p[i].name, by->setting);
-            if (!known)
+            if (by->setting[0] != '\0' &&
+                mt_runconf_setting(rc, by->setting, strlen(by->setting)) == NULL)
                 return mt_rule_bad(rd, "named_by", "\"%s\" is no setting", by->setting);
         }
     }
@@ -157,6 +155,7 @@ static void share(struct mt_runconf *rc, const struct mt_runconf *of)
     rc->is_sharing = true;
     rc->keys = of->keys;
     rc->settings = of->settings;
+    rc->by_name = of->by_name;
     rc->models = of->models;
 }
 
@@ -201,6 +200,7 @@ void mt_runconf_free(struct mt_runconf *rc)
     if (!rc->is_sharing) {
         MT_VEC_DONE(&rc->keys);
         MT_VEC_DONE(&rc->settings);
+        MT_VEC_DONE(&rc->by_name);
         mt_models_done(&rc->models);
     }
     MT_VEC_DONE(&rc->slots);
