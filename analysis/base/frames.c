@@ -54,13 +54,17 @@ static bool has_path(const char *file, uint32_t n, const char *path)
 bool mt_trace_has_frame(const struct mt_trace *t, const char *file, const char *function)
 {
     bool is_pattern = strchr(function, '*') != NULL;
-    for (uint32_t i = 0; t != NULL && i < t->functions.n; i++) {
+    if (t == NULL)
+        return false;
+    for (uint32_t i = 0; *function == '\0' && i < t->files.n; i++)
+        if (*file == '\0' || has_path(mt_str(t, t->files.p[i]), mt_str_len(t, t->files.p[i]), file))
+            return true;
+    for (uint32_t i = 0; *function != '\0' && i < t->functions.n; i++) {
         const struct mt_function *f = &t->functions.p[i];
         const char *name = mt_str(t, f->name);
         /* nearly all differ in the first letter */
-        bool is = is_pattern
-                      ? mt_glob(function, name, mt_str_len(t, f->name))
-                      : *function == '\0' || (*name == *function && strcmp(name, function) == 0);
+        bool is = is_pattern ? mt_glob(function, name, mt_str_len(t, f->name))
+                             : *name == *function && strcmp(name, function) == 0;
         if (is && (*file == '\0' || has_path(mt_str(t, f->file), mt_str_len(t, f->file), file)))
             return true;
     }
@@ -77,7 +81,10 @@ static bool is_through(const struct mt_trace *t, mt_str_id name, mt_str_id file,
 
 bool mt_trace_goes_through(const struct mt_trace *t, const char *file, const char *function)
 {
-    for (uint32_t i = 0; i < t->functions.n; i++)
+    for (uint32_t i = 0; *function == '\0' && i < t->files.n; i++)
+        if (strstr(mt_str(t, t->files.p[i]), file) != NULL)
+            return true;
+    for (uint32_t i = 0; *function != '\0' && i < t->functions.n; i++)
         if (is_through(t, t->functions.p[i].name, t->functions.p[i].file, file, function))
             return true;
     return false;

@@ -307,6 +307,24 @@ static uint32_t *function_slot(const struct function_table *f, const struct mt_t
     return &f->slot[i];
 }
 
+static int files_of_functions(struct mt_trace *t)
+{
+    unsigned char *seen = mt_calloc(t->str.ref.n / 8 + 1, 1);
+    int ok = seen != NULL;
+    t->files.n = 0;
+    for (uint32_t i = 0; ok && i < t->functions.n; i++) {
+        mt_str_id file = t->functions.p[i].file, *slot;
+        if ((seen[file / 8] >> file % 8 & 1) != 0)
+            continue;
+        seen[file / 8] |= (unsigned char)(1u << file % 8);
+        if ((slot = MT_VEC_PUSH(&t->files)) != NULL)
+            *slot = file;
+        ok = slot != NULL;
+    }
+    mt_free(seen);
+    return ok;
+}
+
 int mt_intern_functions(struct mt_trace *t)
 {
     struct function_table f = {NULL, 0};
@@ -333,7 +351,7 @@ int mt_intern_functions(struct mt_trace *t)
         }
     }
     mt_free(f.slot);
-    return ok;
+    return ok && files_of_functions(t);
 }
 
 int mt_functions_of_frames(const struct mt_trace *t, uint32_t *of_frame)

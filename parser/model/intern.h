@@ -40,7 +40,7 @@ int mt_intern_init(struct mt_intern *in, struct mt_trace *t);
 void mt_intern_done(struct mt_intern *in);
 int mt_intern_frame(struct mt_intern *in, mt_str_id name, mt_str_id file, uint32_t line,
                     mt_frame_id *id);
-int mt_intern_functions(struct mt_trace *t); /* fills t->functions; 1 on success */
+int mt_intern_functions(struct mt_trace *t); /* fills t->functions and t->files; 1 on success */
 /* of_frame[id] = index in t->functions, for every frame but 0 */
 int mt_functions_of_frames(const struct mt_trace *t, uint32_t *of_frame);
 int mt_intern_stack(struct mt_intern *in, const mt_frame_id *ids, uint32_t n, mt_stack_id *id);

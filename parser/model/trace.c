@@ -73,6 +73,7 @@ void mt_trace_forget(struct mt_trace *t)
 {
     MT_VEC_DONE(&t->frames);
     MT_VEC_DONE(&t->functions);
+    MT_VEC_DONE(&t->files);
     MT_VEC_DONE(&t->stacks);
     MT_VEC_DONE(&t->lanes);
     MT_VEC_DONE(&t->segments);

@@ -230,8 +230,10 @@ struct mt_driver;
 struct mt_trace {
     struct mt_strpool str;
     MT_VEC(struct mt_frame) frames;
-    MT_VEC(struct mt_function) functions; /* made when the trace is sealed */
-    MT_VEC(struct mt_stack_node) stacks;  /* by stack id; shared callers are stored once */
+    /* made when the trace is sealed: distinct pairs of name and file, and distinct files */
+    MT_VEC(struct mt_function) functions;
+    MT_VEC(mt_str_id) files;
+    MT_VEC(struct mt_stack_node) stacks; /* by stack id; shared callers are stored once */
     MT_VEC(struct mt_lane) lanes;
     /* sorted by (kind, ordinal); only those with events or segments */
     MT_VEC(struct mt_device) devices;
