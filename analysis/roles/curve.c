@@ -80,19 +80,44 @@ void mt_role_curve_done(struct mt_role_curve *c)
     memset(c, 0, sizeof *c);
 }
 
+/* The roles of which not all stays: few, mostly. */
+struct changed {
+    uint8_t role[MT_ROLE_COUNT];
+    double goes[MT_ROLE_COUNT];
+    uint32_t n;
+};
+
+/* What stays is less than that, by the few roles that change and to a billionth of the total: of
+ * more than rounding makes of two dozen numbers. */
+static bool is_below(const struct mt_role_curve *c, const struct mt_curve_high *p,
+                     const struct changed *of, double peak)
+{
+    const uint64_t *bytes = &c->bytes[(size_t)p->at * MT_ROLE_COUNT];
+    double sum = p->total;
+    for (uint32_t i = 0; i < of->n; i++)
+        sum -= of->goes[i] * (double)bytes[of->role[i]];
+    return sum + p->total * 1e-9 < peak;
+}
+
 double mt_role_curve_peak(const struct mt_role_curve *c, unsigned phase, const double left[])
 {
     const bool occurs = c->n != 0 && memchr(c->phase, (int)phase, c->n) != NULL;
+    struct changed of = {.n = 0};
     bool grows = false;
     double peak = 0;
-    for (int r = 0; r < MT_ROLE_COUNT; r++)
+    for (int r = 0; r < MT_ROLE_COUNT; r++) {
         grows = grows || left[r] > 1; /* of a saving below zero */
+        if (left[r] < 1 || left[r] > 1) {
+            of.role[of.n] = (uint8_t)r;
+            of.goes[of.n++] = 1 - left[r];
+        }
+    }
     for (uint32_t i = 0; i < c->n; i++) {
         const struct mt_curve_high *p = &c->high[i];
         double sum;
         if (p->total <= peak && !grows) /* nor is any behind it higher */
             break;
-        if (occurs && c->phase[p->at] != phase)
+        if ((occurs && c->phase[p->at] != phase) || is_below(c, p, &of, peak))
             continue;
         sum = what_stays(c, p->at, left);
         peak = sum > peak ? sum : peak;
