@@ -209,6 +209,8 @@ def make_kept():
     more = wire.Chunk(WORKER, 1, wire.KEPT, pid, T0 - 15 * 10**8, MONO - 15 * 10**8)
     checkpoint(more, first, 0)
     alloc(more, MONO - 16 * 10**8, 0x7F4300000000, 24 * MIB, S_NCCL)
+    for module, stack in ((1, S_TORCH), (2, S_NCCL)):  # code that came with its first launch
+        more.call(MONO - 16 * 10**8, pid, "code_load", 131072 + 6, 0, handle=module, size=3 * MIB, device=0, context=0x55AA00, stack=stack)
     checkpoint(more, first, 2)
     names = wire.Chunk(WORKER, 1 << 32, wire.KEPT, pid, T0 - 10**10, MONO - 10**10)
     names.record(wire.STRING, 9, b"of a chunk that is gone")

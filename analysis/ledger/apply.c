@@ -68,13 +68,22 @@ static void pin(struct mt_books *b, uint32_t proc, uint64_t size, bool add)
         p->sum.pinned_peak = p->pinned;
 }
 
+static void code_gone(struct mt_books *b, uint32_t ledger)
+{
+    struct mt_ledger_run *r = &b->run[ledger];
+    if (--r->n_code == 0)
+        r->code_grew = 0;
+}
+
 /* Takes the bytes of an entry out of the sums and drops the entry. Managed memory has its ledger in
  * `row`. */
 static void give_back(struct mt_books *b, struct mt_held *h)
 {
     struct mt_held was = *h;
     mt_held_drop(b, h);
-    if ((was.flags & MT_HF_MANAGED) != 0)
+    if (was.space == MT_SP_CODE)
+        code_gone(b, was.refs);
+    else if ((was.flags & MT_HF_MANAGED) != 0)
         manage(b, was.proc, was.row, was.size, false);
     else if (was.space == MT_SP_PINNED ||
              (was.space == MT_SP_HANDLE && (was.flags & MT_HF_HOST) != 0))
@@ -309,6 +318,13 @@ static void unmap(struct mt_books *b, uint32_t proc, const struct mt_call *c)
 
 /* ---- contexts, modules, graphs ---- */
 
+static bool is_memory_on(const struct mt_books *b, const struct mt_held *h, uint32_t ledger)
+{
+    return (h->space == MT_SP_DEVICE || h->space == MT_SP_ARRAYS) && h->row != MT_NONE32 &&
+           ((h->flags & MT_HF_MANAGED) != 0 ? h->row == ledger
+                                            : b->rows.p[h->row].ledger == ledger);
+}
+
 /* Allocations of a context, or of all contexts of the process on that GPU, go
  * with it. Returns their bytes. */
 static uint64_t purge(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64_t context)
@@ -317,10 +333,8 @@ static uint64_t purge(struct mt_books *b, uint32_t proc, uint32_t ledger, uint64
     struct held_list list = {.v = {NULL, 0, 0}};
     for (uint32_t i = 0; i < b->held_cap; i++) {
         const struct mt_held *h = &b->held[i];
-        if (h->used && h->proc == proc && (h->space == MT_SP_DEVICE || h->space == MT_SP_ARRAYS) &&
-            (context == 0 || h->link == context) && h->row != MT_NONE32 &&
-            ((h->flags & MT_HF_MANAGED) != 0 ? h->row == ledger
-                                             : b->rows.p[h->row].ledger == ledger))
+        if (h->used && h->proc == proc && (context == 0 || h->link == context) &&
+            (h->space == MT_SP_CODE ? h->refs == ledger : is_memory_on(b, h, ledger)))
             note_held(b, &list, h);
     }
     give_back_all(b, &list);
@@ -365,6 +379,30 @@ static void change(struct mt_books *b, uint32_t proc, const struct mt_call *c)
         (void)mt_row_move(b, row, delta, delta > 0 ? 1 : delta < 0 ? -1 : 0);
         mt_move_measured(b, row, delta);
     }
+}
+
+static void unload_code(struct mt_books *b, uint32_t proc, const struct mt_call *c)
+{
+    struct mt_held *h = mt_held_find(b, proc, MT_SP_CODE, mt_code_key(c->context, c->handle));
+    if (h != NULL) /* else it was measured, or is older than the recording */
+        give_back(b, h);
+}
+
+/* Code is in no sum: how much of the device it takes is not told. */
+static void load_code(struct mt_books *b, uint32_t proc, const struct mt_call *c)
+{
+    const struct mt_call_rare *rare =
+        mt_call_rare(b->driver->drivers.p[b->proc[proc].driver]->driver, c);
+    struct mt_held *h;
+    unload_code(b, proc, c); /* its number is given again where the context that it lay in went */
+    if ((rare->flags & MT_WIRE_CODE_MEASURED) != 0)
+        return; /* in the change of the call that it came in */
+    h = enter(b, proc, MT_SP_CODE, mt_code_key(c->context, c->handle), c);
+    if (h == NULL)
+        return;
+    h->refs = ledger_of(b, proc, c);
+    b->run[h->refs].n_code++;
+    b->run[h->refs].code_came = true;
 }
 
 /* ---- all ---- */
@@ -436,8 +474,11 @@ static void succeeded(struct mt_books *b, uint32_t proc, const struct mt_call *c
     case MT_WO_CONTEXT_RETAIN:
     case MT_WO_CONTEXT_RELEASE:
     case MT_WO_CONTEXT_RESET:
+    case MT_WO_CONTEXT_LIMIT:
     case MT_WO_MODULE_LOAD:
     case MT_WO_MODULE_UNLOAD: change(b, proc, c); break;
+    case MT_WO_CODE_LOAD: load_code(b, proc, c); break;
+    case MT_WO_CODE_UNLOAD: unload_code(b, proc, c); break;
     case MT_WO_MEM_INFO:
         rare = mt_call_rare(b->driver->drivers.p[b->proc[proc].driver]->driver, c);
         if (rare->total != 0)

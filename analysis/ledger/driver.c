@@ -91,6 +91,9 @@ static void ledger_done(struct mt_ledger *l)
         mt_free(l->rows.p[i].label);
     }
     MT_VEC_DONE(&l->rows);
+    for (uint32_t i = 0; i < l->code.n; i++)
+        mt_free(l->code.p[i].library);
+    MT_VEC_DONE(&l->code);
     MT_VEC_DONE(&l->checks);
     MT_VEC_DONE(&l->moves);
     mt_free(l->name);

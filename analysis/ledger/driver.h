@@ -93,6 +93,15 @@ struct mt_ledger_move {
 };
 enum { MT_MAX_MOVES = 1 << 20 }; /* of a job; a GPU that has its part of more keeps none */
 
+/* Code that lies on a GPU and is in no owner's bytes, of those who launched it first. The size is
+ * that of the images, which is not what the device takes. */
+struct mt_ledger_code {
+    enum mt_holder holder;
+    char *library; /* as of a row */
+    uint32_t n;    /* modules */
+    uint64_t image;
+};
+
 struct mt_ledger {
     uint32_t driver, gpu; /* index of a driver that knows it, and there */
     char *name;           /* "GPU 0 of node1 (NVIDIA H100, 80 GiB)" */
@@ -117,6 +126,10 @@ struct mt_ledger {
     int64_t focus_unexplained;
     /* of it, by NVML's figures of the recorded processes: theirs beyond what their calls say */
     uint64_t focus_within;
+    /* Code loaded outside of measured calls, at the focus, largest first; and how much more
+     * "unexplained" was after than before, between samples with such a load between them. */
+    MT_VEC(struct mt_ledger_code) code;
+    uint64_t code_grew;
     uint64_t focus_seq; /* place of that moment in the replay */
     /* at the focus, largest first; with a sample they add up to focus_used */
     MT_VEC(struct mt_ledger_row) rows;
@@ -145,6 +158,9 @@ const char *mt_ledger_holder_words(const struct mt_ledger *l, enum mt_holder h);
  */
 enum { MT_WITHIN = 160 };
 const char *mt_ledger_within_words(const struct mt_ledger *l, char buf[static MT_WITHIN]);
+/* A sentence on the code that is in it; NULL = nothing is known of any. */
+enum { MT_CODE_WORDS = 400 };
+const char *mt_ledger_code_words(const struct mt_ledger *l, char buf[static MT_CODE_WORDS]);
 
 /* A driver call that failed for want of memory. */
 struct mt_driver_oom {

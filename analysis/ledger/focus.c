@@ -119,6 +119,61 @@ static uint64_t reserved_only(struct mt_books *b, const struct mt_row *row)
     return reserved > mapped ? reserved - mapped : 0;
 }
 
+static int by_image(const void *pa, const void *pb)
+{
+    const struct mt_ledger_code *a = pa, *b = pb;
+    if (a->image != b->image)
+        return a->image > b->image ? -1 : 1;
+    if (a->holder != b->holder)
+        return a->holder < b->holder ? -1 : 1;
+    return a->library != NULL && b->library != NULL ? strcmp(a->library, b->library) : 0;
+}
+
+static struct mt_ledger_code *code_of(struct mt_ledger *l, enum mt_holder holder,
+                                      const char *library)
+{
+    struct mt_ledger_code *c;
+    for (uint32_t i = 0; i < l->code.n; i++) {
+        c = &l->code.p[i];
+        if (c->holder == holder && (c->library == NULL || strcmp(c->library, library) == 0))
+            return c;
+    }
+    c = MT_VEC_PUSH(&l->code);
+    if (c == NULL)
+        return NULL;
+    *c = (struct mt_ledger_code){.holder = holder};
+    if (library != NULL && (c->library = mt_strndup(library, strlen(library))) == NULL)
+        return NULL;
+    return c;
+}
+
+/* Code that no call says the size of, by who launched it first. */
+static int capture_code(struct mt_books *b, uint32_t ledger)
+{
+    struct mt_ledger *l = &b->driver->ledgers.p[ledger];
+    const struct mt_ledger_run *run = &b->run[ledger];
+    for (uint32_t i = 0; i < b->held_cap && run->n_code != 0; i++) {
+        const struct mt_held *h = &b->held[i];
+        struct mt_ledger_code *c;
+        struct mt_who w;
+        if (!h->used || h->space != MT_SP_CODE || h->refs != ledger)
+            continue;
+        if (!mt_stack_who(&b->libs, &b->who[b->proc[h->proc].driver], h->stack, &w))
+            return 0;
+        c = code_of(l, (enum mt_holder)w.holder, w.lib != 0 ? b->libs.name.p[w.lib] : NULL);
+        if (c == NULL)
+            return 0;
+        c->n++;
+        c->image += h->size < UINT64_C(1) << 40 ? h->size : 0;
+    }
+    if (l->code.n > 1)
+        qsort(l->code.p, l->code.n, sizeof *l->code.p, by_image);
+    l->code_grew = run->code_grew > 0 && l->focus_unexplained > 0 ? (uint64_t)run->code_grew : 0;
+    if (l->code_grew > (uint64_t)l->focus_unexplained)
+        l->code_grew = (uint64_t)l->focus_unexplained;
+    return 1;
+}
+
 int mt_ledger_capture(struct mt_books *b, uint32_t ledger)
 {
     struct mt_ledger *l = &b->driver->ledgers.p[ledger];
@@ -189,5 +244,5 @@ int mt_ledger_capture(struct mt_books *b, uint32_t ledger)
         l->capacity > l->focus_used && l->focus_used != 0 ? l->capacity - l->focus_used : 0;
     if (l->rows.n > 1)
         qsort(l->rows.p, l->rows.n, sizeof *l->rows.p, by_size);
-    return 1;
+    return capture_code(b, ledger);
 }

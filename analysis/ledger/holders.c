@@ -64,3 +64,28 @@ const char *mt_ledger_within_words(const struct mt_ledger *l, char buf[static MT
                    MT_BYTES(l->focus_within));
     return buf;
 }
+
+const char *mt_ledger_code_words(const struct mt_ledger *l, char buf[static MT_CODE_WORDS])
+{
+    const struct mt_ledger_code *first = l->code.p;
+    uint64_t n = 0, image = 0;
+    char who[112] = "", grew[112] = "";
+    for (uint32_t i = 0; i < l->code.n; i++) {
+        n += first[i].n;
+        image += first[i].image;
+    }
+    if (n == 0 || l->focus_unexplained <= 0)
+        return NULL;
+    if (first->holder != MT_HOLD_UNKNOWN && first->image > image / 2)
+        (void)snprintf(who, sizeof who, ", most of it first launched by %.80s",
+                       first->library != NULL ? first->library : mt_holder_words(first->holder));
+    if (l->code_grew >= UINT64_C(1) << 20)
+        (void)snprintf(grew, sizeof grew, "; %s came between the samples around its loading",
+                       MT_BYTES(l->code_grew));
+    (void)snprintf(
+        buf, MT_CODE_WORDS,
+        "Code is in what is unexplained: %llu module%s of %s as images (the device takes "
+        "more or less)%s%s.",
+        (unsigned long long)n, n == 1 ? "" : "s", MT_BYTES(image), who, grew);
+    return buf;
+}

@@ -69,7 +69,8 @@ enum mt_space {
     MT_SP_PINNED,
     MT_SP_ARRAYS,
     MT_SP_SHARED,
-    MT_SP_PRIMARY
+    MT_SP_PRIMARY,
+    MT_SP_CODE /* refs: its ledger */
 };
 enum mt_held_flag { MT_HF_MANAGED = 1, MT_HF_IMPORTED = 2, MT_HF_ALIAS = 4, MT_HF_HOST = 8 };
 
@@ -118,6 +119,11 @@ struct mt_ledger_run {
     /* by the last sample: what NVML counts for recorded processes beyond their calls; 0 also where
      * it does not name them */
     int64_t within;
+    /* code outside of measured calls: loaded since the last sample; what "unexplained" grew by
+     * between samples around such loads */
+    bool code_came;
+    uint32_t n_code;
+    int64_t code_grew;
     uint32_t column;
     uint64_t width;              /* ns of a column */
     uint64_t peak_seq, used_seq; /* events of the highest named sum and the highest sample */

@@ -105,6 +105,9 @@ void mt_ledger_sample(struct mt_books *b, uint32_t ledger, uint64_t used, uint64
     int64_t rest = (int64_t)used - (int64_t)r->named - (int64_t)other;
     uint64_t size = rest < 0 ? (uint64_t)-rest : (uint64_t)rest;
     mt_ledger_touch(b, ledger);
+    if (r->has_sample && r->code_came)
+        r->code_grew += rest - r->by[MT_HOLD_UNEXPLAINED];
+    r->code_came = false;
     r->by[MT_HOLD_OTHER] = (int64_t)other;
     r->by[MT_HOLD_UNEXPLAINED] = rest;
     r->has_sample = true;
@@ -323,7 +326,9 @@ static void reset(struct mt_books *b)
     for (uint32_t i = 0; i < b->driver->ledgers.n; i++) {
         memset(b->run[i].by, 0, sizeof b->run[i].by);
         b->run[i].named = b->run[i].managed = 0;
-        b->run[i].has_sample = false;
+        b->run[i].has_sample = b->run[i].code_came = false;
+        b->run[i].n_code = 0;
+        b->run[i].code_grew = 0;
         b->run[i].lately.n = 0;
     }
     for (uint32_t i = 0; i < b->n_procs; i++) {

@@ -304,6 +304,7 @@ struct mt_who mt_call_who(struct mt_books *b, uint32_t proc, const struct mt_cal
     case MT_WO_CONTEXT_RETAIN:
     case MT_WO_CONTEXT_RELEASE:
     case MT_WO_CONTEXT_RESET:
+    case MT_WO_CONTEXT_LIMIT:
     case MT_WO_MODULE_LOAD:
     case MT_WO_MODULE_UNLOAD: w.holder = MT_HOLD_CONTEXT; return w;
     case MT_WO_GRAPH_INSTANTIATE:

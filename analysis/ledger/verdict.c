@@ -197,6 +197,8 @@ const char *mt_driver_call_words(enum mt_wire_op op, uint32_t cbid)
     case 485: return "cuImportExternalMemory";
     case 486: return "cuExternalMemoryGetMappedBuffer";
     case 487: return "cuExternalMemoryGetMappedMipmappedArray";
+    case 514:
+    case 515: return "cuGraphLaunch";
     case 614: return "cuMemPoolImportFromShareableHandle";
     case 616: return "cuMemPoolImportPointer";
     default: break;
@@ -219,6 +221,7 @@ const char *mt_driver_call_words(enum mt_wire_op op, uint32_t cbid)
     case MT_WO_GRAPH_UPLOAD: return "cuGraphUpload";
     case MT_WO_CONTEXT_CREATE: return "cuCtxCreate";
     case MT_WO_CONTEXT_RETAIN: return "cuDevicePrimaryCtxRetain";
+    case MT_WO_CONTEXT_LIMIT: return "cuCtxSetLimit";
     case MT_WO_MODULE_LOAD: return "the load of a module";
     default: return mt_op_name(op);
     }

@@ -25,6 +25,9 @@
     SIZE(struct mti_p_##shape, symbol##_params);
 #include "capture/inject/calls.def"
 
+SAME("callback id of cuGraphLaunch", MTI_CBID_GRAPH_LAUNCH, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch);
+SAME("callback id of cuGraphLaunch_ptsz", MTI_CBID_GRAPH_LAUNCH_PTSZ,
+     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz);
 SAME("callback id of cuDriverGetVersion", MTI_CUPTI_CBID_VERSION,
      CUPTI_DRIVER_TRACE_CBID_cuDriverGetVersion);
 
@@ -126,6 +129,9 @@ P(device, device, cuDeviceGraphMemTrim, device);
 P(device, device, cuDevicePrimaryCtxRelease_v2, dev);
 P(inst_flags, flags, cuGraphInstantiateWithFlags, flags);
 P(upload, stream, cuGraphUpload, hStream);
+P(upload, handle, cuGraphLaunch, hGraph);
+P(ctx_limit, limit, cuCtxSetLimit, limit);
+P(ctx_limit, value, cuCtxSetLimit, value);
 P(ctx_retain, device, cuDevicePrimaryCtxRetain, dev);
 P(ctx_create2, flags, cuCtxCreate_v2, flags);
 P(ctx_create2, device, cuCtxCreate_v2, dev);
@@ -220,6 +226,15 @@ SAME("result", MTI_CUPTI_MULTIPLE_SUBSCRIBERS, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_
 SAME("result", MTI_CUPTI_UNKNOWN, CUPTI_ERROR_UNKNOWN);
 SAME("domain", MTI_CUPTI_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
 SAME("domain", MTI_CUPTI_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
+SAME("domain", MTI_CUPTI_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
+SAME("resource", MTI_CUPTI_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+SAME("resource", MTI_CUPTI_MODULE_UNLOADS, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
+SIZE(struct mti_cupti_resource, CUpti_ResourceData);
+FIELD(struct mti_cupti_resource, context, CUpti_ResourceData, context);
+FIELD(struct mti_cupti_resource, descriptor, CUpti_ResourceData, resourceDescriptor);
+SIZE(struct mti_cupti_module, CUpti_ModuleResourceData);
+FIELD(struct mti_cupti_module, id, CUpti_ModuleResourceData, moduleId);
+FIELD(struct mti_cupti_module, bytes, CUpti_ModuleResourceData, cubinSize);
 SAME("site", MTI_CUPTI_ENTER, CUPTI_API_ENTER);
 SAME("site", MTI_CUPTI_EXIT, CUPTI_API_EXIT);
 SAME("kind", MTI_CUPTI_MEMORY2, CUPTI_ACTIVITY_KIND_MEMORY2);

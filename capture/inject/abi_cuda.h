@@ -364,6 +364,10 @@ struct mti_p_inst_params {
 struct mti_p_upload {
     uint64_t handle, stream;
 };
+struct mti_p_ctx_limit {
+    int32_t limit;
+    size_t value;
+};
 struct mti_p_ctx_retain {
     uint64_t *out;
     int32_t device;

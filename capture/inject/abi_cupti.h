@@ -16,7 +16,13 @@ enum mti_cupti_result {
     MTI_CUPTI_UNKNOWN = 999
 };
 
-enum mti_cupti_domain { MTI_CUPTI_DRIVER = 1, MTI_CUPTI_RUNTIME = 2, MTI_CUPTI_STATE = 6 };
+enum mti_cupti_domain {
+    MTI_CUPTI_DRIVER = 1,
+    MTI_CUPTI_RUNTIME = 2,
+    MTI_CUPTI_RESOURCE = 3,
+    MTI_CUPTI_STATE = 6
+};
+enum mti_cupti_resource_id { MTI_CUPTI_MODULE_LOADED = 6, MTI_CUPTI_MODULE_UNLOADS = 7 };
 enum mti_cupti_site { MTI_CUPTI_ENTER = 0, MTI_CUPTI_EXIT = 1 };
 enum mti_cupti_state { MTI_CUPTI_FATAL_ERROR = 1, MTI_CUPTI_ERROR = 2, MTI_CUPTI_WARNING = 3 };
 enum mti_cupti_kind { MTI_CUPTI_MEMORY2 = 49, MTI_CUPTI_MEMORY_POOL = 50 };
@@ -27,6 +33,8 @@ enum mti_cupti_attribute { MTI_CUPTI_ATTR_PREALLOCATE = 6, MTI_CUPTI_ATTR_PER_TH
 /* From this version on (CUDA 12.9) CUPTI takes "no buffer" for an answer; older ones crash
  * (pytorch/kineto #1534). */
 #define MTI_CUPTI_TAKES_NONE 27u
+#define MTI_CBID_GRAPH_LAUNCH 514u
+#define MTI_CBID_GRAPH_LAUNCH_PTSZ 515u
 #define MTI_CUPTI_CBID_VERSION 2u  /* cuDriverGetVersion */
 #define MTI_CUPTI_NONE 0xffffffffu /* no context, no stream */
 
@@ -40,6 +48,17 @@ struct mti_cupti_data { /* CUpti_CallbackData */
     uint32_t context_uid;
     uint64_t *correlation_data;
     uint32_t correlation_id;
+};
+
+struct mti_cupti_resource { /* CUpti_ResourceData */
+    uint64_t context, stream;
+    const void *descriptor;
+};
+
+struct mti_cupti_module { /* CUpti_ModuleResourceData; only while the callback lasts */
+    uint32_t id;
+    size_t bytes; /* of the image */
+    const char *image;
 };
 
 struct mti_cupti_state_data { /* CUpti_StateData */

@@ -15,7 +15,7 @@ _Static_assert(MT_WO_COUNT <= 64, "sets of operations are bit masks");
      OP(POOL_CREATE) | OP(VMM_RESERVE) | OP(VMM_CREATE) | OP(VMM_IMPORT) | OP(VMM_RETAIN) |        \
      OP(MULTICAST_CREATE) | OP(MULTICAST_BIND) | OP(IPC_OPEN) | OP(ARRAY_CREATE) |                 \
      OP(GRAPH_ALLOC_NODE) | OP(GRAPH_INSTANTIATE) | OP(GRAPH_UPLOAD) | OP(CONTEXT_CREATE) |        \
-     OP(CONTEXT_RETAIN) | OP(MODULE_LOAD))
+     OP(CONTEXT_RETAIN) | OP(CONTEXT_LIMIT) | OP(MODULE_LOAD))
 
 /* Their effect is CHANGE in wire.h. */
 #define MT_OP_NONE(sym) 0
@@ -36,6 +36,7 @@ static const uint64_t ops_change = 0 MT_WIRE_OPS(MT_OP_SET);
 #define OPS_CONTEXT                                                                                \
     (OP(CONTEXT_CREATE) | OP(CONTEXT_DESTROY) | OP(CONTEXT_RETAIN) | OP(CONTEXT_RELEASE) |         \
      OP(CONTEXT_RESET))
+#define OPS_GRAPH (OP(GRAPH_INSTANTIATE) | OP(GRAPH_UPLOAD) | OP(GRAPH_EXEC_DESTROY))
 /* CUPTI writes a MEMORY2 record for these. */
 #define OPS_ACTIVITY                                                                               \
     (OP(MEM_ALLOC) | OP(MEM_FREE) | OP(MANAGED_ALLOC) | OP(HOST_ALLOC) | OP(HOST_FREE) |           \
@@ -98,11 +99,28 @@ static void measure_before(const struct mti_row *row, const struct mti_cupti_dat
     mti_leave();
 }
 
+static bool is_launch(const struct mti_row *row)
+{
+    return row->cbid == MTI_CBID_GRAPH_LAUNCH || row->cbid == MTI_CBID_GRAPH_LAUNCH_PTSZ;
+}
+
+/* Of the launches of a graph the first alone is a call to record. */
+static bool is_first_launch(const struct mti_cupti_data *d)
+{
+    const struct mti_p_upload *p = d->params;
+    return p && d->correlation_data && mti_graph_first(p->handle);
+}
+
 /* A call whose change is measured lasts from the first question to the last answer: only so does a
  * reader know which other process's context is in both figures. */
 static void on_enter(const struct mti_row *row, const struct mti_cupti_data *d)
 {
     bool measures = (bit(row->op) & ops_change) != 0;
+    if (is_launch(row) && !is_first_launch(d)) {
+        if (d->correlation_data)
+            *d->correlation_data = 0; /* so that its end is known as one of no interest */
+        return;
+    }
     if (measures)
         measure_before(row, d);
     if (d->correlation_data)
@@ -143,6 +161,16 @@ static void follow_contexts(const struct mti_call *c)
         mti_context_gone(c->handle);
     else if (op & (OP(CONTEXT_RELEASE) | OP(CONTEXT_RESET)))
         mti_context_gone(0);
+}
+
+static void follow_graphs(const struct mti_call *c, const struct mti_row *row)
+{
+    bool ok = c->result == MTI_CU_SUCCESS;
+    if (c->op == MT_WO_GRAPH_INSTANTIATE ? ok && (c->mask & MT_WF_HANDLE) != 0
+                                         : is_launch(row) && !ok)
+        mti_graph_made(c->handle);
+    else if (c->op == MT_WO_GRAPH_EXEC_DESTROY || (c->op == MT_WO_GRAPH_UPLOAD && ok))
+        (void)mti_graph_first(c->handle);
 }
 
 static void follow_pinned(const struct mti_call *c)
@@ -235,17 +263,28 @@ static void begin_call(struct mti_call *c, const struct mti_cupti_data *d, uint6
     c->result = d->result ? (uint32_t) * (const int *)d->result : 0;
 }
 
+/* A launch: the first of its graph, or one that found no memory. */
+static bool is_of_interest(const struct mti_cupti_data *d)
+{
+    return (d->correlation_data && *d->correlation_data) ||
+           (d->result && *(const int *)d->result == MTI_CU_OUT_OF_MEMORY);
+}
+
 static void on_exit_driver(const struct mti_row *row, uint32_t cbid, const struct mti_cupti_data *d)
 {
-    uint64_t now = mti_now();
-    if (!d->params || !mti_enter())
+    uint64_t now;
+    if (!d->params || (is_launch(row) && !is_of_interest(d)) || !mti_enter())
         return;
     struct mti_call c;
+    now = mti_now();
     begin_call(&c, d, now);
     c.cbid = cbid;
     c.op = row->op;
-    if (row->decode(d->params, &c))
+    if (row->decode(d->params, &c)) {
         record(&c, d);
+        if (bit(c.op) & OPS_GRAPH)
+            follow_graphs(&c, row);
+    }
     mti_leave();
 }
 
@@ -328,6 +367,8 @@ void mti_callback(void *user, int domain, uint32_t cbid, const void *data)
             if (d->correlation_data)
                 *d->correlation_data = mti_now();
         }
+    } else if (domain == MTI_CUPTI_RESOURCE) {
+        mti_code(cbid, data, tls.measured);
     } else if (domain == MTI_CUPTI_STATE) {
         on_state(cbid, data);
     }

@@ -60,6 +60,19 @@ size_t mti_unknown_ids(uint32_t *ids, size_t room);
 extern _Atomic bool mti_driver_up; /* a driver call has succeeded: cuInit is over */
 void mti_callbacks_forget(void);
 
+/* ---- code.c ---- */
+
+/* CUPTI says that a module was loaded, or is about to go; from within a driver call of this thread.
+ * measured: of one whose change is. Asks the driver nothing. */
+void mti_code(uint32_t id, const struct mti_cupti_resource *d, bool measured);
+
+/* ---- graphs.c: graphs that were made, and not launched yet. [any] ---- */
+
+void mti_graph_made(uint64_t exec);
+/* Whether it waits for its first launch or upload; true once. */
+bool mti_graph_first(uint64_t exec);
+void mti_graphs_forget(void);
+
 /* ---- contexts.c ---- */
 
 void mti_cuda_open(void);                 /* looks up the functions of the libcuda that is mapped */
@@ -79,8 +92,8 @@ void mti_device_used(uint32_t ordinal);
 /* of the calling thread's context; inside mti_enter() */
 bool mti_cuda_mem_info(uint64_t *free_bytes, uint64_t *total);
 /* Used bytes of a device for a measured change, within a budget of time; patient: waits for the
- * first answer of NVML, at most 100 ms in all (a second where it is in the process). *asked: when the
- * question was put that was answered, on the clock of mti_now(). */
+ * first answer of NVML, at most 100 ms in all (a second where it is in the process). *asked: when
+ * the question was put that was answered, on the clock of mti_now(). */
 bool mti_measure(uint32_t ordinal, bool patient, uint64_t *used, uint64_t *asked);
 void mti_contexts_forget(void);
 

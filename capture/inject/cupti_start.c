@@ -217,6 +217,9 @@ static bool enable(void)
     for (size_t i = 0; i < n_unknown; i++)
         mti_cupti.enable_callback(1, subscriber, MTI_CUPTI_DRIVER, unknown[i]);
     mti_cupti.enable_callback(1, subscriber, MTI_CUPTI_DRIVER, MTI_CUPTI_CBID_VERSION);
+    for (uint32_t id = MTI_CUPTI_MODULE_LOADED; mti_set.code && id <= MTI_CUPTI_MODULE_UNLOADS;
+         id++)
+        mti_cupti.enable_callback(1, subscriber, MTI_CUPTI_RESOURCE, id);
     for (uint32_t id = MTI_CUPTI_FATAL_ERROR; id <= MTI_CUPTI_ERROR && mti_cupti.version >= 22;
          id++)
         mti_cupti.enable_callback(1, subscriber, MTI_CUPTI_STATE, id);
@@ -268,6 +271,7 @@ void mti_cupti_forget(void)
     probe_last = 0;
     mti_activity_forget();
     mti_callbacks_forget();
+    mti_graphs_forget();
     mti_contexts_forget();
     mti_pinned_forget();
 }

@@ -421,6 +421,15 @@ DECODER(ctx_retain)
     return true;
 }
 
+/* Local memory, the heap of kernels: the value is for a thread, or a limit, and no size. */
+DECODER(ctx_limit)
+{
+    set_flags(c, (uint32_t)p->limit);
+    c->offset = p->value;
+    c->mask |= MT_WF_OFFSET;
+    return true;
+}
+
 /* Calls of a kind that differ in arguments nobody needs. */
 #define MAKES_CONTEXT(shape)                                                                       \
     DECODER(shape)                                                                                 \

@@ -171,11 +171,11 @@ static uint64_t purge(const struct mti_call *c, uint64_t context)
     for (uint32_t i = mti_live_first(), next; i; i = next) {
         const struct mti_live *e = at(i);
         next = mti_live_after(i);
-        if ((e->space != MTI_SP_ADDRESS && e->space != MTI_SP_ARRAY) ||
+        if ((e->space != MTI_SP_ADDRESS && e->space != MTI_SP_ARRAY && e->space != MTI_SP_CODE) ||
             (context && e->c.context != context) ||
             (e->c.mask & c->mask & MT_WF_DEVICE && e->c.device != c->device))
             continue;
-        if (e->c.op != MT_WO_MANAGED_ALLOC)
+        if (e->c.op != MT_WO_MANAGED_ALLOC && e->space != MTI_SP_CODE)
             bytes += e->c.size;
         mti_live_drop(i);
     }
@@ -314,8 +314,13 @@ bool mti_live_call(const struct mti_call *c, uint32_t tid, bool lossless)
     case MT_WO_CONTEXT_RETAIN:
     case MT_WO_CONTEXT_RELEASE:
     case MT_WO_CONTEXT_RESET:
+    case MT_WO_CONTEXT_LIMIT:
     case MT_WO_MODULE_LOAD:
     case MT_WO_MODULE_UNLOAD: return measured(c, tid, lossless);
+    case MT_WO_CODE_LOAD: return add(MTI_SP_CODE, mt_code_key(c->context, c->handle), c, tid);
+    case MT_WO_CODE_UNLOAD:
+        remove_one(MTI_SP_CODE, mt_code_key(c->context, c->handle));
+        return true;
     case MT_WO_MEM_INFO: return add(MTI_SP_INFO, c->device, c, tid);
     case MT_WO_OTHER: return unknown_api(c, tid);
     default: return true; /* no effect on memory */

@@ -15,6 +15,7 @@ enum mti_space {                     /* what a key is */
                  MTI_SP_SHARED, /* another process's memory */
                  MTI_SP_POOL,
                  MTI_SP_INFO, /* the last figures of a device, by its ordinal */
+                 MTI_SP_CODE, /* a module, by its number and context */
                  MTI_SP_API,  /* a call that is in no list, by its number */
                  MTI_SP_NONE  /* not to be found: contexts, what was measured, failures */
 };

@@ -124,7 +124,7 @@ enum mt_wire_why { MT_WY_PERIODIC = 0, MT_WY_OOM = 1, MT_WY_START = 2, MT_WY_END
 enum mt_wire_field {
     MT_WF_RESULT = 1 << 0, /* CUresult; absent = 0, success */
     MT_WF_ADDR = 1 << 1,   /* delta: device or host address, in or out */
-    MT_WF_SIZE = 1 << 2,   /* bytes asked for; for frees absent */
+    MT_WF_SIZE = 1 << 2,   /* bytes asked for, of code its image; for frees absent */
     MT_WF_HANDLE = 1 << 3, /* delta: allocation, graph, module, array, context handle */
     MT_WF_OFFSET = 1 << 4, /* offset in the handle (map), pitch (pitched alloc) */
     MT_WF_STREAM = 1 << 5, /* stream handle value */
@@ -163,6 +163,10 @@ enum mt_wire_mem2_field {
  * which entry point it was; runtime API entry points (recorded only when no driver call was seen
  * below them) have MT_WIRE_CBID_RUNTIME added. */
 #define MT_WIRE_CBID_RUNTIME 0x10000u
+/* No call: CUPTI told of it from within one (CODE_LOAD, CODE_UNLOAD). */
+#define MT_WIRE_CBID_RESOURCE 0x20000u
+/* Flag of CODE_LOAD: it came within a call whose change was measured, and is in that. */
+#define MT_WIRE_CODE_MEASURED 1u
 #define MT_WIRE_OPS(MT_OP)                                                                         \
     MT_OP(OTHER, "other", NONE)                                                                    \
     MT_OP(MEM_ALLOC, "mem_alloc", DEVICE_ADD)                                                      \
@@ -209,7 +213,16 @@ enum mt_wire_mem2_field {
     MT_OP(CONTEXT_RESET, "context_reset", CHANGE)                                                  \
     MT_OP(MODULE_LOAD, "module_load", CHANGE)                                                      \
     MT_OP(MODULE_UNLOAD, "module_unload", CHANGE)                                                  \
-    MT_OP(MEM_INFO, "mem_info", NONE)
+    MT_OP(MEM_INFO, "mem_info", NONE)                                                              \
+    MT_OP(CONTEXT_LIMIT, "context_limit", CHANGE)                                                  \
+    MT_OP(CODE_LOAD, "code_load", NONE)                                                            \
+    MT_OP(CODE_UNLOAD, "code_unload", NONE)
+
+/* One module of a process: CUPTI's number of it, in a context. */
+static inline uint64_t mt_code_key(uint64_t context, uint64_t module)
+{
+    return context * UINT64_C(0x9e3779b97f4a7c15) ^ module;
+}
 
 #define MT_OP_ENUM(sym, name, effect) MT_WO_##sym,
 enum mt_wire_op { MT_WIRE_OPS(MT_OP_ENUM) MT_WO_COUNT };

@@ -106,6 +106,23 @@ static void checks(struct mt_jsonw *w, const struct mt_ledger *l)
     mt_jw_close(w, ']');
 }
 
+static void code(struct mt_jsonw *w, const struct mt_ledger *l)
+{
+    mt_jw_key(w, "code");
+    mt_jw_open(w, '[');
+    for (uint32_t i = 0; i < l->code.n && i < MT_JSON_LISTED; i++) {
+        const struct mt_ledger_code *c = &l->code.p[i];
+        mt_jw_open(w, '{');
+        mt_jw_ks(w, "holder", mt_holder_id(c->holder));
+        mt_jw_ks(w, "library", c->library);
+        mt_jw_ku(w, "modules", c->n);
+        mt_jw_ku(w, "image_bytes", c->image);
+        mt_jw_close(w, '}');
+    }
+    mt_jw_close(w, ']');
+    mt_jw_ku(w, "code_grew_bytes", l->code_grew);
+}
+
 static void ledger(struct mt_jsonw *w, const struct mt_driverdiag *j, const struct mt_ledger *l)
 {
     const struct mt_trace *t = j->drivers.p[l->driver];
@@ -136,6 +153,7 @@ static void ledger(struct mt_jsonw *w, const struct mt_driverdiag *j, const stru
     else
         mt_jw_null(w);
     mt_jw_ku(w, "unexplained_in_processes_bytes", l->focus_within);
+    code(w, l);
     rows(w, j, "rows", l->rows.p, l->rows.n);
     mt_jw_close(w, '}');
     checks(w, l);

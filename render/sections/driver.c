@@ -25,7 +25,7 @@ static void curve(struct mt_sink *k, const struct mt_ledger *l)
 /* Of whom the rows are, and how they add up. */
 static void ledger_note(struct mt_sink *k, const struct mt_driverdiag *j, const struct mt_ledger *l)
 {
-    char at[40], over[64] = "", left[64];
+    char at[40], over[64] = "", left[64], code[MT_CODE_WORDS];
     if (l->checks.n != 0)
         (void)snprintf(over, sizeof over, "%s sample%s", MT_COUNT(l->checks.n),
                        mt_plural(l->checks.n));
@@ -42,6 +42,8 @@ static void ledger_note(struct mt_sink *k, const struct mt_driverdiag *j, const 
                   "than the device does."
                 : "The device\xe2\x80\x99s own figure was not sampled by then.",
             over, left, MT_BYTES_OR(l->managed_focus != 0, l->managed_focus, ""));
+    if (mt_ledger_code_words(l, code) != NULL)
+        MT_ROW3(k, "  |{0}", "{0}\n\n", "<p class=\"note\">{0}</p>\n", code);
 }
 
 static void ledger_row(struct mt_sink *k, const struct mt_driverdiag *j, const struct mt_ledger *l,

@@ -14,7 +14,7 @@ OPS = (
     "pool_create pool_destroy pool_trim pool_attribute vmm_reserve vmm_address_free vmm_create vmm_release vmm_map vmm_unmap "
     "vmm_access vmm_export vmm_import vmm_retain multicast_create multicast_bind multicast_unbind ipc_export ipc_open "
     "ipc_close array_create array_destroy graph_alloc_node graph_free_node graph_instantiate graph_upload graph_exec_destroy "
-    "graph_trim context_create context_destroy context_retain context_release context_reset module_load module_unload mem_info"
+    "graph_trim context_create context_destroy context_retain context_release context_reset module_load module_unload mem_info context_limit code_load code_unload"
 ).split()
 FIELDS = (
     "result addr size handle offset stream device context pool flags stack free total location change name corr"

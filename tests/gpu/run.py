@@ -322,8 +322,12 @@ def code_loaded_lazily(lab, _quick):
     """kernels that are loaded at their first launch: how much of the device that is, and that it stays in 'unexplained' or has a name"""
     p, trace = lab.capture("kernels", lab.script("calls.py", "kernels"), "--no-torch")
     what = said(p)
-    lab.note(workload=what, ledgers=ledgers_of(lab.report(trace)))
+    report = lab.report(trace)
+    loads = [c for c in rows(lab.dump(trace), "call") if c["op"] == "code_load"]
+    lab.note(workload=what, ledgers=ledgers_of(report), code_loads=len(loads), code_image_MiB=sum(c.get("size", 0) for c in loads) // MIB,
+             code=[{k: at[k] for k in ("unexplained_bytes", "code", "code_grew_bytes")} for at in (one["focus"] for one in report["job"]["ledgers"])])
     assert len(what["failed"]) <= 2, what["failed"]
+    assert loads, "CUPTI told of no module (resource callbacks)"
 
 
 @check(60, 5)

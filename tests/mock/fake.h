@@ -1,3 +1,4 @@
+/* clang-format off: the comment has columns */
 /* fake.h -- the stand-ins for libcuda, libcupti, libcudart and libnvidia-ml, and how a test steers
  * and checks them.
  *
@@ -13,38 +14,59 @@
  *
  * libcuda: cuInit loads CUDA_INJECTION64_PATH as the real driver does (once, on the calling thread,
  * before it looks at devices, silently when it cannot). A forked child of a process that called
- * cuInit gets CUDA_ERROR_NOT_INITIALIZED from everything. Environment of the fakes: FAKE_GPUS=2
- * number of devices (1, at most 16); CUDA_VISIBLE_DEVICES is honoured (indices or GPU-... prefixes)
- *   FAKE_TOTAL_MB=81920       memory of each; allocations beyond it fail with
- * CUDA_ERROR_OUT_OF_MEMORY FAKE_CONTEXT_MB=500       what a context takes (seen in cuMemGetInfo and
- * NVML) FAKE_MODULE_MB=8          what a module or library load takes, given back by its unload
- *   FAKE_GRAPH_KB=1024        what an instantiated graph takes; its alloc nodes are taken at upload
- * or launch and kept until cuDeviceGraphMemTrim after cuGraphExecDestroy FAKE_OTHER_MB=0 held by a
- * process (pid 999999) that is not part of the job FAKE_ROUND_KB=0           cuMemAlloc takes
- * multiples of this; 0 = exactly what was asked for FAKE_DRIVER=13000         cuDriverGetVersion
- * (default: 13000, 12060 or 11080 by variant); fake_app calls what that version has FAKE_CUINIT=100
- * cuInit fails with this after it has loaded the injected library FAKE_CUDART=quiet libcudart
- * reaches the driver without driver callbacks (runtime callbacks only) FAKE_STATE=FILE memory
- * shared by all processes of the "machine" (below); created when it is missing FAKE_CUPTI=a,b,...
- * modes of libcupti: busy[:NAME]      cuptiSubscribe answers 39; _v2 tells the holder's NAME
- * (default "nsys") error            what needs a driver answers 999 (15 by 11.8); a flush at exit
- * then crashes, as the real one does subscribe:N      cuptiSubscribe answers N activity:N
- * cuptiActivityEnable answers N slow:MS          Subscribe, ActivityEnable and FlushAll take MS
- * (200) nosubscribe      everything answers 0 but no callback is ever called silent:N callbacks
- * stop after N of them (ENTER and EXIT count one each) finalized:N      after N callbacks somebody
- * calls cuptiFinalize taken:N          after N activity records somebody registers other activity
- * callbacks, as Kineto does drop:N           every Nth activity record is dropped and counted
- * keeps            no activity record's buffer comes back, and no buffer at all is a crash before
- * 13 future           knows callback ids beyond 13.0 (815 = cuMemFutureAlloc, which libcuda always
- * has) stride:N         MEMORY2 records of N bytes FAKE_NVML=a,b,...         missing: nvmlInit
- * answers 12; error: 999; slow[:MS]: every query takes MS (300); late:MS: the memory is that of MS
- * ago; init:MS: nvmlInit alone takes MS; noperm: memory queries answer 4; mig: memory and processes
- * are not supported (3), as by MIG parents; nopids: no process list (3) Device memory is counted
- * per machine in FAKE_STATE when set (so that several processes share a GPU), else per process.
- * What a dead process held is given back when somebody looks. Pools take and give back 32 MiB
- * blocks; everything else takes what was asked for. MEMORY2 records are made of cuMemAlloc, Pitch,
- * Managed, host allocation, arrays and stream-ordered calls; none of VMM, cuMemHostRegister, IPC,
- * graph nodes, modules and failures. MEMORY_POOL records of create, destroy and trim.
+ * cuInit gets CUDA_ERROR_NOT_INITIALIZED from everything. Environment of the fakes:
+ *   FAKE_GPUS=1            number of devices, at most 16; CUDA_VISIBLE_DEVICES is honoured (indices
+ *                          or GPU-... prefixes)
+ *   FAKE_TOTAL_MB=81920    memory of each; allocations beyond it fail with
+ *                          CUDA_ERROR_OUT_OF_MEMORY
+ *   FAKE_CONTEXT_MB=500    what a context takes (seen in cuMemGetInfo and NVML)
+ *   FAKE_MODULE_MB=8       what a module or library takes, given back by its unload: under
+ *                          CUDA_MODULE_LOADING=EAGER at its load, under LAZY (the default from 12.2
+ *                          on) at the first cuLaunchKernelEx of it (a function's handle is the
+ *                          module's). Then CUPTI's resource callbacks tell of an image of 5/8 of that
+ *   FAKE_GRAPH_KB=1024     what an instantiated graph takes; its alloc nodes are taken at upload or
+ *                          launch and kept until cuDeviceGraphMemTrim after cuGraphExecDestroy
+ *   FAKE_OTHER_MB=0        held by a process (pid 999999) that is not part of the job
+ *   FAKE_ROUND_KB=0        cuMemAlloc takes multiples of this; 0 = exactly what was asked for
+ *   FAKE_DRIVER=13000      cuDriverGetVersion (default: 13000, 12060 or 11080 by variant); fake_app
+ *                          calls what that version has
+ *   FAKE_CUINIT=100        cuInit fails with this after it has loaded the injected library
+ *   FAKE_CUDART=quiet      libcudart reaches the driver without driver callbacks (runtime callbacks
+ *                          only)
+ *   FAKE_STATE=FILE        memory shared by all processes of the "machine" (below); created when it
+ *                          is missing
+ *   FAKE_CUPTI=a,b,...     modes of libcupti:
+ *     busy[:NAME]          cuptiSubscribe answers 39; _v2 tells the holder's NAME (default "nsys")
+ *     error                what needs a driver answers 999 (15 by 11.8); a flush at exit then
+ *                          crashes, as the real one does
+ *     subscribe:N          cuptiSubscribe answers N
+ *     activity:N           cuptiActivityEnable answers N
+ *     slow:MS              Subscribe, ActivityEnable and FlushAll take MS (200)
+ *     nosubscribe          everything answers 0 but no callback is ever called
+ *     silent:N             callbacks stop after N of them (ENTER and EXIT count one each)
+ *     finalized:N          after N callbacks somebody calls cuptiFinalize
+ *     taken:N              after N activity records somebody registers other activity callbacks, as
+ *                          Kineto does
+ *     drop:N               every Nth activity record is dropped and counted
+ *     keeps                no activity record's buffer comes back, and no buffer at all is a crash
+ *                          before 13
+ *     future               knows callback ids beyond 13.0 (815 = cuMemFutureAlloc, which libcuda
+ *                          always has)
+ *     stride:N             MEMORY2 records of N bytes
+ *   FAKE_NVML=a,b,...      modes of libnvidia-ml:
+ *     missing, error       nvmlInit answers 12, 999
+ *     slow[:MS]            every query takes MS (300)
+ *     late:MS              the memory is that of MS ago
+ *     init:MS              nvmlInit alone takes MS
+ *     noperm               memory queries answer 4
+ *     mig                  memory and processes are not supported (3), as by MIG parents
+ *     nopids               no process list (3)
+ * Device memory is counted per machine in FAKE_STATE when set (so that several processes share a
+ * GPU), else per process. What a dead process held is given back when somebody looks. Pools take and
+ * give back 32 MiB blocks; everything else takes what was asked for. MEMORY2 records are made of
+ * cuMemAlloc, Pitch, Managed, host allocation, arrays and stream-ordered calls; none of VMM,
+ * cuMemHostRegister, IPC, graph nodes, modules and failures. MEMORY_POOL records of create, destroy
+ * and trim.
  *
  * Ground truth: when FAKE_TRUTH=DIR is set, the application (not the fakes) appends one line of
  * JSON per completed driver call to DIR/<pid>.<n>.truth (n counts the images and forks of one pid),
@@ -74,6 +96,7 @@
  * scenario go to stderr; the status is that of `exit:N`, 1 after a fatal out of memory, else 0.
  * fake_tree [WORKERS [MS]]: a driver without CUDA that marks phases, workers that train, one
  * killed, one that outlives it. */
+/* clang-format on */
 #ifndef FAKE_H
 #define FAKE_H
 
@@ -147,13 +170,27 @@ struct fake_mempool {
     uint64_t keep, pool, size, threshold, utilized;
 };
 
+/* As CUpti_ResourceData and CUpti_ModuleResourceData. */
+struct fake_resource {
+    void *context, *handle;
+    const void *descriptor;
+};
+struct fake_code {
+    uint32_t id;
+    size_t size;
+    const char *image;
+};
+
 #define FAKE_CBIDS 1024u
+#define FAKE_RESOURCES 64u
 struct fake_hooks {
     uint32_t version; /* FAKE_HOOKS */
     _Atomic uint32_t correlation;
     /* Set by libcupti. masks: a byte per callback id; [0] driver domain, [1] runtime domain; NULL =
      * no subscriber. */
     _Atomic(const unsigned char *) masks[2];
+    _Atomic(const unsigned char *) resources; /* the same of the resource domain */
+    void (*resource)(uint32_t cbid, const struct fake_resource *r);
     _Atomic uint32_t activity; /* bit 0 MEMORY2, bit 1 MEMORY_POOL */
     void (*callback)(uint32_t domain, uint32_t cbid, const struct fake_cbdata *data);
     void (*memory)(const struct fake_memory *m);
@@ -170,6 +207,6 @@ struct fake_hooks {
     uint32_t *(*correlation_override)(void);
     int *(*quiet)(void); /* of the thread: no driver callbacks */
 };
-#define FAKE_HOOKS 1u
+#define FAKE_HOOKS 2u
 
 #endif

@@ -85,6 +85,8 @@
     A(cuLibraryLoadFromFile, cuLibraryLoadFromFile, 12000, 679, "module_load")                     \
     A(cuLibraryUnload, cuLibraryUnload, 12000, 680, "module_unload")                               \
     A(cuMemGetInfo_v2, cuMemGetInfo, 3020, 242, "mem_info")                                        \
+    A(cuCtxSetLimit, cuCtxSetLimit, 3010, 136, "context_limit")                                    \
+    A(cuLaunchKernelEx, cuLaunchKernelEx, 11080, 0, "")                                            \
     A(cuInit, cuInit, 2000, 0, "")                                                                 \
     A(cuDeviceGetCount, cuDeviceGetCount, 2000, 0, "")                                             \
     A(cuCtxSetCurrent, cuCtxSetCurrent, 4000, 0, "")                                               \
@@ -188,6 +190,8 @@ int c_release_primary(unsigned device);
 int c_reset_primary(unsigned device);
 int c_module(uint64_t *out, enum fake_api api, const char *what);
 int c_module_unload(uint64_t m, bool library);
+int c_launch(uint64_t m); /* a kernel of it */
+int c_limit(int limit, uint64_t value);
 int c_meminfo(uint64_t *free_, uint64_t *total);
 int c_set_current(uint64_t context);
 int c_synchronize(void);

@@ -743,6 +743,12 @@ int c_module_unload(uint64_t m, bool library)
     return app_simple(&t, A8(m));
 }
 
+int c_limit(int limit, uint64_t value)
+{
+    struct told t = {.api = API_cuCtxSetLimit, .flags = (uint32_t)limit, .offset = value};
+    return app_simple(&t, A8((word)limit, value));
+}
+
 int c_meminfo(uint64_t *free_, uint64_t *total)
 {
     size_t f = 0, all = 0;
@@ -766,6 +772,7 @@ int c_set_current(uint64_t context) { return plain(API_cuCtxSetCurrent, A8(conte
 int c_synchronize(void) { return plain(API_cuCtxSynchronize, A8(0)); }
 int c_graph_create(uint64_t *g) { return plain(API_cuGraphCreate, A8(P(g), 0)); }
 int c_graph_destroy(uint64_t g) { return plain(API_cuGraphDestroy, A8(g)); }
+int c_launch(uint64_t m) { return plain(API_cuLaunchKernelEx, A8(P(&m), m, 0, 0)); }
 int c_graph_launch(uint64_t exec) { return plain(API_cuGraphLaunch, A8(exec, 0)); }
 int c_stream(uint64_t *s) { return plain(API_cuStreamCreate, A8(P(s), 1)); }
 int c_stream_destroy(uint64_t s) { return plain(API_cuStreamDestroy_v2, A8(s)); }

@@ -328,9 +328,35 @@ static void modules(const char *arg)
                                           API_cuLibraryLoadData,  API_cuLibraryLoadFromFile};
     uint64_t m = 0;
     for (unsigned i = 0; i < 6; i++)
-        if (app_has(loads[i]) && !c_module(&m, loads[i], "/proc/self/exe"))
+        if (app_has(loads[i]) && !c_module(&m, loads[i], "/proc/self/exe")) {
+            c_launch(m);
             c_module_unload(m, i >= 4);
+        }
     c_module(&m, API_cuModuleLoad, "/nonexistent.cubin"); /* 301 */
+}
+
+/* Modules that stay, each with two launches. */
+static void kernels(const char *arg)
+{
+    uint64_t n = app_number(&arg, 4), m = 0;
+    while (n-- && !c_module(&m, API_cuModuleLoadData, "image")) {
+        c_launch(m);
+        c_launch(m);
+    }
+}
+
+static void limits(const char *arg)
+{
+    c_limit(0, app_number(&arg, 8192)); /* the stack of each thread */
+}
+
+static void launches(const char *arg)
+{
+    uint64_t n = app_number(&arg, 1), g = 0, p = 0, e = 0;
+    if (c_graph_create(&g) || c_graph_alloc(g, &p, 64 * MB, 0) || c_instantiate(&e, g, true))
+        return;
+    while (n--)
+        c_graph_launch(e);
 }
 
 static void meminfo(const char *arg)
@@ -655,6 +681,10 @@ const struct scenario mem_scenarios[] = {
     {"contexts", "contexts beside the primary one", contexts, true, false},
     {"reset", "resets the primary context", reset, true, false},
     {"modules", "modules and libraries", modules, true, true},
+    {"kernels", "N modules that stay, a kernel of each launched twice (4)", kernels, true, true},
+    {"limits", "BYTES of stack for each thread of a kernel (8192)", limits, true, true},
+    {"launches", "N launches of a graph with 64 MiB that was not uploaded (1)", launches, true,
+     true},
     {"meminfo", "N cuMemGetInfo (1; 0 = for ever)", meminfo, true, true},
     {"share", "export and import of a handle, a multicast object", share, true, true},
     {"ipc", "MB shared with a child by cuIpc (32)", ipc, true, false},

@@ -173,7 +173,7 @@ static void workspace(void)
     enum fake_api load =
         app_has(API_cuLibraryLoadData) ? API_cuLibraryLoadData : API_cuModuleLoadData;
     for (int i = 0; i < 4; i++)
-        if (!c_module(&m, load, "image"))
+        if (!c_module(&m, load, "image") && !c_launch(m))
             held[MODULE] += fake_env_u64("FAKE_MODULE_MB", 8) * MB;
     self.owner = OWNER_APP;
 }

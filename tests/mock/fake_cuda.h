@@ -112,7 +112,7 @@ struct fake_context {
     uint32_t uid, ordinal;
     bool primary, alive;
     unsigned refs;
-    uint64_t charged;
+    uint64_t charged, local; /* local: of it, for the stacks of threads */
 };
 
 struct fake_machine {
@@ -120,6 +120,7 @@ struct fake_machine {
     unsigned n;                   /* visible devices */
     unsigned phys[FAKE_MAX_GPUS]; /* ordinal -> device of the machine */
     uint64_t total, other, context, module, graph, round;
+    bool lazy; /* code comes with its first launch */
     struct fake_state *state;
     struct fake_slot *slot;
 };

@@ -95,12 +95,21 @@ static void load_injection(void)
         f();
 }
 
+/* The default of Linux since 12.2; to be had since 11.7. */
+static bool code_is_lazy(void)
+{
+    const char *loading = getenv("CUDA_MODULE_LOADING");
+    uint64_t version = fake_env_u64("FAKE_DRIVER", (uint64_t)fake_driver_default);
+    return loading && *loading ? !strcmp(loading, "LAZY") && version >= 11070 : version >= 12020;
+}
+
 static int init_once(void)
 {
     fake_m.total = fake_env_u64("FAKE_TOTAL_MB", 81920) * FAKE_MB;
     fake_m.other = fake_env_u64("FAKE_OTHER_MB", 0) * FAKE_MB;
     fake_m.context = fake_env_u64("FAKE_CONTEXT_MB", 500) * FAKE_MB;
     fake_m.module = fake_env_u64("FAKE_MODULE_MB", 8) * FAKE_MB;
+    fake_m.lazy = code_is_lazy();
     fake_m.graph = fake_env_u64("FAKE_GRAPH_KB", 1024) << 10;
     fake_m.round = fake_env_u64("FAKE_ROUND_KB", 0) << 10;
     fake_m.state = fake_state_open();
@@ -448,6 +457,24 @@ int fake_cuCtxGetId(void *ctx, unsigned long long *ctxId)
     if (!c || !ctxId)
         return r;
     *ctxId = c->uid;
+    return FAKE_OK;
+}
+
+/* Local memory for 65,536 threads, at once. */
+int fake_cuCtxSetLimit(int limit, size_t value)
+{
+    int r = FAKE_OK;
+    struct fake_context *c = fake_current(&r);
+    if (!c)
+        return r;
+    if (limit != 0)
+        return FAKE_OK;
+    uint64_t bytes = (uint64_t)value << 16, more = bytes > c->local ? bytes - c->local : 0;
+    if (!fake_charge(c->ordinal, more))
+        return FAKE_OOM;
+    fake_refund(c->ordinal, c->local + more - bytes);
+    c->charged += bytes - c->local;
+    c->local = bytes;
     return FAKE_OK;
 }
 

@@ -452,6 +452,40 @@ int fake_cuMipmappedArrayDestroy(void *h) { return array_free(h, FAKE_K_MIPMAP);
 
 /* ---- modules: their images never go through an allocation call ---- */
 
+/* `refs` of a module says whether its code is on the device. */
+enum { LOADED = 6, UNLOADS = 7 };
+
+static void tell_code(uint32_t id, const struct fake_obj *o)
+{
+    const unsigned char *mask =
+        atomic_load_explicit(&fake_cuda_hooks.resources, memory_order_acquire);
+    if (!mask || !mask[id])
+        return;
+    struct fake_code code = {
+        .id = (uint32_t)(o->key >> 4), .size = fake_m.module / 8 * 5, .image = "image"};
+    struct fake_resource r = {.context = fake_current(NULL), .descriptor = &code};
+    fake_cuda_hooks.resource(id, &r);
+}
+
+static int bring_code(struct fake_obj *o)
+{
+    if (o->refs)
+        return FAKE_OK;
+    if (!fake_charge(o->device, fake_m.module))
+        return FAKE_OOM;
+    o->charged = fake_m.module;
+    o->refs = 1;
+    tell_code(LOADED, o);
+    return FAKE_OK;
+}
+
+int fake_cuLaunchKernelEx(const void *config, void *f, void **kernelParams, void **extra)
+{
+    (void)kernelParams, (void)extra;
+    struct fake_obj *o = fake_find((uintptr_t)f, FAKE_K_MODULE | FAKE_K_LIBRARY);
+    return !config ? FAKE_INVALID_VALUE : !o ? FAKE_INVALID_HANDLE : bring_code(o);
+}
+
 static int module_load(void **out, const void *what, enum fake_kind kind)
 {
     int r = FAKE_OK;
@@ -460,12 +494,15 @@ static int module_load(void **out, const void *what, enum fake_kind kind)
         return r;
     if (!out || !what)
         return FAKE_INVALID_VALUE;
-    if (!fake_charge(c->ordinal, fake_m.module))
-        return FAKE_OOM;
     uint64_t h = fake_handle_new();
-    if (!fake_new(h, kind, 0, fake_m.module, c->ordinal, c->uid)) {
-        fake_refund(c->ordinal, fake_m.module);
+    struct fake_obj *o = fake_new(h, kind, 0, 0, c->ordinal, c->uid);
+    if (!o)
         return FAKE_OOM;
+    o->refs = 0;
+    r = fake_m.lazy ? FAKE_OK : bring_code(o);
+    if (r) {
+        free(fake_take(h, kind));
+        return r;
     }
     *out = (void *)(uintptr_t)h; /* NOLINT(performance-no-int-to-ptr) */
     return FAKE_OK;
@@ -476,6 +513,8 @@ static int module_unload(void *h, enum fake_kind kind)
     struct fake_obj *o = fake_take((uintptr_t)h, kind);
     if (!o)
         return FAKE_INVALID_HANDLE;
+    if (kind & (FAKE_K_MODULE | FAKE_K_LIBRARY) && o->refs)
+        tell_code(UNLOADS, o);
     obj_release(o);
     return FAKE_OK;
 }

@@ -33,7 +33,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct subscriber only;
 static _Atomic(struct subscriber *) subscribed;
 static char subscriber_name[64] = "";
-static unsigned char masks[2][FAKE_CBIDS];
+static unsigned char masks[2][FAKE_CBIDS], resource_mask[FAKE_RESOURCES];
 static unsigned char domains[7]; /* enabled as a whole: resource, synchronize, nvtx, state */
 static _Atomic uint64_t n_callbacks;
 static uint64_t silent_after, finalized_after;
@@ -96,13 +96,15 @@ static void unsubscribe(struct fake_hooks *h)
 {
     atomic_store(&h->masks[0], NULL);
     atomic_store(&h->masks[1], NULL);
+    atomic_store(&h->resources, NULL);
     memset(masks, 0, sizeof masks);
+    memset(resource_mask, 0, sizeof resource_mask);
     memset(domains, 0, sizeof domains);
     atomic_store(&subscribed, NULL);
 }
 
 /* From every thread that is in a CUDA call. */
-static void call_back(uint32_t domain, uint32_t cbid, const struct fake_cbdata *data)
+static void call_back_any(uint32_t domain, uint32_t cbid, const void *data)
 {
     struct subscriber *s = atomic_load(&subscribed);
     if (!s || never)
@@ -122,6 +124,13 @@ static void call_back(uint32_t domain, uint32_t cbid, const struct fake_cbdata *
     }
     s->f(s->userdata, domain, cbid, data);
 }
+
+static void call_back(uint32_t domain, uint32_t cbid, const struct fake_cbdata *data)
+{
+    call_back_any(domain, cbid, data);
+}
+
+static void resource(uint32_t cbid, const struct fake_resource *r) { call_back_any(3, cbid, r); }
 
 FAKE_EXPORT int cuptiGetVersion(uint32_t *version);
 int cuptiGetVersion(uint32_t *version)
@@ -163,11 +172,13 @@ static int subscribe(void **subscriber, fc_callback f, void *userdata,
     fc_mode("nosubscribe", 0, &never);
     only = (struct subscriber){.f = f, .userdata = userdata};
     h->callback = call_back;
+    h->resource = resource;
     h->memory = fc_memory;
     h->mempool = fc_mempool;
     atomic_store(&subscribed, &only);
     atomic_store(&h->masks[0], masks[0]);
     atomic_store(&h->masks[1], masks[1]);
+    atomic_store(&h->resources, resource_mask);
     pthread_mutex_unlock(&lock);
     *subscriber = &only;
     return FC_OK;
@@ -220,7 +231,7 @@ static bool known(uint32_t domain, uint32_t cbid)
     switch (domain) {
     case 1: return cbid && cbid < driver_ids();
     case 2: return cbid && cbid < RUNTIME_IDS;
-    default: return domain >= 3 && domain <= 6 && cbid && cbid < 64;
+    default: return domain >= 3 && domain <= 6 && cbid && cbid < FAKE_RESOURCES;
     }
 }
 
@@ -232,6 +243,8 @@ int cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain, uint
         return FC_INVALID_PARAMETER;
     if (domain <= 2)
         set(&masks[domain - 1][cbid], enable);
+    else if (domain == 3)
+        set(&resource_mask[cbid], enable);
     return FC_OK;
 }
 

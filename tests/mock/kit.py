@@ -244,6 +244,11 @@ def same_call(line, call, skip=()):
     return out
 
 
+def is_watched(call):
+    """What the recorder noticed beside the calls of calls that the application tells of: code as it comes and goes, the first launch of a graph."""
+    return call["op"] in ("code_load", "code_unload") or call["cbid"] in (514, 515)
+
+
 def compare(process, lines, skip=(), slack=0):
     """Truth lines against the CALL records of a process, per thread and in order. Returns texts about what differs; `slack` calls of a
     thread may follow its last line (a process that was killed between the call and its line)."""
@@ -252,6 +257,8 @@ def compare(process, lines, skip=(), slack=0):
         if is_call(line):
             want.setdefault(line["tid"], []).append(line)
     for call in process.calls:
+        if is_watched(call):
+            continue
         got.setdefault(call["tid"], []).append(call)
     for tid in sorted(set(want) | set(got)):
         lines_of, calls_of = sorted(want.get(tid, []), key=lambda r: r["t0"]), got.get(tid, [])

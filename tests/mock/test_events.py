@@ -49,7 +49,7 @@ def stacks(what, process, lines):
             made.setdefault(line["tid"], []).append(line)
     wrong, n = [], 0
     for tid, of in made.items():
-        calls = [c for c in process.calls if c.tid == tid]
+        calls = [c for c in process.calls if c.tid == tid and not kit.is_watched(c)]
         for line, call in zip(sorted(of, key=lambda r: r["t0"]), calls):
             if call.stack:
                 n += 1

@@ -36,7 +36,7 @@ OPS = ["other", "mem_alloc", "mem_free", "managed_alloc", "host_alloc", "host_fr
        "vmm_retain", "multicast_create", "multicast_bind", "multicast_unbind", "ipc_export", "ipc_open", "ipc_close",
        "array_create", "array_destroy", "graph_alloc_node", "graph_free_node", "graph_instantiate", "graph_upload",
        "graph_exec_destroy", "graph_trim", "context_create", "context_destroy", "context_retain", "context_release",
-       "context_reset", "module_load", "module_unload", "mem_info"]
+       "context_reset", "module_load", "module_unload", "mem_info", "context_limit", "code_load", "code_unload"]
 STATUS = {1: "started", 2: "cupti_missing", 3: "cupti_version", 4: "subscriber_busy", 5: "cupti_error", 6: "callback_refused",
           7: "memory2_off", 8: "activity_taken", 9: "spool_memory", 10: "disk_full", 11: "size_cap", 12: "stalled", 13: "nvml",
           14: "forked", 15: "unknown_api", 16: "torch", 17: "driver", 18: "stacks", 19: "silent", 20: "writer", 21: "ring"}

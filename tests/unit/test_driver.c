@@ -255,6 +255,59 @@ MT_TEST(contexts_graphs_and_their_end)
     mt_trace_free(t);
 }
 
+/* Code is in no sum, and is told beside what no call says: of whom, and by how much that grew
+ * around its loading. */
+MT_TEST(code_that_no_call_says_the_size_of)
+{
+    struct bd x = one_process();
+    const struct mt_ledger *l;
+    struct mt_trace *t;
+    struct mt_driverdiag *j;
+    char words[MT_CODE_WORDS];
+    static const struct {
+        enum mt_wire_op op;
+        uint64_t context, module, image;
+        const char *stack;
+    } code[] = {
+        {MT_WO_CODE_LOAD, 0x10, 1, 6 << 20, BD_TORCH}, {MT_WO_CODE_LOAD, 0x10, 2, 5 << 20, BD_NCCL},
+        {MT_WO_CODE_LOAD, 0x10, 3, 4 << 20, BD_TORCH}, {MT_WO_CODE_UNLOAD, 0x10, 3, 4 << 20, NULL},
+        {MT_WO_CODE_UNLOAD, 0x10, 9, 1, NULL},          /* older than the recording */
+        {MT_WO_CODE_LOAD, 0x10, 2, 5 << 20, BD_NCCL},   /* the number again */
+        {MT_WO_CODE_LOAD, 0x20, 1, 3 << 20, BD_TORCH}}; /* goes with its context */
+    (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x1000, 100 << 20, BD_TORCH);
+    bd_sample(&x, 0, 500 << 20, MT_WY_PERIODIC);
+    for (size_t i = 0; i < sizeof code / sizeof code[0]; i++) {
+        struct mt_call *c = bd_call(&x, code[i].op, 0, code[i].image, code[i].stack);
+        c->handle = code[i].module;
+        c->context = code[i].context;
+    }
+    bd_call(&x, MT_WO_CONTEXT_DESTROY, 0, 0, BD_TORCH)->handle = 0x20;
+    bd_sample(&x, 0, 520 << 20, MT_WY_PERIODIC);
+    (void)bd_call(&x, MT_WO_MEM_ALLOC, 0x2000, 100 << 20, BD_TORCH);
+    bd_sample(&x, 0, 650 << 20, MT_WY_PERIODIC); /* 30 more, by whatever: no code came */
+    t = bd_done(&x);
+    j = make(t);
+    MT_ASSERT(j != NULL);
+    check_sums(j);
+    l = &j->ledgers.p[0];
+    MT_CHECK_EQ(l->focus_unexplained, 450 << 20);
+    MT_CHECK_EQ(l->focus_named, 200 << 20);
+    MT_CHECK_EQ(l->code.n, 2);
+    MT_CHECK(l->code.p[0].holder == MT_HOLD_TORCH && l->code.p[0].n == 1 &&
+             l->code.p[0].image == 6 << 20);
+    MT_CHECK(l->code.p[1].holder == MT_HOLD_NCCL && l->code.p[1].n == 1 &&
+             l->code.p[1].image == 5 << 20);
+    MT_CHECK_EQ(l->code_grew, 20 << 20);
+    MT_CHECK_STR(
+        mt_ledger_code_words(l, words),
+        "Code is in what is unexplained: 2 modules of 11.0 MiB as images (the device takes "
+        "more or less), most of it first launched by PyTorch; 20.0 MiB came between the "
+        "samples around its loading.");
+    MT_CHECK_EQ(j->processes.p[0].n_lost_frees + j->processes.p[0].n_unmatched_frees, 0);
+    mt_driverdiag_free(j);
+    mt_trace_free(t);
+}
+
 /* A job of two processes on one GPU, driven by a third without one: rank 3's NCCL fails during
  * update_weights. */
 static struct mt_trace *oom_job(void)
@@ -824,13 +877,14 @@ MT_TEST(out_of_memory_leaves_nothing)
 }
 
 MT_MAIN(MT_RUN(owners_and_frees) MT_RUN(handles_are_counted_by_reference)
-            MT_RUN(samples_and_other_processes) MT_RUN(pid_namespaces_are_noticed)
-                MT_RUN(contexts_graphs_and_their_end) MT_RUN(failures_and_the_sentence)
-                    MT_RUN(sleep_and_wake) MT_RUN(phases_of_the_job) MT_RUN(survival)
-                        MT_RUN(ended_well) MT_RUN(measured_beside_others) MT_RUN(held_after_a_burst)
-                            MT_RUN(held_at_the_failure) MT_RUN(growth_by_steps)
-                                MT_RUN(growth_without_a_failure) MT_RUN(no_verdict_on_what_is_lost)
-                                    MT_RUN(a_wake_follows_a_sleep) MT_RUN(reserved_and_not_mapped)
+            MT_RUN(samples_and_other_processes) MT_RUN(pid_namespaces_are_noticed) MT_RUN(
+                contexts_graphs_and_their_end) MT_RUN(code_that_no_call_says_the_size_of)
+                MT_RUN(failures_and_the_sentence) MT_RUN(sleep_and_wake) MT_RUN(phases_of_the_job)
+                    MT_RUN(survival) MT_RUN(ended_well) MT_RUN(measured_beside_others)
+                        MT_RUN(held_after_a_burst) MT_RUN(held_at_the_failure)
+                            MT_RUN(growth_by_steps) MT_RUN(growth_without_a_failure)
+                                MT_RUN(no_verdict_on_what_is_lost) MT_RUN(a_wake_follows_a_sleep)
+                                    MT_RUN(reserved_and_not_mapped)
                                         MT_RUN(same_process_in_two_traces_counts_once)
                                             MT_RUN(a_process_that_ends_holds_nothing)
                                                 MT_RUN(a_process_that_is_listed_is_still_there)
