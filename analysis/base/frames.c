@@ -1,10 +1,8 @@
 /* Readable frames and stacks. What counts as internal is documented in docs/rules.md: PyTorch's own
  * files, and the standard library modules that only pass a call on. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* memmem */
-#endif
 #include "analysis/base/frames.h"
 #include "analysis/base/glob.h"
+#include "parser/base/find.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -14,7 +12,7 @@
 static bool has(const char *s, uint32_t n, const char *word)
 {
     size_t w = strlen(word);
-    return n >= w && memmem(s, n, word, w) != NULL;
+    return n >= w && mt_find(s, n, word, w) != NULL;
 }
 
 static bool ends(const char *s, uint32_t n, const char *tail)
@@ -154,7 +152,7 @@ static bool is_notation(const char *f, uint32_t n)
     static const char folder[] = "-packages/", *const names[] = {"einops/", "opt_einsum/",
                                                                  "jaxtyping/"};
     const char *end = f + n;
-    while ((f = memmem(f, (size_t)(end - f), folder, sizeof folder - 1)) != NULL) {
+    while ((f = mt_find(f, (size_t)(end - f), folder, sizeof folder - 1)) != NULL) {
         f += sizeof folder - 1;
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
             size_t w = strlen(names[i]);

@@ -1,10 +1,8 @@
 /* From frames to marks: which rules a single frame matches, by function and end of path, and what
  * its name alone suggests. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* memmem */
-#endif
 #include "analysis/base/frames.h"
 #include "analysis/phases/mark.h"
+#include "parser/base/find.h"
 #include "parser/model/intern.h"
 #include "parser/base/text.h"
 
@@ -12,14 +10,14 @@
 
 static bool has(const char *s, uint32_t n, const char *word)
 {
-    return memmem(s, n, word, strlen(word)) != NULL;
+    return mt_find(s, n, word, strlen(word)) != NULL;
 }
 
 /* SomethingBackward0::apply, SomethingBackward1_copy::apply */
 static bool is_backward_node(const char *s, uint32_t n)
 {
     const char *end = s + n, *p = s;
-    while ((p = memmem(p, (size_t)(end - p), "Backward", 8)) != NULL) {
+    while ((p = mt_find(p, (size_t)(end - p), "Backward", 8)) != NULL) {
         const char *q = p += 8;
         while (q < end && *q >= '0' && *q <= '9')
             q++;
@@ -60,7 +58,7 @@ static unsigned name_flags(const char *s, uint32_t n)
             return MK_NAME_FORWARD;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         const char *p = s;
-        while ((p = memmem(p, (size_t)(s + n - p), words[i], strlen(words[i]))) != NULL) {
+        while ((p = mt_find(p, (size_t)(s + n - p), words[i], strlen(words[i]))) != NULL) {
             if (p == s || p[-1] == '_')
                 return MK_NAME_FORWARD;
             p++;

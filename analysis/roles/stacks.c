@@ -1,10 +1,8 @@
 /* From frames to roles: first the rule of every function that has one, then one pass over the tree
  * of stacks. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* memmem */
-#endif
 #include "analysis/base/frames.h"
 #include "analysis/roles/rules.h"
+#include "parser/base/find.h"
 #include "parser/model/intern.h"
 
 #include <stdlib.h>
@@ -21,6 +19,7 @@ struct build {
     const struct mt_role_rules *rules;
     const struct mt_trace *t;
     MT_VEC(struct named) named;
+    MT_VEC(uint16_t) of_cpp; /* rules of C++ frames */
     /* by function: rule + 1; first, last: of the lowest, of the highest line only; free: of what it
      * lets go */
     uint16_t *python, *first, *last, *cpp, *free;
@@ -43,6 +42,11 @@ static int name_rules(struct build *b)
         const struct mt_role_rule *r = mt_role_rule_at(b->rules, i);
         mt_str_id id;
         struct named *at;
+        uint16_t *cpp;
+        if (r->is_cpp && (cpp = MT_VEC_PUSH(&b->of_cpp)) == NULL)
+            return 0;
+        if (r->is_cpp)
+            *cpp = (uint16_t)i;
         if (r->is_cpp ||
             (id = mt_strpool_find(&b->t->str, r->function, strlen(r->function))) == MT_STR_FAIL)
             continue;
@@ -99,26 +103,31 @@ static void cpp_function(struct build *b, uint32_t f)
 {
     const char *name = mt_str(b->t, b->t->functions.p[f].name);
     uint32_t n = mt_str_len(b->t, b->t->functions.p[f].name);
-    for (uint32_t i = 0; i < mt_role_rules_count(b->rules); i++) {
-        const struct mt_role_rule *r = mt_role_rule_at(b->rules, i);
-        if (r->is_cpp && memmem(name, n, r->function, strlen(r->function)) != NULL) {
-            b->cpp[f] = (uint16_t)(i + 1);
+    for (uint32_t i = 0; i < b->of_cpp.n; i++) {
+        const struct mt_role_rule *r = mt_role_rule_at(b->rules, b->of_cpp.p[i]);
+        if (mt_find(name, n, r->function, strlen(r->function)) != NULL) {
+            b->cpp[f] = (uint16_t)(b->of_cpp.p[i] + 1);
             if (r->role == MT_ROLE_WORKSPACE)
                 return;
         }
     }
 }
 
-static void find_functions(struct build *b)
+static int find_functions(struct build *b)
 {
+    struct mt_file_kinds kinds = {0};
+    if (!mt_file_kinds_init(&kinds, b->t))
+        return 0;
     for (uint32_t f = 0; f < b->t->functions.n; f++) {
         mt_str_id file = b->t->functions.p[f].file;
         b->low[f] = UINT32_MAX;
-        if ((mt_file_kind(NULL, b->t, file) & MT_FILE_PYTHON) != 0)
+        if ((mt_file_kind(&kinds, b->t, file) & MT_FILE_PYTHON) != 0)
             python_function(b, f);
         else
             cpp_function(b, f);
     }
+    mt_file_kinds_done(&kinds);
+    return 1;
 }
 
 /* Notes the lowest and the highest line of a function at which it allocates itself. A line that
@@ -260,12 +269,12 @@ int mt_role_stacks(const struct mt_role_rules *r, const struct mt_trace *t, uint
     ok = b.python != NULL && b.first != NULL && b.last != NULL && b.cpp != NULL && b.free != NULL &&
          b.low != NULL && b.high != NULL && b.function != NULL && name_rules(&b) &&
          mt_functions_of_frames(t, b.function);
-    if (ok) {
-        find_functions(&b);
+    if (ok && (ok = find_functions(&b)) != 0) {
         walk_frees(&b, freed_role);
         ok = find_lines(&b) && walk_stacks(&b, stack_role);
     }
     MT_VEC_DONE(&b.named);
+    MT_VEC_DONE(&b.of_cpp);
     mt_free(b.python);
     mt_free(b.first);
     mt_free(b.last);

@@ -2,13 +2,11 @@
  * (people keep their own scripts in a folder of that name), so a file counts when it lies where a
  * package lies: directly under site-packages, or at a place inside the package that the framework
  * itself has. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* memmem */
-#endif
 #include "analysis/setup/framework.h"
 #include "analysis/base/frames.h"
 
 #include "analysis/base/glob.h"
+#include "parser/base/find.h"
 #include "parser/base/mem.h"
 #include "parser/base/text.h"
 
@@ -28,7 +26,7 @@ static bool in_list(const char *const *list, const char *word, size_t n)
 
 static bool has(const char *s, size_t n, const char *word)
 {
-    return memmem(s, n, word, strlen(word)) != NULL;
+    return mt_find(s, n, word, strlen(word)) != NULL;
 }
 
 static bool has_any(const char *s, size_t n, const char *const *words)
