@@ -102,12 +102,15 @@ int main(int argc, char **argv)
     struct mt_rules *rules[2];
     enum mt_rc rc = load(0, &rules[0], &err);
     if (rc == MT_OK)
+        rc = check_others(rules[0], &err);
+    /* once more, for that left things behind; what is wrong leaves no file */
+    if (rc == MT_OK)
+        rc = load(0, &rules[0], &err);
+    if (rc == MT_OK)
         rc = load(1, &rules[1], &err);
     if (rc == MT_OK && argc > 1 &&
         !rule_image_write(argv[1], rule_image_can() ? (const void *const *)rules : NULL))
         return 1;
-    if (rc == MT_OK)
-        rc = check_others(rules[1], &err);
     if (rc != MT_OK)
         fprintf(stderr, "analysis/rules: %s\n", err.msg);
     return rc == MT_OK ? 0 : 1;

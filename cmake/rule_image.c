@@ -41,6 +41,9 @@ extern const char __executable_start[], end[]; /* of the linker */
 bool rule_image_begin(int k)
 {
     current = k;
+    if (region[k].block != NULL)
+        munmap(region[k].base, ROOM);
+    free(region[k].block);
     region[k].base = mmap(NULL, ROOM, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     region[k].block = calloc(MAX_BLOCKS, sizeof *region[k].block);
@@ -210,20 +213,26 @@ static size_t append(struct image *im, const void *p, size_t n)
     return at;
 }
 
+/* The word at w, which may be more than a text there has: a sanitizer would object. */
+__attribute__((no_sanitize("address"))) static uintptr_t peek(uintptr_t w)
+{
+    const volatile unsigned char *p = (const volatile unsigned char *)w;
+    uintptr_t word = 0;
+    for (size_t i = 0; i < WORD; i++)
+        ((unsigned char *)&word)[i] = p[i];
+    return word;
+}
+
 /* A text of the source, or zeros, as a part of the image; 0 = it is neither. */
 static size_t text_of(struct image *im, uintptr_t w)
 {
     static const char zeros[ZEROS];
     const char *s = (const char *)w;
-    uintptr_t first;
     for (size_t i = 0; i < im->n_texts; i++)
         if (im->text[i] == s)
             return im->text_at[i];
-    if (w % WORD == 0) {
-        memcpy(&first, s, WORD);
-        if (is_in_program(first))
-            return 0; /* a struct or a list */
-    }
+    if (w % WORD == 0 && is_in_program(peek(w)))
+        return 0; /* a struct or a list */
     for (const char *c = s; *c != '\0'; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
             return 0;

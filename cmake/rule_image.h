@@ -7,7 +7,7 @@
 
 /* Whether pointers can be told from numbers here. */
 bool rule_image_can(void);
-/* From here on mt_malloc() and its like take from region 0 or 1. */
+/* From here on mt_malloc() and its like take from region 0 or 1, which is empty then. */
 bool rule_image_begin(int region);
 /* Writes OUT.c. root[k]: the first block of region k; both were filled by the same calls. NULL = an
  * empty image. false = it could not be made, and why is on stderr. */

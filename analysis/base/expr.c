@@ -41,7 +41,7 @@ enum op {
     OP_DEFAULT
 };
 struct code {
-    uint8_t op;
+    uint8_t op, unused; /* no byte of it is left to chance: the build keeps what was compiled */
     uint16_t arg;
 };
 struct name {
@@ -98,7 +98,7 @@ static bool emit(struct parser *p, enum op op, uint32_t arg)
 {
     if (p->n_code >= MAX_OPS)
         return bad(p, p->at, "too long");
-    p->code[p->n_code++] = (struct code){(uint8_t)op, (uint16_t)arg};
+    p->code[p->n_code++] = (struct code){(uint8_t)op, 0, (uint16_t)arg};
     return true;
 }
 

@@ -74,4 +74,11 @@ for f in verl_grpo_oom_logprob.pickle fsdp_finetune.pickle; do
     "$MEMTRACE" report --rules nothing.json --format json -o - "$SAMPLES/$f" | jq 'del(.provenance.command)' > now
     same now built
 done
+# What the build makes of them is the same each time, to the byte.
+if [ -x "${MT_BINARY_DIR:-none}/mt_rules_checked" ] && [ -f "$MT_BINARY_DIR/generated/rule_image.c" ]; then
+    for i in 1 2 3; do
+        PADDING="$(head -c "${i}00" /dev/zero | tr '\0' x)" "$MT_BINARY_DIR/mt_rules_checked" "image$i.c"
+        check cmp -s "image$i.c" "$MT_BINARY_DIR/generated/rule_image.c"
+    done
+fi
 finish
