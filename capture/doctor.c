@@ -1,6 +1,7 @@
 /* doctor.c -- looks at what a recording needs on this machine, and says what to do where something
  * is missing. Libraries are looked at as files, never loaded; the only thing started is python3, to
  * be asked about itself. */
+#include "capture/live.h"
 #include "capture/parts.h"
 
 #include <dirent.h>
@@ -303,6 +304,24 @@ static void check_surroundings(struct mt_checks *c)
             NULL);
 }
 
+static void check_left(struct mt_checks *c)
+{
+    struct mt_dirs left;
+    struct mt_err ignored;
+    char shown[300];
+    memset(&ignored, 0, sizeof ignored);
+    if (mt_left_find(&left, &ignored) != MT_OK)
+        return;
+    if (left.list.n != 0) {
+        const char *dir = mt_printable(shown, sizeof shown, left.list.p[0], strlen(left.list.p[0]));
+        say(c, "recordings left", MT_CHECK_NOTE,
+            mt_text("%s%s holds a recording that no trace was made of", dir,
+                    left.list.n > 1 ? " and others like it" : ""),
+            mt_text("memtrace collect %s -o trace.gz --remove", dir));
+    }
+    mt_dirs_done(&left);
+}
+
 static void check_python(struct mt_checks *c, const struct mt_python_facts *py, bool has_hook)
 {
     if (py->version == NULL)
@@ -335,6 +354,7 @@ enum mt_rc mt_doctor(struct mt_checks *out, struct mt_err *err)
     else
         check_library(out, &places);
     check_spool(out);
+    check_left(out);
     check_holder(out);
     check_driver(out);
     mt_ask_python(&py, places.site);

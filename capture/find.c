@@ -1,5 +1,5 @@
 /* find.c -- which recordings go on: folders that processes were told to record into, and those in
- * the usual place that a process records into. */
+ * the usual place that a process records into; and which were left there. */
 #include "capture/live.h"
 #include "capture/parts.h"
 
@@ -47,8 +47,23 @@ static bool by_variable(struct mt_dirs *out, bool (*is_wanted)(pid_t pid, pid_t 
     return ok;
 }
 
+static bool is_live(const char *locks, const char *dir) { return mt_locks_has_spool(locks, dir); }
+
+/* Something was recorded there, and nobody records into it. */
+static bool is_left(const char *locks, const char *dir)
+{
+    DIR *d = mt_locks_has_spool(locks, dir) ? NULL : opendir(dir);
+    const struct dirent *e;
+    bool found = false;
+    while (!found && d != NULL && (e = readdir(d)) != NULL)
+        found = strncmp(e->d_name, "mt-", 3) == 0 && strstr(e->d_name, ".spool") != NULL;
+    if (d != NULL)
+        (void)closedir(d);
+    return found;
+}
+
 /* What `memtrace capture` makes: memtrace-XXXXXX in TMPDIR or /tmp. */
-static bool by_place(struct mt_dirs *out)
+static bool by_place(struct mt_dirs *out, bool (*is_it)(const char *locks, const char *dir))
 {
     const char *tmp = mt_capture_env("TMPDIR"),
                *base = tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp";
@@ -61,7 +76,7 @@ static bool by_place(struct mt_dirs *out)
         if (strncmp(e->d_name, "memtrace-", 9) != 0)
             continue;
         dir = mt_path_join(base, e->d_name);
-        ok = dir != NULL && (!mt_locks_has_spool(locks, dir) || add(out, dir));
+        ok = dir != NULL && (!is_it(locks, dir) || add(out, dir));
         mt_free(dir);
     }
     if (d != NULL)
@@ -73,7 +88,25 @@ static bool by_place(struct mt_dirs *out)
 enum mt_rc mt_live_find(struct mt_dirs *out, struct mt_err *err)
 {
     memset(out, 0, sizeof *out);
-    if (by_variable(out, NULL, 0) && by_place(out))
+    if (by_variable(out, NULL, 0) && by_place(out, is_live))
+        return MT_OK;
+    mt_dirs_done(out);
+    return mt_fail(err, MT_ENOMEM, "out of memory");
+}
+
+/* A folder that a process was told to record into is not left, whoever records there just now. */
+enum mt_rc mt_left_find(struct mt_dirs *out, struct mt_err *err)
+{
+    struct mt_dirs told = {0}, there = {0};
+    bool ok = by_variable(&told, NULL, 0) && by_place(&there, is_left);
+    memset(out, 0, sizeof *out);
+    for (uint32_t i = 0; ok && i < there.list.n; i++) {
+        uint32_t n = told.list.n;
+        ok = add(&told, there.list.p[i]) && (told.list.n == n || add(out, there.list.p[i]));
+    }
+    mt_dirs_done(&told);
+    mt_dirs_done(&there);
+    if (ok)
         return MT_OK;
     mt_dirs_done(out);
     return mt_fail(err, MT_ENOMEM, "out of memory");

@@ -164,6 +164,9 @@ struct mt_dirs {
     MT_VEC(char *) list;
 };
 enum mt_rc mt_live_find(struct mt_dirs *out, struct mt_err *err);
+/* Folders in the usual place with a recording that nobody made a trace of, and into which nobody
+ * records: the launcher was killed, or --keep-spool. */
+enum mt_rc mt_left_find(struct mt_dirs *out, struct mt_err *err);
 /* The same of one process, or of what it has started (memtrace capture itself). */
 enum mt_rc mt_live_find_of(pid_t pid, char **dir, struct mt_err *err);
 void mt_dirs_done(struct mt_dirs *d);

@@ -45,6 +45,16 @@ MEMTRACE_CUPTI="$TMP/cuda/libcupti.so.13" run 0 doctor --json
 check grep -qF "MEMTRACE_CUPTI names $TMP/cuda/libcupti.so.13" .out
 RAY_ADDRESS=auto run 0 doctor --json
 state Ray note
+# a recording that is left where its launcher was killed; an empty folder and one that a process was told of are none
+check [ "$(jq -r 'select(.check == "recordings left") | .state' .out)" = "" ]
+mkdir tmp/memtrace-empty tmp/memtrace-told tmp/memtrace-left && touch tmp/memtrace-told/mt-h-1-2.spool tmp/memtrace-left/mt-h-1-2.spool
+MEMTRACE_SPOOL="$TMP/tmp/memtrace-told" sleep 300 &
+told=$!
+run 0 doctor --json
+state "recordings left" note
+check [ "$(jq -r 'select(.check == "recordings left") | .text' .out)" = "$TMP/tmp/memtrace-left holds a recording that no trace was made of" ]
+kill "$told"
+rm -r tmp/memtrace-*
 # what stands in the way
 CUDA_INJECTION64_PATH=/opt/nvidia/nsight-systems/libToolsInjection64.so run 1 doctor --json
 state injection bad
