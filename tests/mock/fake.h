@@ -1,4 +1,4 @@
-/* clang-format off: the comment has columns */
+/* clang-format off */
 /* fake.h -- the stand-ins for libcuda, libcupti, libcudart and libnvidia-ml, and how a test steers
  * and checks them.
  *
@@ -31,6 +31,8 @@
  *   FAKE_DRIVER=13000      cuDriverGetVersion (default: 13000, 12060 or 11080 by variant); fake_app
  *                          calls what that version has
  *   FAKE_CUINIT=100        cuInit fails with this after it has loaded the injected library
+ *   FAKE_TEARDOWN=1        the driver's own exit handler runs before that of the injected library:
+ *                          then everything answers CUDA_ERROR_DEINITIALIZED, without callbacks
  *   FAKE_CUDART=quiet      libcudart reaches the driver without driver callbacks (runtime callbacks
  *                          only)
  *   FAKE_STATE=FILE        memory shared by all processes of the "machine" (below); created when it

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MB FAKE_MB
 enum { CONTEXT = 6, MODULE = 7 }; /* beside enum owner in held[] */
@@ -183,10 +184,28 @@ static void workspace(void)
 static void pause_ms(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL); }
 static long tick = 20;
 
+/* With gate=FILE: at the end of phase N, still in it, FILE.N.here is made and FILE.N waited for. */
+static char gate[256];
+static unsigned n_phases;
+
+static void wait_at_gate(void)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s.%u.here", gate, ++n_phases);
+    FILE *f = fopen(path, "w");
+    if (f)
+        fclose(f);
+    snprintf(path, sizeof path, "%s.%u", gate, n_phases);
+    for (int i = 0; i < 60000 && access(path, F_OK); i++)
+        pause_ms(5);
+}
+
 static void phase(const char *name) { nvtx_push(name); }
 static void phase_end(const char *name)
 {
     pause_ms(tick);
+    if (gate[0])
+        wait_at_gate();
     app_held(name, held);
     nvtx_pop();
 }
@@ -254,10 +273,12 @@ static const char *option(const char *arg, const char *name)
     return at ? at + strlen(name) : NULL;
 }
 
-/* train[:oom=nccl|cumem|torch][:small][:steps=N][:tick=MS] */
+/* train[:oom=nccl|cumem|torch][:small][:steps=N][:tick=MS][:gate=FILE] */
 static void train(const char *arg)
 {
-    const char *who = option(arg, "oom="), *n = option(arg, "steps="), *ms = option(arg, "tick=");
+    const char *who = option(arg, "oom="), *n = option(arg, "steps="), *ms = option(arg, "tick="),
+               *file = option(arg, "gate=");
+    snprintf(gate, sizeof gate, "%.*s", file ? (int)strcspn(file, ":") : 0, file ? file : "");
     uint64_t steps = n ? app_number(&n, 2) : 2, exec = 0, graph = 0, p = 0;
     scale_of = option(arg, "small") ? 's' : 'f';
     kv_mb = 1500;
@@ -311,7 +332,7 @@ static void train(const char *arg)
 
 const struct scenario train_scenarios[] = {
     {"train",
-     "[oom=nccl|cumem|torch][:small][:steps=N][:tick=MS] a little RL job; DIR/<pid>.<n>.held says "
-     "what each owner holds",
+     "[oom=nccl|cumem|torch][:small][:steps=N][:tick=MS][:gate=FILE] a little RL job; "
+     "DIR/<pid>.<n>.held says what each owner holds; it waits at the end of its phase N for FILE.N",
      train, true, false},
     {NULL, NULL, NULL, false, false}};

@@ -12,6 +12,7 @@ enum {
     FAKE_INVALID_VALUE = 1,
     FAKE_OOM = 2,
     FAKE_NOT_INITIALIZED = 3,
+    FAKE_DEINITIALIZED = 4,
     FAKE_NO_DEVICE = 100,
     FAKE_INVALID_DEVICE = 101,
     FAKE_INVALID_CONTEXT = 201,
@@ -116,9 +117,9 @@ struct fake_context {
 };
 
 struct fake_machine {
-    _Atomic int initialised, forked;
-    unsigned n;                   /* visible devices */
-    unsigned phys[FAKE_MAX_GPUS]; /* ordinal -> device of the machine */
+    _Atomic int initialised, forked, torn; /* torn: its exit handler has run */
+    unsigned n;                            /* visible devices */
+    unsigned phys[FAKE_MAX_GPUS];          /* ordinal -> device of the machine */
     uint64_t total, other, context, module, graph, round;
     bool lazy; /* code comes with its first launch */
     struct fake_state *state;

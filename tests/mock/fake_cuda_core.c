@@ -29,8 +29,12 @@ int fake_gate(void)
     if (atomic_load_explicit(&fake_m.forked, memory_order_relaxed) ||
         !atomic_load_explicit(&fake_m.initialised, memory_order_acquire))
         return FAKE_NOT_INITIALIZED;
-    return FAKE_OK;
+    return atomic_load_explicit(&fake_m.torn, memory_order_relaxed) ? FAKE_DEINITIALIZED : FAKE_OK;
 }
+
+/* With FAKE_TEARDOWN: the real driver's handler comes after that of the library that it has just
+ * loaded, so it runs before it. */
+static void teardown(void) { atomic_store(&fake_m.torn, 1); }
 
 static void in_child(void)
 {
@@ -127,6 +131,8 @@ static int init_once(void)
     }
     pthread_atfork(NULL, NULL, in_child);
     load_injection();
+    if (fake_env_u64("FAKE_TEARDOWN", 0))
+        atexit(teardown);
     int forced = (int)fake_env_u64("FAKE_CUINIT", 0);
     if (forced)
         return forced;
@@ -156,6 +162,8 @@ int fake_cuDriverGetVersion(int *driverVersion)
 {
     if (!driverVersion)
         return FAKE_INVALID_VALUE;
+    if (atomic_load_explicit(&fake_m.torn, memory_order_relaxed))
+        return FAKE_DEINITIALIZED;
     *driverVersion = (int)fake_env_u64("FAKE_DRIVER", (uint64_t)fake_driver_default);
     return FAKE_OK;
 }

@@ -32,7 +32,8 @@ static void call_enter_slow(struct fake_call *c, const unsigned char *mask, uint
     c->cbid = cbid;
     c->data = 0;
     if (!mask || !mask[cbid] || t->quiet ||
-        atomic_load_explicit(&fake_m.forked, memory_order_relaxed))
+        atomic_load_explicit(&fake_m.forked, memory_order_relaxed) ||
+        atomic_load_explicit(&fake_m.torn, memory_order_relaxed))
         return;
     struct fake_context *ctx = fake_current(NULL);
     c->on = true;

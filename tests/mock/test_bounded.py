@@ -2,6 +2,7 @@
 """Bounds: the size of the file, the memory of the process, and losses that are counted exactly: recorded + dropped = what happened."""
 import ctypes
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -63,6 +64,20 @@ def late_nvml():
             kit.check(f"NVML {nvml}, slack {i}: the longest call", least <= held < most, held)
 
 
+def many_processes():
+    """A pool of workers: a GPU that 70 processes use still has each in its samples."""
+    state, end, here = kit.scratch() / "gpus", kit.scratch() / "end", kit.scratch()
+    env = kit.environment(injected=False, FAKE_STATE=state)
+    others = [subprocess.Popen([str(kit.APP), "device:0", f"touch:{here}/{i}", f"await:{end}"], env=env, stderr=subprocess.DEVNULL) for i in range(69)]
+    kit.check("69 other processes are there", kit.until(lambda: len(list(here.iterdir())) == len(others)))
+    p = kit.run([kit.APP, "device:0", "alloc:10", "sleep:50"], FAKE_STATE=state).process()
+    end.touch()
+    for other in others:
+        other.wait()
+    most = max((len(s["uses"]) for s in p.of("gpu_sample")), default=0)
+    kit.equal("70 processes on a GPU: all are in its samples", most, 70)
+
+
 def memory():
     """What the library adds to the resident memory of a process that makes many calls from many places."""
     words = ["threads:4", f"random:{CALLS // 8}", "threads:1", "resident"]
@@ -90,6 +105,7 @@ def main():
     memory()
     many_names()
     late_nvml()
+    many_processes()
     failure_behind_the_cap()
     cap(0)
     kit.check("the small cap was reached", cap(1))

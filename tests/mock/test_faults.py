@@ -117,6 +117,7 @@ def faults():
     yield Fault("slow CUPTI", env={"FAKE_CUPTI": "slow:200"})
     yield Fault("no callback ever", [], "none", env={"FAKE_CUPTI": "nosubscribe"})
     yield Fault("callbacks fall silent", [], "some", env={"FAKE_CUPTI": "silent:101"})
+    yield Fault("the driver ends before the recorder", env={"FAKE_TEARDOWN": 1}, after=not_silent)
     yield Fault("somebody finalizes CUPTI", [], "some", env={"FAKE_CUPTI": "finalized:101"})
     yield Fault("activity buffers taken over", ["activity_taken"], env={"FAKE_CUPTI": "taken:50"}, lib={"MEMTRACE_FLUSH_MS": 20},
                 job=["print", "alloc:300", "sleep:700", "alloc:10", "sleep:700", "exit:3"])
@@ -140,6 +141,8 @@ def faults():
     yield Fault("settings that are no numbers", lib={"MEMTRACE_FLUSH_MS": "fast", "MEMTRACE_MAX_MB": "-1", "MEMTRACE_STACK_DEPTH": "9" * 40})
     yield Fault("full disk", calls=None, folder=full_disk)
     yield Fault("a disk too small for the spool", ["spool_memory"], folder=tiny_disk("2m"), lib={"MEMTRACE_FLUSH_MS": 20})
+    yield Fault("a failure when the disk is full", ["disk_full"], "some", job=["print", "device:0", "random:400000", "oom:nccl", "exit:3"], folder=tiny_disk("8m"),
+                lib={"MEMTRACE_FLUSH_MS": 20}, after=failure_is_there)
     yield Fault("no file may grow", calls=None, before=limit(resource.RLIMIT_FSIZE, 0))
     yield Fault("files of at most 1 MiB", ["spool_memory"], before=limit(resource.RLIMIT_FSIZE, 1 << 20))
     yield Fault("spool in memory", ["spool_memory"], lib={"MEMTRACE_ANONYMOUS_SPOOL": 1})
@@ -163,6 +166,16 @@ def faults():
 def dropped_activity(what, process):
     lost = process.losses().get("activity", (0, 0))[0]
     kit.check(f"{what}: dropped activity records are counted", lost > 0, process.losses())
+
+
+def not_silent(what, process):
+    kit.check(f"{what}: nobody is said to have shut CUPTI down", "silent" not in process.codes(), process.statuses)
+
+
+def failure_is_there(what, process):
+    failed = [c for c in process.calls if c.get("result") == 2]
+    kit.check(f"{what}: records were dropped", process.losses().get("records", (0, 0))[0] > 0, process.losses())
+    kit.check(f"{what}: the failure is there, with its stack and what was free", failed and all(c.get("free") and c.get("stack") for c in failed), failed)
 
 
 def no_activity(what, process):

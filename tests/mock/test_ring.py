@@ -21,7 +21,8 @@ WORK = {
 
 
 def whole(what, words):
-    done = kit.run([kit.APP, "device:0", *words], truth=True, MEMTRACE_KEEP_MB=1, MEMTRACE_MEMORY2=0, MEMTRACE_FLUSH_MS=20)
+    done = ring_lib.undisturbed(what, lambda: kit.run([kit.APP, "device:0", *words], truth=True, MEMTRACE_KEEP_MB=1, MEMTRACE_MEMORY2=0,
+                                                      MEMTRACE_FLUSH_MS=20), lambda d: d.process() and d.process().dropped)
     p, size = done.process(), ring_lib.size(done.spool)
     if not kit.check(f"{what}: a whole trace", done.status == 0 and p and not done.trace.problems, done.told(), done.trace.problems):
         return

@@ -17,8 +17,13 @@ kit.need(kit.LIB, kit.APP, kit.MOCK / "cuda13" / "libcuda.so.1")
 
 
 class Job:
+    """A recorded job. {at} and {end} in its words are files: it makes the first when it has done its work, and waits for the second."""
+
     def __init__(self, *steps, command=None):
         self.spool, self.truth = kit.scratch(), kit.scratch()
+        self.at, self.gate = self.spool / "at", self.spool / "end"
+        steps = [s.format(at=self.at, end=self.gate) for s in steps]
+        command = command and [word.format(at=self.at, end=self.gate) for word in command]
         command = [MEMTRACE, "capture", "-q", "--no-torch", "--spool", str(self.spool), "-o", str(self.spool / "t.gz"), "--",
                    *map(str, command or [kit.APP, *steps])]
         self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -33,13 +38,18 @@ class Job:
         kit.until(lambda: len(lines()) >= n)
         return lines()
 
+    def ready(self, n=1):
+        """n processes have done their work, and wait."""
+        return kit.until(lambda: len(list(self.spool.glob("at*"))) >= n or self.child.poll() is not None)
+
     def end(self):
-        _, err = self.child.communicate(timeout=60)
+        self.gate.touch()
+        _, err = self.child.communicate(timeout=300)
         return self.child.returncode, err
 
 
 def run(*options, **more):
-    return subprocess.run([MEMTRACE, "top", *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=60, **more)
+    return subprocess.run([MEMTRACE, "top", *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=300, **more)
 
 
 def look(*options):
@@ -56,17 +66,30 @@ def held(device):
 
 
 # One process after its work: all owners, to the byte; the same from the slots (at once) and from the finished members (later).
-job = Job("train:tick=5", "sleep:3500")
+job = Job("train:tick=5", "touch:{at}", "await:{end}")
+job.ready()
 books = job.books()[0]
 want = {holder: books[name] for holder, name in OWNERS.items() if books[name]}
 for when in ("at once", "after a flush"):
+    if when == "after a flush":
+        kit.check("a member is finished", kit.until(lambda: list(job.dir.glob("mt-*.gz"))))
     seen = look(job.dir)
     device = seen["devices"][0]
     kit.equal(f"{when}: every owner, to the byte", {k: v for k, v in held(device).items() if v}, want)
     kit.equal(f"{when}: and their sum", device["recorded"], sum(want.values()))
-    time.sleep(1.2)
-kit.equal("used is what is named and the rest", device["used"], device["recorded"] + device["other"] + device["rest"])
 known = books["context"] + books["module"]
+
+
+def sampled():
+    """Whether the device was sampled since the work was done: then it has what no call says."""
+    global seen, device  # pylint: disable=global-statement
+    seen = look(job.dir)
+    device = seen["devices"][0]
+    return device["rest"] > known
+
+
+kit.check("the device is sampled", kit.until(sampled))
+kit.equal("used is what is named and the rest", device["used"], device["recorded"] + device["other"] + device["rest"])
 kit.check("the rest is what no call says: context, module and the graph's", known < device["rest"] <= known + (80 << 20), known, device["rest"])
 kit.equal("the process", [(p["name"], p["runs"], p["held"], p["failures"], p["lost"]) for p in seen["processes"]], [("fake_app", True, sum(want.values()), 0, 0)])
 kit.equal("what grew most", (seen["growth"]["holder"], seen["growth"]["bytes"]), ("torch", books["torch"]))
@@ -84,21 +107,29 @@ done = run("-1", job.dir)
 kit.check("the recording is over", done.returncode == 1 and "no recording goes on there" in done.stderr, done.stderr)
 
 # It follows: a line for each look until the recording ends; phases as they come; a failure, which the process does not survive.
-job = Job("train:tick=150:steps=1:oom=nccl")
+gate = kit.scratch() / "phase"
+job = Job(f"train:tick=1:steps=1:oom=nccl:gate={gate}")
 with subprocess.Popen([MEMTRACE, "top", "--json", str(job.dir)], stdout=subprocess.PIPE, text=True) as follower:
-    looks = []
-    while job.child.poll() is None:
+    looks, lines = [], [json.loads(follower.stdout.readline())]
+    for n in range(1, 7):  # init, gen, old_log_prob, update_actor, update_weights, step: it waits at the end of each
+        here = gate.with_name(f"phase.{n}.here")
+        kit.check(f"phase {n} is reached", kit.until(lambda at=here: at.exists() or job.child.poll() is not None))
         done = run("-1", "--json", job.dir)
         if done.returncode == 0:
             looks.append(json.loads(done.stdout))
-    lines = [json.loads(x) for x in follower.communicate(timeout=60)[0].splitlines()]
+        if n == 6:
+            lines.append(json.loads(follower.stdout.readline()))
+        gate.with_name(f"phase.{n}").touch()
+    lines += [json.loads(x) for x in follower.communicate(timeout=300)[0].splitlines()]
 kit.check("it ends with the recording", follower.returncode == 0 and len(lines) >= 2, follower.returncode, len(lines))
 phases = {d["phase"] for line in looks for d in line["devices"]} - {None}
 kit.check("phases of the job", {"rollout.generate", "logp_old", "train_actor", "weight_sync"} <= phases, phases)
 job.end()
 
 # Several processes; the first has failed, gone on and ended. Its failures stay, what it held does not.
-job = Job(command=["bash", "-c", f"{kit.APP} oom; {kit.APP} train:tick=1 sleep:3000 & {kit.APP} train:tick=1 sleep:3000 & wait"])
+train = f"{kit.APP} train:tick=1 touch:{{at}}$i await:{{end}} &"
+job = Job(command=["bash", "-c", f"{kit.APP} oom; for i in 1 2; do {train} done; wait"])
+job.ready(2)
 job.books(2)
 seen = look(job.dir)
 if kit.equal("the first has ended", [p["runs"] for p in seen["processes"]], [False, True, True]):
@@ -109,8 +140,9 @@ if kit.equal("the first has ended", [p["runs"] for p in seen["processes"]], [Fal
 job.end()
 
 # A recording that keeps the newest, with the beginning let go: what is still held from then is in the checkpoint.
-job = Job(command=["bash", "-c", f"MEMTRACE_KEEP_MB=1 MEMTRACE_FLUSH_MS=20 {kit.APP} leak:64:3 alloc:150000 leak:32:2 sleep:3000"])
-kit.until(lambda: list(job.dir.glob("*.base.gz")) and not list(job.dir.glob("*.0.gz")) or job.child.poll() is not None, 60)
+job = Job(command=["bash", "-c", f"MEMTRACE_KEEP_MB=1 MEMTRACE_FLUSH_MS=20 {kit.APP} leak:64:3 alloc:150000 leak:32:2 touch:{{at}} await:{{end}}"])
+job.ready()
+kit.check("the oldest is let go", kit.until(lambda: list(job.dir.glob("*.base.gz")) and not list(job.dir.glob("*.0.gz"))))
 calls = -1
 while calls != (now := sum(p["calls"] for p in look(job.dir)["processes"])):
     calls = now
