@@ -89,6 +89,12 @@ static bool is_avoidable(struct mt_cause *c, const struct mt_moment *m, const st
 {
     uint64_t live = m->d->focus.live, best = pieces,
              giant = s->elem != 0 ? logits_bytes(m, s) : m->oom->request;
+    /* what grows, and why it stays */
+    if (m->graph.bypassed && m->graph.bytes > pieces && m->graph.bytes >= m->growth &&
+        m->graph.bytes >= live / 20 && would_fit(c, "no_graph")) {
+        set_kind(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
+        return true;
+    }
     /* the same step fitted before something grew; what grows in every step fills any card, in one
        piece as well. Less than half of the pieces is not what this request lacked: a gallery of
        features held its segments, and the request fitted beside it in one piece. */
@@ -200,10 +206,11 @@ static uint64_t graph_of_none(const struct mt_moment *m)
 static int keep_passes(struct mt_cause *out, const struct mt_moment *m)
 {
     out->last_result = m->result.bytes;
-    if (m->graph.retained)
+    if (m->graph.retained || m->graph.bypassed)
         out->retained_graph = m->graph.bytes;
     else
         out->unused_graph = m->graph.bytes;
+    out->bypassed_graph = m->graph.bypassed ? m->graph.bytes : 0;
     out->graph_of_none = graph_of_none(m);
     out->unused_now = m->graph.bytes != 0 ? m->graph.now : 0;
     return (m->result.bytes == 0 || keep_line(&out->last_result_line, m, m->result.line)) &&
@@ -250,6 +257,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
     ok = mt_moment_make(&m, w, f, d, ph) && mt_moment_result(&m) && mt_moment_graph(&m);
     if (ok)
         mt_moment_retained(&m);
+    ok = ok && mt_moment_bypassed(&m);
     ok = ok && keep_passes(out, &m);
     if (ok && m.oom != NULL) {
         out->request = m.oom->request;

@@ -79,7 +79,14 @@ static int add_growth(struct mt_cause *c, const struct mt_moment *m)
             return 0;
         mt_cause_evidence_at(c, g->first_event, g->last_event);
     }
-    if (c->retained_graph != 0 &&
+    if (c->bypassed_graph != 0 &&
+        !mt_cause_evidence_add(c, c->bypassed_graph,
+                               "%s were activations of %u earlier calls from %.160s, and no "
+                               "backward pass that came after them let go of them.",
+                               MT_BYTES(c->bypassed_graph), (unsigned)m->graph.passes,
+                               c->unused_graph_line))
+        return 0;
+    if (c->retained_graph != 0 && c->bypassed_graph == 0 &&
         !mt_cause_evidence_add(c, c->retained_graph,
                                "%s were activations of the %u passes before, most from %.160s, and "
                                "the backward pass of none of them let go of them.",

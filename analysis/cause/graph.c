@@ -68,7 +68,8 @@ bool mt_is_unused_graph(const struct mt_moment *m, uint64_t event)
 {
     unsigned role;
     mt_frame_id call;
-    if (m->graph.line == 0 || event <= m->graph.since || event >= m->graph.until)
+    if (m->graph.line == 0 || (event <= m->graph.since && !m->graph.bypassed) ||
+        event >= m->graph.until)
         return false;
     call = m->call_of[mt_event_at(m->w->r->d, event)->stack];
     if (m->graph.retained ? call == 0 : call != m->graph.line)

@@ -10,6 +10,7 @@
  *   result.c    the result of the pass before, which is still alive
  *   graph.c     what autograd keeps of passes that no backward pass follows
  *   retained.c  what passes that their backward pass followed keep all the same
+ *   bypassed.c  what other backward passes went by and could not let go of
  *   kept.c      blocks that a pass without steps adds one by one and keeps
  *   unclaimed.c the line with most of what has no role or is the job's own, where no role has more
  *   rounds.c    what the job keeps of each of its rounds
@@ -107,6 +108,7 @@ struct mt_result {
 struct mt_graph {
     mt_frame_id line;      /* that calls the model; 0 = there are none */
     bool retained;         /* a backward pass followed each of them: of any line */
+    bool bypassed;         /* other backward passes, or steps, went by them */
     uint32_t passes;       /* before that of the moment */
     uint64_t since, until; /* events between which they were made */
     uint64_t bytes;        /* live at the moment */
@@ -246,6 +248,8 @@ bool mt_is_last_result(const struct mt_moment *m, uint64_t event);
 int mt_moment_graph(struct mt_moment *m);
 /* Fills m->graph where mt_moment_graph() left it empty. */
 void mt_moment_retained(struct mt_moment *m);
+/* Likewise, after mt_moment_retained(). */
+int mt_moment_bypassed(struct mt_moment *m);
 /* How much is left of what a pass made, by number of blocks. */
 struct mt_rest_of_pass {
     uint32_t made, live;

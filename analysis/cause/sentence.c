@@ -236,7 +236,8 @@ static void write_leak(char *s, size_t cap, const struct mt_cause *c, const stru
     char buf[MT_LABEL];
     const struct mt_growth *g = NULL;
     const struct mt_held *h = largest_residue(m);
-    for (uint32_t i = 0; i < m->f->growth.n && g == NULL; i++)
+    bool graph = strcmp(c->by, "no_graph") == 0;
+    for (uint32_t i = 0; i < m->f->growth.n && g == NULL && !graph; i++)
         if (m->f->growth.p[i].conf >= MT_CONF_INFERRED &&
             m->f->growth.p[i].last > m->f->growth.p[i].first)
             g = &m->f->growth.p[i];
@@ -247,7 +248,7 @@ static void write_leak(char *s, size_t cap, const struct mt_cause *c, const stru
             MT_BYTES(m->growth), (unsigned)g->n_steps,
             MT_BYTES(g->slope > 0 && g->slope < 1e18 ? (uint64_t)g->slope : 0),
             mt_words_label(buf, g->label), m->oom == NULL ? "; nothing has failed yet" : "");
-    else if (m->kept.n != 0 && c->kept_casts != 0)
+    else if (m->kept.n != 0 && !graph && c->kept_casts != 0)
         (void)snprintf(s, cap,
                        "Growth inside %s: %s in %u blocks that were added one by one and kept, %s "
                        "of it of half the sizes of weights, as autocast copies them and keeps them "
@@ -256,7 +257,7 @@ static void write_leak(char *s, size_t cap, const struct mt_cause *c, const stru
                                                       : MT_PHASE_WORDS(m->phase, MT_PH_NONE),
                        MT_BYTES(m->kept.bytes), (unsigned)m->kept.n, MT_BYTES(c->kept_casts),
                        MT_BYTES(m->kept.bytes / m->kept.rounds));
-    else if (m->kept.n != 0)
+    else if (m->kept.n != 0 && !graph)
         (void)snprintf(s, cap,
                        "Growth inside %s: %s in %u blocks that were added one by one and kept; "
                        "each pass adds %s.",
@@ -264,14 +265,21 @@ static void write_leak(char *s, size_t cap, const struct mt_cause *c, const stru
                                                       : MT_PHASE_WORDS(m->phase, MT_PH_NONE),
                        MT_BYTES(m->kept.bytes), (unsigned)m->kept.n,
                        MT_BYTES(m->kept.bytes / m->kept.rounds));
-    else if (strcmp(c->by, "no_graph") == 0 && c->retained_graph != 0)
+    else if (graph && c->bypassed_graph != 0)
+        (void)snprintf(s, cap,
+                       "Graphs that nothing goes back through: %s of activations of %u earlier "
+                       "calls from %.160s were still alive, and the backward passes after them "
+                       "let go of none; something that was kept of each refers to its graph.",
+                       MT_BYTES(c->bypassed_graph), (unsigned)m->graph.passes,
+                       c->unused_graph_line);
+    else if (graph && c->retained_graph != 0)
         (void)snprintf(s, cap,
                        "Growth from pass to pass: %s of activations of the %u passes before were "
                        "still alive, although a backward pass followed each of them; something "
                        "that goes from one pass of %.160s to the next keeps their graph.",
                        MT_BYTES(c->retained_graph), (unsigned)m->graph.passes,
                        c->unused_graph_line);
-    else if (strcmp(c->by, "no_graph") == 0)
+    else if (graph)
         (void)snprintf(s, cap,
                        "Autograd is on where nothing is trained: %s of activations of earlier "
                        "passes were still alive, which %.160s ran without a backward pass.",

@@ -24,23 +24,6 @@ static uint64_t pieces_of(const struct mt_oom *o)
     return o->at.holes_known ? o->at.free_usable : o->at.reserved_free;
 }
 
-/* Joined the pieces would serve this request, and nothing shows what comes after it. Where they are
- * less than this one request, and than half of what is live, they are no reason to say that the
- * card is enough: three jobs with the pieces joined failed at the next request. */
-static bool fits_only_here(const struct mt_device_analysis *d, const struct mt_oom *o)
-{
-    const struct mt_cause *c = o == &d->ooms.p[0] ? d->cause : NULL;
-    uint64_t holes = pieces_of(o);
-    return c != NULL && c->left_open && holes >= o->request / 10 && holes < o->request &&
-           holes + o->device_free >= o->request && holes < o->at.live / 2;
-}
-
-bool mt_fits_only_here(const struct mt_device_analysis *d)
-{
-    return d->ooms.n != 0 && fits_only_here(d, &d->ooms.p[0]) &&
-           mt_oom_kind(d, &d->ooms.p[0]) == MT_V_OOM_CAPACITY;
-}
-
 /* Whether the free bytes would have been enough in one piece. Holes and the device's free bytes
  * count together, since expandable segments join them. A device whose holes are less than a tenth
  * of the request was full: the holes are what rounding leaves. The shares here were chosen by hand;
@@ -59,13 +42,22 @@ static bool in_pieces(const struct mt_device_analysis *d, const struct mt_oom *o
     if (c != NULL && (holes + o->device_free - o->request < c->pass_to_come + c->state_to_come ||
                       holes + o->device_free - o->request < c->pass_so_far / 10))
         return false;
-    if (fits_only_here(d, o))
-        return false;
     /* In one piece the request would have left less than 2 % free, and the holes are less than 5 %
      * of what is reserved: the card was full, and the next request would have failed. Seen with
      * real optimizers: 5.62 of 5.69 GiB live, 35 MiB of holes and 52 MiB free for 86 MiB. */
     return holes >= o->at.reserved / 20 ||
            holes + o->device_free - o->request >= (o->at.reserved + o->device_free) / 50;
+}
+
+/* Joined the pieces would serve this request, and nothing shows what comes after it. Where they are
+ * less than this one request, and than half of what is live, they are no reason to say that the
+ * card is enough: three jobs with the pieces joined failed at the next request. */
+static bool fits_only_here(const struct mt_device_analysis *d, const struct mt_oom *o)
+{
+    const struct mt_cause *c = o == &d->ooms.p[0] ? d->cause : NULL;
+    uint64_t holes = pieces_of(o);
+    return c != NULL && c->left_open && holes < o->request && holes < o->at.live / 2 &&
+           in_pieces(d, o);
 }
 
 /* Where what was free on the device is not known: whether that and the free bytes of PyTorch might
@@ -86,7 +78,13 @@ enum mt_verdict_kind mt_oom_kind(const struct mt_device_analysis *d, const struc
         return MT_V_OOM_LIMIT;
     if (d->withheld != NULL || (d->sums_only && may_have_room(d, o)))
         return MT_V_OOM;
-    return in_pieces(d, o) ? MT_V_OOM_FRAGMENTATION : MT_V_OOM_CAPACITY;
+    return in_pieces(d, o) && !fits_only_here(d, o) ? MT_V_OOM_FRAGMENTATION : MT_V_OOM_CAPACITY;
+}
+
+bool mt_fits_only_here(const struct mt_device_analysis *d)
+{
+    return d->ooms.n != 0 && fits_only_here(d, &d->ooms.p[0]) &&
+           mt_oom_kind(d, &d->ooms.p[0]) == MT_V_OOM_CAPACITY;
 }
 
 static bool sooner(const struct mt_device_analysis *a, const struct mt_device_analysis *b)

@@ -173,6 +173,7 @@ struct mt_cause {
     uint64_t unused_graph, unused_now; /* now: of the pass at hand */
     /* the same of earlier passes that a backward pass followed: something keeps their graph */
     uint64_t retained_graph;
+    uint64_t bypassed_graph; /* of it, where it was other passes' backward that came after */
     char *unused_graph_line; /* of either */
     /* nothing is trained in the whole recording, and each pass kept what a backward would want
      * until it ended: what the one at hand has kept so far */

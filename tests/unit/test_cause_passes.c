@@ -101,6 +101,73 @@ MT_TEST(graphs_that_outlive_their_backward)
     }
 }
 
+#define JUDGE                                                                                      \
+    "own/judge.py:5:forward|torch/nn/modules/module.py:60:_call_impl|own/judge.py:9:judge|" MAIN
+#define STEP_OF                                                                                    \
+    "torch/optim/adamw.py:80:_init_group|torch/optim/adamw.py:81:step|torch/optim/"                \
+    "optimizer.py:82:wrapper|own/loop.py:29:step|" MAIN
+
+/* Calls of a model whose graph stays while another model has its backward pass in each round: the
+ * picture of a guided sampler. Not where a backward pass lets go of the calls one round later, nor
+ * where one alone is left. STEPS: some batches of a training are given up, and what was raised
+ * keeps their graph over steps of the optimizer. PEAK: nothing fails; no later backward pass lets
+ * go of it. LATER: one at the end does. */
+MT_TEST(graphs_that_others_go_by)
+{
+    enum { GUIDED, PEAK, LATER, NEXT, ONE, STEPS, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned layer[6][4], rounds = what == ONE ? 1 : 4, last;
+        bool fails = what != PEAK && what != LATER;
+        heap_alloc(h, 4 * GIB, WEIGHTS);
+        for (unsigned i = 0; i < rounds; i++) {
+            unsigned other = heap_alloc(h, 64 * MIB, JUDGE), own[4];
+            heap_free(h, heap_alloc(h, 16 * MIB, JUDGE));
+            if (what == STEPS) { /* a batch of the same line that is not given up */
+                forward(h, own, 4);
+                backward(h, own, true, false);
+                heap_alloc(h, MIB, STEP_OF);
+            }
+            heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+            heap_free(h, other);
+            if (what == NEXT && i != 0)
+                backward(h, layer[i - 1], true, false);
+            forward(h, layer[i], 4);
+        }
+        if (fails) {
+            heap_free(h, heap_alloc(h, 64 * MIB, JUDGE));
+            heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+            forward(h, layer[rounds], 2);
+            heap_oom(h, 256 * MIB, 64 * MIB, LAYER);
+        } else {
+            last = heap_alloc(h, GIB, JUDGE);
+            heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+            heap_free(h, last);
+            if (what == PEAK) /* behind the backward pass, when Python lets go of it */
+                heap_free(h, heap_alloc(h, 16 * MIB, STEP("12")));
+            for (unsigned i = 0; i < rounds; i++)
+                for (unsigned k = 0; k < 4; k++)
+                    heap_free(h, layer[i][k]);
+        }
+        {
+            FINISH(0);
+            bool kept = what == GUIDED || what == PEAK || what == STEPS;
+            uint64_t bytes = c->bypassed_graph;
+            MT_CHECK_EQ(bytes != 0, kept);
+            MT_CHECK_EQ(c->retained_graph, bytes);
+            MT_CHECK_EQ(card(a, "P155") != NULL && card(a, "P155")->is_top, kept);
+            if (kept)
+                MT_CHECK_EQ(bytes, what == STEPS ? 3 * GIB : 4 * GIB);
+            if (kept && fails) {
+                MT_CHECK_EQ(c->kind, MT_CAUSE_LEAK);
+                MT_CHECK_HAS(c->sentence, "Graphs that nothing goes back through: ");
+                MT_CHECK_HAS(c->sentence, "earlier calls from own/loop.py:20 step were still");
+            }
+            DONE;
+        }
+    }
+}
+
 #define USE(line) "own/apply.py:" line ":apply|" MAIN
 #define NET "own/net.py:7:forward|torch/nn/modules/module.py:60:_call_impl|"
 #define BLOCK NET USE("31")
@@ -293,5 +360,6 @@ MT_TEST(a_forward_is_kept_for_its_backward)
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_forward_is_kept_for_its_backward)
             MT_RUN(the_largest_holder_without_a_role) MT_RUN(graphs_that_outlive_their_backward)
-                MT_RUN(a_graph_that_nobody_asked_for) MT_RUN(models_alike)
-                    MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))
+                MT_RUN(graphs_that_others_go_by) MT_RUN(a_graph_that_nobody_asked_for)
+                    MT_RUN(models_alike) MT_RUN(the_line_that_called_the_backward)
+                        MT_RUN(rules_done))

@@ -1,0 +1,187 @@
+/* Graphs that other backward passes went by: of a batch that was given up, of a warm-up without a
+ * backward pass, of what a log, a closure or an exception refers to, of a sampler's model whose
+ * picture goes from step to step. Of one line that calls a model, calls that are over and have
+ * their graph still. Two of them or more that an optimizer's step came after twice: weights have
+ * changed, and no gradient can come of it. Without steps, two or more that a whole backward pass
+ * came after, where no backward pass ever let go of anything of that line: a pipeline that has
+ * several batches under way does. Where nothing failed, the rest of the recording tells: no
+ * backward pass let go of it later. */
+#include "analysis/cause/impl.h"
+
+/* Chosen by hand: one may have a reason of its own. */
+enum { MIN_CALLS = 2 };
+
+struct past {
+    mt_frame_id line;
+    uint32_t round, steps; /* backward passes, and steps, before its end */
+    uint64_t last;         /* event */
+    uint64_t let_go;       /* of what is live at the moment, by a backward pass that came later */
+    struct mt_rest_of_pass rest;
+};
+
+struct history {
+    MT_VEC(struct past) calls;
+    mt_frame_id at; /* of the call at work; 0 = none is */
+    bool backward;
+    uint32_t round; /* backward passes that have begun */
+    bool *fed;      /* by line: some backward pass let go of what its calls made */
+};
+
+struct found {
+    uint32_t n;
+    uint64_t bytes, last;
+};
+
+static bool is_kept_role(unsigned role) { return mt_is_transient(role) || role == MT_ROLE_UNKNOWN; }
+
+static int note_made(struct mt_moment *m, struct history *h, uint64_t i, uint64_t at)
+{
+    const struct mt_event *e = mt_event_at(m->w->r->d, i);
+    bool backward = mt_phase_is(m->w->r->attr[i].sub, MT_IN_BACKWARD);
+    mt_frame_id line = backward ? 0 : m->call_of[e->stack];
+    struct past *p;
+    h->round += backward && !h->backward;
+    h->backward = backward;
+    if (line != 0 && line != h->at) {
+        if ((p = MT_VEC_PUSH(&h->calls)) == NULL)
+            return 0;
+        *p = (struct past){.line = line};
+    }
+    h->at = line;
+    if (line == 0)
+        return 1;
+    p = &h->calls.p[h->calls.n - 1];
+    p->round = h->round;
+    p->last = i;
+    p->rest.made++;
+    if (m->w->fate[i].freed > at && is_kept_role(m->w->fate[i].role)) {
+        p->rest.live++;
+        p->rest.bytes += e->size;
+    }
+    return 1;
+}
+
+/* The call in which a block was made; NULL = in none. */
+static struct past *call_at(const struct history *h, uint64_t event)
+{
+    uint32_t lo = 0, hi = h->calls.n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (h->calls.p[mid].last < event)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < h->calls.n ? &h->calls.p[lo] : NULL;
+}
+
+static void note_free(const struct mt_moment *m, struct history *h, uint64_t i, uint64_t at)
+{
+    uint32_t born = m->w->fate[i].freed;
+    const struct mt_event *e = born < i ? mt_event_at(m->w->r->d, born) : NULL;
+    struct past *p;
+    if (!h->backward || e == NULL || m->call_of[e->stack] == 0 ||
+        !is_kept_role(m->w->fate[born].role))
+        return;
+    if (i <= at)
+        h->fed[m->call_of[e->stack]] = true;
+    else if (born <= at && (p = call_at(h, born)) != NULL)
+        p->let_go += e->size;
+}
+
+/* Steps of the optimizer that are over before the event; 0 where steps are guessed. */
+static uint32_t steps_before(const struct mt_moment *m, uint64_t event)
+{
+    uint32_t n = 0;
+    while (!m->f->steps_are_guessed && n < m->f->steps.n && m->f->steps.p[n].last < event)
+        n++;
+    return n;
+}
+
+/* What is left of the calls of a line, as far as other passes went by it. */
+static struct found look_at(const struct mt_moment *m, const struct history *h, mt_frame_id line,
+                            uint64_t at)
+{
+    /* the one at work is not over */
+    uint32_t rounds = h->round - (h->backward ? 1 : 0), steps = steps_before(m, at), twice = 0;
+    struct found out = {0, 0, 0};
+    for (uint32_t i = 0; i < h->calls.n; i++) {
+        const struct past *p = &h->calls.p[i];
+        bool by_step, by_pass;
+        if (p->line != line || p->last >= at || !mt_is_of_graph(&p->rest))
+            continue;
+        by_step = steps > p->steps;
+        by_pass =
+            m->oom != NULL ? !h->fed[line] && rounds > p->round : p->let_go < p->rest.bytes / 4;
+        if (!by_step && !by_pass)
+            continue;
+        twice += by_pass || steps > p->steps + 1;
+        out.n++;
+        out.bytes += p->rest.bytes;
+        out.last = p->last;
+    }
+    if (twice < MIN_CALLS)
+        out = (struct found){0, 0, 0};
+    return out;
+}
+
+static int walk(struct mt_moment *m, struct history *h, uint64_t at)
+{
+    uint64_t end = m->oom != NULL ? at + 1 : m->w->r->d->events.n;
+    struct history then = *h;
+    for (uint64_t i = 0; i < end; i++) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (i == at + 1)
+            then = *h;
+        if (e->action == MT_ACT_ALLOC && !note_made(m, h, i, at))
+            return 0;
+        if (e->action == MT_ACT_FREE_COMPLETED)
+            note_free(m, h, i, at);
+    }
+    if (end > at + 1) { /* what was known at the moment, of all that it had seen */
+        h->round = then.round;
+        h->backward = then.backward;
+        h->at = then.at;
+    }
+    for (uint32_t i = 0, s = 0; i < h->calls.n; i++) {
+        while (!m->f->steps_are_guessed && s < m->f->steps.n &&
+               m->f->steps.p[s].last < h->calls.p[i].last)
+            s++;
+        h->calls.p[i].steps = s;
+    }
+    return 1;
+}
+
+int mt_moment_bypassed(struct mt_moment *m)
+{
+    uint64_t at = m->d->focus.event >= 0 ? (uint64_t)m->d->focus.event : 0;
+    struct history h = {.at = 0};
+    struct found best = {0, 0, 0};
+    mt_frame_id line = 0;
+    int ok;
+    if (m->call_of == NULL || m->w->r->attr == NULL || m->w->fate == NULL || m->graph.line != 0 ||
+        m->f->recorded != 0 || m->d->focus.event < 0)
+        return 1;
+    h.fed = mt_calloc((size_t)m->w->r->t->frames.n + 1, sizeof *h.fed);
+    ok = h.fed != NULL && walk(m, &h, at);
+    for (uint32_t i = 0; ok && i < h.calls.n; i++) {
+        struct found f;
+        if (h.calls.p[i].line == line || h.calls.p[i].last >= at ||
+            !mt_is_of_graph(&h.calls.p[i].rest))
+            continue;
+        f = look_at(m, &h, h.calls.p[i].line, at);
+        if (f.bytes > best.bytes) {
+            best = f;
+            line = h.calls.p[i].line;
+        }
+    }
+    if (best.n != 0)
+        m->graph = (struct mt_graph){.line = line,
+                                     .bypassed = true,
+                                     .passes = best.n,
+                                     .until = best.last + 1,
+                                     .bytes = best.bytes};
+    mt_free(h.fed);
+    MT_VEC_DONE(&h.calls);
+    return ok;
+}
