@@ -354,7 +354,8 @@ static bool grows_on(struct mt_metrics *m, const struct mt_advice *a)
 {
     enum { WORTH_NAMING = 20 };
     bool grows = number(m, "grown") * WORTH_NAMING > number(m, "live") ||
-                 number(m, "retained_graph") > 0 || number(m, "kept") > 0;
+                 number(m, "retained_graph") > 0 || number(m, "kept") > 0 ||
+                 number(m, "kept_open") > 0;
     return grows && (a->rule->phases >> MT_FIX_LEAK & 1) == 0;
 }
 

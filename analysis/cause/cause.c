@@ -103,7 +103,7 @@ static bool is_avoidable(struct mt_cause *c, const struct mt_moment *m, const st
         set_kind(c, MT_CAUSE_LEAK, MT_CONF_MARKED);
         return true;
     }
-    if (m->kept.bytes > pieces && would_fit(c, "no_kept")) {
+    if (m->kept.bytes > pieces && !m->open && would_fit(c, "no_kept")) {
         set_kind(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
         return true;
     }
@@ -151,7 +151,7 @@ static bool is_avoidable(struct mt_cause *c, const struct mt_moment *m, const st
         set_kind(c, MT_CAUSE_GIANT_TENSOR, s->elem != 0 ? MT_CONF_MARKED : MT_CONF_INFERRED);
         best = giant;
     }
-    if (best == pieces && m->residue > pieces && m->residue >= live / 5 &&
+    if (best == pieces && m->residue > pieces && !m->open && m->residue >= live / 5 &&
         would_fit(c, "no_residue")) {
         set_kind(c, MT_CAUSE_LEAK, MT_CONF_INFERRED);
         return true;
@@ -217,6 +217,13 @@ static int keep_passes(struct mt_cause *out, const struct mt_moment *m)
            (m->graph.bytes == 0 || keep_line(&out->unused_graph_line, m, m->graph.line));
 }
 
+/* What would be left behind, if no backward pass behind all of it is to come. */
+static uint64_t kept_open(const struct mt_moment *m)
+{
+    uint64_t most = m->kept.bytes > m->residue ? m->kept.bytes : m->residue;
+    return m->open && most >= m->d->focus.live / 10 ? most : 0;
+}
+
 /* Copies of the weights, by what can be done about them. */
 static void keep_copies(struct mt_cause *out, const struct mt_moment *m)
 {
@@ -277,6 +284,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
         out->before_passes = m.to_come.passes;
         out->before_rest = m.to_come.before_rest;
         memcpy(out->to_come, m.to_come.role, sizeof out->to_come);
+        out->kept_open = kept_open(&m);
         out->kept_casts = m.kept.casts > m.kept.bytes / 2 ? m.kept.casts : 0;
         if (m.to_come.kind == MT_TO_COME_STATE)
             out->state_to_come = m.to_come.bytes;

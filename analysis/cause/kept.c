@@ -186,6 +186,40 @@ static void add_kept(struct mt_kept *all, const struct mt_kept *one)
     all->last = one->last > all->last ? one->last : all->last;
 }
 
+/* Nothing tells whether a backward pass behind all of it is to come: none has been there, and of
+ * the line that calls a model and has most of what is live it is kept as autograd keeps it. A
+ * rollout through a model of the world looks so, two encoders before their loss, and a model that
+ * only scores and has gradients on. */
+static int find_open(struct mt_moment *m)
+{
+    const struct mt_replay *r = m->w->r;
+    uint64_t at = (uint64_t)m->d->focus.event;
+    struct mt_rest_of_pass *of;
+    mt_frame_id best = 0;
+    if (m->phase != MT_PH_UNATTRIBUTED || m->call_of == NULL)
+        return 1;
+    for (uint64_t i = 0; i <= at && i < r->d->events.n; i++)
+        if (mt_phase_is(r->attr[i].sub, MT_IN_BACKWARD))
+            return 1;
+    if ((of = mt_calloc((size_t)r->t->frames.n + 1, sizeof *of)) == NULL)
+        return 0;
+    for (uint64_t i = 0; i <= at && i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        mt_frame_id line = m->call_of[e->stack];
+        if (e->action != MT_ACT_ALLOC || line == 0)
+            continue;
+        of[line].made++;
+        if (m->w->fate[i].freed > at) {
+            of[line].live++;
+            of[line].bytes += e->size;
+        }
+        best = of[line].bytes > of[best].bytes ? line : best;
+    }
+    m->open = best != 0 && mt_is_of_graph(&of[best]);
+    mt_free(of);
+    return 1;
+}
+
 int mt_moment_kept(struct mt_moment *m)
 {
     size_t n_stacks = (size_t)m->w->r->t->stacks.n + 1;
@@ -195,6 +229,8 @@ int mt_moment_kept(struct mt_moment *m)
     struct between w = {0, NULL, 0, false, false};
     const struct mt_held **born;
     int ok;
+    if (m->oom != NULL && m->w->r->attr != NULL && m->w->fate != NULL && !find_open(m))
+        return 0;
     if (m->oom == NULL || m->n_held < MIN_KEPT || m->w->fate == NULL || !keeps_nothing(m, &since) ||
         m->f->recorded != 0 || is_chain(m, since))
         return 1;

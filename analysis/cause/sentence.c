@@ -120,6 +120,12 @@ static void add_needless(char *s, size_t cap, const struct mt_cause *c, const st
             "never comes.",
             MT_BYTES(c->graph_of_none));
     n = strlen(s);
+    if (c->kept_open != 0)
+        (void)snprintf(s + n, cap - n,
+                       " %s of it was added call by call, and no backward pass had come: needed if "
+                       "one behind all of them is to come, kept for nothing if none is.",
+                       MT_BYTES(c->kept_open));
+    n = strlen(s);
     if (m->rounds.bytes != 0) {
         char label[MT_LABEL], buf[MT_LABEL];
         (void)mt_stack_label(m->w->r->t, m->rounds.stack, label, sizeof label);

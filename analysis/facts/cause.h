@@ -160,6 +160,7 @@ struct mt_cause {
     uint32_t n_spreads;
     uint64_t alike;      /* of what is no model's or optimizer's, what has the request's own size */
     uint64_t regrown;    /* one tensor to which the request would join something; 0 = none */
+    uint64_t kept_open;  /* what rounds kept, if no backward pass behind them all is to come */
     uint64_t kept_casts; /* of the blocks that rounds kept: copies of weights, by autocast */
     /* the result of the pass before, that is live still, and the line that makes it and lets go of
      * it: "train.py:63 main"; 0 and NULL = there is none */

@@ -37,6 +37,8 @@ double mt_kept_in_rounds(const struct mt_device_analysis *d)
     const struct mt_cause *c = d->cause;
     if (c != NULL && c->retained_graph != 0)
         return (double)c->retained_graph;
+    if (c != NULL && c->kept_open != 0)
+        return 0;
     for (uint32_t i = 0; c != NULL && i < c->what_ifs.n; i++)
         if (strcmp(c->what_ifs.p[i].id, "no_kept") == 0)
             return (double)c->what_ifs.p[i].freed;

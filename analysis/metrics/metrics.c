@@ -306,6 +306,7 @@ static void use_metrics(struct mt_metrics *m)
         measured(m, MT_METRIC_kept_casts, m->d->cause != NULL ? m->d->cause->kept_casts : 0);
         measured(m, MT_METRIC_unused_graph, m->d->cause != NULL ? m->d->cause->unused_graph : 0);
         measured(m, MT_METRIC_graph_of_none, m->d->cause != NULL ? m->d->cause->graph_of_none : 0);
+        measured(m, MT_METRIC_kept_open, m->d->cause != NULL ? m->d->cause->kept_open : 0);
         measured(m, MT_METRIC_bypassed_graph,
                  m->d->cause != NULL ? m->d->cause->bypassed_graph : 0);
         measured(m, MT_METRIC_retained_graph,

@@ -358,8 +358,50 @@ MT_TEST(a_forward_is_kept_for_its_backward)
     }
 }
 
+/* No backward pass has been there, and call after call kept its graph: a rollout whose loss is
+ * still to come, or scores of a model that trains nothing. Both are said; not where each call let
+ * go of its layers, nor behind a backward pass. */
+MT_TEST(a_graph_for_a_backward_to_come)
+{
+    enum { OPEN, NO_GRAPH, TRAINED, N, ROUNDS = 9 };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned layer[ROUNDS + 1][4];
+        const struct mt_advice *no_graph;
+        heap_alloc(h, GIB, WEIGHTS);
+        if (what == TRAINED) {
+            forward(h, layer[0], 4);
+            backward(h, layer[0], true, false);
+        }
+        for (unsigned i = 0; i < ROUNDS; i++) {
+            forward(h, layer[i], 4);
+            for (unsigned k = 0; k < 4 && what == NO_GRAPH; k++)
+                heap_free(h, layer[i][k]);
+            heap_free(h, heap_alloc(h, 8 * MIB, "own/data.py:3:batch|" MAIN));
+        }
+        forward(h, layer[ROUNDS], 1);
+        heap_oom(h, 512 * MIB, 64 * MIB, LAYER);
+        {
+            FINISH(0);
+            bool open = what == OPEN;
+            no_graph = card(a, "P247");
+            MT_CHECK_EQ(c->kept_open != 0, open);
+            MT_CHECK_EQ(no_graph != NULL, open);
+            MT_CHECK_EQ(strstr(c->sentence, "needed if one behind all of them is to come") != NULL,
+                        open);
+            if (open) {
+                MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+                MT_ASSERT(no_graph != NULL && no_graph->only_if != NULL);
+                MT_CHECK(card(a, "P07") == NULL && card(a, "P05") == NULL);
+                MT_CHECK_HAS(no_graph->only_if, "no backward pass through them is to come");
+            }
+            DONE;
+        }
+    }
+}
+
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_forward_is_kept_for_its_backward)
             MT_RUN(the_largest_holder_without_a_role) MT_RUN(graphs_that_outlive_their_backward)
-                MT_RUN(graphs_that_others_go_by) MT_RUN(a_graph_that_nobody_asked_for)
-                    MT_RUN(models_alike) MT_RUN(the_line_that_called_the_backward)
-                        MT_RUN(rules_done))
+                MT_RUN(graphs_that_others_go_by) MT_RUN(a_graph_for_a_backward_to_come)
+                    MT_RUN(a_graph_that_nobody_asked_for) MT_RUN(models_alike)
+                        MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))
