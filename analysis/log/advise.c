@@ -207,6 +207,8 @@ static void of_share(struct mt_metrics *m, const struct mt_logdiag *d, const str
         (d->reserved != MT_LOG_NONE || d->cause == MT_CAUSE_FOREIGN) &&
         d->capacity > d->free + torch)
         foreign = d->capacity - d->free - torch;
+    else if (torch == MT_LOG_NONE && d->others_named && d->others != MT_LOG_NONE)
+        foreign = d->others;
     if (f->kind == MT_LOG_VLLM_NO_KV || f->kind == MT_LOG_VLLM_KV ||
         f->kind == MT_LOG_VLLM_PROFILE || f->kind == MT_LOG_SGLANG_NO_KV ||
         f->kind == MT_LOG_SGLANG_KV_FULL)
@@ -564,29 +566,20 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         q.sub = MT_PH_NONE;
     }
     mt_metrics_place(q.metrics, q.phase, q.sub);
+    d->pieces_told = d->cause == MT_CAUSE_UNKNOWN &&
+                     mt_logdiag_told_pieces(&logs->files.p[d->file].log, logs->phases);
     if (d->cause == MT_CAUSE_FRAGMENTATION || mt_logdiag_fits_joined(d) ||
-        (d->cause == MT_CAUSE_FOREIGN && mt_logdiag_has_holes(d)) ||
-        (d->cause == MT_CAUSE_UNKNOWN &&
-         mt_logdiag_told_pieces(&logs->files.p[d->file].log, logs->phases)))
+        (d->cause == MT_CAUSE_FOREIGN && mt_logdiag_has_holes(d)) || d->pieces_told)
         say(q.metrics, MT_METRIC_fragmented, 1);
     say(q.metrics, MT_METRIC_few_pieces, are_few(d));
-    mt_logdiag_made_of(d, q.metrics, f);
+    mt_logdiag_made_of(d, q.metrics, f, &told);
+    if (d->made_of.what == MT_LOG_OF_FLAT && q.phase == MT_PH_UNATTRIBUTED)
+        q.phase = MT_PH_TRAIN, q.sub = MT_PH_OPTIMIZER;
     if (d->sub == MT_PH_LOGITS && d->request != MT_LOG_NONE && d->request != MT_LOG_EXA)
         say(q.metrics, MT_METRIC_logits_request, (double)d->request);
     first = list->n;
     ok = mt_advice_add(&q, list);
-    /* a death that Ray alone tells: memory is only one of the usual reasons. What comes first has
-       evidence of its own, or finds the reason; the rest waits for that */
-    if (d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0)
-        for (uint32_t i = first + 1; i < list->n; i++)
-            list->p[i].is_top = false;
-    /* what is there whatever runs is more than the card: less in one pass is no help */
-    if (d->model.beyond > 0 ||
-        (d->model.estimate.card > 0 && (d->model.held > d->model.estimate.card ||
-                                        d->model.estimate.bytes > d->model.estimate.card)))
-        for (uint32_t i = first; i < list->n; i++)
-            list->p[i].is_top =
-                list->p[i].is_top && (list->p[i].made_it || !list->p[first].made_it);
+    mt_logdiag_first(list, first, d, f, r);
     mt_metrics_free(q.metrics);
     return ok;
 }

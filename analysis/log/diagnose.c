@@ -23,7 +23,7 @@ static bool writes(const struct mt_log *log, uint64_t pid)
  * process's own. */
 static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
 {
-    uint32_t own = UINT32_MAX, largest = UINT32_MAX;
+    uint32_t own = UINT32_MAX, largest = UINT32_MAX, newest = UINT32_MAX;
     uint64_t used = mt_log_minus(d->capacity, d->free), line = log->facts.p[d->fact].line,
              held = d->reserved != MT_LOG_NONE ? d->reserved : d->allocated;
     for (uint32_t k = d->fact + 1; k < log->facts.n && log->facts.p[k].kind == MT_LOG_OTHER_PROC &&
@@ -40,6 +40,8 @@ static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
             d->mate = (int64_t)log->facts.p[k].value[0];
         if (largest == UINT32_MAX || v > log->facts.p[largest].value[1])
             largest = k;
+        if (newest == UINT32_MAX || log->facts.p[k].value[0] > log->facts.p[newest].value[0])
+            newest = k;
         d->others = mt_log_or_zero(d->others) + v;
         d->n_others++;
     }
@@ -52,6 +54,11 @@ static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
         else
             d->others = MT_LOG_NONE; /* any of them may be this one */
     }
+    /* Where the line names several and no number of PyTorch's, whoever asked is one of them: the
+     * one that was started last is the likeliest. */
+    if (own == UINT32_MAX && d->this_process == MT_LOG_NONE && held == MT_LOG_NONE &&
+        d->n_others > 1)
+        own = newest;
     d->others_named = d->n_others != 0;
     if (own != UINT32_MAX) {
         d->this_process = log->facts.p[own].value[1];
@@ -240,19 +247,23 @@ static void torch_cause(struct mt_logdiag *d, const struct mt_log_fact *f)
 
 const char *mt_logdiag_headline(const struct mt_logdiag *d)
 {
-    return d->is_untold ? "Out of memory: much of the card is not this PyTorch's"
-                        : mt_cause_log_words(d->cause);
+    return d->grows       ? "Memory keeps growing"
+           : d->is_untold ? "Out of memory: much of the card is not this PyTorch's"
+                          : mt_cause_log_words(d->cause);
 }
 
 static void find_cause(struct mt_logdiag *d, const struct mt_logs *logs,
                        const struct mt_log_fact *f, const struct mt_log_place *place)
 {
     d->confidence = "high";
+    d->grows = f->platform == MT_LOG_GROWS;
     switch ((int)f->kind) {
     case MT_LOG_TORCH_OOM:
         take_numbers(d, &logs->files.p[d->file].log, f);
         mt_logdiag_tell_overcount(d, logs, f, place);
         torch_cause(d, f);
+        if (f->platform == MT_LOG_GROWS)
+            d->cause = MT_CAUSE_LEAK;
         d->is_untold =
             d->cause == MT_CAUSE_FOREIGN && d->this_process == MT_LOG_NONE && !d->others_named;
         break;

@@ -82,22 +82,28 @@ enum mt_log_made_of {
     MT_LOG_OF_NOTHING, /* nothing tells */
     MT_LOG_OF_BUCKET,  /* gradients, to be reduced */
     MT_LOG_OF_LOGITS,
-    MT_LOG_OF_SCORES, /* as large as what a loss is given, however large that is */
-    MT_LOG_OF_MODEL,  /* all its weights or gradients, as many as settings or its name tell */
-    MT_LOG_OF_BLOCK   /* the same, where only its size in a backward tells */
+    MT_LOG_OF_SCORES,    /* as large as what a loss is given, however large that is */
+    MT_LOG_OF_ATTENTION, /* scores of an attention that writes them out: tokens x tokens */
+    MT_LOG_OF_FLAT,      /* a flat copy of its weights, whole or this card's part */
+    MT_LOG_OF_MODEL,     /* all its weights or gradients, as many as settings or its name tell */
+    MT_LOG_OF_BLOCK      /* the same, where only its size in a backward tells */
 };
 
 /* What a training keeps on every card, as a product; bytes 0 = a factor is not known. And the
  * logits of its longest pass; batch 0 = not known. */
 struct mt_logdiag_estimate {
     double params, whole, divided, cards, bytes;
-    double each; /* of every card that has all of it; 0 = what divides it is known, in bytes */
+    double cut;   /* Megatron: tensor times pipeline parallel; 0 = it is not that */
+    double alone; /* bytes where how many cards there are is not told; 0 = it is */
+    double each;  /* of every card that has all of it; 0 = what divides it is known, in bytes */
     double batch, length, vocab;
     double
         card; /* bytes of the card, by the line or by the name that the text has; 0 = not known */
 };
 
 struct mt_logdiag {
+    bool pieces_told;         /* somebody says that free memory in pieces is the cause */
+    bool grows;               /* nothing failed: somebody says that memory grows */
     enum mt_cause_kind cause; /* NONE = no failure in the logs; UNKNOWN = no line has its numbers */
     const char *confidence;   /* "high", "medium", "low", "none" */
     /* the line it is about; undefined when the cause is NONE and there is no fact */
@@ -175,6 +181,8 @@ struct mt_logdiag {
         enum mt_log_made_of what;
         double numbers; /* of them each has so many bytes; of logits: tokens; 0 = not known */
         double vocab;
+        double batch, heads, length; /* of attention */
+        double parts;                /* of a flat copy: cards that divide it */
         unsigned each;
         bool is_sure;
     } made_of;
@@ -295,8 +303,12 @@ void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d);
 /* What rules may ask of that. */
 struct mt_metrics;
 void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d);
+/* log/first.c: takes from the changes behind `first` those that may wait out of the first ones. */
+void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct mt_logdiag *d,
+                      const struct mt_log_fact *f, const struct mt_framework_rules *rules);
 /* log/made_of.c: d->made_of of the failure f, and the metrics that follow from it. */
-void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f);
+void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f,
+                        const struct mt_logdiag_sizes *told);
 void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d);
 /* log/place.c: d->program, of its log and the traceback s; NULL = it has none; else the script that
  * the settings' command starts. */

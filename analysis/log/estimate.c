@@ -49,6 +49,26 @@ static double cards_of(const struct mt_logdiag_sizes *told, const struct mt_run_
     return cards < 1 ? 0 : cards;
 }
 
+/* Megatron: 16-bit parameters and 32-bit gradients, 6 bytes; 32-bit parameters and two moments, 12,
+ * which its distributed optimizer divides over the data-parallel ranks (megatron/core/optimizer).
+ */
+static void of_megatron(struct mt_logdiag_estimate *e, const struct mt_run_shape *s,
+                        const struct mt_runconf *conf, double gpus)
+{
+    double cut = s->tp * s->pp, ranks = cut >= 1 && gpus >= cut ? gpus / cut : 0;
+    if (cut < 1 || s->ep > 1)
+        return;
+    e->cut = cut;
+    e->whole = 6 / cut;
+    e->divided = 12 / cut;
+    e->cards = ranks;
+    e->each = e->params * 18 / cut;
+    if (mt_run_is_set(conf, "distributed_optimizer") && ranks >= 1) {
+        e->bytes = e->params * (e->whole + e->divided / ranks);
+        e->each = 0;
+    }
+}
+
 void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
                          const struct mt_run_shape *s, const struct mt_runconf *conf, double params,
                          double ranks)
@@ -57,12 +77,23 @@ void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *to
     unsigned zero = stage(s, told);
     bool fsdp = s->sharded || told->fsdp;
     double cards = cards_of(told, s, ranks, fsdp || zero != 0);
-    if (told->less || is_other_state(s, conf) || params <= 0 || cards < 1 ||
-        (s->layout != MT_LAYOUT_UNKNOWN && s->layout != MT_LAYOUT_SAME &&
-         s->layout != MT_LAYOUT_ZERO) ||
+    if (told->less || is_other_state(s, conf) || params <= 0 ||
         (d->phase != MT_PH_UNATTRIBUTED && !mt_phase_is(d->phase, MT_TRAINS)))
         return;
     e->params = params;
+    if (s->layout == MT_LAYOUT_MEGATRON) {
+        of_megatron(e, s, conf, cards);
+        return;
+    }
+    if (s->layout != MT_LAYOUT_UNKNOWN && s->layout != MT_LAYOUT_SAME &&
+        s->layout != MT_LAYOUT_ZERO)
+        return;
+    if (cards < 1) { /* on how many, nobody says */
+        if (d->request == MT_LOG_NONE && !fsdp && zero == 0 && told->gpus >= 0 && !told->spread &&
+            !told->nodes)
+            e->alone = params * ALL;
+        return;
+    }
     e->cards = cards;
     if (!fsdp && zero == 0 && cards > 1) { /* whether something divides it is not told */
         e->each = told->spread ? 0 : params * ALL;
@@ -144,6 +175,42 @@ static void say_either(struct mt_sentence *t, const struct mt_logdiag *d)
     mt_words_add(t, ".");
 }
 
+static void say_alone(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    mt_words_add(t,
+                 "%sTraining all of it with Adam, and nothing of it on the host, keeps %.3g B "
+                 "parameters x %d bytes = %s of parameters, gradients and optimizer's state, and a "
+                 "card has %s%s: whatever the batch is, it takes ZeRO-3 or FSDP over %.0f such "
+                 "GPUs or more, the states on the host, or adapters.",
+                 t->n != 0 ? " " : "", e->params / 1e9, ALL, MT_BYTES((uint64_t)e->alone),
+                 MT_BYTES((uint64_t)e->card), d->capacity == MT_LOG_NONE ? " by its name" : "",
+                 (double)(uint64_t)(e->alone / e->card) + 1);
+}
+
+static void say_megatron(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    char part[32];
+    double divided = e->cards >= 1 ? e->params * (e->whole + e->divided / e->cards) : 0;
+    mt_words_add(t,
+                 "%sTraining all of it with Adam keeps %.3g B parameters x 18 bytes / %g (tensor x "
+                 "pipeline parallel) = %s of parameters, gradients and optimizer's state on every "
+                 "card",
+                 t->n != 0 ? " " : "", e->params / 1e9, e->cut, MT_BYTES((uint64_t)e->each));
+    if (divided > 0)
+        mt_words_add(t, ", and %s with --use-distributed-optimizer over %g data-parallel ranks",
+                     mt_words_bytes(part, (uint64_t)divided), e->cards);
+    if (e->card > 0 && e->each > e->card)
+        mt_words_add(t, ", and the card has %s%s: %s", MT_BYTES((uint64_t)e->card),
+                     d->capacity == MT_LOG_NONE ? " by its name" : "",
+                     divided > e->card
+                         ? "neither fits, whatever the batch is; more tensor or pipeline parallel "
+                           "can"
+                         : "without it that cannot fit, whatever the batch is");
+    mt_words_add(t, ".");
+}
+
 static void say_logits(struct mt_sentence *t, const struct mt_logdiag *d)
 {
     const struct mt_logdiag_estimate *e = &d->model.estimate;
@@ -162,9 +229,15 @@ void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d)
     const struct mt_logdiag_estimate *e = &d->model.estimate;
     const double much = 1024.0 * 1024 * 1024;
     bool no_numbers = d->capacity == MT_LOG_NONE && d->request == MT_LOG_NONE;
+    if (d->grows) /* what is there from the start does not grow */
+        return;
     if (e->bytes >= much && (no_numbers || (e->card > 0 && e->bytes > e->card)))
         say_states(t, d);
-    if (e->each >= much && (no_numbers || (e->card > 0 && e->each > e->card)))
+    if (e->alone >= much && e->card > 0 && e->alone > e->card)
+        say_alone(t, d);
+    if (e->cut >= 1 && e->each >= much && (no_numbers || (e->card > 0 && e->each > e->card)))
+        say_megatron(t, d);
+    else if (e->each >= much && (no_numbers || (e->card > 0 && e->each > e->card)))
         say_either(t, d);
     if (no_numbers && e->batch * e->length * e->vocab * 4 >= 2 * much)
         say_logits(t, d);
@@ -173,14 +246,20 @@ void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d)
 void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d)
 {
     const struct mt_logdiag_estimate *e = &d->model.estimate;
-    double states = d->model.states > 0 ? d->model.states : e->bytes > 0 ? e->bytes : e->each;
+    double states = d->model.states > 0 ? d->model.states
+                    : e->bytes > 0      ? e->bytes
+                    : e->each > 0       ? e->each
+                                        : e->alone;
     if (d->model.params > 0)
         mt_metrics_set(m, MT_METRIC_model_params, d->model.params, MT_CONF_CARRIED);
     if (d->model.states > 0)
         mt_metrics_set(m, MT_METRIC_model_states, d->model.states, MT_CONF_CARRIED);
     else if (!d->model.is_set && e->bytes > 0) /* by a person's words */
         mt_metrics_set(m, MT_METRIC_model_states, e->bytes, MT_CONF_CARRIED);
+    else if (e->alone > 0)
+        mt_metrics_set(m, MT_METRIC_model_states, e->alone, MT_CONF_CARRIED);
     if (states > 0 && e->card > 0)
         mt_metrics_set(m, MT_METRIC_states_share, states / e->card, MT_CONF_CARRIED);
-    mt_metrics_set(m, MT_METRIC_undivided, d->model.states <= 0 && e->each > 0, MT_CONF_CARRIED);
+    mt_metrics_set(m, MT_METRIC_undivided, d->model.states <= 0 && e->each > 0 && e->cut <= 0,
+                   MT_CONF_CARRIED);
 }

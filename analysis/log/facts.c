@@ -307,8 +307,9 @@ char *mt_log_fact_words(char buf[MT_FACT_WORDS], const struct mt_log_fact *f)
     if (mt_log_is_talk(f)) {
         if (f->platform == 'R')
             return strcpy(buf, "somebody names an OOM of Ray, whose monitor watches the host");
-        (void)snprintf(buf, MT_FACT_WORDS, "somebody says that %s ran out",
-                       f->kind == MT_LOG_HOST_OOM ? "the host's memory" : "memory");
+        (void)snprintf(buf, MT_FACT_WORDS, "somebody says that %s %s",
+                       f->kind == MT_LOG_HOST_OOM ? "the host's memory" : "memory",
+                       f->platform == MT_LOG_GROWS ? "keeps growing" : "ran out");
         return buf;
     }
     switch ((int)f->kind) {

@@ -21,6 +21,8 @@ uint64_t mt_logdiag_hint(const struct mt_logdiag *d, const struct mt_log *log, e
                    : goes_on          ? NEAR
                    : h == MT_LH_SPILL ? LATELY
                                       : UINT64_MAX;
+    if (is_host && mt_log_is_talk(f)) /* a title stands above its log, which ends there */
+        return log->hint[h];
     if (!is_host || log->hint[h] == 0 || log->hint[h] > f->line || f->line - log->hint[h] > far)
         return 0;
     return log->hint[h];

@@ -89,6 +89,60 @@ static bool has_several(struct mt_metrics *m, const struct mt_log_fact *f)
            ask(m, "setting.node_ranks") > 1;
 }
 
+/* Scores of all pairs of tokens, for each head: the heads that come out are a number of heads. */
+static bool is_attention(struct mt_logdiag *d, struct mt_metrics *m)
+{
+    double batch = ask(m, "setting.micro_batch"), length = ask(m, "setting.max_seq_len"),
+           told = ask(m, "setting.heads");
+    batch = batch > 0 ? batch : ask(m, "setting.script_batch");
+    length = length > 0 ? length : ask(m, "setting.script_length");
+    if (d->request < GIB || batch <= 0 || length < 1024 || ask(m, "setting.tp") > 1 ||
+        d->phase == MT_PH_INIT || mt_phase_is(d->sub, MT_IN_OPTIMIZER) ||
+        ask(m, "asks_fused") > 0 || ask(m, "set.flash_attn_flag") > 0)
+        return false;
+    for (unsigned each = 4; each >= 2; each -= 2) {
+        double heads = (double)d->request / (batch * length * length * each);
+        double whole = (double)(uint64_t)(heads + 0.5),
+               off = heads > whole ? heads - whole : whole - heads;
+        bool even = (uint64_t)whole % 4 == 0;
+        if (whole < 8 || whole > 128 || off > 0.0005 * whole ||
+            (told > 0 ? told < whole || told > whole : !even))
+            continue;
+        d->made_of.what = MT_LOG_OF_ATTENTION;
+        d->made_of.batch = batch;
+        d->made_of.heads = whole;
+        d->made_of.length = length;
+        d->made_of.each = each;
+        return true;
+    }
+    return false;
+}
+
+/* A flat copy of all weights in 32 bits, which an optimizer makes as it is set up; of a job that
+ * divides it, this card's part. Only a request that large can be told by a size that names round.
+ */
+static bool is_flat(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_logdiag_sizes *told)
+{
+    double params = d->model.params > 0 ? d->model.params / (d->model.by_name ? 0.9 : 1)
+                                        : told->billions * 1e9,
+           gpus = ask(m, "job_gpus");
+    bool in_pass = mt_phase_is(d->sub, MT_IN_LOSS | MT_IN_BACKWARD) || d->sub == MT_PH_FORWARD;
+    if (params <= 0 || told->less || in_pass || d->sub == MT_PH_LOGITS || d->request < GIB ||
+        !(told->trains || mt_phase_is(d->phase, MT_TRAINS) || d->phase == MT_PH_UNATTRIBUTED))
+        return false;
+    for (int divided = 0; divided < 2; divided++) {
+        double parts = divided ? gpus : 1, ratio = (double)d->request * parts / (4 * params);
+        if ((divided && gpus < 2) || ratio < 0.9 || ratio > 1.1)
+            continue;
+        d->made_of.what = MT_LOG_OF_FLAT;
+        d->made_of.numbers = (double)d->request * parts / 4;
+        d->made_of.parts = parts;
+        d->made_of.each = 4;
+        return true;
+    }
+    return false;
+}
+
 /* All weights of the model, or all their gradients, in one piece. */
 static bool is_model(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f)
 {
@@ -108,14 +162,20 @@ static bool is_model(struct mt_logdiag *d, struct mt_metrics *m, const struct mt
     return true;
 }
 
-void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f)
+void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f,
+                        const struct mt_logdiag_sizes *told)
 {
     if (f->kind != MT_LOG_TORCH_OOM || d->request == MT_LOG_NONE || d->request == MT_LOG_EXA)
         return;
-    if (!is_bucket(d, m) && !is_logits(d, m) && !is_scores(d, m) && !is_model(d, m, f))
+    if (!is_bucket(d, m) && !is_logits(d, m) && !is_scores(d, m) && !is_model(d, m, f) &&
+        !is_attention(d, m) && !is_flat(d, m, told))
         return;
     if (d->made_of.what == MT_LOG_OF_BUCKET)
         mt_metrics_set(m, MT_METRIC_is_bucket, 1, MT_CONF_INFERRED);
+    else if (d->made_of.what == MT_LOG_OF_ATTENTION)
+        mt_metrics_set(m, MT_METRIC_is_attention, 1, MT_CONF_INFERRED);
+    else if (d->made_of.what == MT_LOG_OF_FLAT)
+        mt_metrics_set(m, MT_METRIC_is_flat, 1, MT_CONF_INFERRED);
     else if (d->made_of.what == MT_LOG_OF_LOGITS)
         mt_metrics_set(m, MT_METRIC_is_logits, 1, MT_CONF_INFERRED);
     else if (d->made_of.what >= MT_LOG_OF_MODEL && mt_phase_is(d->sub, MT_IN_BACKWARD) &&
@@ -154,6 +214,23 @@ void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d)
                          (double)d->request / (4 * d->made_of.vocab),
                          (double)d->request / (2 * d->made_of.vocab));
         mt_words_add(t, ".");
+        break;
+    case MT_LOG_OF_ATTENTION:
+        mt_words_add(t,
+                     "%s%g x %g heads x %g x %g tokens x %u bytes is the request: most likely the "
+                     "scores of an attention that writes them out, which a fused one "
+                     "(FlashAttention, xFormers, PyTorch's own) never does.",
+                     lead, d->made_of.batch, d->made_of.heads, d->made_of.length, d->made_of.length,
+                     d->made_of.each);
+        break;
+    case MT_LOG_OF_FLAT:
+        mt_words_add(t,
+                     "%sIt is about %s of %.2f billion weights in 32 bits%s: most likely the flat "
+                     "copy that an optimizer makes as it is set up, whatever the batch is. Adam's "
+                     "two moments are as much again, each.",
+                     lead, d->made_of.parts > 1 ? "one card's part" : "a copy",
+                     d->made_of.numbers / 1e9,
+                     d->made_of.parts > 1 ? ", divided over the GPUs" : "");
         break;
     case MT_LOG_OF_MODEL:
         mt_words_add(t,

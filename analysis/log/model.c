@@ -80,9 +80,13 @@ static bool may_train_less(const struct mt_runconf *conf)
     for (uint32_t i = 0; i < conf->conf.entries.n; i++) {
         const struct mt_conf_entry *e = &conf->conf.entries.p[i];
         char value[256];
-        if (e->value == NULL)
+        if (e->value == NULL &&
+            (e == all.entry || (strcmp(e->key, "finetune") != 0 && has_part(e->key, keys))))
             return true; /* what it is set to is not known */
-        if (e != all.entry && has_part(e->key, keys) && !mt_runconf_is_false(e->value))
+        if (e->value == NULL)
+            continue;
+        if (e != all.entry && has_part(e->key, keys) && strcmp(e->key, "finetune") != 0 &&
+            !mt_runconf_is_false(e->value))
             return true;
         (void)snprintf(value, sizeof value, "%s", e->value);
         for (char *p = value; *p != '\0'; p++)

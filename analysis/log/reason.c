@@ -215,6 +215,8 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                          "was free: others held the rest, "
                          "or the platform refuses a block of that size.",
                          mt_words_bytes(a, d->reserved), mt_words_bytes(b, d->capacity));
+        else if (d->grows)
+            break;
         else if (mt_log_is_talk(f))
             mt_words_add(t, "No error's own line with numbers is in the text.");
         else if (d->request != MT_LOG_NONE &&

@@ -93,6 +93,14 @@ static void say_talk(struct mt_sentence *t, const struct mt_logdiag *d, const st
         say_talk_traced(t, d, f);
         return;
     }
+    if (f->platform == MT_LOG_GROWS) {
+        mt_words_add(t,
+                     "The text tells of no failure: line %llu says in words that %smemory keeps "
+                     "growing",
+                     (unsigned long long)f->line, f->kind == MT_LOG_HOST_OOM ? "the host's " : "");
+        during(t, d);
+        return;
+    }
     if (f->platform == 'R') {
         mt_words_add(t,
                      "The text has no failure's own line: line %llu names an OOM of Ray, whose "

@@ -23,6 +23,7 @@ enum mt_rc mt_metrics_told(struct mt_metrics **out, const struct mt_metric_rules
                                         MT_METRIC_host_store,    MT_METRIC_host_images,
                                         MT_METRIC_host_resumes,  MT_METRIC_few_pieces,
                                         MT_METRIC_is_bucket,     MT_METRIC_is_logits,
+                                        MT_METRIC_is_attention,  MT_METRIC_is_flat,
                                         MT_METRIC_whole_model,   MT_METRIC_kv_nothing,
                                         MT_METRIC_over_share,    MT_METRIC_host_request,
                                         MT_METRIC_torch_refused};

@@ -2,6 +2,7 @@
 
 #include "analysis/phases/phases.h"
 #include "analysis/setup/settings.h"
+#include "parser/base/text.h"
 #include "parser/input/input.h"
 
 #include <stdio.h>
@@ -79,6 +80,47 @@ static enum mt_rc add_block(struct mt_runconf *conf, const struct mt_log_setting
     return MT_OK;
 }
 
+/* "TP=2", "export SEQ_LENGTH=64  # short": what a script sets a variable to. Bytes up to the end of
+ * the value; 0 = it is something else. */
+static size_t assignment(const char **line)
+{
+    const char *p = *line + strspn(*line, " \t"), *name, *end;
+    p += strncmp(p, "export ", 7) == 0 ? 7 : 0;
+    name = p;
+    p += strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    if (p == name || *p != '=' || (*name >= '0' && *name <= '9'))
+        return 0;
+    end = p + 1 + strcspn(p + 1, " \t#\r\n;");
+    if (end == p + 1 || end[strspn(end, " \t\r\n")] != '\0') {
+        const char *rest = end + strspn(end, " \t\r");
+        if (end == p + 1 || *rest != '#')
+            return 0;
+    }
+    *line = name;
+    return (size_t)(end - name);
+}
+
+/* A command with variables, behind what lines above it set them to. */
+static enum mt_rc add_command(struct mt_runconf *conf, const struct mt_log_file *f,
+                              const struct mt_log_settings *s, const char *base, struct mt_err *err)
+{
+    struct mt_text t = {.n = 0};
+    enum mt_rc rc;
+    for (uint32_t i = 0; i < f->log.prose.n && f->log.prose.p[i].line < s->line; i++) {
+        const char *line = f->log.prose.p[i].text;
+        size_t n = assignment(&line);
+        if (n != 0) {
+            mt_text_add(&t, line, n);
+            mt_text_add(&t, "\n", 1);
+        }
+    }
+    mt_text_add(&t, s->text, s->n);
+    rc = t.failed ? mt_fail(err, MT_ENOMEM, "%s: out of memory", base)
+                  : mt_conf_args(&conf->conf, t.p, t.n, base, true, err);
+    mt_text_done(&t);
+    return rc == MT_WARN ? MT_OK : rc; /* a text shows a part of a script */
+}
+
 enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf,
                             struct mt_err *err)
 {
@@ -94,6 +136,8 @@ enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf
             rc = add_block(conf, s, base, err);
         else if (s->text != NULL && s->is_code)
             rc = mt_conf_code(&conf->conf, s->text, s->n, base, 0, err);
+        else if (s->text != NULL && memchr(s->text, '$', s->n) != NULL)
+            rc = add_command(conf, f, s, base, err);
         else if (s->text != NULL)
             rc = mt_conf_args(&conf->conf, s->text, s->n, base, false, err);
         for (; first < conf->conf.entries.n; first++) {

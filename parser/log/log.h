@@ -199,7 +199,8 @@ struct mt_log_fact {
     uint16_t torch_at_most;
     uint16_t torch_at_least; /* the oldest that writes it; 0 = not told */
     /* 'H' = ROCm, 'N' = Ascend NPU, 'X' = Intel XPU, 'M' = Apple, 'T' = TPU,
-     * 'R' = Ray's own monitor, by somebody's words; 0 = CUDA, or not said
+     * 'R' = Ray's own monitor, by somebody's words; MT_LOG_GROWS = nothing failed, somebody says
+     * that memory grows; 0 = CUDA, or not said
      */
     char platform;
     bool ended_above; /* *_BEGUN: a line above says that such a thing ended */
@@ -323,6 +324,7 @@ struct mt_log_said {
     uint64_t line;
 };
 #define MT_LOG_MAX_SAID 8u
+#define MT_LOG_GROWS 'G'
 #define MT_LOG_SAID_LINES 250u /* of a text that somebody may have written */
 
 /* A line that is not blank, of a text of at most so many. */

@@ -1,0 +1,58 @@
+/* log/first.c -- which of the changes may stand first: those that act on what the text shows to be
+ * the matter. Beside one of these the others wait; a first change without effect costs a rerun. */
+#include "analysis/log/diagnose.h"
+#include "analysis/advice/advice.h"
+
+#include <string.h>
+
+/* The pieces are the matter: much of the card is in no use at all. */
+static bool is_loose(const struct mt_logdiag *d)
+{
+    return d->cause == MT_CAUSE_FRAGMENTATION && d->allocated != MT_LOG_NONE &&
+           d->capacity != MT_LOG_NONE && d->capacity != 0 &&
+           (double)d->allocated < 0.6 * (double)d->capacity;
+}
+
+/* What is there whatever runs is more than the card: less in one pass is no help. */
+static bool is_too_much(const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    return d->model.beyond > 0 || d->model.is_over_share ||
+           (e->card > 0 && (d->model.held > e->card || e->bytes > e->card ||
+                            (e->cut > 0 && e->each > e->card) || e->alone > e->card));
+}
+
+static bool keeps_together(const struct mt_fix_rule *r)
+{
+    return (r->phases & 1u << MT_FIX_FRAGMENTATION) != 0;
+}
+
+static bool is_any_jobs(const struct mt_fix_rule *r, const struct mt_framework_rules *rules)
+{
+    return (r->frameworks & ~mt_framework_kind(rules, MT_FWK_LIBRARY)) == 0;
+}
+
+void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct mt_logdiag *d,
+                      const struct mt_log_fact *f, const struct mt_framework_rules *rules)
+{
+    bool is_first = first < list->n && list->p[first].is_top;
+    bool pieces = is_first && d->pieces_told && keeps_together(list->p[first].rule);
+    bool sure = first < list->n && (list->p[first].made_it || pieces);
+    bool no_line = d->request == MT_LOG_NONE && d->cause == MT_CAUSE_UNKNOWN && !d->pieces_told;
+    /* a death that Ray alone tells: memory is only one of the usual reasons. What comes first has
+       evidence of its own, or finds the reason; the rest waits for that */
+    bool untold = d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0;
+    bool alone = sure && (is_loose(d) || is_too_much(d));
+    for (uint32_t i = first; i < list->n; i++) {
+        struct mt_advice *a = &list->p[i];
+        if ((untold && i > first) ||
+            (d->grows && (a->rule->phases & 1u << MT_FIX_LEAK) == 0 && d->cause != MT_CAUSE_HOST) ||
+            (alone && !a->made_it))
+            a->is_top = false;
+        if (sure && a->is_weak && !a->made_it && a->current == NULL)
+            a->is_top = false;
+        if (i > first && is_first && ((no_line && keeps_together(a->rule)) || pieces) &&
+            !a->made_it && a->current == NULL && is_any_jobs(a->rule, rules))
+            a->is_top = false; /* of any job, and nothing of this one speaks for it */
+    }
+}

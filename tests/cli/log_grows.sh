@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# A text in which nothing failed, and somebody says that memory keeps growing: what grows is looked for, and nothing is told as a failure.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need jq
+
+ask() { run 0 report "$1.md" --force --format json -o "$1.json"; }
+says() { check [ "$(jq -r '.log_diagnosis.sentence' "$1.json" | grep -cF -- "$2")" = 1 ]; }
+tops() { check [ "$(jq -r '[.advice[] | select(.top) | .id] | join(" ")' "$1.json")" = "$2" ]; }
+
+printf '# GPU memory increases with every step in our segmentation training\n\nAfter each epoch it is 2 GB more. Batch 8, U-Net, PyTorch 2.3.\n' > card.md
+printf '# CPU memory usage keeps increasing during validation\n\nRAM goes from 40 GB to 200 GB in ten epochs of training.\n' > host.md
+printf '# Possible memory leak in the reward worker\n\nWe run GRPO for days, and the usage climbs.\n' > leak.md
+printf '# 显存一直在涨\n\n训练的时候每一步显存都在增加。\n' > chinese.md
+for name in card host leak chinese; do
+    ask $name
+    says $name 'The text tells of no failure: line 1 says in words that'
+    says $name 'keeps growing'
+    check [ "$(jq '[.log_diagnosis.sentence, .log_diagnosis.because | select(. != null) | contains("ran out")] | any' $name.json)" = false ]
+done
+says host "the host's memory"
+tops card P213
+tops chinese P213
+check [ "$(jq -r '[.advice[] | select(.top) | .id][0]' host.json)" = P180 ]
+
+# With a failure's words the failure is told; a change's title, a wish and a guide tell of nothing.
+printf '# Memory keeps growing in training, then CUDA out of memory\n\nIt fails at step 900.\n' > both.md
+ask both
+says both 'ran out of memory'
+printf '# Fix memory leak in the data loader\n\nThis change frees the batches.\n' > fixed.md
+printf '# Notes\n\nA cache that grows over time is trimmed.\n' > notes.md
+for name in fixed notes; do run 1 report $name.md --no-config --force --format text -o $name.text; done
+finish

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# What a request is made of, and what a training keeps on a card, worked out of the numbers of a text; and which changes then stand first.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need jq
+fence='```'
+
+ask() { run 0 report "$1.md" --force --format json -o "$1.json"; }
+says() { check [ "$(jq -r '"\(.log_diagnosis.sentence) \(.log_diagnosis.because)"' "$1.json" | grep -cF -- "$2")" = 1 ]; }
+says_not() { check [ "$(jq -r '"\(.log_diagnosis.sentence) \(.log_diagnosis.because)"' "$1.json" | grep -cF -- "$2")" = 0 ]; }
+tops() { check [ "$(jq -r '[.advice[] | select(.top) | .id] | join(" ")' "$1.json")" = "$2" ]; }
+oom() { # REQUEST CAPACITY ALLOCATED FREE RESERVED
+    printf 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate %s (GPU 0; %s total capacity; %s already allocated; %s free; %s reserved in total by PyTorch)\n' "$@"
+}
+
+# 8 x 40 heads x 2,048 x 2,048 x 4 bytes; with 7 samples no number of heads comes out.
+for batch in 8 7; do
+    { printf '# OOM\n\npython train.py --batch_size %s --max_length 2048\n\n' $batch; oom '5.00 GiB' '39.59 GiB' '35.10 GiB' '2.20 GiB' '36.00 GiB'; } > scores$batch.md
+    ask scores$batch
+done
+says scores8 '8 x 40 heads x 2048 x 2048 tokens x 4 bytes is the request'
+check [ "$(jq -r '.advice[0].id' scores8.json)" = P211 ]
+says_not scores7 'heads x'
+
+# Four bytes of each of 13 billion weights, whole, and a quarter of them on each of four GPUs.
+{ printf '# OOM when I start to train a 13B model\n\n'; oom '48.50 GiB' '79.20 GiB' '31.30 GiB' '47.10 GiB' '31.40 GiB'; } > flat.md
+{ printf '# OOM when I start to train a 13B model on 4 GPUs\n\n'; oom '12.12 GiB' '31.70 GiB' '27.30 GiB' '3.10 GiB' '27.40 GiB'; } > part.md
+for name in flat part; do ask $name; says $name 'billion weights in 32 bits'; check [ "$(jq -r '.advice[0].id' $name.json)" = P132 ]; done
+says part "one card's part"
+
+# How many GPUs, the text does not say: what fits on none of its cards.
+printf '# Training a 13B model runs out of memory on A100 40G\n\nFull fine-tuning with my own loop.\n' > alone.md
+ask alone
+says alone 'it takes ZeRO-3 or FSDP over 5 such GPUs or more'
+check [ "$(jq -r '.advice[0].id' alone.json)" = P132 ]
+printf '# Training a 13B model with LoRA runs out of memory on A100 40G\n\nMy own loop.\n' > lora.md
+ask lora
+says_not lora 'ZeRO-3 or FSDP over'
+
+# Megatron: 18 bytes over tensor and pipeline parallel, 12 of them over the data-parallel ranks, by a command and the variables above it.
+# shellcheck disable=SC2016 # the variables are the text's
+{ printf '# OOM as I finetune LLaMA 13B with Megatron-LM, A100 40G\n\n%s\nTP=2\nPP=1 # one stage\n\ntorchrun --nproc_per_node 8 pretrain_gpt.py \\\n  --tensor-model-parallel-size $TP \\\n  --pipeline-model-parallel-size ${PP} \\\n  --finetune --bf16\n%s\n' "$fence" "$fence"; } > core.md
+ask core
+says core '18 bytes / 2 (tensor x pipeline parallel) = 108.96 GiB'
+says core '54.48 GiB with --use-distributed-optimizer over 4 data-parallel ranks'
+tops core P212
+check [ "$(jq -r '[.advice[0].set[] | select(.key == "--tensor-model-parallel-size") | .value][0]' core.json)" = 4 ]
+
+# Nothing but pieces: 20 of 79 GiB are in use. Of a full card both count.
+pieces() { # ALLOCATED LOOSE
+    echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.10 GiB is free. Including non-PyTorch memory, this process has 78.05 GiB memory in use. Of the allocated memory $1 GiB is allocated by PyTorch, and $2 GiB is reserved by PyTorch but unallocated."
+}
+{ printf '# OOM in training\n\n'; pieces 20.00 57.00; } > loose.md
+{ printf '# OOM in training\n\n'; pieces 64.00 13.00; } > full.md
+for name in loose full; do ask $name; check [ "$(jq -r '.advice[0].id' $name.json)" = B01 ]; done
+tops loose B01
+check [ "$(jq '[.advice[] | select(.top)] | length' full.json)" != 1 ]
+finish
