@@ -222,9 +222,8 @@ int mt_pass_asked(struct mt_pass *p, const struct mt_event *e)
 
 int mt_pass_waited(struct mt_pass *p, const struct mt_change *c, const struct mt_event *e)
 {
-    const struct mt_event *q;
     struct mt_site *s;
-    uint64_t ns, waited;
+    uint64_t ns, asked_ns, done_ns, waited;
     uint32_t at;
     bool ok;
     if (!mt_addrmap_take(&p->asked, e->addr, &at))
@@ -237,10 +236,9 @@ int mt_pass_waited(struct mt_pass *p, const struct mt_change *c, const struct mt
         p->delayed_peak = waited;
         p->delayed_event = at;
     }
-    q = mt_event_at(p->r->d, at);
-    ns = q->time_ns != 0 && e->time_ns > q->time_ns ? e->time_ns - q->time_ns
-         : q->time_ns != 0                          ? 0
-                                                    : p->i - at;
+    asked_ns = mt_event_ns(p->r->d, at);
+    done_ns = mt_event_ns(p->r->d, p->i);
+    ns = asked_ns != 0 && done_ns > asked_ns ? done_ns - asked_ns : asked_ns != 0 ? 0 : p->i - at;
     s = mt_site_of(&p->delayed, mt_change_stack(p, c), &ok);
     if (s == NULL)
         return ok;

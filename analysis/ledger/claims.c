@@ -72,7 +72,7 @@ static int cut(struct pieces *s, uint64_t addr, uint64_t end, uint64_t t1, enum 
     return told != TELL_GAPS || at >= end || put(s, at, end, NULL, 0, t1);
 }
 
-static int event(struct pieces *s, const struct mt_trace *t, const struct mt_event *e)
+static int event(struct pieces *s, const struct mt_trace *t, const struct mt_event *e, uint64_t ns)
 {
     const struct mt_lane *lane = &t->lanes.p[e->lane];
     uint64_t end = e->addr + e->size;
@@ -82,13 +82,12 @@ static int event(struct pieces *s, const struct mt_trace *t, const struct mt_eve
     switch ((unsigned)e->action) {
     case MT_ACT_SEGMENT_ALLOC:
     case MT_ACT_SEGMENT_MAP:
-        if (!cut(s, e->addr, end, e->time_ns, TELL) || (of = MT_VEC_PUSH(&s->origins)) == NULL)
+        if (!cut(s, e->addr, end, ns, TELL) || (of = MT_VEC_PUSH(&s->origins)) == NULL)
             return 0;
-        *of = (struct origin){
-            e->time_ns, {lane->pool[0], lane->pool[1]}, e->action == MT_ACT_SEGMENT_MAP};
+        *of = (struct origin){ns, {lane->pool[0], lane->pool[1]}, e->action == MT_ACT_SEGMENT_MAP};
         return mt_spanset_insert(&s->held, e->addr, end, s->origins.n - 1);
     case MT_ACT_SEGMENT_FREE:
-    case MT_ACT_SEGMENT_UNMAP: return cut(s, e->addr, end, e->time_ns, TELL_GAPS);
+    case MT_ACT_SEGMENT_UNMAP: return cut(s, e->addr, end, ns, TELL_GAPS);
     default: return 1;
     }
 }
@@ -131,7 +130,7 @@ static int events(struct pieces *s, const struct mt_trace *t, const struct mt_de
         if (!mt_action_is_segment(e->action))
             continue;
         left--;
-        if (!event(s, t, e))
+        if (!event(s, t, e, mt_event_ns(d, k)))
             return 0;
     }
     return 1;

@@ -285,10 +285,10 @@ static bool refines(uint8_t phase, uint8_t by)
 
 /* What an annotation says where frames say nothing, or only that a module is called or a name
  * sounds like it. */
-static bool annotation_sub(struct run *r, const struct mt_event *e,
-                           const struct mt_stack_verdict *v, uint32_t *rule)
+static bool annotation_sub(struct run *r, uint64_t i, const struct mt_stack_verdict *v,
+                           uint32_t *rule)
 {
-    *rule = mt_spans_rule(&r->inner, e->time_ns);
+    *rule = mt_spans_rule(&r->inner, mt_event_ns(r->d, i));
     if (*rule == 0)
         return false;
     if (v->flags & MT_VF_WEAK) /* a closure: modules run inside optimizer.step, but never in the
@@ -311,12 +311,12 @@ static struct mt_attr one_allocation(struct run *r, uint64_t i, const struct mt_
         sub_conf = MT_CONF_INFERRED;
         rule = MT_METHOD_EMPTY_RUN;
         is_autograd_thread = true;
-    } else if (r->has_annotations && annotation_sub(r, e, v, &a)) {
+    } else if (r->has_annotations && annotation_sub(r, i, v, &a)) {
         sub = (uint8_t)mt_rule_phase(rules, a);
         sub_conf = mt_rule_conf(rules, a);
         rule = a;
     }
-    range = r->has_annotations ? mt_spans_rule(&r->coarse, e->time_ns) : 0;
+    range = r->has_annotations ? mt_spans_rule(&r->coarse, mt_event_ns(r->d, i)) : 0;
     if (range != 0 &&
         (v->flags &
          MT_VF_NAMED)) /* what the job says itself is more than what its functions are called */

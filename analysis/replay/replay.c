@@ -105,10 +105,10 @@ static void note_alloc(struct mt_replay *r, struct mt_phase_row *p, const struct
     p->by_conf[mt_attr_conf(a)] += e->size;
     if (p->first_event == UINT64_MAX) {
         p->first_event = i;
-        p->first_ns = e->time_ns;
+        p->first_ns = mt_event_ns(r->d, i);
     }
     p->last_event = i;
-    p->last_ns = e->time_ns;
+    p->last_ns = mt_event_ns(r->d, i);
     r->out->by_conf[mt_attr_conf(a)] += e->size;
     r->out->n_allocs++;
     r->out->alloc_bytes += e->size;
@@ -142,7 +142,7 @@ struct mt_oom *mt_replay_add_oom(struct mt_replay *r, const struct mt_event *e, 
     if (o == NULL)
         return NULL;
     o->event = i;
-    o->time_ns = e->time_ns;
+    o->time_ns = mt_event_ns(r->d, i);
     o->request = e->size;
     o->device_free = e->addr;
     o->stack = e->stack;
@@ -172,7 +172,7 @@ static int note_oom(struct mt_replay *r, struct run *u, const struct mt_event *e
         return 0;
     o->n_allocs = u->n_allocs;
     o->at.event = (int64_t)i;
-    o->at.time_ns = e->time_ns;
+    o->at.time_ns = o->time_ns;
     o->at.live = u->total > 0 ? (uint64_t)u->total : 0;
     o->at.pending = u->pending > 0 ? (uint64_t)u->pending : 0;
     o->at.reserved = u->reserved > 0 ? (uint64_t)u->reserved : 0;
@@ -430,7 +430,7 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
         p = &o->phases.p[u->row];
         if (has_time)
             before_event(tl + 1, u, o, i);
-        before_event(tl, u, o, has_time ? e->time_ns : i);
+        before_event(tl, u, o, has_time ? mt_event_ns(r->d, i) : i);
         if (may_wait && !ends_at_once(r, e, i))
             note_pending(o, u->pending);
         if (!apply_event(r, u, p, e, i, a))
@@ -445,7 +445,7 @@ int mt_replay_run(struct mt_replay *r, struct mt_phaser *ph)
         if ((uint64_t)u->total > o->live_peak) {
             o->live_peak = (uint64_t)u->total;
             o->peak_event = (int64_t)i;
-            o->peak_ns = e->time_ns;
+            o->peak_ns = mt_event_ns(r->d, i);
             o->focus.pending = u->pending > 0 ? (uint64_t)u->pending : 0;
             o->focus.reserved = (uint64_t)u->reserved;
             if (o->ooms.n == 0)

@@ -11,8 +11,8 @@ static int begin_times(struct mt_timeline *tl, const struct mt_device *d)
         return 0;
     for (uint32_t c = 0; c < tl->n_columns; c++) {
         uint64_t end = c + 1 < tl->n_columns ? mt_column_start(tl, c + 1) : tl->x1 + 1;
-        uint64_t first = mt_event_at(d, mt_column_start(tl, c))->time_ns;
-        uint64_t last = mt_event_at(d, end - 1)->time_ns;
+        uint64_t first = mt_event_ns(d, mt_column_start(tl, c));
+        uint64_t last = mt_event_ns(d, end - 1);
         if (first < before || last < first) {
             mt_free(tl->when);
             tl->when = NULL;
@@ -34,10 +34,9 @@ int mt_tl_begin(struct mt_tl_run *run, struct mt_timeline *tl, const struct mt_d
     run->low = UINT64_MAX;
     if (n == 0)
         return 1;
-    tl->has_time = by_time && d->n_with_time == n &&
-                   mt_event_at(d, n - 1)->time_ns > mt_event_at(d, 0)->time_ns;
-    tl->x0 = tl->has_time ? mt_event_at(d, 0)->time_ns : 0;
-    tl->x1 = tl->has_time ? mt_event_at(d, n - 1)->time_ns : n - 1;
+    tl->has_time = by_time && d->n_with_time == n && mt_event_ns(d, n - 1) > mt_event_ns(d, 0);
+    tl->x0 = tl->has_time ? mt_event_ns(d, 0) : 0;
+    tl->x1 = tl->has_time ? mt_event_ns(d, n - 1) : n - 1;
     tl->n_columns =
         tl->x1 - tl->x0 + 1 < MT_TL_COLUMNS ? (uint32_t)(tl->x1 - tl->x0 + 1) : MT_TL_COLUMNS;
     tl->at = mt_calloc(tl->n_columns, sizeof *tl->at);

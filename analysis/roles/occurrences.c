@@ -11,7 +11,7 @@ static void end_at(struct mt_rwork *k, uint64_t last)
     if (o == NULL || o->last != UINT64_MAX)
         return;
     o->last = last;
-    o->t1_ns = mt_event_at(k->r->d, last)->time_ns;
+    o->t1_ns = mt_event_ns(k->r->d, last);
 }
 
 int mt_occurrence_next(struct mt_rwork *k, uint32_t event, unsigned phase)
@@ -30,7 +30,7 @@ int mt_occurrence_next(struct mt_rwork *k, uint32_t event, unsigned phase)
     o->step = UINT32_MAX;
     o->first = first;
     o->last = UINT64_MAX;
-    o->t0_ns = mt_event_at(k->r->d, first)->time_ns;
+    o->t0_ns = mt_event_ns(k->r->d, first);
     o->peak_event = MT_NO_EVENT;
     return 1;
 }

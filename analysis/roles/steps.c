@@ -26,10 +26,11 @@ static void merge_marks_of_one_step(struct mt_rwork *k)
     bool work = false;
     for (uint32_t i = 0; i <= mt_n_events(k) && m < k->step_marks.n; i++) {
         const struct mt_event *e = i < mt_n_events(k) ? mt_event_at(k->r->d, i) : NULL;
+        uint64_t ns = e != NULL ? mt_event_ns(k->r->d, i) : 0;
         enum mt_group g;
-        if (e != NULL && (e->action != MT_ACT_ALLOC || e->time_ns == 0))
+        if (e != NULL && (e->action != MT_ACT_ALLOC || ns == 0))
             continue;
-        for (; m < k->step_marks.n && (e == NULL || e->time_ns > k->step_marks.p[m]); m++) {
+        for (; m < k->step_marks.n && (e == NULL || ns > k->step_marks.p[m]); m++) {
             if (work)
                 k->step_marks.p[kept++] = k->step_marks.p[m];
             else if (kept != 0)
@@ -95,10 +96,11 @@ static int steps_by_marks(struct mt_rwork *k)
     bool work = false; /* something was allocated since the last boundary */
     for (uint32_t i = 0; i < mt_n_events(k) && m < k->step_marks.n; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
-        if (e->action != MT_ACT_ALLOC || e->time_ns == 0)
+        uint64_t ns = mt_event_ns(k->r->d, i);
+        if (e->action != MT_ACT_ALLOC || ns == 0)
             continue;
-        if (e->time_ns > k->step_marks.p[m]) {
-            while (m < k->step_marks.n && e->time_ns > k->step_marks.p[m])
+        if (ns > k->step_marks.p[m]) {
+            while (m < k->step_marks.n && ns > k->step_marks.p[m])
                 m++;
             if (work && !end_step(k, i - 1u, true))
                 return 0;
@@ -394,8 +396,8 @@ int mt_steps_make(struct mt_rwork *k)
     else if (!end_step(k, mt_n_events(k) - 1u, false)) /* what comes after the last end */
         return 0;
     for (uint32_t i = 0; i < f->steps.n; i++) {
-        f->steps.p[i].t0_ns = mt_event_at(k->r->d, f->steps.p[i].first)->time_ns;
-        f->steps.p[i].t1_ns = mt_event_at(k->r->d, f->steps.p[i].last)->time_ns;
+        f->steps.p[i].t0_ns = mt_event_ns(k->r->d, f->steps.p[i].first);
+        f->steps.p[i].t1_ns = mt_event_ns(k->r->d, f->steps.p[i].last);
     }
     if (!micros_make(k))
         return 0;

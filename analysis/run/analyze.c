@@ -136,16 +136,17 @@ static void check_annotations(struct mt_analysis *a, const struct mt_device *d,
         any = strncmp(mt_str(t, t->ranges.p[i].name), want, sizeof want - 1) == 0;
     for (uint64_t i = 0; any && i < d->events.n; i++) {
         const struct mt_event *e = mt_event_at(d, i);
-        if (e->action != MT_ACT_ALLOC || e->time_ns == 0)
+        uint64_t ns = mt_event_ns(d, i);
+        if (e->action != MT_ACT_ALLOC || ns == 0)
             continue;
         while (k < t->ranges.n &&
                (strncmp(mt_str(t, t->ranges.p[k].name), want, sizeof want - 1) != 0 ||
-                t->ranges.p[k].t0_ns == 0 || t->ranges.p[k].t1_ns < e->time_ns ||
+                t->ranges.p[k].t0_ns == 0 || t->ranges.p[k].t1_ns < ns ||
                 t->ranges.p[k].device != d->ordinal))
             k++;
         if (k == t->ranges.n)
             break;
-        if (t->ranges.p[k].t0_ns <= e->time_ns) {
+        if (t->ranges.p[k].t0_ns <= ns) {
             a->annotation_checked++;
             a->annotation_agreed +=
                 attr[i].sub == MT_PH_OPTIMIZER || attr[i].sub == MT_PH_OPTIM_STATE_INIT;
@@ -235,8 +236,8 @@ static int analyze_device(struct mt_analysis *a, uint32_t index, const struct mt
     o->peak_event = MT_NO_EVENT;
     tell(opt, d, 0);
     if (d->events.n != 0) {
-        o->first_ns = mt_event_at(d, 0)->time_ns;
-        o->last_ns = mt_event_at(d, d->events.n - 1)->time_ns;
+        o->first_ns = mt_event_ns(d, 0);
+        o->last_ns = mt_event_ns(d, d->events.n - 1);
         attr = mt_malloc_big((size_t)d->events.n * sizeof *attr);
         if (attr == NULL || mt_phaser_run(ph, index, &po, attr, err) < 0)
             goto out;

@@ -57,8 +57,8 @@ void mt_mr_rss(struct mt_mr *m, uint64_t rss)
 
 /* ---- blocks ---- */
 
-/* A table without those that are gone, three times as large as what is live or more: then a sixth
- * of it is left until the next. A small one grows in any case: it is in the processor's cache. */
+/* A table without those that are gone, twice as large as what is live or more: then a quarter of
+ * it is left until the next. A small one grows in any case: it is in the processor's cache. */
 int mt_mr_make_room(struct mt_mr *m)
 {
     struct mt_mr_block *old = m->blocks.p;
@@ -66,7 +66,7 @@ int mt_mr_make_room(struct mt_mr *m)
     uint64_t cap = n == 0 ? 256 : n < 16384 ? 2 * (uint64_t)n : 16384;
     for (uint32_t i = 0; i < n; i++)
         live += old[i].owner > MT_MR_GONE;
-    while (cap < 3 * (uint64_t)live)
+    while (cap < 2 * (uint64_t)live)
         cap *= 2;
     if (cap > UINT32_MAX || (m->blocks.p = mt_calloc((size_t)cap, sizeof *old)) == NULL) {
         m->blocks.p = old;

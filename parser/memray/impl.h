@@ -135,7 +135,7 @@ struct mt_mr {
     uint64_t now_ns; /* 0 = not known */
     struct {
         struct mt_mr_block *p;
-        uint32_t n, cap; /* n: that are not empty, up to half of them */
+        uint32_t n, cap; /* n: that are not empty, up to three quarters */
     } blocks;            /* by a hash of the address */
     struct mt_pf_map range_by_begin;
     MT_VEC(struct mt_mr_chunk *) chunks; /* by the begin of their first */

@@ -70,7 +70,7 @@ static inline int mt_mr_alloc(struct mt_mr *m, uint64_t addr, uint64_t size, enu
     struct mt_mr_block *k;
     if (mt_mr_is_odd(m, size))
         return 1;
-    if (m->blocks.n == m->blocks.cap / 2 && !mt_mr_make_room(m))
+    if (m->blocks.n == m->blocks.cap / 4 * 3 && !mt_mr_make_room(m))
         return 0;
     k = mt_mr_block_at(m, addr);
     if (k->owner > MT_MR_GONE) { /* freed by what memray does not see */

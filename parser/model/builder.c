@@ -140,6 +140,11 @@ enum { FIRST_EVENTS = 1 << 10, GROWTH = 4 };
 _Static_assert(MT_CHUNK_EVENTS == FIRST_EVENTS * GROWTH * GROWTH * GROWTH * GROWTH,
                "it grows to a whole one");
 
+static inline bool is_near_to(const struct mt_stretch *s, uint64_t ns)
+{
+    return ns - s->first_ns + (UINT64_C(1) << 31) < UINT64_C(1) << 32;
+}
+
 /* Makes b->room events of the device writable from b->next on: up to the end of what is allocated
  * of its last chunk, and no more than the limit allows. */
 static int make_room(struct mt_builder *b, struct mt_events *e)
@@ -183,10 +188,66 @@ static int make_room(struct mt_builder *b, struct mt_events *e)
     return 1;
 }
 
-static inline struct mt_event *new_event(struct mt_builder *b, struct mt_device *d)
+/* The next time of a stretch, number k of it, where it is another than the first and has no place
+ * yet. */
+__attribute__((noinline)) static int other_time(struct mt_builder *b, struct mt_events *e,
+                                                unsigned k, uint64_t ns)
 {
-    if (b->room == 0 && !make_room(b, &d->events))
+    struct mt_stretch *s = &e->stretches.p[e->stretches.n - 1];
+    bool is_near = is_near_to(s, ns) && s->whole == NULL;
+    size_t size = MT_STRETCH_EVENTS * (is_near ? sizeof *s->later : sizeof *s->whole);
+    void *p = mt_arena_alloc(&e->times, size, sizeof(uint64_t));
+    if (p == NULL)
+        return mt_b_nomem(b);
+    memset(p, 0, size);
+    if (is_near) {
+        s->later = p;
+        s->later[k] = (int32_t)(ns - s->first_ns);
+        return 1;
+    }
+    s->whole = p;
+    for (unsigned i = 0; i < k; i++)
+        s->whole[i] = s->first_ns + (uint64_t)(int64_t)(s->later != NULL ? s->later[i] : 0);
+    s->whole[k] = ns;
+    s->later = NULL;
+    return 1;
+}
+
+__attribute__((noinline)) static int first_time(struct mt_builder *b, struct mt_events *e,
+                                                uint64_t ns)
+{
+    struct mt_stretch *s = MT_VEC_PUSH(&e->stretches);
+    if (s == NULL)
+        return mt_b_nomem(b);
+    s->first_ns = ns;
+    return 1;
+}
+
+static inline int note_time(struct mt_builder *b, struct mt_events *e, uint64_t ns)
+{
+    unsigned k = e->n & (MT_STRETCH_EVENTS - 1);
+    struct mt_stretch *s;
+    if (k == 0)
+        return first_time(b, e, ns);
+    s = &e->stretches.p[e->stretches.n - 1];
+    if (s->later != NULL && is_near_to(s, ns)) {
+        s->later[k] = (int32_t)(ns - s->first_ns);
+        return 1;
+    }
+    if (s->whole != NULL) {
+        s->whole[k] = ns;
+        return 1;
+    }
+    return (s->later == NULL && ns == s->first_ns) || other_time(b, e, k, ns);
+}
+
+static inline struct mt_event *new_event(struct mt_builder *b, struct mt_device *d, uint64_t ns)
+{
+    if ((b->room == 0 && !make_room(b, &d->events)) || !note_time(b, &d->events, ns))
         return NULL;
+    d->n_with_time += ns != 0;
+    if (ns > d->last_time_ns)
+        d->last_time_ns = ns;
     b->room--;
     b->n_events++;
     d->events.n++;
@@ -281,9 +342,6 @@ static inline void count_event(struct mt_device *d, const struct mt_event *e)
                                &d->bytes_by_action[e->action]))
         d->sums_overflow = true;
     d->n_with_stack += e->stack != 0;
-    d->n_with_time += e->time_ns != 0;
-    if (e->time_ns > d->last_time_ns)
-        d->last_time_ns = e->time_ns;
 }
 
 /* The first one for which there is no room yet. Apart, so that the rest needs no stack. */
@@ -310,8 +368,8 @@ int mt_build_plain_event(struct mt_builder *b, enum mt_action action, uint64_t a
         size = 0;
     }
     d = &b->t->devices.p[b->cur_device];
-    e = new_event(b, d);
-    e->time_ns = time_ns;
+    if ((e = new_event(b, d, time_ns)) == NULL)
+        return 0;
     e->addr = addr;
     e->size = size;
     e->stack = stack;
@@ -344,7 +402,7 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
         b->n_bad_records++;
         action = MT_ACT_OTHER;
     }
-    e = new_event(b, d);
+    e = new_event(b, d, time_us < UINT64_MAX / 1000 ? time_us * 1000 : 0);
     if (e == NULL)
         return 0;
     e->action = (uint8_t)action;
@@ -353,7 +411,6 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
     e->stack = stack_of(r, MT_K_FRAMES);
     e->size = bytes_below(b, r, MT_K_SIZE, action == MT_ACT_OOM ? MAX_REQUEST : MAX_BYTES_VALUE);
     e->addr = action == MT_ACT_OOM ? bytes_of(b, r, MT_K_DEVICE_FREE) : u64_of(r, MT_K_ADDR);
-    e->time_ns = time_us < UINT64_MAX / 1000 ? time_us * 1000 : 0;
     count_event(d, e);
     return (r->have & rare) == 0 || has_no_note(b, r, rare) || notes_of(b, r, d->events.n - 1);
 }

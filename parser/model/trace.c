@@ -57,6 +57,8 @@ static void events_done(struct mt_events *e)
     for (uint32_t i = 0; i < e->n_chunks; i++)
         mt_free(e->chunk[i]);
     mt_free(e->chunk);
+    MT_VEC_DONE(&e->stretches);
+    mt_arena_done(&e->times);
     memset(e, 0, sizeof *e);
 }
 

@@ -57,8 +57,8 @@ static inline bool mt_action_is_segment(unsigned a)
 }
 const char *mt_action_name(enum mt_action a); /* PyTorch's word; "other" */
 
+/* When it was recorded: mt_event_ns(). */
 struct mt_event {
-    uint64_t time_ns; /* 0 = not recorded */
     uint64_t addr;
     /* alloc, free: bytes asked by the caller; segment events: real bytes; oom: the failed request
      */
@@ -76,6 +76,16 @@ struct mt_lane {
     uint64_t pool[2];
 };
 
+/* The times of a stretch of events, as wide as they need. Those of a snapshot lie milliseconds
+ * apart, those of memray change once in hundreds of events: four bytes an event, or none. */
+#define MT_STRETCH_SHIFT 6
+#define MT_STRETCH_EVENTS (1u << MT_STRETCH_SHIFT)
+struct mt_stretch {
+    uint64_t first_ns;
+    int32_t *later;  /* than the first, by event; NULL = all have its time */
+    uint64_t *whole; /* where some is further from the first than that; NULL = none */
+};
+
 /* Events of one device in chunks, so that a growing trace never copies. */
 #define MT_CHUNK_SHIFT 18
 #define MT_CHUNK_EVENTS (1u << MT_CHUNK_SHIFT)
@@ -83,6 +93,8 @@ struct mt_events {
     struct mt_event **chunk;
     uint32_t n_chunks, cap_chunks;
     uint64_t n;
+    MT_VEC(struct mt_stretch) stretches;
+    struct mt_arena times;
 };
 
 enum mt_device_kind {
@@ -286,6 +298,15 @@ static inline bool mt_is_of_tensors(const struct mt_trace *t)
 static inline const struct mt_event *mt_event_at(const struct mt_device *d, uint64_t i)
 {
     return &d->events.chunk[i >> MT_CHUNK_SHIFT][i & (MT_CHUNK_EVENTS - 1)];
+}
+
+/* 0 = not recorded */
+static inline uint64_t mt_event_ns(const struct mt_device *d, uint64_t i)
+{
+    const struct mt_stretch *s = &d->events.stretches.p[i >> MT_STRETCH_SHIFT];
+    if (s->later == NULL)
+        return s->whole == NULL ? s->first_ns : s->whole[i & (MT_STRETCH_EVENTS - 1)];
+    return s->first_ns + (uint64_t)(int64_t)s->later[i & (MT_STRETCH_EVENTS - 1)];
 }
 
 /* NULL: the frame is of no generated code, or nobody said what it stands for. */

@@ -148,7 +148,7 @@ static void say_limits(struct mt_pf *f, bool cpu_too)
                       "%llu events of the CPU's memory were left out: the report is about devices",
                       (unsigned long long)f->n_cpu);
     if (!f->has_base && f->t->devices.n != 0 && f->t->devices.p[0].events.n != 0 &&
-        mt_event_at(&f->t->devices.p[0], 0)->time_ns < UINT64_C(1000000000000000000))
+        mt_event_ns(&f->t->devices.p[0], 0) < UINT64_C(1000000000000000000))
         mt_trace_diag(f->t, MT_DIAG_NOTE, false, 0,
                       "its times count from a moment that it does not name "
                       "(\"baseTimeNanoseconds\"), which is shown as the begin of 1970");

@@ -95,8 +95,8 @@ static void events(struct mt_dump *d, uint32_t dev)
         mt_jw_ku(&d->w, e->action == MT_ACT_OOM ? "device_free" : "addr", e->addr);
         mt_jw_ku(&d->w, "size", e->size);
         mt_jw_ki(&d->w, "stream", l->stream);
-        if (e->time_ns != 0)
-            mt_jw_ku(&d->w, "time_ns", e->time_ns);
+        if (mt_event_ns(v, i) != 0)
+            mt_jw_ku(&d->w, "time_ns", mt_event_ns(v, i));
         if (e->flags & MT_EV_POOL_KNOWN)
             pool(d, l->pool);
         mt_jw_ku(&d->w, "stack", stack);

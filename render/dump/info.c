@@ -96,9 +96,8 @@ static void device(const struct mt_trace *t, const struct mt_device *d, struct m
                 mt_fmt_percent(a, d->n_with_stack, d->events.n));
         if (d->n_with_time == d->events.n)
             mt_putf(o, "    time          %s from %s\n",
-                    mt_fmt_seconds(a, mt_event_at(d, d->events.n - 1)->time_ns -
-                                          mt_event_at(d, 0)->time_ns),
-                    mt_fmt_utc(b, mt_event_at(d, 0)->time_ns));
+                    mt_fmt_seconds(a, mt_event_ns(d, d->events.n - 1) - mt_event_ns(d, 0)),
+                    mt_fmt_utc(b, mt_event_ns(d, 0)));
         else
             mt_putf(o, "    time          %s\n",
                     d->n_with_time ? "on some of the events" : "not recorded");
@@ -265,8 +264,8 @@ void mt_render_info_json(const struct mt_trace *t, struct mt_out *o)
         mt_jw_close(w, '}');
         mt_jw_ku(w, "events_with_stack", d->n_with_stack);
         mt_jw_ku(w, "events_with_time", d->n_with_time);
-        mt_jw_ku(w, "first_time_ns", d->events.n ? mt_event_at(d, 0)->time_ns : 0);
-        mt_jw_ku(w, "last_time_ns", d->events.n ? mt_event_at(d, d->events.n - 1)->time_ns : 0);
+        mt_jw_ku(w, "first_time_ns", d->events.n ? mt_event_ns(d, 0) : 0);
+        mt_jw_ku(w, "last_time_ns", d->events.n ? mt_event_ns(d, d->events.n - 1) : 0);
         mt_jw_ks(w, "completeness", completeness(t, d, buf, sizeof buf));
         mt_jw_close(w, '}');
     }

@@ -134,7 +134,7 @@ static int gather_curve(struct mt_export_track *t, const struct mt_roles *w,
         return 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
-        uint64_t now = t->by_time ? e->time_ns : i;
+        uint64_t now = t->by_time ? mt_event_ns(r->d, i) : i;
         if (now > x && now <= x1) /* a clock that goes backwards stands still */
             x = now;
         if (changes(attr, i)) {

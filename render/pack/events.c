@@ -36,7 +36,7 @@ struct walk {
     uint64_t cost;
     uint64_t key_at;                    /* event of the last keyframe */
     uint32_t in_chunk;                  /* events */
-    uint64_t i;                         /* event at work */
+    uint64_t i, ns;                     /* event at work, its time where there is one */
     bool whole;                         /* the completion at i is part of the operation before */
     uint32_t lane_of_last, lane_cached; /* lanes change seldom */
 };
@@ -98,28 +98,28 @@ static void put_times(struct walk *w, uint64_t tick)
 
 /* ---- operations ---- */
 
-static void put_op(struct walk *w, uint64_t op, const struct mt_event *e)
+static void put_op(struct walk *w, uint64_t op)
 {
     mt_put_wide(&w->col[OPS], op);
     if (w->p->has_time)
-        put_times(w, mt_pack_tick(w->p, e->time_ns));
+        put_times(w, mt_pack_tick(w->p, w->ns));
 }
 
-static void put_special(struct walk *w, unsigned kind, const struct mt_event *e)
+static void put_special(struct walk *w, unsigned kind)
 {
-    put_op(w, OP_SPECIAL, e);
+    put_op(w, OP_SPECIAL);
     mt_put_byte(&w->col[SPECIALS], kind);
 }
 
-static void put_ref(struct walk *w, unsigned kind, const struct mt_event *e, uint32_t slot)
+static void put_ref(struct walk *w, unsigned kind, uint32_t slot)
 {
-    put_special(w, kind, e);
+    put_special(w, kind);
     mt_put_var(&w->col[SPECIALS], w->s.next_id - w->s.block.p[slot].id);
 }
 
-static void put_size(struct walk *w, unsigned kind, const struct mt_event *e, uint64_t size)
+static void put_size(struct walk *w, unsigned kind, uint64_t size)
 {
-    put_special(w, kind, e);
+    put_special(w, kind);
     mt_put_var(&w->col[SPECIALS], size);
 }
 
@@ -180,11 +180,11 @@ static int alloc(struct walk *w, const struct mt_event *e)
     if (b.site == UINT32_MAX || !mt_state_add(&w->s, &b, &lost))
         return 0;
     if (lost != MT_NO_SLOT) { /* its free is not in the trace: the account never gets it back */
-        put_ref(w, S_LOST, e, lost);
+        put_ref(w, S_LOST, lost);
         mt_state_drop(&w->s, lost);
         w->p->n_lost++;
     }
-    put_op(w, OP_ALLOC, e);
+    put_op(w, OP_ALLOC);
     mt_put_wide(&w->col[SITES], b.site);
     mt_put_wide(&w->col[SIZES], e->size / 512);
     mt_put_wide(w->rest, e->size % 512);
@@ -201,14 +201,17 @@ static bool is_whole(const struct walk *w, const struct mt_event *e, uint32_t sl
 {
     const struct mt_event *c;
     uint32_t unused;
-    uint64_t apart;
+    uint64_t done_ns, apart = 0;
     if (w->in_chunk + 2 > MT_PACK_CHUNK || w->i + 1 >= w->p->n_events ||
         w->s.block.p[slot].pending || w->s.block.p[slot].size != e->size)
         return false;
     c = mt_event_at(w->in->r->d, w->i + 1);
-    apart = c->time_ns >= e->time_ns ? c->time_ns - e->time_ns : UINT64_MAX;
+    if (w->p->has_time) {
+        done_ns = mt_event_ns(w->in->r->d, w->i + 1);
+        apart = done_ns >= w->ns ? done_ns - w->ns : UINT64_MAX;
+    }
     return c->action == MT_ACT_FREE_COMPLETED && c->addr == e->addr && c->size == e->size &&
-           (!w->p->has_time || apart <= TOLERANCE_NS) &&
+           apart <= TOLERANCE_NS &&
            (mt_addrmap_get(&w->s.at, e->addr, &unused) || slot == w->s.next_old);
 }
 
@@ -217,12 +220,12 @@ static void requested(struct walk *w, const struct mt_event *e)
     uint32_t slot = mt_state_find(&w->s, e->addr);
     w->s.pending += (int64_t)e->size;
     if (slot == MT_NO_SLOT || w->s.block.p[slot].size != e->size) {
-        put_size(w, S_UNKNOWN_REQUESTED, e, e->size);
+        put_size(w, S_UNKNOWN_REQUESTED, e->size);
     } else if (is_whole(w, e, slot)) {
-        put_op(w, OP_WHOLE + w->s.next_id - w->s.block.p[slot].id - 1, e);
+        put_op(w, OP_WHOLE + w->s.next_id - w->s.block.p[slot].id - 1);
         w->whole = true;
     } else {
-        put_ref(w, S_REQUESTED, e, slot);
+        put_ref(w, S_REQUESTED, slot);
         w->s.block.p[slot].pending = true;
     }
 }
@@ -240,14 +243,14 @@ static void completed(struct walk *w, const struct mt_event *e)
     if (w->whole) {
         w->whole = false;
     } else if (slot != MT_NO_SLOT && w->s.block.p[slot].size == e->size) {
-        put_ref(w, S_COMPLETED, e, slot);
+        put_ref(w, S_COMPLETED, slot);
     } else { /* another size than was allocated: the block ends, and the books lose what the event
                 says */
         if (slot != MT_NO_SLOT) {
-            put_ref(w, S_LOST, e, slot);
+            put_ref(w, S_LOST, slot);
             w->p->n_lost++;
         }
-        put_size(w, S_UNKNOWN_COMPLETED, e, e->size);
+        put_size(w, S_UNKNOWN_COMPLETED, e->size);
     }
     if (slot != MT_NO_SLOT)
         mt_state_drop(&w->s, slot);
@@ -266,7 +269,7 @@ static int segment(struct walk *w, const struct mt_event *e)
         lane = mt_sites_find_lane(&w->sites, last->stream, last->pool, true);
     if (lane == UINT32_MAX || w->pools.failed)
         return 0;
-    put_size(w, kind[e->action - MT_ACT_SEGMENT_ALLOC], e, e->size);
+    put_size(w, kind[e->action - MT_ACT_SEGMENT_ALLOC], e->size);
     if (w->p->addr_unit != 0) {
         put_address(w, &w->addr[SPANS], e->addr, &w->last_span);
         mt_put_var(&w->addr[LANES], lane);
@@ -290,14 +293,14 @@ static int event(struct walk *w, const struct mt_event *e)
         site = site_of(w, e, MT_ROLE_UNKNOWN);
         if (site == UINT32_MAX)
             return 0;
-        put_size(w, S_OOM, e, e->size);
+        put_size(w, S_OOM, e->size);
         mt_put_var(&w->col[SPECIALS], e->addr);
         mt_put_var(&w->col[SPECIALS], (uint64_t)site + 1);
         break;
-    case MT_ACT_SNAPSHOT: put_size(w, S_SNAPSHOT, e, e->size); break;
+    case MT_ACT_SNAPSHOT: put_size(w, S_SNAPSHOT, e->size); break;
     case MT_ACT_OTHER:
     case MT_ACT_ANNOTATE:
-    case MT_ACT_COUNT: put_special(w, S_OTHER, e); break;
+    case MT_ACT_COUNT: put_special(w, S_OTHER); break;
     }
     return 1;
 }
@@ -383,13 +386,14 @@ static int walk(struct walk *w)
     for (w->i = 0; w->i < w->p->n_events; w->i++) {
         const struct mt_event *e = mt_event_at(d, w->i);
         bool falls = e->action == MT_ACT_FREE_COMPLETED;
+        w->ns = w->p->has_time ? mt_event_ns(d, w->i) : 0;
         if (w->in_chunk == MT_PACK_CHUNK || w->i == 0) {
             if ((w->i != 0 && !end_chunk(w)) || !begin_chunk(w))
                 return 0;
         }
         mt_ov_before(&w->by_event, w->i, falls, &at);
         if (w->p->has_time)
-            mt_ov_before(&w->by_time, mt_pack_tick(w->p, e->time_ns), falls, &at);
+            mt_ov_before(&w->by_time, mt_pack_tick(w->p, w->ns), falls, &at);
         if (!event(w, e))
             return 0;
         w->in_chunk++;

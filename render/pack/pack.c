@@ -26,11 +26,12 @@ static int measure(const struct mt_pack_in *in, bool *too_large)
     uint64_t t0 = UINT64_MAX, t1 = 0, before = 0, bits = 0, highest = 0, span;
     for (uint64_t i = 0; i < d->events.n; i++) {
         const struct mt_event *e = mt_event_at(d, i);
+        uint64_t ns = mt_event_ns(d, i);
         *too_large = *too_large || is_too_large(e);
-        t0 = e->time_ns < t0 ? e->time_ns : t0;
-        t1 = e->time_ns > t1 ? e->time_ns : t1;
-        p->goes_back = p->goes_back || e->time_ns < before;
-        before = e->time_ns;
+        t0 = ns < t0 ? ns : t0;
+        t1 = ns > t1 ? ns : t1;
+        p->goes_back = p->goes_back || ns < before;
+        before = ns;
         if (e->action >= MT_ACT_ALLOC && e->action <= MT_ACT_SEGMENT_UNMAP) {
             bits |= e->addr;
             highest = e->addr > highest ? e->addr : highest;

@@ -128,7 +128,7 @@ static inline char *content(const struct mt_trace *t)
             const struct mt_lane *l = &t->lanes.p[e->lane];
             put(&o, "%s %llx %llu @%llu flags %d stream %lld pool %llu %llu",
                 mt_action_name((enum mt_action)e->action), (unsigned long long)e->addr,
-                (unsigned long long)e->size, (unsigned long long)e->time_ns, e->flags,
+                (unsigned long long)e->size, (unsigned long long)mt_event_ns(d, k), e->flags,
                 (long long)l->stream, (unsigned long long)l->pool[0],
                 (unsigned long long)l->pool[1]);
             put_stack(&o, t, e->stack);

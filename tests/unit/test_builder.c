@@ -80,9 +80,9 @@ MT_TEST(plain_events_are_events)
     MT_ASSERT(d->events.n == 3);
     a = mt_event_at(d, 0);
     b = mt_event_at(d, 1);
-    MT_CHECK(a->time_ns == b->time_ns && a->addr == b->addr && a->size == b->size &&
-             a->stack == b->stack && a->lane == b->lane && a->action == b->action &&
-             a->flags == b->flags);
+    MT_CHECK_EQ(mt_event_ns(d, 0), mt_event_ns(d, 1));
+    MT_CHECK(a->addr == b->addr && a->size == b->size && a->stack == b->stack &&
+             a->lane == b->lane && a->action == b->action && a->flags == b->flags);
     MT_CHECK_EQ(d->n_by_action[MT_ACT_FREE_COMPLETED], 2);
     MT_CHECK_EQ(d->bytes_by_action[MT_ACT_FREE_COMPLETED], 2048);
     MT_CHECK_EQ(d->n_with_stack, 2);
@@ -146,6 +146,42 @@ MT_TEST(many_events_cross_chunks)
     for (uint64_t i = 0; i < 3 * MT_CHUNK_EVENTS + 17; i += 977)
         MT_CHECK_EQ(mt_event_at(&t->devices.p[0], i)->size, i);
     mt_trace_free(t);
+}
+
+/* Times are kept as they were, whatever stands beside them: the same, near, further than 32 bits of
+ * nanoseconds, earlier, none. */
+MT_TEST(times_of_any_distance_are_kept)
+{
+    static const uint64_t step[] = {0, 1000, 7, UINT64_C(3000000000), 0, UINT64_MAX / 3};
+    enum { KINDS = sizeof step / sizeof *step, EVENTS = 5 * 3000 };
+    uint64_t *want = calloc((size_t)KINDS * EVENTS, sizeof *want), n = 0, highest = 0, with = 0;
+    struct bt x = bt_new();
+    struct mt_trace *t;
+    const struct mt_device *d;
+    MT_ASSERT(want != NULL);
+    bt_trace(&x, 0);
+    for (unsigned k = 0; k < KINDS; k++) {
+        for (unsigned i = 0; i < EVENTS; i++) {
+            uint64_t base = UINT64_C(1700000000000000000), ns = base + i * step[k];
+            if (i % 3 == 0 && k % 2 == 1)
+                ns = base - (i % 7) * step[k];
+            if ((k == 4 && i % 1000 == 999) || (k == 2 && i % 2000 == 63))
+                ns = 0;
+            MT_ASSERT(mt_build_plain_event(x.b, MT_ACT_ALLOC, 512, 1024, ns, 0));
+            want[n++] = ns;
+            highest = ns > highest ? ns : highest;
+            with += ns != 0;
+        }
+    }
+    t = bt_done(&x);
+    d = &t->devices.p[0];
+    MT_ASSERT(d->events.n == n);
+    for (uint64_t i = 0; i < n; i++)
+        MT_CHECK_EQ(mt_event_ns(d, i), want[i]);
+    MT_CHECK_EQ(d->last_time_ns, highest);
+    MT_CHECK_EQ(d->n_with_time, with);
+    mt_trace_free(t);
+    free(want);
 }
 
 static void annotation(struct bt *x, const char *name, const char *stage, int64_t us)
@@ -241,4 +277,5 @@ MT_MAIN(MT_RUN(stacks_are_shared) MT_RUN(segments_are_sorted_and_blocks_follow)
             MT_RUN(impossible_sizes_are_counted_not_summed) MT_RUN(plain_events_are_events)
                 MT_RUN(impossible_devices_are_counted) MT_RUN(events_keep_their_numbers)
                     MT_RUN(many_events_cross_chunks) MT_RUN(annotations_pair_like_brackets)
-                        MT_RUN(limits_name_their_option) MT_RUN(out_of_memory_anywhere))
+                        MT_RUN(times_of_any_distance_are_kept) MT_RUN(limits_name_their_option)
+                            MT_RUN(out_of_memory_anywhere))

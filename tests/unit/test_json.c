@@ -47,7 +47,7 @@ MT_TEST(the_sample)
     MT_CHECK_EQ(e->action, MT_ACT_OOM);
     MT_CHECK_EQ(e->addr, 139777059848192LL + 512 * 5);
     MT_CHECK_EQ(e->size, 512 * 6);
-    MT_CHECK_EQ(e->time_ns, 1730000000000005000LL);
+    MT_CHECK_EQ(mt_event_ns(d, 5), 1730000000000005000LL);
     k = &r.t->stacks.p[e->stack]; /* stack 1: innermost first */
     f = &r.t->frames.p[k->frame];
     MT_CHECK_STR(mt_str(r.t, f->name), "forward");

@@ -106,7 +106,7 @@ static void want_time(struct reader *r)
     uint64_t t = r->p->t0_ns + r->tick * r->p->tick_ns, want_ns;
     if (!r->p->has_time || r->event >= r->p->n_events)
         return;
-    want_ns = at(r, r->event)->time_ns;
+    want_ns = mt_event_ns(r->w->r->d, r->event);
     want_ns = t > want_ns ? t - want_ns : want_ns - t;
     r->farthest = want_ns > r->farthest ? want_ns : r->farthest;
 }

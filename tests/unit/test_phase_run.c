@@ -594,7 +594,7 @@ static bool attribute_shared(const char *name, bool use_annotations, struct tall
                 const struct mt_range *x = &t->ranges.p[g];
                 in = x->device == d->ordinal &&
                      strncmp(mt_str(t, x->name), "Optimizer.step#", 15) == 0 && x->t0_ns != 0 &&
-                     x->t0_ns <= e->time_ns && e->time_ns <= x->t1_ns;
+                     x->t0_ns <= mt_event_ns(d, i) && mt_event_ns(d, i) <= x->t1_ns;
             }
             y->allocs++;
             y->marked += in;

@@ -91,7 +91,7 @@ MT_TEST(real_files_equal_what_python_reads)
                 got.n_events++;
                 got.addr += e->addr;
                 got.size += e->size;
-                got.time += e->time_ns / 1000;
+                got.time += mt_event_ns(v, k) / 1000;
                 got.stacks += stack_sum(r.t, e->stack);
             }
         }

@@ -83,8 +83,9 @@ static bool is_same_event(const struct mt_trace *t, const struct mt_trace *u, ui
 {
     const struct mt_event *a = mt_event_at(&t->devices.p[0], i),
                           *b = mt_event_at(&u->devices.p[0], i);
-    return a->time_ns == b->time_ns && a->addr == b->addr && a->size == b->size &&
-           a->stack == b->stack && a->action == b->action;
+    return mt_event_ns(&t->devices.p[0], i) == mt_event_ns(&u->devices.p[0], i) &&
+           a->addr == b->addr && a->size == b->size && a->stack == b->stack &&
+           a->action == b->action;
 }
 
 /* Laid out as libkineto does, an event is read by its layout; with a blank for every newline, by

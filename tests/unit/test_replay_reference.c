@@ -105,7 +105,8 @@ MT_TEST(optimizer_annotations)
                 continue;
             for (uint32_t r = 0; r < t->ranges.n; r++)
                 in |= strncmp(mt_str(t, t->ranges.p[r].name), "Optimizer.step#", 15) == 0 &&
-                      t->ranges.p[r].t0_ns <= e->time_ns && e->time_ns <= t->ranges.p[r].t1_ns;
+                      t->ranges.p[r].t0_ns <= mt_event_ns(d, i) &&
+                      mt_event_ns(d, i) <= t->ranges.p[r].t1_ns;
             inside += in;
             right += in && is;
             wrong += !in && is;

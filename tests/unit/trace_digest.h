@@ -64,7 +64,7 @@ static inline struct mt_digest mt_digest_of(const struct mt_trace *t)
         for (uint64_t k = 0; k < v->events.n; k++) {
             const struct mt_event *e = mt_event_at(v, k);
             const struct mt_lane *l = &t->lanes.p[e->lane];
-            d.events = mt_mix(mt_mix(mt_mix(mt_mix(d.events, e->time_ns), e->addr), e->size),
+            d.events = mt_mix(mt_mix(mt_mix(mt_mix(d.events, mt_event_ns(v, k)), e->addr), e->size),
                               st[e->stack]);
             d.events =
                 mt_mix(mt_mix(d.events, (uint64_t)e->action << 8 | e->flags), (uint64_t)l->stream);
