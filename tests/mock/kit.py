@@ -179,6 +179,15 @@ def until(true, seconds=120):
     return True
 
 
+def samples(folder):
+    """Samples of a GPU that were recorded into a spool folder by now."""
+    while True:
+        try:
+            return sum(len(p.of("gpu_sample")) for p in trace_decode.load(folder).recorded())
+        except FileNotFoundError:  # a ring let go of it meanwhile
+            pass
+
+
 # ---- ground truth ------------------------------------------------------------------------------------------------------------------
 
 

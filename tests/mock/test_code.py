@@ -23,10 +23,6 @@ def report(spool):
     return json.loads(done.stdout)["job"], text
 
 
-def samples(spool):
-    return sum(r["type"] == "gpu_sample" for p in kit.trace_decode.load(spool).recorded() for r in p.records)
-
-
 def run(*steps, **more):
     """Runs the steps once the device was sampled with the context on it, and ends when it was sampled after them."""
     spool, gates = kit.scratch(), [kit.scratch() / "go", kit.scratch() / "end"]
@@ -36,8 +32,8 @@ def run(*steps, **more):
                              env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     for mark, gate in zip(marks, gates):
         kit.until(lambda m=mark: m.exists() or child.poll() is not None)
-        seen = samples(spool)
-        kit.until(lambda n=seen: samples(spool) > n + 1 or child.poll() is not None)
+        seen = kit.samples(spool)
+        kit.until(lambda n=seen: kit.samples(spool) > n + 1 or child.poll() is not None)
         gate.touch()
     child.communicate()
     p = next(q for q in kit.trace_decode.load(spool).recorded() if q.pid == child.pid)

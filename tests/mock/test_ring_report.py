@@ -19,16 +19,26 @@ def environment(**more):
     return kit.environment("cuda13", False, FAKE_STATE=kit.scratch() / "gpus", CUDA_MODULE_LOADING="EAGER", **more)
 
 
+SAMPLED = ["touch:{at}", "await:{end}"]  # the last words of a job that ends when the device was sampled once more
+
+
 def recorded(what, options, words, status=0):
     """The report of a job that was recorded with these options."""
     return ring_lib.undisturbed(what, lambda: recorded_once(what, options, words, status), lambda r: process(r)["dropped_records"])
 
 
 def recorded_once(what, options, words, status):
-    trace = kit.scratch() / "t.gz"
-    done = subprocess.run([MEMTRACE, "capture", "-q", "--spool", str(kit.scratch()), "-o", str(trace), "--flush-ms", "20", *options, "--", str(kit.APP),
-                           *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, env=environment(), timeout=300)
-    kit.check(f"{what}: exit status {status}", done.returncode == status, done.returncode, done.stderr[-500:])
+    trace, spool, at, end = kit.scratch() / "t.gz", kit.scratch(), kit.scratch() / "at", kit.scratch() / "end"
+    child = subprocess.Popen([MEMTRACE, "capture", "-q", "--spool", str(spool), "-o", str(trace), "--flush-ms", "20", *options, "--", str(kit.APP),
+                              *[word.format(at=at, end=end) for word in words]], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
+    if SAMPLED[0] in words:
+        kit.until(lambda: at.exists() or child.poll() is not None)
+        folder = next(spool.iterdir())
+        seen = kit.samples(folder)
+        kit.check(f"{what}: the device is sampled after the last call", kit.until(lambda: kit.samples(folder) > seen + 1 or child.poll() is not None))
+        end.touch()
+    _, err = child.communicate(timeout=600)
+    kit.check(f"{what}: exit status {status}", child.returncode == status, child.returncode, err[-500:])
     return reported(what, trace)
 
 
@@ -54,7 +64,7 @@ def process(report):
 def as_all():
     """A peak at the end: who holds what is the same, to the byte, however much was let go."""
     words = ["device:0", "owner:nccl", "leak:40:5", "owner:torch", "leak:100:3", "owner:app", "modules", "arrays:2", "host", "cumem:1:20", TURN, "graphs:2",
-             "owner:cublas", "leak:900:12", "sleep:600"]
+             "owner:cublas", "leak:900:12", *SAMPLED]
     all_of, ring = recorded("all", ["--all"], words), recorded("ring", ["--keep", "1MiB"], words)
     kit.check("all: nothing is let go", "whole_time_ns" not in process(all_of), process(all_of))
     if not kit.check("ring: something is let go", process(ring).get("records_let_go", 0) > 10000, process(ring)):
