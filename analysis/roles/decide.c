@@ -364,7 +364,7 @@ static unsigned role_of(struct mt_rwork *k, const struct block *b, struct mt_fat
         return role_because(f, MT_ROLE_PARAM_CAST, MT_WHY_FRAME);
     if (k->w->grown[b->e->stack] && b->g->group == MT_G_FORWARD && !is_brief(b) &&
         !mt_phase_is(b->a.phase, MT_TRAINS))
-        return role_because(f, MT_ROLE_KV_CACHE, MT_WHY_LIFE);
+        return role_because(f, mt_grown_role(k->w->grown[b->e->stack]), MT_WHY_LIFE);
     if (by_coarse(k, b, f, &role))
         return role;
     if (b->seen & MT_SEEN_BUILT)

@@ -16,3 +16,8 @@ void mt_grown_note(struct mt_grown *g, uint64_t before, uint64_t size, uint32_t 
 }
 
 bool mt_is_grown(const struct mt_grown *g) { return g->up >= MIN_STEPS && g->up > g->other * FEW; }
+
+unsigned mt_grown_role(uint8_t grown)
+{
+    return grown == MT_GROWN_CACHE ? MT_ROLE_KV_CACHE : MT_ROLE_DATA;
+}

@@ -270,6 +270,8 @@ struct mt_grown {
 void mt_grown_note(struct mt_grown *g, uint64_t before, uint64_t size, uint32_t freed,
                    uint32_t now);
 bool mt_is_grown(const struct mt_grown *g);
+/* by w->grown of its stack, which is not 0 */
+unsigned mt_grown_role(uint8_t grown);
 /* roles/grown_sum.c: out->grown_cache and pass_cache; after the roles */
 void mt_grown_sum(struct mt_rwork *k, int64_t focus);
 /* roles/twins.c: out->second_model, model_copies; 0 = out of memory */

@@ -24,6 +24,7 @@ struct last_block {
     uint64_t size;
     uint32_t event; /* + 1 */
     struct mt_grown grown;
+    bool several; /* two of one size at a time, as of layers */
 };
 
 /* Notes on the last block of the same stack and size whether this one overlaps with it or comes
@@ -34,9 +35,10 @@ static inline void note_again(struct mt_rwork *k, struct last_block *last, const
     struct last_block *l = &last[e->stack];
     if (l->event != 0 && e->stack != 0) {
         struct mt_fate *f = &k->w->fate[l->event - 1];
-        if (l->size == e->size)
+        if (l->size == e->size) {
             f->life |= f->freed > i ? MT_SEEN_OVERLAP : MT_SEEN_AGAIN;
-        else if (of_tensors)
+            l->several = l->several || f->freed > i;
+        } else if (of_tensors)
             mt_grown_note(&l->grown, l->size, e->size, f->freed, i);
     }
     l->size = e->size;
@@ -71,15 +73,23 @@ static void note_request(struct mt_rwork *k, const struct mt_event *e, uint32_t 
         note_largest(k, g, a.sub, e);
 }
 
+/* Keys and values, or layers: one tensor alone that is joined to is an index or a buffer. */
 static int find_grown(struct mt_rwork *k, const struct last_block *last)
 {
     const uint32_t n = k->r->t->stacks.n;
+    uint32_t of_all = 0;
+    bool several = false;
     if (!mt_is_of_tensors(k->r->t))
         return 1;
     if ((k->w->grown = mt_calloc((size_t)n + 1, 1)) == NULL)
         return 0;
-    for (uint32_t s = 0; s < n; s++)
-        k->w->grown[s] = mt_is_grown(&last[s].grown);
+    for (uint32_t s = 0; s < n; s++) {
+        k->w->grown[s] = mt_is_grown(&last[s].grown) ? MT_GROWN : 0;
+        of_all += k->w->grown[s] != 0;
+        several = several || (k->w->grown[s] != 0 && last[s].several);
+    }
+    for (uint32_t s = 0; s < n && (several || of_all > 1); s++)
+        k->w->grown[s] = k->w->grown[s] != 0 ? MT_GROWN_CACHE : 0;
     return 1;
 }
 

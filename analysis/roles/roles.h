@@ -12,6 +12,8 @@
 #include "analysis/facts/role_curve.h"
 #include "analysis/facts/role_facts.h"
 
+enum { MT_GROWN = 1, MT_GROWN_CACHE = 2 };
+
 /* Working set of a device while it is analysed; freed before mt_analyze() returns. */
 struct mt_roles {
     struct mt_replay *r;
@@ -22,7 +24,9 @@ struct mt_roles {
     /* by stack id: what frames alone say (role | why << 8), 0xffff = nothing */
     uint16_t *stack_role;
     uint8_t *freed_role; /* by stack id: of what it lets go; MT_ROLE_COUNT = nothing */
-    uint8_t *grown; /* by stack id: 1 = a cache that each pass makes anew, longer; may be NULL */
+    /* by stack id: what each pass makes anew, longer: MT_GROWN, as keys and values MT_GROWN_CACHE;
+     * may be NULL */
+    uint8_t *grown;
     /* Allocations whose blocks are there at the focus, by event: few of all, so whoever asks for
      * these need not walk over the events. The focus is the failure, else the highest instant. */
     MT_VEC(uint32_t) there;

@@ -400,8 +400,44 @@ MT_TEST(a_graph_for_a_backward_to_come)
     }
 }
 
+#define WITHOUT_GRAD "torch/utils/_contextlib.py:116:decorate_context|" MAIN
+#define JOINS "own/index.py:49:add|own/index.py:60:main|" WITHOUT_GRAD
+#define ENCODES                                                                                    \
+    "own/net.py:7:forward|torch/nn/modules/module.py:60:_call_impl|own/index.py:58:"               \
+    "main|" WITHOUT_GRAD
+
+/* Tensors that each round makes anew, longer: one alone is an index or a buffer of the job's own,
+ * several at a time are keys and values of layers. */
+MT_TEST(what_grows_alone_is_no_cache)
+{
+    for (unsigned several = 1; several <= 2; several++) {
+        struct heap *h = heap_new();
+        unsigned old[2] = {0, 0};
+        heap_alloc(h, GIB, WEIGHTS);
+        for (unsigned i = 0; i < 12; i++) {
+            unsigned part = heap_alloc(h, 16 * MIB, ENCODES), now[2] = {0, 0};
+            for (unsigned k = 0; k < several; k++)
+                now[k] = heap_alloc(h, (1024 + 16 * i) * MIB, JOINS);
+            for (unsigned k = 0; k < several && i != 0; k++)
+                heap_free(h, old[k]);
+            memcpy(old, now, sizeof old);
+            heap_free(h, part);
+        }
+        heap_oom(h, (1024 + 16 * 12) * MIB, 64 * MIB, JOINS);
+        {
+            FINISH(0);
+            const uint64_t *role = a->devices.p[0].roles.at_focus;
+            MT_CHECK_EQ(role[MT_ROLE_DATA] > GIB, several == 1);
+            MT_CHECK_EQ(role[MT_ROLE_KV_CACHE] > GIB, several == 2);
+            MT_CHECK(c->kind != MT_CAUSE_NONE);
+            DONE;
+        }
+    }
+}
+
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_forward_is_kept_for_its_backward)
             MT_RUN(the_largest_holder_without_a_role) MT_RUN(graphs_that_outlive_their_backward)
-                MT_RUN(graphs_that_others_go_by) MT_RUN(a_graph_for_a_backward_to_come)
-                    MT_RUN(a_graph_that_nobody_asked_for) MT_RUN(models_alike)
-                        MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))
+                MT_RUN(what_grows_alone_is_no_cache) MT_RUN(graphs_that_others_go_by)
+                    MT_RUN(a_graph_for_a_backward_to_come) MT_RUN(a_graph_that_nobody_asked_for)
+                        MT_RUN(models_alike) MT_RUN(the_line_that_called_the_backward)
+                            MT_RUN(rules_done))
