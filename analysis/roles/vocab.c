@@ -324,6 +324,13 @@ static bool is_trifle(const struct mt_rwork *k, uint64_t size)
     return size < most / TRIFLE;
 }
 
+static void forget_vocab(struct mt_rwork *k)
+{
+    k->out->vocab = k->out->vocab_split = k->out->logits_tokens = k->logits_unit = 0;
+    k->out->logits_elem = 0;
+    k->out->vocab_is_guess = false;
+}
+
 /* First by what frames say of logits and the loss. Where no vocabulary fits that, or there are no
  * such frames, the largest block of each forward pass is looked at: nothing else in one is as large
  * as the logits, unless the vocabulary is small. */
@@ -339,6 +346,12 @@ static int find_vocab(struct mt_rwork *k, const struct mt_heads *h)
         largest = largest_seen(k);
         if (largest < k->logits_max || !name_vocab(k, h, largest, STRONG_PROOF))
             return 1;
+        if (!mt_layer_sizes_find(k))
+            return 0;
+        if (mt_is_layer_size(k, largest)) { /* logits come once in a pass, not once a layer */
+            forget_vocab(k);
+            return 1;
+        }
         k->logits_max = largest;
     }
     if (k->logits_max == 0)

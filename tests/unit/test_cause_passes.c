@@ -435,9 +435,35 @@ MT_TEST(what_grows_alone_is_no_cache)
     }
 }
 
+/* 128 pictures of 197 tokens: maps of 256 x 197 numbers are whole rows of a known vocabulary. What
+ * each layer makes is no logits; what comes once, behind them, may be. */
+MT_TEST(maps_of_layers_are_no_logits)
+{
+    static const uint64_t row = 197 * 4;
+    for (int once = 0; once < 2; once++) {
+        struct heap *h = heap_new();
+        unsigned layers = once ? 1 : 6;
+        heap_alloc(h, 256 * 197 * 4 * 768, WEIGHTS);
+        heap_alloc(h, 128 * row * 768, "own/patch.py:3:forward|" STEP("20"));
+        for (unsigned i = 0; i < layers; i++) {
+            heap_alloc(h, 128 * row * 768,
+                       "own/cell.py:4:forward|torch/nn/modules/module.py:60:"
+                       "_call_impl|" STEP("20"));
+            heap_alloc(h, 128 * row * 3072, LAYER);
+        }
+        heap_oom(h, 128 * row * 2304, 64 * MIB, "own/cell.py:6:forward|" STEP("20"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(a->devices.p[0].roles.at_focus[MT_ROLE_LOGITS] != 0, once);
+            MT_CHECK(c->kind != MT_CAUSE_NONE);
+            DONE;
+        }
+    }
+}
+
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_forward_is_kept_for_its_backward)
             MT_RUN(the_largest_holder_without_a_role) MT_RUN(graphs_that_outlive_their_backward)
-                MT_RUN(what_grows_alone_is_no_cache) MT_RUN(graphs_that_others_go_by)
-                    MT_RUN(a_graph_for_a_backward_to_come) MT_RUN(a_graph_that_nobody_asked_for)
-                        MT_RUN(models_alike) MT_RUN(the_line_that_called_the_backward)
-                            MT_RUN(rules_done))
+                MT_RUN(what_grows_alone_is_no_cache) MT_RUN(maps_of_layers_are_no_logits)
+                    MT_RUN(graphs_that_others_go_by) MT_RUN(a_graph_for_a_backward_to_come)
+                        MT_RUN(a_graph_that_nobody_asked_for) MT_RUN(models_alike)
+                            MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))
