@@ -32,7 +32,7 @@ struct mti_settings {
     uint32_t sample_ms;   /* MEMTRACE_SAMPLE_MS: 500; 0 = no periodic samples */
     uint32_t stack_depth; /* MEMTRACE_STACK_DEPTH: 24 */
     bool stacks;          /* MEMTRACE_STACKS: 1 */
-    bool code;            /* MEMTRACE_CODE: 1 */
+    bool code;            /* MEMTRACE_CODE */
     bool memory2;         /* MEMTRACE_MEMORY2: 0 */
     bool nvml;            /* MEMTRACE_NVML: 1 */
     bool nvml_inside;     /* MEMTRACE_NVML_INSIDE: 0 */

@@ -320,7 +320,7 @@ def totals_cupy(lab, _quick):
 @check(60)
 def code_loaded_lazily(lab, _quick):
     """kernels that are loaded at their first launch: how much of the device that is, and that it stays in 'unexplained' or has a name"""
-    p, trace = lab.capture("kernels", lab.script("calls.py", "kernels"), "--no-torch")
+    p, trace = lab.capture("kernels", lab.script("calls.py", "kernels"), "--no-torch", MEMTRACE_CODE="1")
     what = said(p)
     report = lab.report(trace)
     loads = [c for c in rows(lab.dump(trace), "call") if c["op"] == "code_load"]

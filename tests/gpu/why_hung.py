@@ -22,7 +22,7 @@ VARIANTS = [  # name, options of capture (None: not recorded), environment
     ("no NVML", ["--no-torch"], {"MEMTRACE_NVML": "0"}),
     ("no samples, rare flushes", ["--no-torch", "--flush-ms", "60000"], {"MEMTRACE_SAMPLE_MS": "0"}),
     ("eager loading", ["--no-torch"], {"CUDA_MODULE_LOADING": "EAGER"}),
-    ("no resource callbacks", ["--no-torch"], {"MEMTRACE_CODE": "0"}),
+    ("resource callbacks", ["--no-torch"], {"MEMTRACE_CODE": "1"}),
 ]
 
 

@@ -26,6 +26,7 @@ def report(spool):
 def run(*steps, **more):
     """Runs the steps once the device was sampled with the context on it, and ends when it was sampled after them."""
     spool, gates = kit.scratch(), [kit.scratch() / "go", kit.scratch() / "end"]
+    more = {"MEMTRACE_CODE": 1, **more}
     env = kit.environment("cuda13", True, spool, FAKE_STATE=kit.scratch() / "gpus", MEMTRACE_MEMORY2=0, MEMTRACE_FLUSH_MS=20, MEMTRACE_SAMPLE_MS=20, **more)
     marks = [kit.scratch() / "a", kit.scratch() / "b"]
     child = subprocess.Popen([str(kit.APP), "device:0", "leak:100:1", f"touch:{marks[0]}", f"await:{gates[0]}", *steps, f"touch:{marks[1]}", f"await:{gates[1]}"],
@@ -77,7 +78,7 @@ def eagerly():
 
 
 def switched_off():
-    p, _, spool = run(*KERNELS, MEMTRACE_CODE=0)
+    p, _, spool = run(*KERNELS, MEMTRACE_CODE=None)  # as it is unless somebody asks
     kit.equal("switched off: nothing of it", len(calls(p, "code_load", "code_unload")), 0)
     at, held = focus(report(spool)[0])
     kit.equal("switched off: unexplained all the same", (held["unexplained"], at["code"]), (72 * MIB, []))
