@@ -98,8 +98,14 @@ static const char *past_bracket(struct args *a, const char *p)
     return p;
 }
 
-/* "$NAME", "${NAME}" and everything else that begins with a dollar or a backquote; as it is written
- * where its value is not known. */
+static const char *value_of(const void *a, const char *name, size_t n)
+{
+    const struct var *v = find_var(a, name, n);
+    return v != NULL ? v->value : NULL;
+}
+
+/* "$NAME", "${NAME}", "$((NAME * 2))" and everything else that begins with a dollar or a backquote;
+ * as it is written where its value is not known. */
 static const char *dollar(struct args *a, struct word *w, const char *p)
 {
     const char *from = p, *name, *end = p + 1;
@@ -107,8 +113,14 @@ static const char *dollar(struct args *a, struct word *w, const char *p)
     if (*p == '`') {
         end = past_bracket(a, p);
     } else if (p + 1 < a->end && (p[1] == '(' || p[1] == '{')) {
+        char sum[MT_CONF_ARITH_MAX];
         end = past_bracket(a, p + 1);
         name = p + 2;
+        if (end - p > 5 && memcmp(p, "$((", 3) == 0 && memcmp(end - 2, "))", 2) == 0 &&
+            mt_conf_arith(p + 3, (size_t)(end - p - 5), value_of, a, sum)) {
+            mt_text_add(&w->text, sum, strlen(sum));
+            return end;
+        }
         if (p[1] == '{' && end > name + 1 && end[-1] == '}') {
             const char *e = name;
             while (e < end - 1 && is_name_char(*e, e == name))
@@ -522,55 +534,13 @@ static void end_command(struct args *a)
     a->container = (struct mt_conf_container){.is_open = false};
 }
 
-/* Words that are not read here: a here-document, a quote with escapes, a command in a command. A
- * quote that seems open behind one of them may be closed. */
-static bool has_more_of_shell(const char *text, size_t n)
-{
-    for (size_t i = 0; i + 1 < n; i++)
-        if ((text[i] == '<' && text[i + 1] == '<') ||
-            (text[i] == '$' && (text[i + 1] == '\'' || text[i + 1] == '(')))
-            return true;
-    return false;
-}
-
-/* The line of a list, "ARGS=(" alone, that the text ends inside of: a shell would refuse it, so
- * more of the script is missing. 0 = there is none. */
-static unsigned long open_list(const char *text, size_t n)
-{
-    unsigned long open = 0, number = 1;
-    for (size_t at = 0, next; at < n; at = next, number++) {
-        const char *nl = memchr(text + at, '\n', n - at);
-        size_t end = nl != NULL ? (size_t)(nl - text) : n;
-        next = end + 1;
-        while (at < end && (text[at] == ' ' || text[at] == '\t'))
-            at++;
-        while (end > at && (text[end - 1] == ' ' || text[end - 1] == '\r'))
-            end--;
-        if (at == end || text[at] == '#')
-            continue;
-        if (open != 0 && (text[at] == ')' || text[end - 1] == ')'))
-            open = 0;
-        else if (end - at > 2 && text[end - 1] == '(' && text[end - 2] == '=')
-            open = number;
-    }
-    return open;
-}
-
-/* "--flag value \\" and nothing behind it. */
-static bool goes_on(const char *text, size_t n)
-{
-    while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL)
-        n--;
-    return n > 0 && text[n - 1] == '\\';
-}
-
 enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const char *source,
                         bool is_script, struct mt_err *err)
 {
     struct args a = {.c = c, .p = text, .end = text + n, .line = 1, .is_script = is_script};
     struct word w = {.line = 0};
     int r = 0;
-    c->goes_on |= is_script && goes_on(text, n);
+    c->goes_on |= is_script && mt_conf_script_goes_on(text, n);
     a.source = mt_conf_source(c, source);
     a.failed = a.source == NULL;
     while (!a.failed && (r = next_word(&a, &w)) != 0) {
@@ -590,8 +560,8 @@ enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const c
     if (a.failed)
         return mt_fail(err, MT_ENOMEM, "out of memory");
     if (is_script && a.open_quote == 0)
-        a.open_quote = (uint32_t)open_list(text, n);
-    return is_script && a.open_quote != 0 && !has_more_of_shell(text, n)
+        a.open_quote = (uint32_t)mt_conf_script_open_list(text, n);
+    return is_script && a.open_quote != 0 && !mt_conf_script_has_more(text, n)
                ? mt_fail(err, MT_WARN,
                          "line %lu: nothing ends this quote or bracket; used up to it",
                          (unsigned long)a.open_quote)

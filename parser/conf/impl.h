@@ -26,6 +26,21 @@ enum mt_rc mt_conf_yaml(struct mt_config *c, const char *text, size_t n, const c
 enum mt_rc mt_conf_json(struct mt_config *c, const char *text, size_t n, const char *prefix,
                         const struct mt_conf_at *at, struct mt_err *err);
 
+/* conf/script.c: of a shell script. "--flag value \\" and nothing behind it. */
+bool mt_conf_script_goes_on(const char *text, size_t n);
+/* The line of a list, "ARGS=(" alone, that the text ends inside of; 0 = there is none. */
+unsigned long mt_conf_script_open_list(const char *text, size_t n);
+/* Whether there are words that are not read: behind them a quote that seems open may be closed. */
+bool mt_conf_script_has_more(const char *text, size_t n);
+
+/* conf/arith.c: what stands between "$((" and "))": whole numbers, names, + - * / % and
+ * parentheses. value_of: the text of a variable, NULL = not known. False: another form, a name
+ * that is not known or is no number, a division by 0, or out of range. */
+enum { MT_CONF_ARITH_MAX = 24 };
+bool mt_conf_arith(const char *s, size_t n,
+                   const char *(*value_of)(const void *arg, const char *name, size_t n),
+                   const void *arg, char out[MT_CONF_ARITH_MAX]);
+
 /* conf/container.c: the words of "docker run" up to its image. */
 struct mt_conf_container {
     bool is_open;     /* behind "run", and no image yet */

@@ -10,13 +10,15 @@
 static struct mt_runconf *rc;
 static struct mt_err err;
 
-static void args(const char *text)
+static void read_args(const char *text, bool is_script)
 {
     memset(&err, 0, sizeof err);
     MT_CHECK_EQ(mt_runconf_new(&rc, mt_test_frameworks(), &err), MT_OK);
-    MT_CHECK_EQ(mt_conf_args(&rc->conf, text, strlen(text), "--args", false, &err), MT_OK);
+    MT_CHECK_EQ(mt_conf_args(&rc->conf, text, strlen(text), "--args", is_script, &err), MT_OK);
     MT_CHECK_EQ(mt_runconf_added(rc, MT_FROM_ARGS, &err), MT_OK);
 }
+
+static void args(const char *text) { read_args(text, false); }
 
 static const char *get(const char *key)
 {
@@ -105,4 +107,27 @@ MT_TEST(served)
     MT_CHECK_EQ(mt_runconf_serves(NULL), false);
 }
 
-MT_MAIN(MT_RUN(container) MT_RUN(container_options) MT_RUN(served))
+/* $((...)): whole numbers, names, + - * / % and parentheses; nothing else is guessed. */
+MT_TEST(arithmetic)
+{
+    read_args("in=$((1024 * 4)) out=6144\ntwo=$((in/2))\npython3 -m a.b data.p=${in} data.r=$out "
+              "x.sum=$((in + out)) x.both=\"$(( 2*($in+${out}) - 10 % 4 ))\" x.less=$((-3 + 1)) "
+              "x.unknown=$((in + nobody)) x.zero=$((in / 0)) x.power=$((2 ** 3)) x.octal=$((010)) "
+              "x.big=$((9007199254740992 * 2)) x.open=$((1 + )) x.hex=$((0x10)) x.long=k$((two))m",
+              true);
+    MT_CHECK_STR(get("data.p"), "4096");
+    MT_CHECK_STR(get("x.sum"), "10240");
+    MT_CHECK_STR(get("x.both"), "20478");
+    MT_CHECK_STR(get("x.less"), "-2");
+    MT_CHECK_STR(get("x.long"), "k2048m");
+    for (const char *const *k = (const char *const[]){"x.unknown", "x.zero", "x.power", "x.octal",
+                                                      "x.big", "x.open", "x.hex", NULL};
+         *k != NULL; k++)
+        MT_CHECK_STR(get(*k), "(null)");
+    mt_runconf_free(rc);
+    read_args("python3 -m a.b x.deep=$(((((((((((((((((((((1)))))))))))))))))))))", true);
+    MT_CHECK_STR(get("x.deep"), "(null)");
+    mt_runconf_free(rc);
+}
+
+MT_MAIN(MT_RUN(container) MT_RUN(container_options) MT_RUN(served) MT_RUN(arithmetic))
