@@ -321,9 +321,9 @@ static double asked_for(struct mt_metrics *m)
  * goes on to grow. What hangs on something that no recording tells is not all that is said. */
 void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m)
 {
-    bool tells =
-        request_is_known(m) && (number(m, "left_open") <= 0 ||
-                                (number(m, "fragmented") > 0 && number(m, "grown_cache") <= 0));
+    bool tells = request_is_known(m) && number(m, "kept_open") <= 0 &&
+                 (number(m, "left_open") <= 0 ||
+                  (number(m, "fragmented") > 0 && number(m, "grown_cache") <= 0));
     struct mt_advice *p = a->advice.p;
     uint32_t top[N_TOP], n = 0;
     for (uint32_t i = 0; i < a->advice.n; i++)

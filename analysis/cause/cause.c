@@ -221,6 +221,7 @@ static int keep_passes(struct mt_cause *out, const struct mt_moment *m)
 static uint64_t kept_open(const struct mt_moment *m)
 {
     uint64_t most = m->kept.bytes > m->residue ? m->kept.bytes : m->residue;
+    most = m->open_bytes > most ? m->open_bytes : most;
     return m->open && most >= m->d->focus.live / 10 ? most : 0;
 }
 

@@ -179,6 +179,7 @@ struct mt_moment {
     uint64_t growth;      /* between the first and the last compared step */
     uint64_t sure_growth; /* of that, where it is certain: five steps or more, nearly on a line */
     struct mt_kept kept, hoard;
+    uint64_t open_bytes; /* of earlier calls of one line */
     bool open; /* a backward pass behind all that calls kept may be to come: none of it is a leak */
     struct mt_rounds rounds;
     struct mt_unclaimed unclaimed;

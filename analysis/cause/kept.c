@@ -186,6 +186,24 @@ static void add_kept(struct mt_kept *all, const struct mt_kept *one)
     all->last = one->last > all->last ? one->last : all->last;
 }
 
+/* Of what a line's calls kept, what those before the last one did: of two or more. */
+static uint64_t of_earlier_calls(const struct mt_moment *m, mt_frame_id line, uint64_t at)
+{
+    uint64_t bytes = 0, last = m->call_began[line];
+    uint32_t n = 0;
+    mt_frame_id call = 0;
+    for (uint64_t i = 0; i + 1 < last && i <= at; i++) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (e->action != MT_ACT_ALLOC)
+            continue;
+        n += m->call_of[e->stack] == line && call != line;
+        call = m->call_of[e->stack];
+        if (call == line && m->w->fate[i].freed > at && mt_is_transient(m->w->fate[i].role))
+            bytes += e->size;
+    }
+    return n >= 2 ? bytes : 0;
+}
+
 /* Nothing tells whether a backward pass behind all of it is to come: none has been there, and of
  * the line that calls a model and has most of what is live it is kept as autograd keeps it. A
  * rollout through a model of the world looks so, two encoders before their loss, and a model that
@@ -216,6 +234,8 @@ static int find_open(struct mt_moment *m)
         best = of[line].bytes > of[best].bytes ? line : best;
     }
     m->open = best != 0 && mt_is_of_graph(&of[best]);
+    if (m->open)
+        m->open_bytes = of_earlier_calls(m, best, at);
     mt_free(of);
     return 1;
 }

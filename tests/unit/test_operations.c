@@ -54,9 +54,11 @@ MT_TEST(what_each_operation_is_offered)
         {"torch/nn/functional.py:4001:interpolate|" LINE("5"), LINE("6"), "P244"},
         {OP("exp") LINE("5"), OP("mul_Tensor") LINE("6"), "P245"},
         {OP("repeat") LINE("5"), OP("linear") LINE("6"), "P241"},
-        {OP("matmul") LINE("5"), OP("matmul") LINE("6"), NULL},
+        {OP("matmul") LINE("5"), OP("matmul") LINE("6"), "P248"},
+        {OP("matmul") LINE("5"), OP("linear") LINE("6"), NULL},
     };
-    static const char *const all[] = {"P240", "P241", "P242", "P243", "P244", "P245", "P246"};
+    static const char *const all[] = {"P240", "P241", "P242", "P243",
+                                      "P244", "P245", "P246", "P248"};
     for (unsigned r = 0; r < sizeof rows / sizeof *rows; r++) {
         struct heap *h = heap_new();
         heap_alloc(h, 20 * MIB, LINE("3"));

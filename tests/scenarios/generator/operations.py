@@ -23,15 +23,37 @@ def scores(*operations, mended=()):
     return script
 
 
-def kernel(job):
+def kernel(first, second):
     """No model at all: a matrix, and a second one made of it (outputs) or the first one written over."""
-    job.inside("fit")
-    with job.call(MAIN % 30, at.ROOT + "kernel.py:7 fit"):
-        for _ in range(3):
-            made = [job.new(SIZE, "unknown", "exp")]
-            if job.outputs:
-                made.append(job.new(SIZE, "unknown", "mul"))
-            job.drop(*made)
+    def script(job):
+        job.inside("fit")
+        with job.call(MAIN % 30, at.ROOT + "kernel.py:7 fit"):
+            for _ in range(3):
+                made = [job.new(SIZE, "unknown", first)]
+                if job.outputs:
+                    made.append(job.new(SIZE, "unknown", second))
+                job.drop(*made)
+    return script
+
+
+def scored(job):
+    """A model scores batch after batch, and nothing is trained yet: each call keeps its graph (outputs), or lets go of each layer."""
+    job.phase("init")
+    for _ in range(12):
+        job.inside("score")
+        with job.call(MAIN % 49, at.ROOT + "data.py:4 batch"):
+            job.drop(job.new(8 * MIB, "temp", "empty"))
+        with job.call(MAIN % 50, *at.NN, at.ROOT + "model.py:33 forward"):
+            kept = []
+            for _ in range(6):
+                kept.append(job.new(40 * MIB, "activation", "mm"))
+                if not job.outputs:
+                    job.drop(*kept[:-1])
+                    del kept[:-1]
+        if job.outputs:
+            job.held.extend(kept)
+        else:
+            job.drop(*kept)
 
 
 def bank(job):
