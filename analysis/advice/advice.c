@@ -198,7 +198,8 @@ static bool is_filler(const struct pick *p, const struct mt_advice *a, enum mt_f
 {
     const uint32_t own = 1u << MT_FIX_FRAGMENTATION | 1u << MT_FIX_FOREIGN | 1u << MT_FIX_LEAK |
                          1u << MT_FIX_STREAMS | 1u << MT_FIX_NCCL | 1u << MT_FIX_HOST_MEMORY;
-    return p->has_led && (own >> class & 1) == 0 && !a->made_it && a->current == NULL &&
+    return p->has_led && !mt_metrics_have_roles(p->q->metrics) && (own >> class & 1) == 0 &&
+           !a->made_it && a->current == NULL &&
            (a->rule->frameworks & ~mt_framework_kind(p->fit.fw, MT_FWK_LIBRARY)) == 0;
 }
 
@@ -244,7 +245,7 @@ static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_f
     }
     p->out[p->n].is_late = is_late(p, r) || is_usual(p, &p->out[p->n]);
     if (may_be_top && is_filler(p, &p->out[p->n], class))
-        may_be_top = p->out[p->n].in_row = false;
+        may_be_top = !(p->out[p->n].is_filler = true);
     if (may_be_top && r->kind == MT_FIX_SETTING && p->n_top < p->most_top) {
         p->out[p->n].is_top = true;
         p->n_top++;

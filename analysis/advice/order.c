@@ -97,7 +97,8 @@ void mt_advice_fill_top(struct mt_advice *list, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         n_top += list[i].is_top;
     for (uint32_t i = 0; i < n && n_top < N_TOP; i++) {
-        if (list[i].is_top || !list[i].in_row || list[i].rule->kind != MT_FIX_SETTING)
+        if (list[i].is_top || !list[i].in_row || list[i].is_filler ||
+            list[i].rule->kind != MT_FIX_SETTING)
             continue;
         list[i].is_top = true;
         n_top++;

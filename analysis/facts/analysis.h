@@ -314,6 +314,7 @@ struct mt_advice {
     bool any_phase;                      /* the phase is not known: it holds in any */
     bool
         is_late; /* behind all else: all it types is the default, or it keeps few pieces together */
+    bool is_filler;         /* said of any job, beside what the program itself has: not on top */
     bool is_weak;           /* nothing proves it here: it helps most jobs */
     struct mt_typed *typed; /* of other lines */
     uint32_t n_typed;

@@ -568,6 +568,10 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     mt_metrics_place(q.metrics, q.phase, q.sub);
     d->pieces_told = d->cause == MT_CAUSE_UNKNOWN &&
                      mt_logdiag_told_pieces(&logs->files.p[d->file].log, logs->phases);
+    d->growth_told = d->cause == MT_CAUSE_UNKNOWN && mt_log_is_talk(f) &&
+                     mt_logdiag_told_growth(&logs->files.p[d->file].log, logs->phases);
+    if (d->growth_told)
+        q.cause = MT_CAUSE_LEAK; /* what is kept comes first */
     if (d->cause == MT_CAUSE_FRAGMENTATION || mt_logdiag_fits_joined(d) ||
         (d->cause == MT_CAUSE_FOREIGN && mt_logdiag_has_holes(d)) || d->pieces_told)
         say(q.metrics, MT_METRIC_fragmented, 1);

@@ -102,6 +102,7 @@ struct mt_logdiag_estimate {
 };
 
 struct mt_logdiag {
+    bool growth_told;         /* somebody says that what grows is the cause */
     bool pieces_told;         /* somebody says that free memory in pieces is the cause */
     bool grows;               /* nothing failed: somebody says that memory grows */
     enum mt_cause_kind cause; /* NONE = no failure in the logs; UNKNOWN = no line has its numbers */
@@ -240,6 +241,12 @@ void mt_logdiag_told_phase(struct mt_logdiag *d, const struct mt_log *log,
                            const struct mt_log_fact *f, const struct mt_cut_phase *step,
                            uint64_t step_line, const struct mt_phase_rules *rules);
 /* log/told_cause.c: the text names fragmentation. */
+/* The first cause that the i-th line of the prose names; NULL = none. t: the line. */
+struct mt_spoken;
+const char *mt_logdiag_told_cause(const struct mt_log *log, uint32_t i,
+                                  const struct mt_phase_rules *rules, struct mt_spoken *t);
+/* log/grows.c: somebody says that memory is kept from step to step. */
+bool mt_logdiag_told_growth(const struct mt_log *log, const struct mt_phase_rules *rules);
 bool mt_logdiag_told_pieces(const struct mt_log *log, const struct mt_phase_rules *rules);
 /* The same file: the cause that the text names in words, and what it says the failure came after.
  */
@@ -253,6 +260,9 @@ void mt_logdiag_say_hints(struct mt_sentence *t, const struct mt_logdiag *d,
                           const struct mt_log *log);
 /* log/cut.c. A traceback without its error may be of anything: log loses that fact unless checked
  * frames tell what ran, or its last line of code allocates. false = out of memory. */
+/* log/grows.c: where nothing failed and somebody says that memory grows, a fact that is talk, of
+ * platform MT_LOG_GROWS. false = out of memory. */
+bool mt_logdiag_settle_grows(struct mt_log *log, const struct mt_logs *l);
 bool mt_logdiag_settle_cut(struct mt_log *log, const struct mt_logs *l);
 /* Whose traceback the log ends in, and where that is. */
 void mt_logdiag_say_cut(struct mt_sentence *t, const struct mt_logdiag *d,

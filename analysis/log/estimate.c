@@ -50,10 +50,10 @@ static double cards_of(const struct mt_logdiag_sizes *told, const struct mt_run_
 }
 
 /* Megatron: 16-bit parameters and 32-bit gradients, 6 bytes; 32-bit parameters and two moments, 12,
- * which its distributed optimizer divides over the data-parallel ranks (megatron/core/optimizer).
+ * which its distributed optimizer divides over the data-parallel ranks (its optimizer).
  */
-static void of_megatron(struct mt_logdiag_estimate *e, const struct mt_run_shape *s,
-                        const struct mt_runconf *conf, double gpus)
+static void of_core(struct mt_logdiag_estimate *e, const struct mt_run_shape *s,
+                    const struct mt_runconf *conf, double gpus)
 {
     double cut = s->tp * s->pp, ranks = cut >= 1 && gpus >= cut ? gpus / cut : 0;
     if (cut < 1 || s->ep > 1)
@@ -81,13 +81,11 @@ void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *to
         (d->phase != MT_PH_UNATTRIBUTED && !mt_phase_is(d->phase, MT_TRAINS)))
         return;
     e->params = params;
-    if (s->layout == MT_LAYOUT_MEGATRON) {
-        of_megatron(e, s, conf, cards);
+    if (s->layout != MT_LAYOUT_UNKNOWN && s->layout != MT_LAYOUT_SAME &&
+        s->layout != MT_LAYOUT_ZERO) {
+        of_core(e, s, conf, cards);
         return;
     }
-    if (s->layout != MT_LAYOUT_UNKNOWN && s->layout != MT_LAYOUT_SAME &&
-        s->layout != MT_LAYOUT_ZERO)
-        return;
     if (cards < 1) { /* on how many, nobody says */
         if (d->request == MT_LOG_NONE && !fsdp && zero == 0 && told->gpus >= 0 && !told->spread &&
             !told->nodes)
@@ -188,7 +186,7 @@ static void say_alone(struct mt_sentence *t, const struct mt_logdiag *d)
                  (double)(uint64_t)(e->alone / e->card) + 1);
 }
 
-static void say_megatron(struct mt_sentence *t, const struct mt_logdiag *d)
+static void say_core(struct mt_sentence *t, const struct mt_logdiag *d)
 {
     const struct mt_logdiag_estimate *e = &d->model.estimate;
     char part[32];
@@ -236,7 +234,7 @@ void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d)
     if (e->alone >= much && e->card > 0 && e->alone > e->card)
         say_alone(t, d);
     if (e->cut >= 1 && e->each >= much && (no_numbers || (e->card > 0 && e->each > e->card)))
-        say_megatron(t, d);
+        say_core(t, d);
     else if (e->each >= much && (no_numbers || (e->card > 0 && e->each > e->card)))
         say_either(t, d);
     if (no_numbers && e->batch * e->length * e->vocab * 4 >= 2 * much)

@@ -38,6 +38,8 @@ void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct 
     bool is_first = first < list->n && list->p[first].is_top;
     bool pieces = is_first && d->pieces_told && keeps_together(list->p[first].rule);
     bool sure = first < list->n && (list->p[first].made_it || pieces);
+    bool undivided = d->model.estimate.card > 0 &&
+                     d->model.estimate.each > d->model.estimate.card; /* it fits on no card */
     bool no_line = d->request == MT_LOG_NONE && d->cause == MT_CAUSE_UNKNOWN && !d->pieces_told;
     /* a death that Ray alone tells: memory is only one of the usual reasons. What comes first has
        evidence of its own, or finds the reason; the rest waits for that */
@@ -46,12 +48,14 @@ void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct 
     for (uint32_t i = first; i < list->n; i++) {
         struct mt_advice *a = &list->p[i];
         if ((untold && i > first) ||
-            (d->grows && (a->rule->phases & 1u << MT_FIX_LEAK) == 0 && d->cause != MT_CAUSE_HOST) ||
+            ((d->grows || d->growth_told) && (a->rule->phases & 1u << MT_FIX_LEAK) == 0 &&
+             d->cause != MT_CAUSE_HOST) ||
             (alone && !a->made_it))
             a->is_top = false;
         if (sure && a->is_weak && !a->made_it && a->current == NULL)
             a->is_top = false;
-        if (i > first && is_first && ((no_line && keeps_together(a->rule)) || pieces) &&
+        if (i > first && is_first &&
+            ((sure && undivided) || (no_line && keeps_together(a->rule)) || pieces) &&
             !a->made_it && a->current == NULL && is_any_jobs(a->rule, rules))
             a->is_top = false; /* of any job, and nothing of this one speaks for it */
     }

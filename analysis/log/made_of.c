@@ -119,20 +119,20 @@ static bool is_attention(struct mt_logdiag *d, struct mt_metrics *m)
 }
 
 /* A flat copy of all weights in 32 bits, which an optimizer makes as it is set up; of a job that
- * divides it, this card's part. Only a request that large can be told by a size that names round.
- */
+ * divides it, this card's part. The logits of a small model are as large as its weights: there
+ * nothing is said. */
 static bool is_flat(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_logdiag_sizes *told)
 {
     double params = d->model.params > 0 ? d->model.params / (d->model.by_name ? 0.9 : 1)
                                         : told->billions * 1e9,
            gpus = ask(m, "job_gpus");
     bool in_pass = mt_phase_is(d->sub, MT_IN_LOSS | MT_IN_BACKWARD) || d->sub == MT_PH_FORWARD;
-    if (params <= 0 || told->less || in_pass || d->sub == MT_PH_LOGITS || d->request < GIB ||
+    if (params < 3e9 || told->less || in_pass || d->sub == MT_PH_LOGITS || d->request < GIB ||
         !(told->trains || mt_phase_is(d->phase, MT_TRAINS) || d->phase == MT_PH_UNATTRIBUTED))
         return false;
     for (int divided = 0; divided < 2; divided++) {
         double parts = divided ? gpus : 1, ratio = (double)d->request * parts / (4 * params);
-        if ((divided && gpus < 2) || ratio < 0.9 || ratio > 1.1)
+        if ((divided && gpus < 2) || ratio < 0.95 || ratio > 1.05)
             continue;
         d->made_of.what = MT_LOG_OF_FLAT;
         d->made_of.numbers = (double)d->request * parts / 4;
@@ -225,7 +225,8 @@ void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d)
         break;
     case MT_LOG_OF_FLAT:
         mt_words_add(t,
-                     "%sIt is about %s of %.2f billion weights in 32 bits%s: most likely the flat "
+                     "%sIt is about as large as %s of %.2f billion weights in 32 bits%s: most "
+                     "likely the flat "
                      "copy that an optimizer makes as it is set up, whatever the batch is. Adam's "
                      "two moments are as much again, each.",
                      lead, d->made_of.parts > 1 ? "one card's part" : "a copy",

@@ -188,6 +188,8 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
     if (is_set)
         d->model.states = states(&s, conf, params, d->allocated, mt_phase_is(d->phase, MT_TRAINS));
     estimate(d, told, &s, conf);
+    if (mt_framework_at(fw->rules, fw->main)->kind == MT_FWK_TUNER)
+        d->model.estimate.alone = 0; /* most of them train adapters where nothing says otherwise */
     mt_trace_free(none);
     return true;
 }

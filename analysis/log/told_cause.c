@@ -25,8 +25,8 @@ static bool is_own_words(const char *s)
 }
 
 /* The first cause that the i-th line names; NULL = none. */
-static const char *cause_of(const struct mt_log *log, uint32_t i,
-                            const struct mt_phase_rules *rules, struct mt_spoken *t)
+const char *mt_logdiag_told_cause(const struct mt_log *log, uint32_t i,
+                                  const struct mt_phase_rules *rules, struct mt_spoken *t)
 {
     mt_spoken_line(t, log, i);
     for (uint32_t k = 0; k < mt_phase_cut_rows(rules) && !is_own_words(t->text); k++) {
@@ -41,7 +41,7 @@ bool mt_logdiag_told_pieces(const struct mt_log *log, const struct mt_phase_rule
 {
     struct mt_spoken t;
     for (uint32_t i = 0; i < log->prose.n; i++) {
-        const char *cause = cause_of(log, i, rules, &t);
+        const char *cause = mt_logdiag_told_cause(log, i, rules, &t);
         if (cause != NULL && strstr(cause, "(fragmentation)") != NULL)
             return true;
     }
@@ -59,7 +59,7 @@ void mt_logdiag_say_told(struct mt_sentence *s, const struct mt_logdiag *d,
                      s->n != 0 ? " " : "", (unsigned long long)d->after_line,
                      MT_PHASE_WORDS(d->after, MT_PH_NONE));
     for (uint32_t i = 0; i < log->prose.n; i++) {
-        const char *cause = cause_of(log, i, rules, &t);
+        const char *cause = mt_logdiag_told_cause(log, i, rules, &t);
         if (cause == NULL)
             continue;
         mt_words_add(s, "%sThe text itself, line %llu, names a cause: %s.", s->n != 0 ? " " : "",

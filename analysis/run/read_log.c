@@ -50,7 +50,7 @@ int mt_logs_add(struct mt_logs *l, const char *input, const char *member, struct
     memset(&err, 0, sizeof err);
     rc = mt_log_read(&log, src, mt_framework_log_packages(l->rules), mt_phase_log_steps(l->phases),
                      &err);
-    if (rc >= 0 && !mt_logdiag_settle_cut(&log, l))
+    if (rc >= 0 && (!mt_logdiag_settle_cut(&log, l) || !mt_logdiag_settle_grows(&log, l)))
         rc = MT_ENOMEM;
     if (rc < 0 || (log.facts.n == 0 && !keep_empty)) {
         mt_log_done(&log);

@@ -443,8 +443,33 @@ static bool statement(struct toml *t)
     return ok;
 }
 
-enum mt_rc mt_conf_toml(struct mt_config *c, const char *text, size_t n, const char *source,
-                        struct mt_err *err)
+/* "# train.toml": people show several files one after another under their names. */
+static bool is_heading(const char *p, const char *end)
+{
+    const char *name, *stop;
+    if (p == end || *p != '#')
+        return false;
+    for (p++; p < end && (*p == '#' || *p == ' '); p++)
+        ;
+    for (name = p; p < end && *p != '\n' && *p != '\r' && *p != ' ' && *p != '\t'; p++)
+        ;
+    for (stop = p; p < end && (*p == ' ' || *p == '\t' || *p == '\r'); p++)
+        ;
+    return stop - name > 5 && memcmp(stop - 5, ".toml", 5) == 0 && (p == end || *p == '\n');
+}
+
+/* The file that begins at p ends where the heading of the next one begins. */
+static const char *file_end(const char *p, const char *end)
+{
+    for (const char *line = memchr(p, '\n', (size_t)(end - p)); line != NULL && ++line < end;
+         line = memchr(line, '\n', (size_t)(end - line)))
+        if (is_heading(line, end))
+            return line;
+    return end;
+}
+
+static enum mt_rc one_file(struct mt_config *c, const char *text, size_t n, uint32_t line,
+                           const char *source, struct mt_err *err)
 {
     struct toml *t = mt_calloc(1, sizeof *t);
     enum mt_rc rc = MT_OK;
@@ -457,7 +482,7 @@ enum mt_rc mt_conf_toml(struct mt_config *c, const char *text, size_t n, const c
     t->p = text;
     t->end = text + n;
     t->source = source;
-    t->line = 1;
+    t->line = line;
     ok = mt_toml_names_init(&t->names);
     t->no_memory = !ok;
     if (wrong != NULL) /* what stands before it is read, as before any mistake */
@@ -481,5 +506,20 @@ enum mt_rc mt_conf_toml(struct mt_config *c, const char *text, size_t n, const c
                      t->wrong != NULL ? t->wrong : "?");
     mt_toml_names_done(&t->names);
     mt_free(t);
+    return rc;
+}
+
+enum mt_rc mt_conf_toml(struct mt_config *c, const char *text, size_t n, const char *source,
+                        struct mt_err *err)
+{
+    const char *p = text, *end = text + n, *stop;
+    uint32_t line = 1;
+    enum mt_rc rc = MT_OK;
+    do {
+        stop = p < end ? file_end(p, end) : end;
+        rc = one_file(c, p, (size_t)(stop - p), line, source, err);
+        for (; p < stop; p++)
+            line += *p == '\n';
+    } while (rc == MT_OK && stop < end);
     return rc;
 }

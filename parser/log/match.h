@@ -73,11 +73,6 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line);
 /* log/talk.c: in the end words about a failure are dropped that do not count: where the log has the
  * failure's own line, where it says that none was. */
 void mt_log_talk_end(struct mt_log *l);
-/* log/talk.c: a line tells of a failure, or somebody's words do. */
-bool mt_log_fails(const struct mt_log *l);
-/* log/grows.c: words about memory that grows, where nothing failed: a fact that is talk, of
- * platform MT_LOG_GROWS. */
-void mt_log_grows_end(struct mt_log *l);
 int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s);
 bool mt_log_is_cumem(const char *s);
 /* f->cuda, by the file that the line of f names. */

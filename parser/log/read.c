@@ -421,7 +421,6 @@ enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, const char *co
         mt_log_ray_end(out);
         mt_log_talk_end(out); /* and those beside what these two found */
         mt_log_prose_end(out);
-        mt_log_grows_end(out);
         mt_log_fences_end(out);
         mt_log_cut_end(out);
         mt_log_order_end(out);

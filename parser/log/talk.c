@@ -207,11 +207,3 @@ void mt_log_talk_end(struct mt_log *l)
             l->facts.p[n++] = l->facts.p[i];
     l->facts.n = n;
 }
-
-bool mt_log_fails(const struct mt_log *l)
-{
-    for (uint32_t i = 0; i < l->facts.n; i++)
-        if (mt_log_is_talk(&l->facts.p[i]) || is_failure(&l->facts.p[i]))
-            return true;
-    return false;
-}

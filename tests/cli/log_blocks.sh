@@ -38,6 +38,12 @@ check [ "$(jq '[.advice[].now[]?, .lint[]? | tostring | select(contains("(defaul
 ask toml
 sets toml --train_batch_size 4 6
 
+# Two files of TOML under their names, one after another: a table of the second is its own.
+{ printf '# train.toml\npretrained_model_name_or_path = "m"\n[model]\nname = "a"\n\n# data.toml\nresolution = 512\ntrain_batch_size = 4\n[model]\nname = "b"\n'; } > two.toml
+printf '# sd-scripts: CUDA OOM in training\n\nBoth files are beside it.\n' > two.md
+run 0 report two.md --config two.toml --force --format json -o two.json
+check [ "$(jq -r '[.settings[]? | select(.key == "--train_batch_size")] | .[0] | "\(.value) \(.line)"' two.json)" = '4 8' ]
+
 # The states fill most of the card, by the settings' model and the text's GPUs: what puts them elsewhere comes before shorter sequences.
 { printf '# Training runs out of memory on 8 RTX 3090 with ZeRO-3\n\n%syaml\nmodel_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ndo_train: true\nfinetuning_type: full\ncutoff_len: 900\nper_device_train_batch_size: 1\n%s\n' "$fence" "$fence"; } > full.md
 ask full

@@ -23,6 +23,15 @@ tops card P213
 tops chinese P213
 check [ "$(jq -r '[.advice[] | select(.top) | .id][0]' host.json)" = P180 ]
 
+# Where memory ran out of what grew, by the text's own words, that is looked for first, and alone.
+printf '# PPO training: GPU memory leaks until it is OOM\n\nThe memory usage increases with each iteration, and in the end we get CUDA out of memory.\n' > leaked.md
+ask leaked
+says leaked 'ran out of memory'
+tops leaked P213
+printf '# Memory consumption increases with iterations\n\nThe rollout workers take 40 MB more of RAM in each of them.\n' > workers.md
+ask workers
+says workers 'keeps growing'
+
 # With a failure's words the failure is told; a change's title, a wish and a guide tell of nothing.
 printf '# Memory keeps growing in training, then CUDA out of memory\n\nIt fails at step 900.\n' > both.md
 ask both

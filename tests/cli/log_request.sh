@@ -28,6 +28,11 @@ says_not scores7 'heads x'
 for name in flat part; do ask $name; says $name 'billion weights in 32 bits'; check [ "$(jq -r '.advice[0].id' $name.json)" = P132 ]; done
 says part "one card's part"
 
+# Logits of a small model are as large as its weights: nothing is said of those.
+{ printf '# OOM when I start to train a 1.5B model\n\n'; oom '5.60 GiB' '23.64 GiB' '18.34 GiB' '3.67 GiB' '18.41 GiB'; } > small.md
+ask small
+says_not small 'weights in 32 bits'
+
 # How many GPUs, the text does not say: what fits on none of its cards.
 printf '# Training a 13B model runs out of memory on A100 40G\n\nFull fine-tuning with my own loop.\n' > alone.md
 ask alone
@@ -36,6 +41,16 @@ check [ "$(jq -r '.advice[0].id' alone.json)" = P132 ]
 printf '# Training a 13B model with LoRA runs out of memory on A100 40G\n\nMy own loop.\n' > lora.md
 ask lora
 says_not lora 'ZeRO-3 or FSDP over'
+
+# Several GPUs, a script of its own, and nothing that divides: that alone comes first.
+printf '# OOM as I fine-tune a 13B LLaVA on 4*A800 80G with torchrun\n\nNo DeepSpeed. It fails in the first steps of the training.\n' > plain.md
+ask plain
+says plain 'undivided it cannot fit'
+tops plain P208
+# Programs that mostly train adapters: nothing is said of states where nobody says that all weights are trained.
+printf '# Unsloth: 13B GRPO training runs out of memory on A100 40G after 200 steps\n\nAny idea?\n' > adapters.md
+ask adapters
+says_not adapters 'ZeRO-3 or FSDP over'
 
 # Megatron: 18 bytes over tensor and pipeline parallel, 12 of them over the data-parallel ranks, by a command and the variables above it.
 # shellcheck disable=SC2016 # the variables are the text's

@@ -245,7 +245,7 @@ static uint32_t wrong_places(const struct mt_advice *a, uint32_t n)
     uint32_t bad = 0, settings = 0;
     bool rest = false;
     for (uint32_t i = 0; i < n; i++) {
-        bool may = a[i].in_row && a[i].rule->kind == MT_FIX_SETTING;
+        bool may = a[i].in_row && !a[i].is_filler && a[i].rule->kind == MT_FIX_SETTING;
         bad += a[i].in_row && rest;
         bad += a[i].is_top != (may && settings < 3);
         settings += may;
