@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A text in which nothing failed, and somebody says that memory keeps growing: what grows is looked for, and nothing is told as a failure.
+# What the prose compares and tells of time. A text in which nothing failed, and somebody says that memory keeps growing: what grows is looked for, and nothing is told as a failure.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need jq
@@ -31,6 +31,13 @@ tops leaked P213
 printf '# Memory consumption increases with iterations\n\nThe rollout workers take 40 MB more of RAM in each of them.\n' > workers.md
 ask workers
 says workers 'keeps growing'
+
+# The difference to what ran is the cause: going back comes first. What is no version says nothing.
+printf '# CUDA OOM in training after upgrading transformers to 4.50\n\nThe same script and data fit with 4.46.\n' > version.md
+printf '# CUDA OOM in training of a linear regression\n\nI upgraded the card to 24 GB, and still no luck.\n' > other.md
+for name in version other; do ask $name; done
+check [ "$(jq -r '.advice[0].id' version.json)" = P214 ]
+check [ "$(jq '[.advice[] | select(.id == "P214")] | length' other.json)" = 0 ]
 
 # With a failure's words the failure is told; a change's title, a wish and a guide tell of nothing.
 printf '# Memory keeps growing in training, then CUDA out of memory\n\nIt fails at step 900.\n' > both.md
