@@ -50,6 +50,9 @@ def load_rules():
     for path in sorted((SOURCE / "analysis" / "rules" / "fixes").glob("*.json")):
         for rule in json.loads(path.read_text(encoding="utf-8")).get("fixes", []):
             rules[rule["id"]] = rule
+    for one in json.loads((SOURCE / "analysis" / "rules" / "programs" / "programs.json").read_text(encoding="utf-8"))["programs"]:
+        lines = [dict({"syntax": one["syntax"]}, **line) for line in one["keys"]]
+        rules[one["id"]] = {"id": one["id"], "kind": "setting", "phases": ["loss"], "set": lines, "when": one.get("when", ""), "no_saving": "a log does not say"}
     return rules
 
 
@@ -178,7 +181,7 @@ def main():
     check_savings(rules)
     check_reachable(rules, os.environ.get("MEMTRACE", "memtrace"))
     schema = json.loads((SOURCE / "docs" / "rules.schema.json").read_text(encoding="utf-8"))
-    for path in sorted((SOURCE / "analysis" / "rules" / "fixes").glob("*.json")):
+    for path in sorted(p for name in ("fixes", "programs") for p in (SOURCE / "analysis" / "rules" / name).glob("*.json")):
         if path.name != "order.json":
             check_value(schema, schema, json.loads(path.read_text(encoding="utf-8")), path.name)
     metrics = SOURCE / "analysis" / "rules" / "metrics.json"
