@@ -44,7 +44,7 @@ void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct 
     /* a death that Ray alone tells: memory is only one of the usual reasons. What comes first has
        evidence of its own, or finds the reason; the rest waits for that */
     bool untold = d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0;
-    bool alone = sure && (is_loose(d) || is_too_much(d));
+    bool alone = sure && is_too_much(d);
     for (uint32_t i = first; i < list->n; i++) {
         struct mt_advice *a = &list->p[i];
         if ((untold && i > first) ||
@@ -52,10 +52,9 @@ void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct 
              d->cause != MT_CAUSE_HOST) ||
             (alone && !a->made_it))
             a->is_top = false;
-        if (sure && a->is_weak && !a->made_it && a->current == NULL)
-            a->is_top = false;
         if (i > first && is_first &&
-            ((sure && undivided) || (no_line && keeps_together(a->rule)) || pieces) &&
+            ((sure && (a->is_weak || undivided || is_loose(d))) ||
+             (no_line && keeps_together(a->rule)) || pieces) &&
             !a->made_it && a->current == NULL && is_any_jobs(a->rule, rules))
             a->is_top = false; /* of any job, and nothing of this one speaks for it */
     }
