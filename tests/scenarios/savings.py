@@ -362,7 +362,7 @@ SCENARIOS = [
     saves("B31", dict(TRL, micro=(16384,), steps=2), "train_actor", {"skew": 0.5}, "train_actor"),
     # the number that is set is known: half of it, and a quarter
     saves("B31", dict(TRL, micro=(16384,), steps=2), "train_actor", sequences_of(8), "train_actor", name="set", options=["--args", "--per_device_train_batch_size 8"]),
-    saves("B30", dict(OPENRLHF, micro=(12288,), steps=2), "train_actor", sequences_of(8), "train_actor", name="set", options=["--args", "--train.micro_batch_size 8"]),
+    saves("B30", dict(OPENRLHF, micro=(12288,), steps=2), "train_actor", sequences_of(8), "train_actor", name="set", options=["--args", "--train.micro_batch_size 8 --ds.zero_stage 3"]),
     saves("P02", dict(framework="torchtune", micro=(16384,), steps=2), "train_actor", sequences_of(8), "train", name="set", options=["--args", "batch_size=8"]),
     saves("B29", dict(NEMO, **dict(STATES, optimizer="fused")), "train_actor", {"offload_policy": True}, "train_actor"),
     saves("B26", dict(MEGATRON, layers=8, dp=1, micro=(512,), steps=2, optimizer="fused"), "train_actor", {"state_bytes": 2}, "train_actor"),
