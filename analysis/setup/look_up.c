@@ -33,10 +33,12 @@ const struct mt_conf_entry *mt_runconf_look_up_flag(const struct mt_runconf *rc,
     char name[MT_CONF_KEY + 1];
     const struct mt_conf_entry *e;
     size_t n = strlen(flag);
-    if (n > MT_CONF_KEY)
+    if (n < 2 || n > MT_CONF_KEY)
         return NULL;
-    for (size_t i = 0; i <= n; i++)
-        name[i] = i >= 2 && flag[i] == '_' ? '-' : flag[i];
+    memcpy(name, flag, n + 1);
+    for (size_t i = 2; i < n; i++)
+        if (name[i] == '_')
+            name[i] = '-';
     e = look_up(rc, name);
     if (e == NULL)
         e = look_up(rc, name + 2);
