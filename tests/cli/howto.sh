@@ -14,7 +14,7 @@ paragraph="$(sed -n '3,/^$/p' "$MT_SOURCE_DIR/README.md" | tr '\n' ' ')"
 jq -r '.frameworks[] | select(.kind == "rl" or .kind == "tuner" or .kind == "trainer" or .kind == "engine") | [.id, .words] | @tsv' "$rows" > words
 n=0
 while IFS="$(printf '\t')" read -r id name; do
-    case "$paragraph" in *"$name"*) ;; *) continue ;; esac
+    case "$paragraph " in *"$name"[!A-Za-z0-9-]*) ;; *) continue ;; esac # NeMo-RL is no NeMo
     n=$((n + 1))
     run 0 howto "$id"
     out_has '  Source: '
