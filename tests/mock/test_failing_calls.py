@@ -3,7 +3,7 @@
 end with its own status, or it has not begun and the status is 125; a job that is attached to goes on. What was recorded is in the trace whole,
 or a word says why not and the folder can be collected later.
 
-    test_failing_calls.py [EVERY [COMMAND...]]     every which call of each kind (without it, about 20 of each command and kind, with all behind them or without)"""
+    test_failing_calls.py [EVERY [COMMAND...]]     every which call of each kind (without it, 10 to 20 of each command and kind)"""
 import collections
 import json
 import os
@@ -30,7 +30,7 @@ def calls_in(trace):
 
 class Failing:
     """A command of memtrace, run again and again."""
-    name, at_least = "", 0
+    name, at_least, runs = "", 0, 9
 
     def __init__(self):
         self.folder = kit.scratch()
@@ -54,7 +54,7 @@ class Failing:
             total = int(count.read_text().split()[0])
             count.unlink()
             kit.check(f"{self.name}: {total} calls ({kind}), none of which failed, and all is well", total > self.at_least and not self.bad, self.bad)
-            step = EVERY or max(1, total // 9)
+            step = EVERY or max(1, total // self.runs)
             runs = 0
             for on in (False, True):
                 for n in range(1, total + 1, step):
@@ -130,7 +130,7 @@ class Collect(Failing):
 
 
 class Attach(Failing):
-    name, at_least = "attach", 20
+    name, at_least, runs = "attach", 20, 4  # a second and a half each
 
     def __init__(self):
         super().__init__()
