@@ -19,17 +19,19 @@ struct past {
     struct mt_rest_of_pass rest;
 };
 
+/* What is left of the calls of a line, as far as other passes went by it. */
+struct left {
+    bool fed;          /* some backward pass let go of what its calls made */
+    uint32_t n, twice; /* calls, and those of them that count for MIN_CALLS */
+    uint64_t bytes, last;
+};
+
 struct history {
     MT_VEC(struct past) calls;
     mt_frame_id at; /* of the call at work; 0 = none is */
     bool backward;
-    uint32_t round; /* backward passes that have begun */
-    bool *fed;      /* by line: some backward pass let go of what its calls made */
-};
-
-struct found {
-    uint32_t n;
-    uint64_t bytes, last;
+    uint32_t round;    /* backward passes that have begun */
+    struct left *line; /* by frame */
 };
 
 static bool is_kept_role(unsigned role) { return mt_is_transient(role) || role == MT_ROLE_UNKNOWN; }
@@ -84,7 +86,7 @@ static void note_free(const struct mt_moment *m, struct history *h, uint64_t i, 
         !is_kept_role(m->w->fate[born].role))
         return;
     if (i <= at)
-        h->fed[m->call_of[e->stack]] = true;
+        h->line[m->call_of[e->stack]].fed = true;
     else if (born <= at && (p = call_at(h, born)) != NULL)
         p->let_go += e->size;
 }
@@ -98,31 +100,26 @@ static uint32_t steps_before(const struct mt_moment *m, uint64_t event)
     return n;
 }
 
-/* What is left of the calls of a line, as far as other passes went by it. */
-static struct found look_at(const struct mt_moment *m, const struct history *h, mt_frame_id line,
-                            uint64_t at)
+/* Adds up what is left, by line. */
+static void add_left(const struct mt_moment *m, struct history *h, uint64_t at)
 {
     /* the one at work is not over */
-    uint32_t rounds = h->round - (h->backward ? 1 : 0), steps = steps_before(m, at), twice = 0;
-    struct found out = {0, 0, 0};
+    uint32_t rounds = h->round - (h->backward ? 1 : 0), steps = steps_before(m, at);
     for (uint32_t i = 0; i < h->calls.n; i++) {
         const struct past *p = &h->calls.p[i];
+        struct left *l = &h->line[p->line];
         bool by_step, by_pass;
-        if (p->line != line || p->last >= at || !mt_is_of_graph(&p->rest))
+        if (p->last >= at || !mt_is_of_graph(&p->rest))
             continue;
         by_step = steps > p->steps;
-        by_pass =
-            m->oom != NULL ? !h->fed[line] && rounds > p->round : p->let_go < p->rest.bytes / 4;
+        by_pass = m->oom != NULL ? !l->fed && rounds > p->round : p->let_go < p->rest.bytes / 4;
         if (!by_step && !by_pass)
             continue;
-        twice += by_pass || steps > p->steps + 1;
-        out.n++;
-        out.bytes += p->rest.bytes;
-        out.last = p->last;
+        l->twice += by_pass || steps > p->steps + 1;
+        l->n++;
+        l->bytes += p->rest.bytes;
+        l->last = p->last;
     }
-    if (twice < MIN_CALLS)
-        out = (struct found){0, 0, 0};
-    return out;
 }
 
 static int walk(struct mt_moment *m, struct history *h, uint64_t at)
@@ -156,32 +153,27 @@ int mt_moment_bypassed(struct mt_moment *m)
 {
     uint64_t at = m->d->focus.event >= 0 ? (uint64_t)m->d->focus.event : 0;
     struct history h = {.at = 0};
-    struct found best = {0, 0, 0};
-    mt_frame_id line = 0;
+    const struct left *best = NULL;
     int ok;
     if (m->call_of == NULL || m->w->r->attr == NULL || m->w->fate == NULL || m->graph.line != 0 ||
         m->f->recorded != 0 || m->d->focus.event < 0)
         return 1;
-    h.fed = mt_calloc((size_t)m->w->r->t->frames.n + 1, sizeof *h.fed);
-    ok = h.fed != NULL && walk(m, &h, at);
-    for (uint32_t i = 0; ok && i < h.calls.n; i++) {
-        struct found f;
-        if (h.calls.p[i].line == line || h.calls.p[i].last >= at ||
-            !mt_is_of_graph(&h.calls.p[i].rest))
-            continue;
-        f = look_at(m, &h, h.calls.p[i].line, at);
-        if (f.bytes > best.bytes) {
-            best = f;
-            line = h.calls.p[i].line;
-        }
+    h.line = mt_calloc((size_t)m->w->r->t->frames.n + 1, sizeof *h.line);
+    ok = h.line != NULL && walk(m, &h, at);
+    if (ok)
+        add_left(m, &h, at);
+    for (uint32_t i = 0; ok && i < h.calls.n; i++) { /* of equal lines the one that came first */
+        const struct left *l = &h.line[h.calls.p[i].line];
+        if (l->twice >= MIN_CALLS && (best == NULL || l->bytes > best->bytes))
+            best = l;
     }
-    if (best.n != 0)
-        m->graph = (struct mt_graph){.line = line,
+    if (best != NULL)
+        m->graph = (struct mt_graph){.line = (mt_frame_id)(best - h.line),
                                      .bypassed = true,
-                                     .passes = best.n,
-                                     .until = best.last + 1,
-                                     .bytes = best.bytes};
-    mt_free(h.fed);
+                                     .passes = best->n,
+                                     .until = best->last + 1,
+                                     .bytes = best->bytes};
+    mt_free(h.line);
     MT_VEC_DONE(&h.calls);
     return ok;
 }
