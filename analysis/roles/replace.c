@@ -16,6 +16,7 @@ struct replace {
     struct mt_rwork *k;
     MT_VEC(struct made) made; /* in the region at hand */
     uint32_t from;            /* event of the region's first allocation */
+    uint32_t oom;             /* failures before it; regions come in order */
 };
 
 static void set_role(struct mt_rwork *k, uint32_t birth, unsigned role)
@@ -42,12 +43,19 @@ static struct made *replacing(struct replace *c, uint64_t size, uint32_t i)
     return NULL;
 }
 
+/* They stand in the order of their events. Of a recording without marks a region may be all of it,
+ * so one after the other would be too slow. */
 static bool replaced_before(const struct replace *c, uint32_t birth)
 {
-    for (uint32_t n = c->made.n; n-- > 0 && c->made.p[n].event >= birth;)
-        if (c->made.p[n].event == birth)
-            return c->made.p[n].replaces;
-    return false;
+    uint32_t lo = 0, hi = c->made.n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (c->made.p[mid].event < birth)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < c->made.n && c->made.p[lo].event == birth && c->made.p[lo].replaces;
 }
 
 /* What a block was for that goes inside the optimizer: MT_ROLE_PARAM, MT_ROLE_OPTIM_STATE where
@@ -85,21 +93,23 @@ static void let_go(struct replace *c, const struct mt_event *e, uint32_t i)
 
 /* The last event of a region that is the optimizer's: what an exception lets go of after a failure
  * was replaced by nothing. */
-static uint32_t own_last(const struct mt_rwork *k, uint32_t region)
+static uint32_t own_last(struct replace *c, uint32_t region)
 {
-    const struct mt_device_analysis *o = k->r->out;
-    uint32_t first = k->regions.p[region].first, last = mt_region_last(k, region);
-    for (uint32_t i = 0; i < o->ooms.n; i++)
-        if (MT_OOM_BY_EVENT(o, i)->event >= first && MT_OOM_BY_EVENT(o, i)->event < last)
-            return (uint32_t)MT_OOM_BY_EVENT(o, i)->event;
-    return last;
+    const struct mt_device_analysis *o = c->k->r->out;
+    uint32_t last = mt_region_last(c->k, region);
+    while (c->oom < o->ooms.n && MT_OOM_BY_EVENT(o, c->oom)->event < c->from)
+        c->oom++;
+    return c->oom < o->ooms.n && MT_OOM_BY_EVENT(o, c->oom)->event < last
+               ? (uint32_t)MT_OOM_BY_EVENT(o, c->oom)->event
+               : last;
 }
 
 static int look_through(struct replace *c, uint32_t region)
 {
     struct mt_rwork *k = c->k;
-    uint32_t last = own_last(k, region);
+    uint32_t last;
     c->from = k->regions.p[region].first;
+    last = own_last(c, region);
     c->made.n = 0;
     for (uint32_t i = c->from; i <= last; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
