@@ -35,8 +35,8 @@ static bool spool_has_more(struct mt_spool *s, const struct mt_chunk *c)
 
 /* Opens "<stem><rest>" of the spool directory. *fd -1 = there is none; one that `must` be there and
  * cannot be read is an error. */
-static enum mt_rc open_part(struct mt_collect_job *j, const struct mt_found *f, const char *rest, bool must,
-                            int *fd)
+static enum mt_rc open_part(struct mt_collect_job *j, const struct mt_found *f, const char *rest,
+                            bool must, int *fd)
 {
     char *path = mt_text("%s/%s%s", j->o->dir, f->stem, rest);
     enum mt_rc rc = MT_OK;
@@ -187,8 +187,8 @@ static void add_end(struct mt_chunk_out *out, uint64_t at, enum mt_wire_end how,
 
 /* What is known only afterwards: how it ended, which functions its stacks name, what CUPTI had not
  * handed back. */
-static enum mt_rc add_afterwards(struct mt_collect_job *j, const struct mt_found *f, struct mt_spool *s,
-                                 struct mt_tally *t, bool is_command)
+static enum mt_rc add_afterwards(struct mt_collect_job *j, const struct mt_found *f,
+                                 struct mt_spool *s, struct mt_tally *t, bool is_command)
 {
     struct mt_chunk_out out;
     uint64_t at = t->last_monotonic;
@@ -217,8 +217,8 @@ static enum mt_rc add_afterwards(struct mt_collect_job *j, const struct mt_found
     return ok ? MT_OK : mt_collect_no_memory(j);
 }
 
-static enum mt_rc summarise(struct mt_collect_job *j, const struct mt_found *f, const struct mt_spool *s,
-                            const struct mt_tally *t, uint64_t bytes)
+static enum mt_rc summarise(struct mt_collect_job *j, const struct mt_found *f,
+                            const struct mt_spool *s, const struct mt_tally *t, uint64_t bytes)
 {
     struct mt_collected *p = MT_VEC_PUSH(&j->c->processes);
     if (p == NULL)
@@ -459,7 +459,8 @@ enum mt_rc mt_collect(struct mt_collection *out, const struct mt_collect_opts *o
         mt_tally_init(&j.tallies[i]);
     if (o->symbols)
         j.symbols = mt_symbols_new();
-    rc = j.tallies != NULL ? mt_trace_out_open(&j.out, o->output, o->force, err) : mt_collect_no_memory(&j);
+    rc = j.tallies != NULL ? mt_trace_out_open(&j.out, o->output, o->force, err)
+                           : mt_collect_no_memory(&j);
     if (rc == MT_OK)
         rc = everything(&j);
     if (rc == MT_OK) {

@@ -28,7 +28,8 @@ void mt_tell_outer(const char *trace)
     const char *spool = mt_capture_env("MEMTRACE_SPOOL");
     char folder[PATH_MAX];
     char *line = NULL;
-    int fd = spool != NULL && spool[0] != '\0' ? open_note(spool, O_WRONLY | O_CREAT | O_APPEND) : -1;
+    int fd =
+        spool != NULL && spool[0] != '\0' ? open_note(spool, O_WRONLY | O_CREAT | O_APPEND) : -1;
     if (fd < 0)
         return;
     if (trace[0] == '/')

@@ -68,8 +68,7 @@ static bool look(struct asked *a, char **found)
     while (ok && (e = readdir(d)) != NULL) {
         char **slot;
         if (strncmp(e->d_name, "mt-", 3) != 0 || !ends(e->d_name, ".pickle") ||
-            !is_of(a, e->d_name) || strstr(e->d_name, ASKED) == NULL ||
-            is_known(a, e->d_name))
+            !is_of(a, e->d_name) || strstr(e->d_name, ASKED) == NULL || is_known(a, e->d_name))
             continue;
         if (found != NULL) {
             ok = (*found = mt_path_join(a->dir, e->d_name)) != NULL;

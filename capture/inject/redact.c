@@ -119,8 +119,8 @@ static bool next_word(struct span name, size_t *at, struct span *w)
         if (i == begin)
             continue;
         bool camel = mti_upper(name.p[i]) && !mti_upper(name.p[i - 1]);
-        bool acronym =
-            mti_upper(name.p[i]) && mti_upper(name.p[i - 1]) && i + 1 < name.n && mti_lower(name.p[i + 1]);
+        bool acronym = mti_upper(name.p[i]) && mti_upper(name.p[i - 1]) && i + 1 < name.n &&
+                       mti_lower(name.p[i + 1]);
         if (camel || acronym)
             break;
     }
@@ -220,53 +220,52 @@ static const struct prefix {
     const char *text;
     unsigned char need;
     bool mixed;
-} prefixes[] = {
-    {"sk-", 8, true},
-    {"sk_live_", 8, false},
-    {"sk_test_", 8, false},
-    {"rk_live_", 8, false},
-    {"pk-lf-", 8, false},
-    {"hf_", 8, true},
-    {"api_org_", 8, true},
-    {"ghp_", 8, false},
-    {"gho_", 8, false},
-    {"ghu_", 8, false},
-    {"ghs_", 8, false},
-    {"ghr_", 8, false},
-    {"github_pat_", 8, false},
-    {"glpat-", 8, false},
-    {"xoxb-", 8, false},
-    {"xoxp-", 8, false},
-    {"xoxa-", 8, false},
-    {"xoxs-", 8, false},
-    {"xapp-", 8, false},
-    {"AKIA", 12, true},
-    {"ASIA", 12, true},
-    {"AIza", 20, true},
-    {"ya29.", 8, false},
-    {"eyJ", 17, true},
-    {"nvapi-", 8, false},
-    {"r8_", 20, true},
-    {"npm_", 20, true},
-    {"pypi-", 20, true},
-    {"gsk_", 12, true},
-    {"xai-", 12, true},
-    {"dop_v1_", 8, false},
-    {"dckr_pat_", 8, false},
-    {"tvly-", 12, true},
-    {"lsv2_", 12, true},
-    {"AGE-SECRET-KEY-", 8, false},
-    {"SG.", 20, true},
-    {"shpat_", 12, false},
-    {"wandb_v1_", 8, false},
-    {"GOCSPX-", 8, false},
-    {"dapi", 32, true},
-    {"tskey-", 16, true},
-    {"lin_api_", 16, true},
-    {"hvs.", 20, true},
-    {"hvb.", 20, true},
-    {"ATATT3", 20, false},
-    {"ATCTT3", 20, false}};
+} prefixes[] = {{"sk-", 8, true},
+                {"sk_live_", 8, false},
+                {"sk_test_", 8, false},
+                {"rk_live_", 8, false},
+                {"pk-lf-", 8, false},
+                {"hf_", 8, true},
+                {"api_org_", 8, true},
+                {"ghp_", 8, false},
+                {"gho_", 8, false},
+                {"ghu_", 8, false},
+                {"ghs_", 8, false},
+                {"ghr_", 8, false},
+                {"github_pat_", 8, false},
+                {"glpat-", 8, false},
+                {"xoxb-", 8, false},
+                {"xoxp-", 8, false},
+                {"xoxa-", 8, false},
+                {"xoxs-", 8, false},
+                {"xapp-", 8, false},
+                {"AKIA", 12, true},
+                {"ASIA", 12, true},
+                {"AIza", 20, true},
+                {"ya29.", 8, false},
+                {"eyJ", 17, true},
+                {"nvapi-", 8, false},
+                {"r8_", 20, true},
+                {"npm_", 20, true},
+                {"pypi-", 20, true},
+                {"gsk_", 12, true},
+                {"xai-", 12, true},
+                {"dop_v1_", 8, false},
+                {"dckr_pat_", 8, false},
+                {"tvly-", 12, true},
+                {"lsv2_", 12, true},
+                {"AGE-SECRET-KEY-", 8, false},
+                {"SG.", 20, true},
+                {"shpat_", 12, false},
+                {"wandb_v1_", 8, false},
+                {"GOCSPX-", 8, false},
+                {"dapi", 32, true},
+                {"tskey-", 16, true},
+                {"lin_api_", 16, true},
+                {"hvs.", 20, true},
+                {"hvb.", 20, true},
+                {"ATATT3", 20, false},
+                {"ATCTT3", 20, false}};
 
 static bool jwtbyte(char c) { return tokenbyte(c) || c == '.'; }
 
@@ -375,8 +374,8 @@ static struct span trim_quotes(struct span v)
 static bool number(struct span v)
 {
     for (size_t i = 0; i < v.n; i++)
-        if (!mti_digit(v.p[i]) && v.p[i] != '.' && v.p[i] != '-' && v.p[i] != '+' && v.p[i] != 'e' &&
-            v.p[i] != 'E' && v.p[i] != '_')
+        if (!mti_digit(v.p[i]) && v.p[i] != '.' && v.p[i] != '-' && v.p[i] != '+' &&
+            v.p[i] != 'e' && v.p[i] != 'E' && v.p[i] != '_')
             return false;
     return v.n > 0;
 }
@@ -556,7 +555,8 @@ static int next_of(struct span a)
         return NEXT_MAYBE;
     if (a.n < 2 || a.p[0] != '-' || run(a, namebyte) != a.n)
         return NEXT_ANY;
-    static const char *const commits[] = {"revision", "commit", "sha", "sha1", "rev", "ref", "hash", NULL};
+    static const char *const commits[] = {"revision", "commit", "sha",  "sha1",
+                                          "rev",      "ref",    "hash", NULL};
     if (ends_in(a, commits))
         return NEXT_COMMIT;
     switch (name_says(bare(a))) {

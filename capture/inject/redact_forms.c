@@ -3,10 +3,17 @@
 
 #include <string.h>
 
-static const char *const webhook_hosts[] = {
-    "hooks.slack.com",    "discord.com",        "discordapp.com",   "open.feishu.cn",
-    "open.larksuite.com", "oapi.dingtalk.com",  "api.telegram.org", "qyapi.weixin.qq.com",
-    "outlook.office.com", "webhook.office.com", NULL};
+static const char *const webhook_hosts[] = {"hooks.slack.com",
+                                            "discord.com",
+                                            "discordapp.com",
+                                            "open.feishu.cn",
+                                            "open.larksuite.com",
+                                            "oapi.dingtalk.com",
+                                            "api.telegram.org",
+                                            "qyapi.weixin.qq.com",
+                                            "outlook.office.com",
+                                            "webhook.office.com",
+                                            NULL};
 
 /* The host itself, or one below it. */
 static bool is_below(const char *host, size_t n, const char *name)
@@ -63,9 +70,9 @@ bool mti_is_commit(const char *s, size_t n)
 int mti_git_word(int state, const char *s, size_t n)
 {
     static const char *const takes[] = {
-        "archive", "bisect", "branch", "checkout", "cherry-pick", "describe", "diff",
-        "fetch",   "log",    "merge",  "pull",     "push",        "rebase",   "reset",
-        "restore", "revert", "rev-parse", "show",  "switch",      "tag",      "worktree", NULL};
+        "archive",   "bisect", "branch", "checkout", "cherry-pick", "describe", "diff",    "fetch",
+        "log",       "merge",  "pull",   "push",     "rebase",      "reset",    "restore", "revert",
+        "rev-parse", "show",   "switch", "tag",      "worktree",    NULL};
     if (n >= 3 && memcmp(s + n - 3, "git", 3) == 0 && (n == 3 || s[n - 4] == '/'))
         return 1;
     if (state != 1)

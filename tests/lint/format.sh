@@ -10,7 +10,7 @@ for candidate in clang-format-14 clang-format; do
     fi
 done
 [ -n "$tool" ] || skip_all "clang-format 14 is not installed"
-mapfile -t sources < <(files '*' | grep -E '^(parser|analysis|render|cli|tests)/.*[.][ch]$')
+mapfile -t sources < <(files '*' | grep -E '^(capture|parser|analysis|render|cli|cmake|tests)/.*[.][ch]$')
 if [ "${1:-}" = --fix ]; then
     "$tool" -i "${sources[@]}"
     exit
