@@ -11,24 +11,26 @@
 /* Chosen by hand: one may have a reason of its own. */
 enum { MIN_CALLS = 2 };
 
+/* A call that is over and of which a graph is there: few of all, found from the blocks that are
+ * there. */
 struct past {
     mt_frame_id line;
-    uint32_t round, steps; /* backward passes, and steps, before its end */
-    uint64_t last;         /* event */
-    uint64_t let_go;       /* of what is live at the moment, by a backward pass that came later */
+    uint32_t round;       /* backward passes that have begun before its end */
+    uint64_t first, last; /* events */
+    uint64_t let_go;      /* of what is live at the moment, by a backward pass that came later */
     struct mt_rest_of_pass rest;
 };
 
 /* What is left of the calls of a line, as far as other passes went by it. */
 struct left {
     bool fed;          /* some backward pass let go of what its calls made */
-    uint32_t n, twice; /* calls, and those of them that count for MIN_CALLS */
+    uint32_t calls;    /* of which a graph is there */
+    uint32_t n, twice; /* those that passes went by, and those of them that count for MIN_CALLS */
     uint64_t bytes, last;
 };
 
 struct history {
-    MT_VEC(struct past) calls;
-    mt_frame_id at; /* of the call at work; 0 = none is */
+    MT_VEC(struct past) calls; /* in order */
     bool backward;
     uint32_t round;    /* backward passes that have begun */
     struct left *line; /* by frame */
@@ -36,34 +38,75 @@ struct history {
 
 static bool is_kept_role(unsigned role) { return mt_is_transient(role) || role == MT_ROLE_UNKNOWN; }
 
-static int note_made(struct mt_moment *m, struct history *h, uint64_t i, uint64_t at)
+static bool in_backward(const struct mt_moment *m, uint64_t i)
 {
-    const struct mt_event *e = mt_event_at(m->w->r->d, i);
-    bool backward = mt_phase_is(m->w->r->attr[i].sub, MT_IN_BACKWARD);
-    mt_frame_id line = backward ? 0 : m->call_of[e->stack];
-    struct past *p;
-    h->round += backward && !h->backward;
-    h->backward = backward;
-    if (line != 0 && line != h->at) {
-        if ((p = MT_VEC_PUSH(&h->calls)) == NULL)
-            return 0;
-        *p = (struct past){.line = line};
+    return mt_phase_is(m->w->r->attr[i].sub, MT_IN_BACKWARD);
+}
+
+/* The line that called a model when an allocation was made; 0 = none, or a backward pass made it.
+ */
+static mt_frame_id called_at(const struct mt_moment *m, uint64_t i)
+{
+    mt_frame_id line = m->call_of[mt_event_at(m->w->r->d, i)->stack];
+    return line != 0 && !in_backward(m, i) ? line : 0;
+}
+
+/* The allocations around one that the same call made, as far as they are behind `after`. False
+ * where the call at the moment is not over. */
+static bool find_ends(const struct mt_moment *m, struct past *p, uint64_t after, uint64_t at)
+{
+    const struct mt_device *d = m->w->r->d;
+    for (uint64_t i = p->first; i-- > after;) {
+        if (mt_event_at(d, i)->action != MT_ACT_ALLOC)
+            continue;
+        if (called_at(m, i) != p->line)
+            break;
+        p->first = i;
+        p->rest.made++;
     }
-    h->at = line;
-    if (line == 0)
-        return 1;
-    p = &h->calls.p[h->calls.n - 1];
-    p->round = h->round;
-    p->last = i;
-    p->rest.made++;
-    if (m->w->fate[i].freed > at && is_kept_role(m->w->fate[i].role)) {
-        p->rest.live++;
-        p->rest.bytes += e->size;
+    for (uint64_t i = p->last + 1; i <= at; i++) {
+        if (mt_event_at(d, i)->action != MT_ACT_ALLOC)
+            continue;
+        if (called_at(m, i) != p->line)
+            return true;
+        p->last = i;
+        p->rest.made++;
+    }
+    return m->oom != NULL; /* what failed is no allocation: it ended the call */
+}
+
+/* Fills h->calls. *any: of some line there are enough. 0 = out of memory. */
+static int find_calls(const struct mt_moment *m, struct history *h, uint64_t at, bool *any)
+{
+    const struct mt_roles *w = m->w;
+    uint64_t after = 0;
+    for (uint32_t k = 0; k < w->there.n;) {
+        uint64_t i = w->there.p[k];
+        struct past p = {.line = called_at(m, i), .first = i, .last = i, .rest.made = 1}, *to;
+        bool over;
+        if (p.line == 0) {
+            k++;
+            continue;
+        }
+        over = find_ends(m, &p, after, at);
+        for (; k < w->there.n && w->there.p[k] <= p.last; k++)
+            if (is_kept_role(w->fate[w->there.p[k]].role)) {
+                p.rest.live++;
+                p.rest.bytes += mt_event_at(w->r->d, w->there.p[k])->size;
+            }
+        after = p.last + 1;
+        if (!over || !mt_is_of_graph(&p.rest))
+            continue;
+        if ((to = MT_VEC_PUSH(&h->calls)) == NULL)
+            return 0;
+        *to = p;
+        if (++h->line[p.line].calls >= MIN_CALLS)
+            *any = true;
     }
     return 1;
 }
 
-/* The call in which a block was made; NULL = in none. */
+/* The call in which a block was made; NULL = in none of these. */
 static struct past *call_at(const struct history *h, uint64_t event)
 {
     uint32_t lo = 0, hi = h->calls.n;
@@ -74,7 +117,7 @@ static struct past *call_at(const struct history *h, uint64_t event)
         else
             hi = mid;
     }
-    return lo < h->calls.n ? &h->calls.p[lo] : NULL;
+    return lo < h->calls.n && h->calls.p[lo].first <= event ? &h->calls.p[lo] : NULL;
 }
 
 static void note_free(const struct mt_moment *m, struct history *h, uint64_t i, uint64_t at)
@@ -108,60 +151,58 @@ static void add_left(const struct mt_moment *m, struct history *h, uint64_t at)
     for (uint32_t i = 0; i < h->calls.n; i++) {
         const struct past *p = &h->calls.p[i];
         struct left *l = &h->line[p->line];
-        bool by_step, by_pass;
-        if (p->last >= at || !mt_is_of_graph(&p->rest))
-            continue;
-        by_step = steps > p->steps;
+        uint32_t before = steps_before(m, p->last);
+        bool by_step = steps > before, by_pass;
         by_pass = m->oom != NULL ? !l->fed && rounds > p->round : p->let_go < p->rest.bytes / 4;
         if (!by_step && !by_pass)
             continue;
-        l->twice += by_pass || steps > p->steps + 1;
+        l->twice += by_pass || steps > before + 1;
         l->n++;
         l->bytes += p->rest.bytes;
         l->last = p->last;
     }
 }
 
-static int walk(struct mt_moment *m, struct history *h, uint64_t at)
+/* What passes did beside these calls, up to the moment and behind it. */
+static void walk(const struct mt_moment *m, struct history *h, uint64_t at)
 {
     uint64_t end = m->oom != NULL ? at + 1 : m->w->r->d->events.n;
     struct history then = *h;
+    uint32_t next = 0;
     for (uint64_t i = 0; i < end; i++) {
         const struct mt_event *e = mt_event_at(m->w->r->d, i);
         if (i == at + 1)
             then = *h;
-        if (e->action == MT_ACT_ALLOC && !note_made(m, h, i, at))
-            return 0;
-        if (e->action == MT_ACT_FREE_COMPLETED)
+        if (e->action == MT_ACT_ALLOC) {
+            bool backward = in_backward(m, i);
+            h->round += backward && !h->backward;
+            h->backward = backward;
+            if (next < h->calls.n && h->calls.p[next].last == i)
+                h->calls.p[next++].round = h->round;
+        } else if (e->action == MT_ACT_FREE_COMPLETED) {
             note_free(m, h, i, at);
+        }
     }
-    if (end > at + 1) { /* what was known at the moment, of all that it had seen */
-        h->round = then.round;
-        h->backward = then.backward;
-        h->at = then.at;
-    }
-    for (uint32_t i = 0, s = 0; i < h->calls.n; i++) {
-        while (!m->f->steps_are_guessed && s < m->f->steps.n &&
-               m->f->steps.p[s].last < h->calls.p[i].last)
-            s++;
-        h->calls.p[i].steps = s;
-    }
-    return 1;
+    if (end > at + 1) /* what was known at the moment, of all that it had seen */
+        *h = then;
 }
 
 int mt_moment_bypassed(struct mt_moment *m)
 {
     uint64_t at = m->d->focus.event >= 0 ? (uint64_t)m->d->focus.event : 0;
-    struct history h = {.at = 0};
+    struct history h = {.round = 0};
     const struct left *best = NULL;
+    bool any = false;
     int ok;
     if (m->call_of == NULL || m->w->r->attr == NULL || m->w->fate == NULL || m->graph.line != 0 ||
         m->f->recorded != 0 || m->d->focus.event < 0)
         return 1;
     h.line = mt_calloc((size_t)m->w->r->t->frames.n + 1, sizeof *h.line);
-    ok = h.line != NULL && walk(m, &h, at);
-    if (ok)
+    ok = h.line != NULL && find_calls(m, &h, at, &any);
+    if (ok && any) {
+        walk(m, &h, at);
         add_left(m, &h, at);
+    }
     for (uint32_t i = 0; ok && i < h.calls.n; i++) { /* of equal lines the one that came first */
         const struct left *l = &h.line[h.calls.p[i].line];
         if (l->twice >= MIN_CALLS && (best == NULL || l->bytes > best->bytes))

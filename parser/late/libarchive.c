@@ -1,0 +1,141 @@
+/* libarchive.c -- the functions of libarchive that the program calls, each by the name it has
+ * there. A row that is missing here fails at link time; one that this machine's library lacks makes
+ * the library one that cannot be loaded. */
+#include "parser/late/late.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+/* not to be seen by the library itself, which finds its own functions by these names */
+#pragma GCC visibility push(hidden)
+#include <archive.h>
+#include <archive_entry.h>
+#pragma GCC visibility pop
+
+/* What is given back where there is no library, type, name, parameters, how they are handed on. */
+#define GIVES(F)                                                                                   \
+    F(NULL, struct archive *, archive_read_new, (void), ())                                        \
+    F(NULL, struct archive *, archive_write_new, (void), ())                                       \
+    F(NULL, struct archive_entry *, archive_entry_new, (void), ())                                 \
+    F("no libarchive", const char *, archive_version_string, (void), ())                           \
+    F(0, int, archive_read_free, (struct archive * a), (a))                                        \
+    F(0, int, archive_write_free, (struct archive * a), (a))                                       \
+    F(NULL, const char *, archive_error_string, (struct archive * a), (a))                         \
+    F(ENOMEM, int, archive_errno, (struct archive * a), (a))                                       \
+    F(ARCHIVE_FATAL, int, archive_read_support_filter_bzip2, (struct archive * a), (a))            \
+    F(ARCHIVE_FATAL, int, archive_read_support_filter_lz4, (struct archive * a), (a))              \
+    F(ARCHIVE_FATAL, int, archive_read_support_filter_lzma, (struct archive * a), (a))             \
+    F(ARCHIVE_FATAL, int, archive_read_support_filter_xz, (struct archive * a), (a))               \
+    F(ARCHIVE_FATAL, int, archive_read_support_filter_zstd, (struct archive * a), (a))             \
+    F(ARCHIVE_FATAL, int, archive_read_support_format_7zip, (struct archive * a), (a))             \
+    F(ARCHIVE_FATAL, int, archive_read_support_format_raw, (struct archive * a), (a))              \
+    F(ARCHIVE_FATAL, int, archive_read_support_format_tar, (struct archive * a), (a))              \
+    F(ARCHIVE_FATAL, int, archive_read_support_format_zip, (struct archive * a), (a))              \
+    F(ARCHIVE_FATAL, int, archive_read_set_format_option,                                          \
+      (struct archive * a, const char *module, const char *option, const char *value),             \
+      (a, module, option, value))                                                                  \
+    F(ARCHIVE_FATAL, int, archive_read_set_read_callback,                                          \
+      (struct archive * a, archive_read_callback * read), (a, read))                               \
+    F(ARCHIVE_FATAL, int, archive_read_set_seek_callback,                                          \
+      (struct archive * a, archive_seek_callback * seek), (a, seek))                               \
+    F(ARCHIVE_FATAL, int, archive_read_set_callback_data, (struct archive * a, void *ctx),         \
+      (a, ctx))                                                                                    \
+    F(ARCHIVE_FATAL, int, archive_read_open1, (struct archive * a), (a))                           \
+    F(ARCHIVE_FATAL, int, archive_read_next_header,                                                \
+      (struct archive * a, struct archive_entry * *e), (a, e))                                     \
+    F(0, la_int64_t, archive_read_header_position, (struct archive * a), (a))                      \
+    F(ARCHIVE_FATAL, int, archive_read_data_block,                                                 \
+      (struct archive * a, const void **p, size_t *n, la_int64_t *offset), (a, p, n, offset))      \
+    F(0, mode_t, archive_entry_filetype, (struct archive_entry * e), (e))                          \
+    F(NULL, const char *, archive_entry_hardlink, (struct archive_entry * e), (e))                 \
+    F(NULL, const char *, archive_entry_hardlink_utf8, (struct archive_entry * e), (e))            \
+    F(0, int, archive_entry_is_encrypted, (struct archive_entry * e), (e))                         \
+    F(NULL, const char *, archive_entry_pathname, (struct archive_entry * e), (e))                 \
+    F(NULL, const char *, archive_entry_pathname_utf8, (struct archive_entry * e), (e))            \
+    F(NULL, const char *, archive_entry_symlink, (struct archive_entry * e), (e))                  \
+    F(ARCHIVE_FATAL, int, archive_write_add_filter_xz, (struct archive * a), (a))                  \
+    F(ARCHIVE_FATAL, int, archive_write_set_filter_option,                                         \
+      (struct archive * a, const char *module, const char *option, const char *value),             \
+      (a, module, option, value))                                                                  \
+    F(ARCHIVE_FATAL, int, archive_write_set_format_raw, (struct archive * a), (a))                 \
+    F(ARCHIVE_FATAL, int, archive_write_set_bytes_in_last_block, (struct archive * a, int n),      \
+      (a, n))                                                                                      \
+    F(ARCHIVE_FATAL, int, archive_write_open,                                                      \
+      (struct archive * a, void *ctx, archive_open_callback *open, archive_write_callback *write,  \
+       archive_close_callback *close),                                                             \
+      (a, ctx, open, write, close))                                                                \
+    F(ARCHIVE_FATAL, int, archive_write_header, (struct archive * a, struct archive_entry * e),    \
+      (a, e))                                                                                      \
+    F(ARCHIVE_FATAL, la_ssize_t, archive_write_data,                                               \
+      (struct archive * a, const void *p, size_t n), (a, p, n))                                    \
+    F(ARCHIVE_FATAL, int, archive_write_close, (struct archive * a), (a))
+
+#define GIVES_NOTHING(F)                                                                           \
+    F(archive_entry_free, (struct archive_entry * e), (e))                                         \
+    F(archive_entry_set_filetype, (struct archive_entry * e, unsigned type), (e, type))            \
+    F(archive_entry_set_size, (struct archive_entry * e, la_int64_t size), (e, size))
+
+#define SLOT(none, type, name, params, args) __typeof__(name) *name;
+#define SLOT_OF_NOTHING(name, params, args) __typeof__(name) *name;
+static struct {
+    GIVES(SLOT)
+    GIVES_NOTHING(SLOT_OF_NOTHING)
+    __typeof__(archive_set_error) *archive_set_error;
+} real;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int error; /* errno; 0 = it is there */
+
+/* A pointer to a function is no pointer to data, so its bytes are copied. */
+static bool find(void *library, void *slot, const char *name)
+{
+    void *p = dlsym(library, name);
+    memcpy(slot, &p, sizeof p);
+    return p != NULL;
+}
+
+#define FIND(none, type, name, params, args) &&find(library, &real.name, #name)
+#define FIND_OF_NOTHING(name, params, args) &&find(library, &real.name, #name)
+static void open_library(void)
+{
+    void *library;
+    errno = 0;
+    library = dlopen(MT_LIBARCHIVE, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        error = errno == ENOMEM ? ENOMEM : MT_NO_LIBRARY;
+    else if (!(find(library, &real.archive_set_error, "archive_set_error") GIVES(FIND)
+                   GIVES_NOTHING(FIND_OF_NOTHING)))
+        error = MT_NO_LIBRARY;
+}
+
+static bool is_there(void)
+{
+    (void)pthread_once(&once, open_library);
+    if (error != 0)
+        errno = error;
+    return error == 0;
+}
+
+#define PASS_ON(none, type, name, params, args)                                                    \
+    type name params { return is_there() ? real.name args : none; }
+#define PASS_ON_NOTHING(name, params, args)                                                        \
+    void name params                                                                               \
+    {                                                                                              \
+        if (is_there())                                                                            \
+            real.name args;                                                                        \
+    }
+GIVES(PASS_ON)
+GIVES_NOTHING(PASS_ON_NOTHING)
+
+void archive_set_error(struct archive *a, int number, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (is_there())
+        real.archive_set_error(a, number, "%s", text);
+}
