@@ -2,6 +2,7 @@
  * interrupted. */
 #include "cli/output.h"
 #include "parser/base/mem.h"
+#include "parser/late/late.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -227,7 +228,11 @@ int mt_output_open(struct mt_output *o, const char *path, bool force)
 static enum mt_exit write_failed(struct mt_output *o, int error)
 {
     bool gone = error == EPIPE && !o->owns_fd;
-    if (!gone)
+    if (!gone && error == MT_NO_LIBRARY)
+        mt_say("%s: cannot be written, as a page is packed: " MT_LIBARCHIVE_REMEDY
+               ": install that, or ask for another --format",
+               o->name);
+    else if (!gone)
         mt_say("%s: cannot be written: %s", o->name, strerror(error));
     mt_output_discard(o);
     if (gone) { /* `memtrace ... | head`: end as every other filter does */

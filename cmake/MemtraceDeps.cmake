@@ -29,6 +29,24 @@ mt_find_dep(sqlite sqlite3 libsqlite3-dev)
 mt_find_dep(elf libelf libelf-dev)
 mt_find_dep(xxhash libxxhash libxxhash-dev HEADER_ONLY)
 
+# libarchive with all that it asks for is more than half of a start, and few runs need it: the program opens it when it meets a packed file or packs
+# a page (parser/late/). By the name that it would have been linked by; where that cannot be told, as of a library for another processor, or where it
+# lies in a folder that is not searched, it is linked.
+set(MEMTRACE_LATE_ARCHIVE "" CACHE STRING "Name by which the program opens libarchive; NO = it is linked; empty = found out")
+if("${MEMTRACE_LATE_ARCHIVE}" STREQUAL "" AND CMAKE_OBJDUMP)
+  set(mt_late NO)
+  list(GET MT_archive_LINK_LIBRARIES 0 library)
+  get_filename_component(folder "${library}" DIRECTORY)
+  execute_process(COMMAND "${CMAKE_OBJDUMP}" -p "${library}" OUTPUT_VARIABLE headers ERROR_QUIET)
+  if(headers MATCHES "SONAME +(libarchive[^ \n]+)" AND folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+    set(mt_late "${CMAKE_MATCH_1}")
+  endif()
+  set_property(CACHE MEMTRACE_LATE_ARCHIVE PROPERTY VALUE "${mt_late}")
+endif()
+# Of the target that is linked: MT_LATE_ARCHIVE says that it has these functions itself.
+set_property(TARGET mt_dep_archive PROPERTY INTERFACE_LINK_LIBRARIES
+  "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:MT_LATE_ARCHIVE>>>:${MT_archive_LINK_LIBRARIES}>")
+
 # cJSON's .pc names .../include/cjson as well; the project writes <cjson/cJSON.h>.
 
 # The static form: lib<name>.a where the distribution ships one, the shared library otherwise (cpack then puts it beside memtrace).

@@ -6,6 +6,7 @@
  * and members are kept here. */
 #include "parser/base/strpool.h"
 #include "parser/input/impl.h"
+#include "parser/late/late.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -425,6 +426,13 @@ static enum mt_rc open_archive(struct mt_box **out, struct mt_source *up, enum m
     c->max_ratio = lim->max_ratio;
     c->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     c->a = archive_read_new();
+    if (c->a == NULL && errno == MT_NO_LIBRARY) {
+        rc = mt_fail(err, MT_EINPUT,
+                     "it is packed with %s, and " MT_LIBARCHIVE_REMEDY
+                     ": install that, or unpack the file first",
+                     mt_pack_name(kind));
+        goto out;
+    }
     if (c->a == NULL || !mt_strpool_init(&c->names)) {
         rc = mt_fail(err, MT_ENOMEM, "out of memory");
         goto out;

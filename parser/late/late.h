@@ -3,8 +3,8 @@
  * program is linked with the functions of this room instead, which pass calls on. What is linked
  * with the library itself (tests, the program without shared libraries) does not have this room.
  *
- * libarchive asks for thirteen more, ICU and libstdc++ among them: by callgrind 5.5 of the 11
- * million instructions of an empty report were spent on linking them, and 140 of 310 page faults. */
+ * libarchive asks for more, ICU and libstdc++ among them: an empty report took 4.3 ms of CPU and
+ * 12.4 MB with them linked, and takes 3.0 ms and 9.9 MB without. */
 #ifndef MT_LATE_H
 #define MT_LATE_H
 

@@ -1,6 +1,7 @@
 #include "render/pack/xz.h"
 
 #include "parser/base/mem.h"
+#include "parser/late/late.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -38,10 +39,10 @@ static bool pack(struct archive *a, struct archive_entry *e, const char *level, 
 static int pack_at(struct mt_blob *out, const char *level, const void *p, size_t n)
 {
     struct archive *a = archive_write_new();
-    struct archive_entry *e = archive_entry_new();
+    int error = a == NULL && errno == MT_NO_LIBRARY ? MT_NO_LIBRARY : ENOMEM;
+    struct archive_entry *e = a != NULL ? archive_entry_new() : NULL;
     struct mt_bytes to = {.p = NULL};
     bool known = true;
-    int error = ENOMEM;
     if (a != NULL && e != NULL && pack(a, e, level, &to, p, n, &known) && to.n <= UINT32_MAX) {
         out->p = to.p;
         out->n = (uint32_t)to.n;
@@ -51,8 +52,10 @@ static int pack_at(struct mt_blob *out, const char *level, const void *p, size_t
         error = ENOTSUP;
     }
     mt_bytes_done(&to);
-    archive_entry_free(e);
-    (void)archive_write_free(a);
+    if (e != NULL)
+        archive_entry_free(e);
+    if (a != NULL)
+        (void)archive_write_free(a);
     return error;
 }
 

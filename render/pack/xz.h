@@ -5,7 +5,7 @@
 #include "render/pack/bytes.h"
 
 /* A text as a file of xz, which `memtrace` reads back as it reads any packed input. 0, or an errno:
- * ENOTSUP where this machine's libarchive cannot write xz. */
+ * ENOTSUP where this machine's libarchive cannot write xz, MT_NO_LIBRARY where there is none. */
 int mt_blob_xz(struct mt_blob *out, const void *p, size_t n);
 
 #endif
