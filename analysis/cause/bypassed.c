@@ -163,28 +163,40 @@ static void add_left(const struct mt_moment *m, struct history *h, uint64_t at)
     }
 }
 
-/* What passes did beside these calls, up to the moment and behind it. */
-static void walk(const struct mt_moment *m, struct history *h, uint64_t at)
+static void note_birth(const struct mt_moment *m, struct history *h, uint64_t i)
 {
-    uint64_t end = m->oom != NULL ? at + 1 : m->w->r->d->events.n;
-    struct history then = *h;
+    bool backward = in_backward(m, i);
+    h->round += backward && !h->backward;
+    h->backward = backward;
+}
+
+/* What passes did beside these calls, up to a failure. */
+static void walk_before(const struct mt_moment *m, struct history *h, uint64_t at)
+{
     uint32_t next = 0;
-    for (uint64_t i = 0; i < end; i++) {
+    for (uint64_t i = 0; i <= at; i++) {
         const struct mt_event *e = mt_event_at(m->w->r->d, i);
-        if (i == at + 1)
-            then = *h;
         if (e->action == MT_ACT_ALLOC) {
-            bool backward = in_backward(m, i);
-            h->round += backward && !h->backward;
-            h->backward = backward;
+            note_birth(m, h, i);
             if (next < h->calls.n && h->calls.p[next].last == i)
                 h->calls.p[next++].round = h->round;
         } else if (e->action == MT_ACT_FREE_COMPLETED) {
             note_free(m, h, i, at);
         }
     }
-    if (end > at + 1) /* what was known at the moment, of all that it had seen */
-        *h = then;
+}
+
+/* What they let go of later, where nothing failed: the moment is an allocation. */
+static void walk_behind(const struct mt_moment *m, struct history *h, uint64_t at)
+{
+    note_birth(m, h, at);
+    for (uint64_t i = at + 1; i < m->w->r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (e->action == MT_ACT_ALLOC)
+            note_birth(m, h, i);
+        else if (e->action == MT_ACT_FREE_COMPLETED)
+            note_free(m, h, i, at);
+    }
 }
 
 int mt_moment_bypassed(struct mt_moment *m)
@@ -200,7 +212,7 @@ int mt_moment_bypassed(struct mt_moment *m)
     h.line = mt_calloc((size_t)m->w->r->t->frames.n + 1, sizeof *h.line);
     ok = h.line != NULL && find_calls(m, &h, at, &any);
     if (ok && any) {
-        walk(m, &h, at);
+        (m->oom != NULL ? walk_before : walk_behind)(m, &h, at);
         add_left(m, &h, at);
     }
     for (uint32_t i = 0; ok && i < h.calls.n; i++) { /* of equal lines the one that came first */

@@ -6,25 +6,34 @@
 #include "analysis/cause/impl.h"
 #include "analysis/base/calls.h"
 
+#include <string.h>
+
 struct finding {
     struct mt_moment *m;
     uint32_t *began;   /* as m->call_began, up to the event at hand */
+    mt_frame_id call;  /* of the block at hand */
     uint32_t *last;    /* by stack: event + 1 of its last block */
     mt_frame_id *near; /* by stack: its innermost Python frame */
-    uint8_t *asked;    /* by stack: 1 = a block of it is there that may be a result */
+    /* by stack: bits of the frames that it goes through, where a block of it is there that may be a
+     * result; else 0 */
+    uint64_t *asked;
+    uint8_t *through; /* by frame: 1 = some stack that is asked of goes through it */
     struct mt_file_kinds files;
     int64_t at;
 };
 
-/* Innermost Python frame, where it is the job's own; 0 = none. */
+/* Innermost Python frame, where it is the job's own and a stack that is asked of goes through it;
+ * 0 = none. */
 static mt_frame_id own_line(struct finding *f, mt_stack_id s)
 {
     const struct mt_trace *t = f->m->w->r->t;
     mt_frame_id id = f->near[s];
-    if (id == 0)
+    if (!f->through[id])
         return 0;
     return (mt_file_kind(&f->files, t, t->frames.p[id].file) & MT_FILE_INTERNAL) == 0 ? id : 0;
 }
+
+static uint64_t bit_of(mt_frame_id frame) { return UINT64_C(1) << (frame % 64); }
 
 static bool goes_through(const struct mt_trace *t, mt_stack_id s, mt_frame_id frame)
 {
@@ -59,57 +68,62 @@ static bool keeps_for_none(const struct mt_moment *m, uint32_t born)
     return m->call_of[stack] != 0 && mt_phase_keeps_for_none(m->w->r->attr[born]);
 }
 
-/* The line at which a block was let go of for its successor; 0 = not so. */
+/* The line at which a block was let go of for its successor; 0 = not so, or known. Few lines are
+ * that of anything asked of, so the event of the free is looked at first, and then that of the
+ * birth, which lies anywhere. */
 static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
 {
     const struct mt_replay *r = f->m->w->r;
-    mt_stack_id stack = mt_event_at(r->d, born)->stack;
-    uint32_t next = f->last[stack];
-    mt_frame_id line;
-    if (!f->asked[stack] || stack == 0 || f->m->w->grown[stack] || next == 0 || next - 1 == born ||
-        !may_be_result(f->m, born) ||
+    mt_frame_id line = own_line(f, stack_of_free(r->d, freed));
+    mt_stack_id stack;
+    uint32_t next;
+    if (line == 0)
+        return 0;
+    stack = mt_event_at(r->d, born)->stack;
+    next = f->last[stack];
+    if ((f->asked[stack] & bit_of(line)) == 0 || line == f->m->result_line[stack] ||
+        f->m->w->grown[stack] || next == 0 || next - 1 == born || !may_be_result(f->m, born) ||
+        !goes_through(r->t, stack, line) ||
         (f->began[f->m->call_of[stack]] <= born + 1 &&
          (keeps_for_none(f->m, born) ||
           mt_micro_at(f->m->f, next - 1) == mt_micro_at(f->m->f, born))))
         return 0;
-    line = own_line(f, stack_of_free(r->d, freed));
-    if (line == f->m->result_line[stack]) /* shown before, or none */
-        return line;
-    return line != 0 && goes_through(r->t, stack, line) ? line : 0;
+    return line;
 }
 
-/* Notes that the line which calls the model was come to: the block is the first one in that call.
- */
-static void note_call(struct finding *f, uint32_t event, mt_stack_id stack, mt_frame_id *call)
-{
-    mt_frame_id line = f->m->call_of[stack];
-    if (line != *call && line != 0)
-        f->began[line] = event + 1;
-    *call = line;
-    if ((int64_t)event <= f->at && line != 0)
-        f->m->call_began[line] = f->began[line];
-}
-
-/* Notes by stack the line at which its blocks are let go of: m->result_line. After a failure the
- * exception lets go of all that its frames held: that tells nothing. */
-static void find_lines(struct finding *f)
+/* Goes through events: when the line that calls the model was come to (the block is the first one
+ * in that call), and with `frees` the line at which blocks are let go of, by stack. */
+static void look_at(struct finding *f, uint64_t from, uint64_t end, bool frees)
 {
     const struct mt_replay *r = f->m->w->r;
-    mt_frame_id call = 0;
-    uint64_t n = f->m->oom != NULL ? (uint64_t)f->at + 1 : r->d->events.n;
-    for (uint64_t i = 0; i < n && i < r->d->events.n; i++) {
+    for (uint64_t i = from; i < end && i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
         if (e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM) {
-            note_call(f, (uint32_t)i, e->stack, &call);
+            mt_frame_id line = f->m->call_of[e->stack];
+            if (line != f->call && line != 0)
+                f->began[line] = (uint32_t)i + 1;
+            f->call = line;
             if (e->action == MT_ACT_ALLOC)
                 f->last[e->stack] = (uint32_t)i + 1;
-        } else if (e->action == MT_ACT_FREE_COMPLETED && f->m->w->fate[i].freed != MT_NEVER) {
+        } else if (frees && e->action == MT_ACT_FREE_COMPLETED &&
+                   f->m->w->fate[i].freed != MT_NEVER) {
             uint32_t born = f->m->w->fate[i].freed;
             mt_frame_id line = line_of(f, born, i);
             if (line != 0)
                 f->m->result_line[mt_event_at(r->d, born)->stack] = line;
         }
     }
+}
+
+/* Fills m->result_line and m->call_began. After a failure the exception lets go of all that its
+ * frames held: that tells nothing. Nor does what comes after the moment where nothing is asked. */
+static void find_lines(struct finding *f, bool any)
+{
+    uint64_t behind = (uint64_t)f->at + 1;
+    look_at(f, 0, behind, any);
+    memcpy(f->m->call_began, f->began, (f->m->w->r->t->frames.n + 1) * sizeof *f->began);
+    if (any && f->m->oom == NULL)
+        look_at(f, behind, f->m->w->r->d->events.n, true);
 }
 
 bool mt_is_last_result(const struct mt_moment *m, uint64_t event)
@@ -127,13 +141,23 @@ bool mt_is_last_result(const struct mt_moment *m, uint64_t event)
     return micro != UINT32_MAX && m->result.micro != UINT32_MAX && micro < m->result.micro;
 }
 
-/* Other stacks have no block of which it is asked. */
-static void find_asked(struct finding *f)
+/* Other stacks have no block of which it is asked. False = none has. */
+static bool find_asked(struct finding *f)
 {
     const struct mt_roles *w = f->m->w;
-    for (uint32_t k = 0; k < w->there.n; k++)
-        if (may_be_result(f->m, w->there.p[k]))
-            f->asked[mt_event_at(w->r->d, w->there.p[k])->stack] = 1;
+    const struct mt_trace *t = w->r->t;
+    bool any = false;
+    for (uint32_t k = 0; k < w->there.n; k++) {
+        const mt_stack_id s = mt_event_at(w->r->d, w->there.p[k])->stack;
+        if (f->asked[s] != 0 || !may_be_result(f->m, w->there.p[k]))
+            continue;
+        any = true;
+        for (mt_stack_id up = s; up != 0; up = t->stacks.p[up].parent) {
+            f->asked[s] |= bit_of(t->stacks.p[up].frame);
+            f->through[t->stacks.p[up].frame] = 1;
+        }
+    }
+    return any;
 }
 
 /* Adds what is live at the moment, and names the line of most of it. */
@@ -168,24 +192,25 @@ int mt_moment_result(struct mt_moment *m)
     f.last = mt_calloc(n, sizeof *f.last);
     f.near = mt_calloc(n, sizeof *f.near);
     f.asked = mt_calloc(n, sizeof *f.asked);
+    f.through = mt_calloc(n_frames, sizeof *f.through);
     f.began = mt_calloc(n_frames, sizeof *f.began);
     m->result_line = mt_calloc(n, sizeof *m->result_line);
     m->call_of = mt_calloc(n, sizeof *m->call_of);
     m->call_began = mt_calloc(n_frames, sizeof *m->call_began);
-    ok = f.last != NULL && f.near != NULL && f.asked != NULL && f.began != NULL &&
-         m->result_line != NULL && m->call_of != NULL && m->call_began != NULL &&
+    ok = f.last != NULL && f.near != NULL && f.asked != NULL && f.through != NULL &&
+         f.began != NULL && m->result_line != NULL && m->call_of != NULL && m->call_began != NULL &&
          mt_file_kinds_init(&f.files, t);
     if (ok) {
         mt_stack_calls(t, &f.files, m->call_of, f.near);
         m->result.micro = mt_micro_at(m->f, (uint64_t)f.at);
-        find_asked(&f);
-        find_lines(&f);
+        find_lines(&f, find_asked(&f));
         add_live(&f);
         mt_file_kinds_done(&f.files);
     }
     mt_free(f.last);
     mt_free(f.near);
     mt_free(f.asked);
+    mt_free(f.through);
     mt_free(f.began);
     return ok;
 }

@@ -409,7 +409,7 @@ static void enter(const struct mt_rwork *k, struct cursor *c, uint32_t i)
  * are as many as there are parameters. */
 static void count_grad(struct mt_rwork *k, const struct block *b, struct mt_size_use *u)
 {
-    uint64_t *n = b->censored ? &u->cut : &u->grads,
+    uint32_t *n = b->censored ? &u->cut : &u->grads,
              *peak = b->censored ? &u->cut_peak : &u->grads_peak;
     if (b->g->group == MT_G_BACKWARD && !outlives_backward(k, b)) {
         u->added++;

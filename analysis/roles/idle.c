@@ -116,7 +116,7 @@ static uint64_t idle_bytes(struct mt_rwork *k, const struct uses *u)
         }
         use = mt_size_use(k, sum.size, false);
         if (use != NULL && use->weights > sum.grads)
-            sum.grads = (uint32_t)use->weights;
+            sum.grads = use->weights;
         state += sum.states * sum.size;
         with += sum.size * (sum.states < STATES * sum.grads ? sum.states : STATES * sum.grads);
         gone += sum.states != 0 ? sum.gone * sum.size : 0;

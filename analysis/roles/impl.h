@@ -57,32 +57,32 @@ enum {
     MT_SEEN_BUILT = 8 /* a weight, by its constructor */
 };
 
-/* What blocks of one size were seen to be. */
+/* What blocks of one size were seen to be. Where batches differ there are tens of thousands of
+ * sizes, so it is kept small; all counts are of blocks. */
 struct mt_size_use {
     uint64_t size;
     /* gradients of that size that outlive their backward pass, alive together; `cut`: in passes
      * that memory ran out in, where that cannot be seen */
-    uint64_t grads, grads_peak, cut, cut_peak;
+    uint32_t grads, grads_peak, cut, cut_peak;
     /* parameters of that size: told by gradients, by states, by copies of half the size; 0 = by
      * nothing. `made` of them were made in the trace and stay. mt_weights_count(). */
-    uint64_t weights, made;
+    uint32_t weights, made;
     /* blocks that went with their backward pass: gradients that were added to others of that size
      */
     uint32_t added;
-    bool state; /* optimizer state of that size was made */
+    uint32_t outside;           /* made before the trace or outside of the passes */
+    uint32_t casts, casts_peak; /* copies of half that size, by autocast, alive together */
+    uint32_t kept;              /* that were there before and stay */
+    uint32_t states;            /* optimizer state at the focus. lone.c */
+    bool state;                 /* optimizer state of that size was made */
     /* a parameter, gathered or not, has it; a block of a forward pass has it */
     bool param, activation;
-    /* blocks of that size made before the trace or outside of the passes */
-    uint32_t outside;
-    uint32_t casts, casts_peak; /* copies of half that size, by autocast, alive together */
     /* a forward pass makes whole rows of the vocabulary of that size once a layer */
     bool layer;
     /* a constructor made a block of that size that stays; a backward pass or an optimizer made one
      */
     bool built, trained;
-    uint32_t kept;   /* blocks of that size that were there before and stay */
-    uint32_t states; /* optimizer state at the focus. lone.c */
-    bool rebuilt;    /* the optimizer makes parameters of that size anew: mt_rebuilt_find() */
+    bool rebuilt; /* the optimizer makes parameters of that size anew: mt_rebuilt_find() */
 };
 
 #define MT_SEEN_SIZES 64u

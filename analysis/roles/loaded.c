@@ -162,7 +162,7 @@ static void share_out(struct mt_rwork *k, int64_t focus, struct stocks *s)
         struct stock *p = &s->v.p[i];
         have += p->have;
         trained += p->loaded != 0 && u != NULL ? u->weights : 0;
-        p->need = u != NULL && u->weights > p->have ? (uint32_t)u->weights : p->have;
+        p->need = u != NULL && u->weights > p->have ? u->weights : p->have;
         counts += p->need == 0 && p->size <= COUNT ? p->loaded : 0;
     }
     for (uint32_t i = 0; i < s->v.n; i++) {
