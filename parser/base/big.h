@@ -14,8 +14,9 @@
 
 /* True if p is such a block; then *size is the size that was asked for. */
 bool mt_big_find(const void *p, size_t *size);
-/* A new block; NULL: this system has no huge pages, or no memory, or 512 blocks exist. */
-void *mt_big_new(size_t size);
+/* A new block, of zeros or of anything; NULL: this system has no huge pages, or no memory, or 512
+ * blocks exist. */
+void *mt_big_new(size_t size, bool zeros);
 /* Grows or shrinks block p to size >= MT_BIG_MIN and returns its new address; NULL: p stays as it
  * is. */
 void *mt_big_resize(void *p, size_t size);

@@ -58,7 +58,7 @@ void *mt_malloc_big(size_t n)
         return mt_malloc(n);
     if (refuse(n))
         return NULL;
-    if ((p = mt_big_new(n)) == NULL && (p = malloc(n)) == NULL)
+    if ((p = mt_big_new(n, false)) == NULL && (p = malloc(n)) == NULL)
         return failed();
     account(size_of(p));
     return p;
@@ -96,7 +96,7 @@ void *mt_calloc(size_t n, size_t size)
     if (refuse(total))
         return NULL;
     if (total >= MT_BIG_MIN)
-        p = mt_big_new(total);
+        p = mt_big_new(total, true);
     if (p == NULL && (p = calloc(1, total ? total : 1)) == NULL)
         return failed();
     account(size_of(p));
@@ -121,7 +121,7 @@ void *mt_realloc(void *p, size_t n)
         return NULL;
     if (is_big && n >= MT_BIG_MIN) {
         q = mt_big_resize(p, n);
-    } else if (is_big || (grows && n >= MT_BIG_MIN && (q = mt_big_new(n)) != NULL)) {
+    } else if (is_big || (grows && n >= MT_BIG_MIN && (q = mt_big_new(n, false)) != NULL)) {
         if (is_big && (q = malloc(n ? n : 1)) == NULL)
             return failed();
         if (p != NULL)

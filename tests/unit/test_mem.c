@@ -54,6 +54,34 @@ MT_TEST(lists_grow_and_keep_what_they_hold)
 #endif
 }
 
+MT_TEST(what_is_freed_is_used_again_but_not_for_zeros)
+{
+    unsigned char *p = mt_malloc_big(12 * MIB), *q;
+    uintptr_t at = (uintptr_t)p;
+    size_t asked, wrong = 0;
+    MT_ASSERT(p != NULL);
+    memset(p, 0xa5, 12 * MIB);
+    mt_free(p);
+    q = mt_calloc(11 * MIB, 1);
+    MT_ASSERT(q != NULL);
+    for (size_t i = 0; i < 11 * MIB; i++)
+        wrong += q[i] != 0;
+    MT_CHECK_EQ(wrong, 0);
+    p = mt_malloc_big(9 * MIB); /* smaller: the end is given back */
+    MT_ASSERT(p != NULL);
+    memset(p, 0x5a, 9 * MIB);
+    if (mt_big_find(p, &asked)) {
+        MT_CHECK_EQ((uintptr_t)p, at);
+        MT_CHECK_EQ(asked, 9 * MIB);
+    }
+    mt_free(q);
+    mt_free(p);
+    p = mt_malloc_big(40 * MIB); /* larger than what is kept */
+    MT_ASSERT(p != NULL);
+    memset(p, 1, 40 * MIB);
+    mt_free(p);
+}
+
 MT_TEST(lists_shrink_to_what_is_used)
 {
     static const size_t sizes[] = {30 * MIB,    9 * MIB + 5, 9 * MIB + 6, 4 * MIB,
@@ -132,5 +160,7 @@ MT_TEST(threads_keep_their_own_lists)
     MT_CHECK_EQ(mt_mem_used(), used);
 }
 
-MT_MAIN(MT_RUN(lists_grow_and_keep_what_they_hold) MT_RUN(lists_shrink_to_what_is_used)
-            MT_RUN(a_list_that_may_not_grow_stays) MT_RUN(threads_keep_their_own_lists))
+MT_MAIN(MT_RUN(lists_grow_and_keep_what_they_hold)
+            MT_RUN(what_is_freed_is_used_again_but_not_for_zeros)
+                MT_RUN(lists_shrink_to_what_is_used) MT_RUN(a_list_that_may_not_grow_stays)
+                    MT_RUN(threads_keep_their_own_lists))
