@@ -42,6 +42,13 @@ static bool has_path(const char *file, uint32_t n, const char *path)
         return false;
     if (path[k - 1] != '/')
         return mt_path_ends(file, n, path, k);
+    if (memchr(file, '\\', n) == NULL) { /* nearly all: a text like any other */
+        const char *at = file - 1;
+        while ((at = mt_find(at + 1, n - (size_t)(at + 1 - file), path, k)) != NULL)
+            if (at == file || at[-1] == '/')
+                return true;
+        return false;
+    }
     for (uint32_t end = k; end <= n; end++) {
         if ((file[end - 1] == '/' || file[end - 1] == '\\') && mt_path_ends(file, end, path, k))
             return true;
@@ -88,14 +95,17 @@ bool mt_trace_goes_through(const struct mt_trace *t, const char *file, const cha
     return false;
 }
 
+bool mt_frame_is(const struct mt_trace *t, mt_frame_id id, const char *file, const char *function)
+{
+    return is_through(t, t->frames.p[id].name, t->frames.p[id].file, file, function);
+}
+
 bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *file,
                            const char *function)
 {
-    for (; s != 0; s = t->stacks.p[s].parent) {
-        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
-        if (is_through(t, f->name, f->file, file, function))
+    for (; s != 0; s = t->stacks.p[s].parent)
+        if (mt_frame_is(t, t->stacks.p[s].frame, file, function))
             return true;
-    }
     return false;
 }
 

@@ -24,7 +24,9 @@ bool mt_trace_has_frame(const struct mt_trace *t, const char *file, const char *
  * alone, as before PyTorch 1.10. NULL: it is none. *len: of the node's name. */
 const char *mt_backward_op(const char *s, uint32_t n, int *len);
 
-/* Is there a frame of this function ("" = any) in a file whose path has `file` in it? '/' only. */
+/* Is a frame, or one of a stack, of this function ("" = any) in a file whose path has `file` in it?
+ * '/' only. */
+bool mt_frame_is(const struct mt_trace *t, mt_frame_id id, const char *file, const char *function);
 bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *file,
                            const char *function);
 /* Does any function of the trace fit so? Where not, no stack of it goes through such a frame. */

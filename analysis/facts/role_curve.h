@@ -11,6 +11,7 @@
 struct mt_curve_high {
     double total; /* bytes of all roles, added up in their order */
     uint32_t at;
+    uint8_t phase; /* as of that point */
 };
 struct mt_role_curve {
     uint32_t n;      /* 0 = there is no curve */

@@ -8,6 +8,7 @@
 #include "analysis/metrics/metrics.h"
 #include "analysis/setup/framework.h"
 #include "analysis/setup/settings.h"
+#include "parser/base/mem.h"
 #include "parser/base/text.h"
 
 #include <string.h>
@@ -76,25 +77,49 @@ static uint64_t ways(const struct mt_metric_row *row, const struct mt_trace *t)
     return row->n_frames > LAST_WAY ? there | UINT64_C(1) << LAST_WAY : there;
 }
 
-static bool goes_through(const struct mt_metric_row *row, uint64_t there, const struct mt_trace *t,
-                         mt_stack_id s)
+/* Whether a frame is one of the row's that `there` has, by file and function. */
+static bool is_frame(const struct mt_metric_row *row, uint64_t there, const struct mt_trace *t,
+                     mt_frame_id id)
 {
-    char made_by[128] = "";
-    bool asked = false;
-    for (uint32_t i = 0; there != 0 && i < row->n_frames; i++) {
+    for (uint32_t i = 0; i < row->n_frames; i++) {
         const struct mt_metric_frame *f = &row->frames[i];
-        if ((there >> (i < LAST_WAY ? i : LAST_WAY) & 1) == 0)
-            continue;
-        if (f->operation[0] != '\0') {
-            if (!asked && !mt_stack_operation(t, s, made_by, sizeof made_by))
-                made_by[0] = '\0';
-            asked = true;
-            if (mt_glob(f->operation, made_by, strlen(made_by)))
-                return true;
-        } else if (f->code[0] == '\0' && mt_stack_goes_through(t, s, f->file, f->function))
+        if ((there >> (i < LAST_WAY ? i : LAST_WAY) & 1) != 0 && f->operation[0] == '\0' &&
+            f->code[0] == '\0' && mt_frame_is(t, id, f->file, f->function))
             return true;
     }
     return false;
+}
+
+static bool is_operation(const struct mt_metric_row *row, const struct mt_trace *t, mt_stack_id s)
+{
+    char made_by[128] = "";
+    bool asked = false;
+    for (uint32_t i = 0; i < row->n_frames; i++) {
+        if (row->frames[i].operation[0] == '\0')
+            continue;
+        if (!asked && !mt_stack_operation(t, s, made_by, sizeof made_by))
+            made_by[0] = '\0';
+        asked = true;
+        if (mt_glob(row->frames[i].operation, made_by, strlen(made_by)))
+            return true;
+    }
+    return false;
+}
+
+/* met: by frame, 1 = is_frame() has said no, for stacks share their frames. May be NULL. */
+static bool goes_through(const struct mt_metric_row *row, uint64_t there, const struct mt_trace *t,
+                         mt_stack_id s, uint8_t *met)
+{
+    for (mt_stack_id at = s; there != 0 && at != 0; at = t->stacks.p[at].parent) {
+        mt_frame_id id = t->stacks.p[at].frame;
+        if (met != NULL && met[id] != 0)
+            continue;
+        if (is_frame(row, there, t, id))
+            return true;
+        if (met != NULL)
+            met[id] = 1;
+    }
+    return there != 0 && is_operation(row, t, s);
 }
 
 static bool has_code(const struct mt_metric_row *row, const char *code)
@@ -109,7 +134,8 @@ static bool has_code(const struct mt_metric_row *row, const char *code)
 static const struct mt_oom *asked(const struct mt_metric_row *row,
                                   const struct mt_device_analysis *d, const struct mt_trace *t)
 {
-    return d->focus_is_oom && d->ooms.n != 0 && goes_through(row, UINT64_MAX, t, d->ooms.p[0].stack)
+    return d->focus_is_oom && d->ooms.n != 0 &&
+                   goes_through(row, UINT64_MAX, t, d->ooms.p[0].stack, NULL)
                ? &d->ooms.p[0]
                : NULL;
 }
@@ -120,13 +146,15 @@ static double through(const struct mt_metric_row *row, const struct mt_device_an
     const struct mt_oom *o = row->with_request ? asked(row, d, t) : NULL;
     double bytes = o != NULL ? (double)o->request : 0, largest = bytes;
     uint64_t there = ways(row, t);
+    uint8_t *met = there != 0 ? mt_calloc((size_t)t->frames.n + 1, 1) : NULL;
     for (uint32_t i = 0; there != 0 && i < d->by_stack.n; i++) {
         const struct mt_stack_share *w = &d->by_stack.p[i];
-        if (!goes_through(row, there, t, w->stack))
+        if (!goes_through(row, there, t, w->stack, met))
             continue;
         bytes += (double)w->bytes;
         largest = (double)w->largest > largest ? (double)w->largest : largest;
     }
+    mt_free(met);
     return row->how == MT_METRIC_LIVE ? bytes : largest;
 }
 
@@ -168,7 +196,7 @@ static bool makes_logits(const struct mt_metric_row *row, const struct mt_device
 {
     uint64_t there = ways(row, t);
     for (uint32_t i = 0; there != 0 && i < d->roles.logits_by.n; i++)
-        if (goes_through(row, there, t, d->roles.logits_by.p[i]))
+        if (goes_through(row, there, t, d->roles.logits_by.p[i], NULL))
             return true;
     return false;
 }
@@ -180,7 +208,7 @@ static double spread(const struct mt_metric_row *row, const struct mt_device_ana
     uint64_t most = 0;
     for (uint32_t i = 0; d->cause != NULL && i < d->cause->n_spreads; i++) {
         const struct mt_spread *s = &d->cause->spreads[i];
-        if (s->bytes > most && goes_through(row, UINT64_MAX, t, s->stack))
+        if (s->bytes > most && goes_through(row, UINT64_MAX, t, s->stack, NULL))
             most = s->bytes;
     }
     return (double)most;

@@ -60,7 +60,7 @@ void mt_role_curve_sort(struct mt_role_curve *c)
     for (int r = 0; r < MT_ROLE_COUNT; r++)
         all[r] = 1;
     for (uint32_t i = 0; i < c->n; i++)
-        c->high[i] = (struct mt_curve_high){what_stays(c, i, all), i};
+        c->high[i] = (struct mt_curve_high){what_stays(c, i, all), i, c->phase[i]};
     if (c->n > 1)
         qsort(c->high, c->n, sizeof *c->high, by_total);
 }
@@ -117,7 +117,7 @@ double mt_role_curve_peak(const struct mt_role_curve *c, unsigned phase, const d
         double sum;
         if (p->total <= peak && !grows) /* nor is any behind it higher */
             break;
-        if ((occurs && c->phase[p->at] != phase) || is_below(c, p, &of, peak))
+        if ((occurs && p->phase != phase) || is_below(c, p, &of, peak))
             continue;
         sum = what_stays(c, p->at, left);
         peak = sum > peak ? sum : peak;
