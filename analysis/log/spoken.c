@@ -33,23 +33,45 @@ static bool ends(const char *s)
     return n == 0 || strchr(".!?`#:", s[n - 1]) != NULL;
 }
 
-bool mt_spoken_is_logged(const char *s)
+/* An error's line that somebody quotes within a sentence: letters that no ASCII has stand around
+ * it, or words of a sentence before it, and no class of an error. */
+static bool is_quoting(const char *s)
 {
-    static const char *const words[] = {
-        "pid=",    "WARN",  "INFO ",     "DEBUG ",           ".py:", "ERROR",
-        "File \"", "it/s]", "Traceback", "ried to allocate", NULL};
-    for (const char *const *w = words; *w != NULL; w++)
-        if (strstr(s, *w) != NULL)
+    enum { WORDS = 5, LETTERS = 4 };
+    const char *at = strstr(s, "out of memory");
+    uint32_t words = 0, beyond = 0;
+    if (at == NULL)
+        return false;
+    for (const char *p = s; *p != '\0'; p++) {
+        beyond += (unsigned char)*p >= 0xe3 && (unsigned char)*p <= 0xe9;
+        words += p < at && p > s && *p == ' ' && p[-1] >= 'a' && p[-1] <= 'z';
+    }
+    return beyond >= LETTERS || (words >= WORDS && strstr(s, "rror: ") == NULL);
+}
+
+static bool has(const char *s, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        if (strstr(s, *words) != NULL)
             return true;
     return false;
 }
 
+bool mt_spoken_is_logged(const char *s)
+{
+    static const char *const words[] = {"pid=",  "WARN",    "INFO ", "DEBUG ",    ".py:",
+                                        "ERROR", "File \"", "it/s]", "Traceback", NULL},
+                             *const errors[] = {"ried to allocate", NULL};
+    return has(s, words) || (has(s, errors) && !is_quoting(s));
+}
+
 bool mt_spoken_is_persons(const char *s)
 {
-    static const char *const others[] = {"File \"", "WARNING", "INFO ",  "INFO:", "DEBUG",
-                                         "ERROR",   "rror: ",  "^^^^",   "://",   "ried to alloc",
-                                         "import ", "def ",    "class ", " = ",   " --",
-                                         "return ", "====",    "):",     NULL};
+    static const char *const others[] = {"File \"", "WARNING", "INFO ", "INFO:",   "DEBUG",
+                                         "ERROR",   "^^^^",    "://",   "import ", "def ",
+                                         "class ",  " = ",     " --",   "return ", "====",
+                                         "):",      NULL},
+                             *const errors[] = {"rror: ", "ried to alloc", NULL};
     uint32_t words = 0, beyond = 0;
     s += strspn(s, " \t>*#[(");
     for (const char *p = s; *p != '\0'; p++) {
@@ -57,10 +79,32 @@ bool mt_spoken_is_persons(const char *s)
         words += p[0] == ' ' && p > s && p[-1] != ' ' && p[-1] != '\\' && p[1] != '\0' &&
                  p[1] != ' ' && p[1] != '-';
     }
-    for (const char *const *w = others; *w != NULL; w++)
-        if (strstr(s, *w) != NULL)
-            return false;
+    if (has(s, others) || (has(s, errors) && !is_quoting(s)))
+        return false;
     return *s != '-' && *s != '$' && (words >= 2 || beyond >= 2);
+}
+
+bool mt_spoken_is_told(const char *line)
+{
+    char copy[MT_SPOKEN_LINE];
+    size_t n = strlen(line) < sizeof copy - 1 ? strlen(line) : sizeof copy - 1;
+    memcpy(copy, line, n);
+    copy[n] = '\0';
+    for (char *p = copy; (p = strstr(p, " --")) != NULL;)
+        memcpy(p, "   ", 3);
+    return mt_spoken_is_persons(copy);
+}
+
+const char *mt_spoken_item(const char *s)
+{
+    size_t n;
+    s += strspn(s, " \t>");
+    n = strspn(s, "0123456789");
+    if (n != 0 && (s[n] == '.' || s[n] == ')') && (s[n + 1] == ' ' || s[n + 1] == '\t'))
+        return s + n + 1;
+    if ((*s == '-' || *s == '*' || *s == '+' || *s == '|') && (s[1] == ' ' || s[1] == '\t'))
+        return s[2 + strspn(s + 2, " ")] == '[' ? NULL : s + 1;
+    return strncmp(s, "•", 3) == 0 ? s + 3 : NULL;
 }
 
 void mt_spoken_line(struct mt_spoken *t, const struct mt_log *log, uint32_t i)

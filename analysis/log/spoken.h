@@ -26,6 +26,11 @@ bool mt_spoken_is_logged(const char *line);
  * of people whose writing needs no blanks. No command, setting, traceback, code or logger's line.
  */
 bool mt_spoken_is_persons(const char *line);
+/* The same of a line that may name flags: "I tried --packing, it does not help". */
+bool mt_spoken_is_told(const char *line);
+/* Behind the sign of a list or a table: "- micro batch: 1", "3. FSDP", "| bf16 | on |"; NULL = the
+ * line is none. */
+const char *mt_spoken_item(const char *line);
 /* The sentence says that memory ran out. (A copy is asked: the sentence stays as it is.) */
 bool mt_spoken_fails(const char *sentence);
 /* The first line in which somebody speaks of memory and of something that went wrong with it, in

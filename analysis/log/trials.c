@@ -77,19 +77,6 @@ static bool says_so(const struct mt_saying *t, const char *pattern)
 
 /* ---- lines ---- */
 
-/* "- micro batch: 1", "3. FSDP", "| bf16 | on |". What it begins with, skipped. */
-static const char *of_list(const char *s)
-{
-    size_t n;
-    s += strspn(s, " \t>");
-    n = strspn(s, "0123456789");
-    if (n != 0 && s[n] == '.' && (s[n + 1] == ' ' || s[n + 1] == '\t'))
-        return s + n + 1;
-    if ((*s == '-' || *s == '*' || *s == '+' || *s == '|') && (s[1] == ' ' || s[1] == '\t'))
-        return s[2 + strspn(s + 2, " ")] == '[' ? NULL : s + 1;
-    return strncmp(s, "•", 3) == 0 ? s + 3 : NULL;
-}
-
 /* A line that sets something for the job: of a shell, of Python's environment. */
 static bool sets(const char *s)
 {
@@ -113,24 +100,13 @@ static bool heads(const char *s)
     return *s == '#' || (n > 0 && s[n - 1] == ':');
 }
 
-/* A person's line; one that names a flag is too: "I tried --packing, it does not help". */
-static bool is_told(const char *line)
-{
-    char copy[MT_SPOKEN_LINE];
-    size_t n = strlen(line) < sizeof copy - 1 ? strlen(line) : sizeof copy - 1;
-    memcpy(copy, line, n);
-    copy[n] = '\0';
-    for (char *p = copy; (p = strstr(p, " --")) != NULL;)
-        memcpy(p, "   ", 3);
-    return mt_spoken_is_persons(copy);
-}
-
 static bool line_says(const char *line, struct mt_saying *t, const char *pattern, bool wished)
 {
-    const char *item = of_list(line);
+    const char *item = mt_spoken_item(line);
     t->is_set = (item != NULL && !wished) || sets(line);
-    t->is_error = !t->is_set && !is_told(line);
-    if (strstr(line, "ried to allocate") != NULL || strstr(line, "File \"") != NULL)
+    t->is_error = !t->is_set && !mt_spoken_is_told(line);
+    if ((strstr(line, "ried to allocate") != NULL && mt_spoken_is_logged(line)) ||
+        strstr(line, "File \"") != NULL)
         return false;
     for (const char *p = item != NULL ? item : line; *p != '\0';) {
         size_t n = 0;

@@ -28,7 +28,8 @@ static const char *last_of(const char *key)
     return dot != NULL ? dot + 1 : key + strspn(key, "-");
 }
 
-/* The n bytes at word are the key, or its end from a component on: parents may be joined by '_'. */
+/* The n bytes at word are the key, or its end from a component on: parents may be joined by '_',
+ * and the words of a name be parted by blanks. */
 static bool is_end_of(const char *key, const char *word, size_t n)
 {
     size_t len;
@@ -37,50 +38,118 @@ static bool is_end_of(const char *key, const char *word, size_t n)
     if (n > len || (n < len && key[len - n - 1] != '.'))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (plain(key[len - n + i]) != plain(word[i]))
+        if (plain(key[len - n + i]) != plain((char)(word[i] == ' ' ? '_' : word[i])))
             return false;
     return true;
 }
 
-/* What is asked, usual or advised is no value of the run. */
+/* What is asked, usual, advised or known to go well is no value of the run that failed. The Chinese
+ * ones: by default, is advised, should, whether, can one, runs well, is normal. */
 static bool is_others(const char *sentence)
 {
-    static const char *const words[] = {"default", "should", "recommend", "suggest", "?", NULL};
-    for (const char *const *w = words; *w != NULL; w++)
-        if (strstr(sentence, *w) != NULL)
-            return true;
-    return false;
+    static const char *const words[] = {"default", "should",  "recommend", "suggest", "would ",
+                                        "want to", "need to", "works",     "fits",    "fine",
+                                        "if i ",   "?",       "默认",      "建议",    "应该",
+                                        "是否",    "能否",    "能跑",      "正常",    NULL};
+    return mt_log_has_one(sentence, words);
 }
 
-/* The number behind a key's name at p: "`x`: 0.3", "x 0.3", "x to 0.3". 0 = there is none. */
+static const char *past(const char *p, const char *const *words)
+{
+    for (bool again = true; again;) {
+        again = false;
+        p += strspn(p, " `*\"'=:|");
+        for (const char *const *w = words; *w != NULL && !again; w++)
+            if (strncmp(p, *w, strlen(*w)) == 0)
+                p += strlen(*w), again = true;
+    }
+    return p;
+}
+
+/* Of a picture's two sides, where they are the same: one of them. */
+static size_t side(const char *p, size_t n)
+{
+    const char *second = p + n + 1;
+    return (p[n] == 'x' || p[n] == '*') && strncmp(p, second, n) == 0 &&
+                   (!is_part(second[n]) || (second[n] == '.' && !is_part(second[n + 1])))
+               ? n
+               : 0;
+}
+
+static size_t digits(const char *p)
+{
+    size_t n = strspn(p, "0123456789.");
+    while (n > 0 && p[n - 1] == '.')
+        n--;
+    if (n != 0 && n < 20 && side(p, n) != 0)
+        return n;
+    return n < 20 && (p[n] == '.' || !is_part(p[n])) && p[n] != '%' ? n : 0;
+}
+
+/* The number behind a key's name at p: "`x`: 0.3", "x 0.3", "x to 0.3"; of "x from 0.8 to 0.6" and
+ * "x 8 -> 4" the second, which is in use. 0 = there is none. */
 static size_t number_behind(const char **p)
 {
-    static const char *const words[] = {"to ", "is ", "of ", "at ", NULL};
+    /* the Chinese ones: is set to, is set to, was changed to, was brought to, was lowered to, is */
+    static const char *const links[] = {"to ",     "is ",    "of ",    "at ",    "was ", "were ",
+                                        "set to ", "still ", "only ",  "down ",  "now ", "already ",
+                                        "(",       "设的是", "设置为", "设置成", "设为", "设成",
+                                        "改成",    "改为",   "调到",   "降到",   "是",   "为",
+                                        "：",      NULL},
+                             *const from[] = {"from ", "was changed from ", "从", NULL},
+                             *const to[] = {"->",   "=>",   "→",    "down to ", "to ",
+                                            "降到", "改成", "调到", "到",       NULL},
+                             *const arrows[] = {"->", "=>", "→", "降到", "改成", "调到", NULL};
+    const char *start, *next;
     size_t n;
-    *p += strspn(*p, " `*\"'=:|");
-    for (const char *const *w = words; *w != NULL; w++)
-        if (strncmp(*p, *w, strlen(*w)) == 0)
-            *p += strlen(*w);
-    *p += strspn(*p, " `*\"'");
-    n = strspn(*p, "0123456789.");
-    while (n > 0 && (*p)[n - 1] == '.')
-        n--;
-    return n < 20 && ((*p)[n] == '.' || !is_part((*p)[n])) && (*p)[n] != '%' ? n : 0;
+    *p = past(*p, links);
+    start = past(*p, from);
+    n = digits(start);
+    next = start + n + strspn(start + n, " `");
+    if (n != 0 && mt_log_begins(next, start != *p ? to : arrows)) {
+        const char *second = past(next, to);
+        size_t k = digits(second);
+        *p = k != 0 ? second : start;
+        return k != 0 ? k : n;
+    }
+    *p = start;
+    return n;
 }
 
-/* A person's line, or one of a person's list. Code and files of settings are read elsewhere. */
+/* "num_workers: 8", "batch = 16" and no more, but for a comment. */
+static bool is_pair(const char *s)
+{
+    const char *name = s;
+    size_t n;
+    while (is_part(*s))
+        s++;
+    n = (size_t)(s - name);
+    s += strspn(s, " `");
+    if (n == 0 || (*s != ':' && *s != '='))
+        return false;
+    s += 1 + strspn(s + 1, " `");
+    n = digits(s);
+    s += n;
+    s += strspn(s, " ,`");
+    return n != 0 && (*s == '\0' || *s == '#');
+}
+
+/* A person's line, or one of a person's list or table. Code and files of settings are read
+ * elsewhere. */
 static bool is_prose(const char *s)
 {
+    const char *item = mt_spoken_item(s);
     s += strspn(s, " \t");
-    if ((*s == '-' || *s == '*') && s[1] == ' ')
-        return strpbrk(s, "(){}") == NULL && strstr(s, " = ") == NULL && strstr(s, " --") == NULL;
-    return mt_spoken_is_persons(s);
+    if (item != NULL)
+        return strpbrk(item, "(){}") == NULL && strstr(item, " = ") == NULL;
+    return is_pair(s) || mt_spoken_is_told(s);
 }
 
 struct told {
     char number[20];
     uint64_t line;
     bool differs;
+    char sign; /* written() */
 };
 
 /* Of a share that is named twice the smaller one; of other numbers none. */
@@ -103,12 +172,70 @@ static void take(struct told *t, const char *s, size_t n, uint64_t line)
     }
 }
 
+/* Bytes of the name at p: small, with '-' or a blank for each '_'. 0 = it is another. */
+static size_t name_at(const char *p, const char *small, bool *spaced)
+{
+    size_t n = 0;
+    *spaced = false;
+    for (; small[n] != '\0'; n++) {
+        *spaced |= small[n] == '_' && p[n] == ' ';
+        if (plain(p[n]) != small[n] && !(small[n] == '_' && p[n] == ' '))
+            return 0;
+    }
+    return n;
+}
+
+/* What stands before a name in words is no part of it: "a batch size", not "micro batch size". */
+static bool begins_name(const char *s, const char *at)
+{
+    static const char *const before[] = {"a",   "the",  "my",   "our",   "with", "and",
+                                         "use", "uses", "used", "using", "set",  "have",
+                                         "is",  "at",   "to",   "by",    "of",   NULL};
+    const char *from;
+    while (at > s && at[-1] == ' ')
+        at--;
+    for (from = at; from > s && is_part(from[-1]);)
+        from--;
+    if (from == at)
+        return true;
+    for (const char *const *w = before; *w != NULL; w++)
+        if (strlen(*w) == (size_t)(at - from) && strncmp(from, *w, (size_t)(at - from)) == 0)
+            return true;
+    return false;
+}
+
+/* The key is named from `from` to `end` so that no other thing can be meant. A short name, or one
+ * that is a word of the language, is a key where it is a flag or is given its value with '='. */
+static bool is_named(const char *s, const char *from, const char *end, const char *key, bool spaced)
+{
+    const char *last = last_of(key);
+    bool flag = from - s >= 2 && from[-1] == '-' && from[-2] == '-';
+    if (!is_end_of(key, from, (size_t)(end - from)) || (from > s && from[-1] == ')'))
+        return false;
+    if (spaced)
+        return begins_name(s, from);
+    if (strlen(last) >= SHORTEST && strpbrk(last, "_-") != NULL)
+        return true;
+    return strlen(last) > 1 && strchr(key, '.') == NULL && (flag || *end == '=');
+}
+
+/* How the text writes the name: '-' as a flag, '_' as in a file or a script, 0 in words. */
+static char written(const char *s, const char *from, const char *end)
+{
+    if (from > s && from[-1] == '-')
+        return '-';
+    for (const char *p = from; p < end; p++)
+        if (*p == '-' || *p == '_')
+            return *p;
+    return *end == '=' || *end == ':' ? '_' : 0;
+}
+
 static void look(struct told *t, const struct mt_log *log, const char *key)
 {
     const char *last = last_of(key);
     char small[128];
     size_t n = strlen(last);
-    if (n < SHORTEST || n >= sizeof small || strpbrk(last, "_-") == NULL)
+    if (n == 0 || n >= sizeof small)
         return;
     for (size_t i = 0; i <= n; i++)
         small[i] = plain(last[i]);
@@ -118,19 +245,75 @@ static void look(struct told *t, const struct mt_log *log, const char *key)
             continue;
         mt_spoken_line(&spoken, log, i);
         for (char *s; (s = mt_spoken_sentence(&spoken)) != NULL;)
-            for (const char *p = s; (p = strstr(p, small)) != NULL;) {
-                const char *from = p, *end = p + n;
-                size_t k;
+            for (const char *p = s; *p != '\0';) {
+                bool spaced = false;
+                size_t k = plain(*p) == small[0] ? name_at(p, small, &spaced) : 0;
+                const char *from = p, *end = p + k;
+                if (k == 0 || is_part(*end)) {
+                    p++;
+                    continue;
+                }
                 while (from > s && is_part(from[-1]))
                     from--;
-                from += strspn(from, "-_");
+                from += strspn(from, "-_.");
                 p = end;
-                k = is_end_of(key, from, (size_t)(end - from)) && !is_others(s) ? number_behind(&p)
-                                                                                : 0;
-                if (k != 0)
-                    take(t, p, k, spoken.line);
+                k = is_named(s, from, end, key, spaced) && !is_others(s) ? number_behind(&p) : 0;
+                if (k == 0)
+                    continue;
+                t->sign = written(s, from, end);
+                take(t, p, k, spoken.line);
             }
     }
+}
+
+/* As the text writes it: "sequence_len: 8192" is no flag, "--batch-size 16" is. What is said in
+ * words has the key's own form. */
+static void write_key(char out[MT_CONF_KEY], const char *key, char sign)
+{
+    bool flag = *key == '-' ? sign != '_' : sign == '-' && strchr(key, '.') == NULL;
+    const char *name = key + strspn(key, "-");
+    size_t n = 0;
+    if (flag)
+        out[n++] = '-', out[n++] = '-';
+    for (; *name != '\0' && n + 1 < MT_CONF_KEY; name++)
+        out[n++] = (char)(*key == '-' && !flag && *name == '-'                    ? '_'
+                          : *key != '-' && flag && (*name == '_' || *name == '-') ? '-'
+                                                                                  : *name);
+    out[n] = '\0';
+}
+
+static enum mt_rc add(struct mt_runconf *conf, const struct mt_log_file *f, const char *key,
+                      const struct told *t, struct mt_err *err)
+{
+    const char *slash = strrchr(f->name, '/');
+    uint32_t first = conf->conf.entries.n;
+    char text[MT_CONF_KEY + 32], name[MT_CONF_KEY];
+    enum mt_rc rc;
+    write_key(name, key, t->sign);
+    (void)snprintf(text, sizeof text, "%s%s%s", name, *name == '-' ? " " : "=", t->number);
+    rc = mt_conf_args(&conf->conf, text, strlen(text), slash != NULL ? slash + 1 : f->name, false,
+                      err);
+    for (; first < conf->conf.entries.n; first++)
+        conf->conf.entries.p[first].line = t->line <= UINT32_MAX ? (uint32_t)t->line : 0;
+    return rc;
+}
+
+/* The value that the texts give a name; true = it was added. */
+static bool add_told(struct mt_runconf *conf, const struct mt_logs *logs, const char *name,
+                     enum mt_rc *rc, struct mt_err *err)
+{
+    bool any = false;
+    for (uint32_t f = 0; f < logs->files.n && *rc == MT_OK; f++) {
+        struct told t = {.line = 0};
+        struct mt_runconf_hit hit;
+        look(&t, &logs->files.p[f].log, name);
+        if (t.number[0] == '\0' || t.differs ||
+            (mt_runconf_find(conf, name, &hit) && !hit.is_default))
+            continue;
+        any = true;
+        *rc = add(conf, &logs->files.p[f], name, &t, err);
+    }
+    return any;
 }
 
 /* An earlier key ends alike: the words mean that one. */
@@ -143,43 +326,61 @@ static bool is_later(const struct mt_runconf *conf, uint32_t i)
     return false;
 }
 
-static enum mt_rc add(struct mt_runconf *conf, const struct mt_log_file *f, const char *key,
-                      const struct told *t, struct mt_err *err)
+static bool of_program(struct mt_runconf *conf, const struct mt_logs *logs, enum mt_rc *rc,
+                       struct mt_err *err)
 {
-    const char *slash = strrchr(f->name, '/');
-    uint32_t first = conf->conf.entries.n;
-    char text[MT_CONF_KEY + 32];
-    enum mt_rc rc;
-    (void)snprintf(text, sizeof text, "%.*s%s%s", (int)MT_CONF_KEY, key, *key == '-' ? " " : "=",
-                   t->number);
-    rc = mt_conf_args(&conf->conf, text, strlen(text), slash != NULL ? slash + 1 : f->name, false,
-                      err);
-    for (; first < conf->conf.entries.n; first++)
-        conf->conf.entries.p[first].line = t->line <= UINT32_MAX ? (uint32_t)t->line : 0;
-    return rc;
+    bool any = false;
+    for (uint32_t i = 0; i < conf->keys.n && *rc == MT_OK; i++) {
+        const struct mt_runconf_key *k = &conf->keys.p[i];
+        if ((int)k->framework == conf->framework && k->part == NULL &&
+            strchr(k->key, '*') == NULL && !is_later(conf, i))
+            any |= add_told(conf, logs, k->key, rc, err);
+    }
+    return any;
+}
+
+/* What the shape "*batch_size*" is called when nothing stands around it, and "--batch-size" in a
+ * script; "" = it has no one name. */
+static void name_of_shape(char out[MT_CONF_KEY], const char *key)
+{
+    bool shape = *key == '*';
+    size_t n;
+    key += strspn(key, "*-");
+    n = strcspn(key, "*");
+    if (*key == '_' || n >= MT_CONF_KEY || (shape && key[n] == '*' && key[n + 1] != '\0'))
+        n = 0;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (char)(key[i] == '-' ? '_' : key[i]);
+    out[n] = '\0';
+}
+
+/* Names that scripts have in common, of which settings.json has the shapes. The first that is told
+ * is the one: "batch size 16" is no second batch. */
+static bool of_scripts(struct mt_runconf *conf, const struct mt_logs *logs, enum mt_rc *rc,
+                       struct mt_err *err)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < conf->settings.n; i++) {
+        const struct mt_runconf_setting *s = &conf->settings.p[i];
+        bool shapes = false, found = false;
+        for (uint32_t k = s->first; k < s->first + s->n; k++)
+            shapes |= conf->keys.p[k].key[0] == '*';
+        for (uint32_t k = s->first; shapes && !found && k < s->first + s->n && *rc == MT_OK; k++) {
+            char name[MT_CONF_KEY];
+            name_of_shape(name, conf->keys.p[k].key);
+            found = name[0] != '\0' && add_told(conf, logs, name, rc, err);
+        }
+        any |= found;
+    }
+    return any;
 }
 
 enum mt_rc mt_logs_told_values(const struct mt_logs *logs, struct mt_runconf *conf,
                                struct mt_err *err)
 {
     enum mt_rc rc = MT_OK;
-    bool any = false, was_set = conf->any;
-    for (uint32_t i = 0; conf->framework > MT_FW_NONE && i < conf->keys.n && rc == MT_OK; i++) {
-        const struct mt_runconf_key *k = &conf->keys.p[i];
-        if ((int)k->framework != conf->framework || k->part != NULL ||
-            strchr(k->key, '*') != NULL || is_later(conf, i))
-            continue;
-        for (uint32_t f = 0; f < logs->files.n && rc == MT_OK; f++) {
-            struct told t = {.line = 0};
-            struct mt_runconf_hit hit;
-            look(&t, &logs->files.p[f].log, k->key);
-            if (t.number[0] == '\0' || t.differs ||
-                (mt_runconf_find(conf, k->key, &hit) && !hit.is_default))
-                continue;
-            any = true;
-            rc = add(conf, &logs->files.p[f], k->key, &t, err);
-        }
-    }
+    bool was_set = conf->any, any = conf->framework > MT_FW_NONE ? of_program(conf, logs, &rc, err)
+                                                                 : of_scripts(conf, logs, &rc, err);
     if (!any)
         return MT_OK;
     conf->is_partial |= !was_set; /* a few words are no list of all that is set */

@@ -73,8 +73,8 @@ for name in installed code words; do
     none "$name"
 done
 
-# What cannot be read says nothing, and nothing fails.
+# Of a file that cannot be read a line of a name and a number still counts, nothing else does, and nothing fails.
 { printf '# Training OOM\n\n%syaml\nmicro_batch_size: 6\nsequence_len: [1, 2\nbase_model: m\nadapter: : lora\n%s\n' "$fence" "$fence"; } > wrong.md
 ask wrong
-none wrong
+check [ "$(jq -c '[.settings[] | [.value, .line]]' wrong.json)" = '[["6",4]]' ]
 finish

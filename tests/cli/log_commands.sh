@@ -109,7 +109,7 @@ has open 'the device is full'
 # Behind a script words with "=" are its arguments, without a dot too; in a sentence they are none.
 ask words '# OOM in training\n\nI tried `python scripts/train_policy.py data=/x/cube algo=diffusion batch_size=96 num_workers=16` for it.'
 has words 'batch_size=48'
-ask prose '# OOM in training\n\nPython says that batch_size=96 is what I run here.'
+ask prose '# OOM in training\n\nPython says that batch_size=96 would be what I run here.'
 has_not prose 'batch_size=48'
 # A script that only generates: no sleep between trainings, and a share that leaves others what they have.
 held='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB (GPU 0; 40.00 GiB total capacity; 21.91 GiB already allocated; 500.00 MiB free; 22.00 GiB reserved in total by PyTorch)'

@@ -30,7 +30,7 @@ for line in "$batch" "$half" "$recompute"; do has_not told "$line"; done
 ask asks <<< 'My training runs out of memory. Should I have tried gradient checkpointing? It is not enabled, and bf16 is not either.'
 has asks "$recompute"
 ask first <<< 'I tried a batch size of 64 and my training runs out of memory without gradient checkpointing'
-has first "$batch"
+has first 'batch_size=32'
 has first "$recompute"
 
 
