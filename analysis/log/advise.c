@@ -203,8 +203,8 @@ static void of_share(struct mt_metrics *m, const struct mt_logdiag *d, const str
 {
     uint64_t foreign = 0, torch = mt_logdiag_torch(d);
     /* cudaMallocAsync says no more than what is allocated: it counts where others are the cause */
-    if (d->capacity != MT_LOG_NONE && d->free != MT_LOG_NONE && torch != MT_LOG_NONE &&
-        (d->reserved != MT_LOG_NONE || d->cause == MT_CAUSE_FOREIGN) &&
+    if (!d->by_words && d->capacity != MT_LOG_NONE && d->free != MT_LOG_NONE &&
+        torch != MT_LOG_NONE && (d->reserved != MT_LOG_NONE || d->cause == MT_CAUSE_FOREIGN) &&
         d->capacity > d->free + torch)
         foreign = d->capacity - d->free - torch;
     else if (torch == MT_LOG_NONE && d->others_named && d->others != MT_LOG_NONE)
@@ -493,6 +493,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
                                 .cause = d->cause,
                                 .conf = o->conf};
     struct mt_logdiag_sizes told;
+    struct mt_logdiag_amounts amounts;
     uint32_t first;
     bool engines, ok, by_words = o->conf != NULL && o->conf->by_words;
     if (o->fixes == NULL || d->cause == MT_CAUSE_NONE || d->cause == MT_CAUSE_SETTING ||
@@ -517,8 +518,13 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     if (fw.engine != MT_FW_NONE && fw.frames[fw.engine] == 0)
         fw.frames[fw.engine] = 1;
     mt_logdiag_sizes(&told, &logs->files.p[d->file].log);
-    d->model.estimate.card =
-        d->capacity != MT_LOG_NONE && d->capacity != 0 ? (double)d->capacity : told.card;
+    (void)mt_logdiag_amounts(&amounts, &logs->files.p[d->file].log, f->line);
+    if (told.card <= 0 && amounts.total != MT_LOG_NONE)
+        told.card = (double)amounts.total;
+    d->model.estimate.card = d->capacity != MT_LOG_NONE && d->capacity != 0 &&
+                                     !(d->by_words && told.card > 0) /* 80 GB are not 80 GiB */
+                                 ? (double)d->capacity
+                                 : told.card;
     if (!mt_logdiag_model(d, &logs->files.p[d->file].log, &told, &fw, place, q.conf) ||
         mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
         return false;
@@ -566,9 +572,9 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         q.sub = MT_PH_NONE;
     }
     mt_metrics_place(q.metrics, q.phase, q.sub);
-    d->pieces_told = d->cause == MT_CAUSE_UNKNOWN &&
+    d->pieces_told = (d->cause == MT_CAUSE_UNKNOWN || d->by_words) &&
                      mt_logdiag_told_pieces(&logs->files.p[d->file].log, logs->phases);
-    d->growth_told = d->cause == MT_CAUSE_UNKNOWN && mt_log_is_talk(f) &&
+    d->growth_told = (d->cause == MT_CAUSE_UNKNOWN || d->by_words) && mt_log_is_talk(f) &&
                      mt_logdiag_told_growth(&logs->files.p[d->file].log, logs->phases);
     if (d->growth_told)
         q.cause = MT_CAUSE_LEAK; /* what is kept comes first */

@@ -123,8 +123,28 @@ static void take_numbers(struct mt_logdiag *d, const struct mt_log *log,
         d->others = mt_log_minus(mt_log_minus(d->capacity, d->free), d->this_process);
 }
 
+/* No line of a program has a number: those of a person's words, where they tell some. What is asked
+ * for and what was free settle that the card was full; who held it, words do not settle. */
+static void take_words(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f)
+{
+    struct mt_logdiag_amounts a;
+    d->by_words = d->request == MT_LOG_NONE && mt_logdiag_amounts(&a, log, f->line);
+    if (!d->by_words)
+        return;
+    d->request = a.request;
+    d->free = a.free;
+    d->capacity = a.total;
+    d->reserved = a.torch;
+    d->used = a.used;
+    d->is_rounded = !a.exact;
+    d->cause =
+        a.request != MT_LOG_NONE && a.free != MT_LOG_NONE ? MT_CAUSE_CAPACITY : MT_CAUSE_UNKNOWN;
+    d->confidence = "low";
+}
+
 static void clear_numbers(struct mt_logdiag *d)
 {
+    d->used = MT_LOG_NONE;
     d->request = d->capacity = d->free = d->allocated = d->reserved = d->unallocated =
         d->private_pools = MT_LOG_NONE;
     d->allowed = d->this_process = d->outside = d->others = d->unnamed = MT_LOG_NONE;
@@ -262,6 +282,7 @@ static void find_cause(struct mt_logdiag *d, const struct mt_logs *logs,
         take_numbers(d, &logs->files.p[d->file].log, f);
         mt_logdiag_tell_overcount(d, logs, f, place);
         torch_cause(d, f);
+        take_words(d, &logs->files.p[d->file].log, f);
         if (f->platform == MT_LOG_GROWS)
             d->cause = MT_CAUSE_LEAK;
         d->is_untold =

@@ -145,6 +145,10 @@ struct mt_logdiag {
     /* From the sentence of PyTorch, as far as it goes. */
     uint64_t request, capacity, free, allocated, reserved, unallocated, private_pools, allowed;
     uint64_t this_process, outside; /* outside: of this process, outside PyTorch */
+    /* no line has a number: those above are a person's words (log/amounts.c), and so is what was in
+     * use of the card; is_rounded: the request is not as precise as PyTorch prints it */
+    bool by_words, is_rounded;
+    uint64_t used;
     /* other processes that are named, or what remains when all else is taken off the capacity */
     uint64_t others;
     uint64_t kv_short; /* mt_logs_kv_short() */
@@ -293,9 +297,17 @@ struct mt_logdiag_sizes {
     bool less; /* adapters, fewer bits, offloading or frozen parts are spoken of */
     bool fsdp, zero2, zero3;
     bool spread; /* a model that is laid over the cards, in another way than these, is spoken of */
-    double card; /* bytes of the card that is named; 0 = none, or several */
+    double card; /* bytes of the card that is named, or whose size is; 0 = none, or several */
 };
 void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log);
+/* log/amounts.c: of a card's memory, by a person's words in the lines around `line`; MT_LOG_NONE =
+ * not told, or in two ways. */
+struct mt_logdiag_amounts {
+    uint64_t request, free, total, used, torch; /* torch: PyTorch has it */
+    bool exact;                                 /* the request, as precise as PyTorch prints it */
+};
+/* true: more is told than the card's size. */
+bool mt_logdiag_amounts(struct mt_logdiag_amounts *out, const struct mt_log *log, uint64_t line);
 /* log/card.c: bytes of the card that a person's text names, by the built-in rows; 0 = none, or
  * cards of several sizes. */
 double mt_logdiag_card(const struct mt_log *log);

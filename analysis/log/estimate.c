@@ -146,7 +146,7 @@ static void say_states(struct mt_sentence *t, const struct mt_logdiag *d)
         mt_words_add(t,
                      ", and the card has %s%s: a smaller batch cannot make that fit; more GPUs, "
                      "the state on the host or adapters can",
-                     MT_BYTES((uint64_t)e->card), d->capacity == MT_LOG_NONE ? " by its name" : "");
+                     MT_BYTES((uint64_t)e->card), d->capacity == MT_LOG_NONE ? " by the text" : "");
     mt_words_add(t, ".");
 }
 
@@ -165,7 +165,7 @@ static void say_either(struct mt_sentence *t, const struct mt_logdiag *d)
     if (e->card > 0 && e->each > e->card) {
         bool neither = e->each / e->cards > e->card;
         mt_words_add(t, ", and the card has %s%s: %s", MT_BYTES((uint64_t)e->card),
-                     d->capacity == MT_LOG_NONE ? " by its name" : "",
+                     d->capacity == MT_LOG_NONE ? " by the text" : "",
                      neither ? "neither fits, whatever the batch is; more GPUs, the state on the "
                                "host or adapters can"
                              : "undivided it cannot fit, whatever the batch is");
@@ -182,7 +182,7 @@ static void say_alone(struct mt_sentence *t, const struct mt_logdiag *d)
                  "card has %s%s: whatever the batch is, it takes ZeRO-3 or FSDP over %.0f such "
                  "GPUs or more, the states on the host, or adapters.",
                  t->n != 0 ? " " : "", e->params / 1e9, ALL, MT_BYTES((uint64_t)e->alone),
-                 MT_BYTES((uint64_t)e->card), d->capacity == MT_LOG_NONE ? " by its name" : "",
+                 MT_BYTES((uint64_t)e->card), d->capacity == MT_LOG_NONE ? " by the text" : "",
                  (double)(uint64_t)(e->alone / e->card) + 1);
 }
 
@@ -201,7 +201,7 @@ static void say_core(struct mt_sentence *t, const struct mt_logdiag *d)
                      mt_words_bytes(part, (uint64_t)divided), e->cards);
     if (e->card > 0 && e->each > e->card)
         mt_words_add(t, ", and the card has %s%s: %s", MT_BYTES((uint64_t)e->card),
-                     d->capacity == MT_LOG_NONE ? " by its name" : "",
+                     d->capacity == MT_LOG_NONE ? " by the text" : "",
                      divided > e->card
                          ? "neither fits, whatever the batch is; more tensor or pipeline parallel "
                            "can"

@@ -40,7 +40,8 @@ void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct 
     bool sure = first < list->n && (list->p[first].made_it || pieces);
     bool undivided = d->model.estimate.card > 0 &&
                      d->model.estimate.each > d->model.estimate.card; /* it fits on no card */
-    bool no_line = d->request == MT_LOG_NONE && d->cause == MT_CAUSE_UNKNOWN && !d->pieces_told;
+    bool no_line = ((d->request == MT_LOG_NONE && d->cause == MT_CAUSE_UNKNOWN) || d->by_words) &&
+                   !d->pieces_told;
     /* a death that Ray alone tells: memory is only one of the usual reasons. What comes first has
        evidence of its own, or finds the reason; the rest waits for that */
     bool untold = d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0;

@@ -165,7 +165,8 @@ static bool is_model(struct mt_logdiag *d, struct mt_metrics *m, const struct mt
 void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f,
                         const struct mt_logdiag_sizes *told)
 {
-    if (f->kind != MT_LOG_TORCH_OOM || d->request == MT_LOG_NONE || d->request == MT_LOG_EXA)
+    if (f->kind != MT_LOG_TORCH_OOM || d->request == MT_LOG_NONE || d->request == MT_LOG_EXA ||
+        d->is_rounded)
         return;
     if (!is_bucket(d, m) && !is_logits(d, m) && !is_scores(d, m) && !is_model(d, m, f) &&
         !is_attention(d, m) && !is_flat(d, m, told))

@@ -217,6 +217,8 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                          mt_words_bytes(a, d->reserved), mt_words_bytes(b, d->capacity));
         else if (d->grows)
             break;
+        else if (d->by_words)
+            mt_words_add(t, "No error's own line is in the text: the numbers are a person's.");
         else if (mt_log_is_talk(f))
             mt_words_add(t, "No error's own line with numbers is in the text.");
         else if (d->request != MT_LOG_NONE &&

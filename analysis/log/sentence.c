@@ -87,6 +87,30 @@ static void say_talk_traced(struct mt_sentence *t, const struct mt_logdiag *d,
     mt_words_add(t, " at %s; the error's own line is not in the text", d->site);
 }
 
+/* ": 4.50 GiB were asked for, 812.0 MiB of 79.15 GiB were free, PyTorch held 76.30 GiB" */
+static void say_amounts(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const char *sep = ": ";
+    char a[32], b[32];
+    if (!d->by_words)
+        return;
+    if (d->request != MT_LOG_NONE) {
+        mt_words_add(t, "%s%s were asked for", sep, mt_words_bytes(a, d->request));
+        sep = ", ";
+    }
+    if (d->free != MT_LOG_NONE || d->used != MT_LOG_NONE) {
+        mt_words_add(t, "%s%s", sep, mt_words_bytes(a, d->free != MT_LOG_NONE ? d->free : d->used));
+        if (d->capacity != MT_LOG_NONE)
+            mt_words_add(t, " of %s", mt_words_bytes(b, d->capacity));
+        mt_words_add(t, " were %s", d->free != MT_LOG_NONE ? "free" : "in use");
+        sep = ", ";
+    }
+    if (d->free != MT_LOG_NONE && d->used != MT_LOG_NONE)
+        mt_words_add(t, " and %s in use", mt_words_bytes(a, d->used));
+    if (d->reserved != MT_LOG_NONE)
+        mt_words_add(t, "%sPyTorch held %s", sep, mt_words_bytes(a, d->reserved));
+}
+
 static void say_talk(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f)
 {
     if (f->stack != 0 && d->site != NULL) {
@@ -114,6 +138,7 @@ static void say_talk(struct mt_sentence *t, const struct mt_logdiag *d, const st
                  f->kind == MT_LOG_HOST_OOM ? "the host's memory, not the GPU's," : "it",
                  f->kind == MT_LOG_HOST_OOM ? "" : " of memory");
     during(t, d);
+    say_amounts(t, d);
 }
 
 static void say_torch(struct mt_sentence *t, const struct mt_logdiag *d,
@@ -126,8 +151,12 @@ static void say_torch(struct mt_sentence *t, const struct mt_logdiag *d,
     }
     subject(t, f);
     where(t, d);
-    if (d->request == MT_LOG_NONE) {
-        mt_words_add(t, " ran out of memory: %s", mt_log_fact_words(words, f));
+    if (d->request == MT_LOG_NONE || d->by_words) {
+        mt_words_add(t, " ran out of memory");
+        if (d->by_words)
+            say_amounts(t, d);
+        else
+            mt_words_add(t, ": %s", mt_log_fact_words(words, f));
         return;
     }
     mt_words_add(t, " asked for %s%s", d->request == MT_LOG_EXA ? "more than " : "",

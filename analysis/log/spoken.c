@@ -40,8 +40,9 @@ static bool is_quoting(const char *s)
     enum { WORDS = 5, LETTERS = 4 };
     const char *at = strstr(s, "out of memory");
     uint32_t words = 0, beyond = 0;
-    if (at == NULL)
-        return false;
+    if (at == NULL) /* PyTorch writes a capital, its allocator of the host names itself */
+        return strstr(s, "tried to allocate") != NULL && strstr(s, "rror: ") == NULL &&
+               strstr(s, "DefaultCPU") == NULL;
     for (const char *p = s; *p != '\0'; p++) {
         beyond += (unsigned char)*p >= 0xe3 && (unsigned char)*p <= 0xe9;
         words += p < at && p > s && *p == ' ' && p[-1] >= 'a' && p[-1] <= 'z';
@@ -120,7 +121,10 @@ void mt_spoken_line(struct mt_spoken *t, const struct mt_log *log, uint32_t i)
         t->text[n++] = small(*from);
     if (n != 0 && n < LONGEST)
         t->text[n++] = ' ';
-    for (from = p->text; *from != '\0' && n < LONGEST; from++)
+    from = p->text;
+    if (n != 0 && up->text[strspn(up->text, " \t")] == '>')
+        from += strspn(from, " \t>"); /* the sign of a quote is of no sentence */
+    for (; *from != '\0' && n < LONGEST; from++)
         t->text[n++] = small(*from);
     t->text[n] = '\0';
     t->rest = t->text;

@@ -74,16 +74,16 @@ has_not large "$says"
 # The card by its name, where no line has its size: what does not fit there whatever the batch is comes before the batch.
 ask named <<< 'Training a 7B model with FSDP on 4 RTX 3090 runs out of memory'
 has named 'and the card has 23.'
-has named 'by its name: a smaller batch cannot make that fit'
+has named 'by the text: a smaller batch cannot make that fit'
 has named 'Change first 1. Divide, move or shrink what each card keeps of the trained model fully_shard('
 first_has_not named 'halve the batch'
 ask roomy <<< 'Training a 7B model with FSDP on 4 H100 80GB runs out of memory'
-has_not roomy 'by its name'
+has_not roomy 'by the text'
 has_not roomy 'Divide, move or shrink'
 ask either <<< 'Training a 7B model with FSDP on 4 RTX 3090 runs out of memory, on one A100-80GB it does not'
-has_not either 'by its name'
+has_not either 'by the text'
 ask short <<< 'Training a 7B model with FSDP on 4 A100 runs out of memory, of 4090 samples'
-has_not short 'by its name'
+has_not short 'by the text'
 
 # Logits, where length, batch and vocabulary are set.
 printf 'micro_batch_size: 2\nsequence_len: 16384\nbase_model: Qwen/Qwen2.5-7B\nlearning_rate: 1e-5\nadapter: lora\n' > run.yaml

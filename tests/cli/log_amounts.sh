@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Amounts of a card's memory in a person's words: which number is of what, by the words beside it; in doubt none.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+need jq
+
+# ask TEXT: a ticket of PyTorch's memory, then the text
+ask() {
+    printf '# Training goes OOM\n\n%b\n' "$1" > told.md
+    run 0 report told.md --no-config --force --format json -o told.json
+}
+# is REQUEST FREE TOTAL, in MiB; - = not told
+is() {
+    check [ "$(jq -r '.log_diagnosis | [.request_bytes, .device_free_bytes, .capacity_bytes] | map(if . == null then "-" else . / 1048576 | floor | tostring end) | join(" ")' told.json)" = "$1 $2 $3" ]
+}
+
+# In sentences, lists, tables, quotes; short forms; broken in two by a terminal.
+ask 'It tried to allocate 2.5G and only 300M of 24g were free.'
+is 2560 300 24576
+ask '- tried to allocate 2.50 GiB\n- free: 300 MiB\n- total: 24 GB'
+is 2560 300 24576
+ask '1. request 2.5 GB\n2) it asked for 2.5 GB\n* 300M left'
+is 2560 300 -
+ask '| asked for | 2.5 GiB |\n| free | 300M |\n| total | 24G |'
+is 2560 300 24576
+ask '> it asked for 2.5\n> GiB, 300 MiB left'
+is 2560 300 -
+ask 'The step asked for 2.5 GiB, and\nonly 300 MiB were left.'
+is 2560 300 -
+# In Chinese.
+ask '训练爆显存：尝试分配 2.5 GiB，显存总共 24GB，只剩 300M。'
+is 2560 300 24576
+ask '申请 2.5G、空闲 300M，24G 显存的卡。'
+is 2560 300 24576
+
+# What is in use.
+used() { check grep -qF -- "$1" <(jq -r '.log_diagnosis.sentence' told.json); }
+ask 'nvidia-smi shows that it uses 22 out of 24 GB.'
+used '22.00 GiB of 24.00 GiB were in use'
+ask '显存占用 22.5/24GB 之后报错。'
+used '22.50 GiB of 24.00 GiB were in use'
+ask 'GPU memory usage is 22.5G.'
+used '22.50 GiB were in use'
+ask 'PyTorch 占用 22.5G，申请 1G。'
+used 'PyTorch held 22.50 GiB'
+
+# Of something else, of another time, of several, or against each other: no number.
+for words in 'The 300M model is left out.' 'The model uses 15 GB for its weights.' 'I would need 2.5G free.' 'It asked for 2.5G, then it asked for 3.5G.' 'Earlier 300M were left.' \
+    'The host has 300M left.' '主机内存只剩 300M。' 'There are 30m left of the job.' 'It works with 2.5G free.' '300 images were left.' 'Version 2.5g of it is free software.'; do
+    ask "$words"
+    is - - -
+done
+ask 'It asked for 2.5G, 3G were free.' # not at that moment
+is 2560 - -
+ask 'Our A100 80GB has 300M of 640 GB left.' # not of that card
+is - 300 -
+ask 'On an RTX 4090 it asked for 30G.'
+is - - -
+
+# The line of a program that has them goes before; and a number of few digits explains no request.
+ask 'Only 300M are left.\n\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 47.40 GiB of which 99.06 MiB is free.'
+is 2048 99 48537
+finish
