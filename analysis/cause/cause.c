@@ -245,10 +245,11 @@ static void keep_copies(struct mt_cause *out, const struct mt_moment *m)
         out->asks_copy = out->asks_copy || c->asked;
     }
     out->remade = m->remade;
-    out->n_spreads = m->n_spreads;
+    out->n_made = m->n_made;
+    out->maker = m->maker;
     out->alike = m->alike;
     out->regrown = m->regrown;
-    memcpy(out->spreads, m->spreads, sizeof out->spreads);
+    memcpy(out->made, m->made, sizeof out->made);
     out->old_state = m->old_state;
 }
 
@@ -275,6 +276,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
              mt_moment_copies(&m) && mt_moment_old_state(&m);
         mt_moment_remade(&m);
         mt_moment_spread(&m);
+        ok = ok && mt_moment_parts(&m) && mt_moment_maker(&m);
         keep_copies(out, &m);
         out->hoard = m.hoard.bytes;
         out->apart = m.apart;

@@ -372,9 +372,10 @@ static int add_copies(struct mt_cause *c, const struct mt_moment *m)
     if (m->old_state != 0 &&
         !mt_cause_evidence_add(c, m->old_state, "%s", mt_old_state_words(m, text, sizeof text)))
         return 0;
-    for (uint32_t i = 0; i < m->n_spreads; i++)
-        if (!mt_cause_evidence_add(c, m->spreads[i].bytes, "%s",
-                                   mt_spread_words(m, &m->spreads[i], text, sizeof text)))
+    for (uint32_t i = 0; i < m->n_made; i++)
+        if (m->made[i].how == MT_MADE_SPREAD &&
+            !mt_cause_evidence_add(c, m->made[i].bytes, "%s",
+                                   mt_spread_words(m, &m->made[i], text, sizeof text)))
             return 0;
     return m->remade == 0 ||
            mt_cause_evidence_add(c, m->remade, "%s", mt_remade_words(m, text, sizeof text));

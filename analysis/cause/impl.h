@@ -18,6 +18,8 @@
  *   copies.c    copies of the weights or gradients, each set by one line
  *   remade.c    what the request makes anew while the one before is still there
  *   spread.c    what an operation made much larger than anything that was there
+ *   parts.c     what is there twice: joined, or in a wider type
+ *   maker.c     the line that made most of it, and the loop that goes through it
  *   old_state.c state of optimizers that were replaced
  *   copy_words.c  what is said of these three
  *   shape.c     the request read as tokens x vocabulary
@@ -188,8 +190,9 @@ struct mt_moment {
     uint64_t old_state;  /* of optimizers that were replaced; 0 = none */
     uint32_t state_each; /* blocks that an optimizer makes for a weight; 0 = not known */
     uint64_t remade;     /* one block that the request would take the place of; 0 = none */
-    struct mt_spread spreads[MT_SPREADS];
-    uint32_t n_spreads;
+    struct mt_made made[MT_MADE];
+    uint32_t n_made;
+    struct mt_maker maker;
     uint64_t alike;   /* of what is no model's or optimizer's, what has the request's own size */
     uint64_t regrown; /* one tensor to which the request would join something; 0 = none */
     struct mt_to_come to_come;
@@ -300,10 +303,15 @@ int mt_moment_old_state(struct mt_moment *m);
 /* Fills m->remade; after mt_moment_result(), mt_moment_graph() and mt_moment_kept(). */
 void mt_moment_remade(struct mt_moment *m);
 
-/* Fills m->spreads, m->alike and m->regrown. */
+/* Fills m->made, m->alike and m->regrown. */
 void mt_moment_spread(struct mt_moment *m);
-const char *mt_spread_words(const struct mt_moment *m, const struct mt_spread *w, char *s,
+const char *mt_spread_words(const struct mt_moment *m, const struct mt_made *w, char *s,
                             size_t cap);
+/* Adds to m->made; after mt_moment_spread(). */
+int mt_moment_parts(struct mt_moment *m);
+/* Fills m->maker; after mt_moment_graph(), mt_moment_kept() and mt_moment_rounds(). */
+int mt_moment_maker(struct mt_moment *m);
+const char *mt_maker_words(const struct mt_moment *m, char *s, size_t cap);
 
 /* Fills c->pins: segments with free bytes that live blocks hold. */
 int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c);
@@ -324,6 +332,13 @@ static inline bool mt_is_transient(unsigned role)
 {
     return role == MT_ROLE_ACTIVATION || role == MT_ROLE_RECOMPUTE || role == MT_ROLE_LOGITS ||
            role == MT_ROLE_TEMP || role == MT_ROLE_OPTIM_TEMP;
+}
+
+/* Whether a block is of what the job computes: neither a model's nor an optimizer's. */
+static inline bool mt_is_of_work(const struct mt_held *h)
+{
+    return !h->pending &&
+           (mt_is_transient(h->role) || h->role == MT_ROLE_UNKNOWN || h->role == MT_ROLE_DATA);
 }
 
 /* Whether a block was born in the stretch at hand, or is of the pass whose backward that is. */

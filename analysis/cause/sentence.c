@@ -147,6 +147,15 @@ static void add_needless(char *s, size_t cap, const struct mt_cause *c, const st
                        (unsigned)m->f->model_copies, MT_BYTES(m->f->one_copy));
 }
 
+/* The line that made most of it; a hoard's has been told. */
+static void add_maker(char *s, size_t cap, const struct mt_moment *m)
+{
+    char text[TEXT / 2];
+    size_t n = strlen(s);
+    if (m->hoard.n == 0 && mt_maker_words(m, text, sizeof text)[0] != '\0')
+        (void)snprintf(s + n, cap - n, " %s", text);
+}
+
 /* The lines that keep copies of the weights, and what is made anew beside the old one. */
 static void add_copies(char *s, size_t cap, const struct mt_moment *m)
 {
@@ -326,11 +335,16 @@ int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struc
             write_more(s, sizeof s, m);
         else
             write_capacity(s, sizeof s, m);
+        add_maker(s, sizeof s, m);
         add_copies(s, sizeof s, m);
         add_needless(s, sizeof s, c, m);
         break;
     case MT_CAUSE_FRAGMENTATION: write_fragmentation(s, sizeof s, c, m); break;
-    case MT_CAUSE_GIANT_TENSOR: write_giant(s, sizeof s, m, shape); break;
+    case MT_CAUSE_GIANT_TENSOR:
+        write_giant(s, sizeof s, m, shape);
+        if (shape->elem == 0)
+            add_maker(s, sizeof s, m);
+        break;
     case MT_CAUSE_STALE_ENGINE: write_stale(s, sizeof s, c, m); break;
     case MT_CAUSE_LEAK: write_leak(s, sizeof s, c, m); break;
     case MT_CAUSE_PENDING_FREES:

@@ -9,16 +9,11 @@
 #include "analysis/base/words.h"
 #include "analysis/cause/impl.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* LEAST: of what is live; TIMES: above. LEAST was chosen by hand. */
-enum { LEAST = 8, TIMES = 8, ROUNDED = 511 };
-
-static bool may_be_of(const struct mt_held *h)
-{
-    return !h->pending &&
-           (mt_is_transient(h->role) || h->role == MT_ROLE_UNKNOWN || h->role == MT_ROLE_DATA);
-}
+enum { LEAST = 8, TIMES = 8, ROUNDED = 511, MIN_ROWS = 256 };
 
 /* Whether a block may be what an operation read whose result has `size`. Of a large block a part
  * may be; weights, gradients and states are read as a whole, in types of one byte to eight. */
@@ -36,26 +31,61 @@ static bool may_be_read(uint64_t block, unsigned role, uint64_t size)
     return false;
 }
 
-/* Whether something was live when event `at` came that may be what its operation read. */
-static bool had(const struct mt_moment *m, uint64_t at, uint64_t size)
+/* Whether a block has one number for each of the rows, `bytes` in all. */
+static bool is_row(uint64_t block, unsigned role, uint64_t bytes)
+{
+    (void)role;
+    return block >= bytes && block - bytes <= ROUNDED;
+}
+
+/* Whether something was live when event `at` came that `fits` what its operation read. */
+static bool had(const struct mt_moment *m, uint64_t at, uint64_t size,
+                bool (*fits)(uint64_t block, unsigned role, uint64_t size))
 {
     const struct mt_replay *r = m->w->r;
     for (uint32_t i = 0; i < m->n_held; i++)
-        if (m->held[i].event == UINT64_MAX && may_be_read(m->held[i].size, m->held[i].role, size))
+        if (m->held[i].event == UINT64_MAX && fits(m->held[i].size, m->held[i].role, size))
             return true;
     for (uint64_t i = at; i-- > 0;) { /* what was made last is the likeliest */
         const struct mt_event *e = mt_event_at(r->d, i);
         if (e->action == MT_ACT_ALLOC && m->w->fate[i].freed > at &&
-            may_be_read(e->size, m->w->fate[i].role, size))
+            fits(e->size, m->w->fate[i].role, size))
             return true;
     }
     for (uint64_t i = at + 1; i < r->d->events.n; i++) { /* from before the recording */
         const struct mt_event *e = mt_event_at(r->d, i);
         if (e->action == MT_ACT_FREE_COMPLETED && m->w->fate[i].freed == MT_NEVER &&
-            may_be_read(e->size, m->w->fate[i].role, size))
+            fits(e->size, m->w->fate[i].role, size))
             return true;
     }
     return false;
+}
+
+/* n of a tensor of n x n numbers of `elem` bytes; 0 = it is none. */
+static uint64_t square_of(uint64_t size, uint64_t elem)
+{
+    uint64_t n = 0, all = size / elem;
+    for (uint64_t bit = UINT64_C(1) << 31; bit != 0; bit >>= 1)
+        n |= (n | bit) * (n | bit) <= all ? bit : 0;
+    return size % elem == 0 && n * n == all ? n : 0;
+}
+
+/* What of pairs the sizes prove: n x n numbers, and n numbers beside them. A loss that takes n
+ * numbers from n others has this size where one of the two has a dimension more, (n, 1) - (n).
+ * Powers of two are squares by chance, too. */
+static void pairs(struct mt_made *w, const struct mt_moment *m, uint64_t at)
+{
+    static const uint64_t elems[] = {4, 2, 8, 1}; /* the usual ones first */
+    for (unsigned k = 0; k < sizeof elems / sizeof *elems && w->rows == 0; k++) {
+        uint64_t n = square_of(w->size, elems[k]);
+        if (n < MIN_ROWS)
+            continue;
+        if (had(m, at, n * elems[k], is_row))
+            w->rows = n;
+        else if (w->square == 0 && (n & (n - 1)) != 0)
+            w->square = n;
+    }
+    w->square = w->rows != 0 ? 0 : w->square;
 }
 
 static bool is_alike(uint64_t size, uint64_t of)
@@ -70,21 +100,24 @@ static uint64_t bytes_alike(const struct mt_moment *m, uint64_t of)
 {
     uint64_t sum = is_alike(m->oom->request, of) ? m->oom->request : 0;
     for (uint32_t i = 0; i < m->n_held; i++)
-        if (may_be_of(&m->held[i]) && is_alike(m->held[i].size, of))
+        if (mt_is_of_work(&m->held[i]) && is_alike(m->held[i].size, of))
             sum += m->held[i].size;
     return sum;
 }
 
 static void add(struct mt_moment *m, uint64_t at, mt_stack_id stack, uint64_t size)
 {
-    if (m->n_spreads == MT_SPREADS || stack == 0 || size < m->d->focus.live / LEAST)
+    struct mt_made w = {.stack = stack, .how = MT_MADE_SPREAD, .size = size};
+    if (m->n_made == MT_MADE || stack == 0 || size < m->d->focus.live / LEAST)
         return;
-    for (uint32_t i = 0; i < m->n_spreads; i++)
-        if (m->spreads[i].stack == stack)
+    for (uint32_t i = 0; i < m->n_made; i++)
+        if (m->made[i].stack == stack)
             return;
-    if (!had(m, at, size))
-        m->spreads[m->n_spreads++] =
-            (struct mt_spread){.stack = stack, .size = size, .bytes = bytes_alike(m, size)};
+    if (had(m, at, size, may_be_read))
+        return;
+    w.bytes = bytes_alike(m, size);
+    pairs(&w, m, at);
+    m->made[m->n_made++] = w;
 }
 
 /* Of the line that asked, one tensor that is there and the request is somewhat more than it, after
@@ -120,24 +153,28 @@ void mt_moment_spread(struct mt_moment *m)
     add(m, m->oom->event, m->oom->stack, m->oom->request);
     for (uint32_t i = 0; i < m->n_held; i++) {
         const struct mt_held *h = &m->held[i];
-        if (h->event != UINT64_MAX && may_be_of(h) && h->role != MT_ROLE_LOGITS)
+        if (h->event != UINT64_MAX && mt_is_of_work(h) && h->role != MT_ROLE_LOGITS)
             add(m, h->event, h->stack, h->size);
-        if (may_be_of(h) && h->size <= m->oom->request && m->oom->request - h->size <= ROUNDED)
+        if (mt_is_of_work(h) && h->size <= m->oom->request && m->oom->request - h->size <= ROUNDED)
             m->alike += h->size;
     }
     m->regrown = regrown(m);
 }
 
-const char *mt_spread_words(const struct mt_moment *m, const struct mt_spread *w, char *s,
-                            size_t cap)
+const char *mt_spread_words(const struct mt_moment *m, const struct mt_made *w, char *s, size_t cap)
 {
-    char label[MT_LABEL], by[128];
+    char label[MT_LABEL], by[128], rows[160] = "";
     bool told = mt_stack_operation(m->w->r->t, w->stack, by, sizeof by);
     (void)mt_stack_label(m->w->r->t, w->stack, label, sizeof label);
+    if (w->rows != 0)
+        (void)snprintf(rows, sizeof rows,
+                       " It is %" PRIu64 " x %" PRIu64 " numbers, and %" PRIu64
+                       " numbers were there: each was taken with each.",
+                       w->rows, w->rows, w->rows);
     (void)snprintf(s, cap,
                    "%s made %s in one tensor%s%s, while nothing that was live had such a shape: of "
-                   "smaller ones. What has its shape is %s%s.",
-                   label, MT_BYTES(w->size), told ? ", by " : "", told ? by : "",
+                   "smaller ones.%s What has its shape is %s%s.",
+                   label, MT_BYTES(w->size), told ? ", by " : "", told ? by : "", rows,
                    MT_BYTES(w->bytes),
                    is_alike(m->oom->request, w->size) ? ", the failed request among it" : "");
     return s;

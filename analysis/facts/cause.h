@@ -92,12 +92,34 @@ struct mt_forecast {
     char *sentence;
 };
 
-/* A tensor that an operation made of smaller ones (cause/spread.c), and all that is there
- * of its shape, the failed request with it. */
-#define MT_SPREADS 4
-struct mt_spread {
+/* What a line made, as sizes prove it; whether its operation does such things a row of
+ * metrics.json says. The failed request counts. */
+#define MT_MADE 8
+enum mt_made_how {
+    /* of much smaller tensors (cause/spread.c); bytes: all that is there of its shape */
+    MT_MADE_SPREAD,
+    MT_MADE_JOINED, /* what is still there adds up to it (cause/parts.c); bytes: of the stack */
+    MT_MADE_WIDENED /* two or four times what was made before it and is still there; likewise */
+};
+struct mt_made {
     mt_stack_id stack;
+    uint8_t how; /* enum mt_made_how */
     uint64_t size, bytes;
+    /* SPREAD: n of n x n numbers where n numbers of that width were there; else n of n x n numbers,
+     * no power of two. 0 = neither */
+    uint64_t rows, square;
+};
+
+/* The line that made most of what is neither a model's nor an optimizer's. n 0 = no line has so
+ * much. */
+struct mt_maker {
+    bool asks;         /* the request is of that line, too */
+    mt_stack_id stack; /* of most of it */
+    uint32_t n;        /* blocks that are there */
+    uint64_t bytes;    /* of these */
+    uint64_t size;     /* of the largest */
+    uint32_t rounds;   /* of a loop, that went through it more often than a model has layers */
+    uint64_t loop;     /* what the graph holds of that loop, all of its lines */
 };
 
 struct mt_cause {
@@ -156,8 +178,9 @@ struct mt_cause {
     uint64_t history_one; /* one tensor of the history */
     uint64_t old_state;   /* of optimizers that were replaced; 0 = none */
     uint64_t remade;      /* one block that the request would take the place of; 0 = none */
-    struct mt_spread spreads[MT_SPREADS];
-    uint32_t n_spreads;
+    struct mt_made made[MT_MADE];
+    uint32_t n_made;
+    struct mt_maker maker;
     uint64_t alike;      /* of what is no model's or optimizer's, what has the request's own size */
     uint64_t regrown;    /* one tensor to which the request would join something; 0 = none */
     uint64_t kept_open;  /* what rounds kept, if no backward pass behind them all is to come */

@@ -101,6 +101,10 @@ static MT_RULE_GET(get_way)
                                        [MT_METRIC_SINGLE] = "single_block_of",
                                        [MT_METRIC_LOGITS] = "logits_through",
                                        [MT_METRIC_SPREAD] = "spread_by",
+                                       [MT_METRIC_ROWS] = "rows_by",
+                                       [MT_METRIC_SQUARE] = "square_by",
+                                       [MT_METRIC_JOINED] = "joined_by",
+                                       [MT_METRIC_WIDENED] = "widened_by",
                                        [MT_METRIC_IS] = "is",
                                        NULL};
     struct mt_metric_row *row = out;
@@ -132,6 +136,10 @@ static const struct mt_rule_spec row_fields[] = {
     {"single_block_of", get_way, .at = 0},
     {"logits_through", get_way, .at = 0},
     {"spread_by", get_way, .at = 0},
+    {"rows_by", get_way, .at = 0},
+    {"square_by", get_way, .at = 0},
+    {"joined_by", get_way, .at = 0},
+    {"widened_by", get_way, .at = 0},
     {"is", get_way, .at = 0},
     {.name = NULL}};
 
@@ -141,8 +149,8 @@ static enum mt_rc check(const struct mt_rule_reader *r, const struct mt_metric_r
     if (row->is == NULL && row->frames == NULL)
         return mt_rule_bad(r, "seen",
                            "is missing, and so are asked, live_through, largest_through, "
-                           "single_block_of, logits_through, spread_by and is: one of them says "
-                           "how it is computed");
+                           "single_block_of, logits_through, spread_by, rows_by, square_by, "
+                           "joined_by, widened_by and is: one of them says how it is computed");
     if (row->with_request && !of_blocks)
         return mt_rule_bad(r, "with_request", "goes with live_through and largest_through only");
     if (row->one_of[0] != '\0' && row->how != MT_METRIC_SEEN)

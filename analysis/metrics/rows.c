@@ -201,15 +201,27 @@ static bool makes_logits(const struct mt_metric_row *row, const struct mt_device
     return false;
 }
 
-/* Of what is there of the shape of a tensor that such an operation made of much smaller ones. */
-static double spread(const struct mt_metric_row *row, const struct mt_device_analysis *d,
-                     const struct mt_trace *t)
+static bool is_made_so(const struct mt_made *w, enum mt_metric_how how)
+{
+    switch ((int)how) {
+    case MT_METRIC_SPREAD: return w->how == MT_MADE_SPREAD;
+    case MT_METRIC_ROWS: return w->how == MT_MADE_SPREAD && w->rows != 0;
+    case MT_METRIC_SQUARE: return w->how == MT_MADE_SPREAD && w->square != 0;
+    case MT_METRIC_JOINED: return w->how == MT_MADE_JOINED;
+    default: return w->how == MT_MADE_WIDENED;
+    }
+}
+
+/* The most that one line made in the row's way, by an operation that the row names. */
+static double made(const struct mt_metric_row *row, const struct mt_device_analysis *d,
+                   const struct mt_trace *t)
 {
     uint64_t most = 0;
-    for (uint32_t i = 0; d->cause != NULL && i < d->cause->n_spreads; i++) {
-        const struct mt_spread *s = &d->cause->spreads[i];
-        if (s->bytes > most && goes_through(row, UINT64_MAX, t, s->stack, NULL))
-            most = s->bytes;
+    for (uint32_t i = 0; d->cause != NULL && i < d->cause->n_made; i++) {
+        const struct mt_made *w = &d->cause->made[i];
+        if (w->bytes > most && is_made_so(w, row->how) &&
+            goes_through(row, UINT64_MAX, t, w->stack, NULL))
+            most = w->bytes;
     }
     return (double)most;
 }
@@ -229,7 +241,11 @@ struct mt_value mt_metric_row_of(const struct mt_metric_row *row,
     case MT_METRIC_LARGEST: v.v = t != NULL ? through(row, d, t) : 0; break;
     case MT_METRIC_SINGLE: v.v = t != NULL ? single(row, d, t) : 0; break;
     case MT_METRIC_LOGITS: v.v = t != NULL && makes_logits(row, d, t); break;
-    case MT_METRIC_SPREAD: v.v = t != NULL ? spread(row, d, t) : 0; break;
+    case MT_METRIC_SPREAD:
+    case MT_METRIC_ROWS:
+    case MT_METRIC_SQUARE:
+    case MT_METRIC_JOINED:
+    case MT_METRIC_WIDENED: v.v = t != NULL ? made(row, d, t) : 0; break;
     case MT_METRIC_IS: v.known = false; break;
     }
     return v;

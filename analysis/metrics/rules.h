@@ -24,7 +24,11 @@ enum mt_metric_how {
     MT_METRIC_LOGITS,
     /* "spread_by": bytes of the shape of a tensor that one made of much smaller ones */
     MT_METRIC_SPREAD,
-    MT_METRIC_IS /* "is": an expression over other metrics */
+    MT_METRIC_ROWS,    /* "rows_by": of these, n x n numbers where n numbers were there */
+    MT_METRIC_SQUARE,  /* "square_by": of these, n x n numbers of anything else */
+    MT_METRIC_JOINED,  /* "joined_by": bytes of what one joined of blocks that are there still */
+    MT_METRIC_WIDENED, /* "widened_by": of what one made two or four times as wide, likewise */
+    MT_METRIC_IS       /* "is": an expression over other metrics */
 };
 
 struct mt_metric_frame {

@@ -7,6 +7,14 @@
 #define OP(name) "??:0:at::_ops::" name "::call(at::Tensor const&)|"
 #define LINE(n) "own/work.py:" n ":work|own/work.py:90:main|" MAIN
 
+static unsigned made(const struct mt_cause *c, enum mt_made_how how)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < c->n_made; i++)
+        n += c->made[i].how == how;
+    return n;
+}
+
 /* Two vectors of 4 MiB, and what an operation makes of them. The tensor is spread where nothing
  * like it was there, and not where an operand has its shape, whether that is still there or not. */
 MT_TEST(what_is_stretched)
@@ -30,7 +38,7 @@ MT_TEST(what_is_stretched)
             FINISH(0);
             const struct mt_advice *pairs = card(a, "P240");
             /* the product's result is of much smaller ones, too: no row names it */
-            MT_CHECK_EQ(c->n_spreads, what == BYTES || what == OPERAND_GONE ? 0 : 1);
+            MT_CHECK_EQ(made(c, MT_MADE_SPREAD), what == BYTES || what == OPERAND_GONE ? 0 : 1);
             MT_CHECK_EQ(pairs != NULL, what == SPREAD);
             if (pairs != NULL) {
                 MT_CHECK_EQ(pairs->saving.high, 512 * MIB);
@@ -101,6 +109,151 @@ MT_TEST(what_is_joined_again_and_again)
     }
 }
 
+/* n numbers beside n others are meant to be one for each row; n x n of them are a mistake of shapes
+ * as often as not. Powers of two are squares by chance: only the n numbers show it there. */
+MT_TEST(what_is_paired)
+{
+    enum { ROWS, POWER, NO_ROWS, NO_SQUARE, PRODUCT, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        uint64_t n = what == POWER ? 8192 : 9000, all = n * n * 4 + (what == NO_SQUARE ? 4096 : 0);
+        const char *by = what == PRODUCT ? OP("matmul") LINE("6") : OP("sub_Tensor") LINE("6");
+        heap_alloc(h, 2 * MIB, LINE("3"));
+        heap_alloc(h, what == NO_ROWS || what == PRODUCT ? 40000 : n * 4, LINE("4"));
+        heap_alloc(h, all, by);
+        heap_oom(h, all, 64 * MIB, what == PRODUCT ? by : OP("pow_Tensor_Scalar") LINE("6"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(made(c, MT_MADE_SPREAD), 1);
+            MT_CHECK_EQ(c->made[0].rows, what <= POWER ? n : 0);
+            MT_CHECK_EQ(c->made[0].square, what == NO_ROWS || what == PRODUCT ? n : 0);
+            MT_CHECK_EQ(card(a, "P223") != NULL, what <= POWER);
+            if (what <= POWER)
+                MT_CHECK(heap_evidence(c, "numbers were there", 2 * all));
+            /* the pairs of a product are P248's where nothing is trained */
+            MT_CHECK_EQ(card(a, "P248") != NULL, what == PRODUCT);
+            DONE;
+        }
+    }
+}
+
+/* A join whose parts are there: of one line, of one line and another block, of the last two. Where
+ * they are gone, or do not add up to it, nothing is there twice; nor where no join made it. */
+MT_TEST(what_is_joined_of_what_is_there)
+{
+    enum { LINES, LINE_AND_ONE, TWO, GONE, OTHER_SIZES, NO_JOIN, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned part[4] = {0};
+        uint64_t sum = 0;
+        heap_alloc(h, 3 * MIB, LINE("2"));
+        for (int i = 0; i < 4; i++) {
+            uint64_t size = what == TWO && i > 1 ? MIB : (uint64_t)(50 + i) * MIB;
+            const char *at =
+                (what == LINE_AND_ONE && i == 0) || (what == TWO && i == 1) ? LINE("4") : LINE("5");
+            part[i] = heap_alloc(h, size, at);
+            sum += what == TWO && i > 1 ? 0 : size;
+        }
+        heap_alloc(h, sum + (what == OTHER_SIZES ? 4096 : 0),
+                   what == NO_JOIN ? OP("linear") LINE("6") : OP("cat") LINE("6"));
+        for (int i = 0; what == GONE && i < 4; i++)
+            heap_free(h, part[i]);
+        heap_oom(h, 80 * MIB, 64 * MIB, OP("linear") LINE("7"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(made(c, MT_MADE_JOINED), what <= TWO || what == NO_JOIN);
+            MT_CHECK_EQ(card(a, "P225") != NULL, what <= TWO);
+            if (card(a, "P225") != NULL)
+                MT_CHECK_EQ(card(a, "P225")->saving.high, sum);
+            DONE;
+        }
+    }
+}
+
+/* 32 bits of what is there in 16; and what was made of something wider, or of what is gone. The
+ * same sizes of a complex transform are numbers that were real. */
+MT_TEST(what_is_there_in_a_wider_type)
+{
+    enum { WIDER, FOUR_TIMES, NARROWER, GONE, NO_CAST, COMPLEX, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned old;
+        heap_alloc(h, 150 * MIB, LINE("2")); /* half of it is there, too, and was made before */
+        old = heap_alloc(h,
+                         (what == NARROWER     ? 600
+                          : what == FOUR_TIMES ? 75
+                                               : 150) *
+                             MIB,
+                         OP("linear") LINE("5"));
+        heap_alloc(h, 300 * MIB,
+                   what == NO_CAST   ? OP("linear") LINE("6")
+                   : what == COMPLEX ? OP("fft_fft") LINE("6")
+                                     : OP("to_dtype") LINE("6"));
+        if (what == GONE)
+            heap_free(h, old);
+        heap_oom(h, 80 * MIB, 64 * MIB, OP("linear") LINE("7"));
+        {
+            FINISH(0);
+            if (what != NARROWER) /* what is narrower was made of something narrower still */
+                MT_CHECK_EQ(made(c, MT_MADE_WIDENED), what != GONE);
+            MT_CHECK_EQ(card(a, "P226") != NULL, what == WIDER || what == FOUR_TIMES);
+            MT_CHECK_EQ(card(a, "P227") != NULL, what == COMPLEX);
+            DONE;
+        }
+    }
+}
+
+#define NET "torch/nn/modules/module.py:60:_call_impl|own/solve.py:20:solve|" MAIN
+#define BACKWARD                                                                                   \
+    "??:0:torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> "       \
+    "const&)"
+#define WEIGHT "torch/nn/modules/linear.py:106:__init__|own/net.py:5:__init__|" MAIN
+
+/* A pass that comes by one line forty times: in a loop with two weights, over forty layers, and, of
+ * ten times, over few. The line that made most is named in each, with its tensors. */
+MT_TEST(what_a_loop_keeps)
+{
+    enum { LOOP, LAYERS, FEW, KEEPS_NOTHING, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned weights[40], kept[40], n = what == LAYERS ? 40 : 2, rounds = what == FEW ? 10 : 40;
+        for (unsigned i = 0; i < n; i++)
+            weights[i] = heap_alloc(h, MIB, WEIGHT);
+        for (int pass = 0; pass < 3; pass++) {
+            for (unsigned i = 0; i < rounds; i++) {
+                kept[i] = heap_alloc(h, 12 * MIB, OP("tanh") "own/net.py:9:forward|" NET);
+                if (what == KEEPS_NOTHING && i > 0)
+                    heap_free(h, kept[i - 1]);
+            }
+            if (pass == 2)
+                break;
+            for (unsigned i = 0; i < n; i++)
+                weights[i] =
+                    heap_alloc(h, MIB, "??:0:torch::autograd::AccumulateGrad::apply()|" BACKWARD);
+            for (unsigned i = what == KEEPS_NOTHING ? rounds - 1 : 0; i < rounds; i++)
+                heap_free_at(h, kept[i], BACKWARD);
+            for (unsigned i = 0; i < n; i++)
+                heap_free_at(h, weights[i], "torch/optim/optimizer.py:9:zero_grad|" MAIN);
+        }
+        heap_oom(h, 12 * MIB, 4 * MIB, OP("linear") "own/net.py:8:forward|" NET);
+        {
+            FINISH(0);
+            bool loop = what == LOOP;
+            MT_CHECK_EQ(c->maker.rounds, loop ? 40 : 0);
+            MT_CHECK_EQ(c->maker.loop, loop ? 480 * MIB : 0);
+            MT_CHECK_EQ(card(a, "P228") != NULL, loop);
+            if (what != KEEPS_NOTHING) {
+                MT_CHECK_EQ(c->maker.n, rounds);
+                MT_CHECK(strstr(c->sentence, "own/net.py:9 forward made ") != NULL);
+                MT_CHECK(strstr(c->sentence,
+                                " tensors of up to 12.0 MiB, there at once, by tanh.") != NULL);
+            }
+            MT_CHECK_EQ(strstr(c->sentence, "goes round in a loop: 40 rounds") != NULL, loop);
+            DONE;
+        }
+    }
+}
+
 /* Below the job's line the outermost operator counts; private ones have no name; without C++ frames
  * it is the function of torch's in which the Python frames end. */
 MT_TEST(which_operation_it_is)
@@ -136,4 +289,6 @@ MT_TEST(which_operation_it_is)
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(what_is_stretched) MT_RUN(what_each_operation_is_offered)
-            MT_RUN(what_is_joined_again_and_again) MT_RUN(which_operation_it_is) MT_RUN(rules_done))
+            MT_RUN(what_is_joined_again_and_again) MT_RUN(what_is_paired)
+                MT_RUN(what_is_joined_of_what_is_there) MT_RUN(what_is_there_in_a_wider_type)
+                    MT_RUN(what_a_loop_keeps) MT_RUN(which_operation_it_is) MT_RUN(rules_done))

@@ -71,3 +71,36 @@ def bank(job):
                 old = joined
             job.drop(new)
         job.drop(old or whole)
+
+
+def trained(*made, mended=()):
+    """Behind the layers, at lines of their own: (line, operation, bytes) that the backward pass needs (outputs), else of those that are mended."""
+    def script(job):
+        job.phase("init")
+        sizes = [block.requested for block in job.params]
+        for step in range(job.steps):
+            job.truth.step = step
+            kept = _forward(job)
+            job.inside("train/head")
+            for line, name, size in made if job.outputs else mended:
+                with job.call(MAIN % 119, at.ROOT + "head.py:%d head" % line):
+                    kept.append(job.new(size, "activation", name))
+            _adamw(job, sizes, _backward(job, kept, sizes))
+    return script
+
+
+def solver(job):
+    """A layer that is gone through eighty times in one pass; all of it is kept (outputs), or the input of each eight and the last eight."""
+    job.phase("init")
+    sizes = [block.requested for block in job.params]
+    for step in range(job.steps):
+        job.truth.step = step
+        kept = _forward(job)
+        job.inside("train/solve")
+        with job.call(MAIN % 119, at.ROOT + "solver.py:31 to_fixed_point", *at.NN, at.ROOT + "cell.py:12 forward"):
+            for number in range(1, 81):
+                kept.append(job.new(36 * MIB, "activation", "tanh"))
+                if not job.outputs and number % 8 == 0 and number < 80:
+                    job.drop(*kept[-8:-1])
+                    del kept[-8:-1]
+        _adamw(job, sizes, _backward(job, kept, sizes))
