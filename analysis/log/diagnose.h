@@ -101,6 +101,15 @@ struct mt_logdiag_estimate {
         card; /* bytes of the card, by the line or by the name that the text has; 0 = not known */
 };
 
+/* What the model takes of a card where it only runs; 0 = not known, or it does not. */
+struct mt_logdiag_served {
+    double params, cards;
+    double weights;       /* bytes on each card */
+    double layers, width; /* numbers that one token keeps in each layer, undivided */
+    double token;         /* bytes of one token's keys and values on each card */
+    double frozen;        /* bytes below adapters that are trained */
+};
+
 struct mt_logdiag {
     bool growth_told;         /* somebody says that what grows is the cause */
     bool pieces_told;         /* somebody says that free memory in pieces is the cause */
@@ -179,6 +188,7 @@ struct mt_logdiag {
         bool in_float;      /* the engine is told to take them in 32 bits */
         double held;        /* of all models that are trained, where it is half of a card or more */
         struct mt_logdiag_estimate estimate;
+        struct mt_logdiag_served served;
     } model;
     double vocab;  /* of the logits that were asked for, whole; 0 = not known */
     bool in_float; /* what was asked for is their copy in 32 bits */
@@ -186,7 +196,7 @@ struct mt_logdiag {
         enum mt_log_made_of what;
         double numbers; /* of them each has so many bytes; of logits: tokens; 0 = not known */
         double vocab;
-        double batch, heads, length; /* of attention */
+        double batch, heads, length; /* of attention; batch, length: of logits, 0 = not known */
         double parts;                /* of a flat copy: cards that divide it */
         unsigned each;
         bool is_sure;
@@ -294,7 +304,9 @@ struct mt_logdiag_sizes {
     double gpus;     /* of the training, where they are of one machine */
     bool nodes;      /* several machines */
     bool trains;
-    bool less; /* adapters, fewer bits, offloading or frozen parts are spoken of */
+    bool runs;              /* a model is used, or generates */
+    bool less;              /* adapters, fewer bits, offloading or frozen parts are spoken of */
+    bool adapters, smaller; /* of these adapters; fewer bits or offloading */
     bool fsdp, zero2, zero3;
     bool spread; /* a model that is laid over the cards, in another way than these, is spoken of */
     double card; /* bytes of the card that is named, or whose size is; 0 = none, or several */
@@ -322,6 +334,11 @@ void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *to
 void mt_logdiag_estimate_logits(struct mt_logdiag *d, const struct mt_run_shape *s,
                                 const struct mt_runconf *conf);
 void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d);
+/* log/served.c: d->model.served. engine: the program serves, whatever the phase is. And its words.
+ */
+void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
+                       const struct mt_run_shape *s, const struct mt_runconf *conf, bool engine);
+void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d);
 /* What rules may ask of that. */
 struct mt_metrics;
 void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d);

@@ -142,7 +142,12 @@ static void say_states(struct mt_sentence *t, const struct mt_logdiag *d)
                  " = %s of parameters, gradients and optimizer's state on every card, whatever "
                  "the batch is",
                  MT_BYTES((uint64_t)e->bytes));
-    if (e->card > 0 && e->bytes > e->card)
+    if (e->card > 0 && e->bytes > e->card && e->cards <= 1 && e->bytes / 2 < e->card)
+        mt_words_add(t,
+                     ", and the card has %s%s: that fits only where all of it is in 16 bits, which "
+                     "is half; else the state on the host, more GPUs or adapters can",
+                     MT_BYTES((uint64_t)e->card), d->capacity == MT_LOG_NONE ? " by its name" : "");
+    else if (e->card > 0 && e->bytes > e->card)
         mt_words_add(t,
                      ", and the card has %s%s: a smaller batch cannot make that fit; more GPUs, "
                      "the state on the host or adapters can",
@@ -178,9 +183,10 @@ static void say_alone(struct mt_sentence *t, const struct mt_logdiag *d)
     const struct mt_logdiag_estimate *e = &d->model.estimate;
     mt_words_add(t,
                  "%sTraining all of it with Adam, and nothing of it on the host, keeps %.3g B "
-                 "parameters x %d bytes = %s of parameters, gradients and optimizer's state, and a "
-                 "card has %s%s: whatever the batch is, it takes ZeRO-3 or FSDP over %.0f such "
-                 "GPUs or more, the states on the host, or adapters.",
+                 "parameters x %d bytes = %s of parameters, gradients and optimizer's state (half "
+                 "of it where all are in 16 bits), and a card has %s%s: whatever the batch is, it "
+                 "takes ZeRO-3 or FSDP over %.0f such GPUs or more, the states on the host, or "
+                 "adapters.",
                  t->n != 0 ? " " : "", e->params / 1e9, ALL, MT_BYTES((uint64_t)e->alone),
                  MT_BYTES((uint64_t)e->card), d->capacity == MT_LOG_NONE ? " by the text" : "",
                  (double)(uint64_t)(e->alone / e->card) + 1);
@@ -258,6 +264,12 @@ void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d)
         mt_metrics_set(m, MT_METRIC_model_states, e->alone, MT_CONF_CARRIED);
     if (states > 0 && e->card > 0)
         mt_metrics_set(m, MT_METRIC_states_share, states / e->card, MT_CONF_CARRIED);
+    if (d->model.served.weights > 0 && e->card > 0)
+        mt_metrics_set(m, MT_METRIC_weights_share, d->model.served.weights / e->card,
+                       MT_CONF_CARRIED);
+    if (d->model.served.frozen > 0 && e->card > 0)
+        mt_metrics_set(m, MT_METRIC_frozen_share, d->model.served.frozen / e->card,
+                       MT_CONF_CARRIED);
     mt_metrics_set(m, MT_METRIC_undivided, d->model.states <= 0 && e->each > 0 && e->cut <= 0,
                    MT_CONF_CARRIED);
 }

@@ -17,9 +17,11 @@ static bool is_loose(const struct mt_logdiag *d)
 static bool is_too_much(const struct mt_logdiag *d)
 {
     const struct mt_logdiag_estimate *e = &d->model.estimate;
+    const struct mt_logdiag_served *v = &d->model.served;
     return d->model.beyond > 0 || d->model.is_over_share ||
-           (e->card > 0 && (d->model.held > e->card || e->bytes > e->card ||
-                            (e->cut > 0 && e->each > e->card) || e->alone > e->card));
+           (e->card > 0 &&
+            (v->weights > e->card || v->frozen > e->card || d->model.held > e->card ||
+             e->bytes > e->card || (e->cut > 0 && e->each > e->card) || e->alone > e->card));
 }
 
 static bool keeps_together(const struct mt_fix_rule *r)

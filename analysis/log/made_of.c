@@ -72,6 +72,35 @@ static bool is_logits(struct mt_logdiag *d, struct mt_metrics *m)
     return false;
 }
 
+/* The same where the phase is not told to be in a loss, and the request is such a product to three
+ * parts in a thousand: two decimals are printed, and a shift takes one token. */
+static bool is_product(struct mt_logdiag *d, struct mt_metrics *m)
+{
+    double vocab = ask(m, "setting.vocab"), answer = ask(m, "setting.max_response_len"),
+           prompt = ask(m, "setting.max_prompt_len"), batch = ask(m, "setting.micro_batch");
+    double lengths[] = {answer, prompt > 0 && answer > 0 ? prompt + answer : 0,
+                        ask(m, "setting.max_seq_len"), ask(m, "setting.script_length")};
+    bool other = mt_phase_is(d->sub, MT_IN_OPTIMIZER) || d->sub == MT_PH_FORWARD ||
+                 !(mt_phase_is(d->phase, MT_TRAINS | MT_LOGP) || d->phase == MT_PH_UNATTRIBUTED);
+    batch = batch > 0 ? batch : ask(m, "setting.script_batch");
+    if (other || ask(m, "setting.tp") > 1 || vocab < 16384 || d->request < GIB || batch <= 0)
+        return false;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        for (unsigned each = 4; each >= 2 && lengths[i] >= 256; each -= 2) {
+            double ratio = (double)d->request / (batch * lengths[i] * vocab * each);
+            if (ratio < 0.997 || ratio > 1.003)
+                continue;
+            d->made_of.what = MT_LOG_OF_LOGITS;
+            d->made_of.numbers = batch * lengths[i];
+            d->made_of.batch = batch;
+            d->made_of.length = lengths[i];
+            d->made_of.each = each;
+            d->made_of.vocab = vocab;
+            return true;
+        }
+    return false;
+}
+
 /* Of the loss itself PyTorch makes a tensor that is as large as what it is given. */
 static bool is_scores(struct mt_logdiag *d, struct mt_metrics *m)
 {
@@ -168,8 +197,8 @@ void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct
     if (f->kind != MT_LOG_TORCH_OOM || d->request == MT_LOG_NONE || d->request == MT_LOG_EXA ||
         d->is_rounded)
         return;
-    if (!is_bucket(d, m) && !is_logits(d, m) && !is_scores(d, m) && !is_model(d, m, f) &&
-        !is_attention(d, m) && !is_flat(d, m, told))
+    if (!is_bucket(d, m) && !is_product(d, m) && !is_logits(d, m) && !is_scores(d, m) &&
+        !is_model(d, m, f) && !is_attention(d, m) && !is_flat(d, m, told))
         return;
     if (d->made_of.what == MT_LOG_OF_BUCKET)
         mt_metrics_set(m, MT_METRIC_is_bucket, 1, MT_CONF_INFERRED);
@@ -198,6 +227,14 @@ void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d)
         mt_words_add(t, ": it has that size whatever the batch is.");
         break;
     case MT_LOG_OF_LOGITS:
+        if (d->made_of.batch > 0) {
+            mt_words_add(t,
+                         "%s%g x %g tokens x %g words of the vocabulary x %u bytes is the request: "
+                         "most likely a copy of all logits%s.",
+                         lead, d->made_of.batch, d->made_of.length, d->made_of.vocab,
+                         d->made_of.each, back ? ", or their gradient" : "");
+            break;
+        }
         mt_words_add(t,
                      "%sWith a vocabulary of %.0f and %u bytes a number the request is about %.0f "
                      "tokens, which is within what one pass may have: most likely it is a copy of "

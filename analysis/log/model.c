@@ -181,13 +181,16 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
     if (mt_run_number(conf, "zero_config_stage") > 0 || mt_run_number(conf, "zero_stage") > 0)
         own.parts |= MT_PART_ZERO;
     mt_run_shape_make(&s, place != NULL ? place->trace : none, &own, conf);
-    params = s.params > 0 ? s.params : is_set ? by_size(conf) : 0;
+    params = !is_set ? 0 : s.params > 0 ? s.params : by_size(conf);
     d->model.by_name = !(s.params > 0);
     d->model.params = params;
     d->model.is_set = is_set;
     if (is_set)
         d->model.states = states(&s, conf, params, d->allocated, mt_phase_is(d->phase, MT_TRAINS));
     estimate(d, told, &s, conf);
+    if (!is_set || !may_train_less(conf) || s.lora)
+        mt_logdiag_served(d, told, &s, conf,
+                          mt_framework_at(fw->rules, fw->main)->kind == MT_FWK_ENGINE);
     if (mt_framework_at(fw->rules, fw->main)->kind == MT_FWK_TUNER)
         d->model.estimate.alone = 0; /* most of them train adapters where nothing says otherwise */
     mt_trace_free(none);

@@ -547,8 +547,10 @@ void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
         because_over_share(t, d);
     if (f->kind == MT_LOG_TORCH_OOM && d->cause == MT_CAUSE_CAPACITY && d->model.held > 0)
         because_states(t, d);
-    else if (f->kind == MT_LOG_TORCH_OOM || f->kind == MT_LOG_CUDA_OOM)
+    else if (f->kind == MT_LOG_TORCH_OOM || f->kind == MT_LOG_CUDA_OOM) {
         mt_logdiag_say_estimate(t, d);
+        mt_logdiag_say_served(t, d);
+    }
     if (f->kind == MT_LOG_TORCH_OOM && d->cause != MT_CAUSE_OUTSIDE &&
         mt_logdiag_own_outside(d) >= MT_LOG_MUCH_OUTSIDE &&
         mt_logdiag_own_outside(d) >= d->capacity / 20)

@@ -112,6 +112,37 @@ static bool counts_cards(const char *end)
            (strncmp(p, "张", 3) == 0 && is_card(p + 3 + strspn(p + 3, " ")));
 }
 
+/* "one 24 GB RTX 4090", "a single GPU", in Chinese too: no other card is spoken of. */
+static bool is_one_card(const char *p)
+{
+    static const char *const one[] = {"one ", "single ", NULL},
+                             *const alone[] = {"单卡", "单张", "一张卡", "一张显卡", "单gpu", NULL},
+                             *const cards[] = {"gpu", "graphics card", "card", NULL};
+    if (begins(p, alone))
+        return true;
+    if (!begins(p, one))
+        return false;
+    p += strcspn(p, " ") + 1;
+    for (int words = 0; words < 4; words++) {
+        size_t n = strcspn(p, " ,.;:");
+        if (begins(p, cards) || is_card(p) ||
+            (n == 4 && strspn(p, "0123456789") == 4 && p[2] == '9' && p[3] == '0'))
+            return true;
+        if (p[n] != ' ')
+            return false;
+        p += n + 1;
+    }
+    return false;
+}
+
+static bool tells_one_card(const char *s)
+{
+    for (const char *p = s; *p != '\0'; p++)
+        if ((p == s || !is_letter(p[-1])) && is_one_card(p))
+            return true;
+    return false;
+}
+
 /* "GPU Count: 4", "number of GPUs = 8": what ends before the number at p. */
 static bool is_count_of_gpus(const char *text, const char *p)
 {
@@ -187,11 +218,15 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
     static const char
         *const nodes[] = {"nodes", "machines", "servers", "6node", "8node", "4node",
                           "2node", "多机",     "双机",    "台机",  NULL},
-               *const less[] = {"lora",  "peft",   "adapter", "quant",      "4bit",       "4-bit",
-                                "8bit",  "8-bit",  "int8",    "int4",       "adafactor",  "galore",
-                                "freez", "frozen", "offload", "prompt tun", "prefix tun", NULL},
+               *const adapters[] = {"lora", "peft", "adapter", NULL},
+               *const smaller[] = {"quant", "4bit", "4-bit", "8bit",    "8-bit", "int8",
+                                   "int4",  "fp8",  "qlora", "offload", "量化",  NULL},
+               *const less[] = {"adafactor",  "galore",     "freez", "frozen",
+                                "prompt tun", "prefix tun", NULL},
                *const trains[] = {"train", "fine-tun", "finetun", "fine tun", "sft", "grpo",
                                   "ppo",   "dpo",      "训练",    "微调",     NULL},
+               *const runs[] = {"inference", ".generate(", "model.generate", "generating", "推理",
+                                "生成",      NULL},
                *const spread[] = {"device_map",        "device map",
                                   "model parallel",    "model-parallel",
                                   "tensor parallel",   "tensor-parallel",
@@ -202,7 +237,7 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
                                                                  "zero stage-3", NULL},
                *const zero2[] = {"zero2",        "zero-2",       "zero 2",       "zero stage 2",
                                  "zero_stage 2", "zero-stage 2", "zero stage-2", NULL};
-    bool trains_on = false;
+    bool trains_on = false, one = false;
     memset(t, 0, sizeof *t);
     t->card = mt_logdiag_card(log);
     for (uint32_t i = 0; i < log->prose.n; i++) {
@@ -210,14 +245,20 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
         if (!mt_spoken_is_persons(s))
             continue;
         read_numbers(t, s, &trains_on);
+        one = one || tells_one_card(s);
         t->nodes = t->nodes || has_any(s, nodes);
-        t->less = t->less || affirms(s, less);
+        t->adapters = t->adapters || affirms(s, adapters);
+        t->smaller = t->smaller || affirms(s, smaller);
+        t->less = t->less || t->adapters || t->smaller || affirms(s, less);
         t->trains = t->trains || tells_training(s, trains);
+        t->runs = t->runs || affirms(s, runs);
         t->spread = t->spread || has_any(s, spread);
         t->fsdp = t->fsdp || affirms(s, fsdp);
         t->zero3 = t->zero3 || affirms(s, zero3);
         t->zero2 = t->zero2 || affirms(s, zero2);
     }
+    if (one && t->gpus == 0)
+        t->gpus = 1;
     if (t->nodes)
         t->gpus = SEVERAL;
 }

@@ -358,6 +358,8 @@ static enum mt_rc diagnose_logs(struct mt_diagnosis *d, struct mt_err *err)
     if (d->opts.conf != NULL && d->ranks.n == 0 &&
         mt_logs_told_values(d->logs, d->opts.conf, err) != MT_OK)
         return MT_ENOMEM;
+    if (d->opts.conf != NULL && d->ranks.n == 0)
+        mt_logs_told_model(d->logs, d->opts.conf);
     return mt_logdiag_make(&d->logdiag, d->logs, &o, &d->log_advice, err);
 }
 

@@ -23,5 +23,8 @@ enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf
  * called when the framework is known. MT_OK or MT_ENOMEM. */
 enum mt_rc mt_logs_told_values(const struct mt_logs *logs, struct mt_runconf *conf,
                                struct mt_err *err);
+/* conf->spoken: the one well-known model that the prose names ("Qwen2.5 7B",
+ * "Llama-3-8B-Instruct"), and whose size no other number of parameters in it contradicts. */
+void mt_logs_told_model(const struct mt_logs *logs, struct mt_runconf *conf);
 
 #endif

@@ -97,19 +97,22 @@ static bool look_for_model(struct mt_runconf *rc, uint32_t entry)
     return slot != NULL;
 }
 
-/* The entry that names the run's model, and the index of that model; NULL = no such model, or its
- * shape is set. */
-static const struct mt_conf_entry *named_model(const struct mt_runconf *rc, int *name)
+/* The index of the model that the run's settings name, and the entry that does; or else that a
+ * person's words name, without an entry. -1 = no such model, or its shape is set. */
+static int named_model(const struct mt_runconf *rc, const struct mt_conf_entry **by)
 {
     struct mt_runconf_hit hit;
-    if (rc->has_shape || rc->named.n == 0 || !mt_runconf_find(rc, "model_path", &hit))
-        return NULL;
+    *by = NULL;
+    if (rc->has_shape || (rc->named.n == 0 && rc->spoken == 0))
+        return -1;
+    if (!mt_runconf_find(rc, "model_path", &hit))
+        return rc->spoken - 1;
     for (uint32_t i = 0; i < rc->named.n; i++)
         if (hit.entry == &rc->conf.entries.p[rc->named.p[i].entry]) {
-            *name = rc->named.p[i].name;
-            return hit.entry;
+            *by = hit.entry;
+            return rc->named.p[i].name;
         }
-    return NULL;
+    return -1;
 }
 
 static bool count(struct mt_runconf *rc, uint32_t entry)
@@ -295,12 +298,13 @@ static bool find_by_name(const struct mt_runconf *rc, const struct mt_runconf_se
         const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
         if (k->framework != MT_FW_NONE)
             continue;
-        if (e == NULL && (e = named_model(rc, &name)) == NULL)
+        if (name < 0 && (name = named_model(rc, &e)) < 0)
             return false;
         hit->value = mt_models_fact(&rc->models, name, k->key);
         if (hit->value == NULL)
             continue;
         hit->entry = e;
+        hit->is_default = e == NULL;
         hit->key = k;
         hit->model = rc->models.names.p[name].name;
         return true;

@@ -72,6 +72,7 @@ struct mt_runconf {
     struct mt_models models;
     MT_VEC(struct mt_runconf_named) named;
     bool has_shape; /* layers, heads or hidden size are set: the model's name tells nothing more */
+    int spoken;     /* 1 + the name, in models, of the one that a person's words name; 0 = none */
     /* the framework whose keys are set, or whose program was started; of the command line where one
      * was named; -1 = none, or several fit */
     int framework;
@@ -106,9 +107,10 @@ struct mt_runconf {
 };
 
 struct mt_runconf_hit {
-    const struct mt_conf_entry *entry; /* NULL for a default */
-    const struct mt_runconf_key *key;  /* NULL when found by the exact key */
-    const char *value;                 /* NULL = set, to what is not known */
+    /* NULL for a default, and for a fact of a model that a person's words name: is_default too */
+    const struct mt_conf_entry *entry;
+    const struct mt_runconf_key *key; /* NULL when found by the exact key */
+    const char *value;                /* NULL = set, to what is not known */
     bool is_default;
     bool is_prefixed; /* entry has the key's name with a word before it: "actor_" */
     /* the value is that of the well-known model that entry names; NULL = it is set, or a default */

@@ -1,0 +1,102 @@
+/* log/served.c -- what a model takes of a card where it only runs: its weights, and the keys and
+ * values of each token; and what stays of it where adapters alone are trained. Worked out of the
+ * model's shape; with a factor unknown nothing is said. */
+#include "analysis/log/diagnose.h"
+#include "analysis/base/words.h"
+#include "analysis/setup/keys.h"
+#include "analysis/setup/layout.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+enum { HALF = 2 }; /* bytes of a number in 16 bits, as models are published and served */
+
+/* On how many cards of its own the model is; 0 = not known. */
+static double cards(const struct mt_run_shape *s, const struct mt_logdiag_sizes *told, bool engine)
+{
+    if (s->rollout_tp >= 1)
+        return s->rollout_tp;
+    return told->spread || (engine && told->gpus != 0 && told->gpus != 1) ? 0 : 1;
+}
+
+static bool runs_only(const struct mt_logdiag *d, const struct mt_logdiag_sizes *told, bool engine)
+{
+    bool other = mt_phase_is(d->phase, MT_TRAINS | MT_SWITCHES | MT_INTERRUPTS) ||
+                 d->phase == MT_PH_INIT || d->phase == MT_PH_ROLLOUT_INIT;
+    bool forward = mt_phase_is(d->phase, MT_ROLLS_OUT | MT_FORWARD_ONLY) ||
+                   d->phase == MT_PH_EVAL || (d->phase == MT_PH_UNATTRIBUTED && told->runs);
+    return !other && !told->trains && (forward || engine);
+}
+
+void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
+                       const struct mt_run_shape *s, const struct mt_runconf *conf, bool engine)
+{
+    struct mt_logdiag_served *v = &d->model.served;
+    bool divided = told->fsdp || told->zero3 || s->sharded;
+    double n = runs_only(d, told, engine) ? cards(s, told, engine) : 0;
+    if (s->params <= 0 || told->smaller || mt_run_is_set(conf, "quantization"))
+        return;
+    if (told->adapters && told->trains && !divided && !told->spread) {
+        v->frozen = s->params * HALF;
+        v->params = s->params;
+    }
+    if (n <= 0)
+        return;
+    v->params = s->params;
+    v->cards = n;
+    v->weights = s->params * HALF / n;
+    v->layers = s->layers;
+    if (s->model.latent > 0) { /* every card of a tensor-parallel group has all of it */
+        v->width = s->model.latent;
+        v->token = s->layers * s->model.latent * HALF;
+    } else if (s->kv_width > 0) {
+        v->width = 2 * s->kv_width;
+        v->token = s->layers * 2 * s->kv_width * HALF / n;
+    }
+}
+
+static double room(const struct mt_logdiag *d)
+{
+    return d->model.estimate.card - d->model.served.weights;
+}
+
+void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_served *v = &d->model.served;
+    const char *lead = t->n != 0 ? " " : "";
+    double card = d->model.estimate.card;
+    char a[32];
+    if (v->frozen >= GIB)
+        mt_words_add(t,
+                     "%sUnder the adapters %.3g B parameters stay in 16 bits: %s on every card, "
+                     "whatever the batch is; in 4 bits a quarter of it",
+                     lead, v->params / 1e9, MT_BYTES((uint64_t)v->frozen));
+    if (v->frozen > card && card > 0)
+        mt_words_add(t, ". The card has %s: in 16 bits they do not fit on it",
+                     MT_BYTES((uint64_t)card));
+    if (v->frozen >= GIB)
+        mt_words_add(t, ".");
+    if (v->weights < GIB || d->model.on_card > 0)
+        return;
+    mt_words_add(t, "%sThe weights are %.3g B parameters x %d bytes%s = %s on a card", lead,
+                 v->params / 1e9, HALF, v->cards > 1 ? ", divided" : "",
+                 MT_BYTES((uint64_t)v->weights));
+    if (card > 0 && v->weights > card) {
+        mt_words_add(t,
+                     ", which has %s: in 16 bits they do not fit on it, whatever the batch is; "
+                     "more cards or weights of fewer bits can.",
+                     MT_BYTES((uint64_t)card));
+        return;
+    }
+    mt_words_add(t, ".");
+    if (v->token <= 0)
+        return;
+    mt_words_add(
+        t, " Each token of each sequence keeps %s of keys and values (%g layers x %g x %d bytes%s)",
+        MT_BYTES((uint64_t)v->token), v->layers, v->width, HALF,
+        v->cards > 1 && v->token < v->layers * v->width * HALF ? ", divided" : "");
+    if (card > 0 && room(d) > 0)
+        mt_words_add(
+            t,
+            ": beside the weights the card has room for %s at the most, of all sequences together",
+            mt_words_count(a, (uint64_t)(room(d) / v->token)));
+    mt_words_add(t, ".");
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# The well-known model that a text names, and what follows from its shape: weights and keys and values of what only runs, weights
+# below adapters, logits that were asked for. The numbers are worked out by hand from the models' config.json.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+ask() { # NAME: reads the ticket from standard input
+    cat > "$1.log"
+    run 0 report "$1.log" --force --format text --full -o "$1.text" "${@:2}"
+}
+has() { check grep -qF -- "$2" <(tr -s ' \n' ' ' < "$1.text"); }
+has_not() { check [ "$(tr -s ' \n' ' ' < "$1.text" | grep -cF -- "$2")" = 0 ]; }
+first_has() { check grep -qF -- "$2" <(sed -n '/^Change first/,/^  2\./p' "$1.text" | tr -s ' \n' ' '); }
+# A card of $1 GiB that is full, where $2 GiB are asked for.
+full() { echo "RuntimeError: CUDA out of memory. Tried to allocate $2 GiB (GPU 0; $1 GiB total capacity; $(($1 - 2)).00 GiB already allocated; 400.00 MiB free; $(($1 - 1)).00 GiB reserved in total by PyTorch)"; }
+
+# 8,030,261,248 parameters; 32 layers, 8 heads of keys and values of 128: 131,072 bytes a token. 24 GiB less 16,060,522,496 bytes
+# are 9,709,281,280: 74,075 tokens and a part.
+{ echo 'Generating with Llama 3 8B in half precision on my card: model.generate runs out of memory after some batches'; full 24 1.50; } | ask llama
+has llama '8.03 B parameters x 2 bytes = 14.96 GiB'
+has llama '128.0 KiB of keys and values'
+has llama '74,075'
+# The name in one word, with what follows it; a path of a hub; its parts apart.
+for name in Llama-3-8B-Instruct meta-llama/Meta-Llama-3-8B 'llama-3 8b'; do
+    { echo "Inference of $name in half precision runs out of memory"; full 24 1.50; } | ask spelled
+    has spelled '14.96 GiB on a card'
+done
+# Two models are spoken of, or another size: it is not known which of them it is.
+{ echo 'Inference of Llama-3-8B works, but Qwen2.5-14B runs out of memory'; full 24 1.50; } | ask two
+has_not two 'The weights are'
+{ echo 'Inference of Qwen2.5-3B works for me, but the 32B model runs out of memory'; full 24 1.50; } | ask size
+has_not size 'The weights are'
+# Another model that is derived from one, and fewer bits.
+{ echo 'Inference of Foo-Distill-Llama-3-8B-11B runs out of memory'; full 24 1.50; } | ask distilled
+has_not distilled '128.0 KiB'
+{ echo 'Inference of Llama-3-8B quantized to 4-bit runs out of memory'; full 24 1.50; } | ask bits
+has_not bits 'The weights are'
+# They do not fit at all: no token has room, and the weights come first.
+{ echo 'Inference of Qwen2.5-32B in half precision runs out of memory'; full 48 1.50; } | ask large
+has large 'in 16 bits they do not fit on it'
+first_has large 'load_in_4bit=True'
+has_not large 'of keys and values'
+
+# Below adapters: 8,190,735,360 parameters of Qwen3-8B in 16 bits.
+{ echo 'I train LoRA adapters of Qwen3-8B with batch size 1 and run out of memory'; full 24 1.50; } | ask lora
+has lora '8.19 B parameters stay in 16 bits: 15.26 GiB on every card'
+first_has lora 'Frozen weights in 4 bits'
+{ echo 'I train LoRA adapters of Qwen3-8B with batch size 1 and run out of memory'; full 15 1.50; } | ask below
+has below 'The card has 15.00 GiB: in 16 bits they do not fit on it'
+for other in 'QLoRA in 4 bit' 'LoRA with ZeRO-3' 'LoRA with FSDP'; do
+    { echo "I train Qwen3-8B by $other and run out of memory"; full 24 1.50; } | ask divided
+    has_not divided 'stay in 16 bits'
+done
+
+# One card, told in words: all of 3,212,749,824 parameters x 16 bytes; 24 GiB hold half of that barely.
+for one in 'one 24 GB RTX 4090' 'a single GPU' 'a single A100'; do
+    { echo "Full fine-tuning of Llama-3.2-3B on $one runs out of memory at the first step"; full 24 1.50; } | ask alone
+    has alone '3.21 B parameters x 16 bytes = 47.87 GiB'
+    has alone 'that fits only where all of it is in 16 bits'
+done
+{ echo 'Full fine-tuning of Llama-3.2-3B, one run of many on GPUs that we share, runs out of memory'; full 24 1.50; } | ask several
+has_not several 'x 16 bytes'
+
+# Logits: 4 x 8,192 x 152,064 x 2 bytes are 9.28 GiB, which is no such product of another batch.
+verl() { printf 'python3 -m verl.trainer.main_ppo data.max_prompt_length=1024 data.max_response_length=8192 actor_rollout_ref.model.path=Qwen/Qwen2.5-7B actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=%s\n' "$1"; }
+{ echo 'OOM in update_actor'; verl 4; full 40 9.28; } | ask logits
+has logits '4 x 8192 tokens x 152064 words of the vocabulary x 2 bytes is the request'
+first_has logits 'use_fused_kernels=True'
+{ echo 'OOM in update_actor'; verl 3; full 40 9.28; } | ask no_logits
+has_not no_logits 'is the request'
+finish
