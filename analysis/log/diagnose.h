@@ -104,10 +104,12 @@ struct mt_logdiag_estimate {
 /* What the model takes of a card where it only runs; 0 = not known, or it does not. */
 struct mt_logdiag_served {
     double params, cards;
-    double weights;       /* bytes on each card */
-    double layers, width; /* numbers that one token keeps in each layer, undivided */
-    double token;         /* bytes of one token's keys and values on each card */
-    double frozen;        /* bytes below adapters that are trained */
+    double weights;        /* bytes on each card */
+    double layers, width;  /* numbers that one token keeps in each layer, undivided */
+    double token;          /* bytes of one token's keys and values on each card */
+    double frozen;         /* bytes below adapters that are trained */
+    double batch, answer;  /* sequences at once, and tokens of an answer */
+    double longest, share; /* of an engine: tokens of a sequence; its part of the card */
 };
 
 struct mt_logdiag {
@@ -334,10 +336,11 @@ void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *to
 void mt_logdiag_estimate_logits(struct mt_logdiag *d, const struct mt_run_shape *s,
                                 const struct mt_runconf *conf);
 void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d);
-/* log/served.c: d->model.served. engine: the program serves, whatever the phase is. And its words.
- */
+/* log/served.c: d->model.served. kind: of the job's program; an engine serves, whatever the phase
+ * is. And its words. */
 void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
-                       const struct mt_run_shape *s, const struct mt_runconf *conf, bool engine);
+                       const struct mt_run_shape *s, const struct mt_runconf *conf,
+                       enum mt_fw_kind kind);
 void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d);
 /* What rules may ask of that. */
 struct mt_metrics;

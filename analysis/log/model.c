@@ -189,8 +189,7 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
         d->model.states = states(&s, conf, params, d->allocated, mt_phase_is(d->phase, MT_TRAINS));
     estimate(d, told, &s, conf);
     if (!is_set || !may_train_less(conf) || s.lora)
-        mt_logdiag_served(d, told, &s, conf,
-                          mt_framework_at(fw->rules, fw->main)->kind == MT_FWK_ENGINE);
+        mt_logdiag_served(d, told, &s, conf, mt_framework_at(fw->rules, fw->main)->kind);
     if (mt_framework_at(fw->rules, fw->main)->kind == MT_FWK_TUNER)
         d->model.estimate.alone = 0; /* most of them train adapters where nothing says otherwise */
     mt_trace_free(none);

@@ -27,11 +27,13 @@ static bool runs_only(const struct mt_logdiag *d, const struct mt_logdiag_sizes 
 }
 
 void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
-                       const struct mt_run_shape *s, const struct mt_runconf *conf, bool engine)
+                       const struct mt_run_shape *s, const struct mt_runconf *conf,
+                       enum mt_fw_kind kind)
 {
     struct mt_logdiag_served *v = &d->model.served;
-    bool divided = told->fsdp || told->zero3 || s->sharded;
-    double n = runs_only(d, told, engine) ? cards(s, told, engine) : 0;
+    bool divided = told->fsdp || told->zero3 || s->sharded, engine = kind == MT_FWK_ENGINE;
+    /* beside an engine of such a job the trainer has its part of the card */
+    double n = kind != MT_FWK_RL && runs_only(d, told, engine) ? cards(s, told, engine) : 0;
     if (s->params <= 0 || told->smaller || mt_run_is_set(conf, "quantization"))
         return;
     if (told->adapters && told->trains && !divided && !told->spread) {
@@ -44,6 +46,12 @@ void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
     v->cards = n;
     v->weights = s->params * HALF / n;
     v->layers = s->layers;
+    v->batch = engine ? 0 : mt_run_number(conf, "script_batch");
+    v->answer = mt_run_number(conf, "script_answer_length");
+    v->longest = engine ? mt_run_number(conf, "max_model_len") : 0;
+    v->share = engine ? mt_run_number(conf, "gpu_memory_utilization") : 0;
+    if (v->share > 1)
+        v->share = 0;
     if (s->model.latent > 0) { /* every card of a tensor-parallel group has all of it */
         v->width = s->model.latent;
         v->token = s->layers * s->model.latent * HALF;
@@ -53,9 +61,39 @@ void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
     }
 }
 
+/* Bytes of the card, or of the engine's share of it, that the weights leave. */
 static double room(const struct mt_logdiag *d)
 {
-    return d->model.estimate.card - d->model.served.weights;
+    const struct mt_logdiag_served *v = &d->model.served;
+    return d->model.estimate.card * (v->share > 0 ? v->share : 1) - v->weights;
+}
+
+static void say_tokens(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_served *v = &d->model.served;
+    double tokens = room(d) / v->token;
+    char a[32];
+    mt_words_add(
+        t, " Each token of each sequence keeps %s of keys and values (%g layers x %g x %d bytes%s)",
+        MT_BYTES((uint64_t)v->token), v->layers, v->width, HALF,
+        v->cards > 1 && v->token < v->layers * v->width * HALF ? ", divided" : "");
+    if (d->model.estimate.card > 0 && tokens >= 1) {
+        mt_words_add(t,
+                     ": beside the weights %s has room for %s tokens at the most, of all sequences "
+                     "together",
+                     v->share > 0 ? "the engine's share of the card" : "the card",
+                     mt_words_count(a, (uint64_t)tokens));
+        if (v->longest > tokens)
+            mt_words_add(t, ", less than one of %s", mt_words_count(a, (uint64_t)v->longest));
+        else if (v->longest > 0)
+            mt_words_add(t, ", %.0f of %s", (double)(uint64_t)(tokens / v->longest),
+                         mt_words_count(a, (uint64_t)v->longest));
+    }
+    mt_words_add(t, ".");
+    if (v->batch >= 1 && v->answer >= 1)
+        mt_words_add(t, " %g x %s tokens of answers alone are %s of them.", v->batch,
+                     mt_words_count(a, (uint64_t)v->answer),
+                     MT_BYTES((uint64_t)(v->batch * v->answer * v->token)));
 }
 
 void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d)
@@ -63,18 +101,17 @@ void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d)
     const struct mt_logdiag_served *v = &d->model.served;
     const char *lead = t->n != 0 ? " " : "";
     double card = d->model.estimate.card;
-    char a[32];
-    if (v->frozen >= GIB)
+    if (v->frozen >= GIB) {
         mt_words_add(t,
                      "%sUnder the adapters %.3g B parameters stay in 16 bits: %s on every card, "
                      "whatever the batch is; in 4 bits a quarter of it",
                      lead, v->params / 1e9, MT_BYTES((uint64_t)v->frozen));
-    if (v->frozen > card && card > 0)
-        mt_words_add(t, ". The card has %s: in 16 bits they do not fit on it",
-                     MT_BYTES((uint64_t)card));
-    if (v->frozen >= GIB)
+        if (v->frozen > card && card > 0)
+            mt_words_add(t, ". The card has %s: in 16 bits they do not fit on it",
+                         MT_BYTES((uint64_t)card));
         mt_words_add(t, ".");
-    if (v->weights < GIB || d->model.on_card > 0)
+    }
+    if (v->weights < GIB || d->model.is_over_share)
         return;
     mt_words_add(t, "%sThe weights are %.3g B parameters x %d bytes%s = %s on a card", lead,
                  v->params / 1e9, HALF, v->cards > 1 ? ", divided" : "",
@@ -87,16 +124,6 @@ void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d)
         return;
     }
     mt_words_add(t, ".");
-    if (v->token <= 0)
-        return;
-    mt_words_add(
-        t, " Each token of each sequence keeps %s of keys and values (%g layers x %g x %d bytes%s)",
-        MT_BYTES((uint64_t)v->token), v->layers, v->width, HALF,
-        v->cards > 1 && v->token < v->layers * v->width * HALF ? ", divided" : "");
-    if (card > 0 && room(d) > 0)
-        mt_words_add(
-            t,
-            ": beside the weights the card has room for %s at the most, of all sequences together",
-            mt_words_count(a, (uint64_t)(room(d) / v->token)));
-    mt_words_add(t, ".");
+    if (v->token > 0)
+        say_tokens(t, d);
 }
