@@ -1,5 +1,8 @@
 #include "render/base/escape.h"
 
+#if defined(__SSE2__) && defined(__GNUC__)
+#include <emmintrin.h>
+#endif
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -148,6 +151,24 @@ static size_t skip_plain(const unsigned char *u, size_t i, size_t n)
 {
     static const unsigned char special[128] = {
         ['"'] = 1, ['\\'] = 1, ['<'] = 1, ['>'] = 1, ['&'] = 1, ['\''] = 1, [0x7f] = 1};
+#if defined(__SSE2__) && defined(__GNUC__)
+    for (; n - i >= sizeof(__m128i); i += sizeof(__m128i)) {
+        __m128i x, found;
+        unsigned at;
+        memcpy(&x, u + i, sizeof x);
+        found = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20)); /* and from 0x80 on: these are negative */
+        found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
+        found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
+        found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8(0x7f)));
+        /* '<' and '>', '&' and '\'' differ in one bit */
+        found = _mm_or_si128(found,
+                             _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(2)), _mm_set1_epi8('>')));
+        found = _mm_or_si128(
+            found, _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(1)), _mm_set1_epi8('\'')));
+        if ((at = (unsigned)_mm_movemask_epi8(found)) != 0)
+            return i + (unsigned)__builtin_ctz(at);
+    }
+#endif
     while (i < n && u[i] >= 0x20 && u[i] < 0x80 && special[u[i]] == 0)
         i++;
     return i;
