@@ -120,22 +120,6 @@ static int end_state(struct pieces *s, const struct mt_trace *t)
     return 1;
 }
 
-/* The events of one device, as far as they are of segments. */
-static int events(struct pieces *s, const struct mt_trace *t, const struct mt_device *d)
-{
-    uint64_t left = d->n_by_action[MT_ACT_SEGMENT_ALLOC] + d->n_by_action[MT_ACT_SEGMENT_MAP] +
-                    d->n_by_action[MT_ACT_SEGMENT_FREE] + d->n_by_action[MT_ACT_SEGMENT_UNMAP];
-    for (uint64_t k = 0; left != 0 && k < d->events.n; k++) {
-        const struct mt_event *e = mt_event_at(d, k);
-        if (!mt_action_is_segment(e->action))
-            continue;
-        left--;
-        if (!event(s, t, e, mt_event_ns(d, k)))
-            return 0;
-    }
-    return 1;
-}
-
 /* Adds the segments that begin in the trace and are not in its end state: when they went is not
  * known. */
 static int lost(struct pieces *s)
@@ -150,15 +134,40 @@ static int lost(struct pieces *s)
     return 1;
 }
 
-enum mt_rc mt_claims_make(struct mt_claims *out, const struct mt_trace *t, struct mt_err *err)
+/* The events of one device, as far as they are of segments. */
+static int note_events(struct mt_claims *out, uint32_t device)
 {
-    struct pieces s = {.out = out};
+    const struct mt_device *d = &out->trace->devices.p[device];
+    uint64_t left = d->n_by_action[MT_ACT_SEGMENT_ALLOC] + d->n_by_action[MT_ACT_SEGMENT_MAP] +
+                    d->n_by_action[MT_ACT_SEGMENT_FREE] + d->n_by_action[MT_ACT_SEGMENT_UNMAP];
+    for (uint64_t k = 0; left != 0 && k < d->events.n; k++) {
+        const struct mt_event *e = mt_event_at(d, k);
+        struct mt_segment_event *to;
+        if (!mt_action_is_segment(e->action))
+            continue;
+        left--;
+        if ((to = MT_VEC_PUSH(&out->events)) == NULL)
+            return 0;
+        *to = (struct mt_segment_event){*e, mt_event_ns(d, k), device};
+    }
+    return 1;
+}
+
+static enum mt_rc no_memory(struct mt_claims *c, struct mt_err *err)
+{
+    mt_claims_done(c);
+    return mt_fail(err, MT_ENOMEM, "out of memory while noting the segments of a snapshot");
+}
+
+enum mt_rc mt_claims_note(struct mt_claims *out, const struct mt_trace *t, struct mt_err *err)
+{
     int ok = 1;
     memset(out, 0, sizeof *out);
     out->pid = t->meta.pid;
     out->uid = t->meta.uid;
     out->rank = t->meta.rank;
     out->trace = t;
+    out->is_noted = true;
     if (t->meta.host != NULL) {
         out->host = mt_strndup(t->meta.host, strlen(t->meta.host));
         ok = out->host != NULL;
@@ -167,19 +176,33 @@ enum mt_rc mt_claims_make(struct mt_claims *out, const struct mt_trace *t, struc
         const struct mt_device *d = &t->devices.p[i];
         if (d->kind != MT_DEV_CUDA)
             continue;
-        s.ordinal = d->ordinal;
         if (d->last_time_ns > out->dump_ns)
             out->dump_ns = d->last_time_ns;
-        ok = events(&s, t, d) && end_state(&s, t) && lost(&s);
+        ok = note_events(out, i);
+    }
+    return ok ? MT_OK : no_memory(out, err);
+}
+
+enum mt_rc mt_claims_make(struct mt_claims *c, struct mt_err *err)
+{
+    const struct mt_trace *t = c->trace;
+    struct pieces s = {.out = c};
+    uint32_t at = 0;
+    int ok = 1;
+    for (uint32_t i = 0; ok && c->is_noted && i < t->devices.n; i++) {
+        if (t->devices.p[i].kind != MT_DEV_CUDA)
+            continue;
+        s.ordinal = t->devices.p[i].ordinal;
+        for (; ok && at < c->events.n && c->events.p[at].device == i; at++)
+            ok = event(&s, t, &c->events.p[at].e, c->events.p[at].ns);
+        ok = ok && end_state(&s, t) && lost(&s);
         mt_spanset_done(&s.held);
         s.origins.n = 0;
     }
     MT_VEC_DONE(&s.origins);
-    if (!ok) {
-        mt_claims_done(out);
-        return mt_fail(err, MT_ENOMEM, "out of memory while noting the segments of a snapshot");
-    }
-    return MT_OK;
+    MT_VEC_DONE(&c->events);
+    c->is_noted = false;
+    return ok ? MT_OK : no_memory(c, err);
 }
 
 void mt_claims_peak(struct mt_claims *c, const struct mt_analysis *a)
@@ -194,6 +217,7 @@ void mt_claims_peak(struct mt_claims *c, const struct mt_analysis *a)
 
 void mt_claims_done(struct mt_claims *c)
 {
+    MT_VEC_DONE(&c->events);
     MT_VEC_DONE(&c->list);
     mt_free(c->host);
     c->host = NULL;

@@ -37,7 +37,15 @@ struct mt_claim {                      /* one stretch of address space that PyTo
     int32_t ordinal;
     bool is_expandable;
 };
+struct mt_segment_event {
+    struct mt_event e;
+    uint64_t ns;
+    uint32_t device; /* index in the trace */
+};
 struct mt_claims {
+    /* until mt_claims_make(): few runs have the driver trace that asks for the claims */
+    MT_VEC(struct mt_segment_event) events;
+    bool is_noted;
     MT_VEC(struct mt_claim) list;
     uint64_t dump_ns; /* time of the last event; 0 = unknown */
     int64_t pid;      /* -1 = unknown */
@@ -50,8 +58,10 @@ struct mt_claims {
     uint64_t peak_ns;
     int32_t peak_ordinal;
 };
-enum mt_rc mt_claims_make(struct mt_claims *out, const struct mt_trace *t,
-                          struct mt_err *err); /* before mt_trace_drop_events() */
+/* What the claims are made of; before mt_trace_drop_events(). The rest of the trace has to stay. */
+enum mt_rc mt_claims_note(struct mt_claims *out, const struct mt_trace *t, struct mt_err *err);
+/* Fills the list, once. Nothing where nothing was noted. */
+enum mt_rc mt_claims_make(struct mt_claims *c, struct mt_err *err);
 void mt_claims_done(struct mt_claims *c);
 /* fills peak_ns and peak_ordinal */
 void mt_claims_peak(struct mt_claims *c, const struct mt_analysis *a);

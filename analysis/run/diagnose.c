@@ -191,7 +191,7 @@ enum mt_rc mt_rank_job_run(struct mt_rank_job *job, struct mt_err *err)
     enum mt_rc rc = mt_analyze(&k->analysis, k->trace, &job->opts, err);
     if (rc < 0)
         return rc;
-    rc = mt_claims_make(&k->claims, k->trace, err);
+    rc = mt_claims_note(&k->claims, k->trace, err);
     if (rc < 0) {
         mt_claims_done(&k->claims);
         mt_analysis_free(k->analysis);
@@ -282,10 +282,14 @@ static enum mt_rc make_ledger(struct mt_diagnosis *d, struct mt_err *err)
     claims = mt_calloc((size_t)d->ranks.n + 1, sizeof *claims);
     if (claims == NULL)
         return nomem(d, err);
-    for (uint32_t i = 0; i < d->ranks.n; i++)
+    rc = MT_OK;
+    for (uint32_t i = 0; i < d->ranks.n && rc >= 0; i++) {
+        rc = mt_claims_make(&d->ranks.p[i].claims, err);
         claims[i] = d->ranks.p[i].claims;
-    rc = mt_driverdiag_make(&d->driver, (const struct mt_trace *const *)d->drivers.p, d->drivers.n,
-                            claims, d->ranks.n, &o, err);
+    }
+    if (rc >= 0)
+        rc = mt_driverdiag_make(&d->driver, (const struct mt_trace *const *)d->drivers.p,
+                                d->drivers.n, claims, d->ranks.n, &o, err);
     mt_free(claims);
     return rc;
 }

@@ -10,7 +10,8 @@
  *     ..._begin()          2. its settings join those of the run;
  *                          3. capacity: --capacity, else the driver trace that recorded the
  *                             process, else the logs, the recording, memtrace.toml;
- *     mt_rank_job_run()    4. the analysis of a snapshot, with its advice; claims; events dropped;
+ *     mt_rank_job_run()    4. the analysis of a snapshot, with its advice; the events of its
+ *                             segments are noted, for claims; events dropped;
  *     ..._end()            5. it is one of the ranks. Of very many, mt_brief_next() (run/brief.h)
  *                             gives back what a row does not need.
  *   mt_diagnosis_finish()  6. Ranks in order of their numbers.

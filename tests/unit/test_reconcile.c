@@ -56,7 +56,7 @@ MT_TEST(claims_follow_segments)
     bt_segment(&x, 0, 0x100000, 0x1000, "4096a", "");
     bt_segment(&x, 0, 0x102000, 0x2000, "8192a", "");
     t = bt_done(&x);
-    MT_ASSERT(mt_claims_make(&c, t, NULL) >= 0);
+    MT_ASSERT(mt_claims_note(&c, t, NULL) >= 0 && mt_claims_make(&c, NULL) >= 0);
     MT_CHECK_EQ(open_bytes(&c), 0x1000 + 0x1000 + 0x1000 + 0x2000);
     MT_ASSERT(claim_at(&c, 0x10000, true) != NULL && claim_at(&c, 0x40000, true) != NULL);
     MT_CHECK(claim_at(&c, 0x10000, true)->t0_ns != 0);
@@ -127,7 +127,7 @@ static void both_totals(bool with_stacks)
     const struct mt_reconcile *r;
     struct mt_driverdiag *j;
     uint64_t rest = 0;
-    MT_ASSERT(mt_claims_make(&c, s, NULL) >= 0);
+    MT_ASSERT(mt_claims_note(&c, s, NULL) >= 0 && mt_claims_make(&c, NULL) >= 0);
     MT_CHECK_EQ(mt_claims_process(&c, d), 0);
     j = make(d, &c, 1);
     MT_ASSERT(j != NULL && j->reconciled.n == 1);
@@ -203,7 +203,7 @@ MT_TEST(a_peak_that_was_not_there)
         s = bt_done(&y);
         s->meta.uid = 0x1000 + 4711;
         s->meta.pid = 4711;
-        MT_ASSERT(mt_claims_make(&c, s, NULL) >= 0);
+        MT_ASSERT(mt_claims_note(&c, s, NULL) >= 0 && mt_claims_make(&c, NULL) >= 0);
         memset(&a, 0, sizeof a);
         memset(&dev, 0, sizeof dev);
         dev.peak_ns = s->devices.p[0].last_time_ns + BD_S;
@@ -255,7 +255,7 @@ MT_TEST(blocks_that_are_not_there)
     s->meta.pid = 4711;
     for (uint32_t i = 0; i < s->segments.n; i++)
         s->segments.p[i].pool_known = 1;
-    MT_ASSERT(mt_claims_make(&c, s, NULL) >= 0);
+    MT_ASSERT(mt_claims_note(&c, s, NULL) >= 0 && mt_claims_make(&c, NULL) >= 0);
     j = make(d, &c, 1);
     MT_ASSERT(j != NULL && j->reconciled.n == 1);
     r = &j->reconciled.p[0];
@@ -275,7 +275,7 @@ MT_TEST(which_process)
 {
     struct mt_trace *d = driver(true), *s = snapshot();
     struct mt_claims c;
-    MT_ASSERT(mt_claims_make(&c, s, NULL) >= 0);
+    MT_ASSERT(mt_claims_note(&c, s, NULL) >= 0 && mt_claims_make(&c, NULL) >= 0);
     c.uid = 99; /* of a process that is not in this trace */
     MT_CHECK_EQ(mt_claims_process(&c, d), MT_NONE32);
     c.uid = 0;
@@ -303,7 +303,7 @@ MT_TEST(hostile_claims)
     struct mt_claims c;
     struct mt_driverdiag *j;
     uint64_t r = 7;
-    MT_ASSERT(mt_claims_make(&c, s, NULL) >= 0);
+    MT_ASSERT(mt_claims_note(&c, s, NULL) >= 0 && mt_claims_make(&c, NULL) >= 0);
     for (unsigned i = 0; i < 3000; i++) {
         struct mt_claim *k = MT_VEC_PUSH(&c.list);
         MT_ASSERT(k != NULL);
