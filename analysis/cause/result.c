@@ -8,30 +8,26 @@
 
 #include <string.h>
 
+/* Of a stack; side by side, because stacks come in any order. */
+struct of_stack {
+    /* bits of the frames that it goes through, where a block of it is there that may be a result;
+     * else 0 */
+    uint64_t asked;
+    uint32_t last; /* event + 1 of its last block */
+};
+
 struct finding {
     struct mt_moment *m;
     uint32_t *began;   /* as m->call_began, up to the event at hand */
     mt_frame_id call;  /* of the block at hand */
-    uint32_t *last;    /* by stack: event + 1 of its last block */
     mt_frame_id *near; /* by stack: its innermost Python frame */
-    /* by stack: bits of the frames that it goes through, where a block of it is there that may be a
-     * result; else 0 */
-    uint64_t *asked;
-    uint8_t *through; /* by frame: 1 = some stack that is asked of goes through it */
+    struct of_stack *of;
+    uint8_t *through; /* by frame: whether some stack that is asked of goes through it */
     struct mt_file_kinds files;
     int64_t at;
 };
 
-/* Innermost Python frame, where it is the job's own and a stack that is asked of goes through it;
- * 0 = none. */
-static mt_frame_id own_line(struct finding *f, mt_stack_id s)
-{
-    const struct mt_trace *t = f->m->w->r->t;
-    mt_frame_id id = f->near[s];
-    if (!f->through[id])
-        return 0;
-    return (mt_file_kind(&f->files, t, t->frames.p[id].file) & MT_FILE_INTERNAL) == 0 ? id : 0;
-}
+enum { THROUGH = 1, THROUGH_OWN }; /* the latter: a line of the job's own */
 
 static uint64_t bit_of(mt_frame_id frame) { return UINT64_C(1) << (frame % 64); }
 
@@ -74,14 +70,14 @@ static bool keeps_for_none(const struct mt_moment *m, uint32_t born)
 static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
 {
     const struct mt_replay *r = f->m->w->r;
-    mt_frame_id line = own_line(f, stack_of_free(r->d, freed));
+    mt_frame_id line = f->near[stack_of_free(r->d, freed)];
     mt_stack_id stack;
     uint32_t next;
-    if (line == 0)
+    if (f->through[line] != THROUGH_OWN)
         return 0;
     stack = mt_event_at(r->d, born)->stack;
-    next = f->last[stack];
-    if ((f->asked[stack] & bit_of(line)) == 0 || line == f->m->result_line[stack] ||
+    next = f->of[stack].last;
+    if ((f->of[stack].asked & bit_of(line)) == 0 || line == f->m->result_line[stack] ||
         f->m->w->grown[stack] || next == 0 || next - 1 == born || !may_be_result(f->m, born) ||
         !goes_through(r->t, stack, line) ||
         (f->began[f->m->call_of[stack]] <= born + 1 &&
@@ -104,7 +100,7 @@ static void look_at(struct finding *f, uint64_t from, uint64_t end, bool frees)
                 f->began[line] = (uint32_t)i + 1;
             f->call = line;
             if (e->action == MT_ACT_ALLOC)
-                f->last[e->stack] = (uint32_t)i + 1;
+                f->of[e->stack].last = (uint32_t)i + 1;
         } else if (frees && e->action == MT_ACT_FREE_COMPLETED &&
                    f->m->w->fate[i].freed != MT_NEVER) {
             uint32_t born = f->m->w->fate[i].freed;
@@ -149,12 +145,17 @@ static bool find_asked(struct finding *f)
     bool any = false;
     for (uint32_t k = 0; k < w->there.n; k++) {
         const mt_stack_id s = mt_event_at(w->r->d, w->there.p[k])->stack;
-        if (f->asked[s] != 0 || !may_be_result(f->m, w->there.p[k]))
+        if (f->of[s].asked != 0 || !may_be_result(f->m, w->there.p[k]))
             continue;
         any = true;
         for (mt_stack_id up = s; up != 0; up = t->stacks.p[up].parent) {
-            f->asked[s] |= bit_of(t->stacks.p[up].frame);
-            f->through[t->stacks.p[up].frame] = 1;
+            mt_frame_id id = t->stacks.p[up].frame;
+            f->of[s].asked |= bit_of(id);
+            if (f->through[id] == 0)
+                f->through[id] =
+                    (mt_file_kind(&f->files, t, t->frames.p[id].file) & MT_FILE_INTERNAL) == 0
+                        ? THROUGH_OWN
+                        : THROUGH;
         }
     }
     return any;
@@ -189,16 +190,15 @@ int mt_moment_result(struct mt_moment *m)
     if (!mt_is_of_tensors(t) || m->w->fate == NULL || m->d->withheld != NULL || f.at < 0 ||
         f.at == MT_NO_EVENT)
         return 1;
-    f.last = mt_calloc(n, sizeof *f.last);
+    f.of = mt_calloc(n, sizeof *f.of);
     f.near = mt_calloc(n, sizeof *f.near);
-    f.asked = mt_calloc(n, sizeof *f.asked);
     f.through = mt_calloc(n_frames, sizeof *f.through);
     f.began = mt_calloc(n_frames, sizeof *f.began);
     m->result_line = mt_calloc(n, sizeof *m->result_line);
     m->call_of = mt_calloc(n, sizeof *m->call_of);
     m->call_began = mt_calloc(n_frames, sizeof *m->call_began);
-    ok = f.last != NULL && f.near != NULL && f.asked != NULL && f.through != NULL &&
-         f.began != NULL && m->result_line != NULL && m->call_of != NULL && m->call_began != NULL &&
+    ok = f.of != NULL && f.near != NULL && f.through != NULL && f.began != NULL &&
+         m->result_line != NULL && m->call_of != NULL && m->call_began != NULL &&
          mt_file_kinds_init(&f.files, t);
     if (ok) {
         mt_stack_calls(t, &f.files, m->call_of, f.near);
@@ -207,9 +207,8 @@ int mt_moment_result(struct mt_moment *m)
         add_live(&f);
         mt_file_kinds_done(&f.files);
     }
-    mt_free(f.last);
+    mt_free(f.of);
     mt_free(f.near);
-    mt_free(f.asked);
     mt_free(f.through);
     mt_free(f.began);
     return ok;
