@@ -27,13 +27,24 @@ static const struct mt_conf_entry *look_up(const struct mt_runconf *rc, const ch
     return e->value != NULL ? e : NULL;
 }
 
+/* Whether there may be a key that begins so. Of most snapshots nobody gave a setting, but nearly
+ * all bring the allocator's own, and hundreds of flags are asked. */
+static bool may_begin(const struct mt_runconf *rc, char first)
+{
+    const struct mt_config *own = rc->own != NULL ? rc->own : &rc->snapshots;
+    bool any = rc->slots.n != 0 || first == '-' || first == '_';
+    for (uint32_t i = 0; i < own->entries.n && !any; i++)
+        any = own->entries.p[i].key[0] == first || own->entries.p[i].key[0] == '-';
+    return any;
+}
+
 /* Files write a flag's name with underscores or dashes and without the leading ones. */
 const struct mt_conf_entry *mt_runconf_look_up_flag(const struct mt_runconf *rc, const char *flag)
 {
     char name[MT_CONF_KEY + 1];
     const struct mt_conf_entry *e;
     size_t n = strlen(flag);
-    if (n < 2 || n > MT_CONF_KEY)
+    if (n < 2 || n > MT_CONF_KEY || !may_begin(rc, flag[2]))
         return NULL;
     memcpy(name, flag, n + 1);
     for (size_t i = 2; i < n; i++)
@@ -59,6 +70,7 @@ const struct mt_conf_entry *mt_runconf_look_up(const struct mt_runconf *rc, cons
     for (uint32_t i = rc->n_tried; i-- > 0;)
         if (mt_same_key(rc->tried[i].key, key))
             return &rc->tried[i];
-    key += strspn(key, "+");
-    return strncmp(key, "--", 2) == 0 ? mt_runconf_look_up_flag(rc, key) : look_up(rc, key);
+    while (*key == '+')
+        key++;
+    return key[0] == '-' && key[1] == '-' ? mt_runconf_look_up_flag(rc, key) : look_up(rc, key);
 }
