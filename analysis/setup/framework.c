@@ -92,10 +92,9 @@ mt_fw mt_framework_program(const struct mt_framework_rules *r, const uint64_t n[
 static mt_fw package_at(const struct mt_framework_rules *r, const char *word, size_t n,
                         const char *next, size_t next_n)
 {
-    for (int i = 1; i < mt_framework_count(r); i++) {
-        const struct mt_framework *row = mt_framework_at(r, i);
-        for (const struct mt_fw_package *p = row->packages;
-             row->kind < MT_FWK_BACKEND && p->name != NULL; p++)
+    for (uint64_t left = mt_framework_packaged(r, word[0]); left != 0; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        for (const struct mt_fw_package *p = mt_framework_at(r, i)->packages; p->name != NULL; p++)
             if (is_word(p->name, word, n) && (next == NULL || in_list(p->inside, next, next_n)))
                 return (mt_fw)i;
     }

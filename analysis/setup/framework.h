@@ -132,6 +132,8 @@ int mt_framework_find(const struct mt_framework_rules *r, const char *id); /* -1
 /* Can be the framework of a job: none, or of any kind before MT_FWK_BACKEND. */
 bool mt_framework_is_main(const struct mt_framework_rules *r, int f);
 uint64_t mt_framework_kind(const struct mt_framework_rules *r, enum mt_fw_kind k); /* a mask */
+/* A mask of those that run jobs and have a package that begins with that letter. */
+uint64_t mt_framework_packaged(const struct mt_framework_rules *r, char first);
 /* The masks of rows that exclude each other, one for each word of "one_of"; 0 behind the last. */
 const uint64_t *mt_framework_families(const struct mt_framework_rules *r);
 mt_fw mt_framework_plain(const struct mt_framework_rules *r); /* the row of MT_FWT_PLAIN */

@@ -2,6 +2,7 @@
  * would otherwise be knowledge that silently is not there. */
 #include "analysis/setup/framework_fields.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 struct mt_framework_rules {
@@ -12,6 +13,8 @@ struct mt_framework_rules {
     struct mt_framework row[MT_FW_MAX];
     int n;
     uint64_t kind[MT_FWK_COUNT];
+    uint64_t
+        packaged[UCHAR_MAX + 1]; /* by the first letter of a package: of no backend or library */
     uint64_t family[MT_FW_MAX + 1];
     mt_fw plain;
     const char *log_packages[MT_FW_MAX];
@@ -279,6 +282,9 @@ static void sum_up(struct mt_framework_rules *r)
         uint64_t family = 0;
         r->kind[row->kind] |= MT_FW_BIT(i);
         for (const struct mt_fw_package *p = row->packages;
+             row->kind < MT_FWK_BACKEND && p->name != NULL; p++)
+            r->packaged[(unsigned char)p->name[0]] |= MT_FW_BIT(i);
+        for (const struct mt_fw_package *p = row->packages;
              (row->traits & MT_FWT_LOG_FILES) != 0 && p->name != NULL; p++)
             r->log_packages[n_packages++] = p->name;
         if ((row->traits & MT_FWT_PLAIN) != 0)
@@ -353,6 +359,11 @@ const struct mt_runconf *mt_framework_settings(const struct mt_framework_rules *
 void mt_framework_share(struct mt_framework_rules *r, const struct mt_runconf *settings)
 {
     r->settings = settings;
+}
+
+uint64_t mt_framework_packaged(const struct mt_framework_rules *r, char first)
+{
+    return r != NULL ? r->packaged[(unsigned char)first] : 0;
 }
 
 int mt_framework_count(const struct mt_framework_rules *r) { return r != NULL ? r->n : 1; }
