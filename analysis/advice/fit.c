@@ -123,11 +123,52 @@ static bool takes_out(const struct mt_fix_line *l)
     return strncmp(l->text, "leave out ", 10) == 0 || strncmp(l->text, "without ", 8) == 0;
 }
 
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* What a line types, in words as texts are asked for them: the last part of its key, or the
+ * function that it calls. Short keys are words of the language. false = it has no such name. */
+static bool name_of(char words[64], const struct mt_fix_line *l)
+{
+    enum { SHORTEST = 10 };
+    const char *dot = strrchr(l->key, '.'), *call = strchr(l->text, '('),
+               *name = dot != NULL ? dot + 1 : l->key + strspn(l->key, "-");
+    size_t n = strlen(name), k = 0;
+    if (n == 0 && call != NULL) {
+        for (name = call; name > l->text && is_name_char(name[-1]);)
+            name--;
+        n = (size_t)(call - name);
+    }
+    if (n == 0 || n >= 64 || (n < SHORTEST && strcspn(name, "_-") >= n))
+        return false;
+    for (; k < n; k++)
+        words[k] = (char)(name[k] == '_' || name[k] == '-'   ? ' '
+                          : name[k] >= 'A' && name[k] <= 'Z' ? name[k] | 32
+                                                             : name[k]);
+    words[k] = '\0';
+    return true;
+}
+
+/* Somebody says of what the line types itself that it is to stay, is refused or did not help; or of
+ * a call, which no settings show, that it is there. */
+static bool is_kept(const struct mt_fit *p, const struct mt_fix_line *l)
+{
+    const struct mt_runconf *conf = p->q->conf;
+    char words[64];
+    return p->is_told && name_of(words, l) &&
+           ((p->keeps && conf->keeps(conf->says_of, words)) ||
+            (l->key[0] == '\0' && conf->tries(conf->says_of, words)));
+}
+
 /* Somebody says that it is on, was tried or is refused. */
 static bool was_tried(const struct mt_fit *p, const struct mt_fix_line *l)
 {
     if (takes_out(l))
         return false;
+    if (is_kept(p, l))
+        return true;
     for (uint32_t i = 0; i < p->n_left_out; i++)
         for (const char *const *w = p->left_out[i]; *w != NULL; w++)
             if (is_named(p->q, l, *w))
@@ -142,6 +183,8 @@ static void leave_out(struct mt_fit *p)
     if (p->q->metrics == NULL || p->q->conf == NULL || p->q->conf->tries == NULL ||
         mt_metrics_have_roles(p->q->metrics))
         return;
+    p->is_told = true;
+    p->keeps = p->q->conf->keeps != NULL && p->q->conf->keeps(p->q->conf->says_of, "*");
     for (uint32_t i = 0; i < mt_metric_rules_count(rows); i++) {
         const struct mt_metric_row *row = mt_metric_row_at(rows, i);
         if (row->leaves_out != NULL && p->n_left_out < MT_FIT_LEFT_OUT &&

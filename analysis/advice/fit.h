@@ -20,6 +20,8 @@ struct mt_fit {
     /* what lines are left out by, of metrics that are yes: mt_metric_row.leaves_out */
     const char *const *left_out[MT_FIT_LEFT_OUT];
     uint32_t n_left_out;
+    bool is_told; /* what a text says is asked of conf */
+    bool keeps;   /* a text says of something that it is to stay as it is */
 };
 /* q has to outlive it. */
 void mt_fit_make(struct mt_fit *p, const struct mt_advice_query *q);

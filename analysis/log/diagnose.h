@@ -65,6 +65,8 @@ bool mt_logs_say(const void *logs, const char *word);
  * it. pattern: in small letters, a blank for '_' and '-', '*' for any words of the same sentence.
  */
 bool mt_logs_tried(const void *logs, const char *pattern);
+/* The same, of what somebody says is to stay as it is, or refuses to help. */
+bool mt_logs_kept(const void *logs, const char *pattern);
 
 /* Whose memory an error of CUDA was about that says no more than "out of memory". */
 enum mt_log_whose {

@@ -320,3 +320,100 @@ bool mt_saying_is_so(const struct mt_saying *t, const char *at, const char *end,
     return t->is_set || refused || mt_log_has_one(t->text, trials) || tells_of_state(t->text) ||
            is_with(t->text, at) || is_made_on(t->text, at, end);
 }
+
+/* ---- it is to stay as it is ---- */
+
+/* A name with one of these before it is another thing: what one step takes may stay, and a pass be
+ * smaller. */
+static bool is_whole_batch(const char *s, const char *at)
+{
+    static const char *const wholes[] = {"global ", "effective ", "total ", "mini ", "overall ",
+                                         "全局 ",   "全局",       "总",     NULL};
+    for (const char *p = at - s > 12 ? at - 12 : s; p < at; p++) {
+        size_t n = length_of(p, wholes);
+        if (n != 0 && p + n == at)
+            return true;
+    }
+    return false;
+}
+
+/* The Chinese ones: cannot be changed, moved, made less, lowered, varied, used; do not want to ...;
+ * there is no way to ...; has to stay; does not ...; behind it also: of no use, without effect,
+ * fixed. */
+bool mt_saying_keeps(const struct mt_saying *t, const char *at, const char *end)
+{
+    static const char *const nots[] = {"can't ",          "cannot ",        "can not ",
+                                       "unable to ",      "not able to ",   "without ",
+                                       "not allowed to ", "don't want to ", "do not want to ",
+                                       "not want to ",    "rather not ",    NULL},
+                             *const verbs[] = {"chang",  "reduc", "lower",  "decreas", "shorten",
+                                               "shrink", "use ",  "touch",  "drop",    "enable ",
+                                               "cut ",   "turn ", "lessen", NULL},
+                             *const keeps[] = {"must keep ",
+                                               "have to keep ",
+                                               "need to keep ",
+                                               "want to keep ",
+                                               "has to keep ",
+                                               "不能改",
+                                               "不能动",
+                                               "不能减",
+                                               "不能降",
+                                               "不能变",
+                                               "不能调",
+                                               "不能用",
+                                               "不想改",
+                                               "不想动",
+                                               "不想减",
+                                               "不想降",
+                                               "不想用",
+                                               "无法改",
+                                               "无法降",
+                                               "无法减",
+                                               "没法改",
+                                               "没法降",
+                                               "没法用",
+                                               "用不了",
+                                               "必须保持",
+                                               "不改变",
+                                               "不降低",
+                                               "不减小",
+                                               NULL},
+                             *const after[] = {"cannot be ",
+                                               "can't be ",
+                                               "can not be ",
+                                               "must stay",
+                                               "has to stay",
+                                               "have to stay",
+                                               "is fixed",
+                                               "are fixed",
+                                               "is not an option",
+                                               "isn't an option",
+                                               "not possible",
+                                               "not help",
+                                               "n't help",
+                                               "no effect",
+                                               "no difference",
+                                               "没用",
+                                               "没有用",
+                                               "无效",
+                                               "不能改",
+                                               "不能动",
+                                               "不能减",
+                                               "不能降",
+                                               "不能变",
+                                               "不能调",
+                                               "不能用",
+                                               "不能再",
+                                               "用不了",
+                                               "固定",
+                                               NULL};
+    const char *from = clause_from(t->text, at), *to = end, *not = last_of(from, at, nots);
+    if (is_whole_batch(t->text, at))
+        return false;
+    if (t->is_error)
+        return is_refused(t, at, end);
+    while (*to != '\0' && (*to == ':' || !breaks(to)))
+        to++;
+    return last_of(from, at, keeps) != NULL || last_of(end, to, after) != NULL ||
+           (not != NULL && last_of(not, at, verbs) != NULL) || is_refused(t, at, end);
+}

@@ -17,5 +17,8 @@ struct mt_saying {
 /* Of the thing that stands at `at` up to `end` in its text. has_number: with the value it has,
  * which a question may name as what is ("should that fit with a batch of 1?"). */
 bool mt_saying_is_so(const struct mt_saying *t, const char *at, const char *end, bool has_number);
+/* The thing is to stay as it is, whatever it is: it cannot or must not be changed or used, or that
+ * did not help. */
+bool mt_saying_keeps(const struct mt_saying *t, const char *at, const char *end);
 
 #endif

@@ -57,7 +57,8 @@ static bool ends_in_number(const char *pattern)
     return n != 0 && is_digit(pattern[n - 1]);
 }
 
-static bool says_so(const struct mt_saying *t, const char *pattern)
+/* kept: that it is to stay is asked, not whether it was done. */
+static bool says_so(const struct mt_saying *t, const char *pattern, bool kept)
 {
     size_t n = strcspn(pattern, "*");
     for (const char *p = t->text; *p != '\0'; p++) {
@@ -69,7 +70,7 @@ static bool says_so(const struct mt_saying *t, const char *pattern)
         end = pattern[n] == '\0' ? p + n : behind(p + n, pattern + n + 1);
         if (end == NULL) /* nor behind any place further on */
             return false;
-        if (mt_saying_is_so(t, p, end, ends_in_number(pattern)))
+        if (kept ? mt_saying_keeps(t, p, end) : mt_saying_is_so(t, p, end, ends_in_number(pattern)))
             return true;
     }
     return false;
@@ -100,7 +101,8 @@ static bool heads(const char *s)
     return *s == '#' || (n > 0 && s[n - 1] == ':');
 }
 
-static bool line_says(const char *line, struct mt_saying *t, const char *pattern, bool wished)
+static bool line_says(const char *line, struct mt_saying *t, const char *pattern, bool kept,
+                      bool wished)
 {
     const char *item = mt_spoken_item(line);
     t->is_set = (item != NULL && !wished) || sets(line);
@@ -115,20 +117,20 @@ static bool line_says(const char *line, struct mt_saying *t, const char *pattern
             n++;
         t->is_asked = p[n] == '?' || strncmp(p + n, "？", 3) == 0;
         normalise(t, p, n);
-        if (strstr(t->text, "to avoid fragmentation") == NULL && says_so(t, pattern))
+        if (strstr(t->text, "to avoid fragmentation") == NULL && says_so(t, pattern, kept))
             return true;
         p += n + (p[n] != '\0');
     }
     return false;
 }
 
-static bool log_says(const struct mt_log *log, const char *pattern)
+static bool log_says(const struct mt_log *log, const char *pattern, bool kept)
 {
     struct mt_saying t;
     bool wished = false;
     for (uint32_t i = 0; i < log->prose.n; i++) {
         const char *line = log->prose.p[i].text;
-        if (line_says(line, &t, pattern, wished))
+        if (line_says(line, &t, pattern, kept, wished))
             return true;
         if (heads(line))
             wished = is_wish(line);
@@ -136,11 +138,14 @@ static bool log_says(const struct mt_log *log, const char *pattern)
     return false;
 }
 
-bool mt_logs_tried(const void *logs, const char *pattern)
+static bool logs_say(const struct mt_logs *l, const char *pattern, bool kept)
 {
-    const struct mt_logs *l = logs;
     for (uint32_t i = 0; i < l->files.n; i++)
-        if (log_says(&l->files.p[i].log, pattern))
+        if (log_says(&l->files.p[i].log, pattern, kept))
             return true;
     return false;
 }
+
+bool mt_logs_tried(const void *logs, const char *pattern) { return logs_say(logs, pattern, false); }
+
+bool mt_logs_kept(const void *logs, const char *pattern) { return logs_say(logs, pattern, true); }

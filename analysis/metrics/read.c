@@ -15,15 +15,17 @@ static enum mt_rc check_frame(const struct mt_rule_reader *r, const char *field,
 {
     const struct mt_metric_frame *f = row;
     bool started = f->started[0] != '\0', set = f->setting[0] != '\0' && f->is[0] != '\0';
-    bool code = f->code[0] != '\0', said = f->said[0] != '\0' || f->tried[0] != '\0';
+    bool code = f->code[0] != '\0',
+         said = f->said[0] != '\0' || f->tried[0] != '\0' || f->kept[0] != '\0';
     bool operation = f->operation[0] != '\0';
     int ways = operation + (f->file[0] != '\0' || f->function[0] != '\0') + started + set + code +
-               (f->said[0] != '\0') + (f->tried[0] != '\0');
+               (f->said[0] != '\0') + (f->tried[0] != '\0') + (f->kept[0] != '\0');
     if (ways != 1 || (f->setting[0] != '\0') != (f->is[0] != '\0'))
-        return mt_rule_bad(r, field,
-                           "has to have, each time, a file or a function, or \"operation\" alone, "
-                           "or \"started\" alone, or "
-                           "\"code\", \"said\" or \"tried\" alone, or \"setting\" and \"is\"");
+        return mt_rule_bad(
+            r, field,
+            "has to have, each time, a file or a function, or \"operation\" alone, "
+            "or \"started\" alone, or "
+            "\"code\", \"said\", \"tried\" or \"kept\" alone, or \"setting\" and \"is\"");
     if (operation && (strcmp(field, "seen") == 0 || strcmp(field, "single_block_of") == 0))
         return mt_rule_bad(r, field, "has \"operation\", which goes with blocks and requests");
     if (code && strcmp(field, "asked") != 0)
@@ -46,8 +48,9 @@ static enum mt_rc get_frames(const struct mt_rule_reader *r, const char *field, 
         {"code", mt_get_text, .at = offsetof(struct mt_metric_frame, code)},
         {"said", mt_get_text, .at = offsetof(struct mt_metric_frame, said)},
         {"tried", mt_get_text, .at = offsetof(struct mt_metric_frame, tried)},
+        {"kept", mt_get_text, .at = offsetof(struct mt_metric_frame, kept)},
         {.name = NULL}};
-    static const struct mt_metric_frame blank = {"", "", "", "", "", "", "", "", ""};
+    static const struct mt_metric_frame blank = {"", "", "", "", "", "", "", "", "", ""};
     static const struct mt_rule_rows rows = {fields, sizeof blank, &blank, check_frame};
     const struct mt_rule_spec f = {field, mt_get_rows, offsetof(struct mt_metric_row, frames),
                                    .more = &rows,

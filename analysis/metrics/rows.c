@@ -44,6 +44,11 @@ static bool is_tried(const struct mt_runconf *conf, const char *pattern)
     return conf != NULL && conf->tries != NULL && conf->tries(conf->says_of, pattern);
 }
 
+static bool is_kept(const struct mt_runconf *conf, const char *pattern)
+{
+    return conf != NULL && conf->keeps != NULL && conf->keeps(conf->says_of, pattern);
+}
+
 static bool is_seen(const struct mt_metric_row *row, const struct mt_trace *t,
                     const struct mt_runconf *conf)
 {
@@ -54,6 +59,7 @@ static bool is_seen(const struct mt_metric_row *row, const struct mt_trace *t,
         if (f->started[0] != '\0'   ? is_started(conf, f->started)
             : f->said[0] != '\0'    ? is_said(conf, f->said)
             : f->tried[0] != '\0'   ? is_tried(conf, f->tried)
+            : f->kept[0] != '\0'    ? is_kept(conf, f->kept)
             : f->setting[0] != '\0' ? is_set_to(conf, f->setting, f->is)
                                     : t != NULL && mt_trace_has_frame(t, f->file, f->function))
             return true;

@@ -49,8 +49,8 @@ struct mt_metric_frame {
     /* seen: not a frame, a word in small letters of a text that somebody wrote; "" = a frame */
     const char *said;
     /* seen: not a frame; a text says that this is on already, was tried or is refused, as
-     * mt_runconf.tries reads it; "" = a frame */
-    const char *tried;
+     * mt_runconf.tries reads it, or is to stay as it is (mt_runconf.keeps); "" = a frame */
+    const char *tried, *kept;
 };
 
 struct mt_metric_row {

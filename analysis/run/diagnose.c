@@ -50,6 +50,7 @@ static void tell_logs(struct mt_runconf *conf, const struct mt_logs *logs)
     tell_closer(conf, mt_logs_told(logs));
     conf->says = mt_logs_say;
     conf->tries = mt_logs_tried;
+    conf->keeps = mt_logs_kept;
     conf->says_of = logs;
     conf->no_expandable = mt_logs_no_expandable(logs);
     conf->host_full = mt_logs_host_ran_out(logs);

@@ -91,6 +91,8 @@ struct mt_runconf {
     bool (*says)(const void *of, const char *word);
     /* and whether it says that something is on already, was tried or is refused; set with says */
     bool (*tries)(const void *of, const char *pattern);
+    /* and whether it says that something is to stay as it is; set with says */
+    bool (*keeps)(const void *of, const char *pattern);
     const void *says_of;
     bool no_expandable; /* a log shows that expandable segments do not exist here */
     bool host_full;     /* a log says that the host ran out of memory too */

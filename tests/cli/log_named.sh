@@ -26,7 +26,7 @@ for words in 'max_num_seqs 设的是 256。' 'max_num_seqs 从 512 降到 256 �
     any chinese max_num_seqs 128
 done
 # The second of two is in use.
-for words in 'I lowered max_num_seqs from 512 to 256.' 'max_num_seqs 512 -> 256 did not help.'; do
+for words in 'I lowered max_num_seqs from 512 to 256.' 'max_num_seqs 512 -> 256 is in use now.'; do
     printf 'vLLM server goes OOM on one card\n\n%s\n' "$words" | ask moved
     any moved max_num_seqs 128
 done
