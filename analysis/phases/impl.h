@@ -6,6 +6,9 @@
  *   match.c     marks -> one verdict for every stack, without neighbours
  *   ranges.c    recorded annotations -> which rule holds at a time
  *   sequence.c  the events of a device in order: carry, implied training, runs without frames
+ *   walk.c      the calls of a model, by the lines they come from
+ *   goes_on.c   calls that keep nothing, more of them than training has
+ *   outside.c   what comes behind the function that trains
  *   let_go.c    a pass after training that keeps nothing for a backward pass
  *   untold.c    a pass behind training that may be none
  *   for_none.c  passes that keep what no backward pass comes for */
@@ -13,6 +16,7 @@
 #define MT_PHASES_IMPL_H
 
 #include "analysis/phases/phases.h"
+#include "analysis/base/addrmap.h"
 #include "analysis/base/rule_json.h"
 
 #define MT_MAX_PHASE_RULES 4095 /* 12 bits in struct mt_attr */
@@ -29,6 +33,8 @@ enum mt_method {
     MT_METHOD_LET_GO,
     MT_METHOD_FOR_NONE,
     MT_METHOD_UNTOLD,
+    MT_METHOD_GOES_ON,
+    MT_METHOD_OUTSIDE,
     MT_METHOD_CARRY,
     MT_METHOD_NO_STACK,
     MT_METHOD_NO_SIGNATURE,
@@ -151,12 +157,42 @@ enum mt_rc mt_spans_build(struct mt_spans *s, const struct mt_phaser *p, int32_t
                           bool coarse, struct mt_err *err);
 uint32_t mt_spans_rule(struct mt_spans *s, uint64_t time_ns);
 
+/* phases/walk.c: the calls of a model in the order of events. A call lasts until an allocation in
+ * a forward pass comes from another line, or none does. */
+struct mt_pass_call {
+    uint64_t first;              /* event */
+    mt_frame_id line;            /* that it comes from */
+    uint32_t round;              /* backward passes before it */
+    uint32_t made, live, at_end; /* blocks: all, now, when it ended */
+    bool ended;
+};
+struct mt_pass_walk {
+    const struct mt_trace *t;
+    const struct mt_device *d;
+    const struct mt_attr *attr;
+    mt_frame_id *line, *near; /* by stack */
+    mt_frame_id at;           /* of the call at work; 0 = none is */
+    uint32_t round;
+    bool in_backward;
+    MT_VEC(struct mt_pass_call) calls;
+    struct mt_addrmap of; /* address of a block -> its call */
+};
+/* 1, or 0 = out of memory; mt_pass_walk_done() frees it after either. Then each event in turn. */
+int mt_pass_walk_begin(struct mt_pass_walk *w, const struct mt_trace *t, const struct mt_device *d,
+                       const struct mt_attr *attr);
+int mt_pass_walk_see(struct mt_pass_walk *w, uint64_t event);
+void mt_pass_walk_done(struct mt_pass_walk *w);
+
 /* After all else. Where nothing is trained: what keeps its blocks as training would is inference
  * without no_grad. 1, or 0 = out of memory. */
 int mt_for_none_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
 /* After all else: the evaluation that follows the last training pass. 1, or 0 = out of memory. */
 int mt_let_go_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
-/* phases/untold.c: after mt_let_go_find() */
+/* phases/goes_on.c: after mt_let_go_find() */
+int mt_goes_on_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
+/* phases/outside.c: after mt_goes_on_find() */
+int mt_outside_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
+/* phases/untold.c: after mt_goes_on_find() */
 int mt_untold_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
 
 #endif

@@ -42,6 +42,15 @@ static const struct mt_phase_rule methods[MT_METHOD_COUNT] = {
                           "behind training, memory runs out in the first blocks of a call whose "
                           "line no backward pass has ever followed: it may train or not",
                           "the trace", ""},
+    [MT_METHOD_GOES_ON] = {"method.goes_on", "torch", '*', "infer", "", "", 'G',
+                           "calls from one line let go of what they make as they go on, more of "
+                           "them one after the other than training has, and no backward pass comes",
+                           "the trace", ""},
+    [MT_METHOD_OUTSIDE] =
+        {"method.outside", "torch", '*', "-", "", "", 'G',
+         "no pass was run yet and a model was brought to the card: set-up; or the "
+         "function that all steps were made from has returned: unattributed",
+         "the trace", ""},
     [MT_METHOD_CARRY] = {"method.carry", "any", '*', "-", "", "", 'G',
                          "nothing in the stack tells: the phase that held before goes on",
                          "neighbours in time", ""},

@@ -239,7 +239,7 @@ SCENARIOS = [
     saves("P157", dict(PLAIN, script=scripts.ensemble, steps=1), "predict", {"outputs": False}, ("eval", "infer", "unattributed")),
     saves("P17", dict(PLAIN, script=scripts.results, steps=5), "train/forward", {"outputs": False}, "train"),
     saves("B97", dict(TRL, reference=True, micro=(512,), steps=2), "train_actor", {"reference": False}, "train_actor", must_not=["P18"]),
-    saves("P41", dict(PLAIN, begin=("init",), step=("evaluate",), layers=16, logp=(64,), steps=1), "eval", {"param_bytes": 2}, ("unattributed", "eval")),
+    saves("P41", dict(PLAIN, begin=("init",), step=("evaluate",), layers=16, logp=(64,), steps=1), "eval", {"param_bytes": 2}, ("unattributed", "eval", "infer")),
     saves("P18", dict(PLAIN, reference=True, micro=(512,)), "train_actor", {"reference": False}, "train"),
     saves("B82", dict(PLAIN, script=scripts.last_stage), "train_actor", {"outputs": False}, "train",
           loose={"B82": "an earlier moment of the step, before the outputs are joined, is then the highest"}),

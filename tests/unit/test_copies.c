@@ -102,7 +102,8 @@ MT_TEST(clones_that_go_at_once)
             model(h, 0, LAYERS, KEEP);
             n = h->n - first;
             if (turn == 2)
-                heap_free(h, heap_alloc(h, MODEL_BYTES, "own/send.py:3:flat|" MAIN));
+                heap_free(
+                    h, heap_alloc(h, MODEL_BYTES, "own/send.py:3:flat|own/loop.py:31:turn|" MAIN));
             for (; !stay && n > 0; n--)
                 heap_free(h, first + n - 1);
         }
@@ -146,7 +147,7 @@ MT_TEST(a_flat_copy_of_all_weights)
             MT_CHECK_EQ(a->devices.p[0].roles.at_focus[MT_ROLE_DATA], told ? n * size : 0);
             MT_CHECK_EQ(c->weight_copies, told ? n * size : 0);
             MT_CHECK_EQ(card(a, "P200") != NULL, told);
-            MT_CHECK_EQ(strstr(c->sentence, "6 tensors of ") != NULL, told);
+            MT_CHECK_EQ(strstr(c->sentence, ": flat copies of weights") != NULL, told);
             MT_CHECK_EQ(strstr(c->sentence, "Each of the last 5 rounds added ") != NULL, told);
             DONE;
         }

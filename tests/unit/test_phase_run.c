@@ -744,7 +744,87 @@ MT_TEST(a_call_that_keeps_nothing_is_no_training)
     }
 }
 
-MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(a_call_that_keeps_nothing_is_no_training)
+#define OTHER_NET(by) CALL "|/home/u/frozen.py:forward|" CALL "|/home/u/run.py:" by "|" MAIN
+
+/* So many calls from one line, each after something that the loop does. */
+static void calls(struct made *m, const char *call, unsigned n, bool lets_go)
+{
+    for (unsigned i = 0; i < n; i++) {
+        alloc(m, "/home/u/run.py:load|" MAIN);
+        layers(m, call, 14, lets_go);
+    }
+}
+
+/* Calls that keep nothing, one after the other, and no backward pass: no training, whether
+ * something else trains or nothing does. A frozen part of a training step keeps nothing either. */
+MT_TEST(calls_that_keep_nothing)
+{
+    enum { NOTHING_TRAINS, TWO_CALLS, KEEPS, RECOMPUTES, BEHIND, FROZEN_PART, ANOTHER_LINE, N };
+    for (int what = 0; what < N; what++) {
+        struct made m;
+        uint32_t last;
+        bool infers = what == NOTHING_TRAINS || what == BEHIND;
+        start(&m);
+        if (what == FROZEN_PART)
+            calls(&m, OTHER_NET("features"), 3, true);
+        if (what >= BEHIND)
+            train(&m, 8, false);
+        if (what == RECOMPUTES)
+            alloc(&m, "/v/site-packages/torch/utils/checkpoint.py:checkpoint|" MAIN);
+        calls(&m, OTHER_NET("features"), what == TWO_CALLS ? 2 : 3, what != KEEPS);
+        if (what == ANOTHER_LINE)
+            calls(&m, OTHER_NET("other"), 1, true);
+        MT_ASSERT(run(&m, false));
+        last = (uint32_t)m.t->devices.p[0].events.n - 2;
+        MT_CHECK_EQ(m.at[last].phase == MT_PH_INFER, infers);
+        MT_CHECK_EQ(mt_attr_no_grad(m.at[last]), infers);
+        if (infers)
+            SAYS(m, last, "infer/forward carried method.goes_on");
+        done(&m);
+    }
+}
+
+#define STEPS(at) STEP "|/home/u/loop.py:" at "|/home/u/run.py:main|" MAIN
+
+/* When the function that made all steps has returned, the training is over; in it, and in a script
+ * without functions, nothing tells. A pass may be the first one of another training. */
+MT_TEST(behind_the_function_that_trains)
+{
+    static const struct {
+        const char *step, *then;
+        const char *says;
+    } of[] = {
+        {STEPS("fit"), "/home/u/x.py:merge|/home/u/run.py:main|" MAIN,
+         "unattributed/- none method.outside"},
+        {STEPS("fit"), "/home/u/x.py:merge|/home/u/loop.py:fit|/home/u/run.py:main|" MAIN,
+         "train/- carried method.carry"},
+        {STEP "|" MAIN, "/home/u/x.py:merge|" MAIN, "train/- carried method.carry"},
+        {STEPS("fit"), "/home/u/x.py:worker|/usr/lib/python3.12/threading.py:_bootstrap",
+         "train/- carried method.carry"},
+        {STEPS("step|/home/u/loop.py:fit"),
+         "/home/u/x.py:read|/home/u/loop.py:fit|/home/u/run.py:main|" MAIN,
+         "train/- carried method.carry"},
+        {STEPS("fit"), CALL "|/home/u/run.py:main|" MAIN,
+         "train/forward carried phase.torch.module._call_impl"},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct made m;
+        start(&m);
+        for (unsigned k = 0; k < 3; k++) {
+            if (strncmp(of[i].step, STEPS("step"), strlen(STEP "|/home/u/loop.py:step")) == 0)
+                alloc(&m, "/home/u/x.py:read|/home/u/loop.py:fit|/home/u/run.py:main|" MAIN);
+            alloc(&m, of[i].step);
+            alloc(&m, ENGINE);
+        }
+        alloc(&m, of[i].then);
+        MT_ASSERT(run(&m, false));
+        SAYS(m, (uint32_t)m.t->devices.p[0].events.n - 1, of[i].says);
+        done(&m);
+    }
+}
+
+MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(calls_that_keep_nothing) MT_RUN(
+    behind_the_function_that_trains) MT_RUN(a_call_that_keeps_nothing_is_no_training)
             MT_RUN(forward_only_stays_unattributed) MT_RUN(a_pass_without_gradients_is_no_training)
                 MT_RUN(the_wrapper_alone_proves_nothing) MT_RUN(names_of_evaluation) MT_RUN(
                     a_name_goes_before_what_is_over) MT_RUN(annotations_win_over_names)
