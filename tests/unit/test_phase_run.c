@@ -117,6 +117,16 @@ MT_TEST(names_of_evaluation)
     MT_CHECK(!mt_attr_no_grad(m.at[2]));
     SAYS(m, 3, "train/forward carried phase.torch.module._call_impl");
     done(&m);
+    /* what fills an index trains nothing */
+    start(&m);
+    alloc(&m, CALL "|/job/loop.py:fit|" MAIN);
+    alloc(&m, MAKE_GRADS "|" BACKWARD "|/job/loop.py:fit|" MAIN);
+    alloc(&m, CALL "|/job/search.py:build_index|" MAIN);
+    alloc(&m, CALL "|/job/search.py:build|" MAIN);
+    MT_ASSERT(run(&m, false));
+    SAYS(m, 2, "infer/forward low phase.torch.module._call_impl");
+    SAYS(m, 3, "train/forward carried phase.torch.module._call_impl");
+    done(&m);
     /* it asks for gradients itself */
     start(&m);
     alloc(&m, CALL "|/job/loop.py:predict|" MAIN);
