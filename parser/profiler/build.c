@@ -31,16 +31,17 @@ struct device {
 static int one_event(struct mt_pf *f, struct device *d, const struct mt_pf_mem *m,
                      mt_stack_id stack)
 {
-    const uint64_t *addr = (m->flags & MT_PF_ADDR) != 0 ? &m->addr : NULL;
+    const uint64_t *addr = (mt_pf_flags_of(m) & MT_PF_ADDR) != 0 ? &m->addr : NULL;
     int64_t ts = m->ts + f->base_ns;
     int ok = 1;
     if (!d->used)
         mt_pf_feed_init(&d->feed, f->b);
     d->used = true;
-    if ((m->flags & MT_PF_TOTALS) != 0)
-        ok = mt_pf_totals_note(&d->totals, &d->feed, (m->flags & MT_PF_OOM) != 0 ? 0 : m->bytes,
-                               m->allocated, m->reserved, ts, stack);
-    if (ok && (m->flags & MT_PF_OOM) != 0)
+    if ((mt_pf_flags_of(m) & MT_PF_TOTALS) != 0)
+        ok = mt_pf_totals_note(&d->totals, &d->feed,
+                               (mt_pf_flags_of(m) & MT_PF_OOM) != 0 ? 0 : m->bytes, m->allocated,
+                               m->reserved, ts, stack);
+    if (ok && (mt_pf_flags_of(m) & MT_PF_OOM) != 0)
         ok = mt_pf_refused_request(&d->feed, ts, bytes_of(m), stack);
     else if (ok)
         ok = m->bytes > 0 ? mt_pf_alloc(&d->feed, ts, addr, bytes_of(m), 0, stack)
@@ -71,12 +72,13 @@ static int play(struct mt_pf *f, struct device *all)
     int at = INT16_MIN, rc = w != NULL && mt_pf_mem_begin(f);
     while (rc && mt_pf_mem_next(f, &m)) {
         mt_stack_id stack = 0;
-        if (m.device < 0 && f->has_device)
+        int device = mt_pf_device_of(&m);
+        if (device < 0 && f->has_device)
             continue;
-        rc = (m.device == at || on_device(f, m.device)) &&
-             mt_pf_stack_at(w, m.thread, m.ts, &stack) &&
-             one_event(f, &all[m.device + 1], &m, stack);
-        at = m.device;
+        rc = (device == at || on_device(f, device)) &&
+             mt_pf_stack_at(w, mt_pf_thread_of(&m), m.ts, &stack) &&
+             one_event(f, &all[device + 1], &m, stack);
+        at = device;
     }
     mt_pf_walk_free(w);
     return rc;

@@ -119,7 +119,8 @@ static int by_members(struct mt_pf *f, struct mt_pf_cursor *c, struct mt_pf_even
             }
             break;
         case F_PID:
-            e->pid = at.p;
+            if (mt_pf_integer(c->p, c->end, &e->pid) == NULL || e->pid < 0)
+                e->pid = 0; /* "Spans" */
             ok = skip(f, c);
             break;
         case F_ARGS:
@@ -175,58 +176,63 @@ static bool args_by_members(struct mt_pf *f, struct mt_pf_cursor *c, struct mt_p
     return r == 0;
 }
 
-static int memory_args(struct mt_pf *f, const struct mt_pf_event *e, struct mt_pf_mem *m)
+static bool memory_args(struct mt_pf *f, struct mt_pf_event *e)
 {
     struct mt_pf_cursor c = {e->args.p, e->args.p + e->args.n};
-    struct mt_pf_said s = nothing;
-    if (!mt_pf_written_args(&c, &f->before, &s)) {
-        s = nothing;
+    if (e->has_said)
+        return true;
+    e->said = nothing;
+    if (!e->has_ts || e->args.n < 2 || e->args.p[0] != '{')
+        return false;
+    if (!mt_pf_written_args(&c, &e->said)) {
+        e->said = nothing;
         c.p = e->args.p;
-        if (!args_by_members(f, &c, &s))
-            return 0;
+        if (!args_by_members(f, &c, &e->said))
+            return false;
     }
-    if (!s.has_bytes)
-        return 0;
-    m->bytes = s.bytes;
-    m->addr = s.addr;
-    m->flags |= s.has_addr ? MT_PF_ADDR : 0;
-    m->device = s.type == 0 ? -1 : s.id >= 0 && s.id < 1024 ? (int16_t)s.id : 0;
-    if (s.allocated >= 0 && s.reserved >= 0) {
-        m->flags |= MT_PF_TOTALS;
-        m->allocated = (uint64_t)s.allocated;
-        m->reserved = (uint64_t)s.reserved;
-    }
-    return 1;
+    return e->said.has_bytes;
 }
 
-static int memory(struct mt_pf *f, const struct mt_pf_event *e, bool is_oom)
+static int memory(struct mt_pf *f, struct mt_pf_event *e, bool is_oom)
 {
     const int64_t most = INT64_C(1) << 60; /* more than any memory has */
-    struct mt_pf_mem m = {.ts = e->ts};
-    int64_t pid = 0;
-    if (!e->has_ts || e->args.n < 2 || e->args.p[0] != '{' || !memory_args(f, e, &m) ||
-        m.bytes > most || m.bytes < -most || m.allocated > (uint64_t)most ||
-        m.reserved > (uint64_t)most) {
+    const struct mt_pf_said *s = &e->said;
+    struct mt_pf_mem m;
+    unsigned flags = is_oom ? MT_PF_OOM : 0;
+    uint32_t thread;
+    int device;
+    bool is_read = memory_args(f, e);
+    bool has_totals = is_read && s->allocated >= 0 && s->reserved >= 0;
+    if (!is_read || s->bytes > most || s->bytes < -most ||
+        (has_totals && (s->allocated > most || s->reserved > most))) {
         f->n_bad++;
         return 1;
     }
-    if (e->pid == NULL || mt_pf_integer(e->pid, e->args.p + e->args.n, &pid) == NULL || pid < 0)
-        pid = 0;
     if (f->pid < 0)
-        f->pid = pid;
-    if (f->pid != pid) {
+        f->pid = e->pid;
+    if (f->pid != e->pid) {
         f->n_other_process++;
         return 1;
     }
-    m.flags |= is_oom ? MT_PF_OOM : 0;
-    f->n_cpu += m.device < 0;
-    f->has_device = f->has_device || m.device >= 0;
-    if (m.bytes == 0)
+    device = s->type == 0 ? -1 : s->id >= 0 && s->id < 1024 ? (int)s->id : 0;
+    f->n_cpu += device < 0;
+    f->has_device = f->has_device || device >= 0;
+    if (s->bytes == 0)
         return 1;
     if (f->n_mem >= f->lim->max_events)
         return mt_json_stop(&f->j, MT_ELIMIT, "more than %llu memory events (raise --max-events)",
                             (unsigned long long)f->lim->max_events);
-    m.thread = mt_pf_thread(f, (uint64_t)e->tid);
+    thread = mt_pf_thread(f, (uint64_t)e->tid);
+    flags |= s->has_addr ? MT_PF_ADDR : 0;
+    flags |= has_totals ? MT_PF_TOTALS : 0;
+    m = (struct mt_pf_mem){
+        .ts = e->ts,
+        .addr = s->addr,
+        .allocated = has_totals ? (uint64_t)s->allocated : 0,
+        .reserved = has_totals ? (uint64_t)s->reserved : 0,
+        .bytes = s->bytes,
+        .where = mt_pf_where(thread, device, flags),
+    };
     return f->j.fail == MT_JF_NONE && mt_pf_mem_put(f, &m);
 }
 
@@ -259,11 +265,22 @@ static int annotation(struct mt_pf *f, const struct mt_pf_event *e, struct mt_pf
     return mt_build_str(f->b, name.p, name.n, &r->name) || mt_pf_refused(f);
 }
 
-static int slice(struct mt_pf *f, const struct mt_pf_event *e)
+/* Where "Call stack" stands among the arguments of an operator; NULL = nowhere. */
+static const unsigned char *call_stack(struct mt_pf_text args)
 {
-    static const char stack_key[] = "\"Call stack\":";
-    unsigned char a[1024], b[16384];
-    struct mt_pf_text name = plain(e->name, a, sizeof a), outer = {NULL, 0};
+    static const char key[] = "\"Call stack\":";
+    return args.n == 0 || memchr(args.p, 'C', args.n) == NULL
+               ? NULL
+               : memmem(args.p, args.n, key, sizeof key - 1);
+}
+
+/* name, outer: of the event, without escapes */
+#if defined(__GNUC__)
+__attribute__((always_inline))
+#endif
+static inline int
+slice(struct mt_pf *f, const struct mt_pf_event *e, struct mt_pf_text name, struct mt_pf_text outer)
+{
     uint32_t thread;
     if (!e->has_ts || !e->has_tid || e->dur < 0 || name.n == 0) {
         f->n_bad++;
@@ -273,30 +290,47 @@ static int slice(struct mt_pf *f, const struct mt_pf_event *e)
         return annotation(f, e, name);
     f->has_python = f->has_python || e->kind == MT_PF_K_PYTHON;
     f->has_cpu_op = f->has_cpu_op || e->kind == MT_PF_K_OP;
-    if (e->kind == MT_PF_K_OP && !f->has_python && e->args.n != 0) {
-        const unsigned char *at =
-            memchr(e->args.p, 'C', e->args.n) == NULL
-                ? NULL
-                : memmem(e->args.p, e->args.n, stack_key, sizeof stack_key - 1);
-        struct mt_pf_cursor c = {at, e->args.p + e->args.n};
-        if (at != NULL) {
-            c.p += sizeof stack_key - 1;
-            mt_pf_space(&c);
-            if (c.p < c.end && *c.p == '"' && MT_PF_READ(string, &c, &outer))
-                outer = plain(outer, b, sizeof b);
-        }
-    }
     thread = mt_pf_thread(f, (uint64_t)e->tid);
     if (thread == MT_PF_NO_THREAD)
         return f->j.fail == MT_JF_NONE;
     return mt_pf_slice(f, thread, e->ts, e->dur, name, e->kind == MT_PF_K_PYTHON, outer);
 }
 
-static int take(struct mt_pf *f, const struct mt_pf_event *e)
+/* stack: where "Call stack" stands, or NULL */
+#if defined(__GNUC__)
+__attribute__((noinline))
+#endif
+static int
+with_escapes(struct mt_pf *f, const struct mt_pf_event *e, const unsigned char *stack)
 {
+    unsigned char a[1024], b[16384];
+    struct mt_pf_text outer = {NULL, 0};
+    struct mt_pf_cursor c = {stack, e->args.p + e->args.n};
+    if (stack != NULL) {
+        c.p += sizeof "\"Call stack\":" - 1;
+        mt_pf_space(&c);
+        if (c.p < c.end && *c.p == '"' && MT_PF_READ(string, &c, &outer))
+            outer = plain(outer, b, sizeof b);
+    }
+    return slice(f, e, plain(e->name, a, sizeof a), outer);
+}
+
+/* An operator, a Python function or an annotation. */
+static int any_slice(struct mt_pf *f, const struct mt_pf_event *e)
+{
+    const unsigned char *stack =
+        e->kind == MT_PF_K_OP && !f->has_python ? call_stack(e->args) : NULL;
+    return e->is_plain && stack == NULL ? slice(f, e, e->name, (struct mt_pf_text){NULL, 0})
+                                        : with_escapes(f, e, stack);
+}
+
+static int take(struct mt_pf *f, struct mt_pf_event *e)
+{
+    if (e->has_said)
+        return memory(f, e, false);
     if (e->ph == 'X')
         return e->kind == MT_PF_K_OP || e->kind == MT_PF_K_PYTHON || e->kind == MT_PF_K_ANNOTATION
-                   ? slice(f, e)
+                   ? any_slice(f, e)
                    : 1;
     if (e->ph != '\0' && (e->kind == MT_PF_K_INSTANT || e->kind == MT_PF_K_UNKNOWN)) {
         bool is_oom = is(e->name, "[OutOfMemory]");

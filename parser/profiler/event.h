@@ -13,17 +13,6 @@ enum mt_pf_kind {
     MT_PF_K_OTHER
 };
 
-/* What an event says of itself. */
-struct mt_pf_event {
-    char ph;
-    enum mt_pf_kind kind;
-    bool old_op; /* "Operator", before 1.11: user annotations are among them */
-    struct mt_pf_text name, args;
-    int64_t ts, dur, tid;
-    bool has_ts, has_tid;
-    const unsigned char *pid; /* its value; NULL = there is none */
-};
-
 /* What the arguments of a memory event say. PyTorch's numbers of kinds of devices,
  * c10/core/DeviceType.h: 0 is the CPU. */
 struct mt_pf_said {
@@ -32,18 +21,25 @@ struct mt_pf_said {
     bool has_bytes, has_addr;
 };
 
-/* Of events before: what stands there again as the same text is not read again. Zeroed = none. */
+/* What an event says of itself. */
+struct mt_pf_event {
+    char ph;
+    enum mt_pf_kind kind;
+    bool old_op;   /* "Operator", before 1.11: user annotations are among them */
+    bool is_plain; /* no escape is in its name */
+    bool has_said; /* it is a memory event, whose arguments are read */
+    struct mt_pf_text name, args;
+    int64_t ts, dur, tid;
+    bool has_ts, has_tid;
+    int64_t pid; /* 0 = none, or none that is a number */
+    struct mt_pf_said said;
+};
+
+/* Where the event before was: the same text is not read again. Zeroed = none. */
 struct mt_pf_before {
-    unsigned char place[48]; /* from the process's number to the time */
+    unsigned char place[64]; /* from the process's number to the time */
     unsigned n_place;        /* 0 = none */
-    int64_t tid;             /* what the place says */
-    uint64_t head, value;    /* the first eight digits of a time, as they stand there; 0 = none */
-    /* of a memory event's arguments: what was reserved; the device */
-    struct mt_pf_again {
-        unsigned char text[64];
-        unsigned n; /* 0 = none */
-        int64_t value[2];
-    } reserved, device;
+    int64_t pid, tid;        /* what the place says */
 };
 
 /* written.c: byte for byte as libkineto lays it out, members in its order, which is nearly all of
@@ -53,6 +49,6 @@ struct mt_pf_before {
 int mt_pf_written(const unsigned char *p, const unsigned char *end, struct mt_pf_before *before,
                   struct mt_pf_event *e, const unsigned char **behind);
 /* Its arguments, of a memory event: names and numbers on one line, in any order. */
-bool mt_pf_written_args(struct mt_pf_cursor *c, struct mt_pf_before *before, struct mt_pf_said *s);
+bool mt_pf_written_args(struct mt_pf_cursor *c, struct mt_pf_said *s);
 
 #endif

@@ -45,28 +45,69 @@ static uint64_t make_up(struct mt_pf_feed *d, uint64_t size)
     return addr;
 }
 
-/* Takes a block off both tables. at: index + 1 */
+/* Puts a block behind the newest of its list: that of its size and lane, or of all. at: index + 1
+ */
+static int link_block(struct mt_pf_feed *d, uint32_t at)
+{
+    struct mt_pf_block *k = &d->blocks.p[at - 1];
+    uint32_t *last =
+        d->by_sizes ? mt_pf_map_slot(&d->by_size, size_key(k->size, k->lane)) : &d->newest;
+    if (last == NULL)
+        return nomem(d);
+    k->older = *last;
+    k->newer = 0;
+    if (k->older != 0)
+        d->blocks.p[k->older - 1].newer = at;
+    *last = at;
+    return 1;
+}
+
+/* Recordings that have addresses are never asked for a block of some size: lists by size are made
+ * when the first one is. The list of all is in the order in which they came. */
+static int list_by_size(struct mt_pf_feed *d)
+{
+    uint32_t at = d->newest, next;
+    if (d->by_sizes)
+        return 1;
+    d->by_sizes = true;
+    while (at != 0 && d->blocks.p[at - 1].older != 0)
+        at = d->blocks.p[at - 1].older;
+    for (; at != 0; at = next) {
+        next = d->blocks.p[at - 1].newer;
+        if (!link_block(d, at))
+            return 0;
+    }
+    return 1;
+}
+
+/* The newest block of a size and lane: index + 1. 0 = there is none, or out of memory. */
+static uint32_t of_size(struct mt_pf_feed *d, uint64_t size, uint32_t lane)
+{
+    const uint32_t *at = list_by_size(d) ? mt_pf_map_get(&d->by_size, size_key(size, lane)) : NULL;
+    return at != NULL ? *at : 0;
+}
+
+/* Takes a block off its list and the table. at: index + 1 */
 static void forget(struct mt_pf_feed *d, uint32_t at)
 {
     struct mt_pf_block *k = &d->blocks.p[at - 1];
-    uint64_t key = size_key(k->size, k->lane);
     mt_pf_map_take(&d->by_addr, k->addr);
     if (k->older != 0)
         d->blocks.p[k->older - 1].newer = k->newer;
     if (k->newer != 0)
         d->blocks.p[k->newer - 1].older = k->older;
+    else if (!d->by_sizes)
+        d->newest = k->older;
     else if (k->older != 0)
-        *mt_pf_map_get(&d->by_size, key) = k->older;
+        *mt_pf_map_get(&d->by_size, size_key(k->size, k->lane)) = k->older;
     else
-        mt_pf_map_take(&d->by_size, key);
+        mt_pf_map_take(&d->by_size, size_key(k->size, k->lane));
     k->older = d->unused;
     d->unused = at;
 }
 
 static int remember(struct mt_pf_feed *d, uint64_t addr, uint64_t size, uint32_t lane)
 {
-    const uint32_t *last = mt_pf_map_get(&d->by_size, size_key(size, lane));
-    struct mt_pf_block k = {addr, size, last != NULL ? *last : 0, 0, lane};
     uint32_t at = d->unused;
     if (at != 0)
         d->unused = d->blocks.p[at - 1].older;
@@ -74,13 +115,10 @@ static int remember(struct mt_pf_feed *d, uint64_t addr, uint64_t size, uint32_t
         return nomem(d);
     else
         at = d->blocks.n;
-    d->blocks.p[at - 1] = k;
-    if (!mt_pf_map_put(&d->by_addr, addr, at) ||
-        !mt_pf_map_put(&d->by_size, size_key(size, lane), at))
+    d->blocks.p[at - 1] = (struct mt_pf_block){.addr = addr, .size = size, .lane = lane};
+    if (!mt_pf_map_put(&d->by_addr, addr, at))
         return nomem(d);
-    if (k.older != 0)
-        d->blocks.p[k.older - 1].newer = at;
-    return 1;
+    return link_block(d, at);
 }
 
 static int free_block(struct mt_pf_feed *d, int64_t ts, uint32_t at, mt_stack_id stack)
@@ -115,12 +153,14 @@ int mt_pf_alloc(struct mt_pf_feed *d, int64_t ts, const uint64_t *addr, uint64_t
 int mt_pf_free(struct mt_pf_feed *d, int64_t ts, const uint64_t *addr, uint64_t size, uint32_t lane,
                mt_stack_id stack)
 {
-    const uint32_t *at = addr != NULL ? mt_pf_map_get(&d->by_addr, *addr)
-                                      : mt_pf_map_get(&d->by_size, size_key(size, lane));
-    if (at != NULL && d->blocks.p[*at - 1].size == size)
-        return free_block(d, ts, *at, stack);
+    const uint32_t *there = addr != NULL ? mt_pf_map_get(&d->by_addr, *addr) : NULL;
+    uint32_t at = addr == NULL ? of_size(d, size, lane) : there != NULL ? *there : 0;
+    if (d->nomem)
+        return 0;
+    if (at != 0 && d->blocks.p[at - 1].size == size)
+        return free_block(d, ts, at, stack);
     /* the sizes differ: what was there is gone, and something else was freed */
-    if (at != NULL && !free_block(d, ts, *at, 0))
+    if (at != 0 && !free_block(d, ts, at, 0))
         return 0;
     return free_old(d, ts, addr != NULL ? *addr : make_up(d, size), size, stack);
 }
@@ -140,7 +180,7 @@ static int pile_up(struct mt_pf_feed *d, int64_t ts, uint64_t size, uint32_t lan
 int mt_pf_change(struct mt_pf_feed *d, int64_t ts, int64_t bytes, uint32_t lane, mt_stack_id stack)
 {
     uint64_t left = bytes < 0 ? 0 - (uint64_t)bytes : 0;
-    const uint32_t *at;
+    uint32_t at;
     if (bytes > 0)
         return pile_up(d, ts, (uint64_t)bytes, lane, stack);
     while (left != 0 && d->pile[lane].n != 0) {
@@ -154,8 +194,10 @@ int mt_pf_change(struct mt_pf_feed *d, int64_t ts, int64_t bytes, uint32_t lane,
     }
     if (left == 0)
         return 1;
-    at = mt_pf_map_get(&d->by_size, size_key(left, lane));
-    return at != NULL ? free_block(d, ts, *at, 0) : free_old(d, ts, make_up(d, left), left, 0);
+    at = of_size(d, left, lane);
+    if (d->nomem)
+        return 0;
+    return at != 0 ? free_block(d, ts, at, 0) : free_old(d, ts, make_up(d, left), left, 0);
 }
 
 int mt_pf_reserve(struct mt_pf_feed *d, int64_t ts, uint64_t reserved, mt_stack_id stack)

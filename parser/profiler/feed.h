@@ -25,7 +25,7 @@ enum { MT_PF_LANES = 10 }; /* categories of a memory timeline; 0 in a trace */
 
 struct mt_pf_block {
     uint64_t addr, size;
-    uint32_t older, newer; /* of the same size and lane: index + 1 */
+    uint32_t older, newer; /* in its list: index + 1 */
     uint32_t lane;
 };
 
@@ -35,7 +35,8 @@ struct mt_pf_feed {
     int64_t live, low;  /* bytes since the first event, and the least that this ever was */
     uint64_t reserved;
     MT_VEC(struct mt_pf_block) blocks; /* live; unused ones are linked by `older` from `unused` */
-    uint32_t unused;
+    uint32_t unused, newest;
+    bool by_sizes; /* there is a list for each size and lane; else one, which ends with newest */
     struct mt_pf_map by_addr, by_size;
     /* bytes without a block of their own, last in first out */
     MT_VEC(struct mt_pf_block) pile[MT_PF_LANES];

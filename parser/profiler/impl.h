@@ -3,7 +3,7 @@
  *
  * A trace has its events in any order, so nothing can be built before its end. What is kept until
  * then is small, and given back as it is used: an operator or Python function costs 5 to 10 bytes,
- * a memory event about 20 (log.c). */
+ * a memory event about 13 (log.c). */
 #ifndef MT_PROFILER_IMPL_H
 #define MT_PROFILER_IMPL_H
 
@@ -12,7 +12,7 @@
 
 #define MT_PF_NO_THREAD UINT32_MAX
 
-/* ---- slices.c: operators and Python functions, by thread ---- */
+/* ---- labels.c, slices.c: operators and Python functions, by thread ---- */
 
 /* A name with what it stands for. Of equal ones there is one. */
 struct mt_pf_label {
@@ -21,10 +21,21 @@ struct mt_pf_label {
     bool is_python;
 };
 
+/* A name seen lately, at the place that a few of its bytes tell: to compare a name is cheaper than
+ * to hash it. */
+enum { MT_PF_LATELY_BITS = 9, MT_PF_LATELY_NAME = 120 };
+struct mt_pf_lately {
+    unsigned char name[128]; /* a multiple of 64 */
+    uint32_t label;          /* index + 1; 0 = empty */
+    uint8_t n;
+    bool is_python;
+};
+
 /* Entries of different length, written one after the other and then read once. Zeroed = empty. */
 struct mt_pf_log {
     struct mt_pf_page *first, *last;
-    size_t read; /* of the first page */
+    uint8_t *at, *stop;         /* where the last page goes on; its end */
+    const uint8_t *from, *till; /* of the first page: what is not read yet, once it is being read */
     uint64_t n;
 };
 
@@ -53,20 +64,32 @@ enum mt_pf_flag { MT_PF_ADDR = 1, MT_PF_TOTALS = 2, MT_PF_OOM = 4 /* bytes were 
 struct mt_pf_mem {
     int64_t ts; /* ns, by the clock of the file */
     uint64_t addr, allocated, reserved;
-    uint64_t place;  /* among the memory events of the file */
-    int64_t bytes;   /* below 0: freed */
-    uint32_t thread; /* MT_PF_NO_THREAD: not known */
-    int16_t device;  /* -1 = the CPU */
-    uint8_t flags;
+    uint64_t place; /* among the memory events of the file */
+    int64_t bytes;  /* below 0: freed */
+    uint64_t
+        where; /* mt_pf_where(): in one word, as it is that of the event before, nearly always */
 };
+/* thread: MT_PF_NO_THREAD = not known. device: -1 = the CPU; up to 1023. */
+static inline uint64_t mt_pf_where(uint32_t thread, int device, unsigned flags)
+{
+    return (uint64_t)thread << 16 | (uint64_t)(device + 1) << 3 | flags;
+}
+static inline uint32_t mt_pf_thread_of(const struct mt_pf_mem *m)
+{
+    return (uint32_t)(m->where >> 16);
+}
+static inline int mt_pf_device_of(const struct mt_pf_mem *m)
+{
+    return (int)(m->where >> 3 & 0x1fff) - 1;
+}
+static inline unsigned mt_pf_flags_of(const struct mt_pf_mem *m) { return m->where & 7; }
 
 /* Memory events that are in order of their times. */
 enum { MT_PF_RUNS = 16 };
 struct mt_pf_run {
     struct mt_pf_log log;
-    struct mt_pf_mem last; /* what the next one is told apart from */
-    struct mt_pf_mem head; /* while they are read: the next one */
-    bool has_head;
+    struct mt_pf_mem last; /* what the next one is told apart from; while they are read, the next */
+    bool has_head;         /* while they are read: there is a next one */
 };
 
 struct mt_pf_device { /* of deviceProperties */
@@ -82,6 +105,7 @@ struct mt_pf {
     MT_VEC(struct mt_pf_label) labels;
     MT_VEC(mt_frame_id) outer;
     struct mt_pf_seen *seen; /* labels by the hash of their text */
+    struct mt_pf_lately *lately;
     uint32_t n_seen, cap_seen;
     MT_VEC(struct mt_pf_thread) threads;
     uint32_t last_thread;
@@ -116,11 +140,47 @@ int mt_pf_event(struct mt_pf *f, const unsigned char *p, const unsigned char *en
 int mt_pf_next(struct mt_pf *f, const unsigned char *p, const unsigned char *end,
                const unsigned char **behind);
 
+/* labels.c. outer: "file(line): function;..." innermost first, or empty */
+int mt_pf_other_label(struct mt_pf *f, struct mt_pf_text name, bool is_python,
+                      struct mt_pf_text outer, uint32_t *label);
+void mt_pf_labels_done(struct mt_pf *f);
+static inline bool mt_pf_is_kept(struct mt_pf_text name, struct mt_pf_text outer)
+{
+    return outer.n == 0 && name.n >= 8 && name.n <= MT_PF_LATELY_NAME;
+}
+/* Of one that is kept. */
+static inline struct mt_pf_lately *mt_pf_lately(const struct mt_pf *f, struct mt_pf_text name,
+                                                bool is_python)
+{
+    uint64_t end, before;
+    memcpy(&end, name.p + name.n - 8, sizeof end);
+    memcpy(&before, name.n < 16 ? name.p : name.p + name.n - 16, sizeof before);
+    end = end * UINT64_C(0x9e3779b97f4a7c15) + before + name.n + is_python;
+    return &f->lately[end * UINT64_C(0xbf58476d1ce4e5b9) >> (64 - MT_PF_LATELY_BITS)];
+}
+static inline int mt_pf_label(struct mt_pf *f, struct mt_pf_text name, bool is_python,
+                              struct mt_pf_text outer, uint32_t *label)
+{
+    if (f->lately != NULL && mt_pf_is_kept(name, outer)) {
+        const struct mt_pf_lately *l = mt_pf_lately(f, name, is_python);
+        if (l->n == name.n && l->is_python == is_python &&
+            mt_pf_same_name(l->name, name.p, name.n)) {
+            *label = l->label - 1;
+            return 1;
+        }
+    }
+    return mt_pf_other_label(f, name, is_python, outer, label);
+}
+
 /* slices.c */
-uint32_t mt_pf_thread(struct mt_pf *f, uint64_t key); /* MT_PF_NO_THREAD: too many, or no memory */
-/* outer: "file(line): function;..." innermost first, or empty */
-int mt_pf_slice(struct mt_pf *f, uint32_t thread, int64_t ts, int64_t dur, struct mt_pf_text name,
-                bool is_python, struct mt_pf_text outer);
+uint32_t mt_pf_other_thread(struct mt_pf *f, uint64_t key);
+/* MT_PF_NO_THREAD: too many, or no memory */
+static inline uint32_t mt_pf_thread(struct mt_pf *f, uint64_t key)
+{
+    return f->last_thread < f->threads.n && f->threads.p[f->last_thread].key == key
+               ? f->last_thread
+               : mt_pf_other_thread(f, key);
+}
 /* The stack of a thread at a time; times have to go forward for each thread. 0 = fails. */
 struct mt_pf_walk;
 struct mt_pf_walk *mt_pf_walk_new(struct mt_pf *f); /* NULL = no memory */
@@ -129,13 +189,30 @@ void mt_pf_walk_free(struct mt_pf_walk *w);
 void mt_pf_slices_done(struct mt_pf *f);
 
 /* ---- log.c ---- */
-uint8_t *mt_pf_log_room(struct mt_pf_log *l); /* for MT_PF_ENTRY bytes; NULL = no memory */
 enum { MT_PF_ENTRY = 80 };
-void mt_pf_log_wrote(struct mt_pf_log *l, const uint8_t *end);
-/* The next entry, or NULL; what was read is given back. */
-const uint8_t *mt_pf_log_next(struct mt_pf_log *l);
-void mt_pf_log_read(struct mt_pf_log *l, const uint8_t *end);
+uint8_t *mt_pf_log_page(struct mt_pf_log *l);
+const uint8_t *mt_pf_log_turn(struct mt_pf_log *l);
 void mt_pf_log_done(struct mt_pf_log *l);
+/* For MT_PF_ENTRY bytes; NULL = no memory. */
+static inline uint8_t *mt_pf_log_room(struct mt_pf_log *l)
+{
+    return l->stop - l->at >= MT_PF_ENTRY ? l->at : mt_pf_log_page(l);
+}
+static inline void mt_pf_log_wrote(struct mt_pf_log *l, uint8_t *end)
+{
+    l->at = end;
+    l->n++;
+}
+/* The next entry, or NULL; what was read is given back. MT_PF_ENTRY bytes may be looked at. */
+static inline const uint8_t *mt_pf_log_next(struct mt_pf_log *l)
+{
+    return l->from != l->till ? l->from : mt_pf_log_turn(l);
+}
+static inline void mt_pf_log_read(struct mt_pf_log *l, const uint8_t *end)
+{
+    l->from = end;
+    l->n--;
+}
 /* Numbers in groups of 7 bits, signed ones with the sign in the lowest. */
 static inline uint8_t *mt_pf_put(uint8_t *p, uint64_t v)
 {
@@ -163,6 +240,26 @@ static inline const uint8_t *mt_pf_get_signed(const uint8_t *p, int64_t *v)
     p = mt_pf_get(p, &u);
     *v = (int64_t)(u >> 1 ^ (0 - (u & 1)));
     return p;
+}
+
+/* One more slice of a thread. */
+static inline int mt_pf_slice(struct mt_pf *f, uint32_t thread, int64_t ts, int64_t dur,
+                              struct mt_pf_text name, bool is_python, struct mt_pf_text outer)
+{
+    struct mt_pf_lane *l = &f->threads.p[thread].lane[is_python ? MT_PF_PYTHON : MT_PF_OPERATOR];
+    uint32_t label = 0;
+    uint8_t *p;
+    if (!mt_pf_label(f, name, is_python, outer, &label))
+        return 0;
+    if ((p = mt_pf_log_room(&l->log)) == NULL)
+        return mt_pf_nomem(f);
+    l->unsorted = l->unsorted || (ts < l->last_ts && l->log.n != 0);
+    p = mt_pf_put_signed(p, ts - l->last_ts);
+    p = mt_pf_put(p, (uint64_t)dur);
+    p = mt_pf_put(p, label);
+    mt_pf_log_wrote(&l->log, p);
+    l->last_ts = ts;
+    return 1;
 }
 
 /* ---- order.c: memory events ---- */

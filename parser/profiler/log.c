@@ -28,45 +28,45 @@ static void page_free(struct mt_pf_page *p)
         mt_free(p);
 }
 
-uint8_t *mt_pf_log_room(struct mt_pf_log *l)
+static void close_last(struct mt_pf_log *l)
 {
-    struct mt_pf_page *p = l->last;
-    size_t size = p == NULL ? FIRST : LATER;
-    if (p != NULL && p->cap - p->n >= MT_PF_ENTRY)
-        return p->bytes + p->n;
-    if ((p = page_new(size)) == NULL)
+    if (l->last != NULL)
+        l->last->n = (size_t)(l->at - l->last->bytes);
+}
+
+/* A new last page. */
+uint8_t *mt_pf_log_page(struct mt_pf_log *l)
+{
+    struct mt_pf_page *p = page_new(l->last == NULL ? FIRST : LATER);
+    if (p == NULL)
         return NULL;
+    close_last(l);
     if (l->last != NULL)
         l->last->next = p;
     else
         l->first = p;
     l->last = p;
-    return p->bytes;
+    l->stop = p->bytes + p->cap;
+    return l->at = p->bytes;
 }
 
-void mt_pf_log_wrote(struct mt_pf_log *l, const uint8_t *end)
+/* Gives the page back that was read, and goes on to the next. */
+const uint8_t *mt_pf_log_turn(struct mt_pf_log *l)
 {
-    l->last->n = (size_t)(end - l->last->bytes);
-    l->n++;
-}
-
-const uint8_t *mt_pf_log_next(struct mt_pf_log *l)
-{
-    while (l->first != NULL && l->read == l->first->n) {
+    close_last(l);
+    while (l->first != NULL) {
         struct mt_pf_page *p = l->first;
+        if (l->from == NULL && p->n != 0) {
+            l->till = p->bytes + p->n;
+            return l->from = p->bytes;
+        }
         l->first = p->next;
-        l->read = 0;
+        l->from = l->till = NULL;
         page_free(p);
     }
-    if (l->first == NULL)
-        l->last = NULL;
-    return l->first != NULL ? l->first->bytes + l->read : NULL;
-}
-
-void mt_pf_log_read(struct mt_pf_log *l, const uint8_t *end)
-{
-    l->read = (size_t)(end - l->first->bytes);
-    l->n--;
+    l->last = NULL;
+    l->at = l->stop = NULL;
+    return NULL;
 }
 
 void mt_pf_log_done(struct mt_pf_log *l)
@@ -76,6 +76,5 @@ void mt_pf_log_done(struct mt_pf_log *l)
         l->first = p->next;
         page_free(p);
     }
-    l->last = NULL;
-    l->n = 0;
+    *l = (struct mt_pf_log){.first = NULL};
 }

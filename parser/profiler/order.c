@@ -6,20 +6,72 @@
 
 #include <string.h>
 
+/* What an entry begins with, 16 bits: what is not as in nearly all entries, then how many bytes the
+ * time, the bytes and the address have (8 as 7). */
+enum { ELSEWHERE = 1, OTHER_WHERE = 2, OTHER_TOTALS = 4, BITS = 3, N_NUMBERS = 3 };
+
+static inline uint64_t zigzag(int64_t v) { return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0); }
+static inline int64_t unzigzag(uint64_t u) { return (int64_t)(u >> 1 ^ (0 - (u & 1))); }
+
+/* Bytes that a number takes: 0 to 6, or 8, which is told as 7. */
+static inline unsigned width(uint64_t u)
+{
+#if defined(__GNUC__)
+    unsigned n = (71 - (unsigned)__builtin_clzll(u | 1)) / 8;
+#else
+    unsigned n = 1;
+    while (n < 8 && u >> (8 * n) != 0)
+        n++;
+#endif
+    return n < 7 ? n : 7;
+}
+
+/* In the order of this machine: they are never written out. */
+static inline uint8_t *store(uint8_t *p, uint64_t u, unsigned w)
+{
+    for (unsigned i = 0; i < 8; i++)
+        p[i] = (uint8_t)(u >> (8 * i));
+    return p + w + w / 7;
+}
+
+static inline const uint8_t *load(const uint8_t *p, uint64_t *u, unsigned w)
+{
+    uint64_t v = 0;
+    for (unsigned i = 0; i < 8; i++)
+        v |= (uint64_t)p[i] << (8 * i);
+    *u = w < 7 ? v & ((UINT64_C(1) << (8 * w)) - 1) : v;
+    return p + w + w / 7;
+}
+
 static int put(struct mt_pf *f, struct mt_pf_run *r, const struct mt_pf_mem *m)
 {
     const struct mt_pf_mem *o = &r->last;
-    uint8_t *p = mt_pf_log_room(&r->log);
-    if (p == NULL)
+    uint8_t *begin = mt_pf_log_room(&r->log), *p;
+    uint64_t u[N_NUMBERS] = {zigzag(m->ts - o->ts), zigzag(m->bytes),
+                             zigzag((int64_t)(m->addr - o->addr))};
+    uint64_t allocated = m->allocated - o->allocated - (uint64_t)m->bytes;
+    unsigned head = 0;
+    if (begin == NULL)
         return mt_pf_nomem(f);
-    p = mt_pf_put_signed(p, m->ts - o->ts);
-    p = mt_pf_put_signed(p, (int64_t)(m->place - o->place));
-    p = mt_pf_put_signed(p, m->bytes);
-    p = mt_pf_put(p, (uint64_t)m->thread << 3 | m->flags);
-    p = mt_pf_put_signed(p, m->device);
-    p = mt_pf_put_signed(p, (int64_t)(m->addr - o->addr));
-    p = mt_pf_put_signed(p, (int64_t)(m->allocated - o->allocated - (uint64_t)m->bytes));
-    p = mt_pf_put_signed(p, (int64_t)(m->reserved - o->reserved));
+    head |= m->place != o->place + 1 ? ELSEWHERE : 0;
+    head |= m->where != o->where ? OTHER_WHERE : 0;
+    head |= allocated != 0 || m->reserved != o->reserved ? OTHER_TOTALS : 0;
+    p = begin + 2;
+    for (unsigned i = 0; i < N_NUMBERS; i++) {
+        unsigned w = width(u[i]);
+        head |= w << (BITS * (i + 1));
+        p = store(p, u[i], w);
+    }
+    if ((head & ELSEWHERE) != 0)
+        p = mt_pf_put_signed(p, (int64_t)(m->place - o->place));
+    if ((head & OTHER_WHERE) != 0)
+        p = mt_pf_put(p, m->where);
+    if ((head & OTHER_TOTALS) != 0) {
+        p = mt_pf_put_signed(p, (int64_t)allocated);
+        p = mt_pf_put_signed(p, (int64_t)(m->reserved - o->reserved));
+    }
+    begin[0] = (uint8_t)head;
+    begin[1] = (uint8_t)(head >> 8);
     mt_pf_log_wrote(&r->log, p);
     r->last = *m;
     return 1;
@@ -41,32 +93,38 @@ int mt_pf_mem_put(struct mt_pf *f, struct mt_pf_mem *m)
     return put(f, to, m);
 }
 
-static bool get(struct mt_pf_run *r, struct mt_pf_mem *m)
+/* The next event of a run becomes its last one; false = there is none. */
+static bool get(struct mt_pf_run *r)
 {
-    const struct mt_pf_mem *o = &r->last;
+    struct mt_pf_mem *m = &r->last;
     const uint8_t *p = mt_pf_log_next(&r->log);
-    int64_t ts, place, device, addr, allocated, reserved;
-    uint64_t thread;
+    uint64_t u[N_NUMBERS];
+    int64_t more;
+    unsigned head;
     if (p == NULL)
         return false;
-    p = mt_pf_get_signed(p, &ts);
-    p = mt_pf_get_signed(p, &place);
-    p = mt_pf_get_signed(p, &m->bytes);
-    p = mt_pf_get(p, &thread);
-    p = mt_pf_get_signed(p, &device);
-    p = mt_pf_get_signed(p, &addr);
-    p = mt_pf_get_signed(p, &allocated);
-    p = mt_pf_get_signed(p, &reserved);
+    head = p[0] | (unsigned)p[1] << 8;
+    p += 2;
+    for (unsigned i = 0; i < N_NUMBERS; i++)
+        p = load(p, &u[i], head >> (BITS * (i + 1)) & 7);
+    m->ts += unzigzag(u[0]);
+    m->bytes = unzigzag(u[1]);
+    m->addr += (uint64_t)unzigzag(u[2]);
+    m->place++;
+    m->allocated += (uint64_t)m->bytes;
+    if ((head & ELSEWHERE) != 0) {
+        p = mt_pf_get_signed(p, &more);
+        m->place += (uint64_t)more - 1;
+    }
+    if ((head & OTHER_WHERE) != 0)
+        p = mt_pf_get(p, &m->where);
+    if ((head & OTHER_TOTALS) != 0) {
+        p = mt_pf_get_signed(p, &more);
+        m->allocated += (uint64_t)more;
+        p = mt_pf_get_signed(p, &more);
+        m->reserved += (uint64_t)more;
+    }
     mt_pf_log_read(&r->log, p);
-    m->ts = o->ts + ts;
-    m->place = o->place + (uint64_t)place;
-    m->thread = (uint32_t)(thread >> 3);
-    m->flags = (uint8_t)(thread & 7);
-    m->device = (int16_t)device;
-    m->addr = o->addr + (uint64_t)addr;
-    m->allocated = o->allocated + (uint64_t)m->bytes + (uint64_t)allocated;
-    m->reserved = o->reserved + (uint64_t)reserved;
-    r->last = *m;
     return true;
 }
 
@@ -79,12 +137,12 @@ bool mt_pf_mem_next(struct mt_pf *f, struct mt_pf_mem *m)
 {
     struct mt_pf_run *first = NULL;
     for (unsigned i = 0; i < f->n_runs; i++)
-        if (f->runs[i].has_head && (first == NULL || before(&f->runs[i].head, &first->head)))
+        if (f->runs[i].has_head && (first == NULL || before(&f->runs[i].last, &first->last)))
             first = &f->runs[i];
     if (first == NULL)
         return false;
-    *m = first->head;
-    first->has_head = get(first, &first->head);
+    *m = first->last;
+    first->has_head = get(first);
     return true;
 }
 
@@ -147,8 +205,10 @@ static int sort_run(struct mt_pf *f, struct mt_pf_run *r)
     mem = mt_malloc_big(((size_t)n + 1) * sizeof *mem);
     at = mt_malloc(((size_t)n + 1) * sizeof *at);
     if (mem != NULL && at != NULL) {
-        for (uint32_t i = 0; i < n && get(r, &mem[i]); i++)
+        for (uint32_t i = 0; i < n && get(r); i++) {
+            mem[i] = r->last;
             at[i] = i;
+        }
         rc = sort(mem, at, n);
         memset(&r->last, 0, sizeof r->last);
         for (uint32_t i = 0; rc && i < n; i++)
@@ -167,7 +227,7 @@ int mt_pf_mem_begin(struct mt_pf *f)
     if (f->unsorted_mem && !sort_run(f, &f->runs[MT_PF_RUNS - 1]))
         return 0;
     for (unsigned i = 0; i < f->n_runs; i++)
-        f->runs[i].has_head = get(&f->runs[i], &f->runs[i].head);
+        f->runs[i].has_head = get(&f->runs[i]);
     return 1;
 }
 

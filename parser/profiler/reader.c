@@ -141,6 +141,7 @@ static enum mt_rc read(struct mt_source *src, const struct mt_limits *lim, struc
     mt_json_done(&f->j);
     mt_builder_free(f->b);
     mt_pf_slices_done(f);
+    mt_pf_labels_done(f);
     mt_pf_mem_done(f);
     MT_VEC_DONE(&f->ranges);
     MT_VEC_DONE(&f->props);
