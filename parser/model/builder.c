@@ -140,9 +140,27 @@ enum { FIRST_EVENTS = 1 << 10, GROWTH = 4 };
 _Static_assert(MT_CHUNK_EVENTS == FIRST_EVENTS * GROWTH * GROWTH * GROWTH * GROWTH,
                "it grows to a whole one");
 
-static inline bool is_near_to(const struct mt_stretch *s, uint64_t ns)
+/* Whether a time can be written in a width. */
+static inline bool fits(const struct mt_stretch *s, enum mt_stretch_width width, uint64_t ns)
 {
-    return ns - s->first_ns + (UINT64_C(1) << 31) < UINT64_C(1) << 32;
+    uint64_t later = ns - s->first_ns;
+    switch (width) {
+    case MT_STRETCH_ONE: return later == 0;
+    case MT_STRETCH_US: return later <= UINT64_C(1000) * UINT16_MAX && later % 1000 == 0;
+    case MT_STRETCH_NS: return later + (UINT64_C(1) << 31) < UINT64_C(1) << 32;
+    case MT_STRETCH_WHOLE: break;
+    }
+    return true;
+}
+
+static inline void write_time(const struct mt_stretch *s, unsigned k, uint64_t ns)
+{
+    switch (s->width) {
+    case MT_STRETCH_ONE: break;
+    case MT_STRETCH_US: s->us[k] = (uint16_t)((ns - s->first_ns) / 1000); break;
+    case MT_STRETCH_NS: s->ns[k] = (int32_t)(ns - s->first_ns); break;
+    case MT_STRETCH_WHOLE: s->whole[k] = ns; break;
+    }
 }
 
 /* Makes b->room events of the device writable from b->next on: up to the end of what is allocated
@@ -188,28 +206,25 @@ static int make_room(struct mt_builder *b, struct mt_events *e)
     return 1;
 }
 
-/* The next time of a stretch, number k of it, where it is another than the first and has no place
- * yet. */
-__attribute__((noinline)) static int other_time(struct mt_builder *b, struct mt_events *e,
+/* The next time of a stretch, number k of it, where it needs a greater width. */
+__attribute__((noinline)) static int other_time(struct mt_builder *b, struct mt_device *d,
                                                 unsigned k, uint64_t ns)
 {
-    struct mt_stretch *s = &e->stretches.p[e->stretches.n - 1];
-    bool is_near = is_near_to(s, ns) && s->whole == NULL;
-    size_t size = MT_STRETCH_EVENTS * (is_near ? sizeof *s->later : sizeof *s->whole);
-    void *p = mt_arena_alloc(&e->times, size, sizeof(uint64_t));
-    if (p == NULL)
+    static const size_t bytes[] = {0, sizeof(uint16_t), sizeof(int32_t), sizeof(uint64_t)};
+    struct mt_events *e = &d->events;
+    struct mt_stretch *s = &e->stretches.p[e->stretches.n - 1], now = *s;
+    uint64_t first = e->n - k;
+    do
+        now.width++;
+    while (!fits(s, now.width, ns));
+    now.whole = mt_arena_alloc(&e->times, MT_STRETCH_EVENTS * bytes[now.width], sizeof(uint64_t));
+    if (now.whole == NULL)
         return mt_b_nomem(b);
-    memset(p, 0, size);
-    if (is_near) {
-        s->later = p;
-        s->later[k] = (int32_t)(ns - s->first_ns);
-        return 1;
-    }
-    s->whole = p;
+    memset(now.whole, 0, MT_STRETCH_EVENTS * bytes[now.width]);
     for (unsigned i = 0; i < k; i++)
-        s->whole[i] = s->first_ns + (uint64_t)(int64_t)(s->later != NULL ? s->later[i] : 0);
-    s->whole[k] = ns;
-    s->later = NULL;
+        write_time(&now, i, mt_event_ns(d, first + i));
+    write_time(&now, k, ns);
+    *s = now;
     return 1;
 }
 
@@ -223,27 +238,23 @@ __attribute__((noinline)) static int first_time(struct mt_builder *b, struct mt_
     return 1;
 }
 
-static inline int note_time(struct mt_builder *b, struct mt_events *e, uint64_t ns)
+static inline int note_time(struct mt_builder *b, struct mt_device *d, uint64_t ns)
 {
+    struct mt_events *e = &d->events;
     unsigned k = e->n & (MT_STRETCH_EVENTS - 1);
-    struct mt_stretch *s;
+    const struct mt_stretch *s;
     if (k == 0)
         return first_time(b, e, ns);
     s = &e->stretches.p[e->stretches.n - 1];
-    if (s->later != NULL && is_near_to(s, ns)) {
-        s->later[k] = (int32_t)(ns - s->first_ns);
-        return 1;
-    }
-    if (s->whole != NULL) {
-        s->whole[k] = ns;
-        return 1;
-    }
-    return (s->later == NULL && ns == s->first_ns) || other_time(b, e, k, ns);
+    if (!fits(s, s->width, ns))
+        return other_time(b, d, k, ns);
+    write_time(s, k, ns);
+    return 1;
 }
 
 static inline struct mt_event *new_event(struct mt_builder *b, struct mt_device *d, uint64_t ns)
 {
-    if ((b->room == 0 && !make_room(b, &d->events)) || !note_time(b, &d->events, ns))
+    if ((b->room == 0 && !make_room(b, &d->events)) || !note_time(b, d, ns))
         return NULL;
     d->n_with_time += ns != 0;
     if (ns > d->last_time_ns)

@@ -76,14 +76,19 @@ struct mt_lane {
     uint64_t pool[2];
 };
 
-/* The times of a stretch of events, as wide as they need. Those of a snapshot lie milliseconds
- * apart, those of memray change once in hundreds of events: four bytes an event, or none. */
+/* The times of a stretch of events, as wide as they need: by event, than the first. Those of a
+ * snapshot or profile are whole microseconds and lie milliseconds apart, those of memray change once
+ * in hundreds of events: two bytes an event, or none. */
 #define MT_STRETCH_SHIFT 6
 #define MT_STRETCH_EVENTS (1u << MT_STRETCH_SHIFT)
 struct mt_stretch {
     uint64_t first_ns;
-    int32_t *later;  /* than the first, by event; NULL = all have its time */
-    uint64_t *whole; /* where some is further from the first than that; NULL = none */
+    union {
+        uint16_t *us;    /* later, none earlier */
+        int32_t *ns;     /* later */
+        uint64_t *whole; /* since the epoch: some is further from the first */
+    };
+    enum mt_stretch_width { MT_STRETCH_ONE, MT_STRETCH_US, MT_STRETCH_NS, MT_STRETCH_WHOLE } width;
 };
 
 /* Events of one device in chunks, so that a growing trace never copies. */
@@ -304,9 +309,14 @@ static inline const struct mt_event *mt_event_at(const struct mt_device *d, uint
 static inline uint64_t mt_event_ns(const struct mt_device *d, uint64_t i)
 {
     const struct mt_stretch *s = &d->events.stretches.p[i >> MT_STRETCH_SHIFT];
-    if (s->later == NULL)
-        return s->whole == NULL ? s->first_ns : s->whole[i & (MT_STRETCH_EVENTS - 1)];
-    return s->first_ns + (uint64_t)(int64_t)s->later[i & (MT_STRETCH_EVENTS - 1)];
+    uint64_t k = i & (MT_STRETCH_EVENTS - 1);
+    switch (s->width) {
+    case MT_STRETCH_US: return s->first_ns + (uint64_t)s->us[k] * 1000;
+    case MT_STRETCH_NS: return s->first_ns + (uint64_t)(int64_t)s->ns[k];
+    case MT_STRETCH_WHOLE: return s->whole[k];
+    case MT_STRETCH_ONE: break;
+    }
+    return s->first_ns;
 }
 
 /* NULL: the frame is of no generated code, or nobody said what it stands for. */
