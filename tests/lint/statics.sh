@@ -18,6 +18,7 @@ parser/base/mem.c failures of this thread: a sum
 parser/base/big.c lock a mutex
 parser/base/big.c blocks behind lock
 parser/base/big.c n_blocks behind lock
+parser/base/big.c spare behind lock
 parser/base/secret.c mt_secret drawn before main() and never written again
 parser/base/json_text.c once pthread_once_t: the allocator of cJSON
 parser/json/scan.c forced of this thread: test hook
