@@ -77,8 +77,8 @@ struct mt_lane {
 };
 
 /* The times of a stretch of events, as wide as they need: by event, than the first. Those of a
- * snapshot or profile are whole microseconds and lie milliseconds apart, those of memray change once
- * in hundreds of events: two bytes an event, or none. */
+ * snapshot or profile are whole microseconds and lie milliseconds apart, those of memray change
+ * once in hundreds of events: two bytes an event, or none. */
 #define MT_STRETCH_SHIFT 6
 #define MT_STRETCH_EVENTS (1u << MT_STRETCH_SHIFT)
 struct mt_stretch {

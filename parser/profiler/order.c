@@ -6,72 +6,58 @@
 
 #include <string.h>
 
-/* What an entry begins with, 16 bits: what is not as in nearly all entries, then how many bytes the
- * time, the bytes and the address have (8 as 7). */
-enum { ELSEWHERE = 1, OTHER_WHERE = 2, OTHER_TOTALS = 4, BITS = 3, N_NUMBERS = 3 };
+/* An entry is two words, and what is not as in nearly all of them behind them:
+ *   4 bits: what is behind; 20: the time, the lower bits; 40: the bytes
+ *   48: the address; 16: the time, the upper bits
+ * Time and address are those after the entry before; what is below 0 has its sign in the lowest
+ * bit. */
+enum { ELSEWHERE = 1, OTHER_WHERE = 2, OTHER_TOTALS = 4, LONG = 8 };
+enum { TIME_LOW = 20, TIME_HIGH = 16, BYTES = 40, ADDRESS = 48 };
 
 static inline uint64_t zigzag(int64_t v) { return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0); }
 static inline int64_t unzigzag(uint64_t u) { return (int64_t)(u >> 1 ^ (0 - (u & 1))); }
 
-/* Bytes that a number takes: 0 to 6, or 8, which is told as 7. */
-static inline unsigned width(uint64_t u)
+static uint8_t *put_rest(uint8_t *p, const struct mt_pf_mem *m, const struct mt_pf_mem *o,
+                         uint64_t head)
 {
-#if defined(__GNUC__)
-    unsigned n = (71 - (unsigned)__builtin_clzll(u | 1)) / 8;
-#else
-    unsigned n = 1;
-    while (n < 8 && u >> (8 * n) != 0)
-        n++;
-#endif
-    return n < 7 ? n : 7;
-}
-
-/* In the order of this machine: they are never written out. */
-static inline uint8_t *store(uint8_t *p, uint64_t u, unsigned w)
-{
-    for (unsigned i = 0; i < 8; i++)
-        p[i] = (uint8_t)(u >> (8 * i));
-    return p + w + w / 7;
-}
-
-static inline const uint8_t *load(const uint8_t *p, uint64_t *u, unsigned w)
-{
-    uint64_t v = 0;
-    for (unsigned i = 0; i < 8; i++)
-        v |= (uint64_t)p[i] << (8 * i);
-    *u = w < 7 ? v & ((UINT64_C(1) << (8 * w)) - 1) : v;
-    return p + w + w / 7;
+    if ((head & LONG) != 0) {
+        p = mt_pf_put(p, (uint64_t)m->ts - (uint64_t)o->ts);
+        p = mt_pf_put(p, zigzag(m->bytes));
+        p = mt_pf_put(p, m->addr);
+    }
+    if ((head & ELSEWHERE) != 0)
+        p = mt_pf_put(p, m->place);
+    if ((head & OTHER_WHERE) != 0)
+        p = mt_pf_put(p, m->where);
+    if ((head & OTHER_TOTALS) != 0) {
+        p = mt_pf_put_signed(p, (int64_t)(m->allocated - o->allocated - (uint64_t)m->bytes));
+        p = mt_pf_put_signed(p, (int64_t)(m->reserved - o->reserved));
+    }
+    return p;
 }
 
 static int put(struct mt_pf *f, struct mt_pf_run *r, const struct mt_pf_mem *m)
 {
     const struct mt_pf_mem *o = &r->last;
-    uint8_t *begin = mt_pf_log_room(&r->log), *p;
-    uint64_t u[N_NUMBERS] = {zigzag(m->ts - o->ts), zigzag(m->bytes),
-                             zigzag((int64_t)(m->addr - o->addr))};
-    uint64_t allocated = m->allocated - o->allocated - (uint64_t)m->bytes;
-    unsigned head = 0;
-    if (begin == NULL)
+    uint8_t *p = mt_pf_log_room(&r->log);
+    uint64_t later = (uint64_t)m->ts - (uint64_t)o->ts, bytes = zigzag(m->bytes), word[2];
+    if (p == NULL)
         return mt_pf_nomem(f);
-    head |= m->place != o->place + 1 ? ELSEWHERE : 0;
-    head |= m->where != o->where ? OTHER_WHERE : 0;
-    head |= allocated != 0 || m->reserved != o->reserved ? OTHER_TOTALS : 0;
-    p = begin + 2;
-    for (unsigned i = 0; i < N_NUMBERS; i++) {
-        unsigned w = width(u[i]);
-        head |= w << (BITS * (i + 1));
-        p = store(p, u[i], w);
-    }
-    if ((head & ELSEWHERE) != 0)
-        p = mt_pf_put_signed(p, (int64_t)(m->place - o->place));
-    if ((head & OTHER_WHERE) != 0)
-        p = mt_pf_put(p, m->where);
-    if ((head & OTHER_TOTALS) != 0) {
-        p = mt_pf_put_signed(p, (int64_t)allocated);
-        p = mt_pf_put_signed(p, (int64_t)(m->reserved - o->reserved));
-    }
-    begin[0] = (uint8_t)head;
-    begin[1] = (uint8_t)(head >> 8);
+    word[0] =
+        (m->place != o->place + 1 ? ELSEWHERE : 0) | (m->where != o->where ? OTHER_WHERE : 0) |
+        (m->allocated != o->allocated + (uint64_t)m->bytes || m->reserved != o->reserved
+             ? OTHER_TOTALS
+             : 0) |
+        (later >> (TIME_LOW + TIME_HIGH) != 0 || bytes >> BYTES != 0 || m->addr >> ADDRESS != 0
+             ? LONG
+             : 0);
+    word[1] = m->addr | later >> TIME_LOW << ADDRESS;
+    if ((word[0] & LONG) == 0)
+        word[0] |= (later & ((UINT64_C(1) << TIME_LOW) - 1)) << 4 | bytes << (4 + TIME_LOW);
+    memcpy(p, word, sizeof word);
+    p += sizeof word;
+    if ((word[0] & 15) != 0)
+        p = put_rest(p, m, o, word[0]);
     mt_pf_log_wrote(&r->log, p);
     r->last = *m;
     return 1;
@@ -93,29 +79,17 @@ int mt_pf_mem_put(struct mt_pf *f, struct mt_pf_mem *m)
     return put(f, to, m);
 }
 
-/* The next event of a run becomes its last one; false = there is none. */
-static bool get(struct mt_pf_run *r)
+static const uint8_t *get_rest(const uint8_t *p, struct mt_pf_mem *m, uint64_t head,
+                               uint64_t *later)
 {
-    struct mt_pf_mem *m = &r->last;
-    const uint8_t *p = mt_pf_log_next(&r->log);
-    uint64_t u[N_NUMBERS];
+    uint64_t u;
     int64_t more;
-    unsigned head;
-    if (p == NULL)
-        return false;
-    head = p[0] | (unsigned)p[1] << 8;
-    p += 2;
-    for (unsigned i = 0; i < N_NUMBERS; i++)
-        p = load(p, &u[i], head >> (BITS * (i + 1)) & 7);
-    m->ts += unzigzag(u[0]);
-    m->bytes = unzigzag(u[1]);
-    m->addr += (uint64_t)unzigzag(u[2]);
-    m->place++;
-    m->allocated += (uint64_t)m->bytes;
-    if ((head & ELSEWHERE) != 0) {
-        p = mt_pf_get_signed(p, &more);
-        m->place += (uint64_t)more - 1;
+    if ((head & LONG) != 0) {
+        p = mt_pf_get(mt_pf_get(mt_pf_get(p, later), &u), &m->addr);
+        m->bytes = unzigzag(u);
     }
+    if ((head & ELSEWHERE) != 0)
+        p = mt_pf_get(p, &m->place);
     if ((head & OTHER_WHERE) != 0)
         p = mt_pf_get(p, &m->where);
     if ((head & OTHER_TOTALS) != 0) {
@@ -124,6 +98,27 @@ static bool get(struct mt_pf_run *r)
         p = mt_pf_get_signed(p, &more);
         m->reserved += (uint64_t)more;
     }
+    return p;
+}
+
+/* The next event of a run becomes its last one; false = there is none. */
+static bool get(struct mt_pf_run *r)
+{
+    struct mt_pf_mem *m = &r->last;
+    const uint8_t *p = mt_pf_log_next(&r->log);
+    uint64_t word[2], later;
+    if (p == NULL)
+        return false;
+    memcpy(word, p, sizeof word);
+    p += sizeof word;
+    later = (word[0] >> 4 & ((UINT64_C(1) << TIME_LOW) - 1)) | word[1] >> ADDRESS << TIME_LOW;
+    m->bytes = unzigzag(word[0] >> (4 + TIME_LOW));
+    m->addr = word[1] & ((UINT64_C(1) << ADDRESS) - 1);
+    m->place++;
+    if ((word[0] & 15) != 0)
+        p = get_rest(p, m, word[0], &later);
+    m->ts = (int64_t)((uint64_t)m->ts + later);
+    m->allocated += (uint64_t)m->bytes;
     mt_pf_log_read(&r->log, p);
     return true;
 }

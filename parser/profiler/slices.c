@@ -77,8 +77,7 @@ struct mt_pf_walk {
 static bool read_slice(struct mt_pf_log *l, struct track *w, struct slice *s)
 {
     const uint8_t *p;
-    uint64_t dur, label;
-    int64_t delta;
+    uint64_t word, later, dur, label;
     if (w->all != NULL) {
         if (w->at == w->n_all)
             return false;
@@ -87,9 +86,15 @@ static bool read_slice(struct mt_pf_log *l, struct track *w, struct slice *s)
     }
     if ((p = mt_pf_log_next(l)) == NULL)
         return false;
-    p = mt_pf_get(mt_pf_get(mt_pf_get_signed(p, &delta), &dur), &label);
+    memcpy(&word, p, sizeof word);
+    p += sizeof word;
+    later = word & MT_PF_MOST_LATER;
+    dur = word >> MT_PF_LATER & ((UINT64_C(1) << MT_PF_LENGTH) - 1);
+    label = word >> (MT_PF_LATER + MT_PF_LENGTH);
+    if (later == MT_PF_MOST_LATER)
+        p = mt_pf_get(mt_pf_get(mt_pf_get(p, &later), &dur), &label);
     mt_pf_log_read(l, p);
-    w->ts += delta;
+    w->ts = (int64_t)((uint64_t)w->ts + later);
     *s = (struct slice){w->ts, w->ts + (int64_t)dur, (uint32_t)label};
     return true;
 }

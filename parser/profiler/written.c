@@ -7,9 +7,9 @@ enum { MOST = 512, LONGEST = 40 /* of a time */ };
 #define STANDS(p, word) mt_pf_same(p, word, sizeof(word) - 1)
 #define PASS(p, word) (STANDS(p, word) && ((p) += sizeof(word) - 1, true))
 
-/* What is behind an event of which p stands in its arguments, or before them: they are one object,
- * or there are none, and no other bracket is left, not even in a string. NULL = it is not so. No
- * string has a newline, so the last brackets are outside of strings. */
+/* What is behind an event of which p stands before its arguments: they are one object, or there are
+ * none, and no other bracket is left, not even in a string. NULL = it is not so. No string has a
+ * newline, so the last brackets are outside of strings. */
 static const unsigned char *last(const unsigned char *begin, const unsigned char *p,
                                  const unsigned char *end)
 {
@@ -17,14 +17,12 @@ static const unsigned char *last(const unsigned char *begin, const unsigned char
     const unsigned char *b = mt_pf_bracket(p, end);
     if (end - b < 5 || b - begin < 6)
         return NULL;
-    if (*b == '{') {
-        b = mt_pf_bracket(b + 1, end);
-        if (end - b < 5)
-            return NULL;
-    } else if (*b == '}' && STANDS(b - 3, only)) {
-        return b + 1;
-    }
-    return *b == '}' && STANDS(b - 5, both) ? b + 5 : NULL;
+    if (*b == '}')
+        return STANDS(b - 3, only) ? b + 1 : NULL;
+    if (*b != '{')
+        return NULL;
+    b = mt_pf_bracket(b + 1, end);
+    return end - b >= 5 && *b == '}' && STANDS(b - 5, both) ? b + 5 : NULL;
 }
 
 /* Of no interest: passes its category and name, if they stand there; names of kernels have brackets

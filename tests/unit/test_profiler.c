@@ -419,8 +419,36 @@ MT_TEST(braces_in_a_name_end_nothing)
     }
 }
 
+/* Brackets that do not match are no event's end, in libkineto's layout as in another one. */
+MT_TEST(an_object_in_the_wrong_place_is_damage)
+{
+    static const char *const args[] = {"}{", "|}{"};
+    for (size_t i = 0; i < sizeof args / sizeof *args; i++) {
+        char text[1024];
+        int n = snprintf(
+            text, sizeof text,
+            "{\"traceEvents\": [\n  {\n    \"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"s\": "
+            "\"t\", \"name\": \"[memory]\",\n    \"pid\": 1, \"tid\": 7,\n    \"ts\": 2,\n    "
+            "\"args\": {\n      \"Bytes\": 64, \"Device Type\": 1, \"Addr\": 4096\n    }\n  },\n  "
+            "{\n    \"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"s\": \"t\", \"name\": "
+            "\"[memory]\",\n    \"pid\": 1, \"tid\": 7,\n    \"ts\": 3,\n    \"args\": %s\n      "
+            "\"Bytes\": 64, \"Device Type\": 1, \"Addr\": 8192\n    }\n  }\n  ]}",
+            args[i]);
+        for (int k = 0; k < 2; k++) {
+            struct mt_err err;
+            enum mt_rc rc;
+            struct mt_trace *t =
+                read_as(&mt_reader_profiler, text, (size_t)n, 1 << 16, &limits, &rc, &err);
+            MT_CHECK(t->damaged);
+            mt_trace_free(t);
+            for (char *p = text; k == 0 && (p = strchr(p, '\n')) != NULL;)
+                *p = ' ';
+        }
+    }
+}
+
 MT_MAIN(MT_RUN(every_cut_ends_well) MT_RUN(pieces_of_any_size_are_one_trace)
             MT_RUN(the_layout_says_nothing_of_its_own) MT_RUN(without_memory) MT_RUN(what_is_said)
                 MT_RUN(what_stands_there_again) MT_RUN(numbers_of_every_length)
                     MT_RUN(braces_in_a_name_end_nothing) MT_RUN(a_long_event_is_bounded)
-                        MT_RUN(bids))
+                        MT_RUN(bids) MT_RUN(an_object_in_the_wrong_place_is_damage))
