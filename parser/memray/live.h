@@ -11,7 +11,9 @@
 static inline int mt_mr_emit(struct mt_mr *m, enum mt_action action, uint64_t addr, uint64_t size,
                              mt_stack_id stack)
 {
-    return mt_build_plain_event(m->b, action, addr, size, m->now_ns, stack) || mt_mr_refused(m);
+    return mt_build_plain_event(m->b, (struct mt_event_kind){.action = (uint8_t)action}, addr, size,
+                                m->now_ns, stack) ||
+           mt_mr_refused(m);
 }
 
 /* ---- shares of the peak: what was there at the last one, and what changed since ---- */

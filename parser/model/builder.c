@@ -305,12 +305,18 @@ static int notes_of(struct mt_builder *b, const struct mt_rec *r, uint64_t event
     return stack == 0 || note(b, MT_NOTE_FORWARD, text, stack, event);
 }
 
+/* What may lead to a note, where it says something. */
+#define NOTED                                                                                      \
+    (UINT64_C(1) << MT_K_COMPILE_CONTEXT | UINT64_C(1) << MT_K_USER_METADATA |                     \
+     UINT64_C(1) << MT_K_INTERNAL_METADATA | UINT64_C(1) << MT_K_CATEGORY |                        \
+     UINT64_C(1) << MT_K_FORWARD_FRAMES)
+
 /* What PyTorch 2.8 and later write in nearly all entries: no context, no metadata. */
-static bool has_no_note(const struct mt_builder *b, const struct mt_rec *r, uint64_t rare)
+static bool has_no_note(const struct mt_builder *b, const struct mt_rec *r)
 {
     const uint64_t both = UINT64_C(1) << MT_K_COMPILE_CONTEXT | UINT64_C(1) << MT_K_USER_METADATA;
     const struct mt_val *context = &r->v[MT_K_COMPILE_CONTEXT], *own = &r->v[MT_K_USER_METADATA];
-    return (r->have & rare) == both && context->type == MT_T_STR && own->type == MT_T_STR &&
+    return (r->have & NOTED) == both && context->type == MT_T_STR && own->type == MT_T_STR &&
            own->id == 0 && (context->id == b->na_id || context->id == 0);
 }
 
@@ -356,25 +362,26 @@ static inline void count_event(struct mt_device *d, const struct mt_event *e)
 }
 
 /* The first one for which there is no room yet. Apart, so that the rest needs no stack. */
-__attribute__((noinline)) static int first_plain_event(struct mt_builder *b, enum mt_action action,
-                                                       uint64_t addr, uint64_t size,
-                                                       uint64_t time_ns, mt_stack_id stack)
+__attribute__((noinline)) static int first_plain_event(struct mt_builder *b,
+                                                       struct mt_event_kind kind, uint64_t addr,
+                                                       uint64_t size, uint64_t time_ns,
+                                                       mt_stack_id stack)
 {
     bool skip;
     struct mt_device *d = this_device(b, &skip);
     if (d == NULL || !make_room(b, &d->events))
         return skip;
-    return mt_build_plain_event(b, action, addr, size, time_ns, stack);
+    return mt_build_plain_event(b, kind, addr, size, time_ns, stack);
 }
 
-int mt_build_plain_event(struct mt_builder *b, enum mt_action action, uint64_t addr, uint64_t size,
-                         uint64_t time_ns, mt_stack_id stack)
+int mt_build_plain_event(struct mt_builder *b, struct mt_event_kind kind, uint64_t addr,
+                         uint64_t size, uint64_t time_ns, mt_stack_id stack)
 {
     struct mt_device *d;
     struct mt_event *e;
     if (b->room == 0)
-        return first_plain_event(b, action, addr, size, time_ns, stack);
-    if (size >= MAX_BYTES_VALUE && (action != MT_ACT_OOM || size >= MAX_REQUEST)) {
+        return first_plain_event(b, kind, addr, size, time_ns, stack);
+    if (size >= MAX_BYTES_VALUE && (kind.action != MT_ACT_OOM || size >= MAX_REQUEST)) {
         b->n_bad_values++;
         size = 0;
     }
@@ -384,18 +391,30 @@ int mt_build_plain_event(struct mt_builder *b, enum mt_action action, uint64_t a
     e->addr = addr;
     e->size = size;
     e->stack = stack;
-    e->lane = 0; /* the default stream and pool */
-    e->action = (uint8_t)action;
-    e->flags = 0;
+    e->lane = kind.lane;
+    e->action = kind.action;
+    e->flags = kind.flags;
     count_event(d, e);
     return 1;
 }
 
+bool mt_build_repeats(const struct mt_builder *b, const struct mt_rec *r,
+                      struct mt_event_kind *kind)
+{
+    const struct mt_event *e = b->next - 1;
+    if (b->cur_device == UINT32_MAX || b->t->devices.p[b->cur_device].events.n == 0)
+        return false;
+    *kind = (struct mt_event_kind){e->lane, e->action, e->flags};
+    /* of the others an address is something else, or their names are counted */
+    if (e->action == MT_ACT_OTHER || e->action == MT_ACT_OOM || e->action == MT_ACT_ANNOTATE ||
+        e->action == MT_ACT_SNAPSHOT)
+        return false;
+    return b->n_lost_lanes == 0 && has(r, MT_K_ADDR) && has(r, MT_K_SIZE) &&
+           ((r->have & NOTED) == 0 || has_no_note(b, r));
+}
+
 int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
 {
-    const uint64_t rare = UINT64_C(1) << MT_K_COMPILE_CONTEXT | UINT64_C(1) << MT_K_USER_METADATA |
-                          UINT64_C(1) << MT_K_INTERNAL_METADATA | UINT64_C(1) << MT_K_CATEGORY |
-                          UINT64_C(1) << MT_K_FORWARD_FRAMES;
     enum mt_action action;
     struct mt_device *d;
     struct mt_event *e;
@@ -423,5 +442,5 @@ int mt_build_event(struct mt_builder *b, const struct mt_rec *r)
     e->size = bytes_below(b, r, MT_K_SIZE, action == MT_ACT_OOM ? MAX_REQUEST : MAX_BYTES_VALUE);
     e->addr = action == MT_ACT_OOM ? bytes_of(b, r, MT_K_DEVICE_FREE) : u64_of(r, MT_K_ADDR);
     count_event(d, e);
-    return (r->have & rare) == 0 || has_no_note(b, r, rare) || notes_of(b, r, d->events.n - 1);
+    return (r->have & NOTED) == 0 || has_no_note(b, r) || notes_of(b, r, d->events.n - 1);
 }

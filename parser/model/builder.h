@@ -90,11 +90,20 @@ int mt_build_host_segment(struct mt_builder *b, const struct mt_rec *r);
 /* Events: name the device when its trace list opens (ordinal = index in device_traces). */
 int mt_build_trace_begin(struct mt_builder *b, uint32_t ordinal, enum mt_device_kind kind);
 int mt_build_event(struct mt_builder *b, const struct mt_rec *r);
+/* What an event is apart from its numbers; lane 0: the default stream and pool. */
+struct mt_event_kind {
+    uint16_t lane;
+    uint8_t action, flags; /* enum mt_action, mt_event_flag */
+};
 /* The same without a record, for recordings that have no streams, pools and notes: addr as
  * struct mt_event has it, time_ns 0 = not recorded, stack 0 = none. A size that no device has is
  * counted and read as 0. */
-int mt_build_plain_event(struct mt_builder *b, enum mt_action action, uint64_t addr, uint64_t size,
-                         uint64_t time_ns, mt_stack_id stack);
+int mt_build_plain_event(struct mt_builder *b, struct mt_event_kind kind, uint64_t addr,
+                         uint64_t size, uint64_t time_ns, mt_stack_id stack);
+/* r is what mt_build_event() took last: true when a record that has another address, size, time and
+ * stack, and all else the same, is a plain event of this kind. */
+bool mt_build_repeats(const struct mt_builder *b, const struct mt_rec *r,
+                      struct mt_event_kind *kind);
 /* In place of segments, after the last event of the device: see struct mt_device. */
 void mt_build_totals(struct mt_builder *b, enum mt_device_kind kind, int32_t ordinal,
                      uint64_t live_end, uint64_t reserved_end, uint64_t memory);

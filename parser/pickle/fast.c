@@ -6,16 +6,6 @@
 
 #include <string.h>
 
-static inline uint32_t le32(const unsigned char *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static inline uint64_t le64(const unsigned char *p)
-{
-    return le32(p) | (uint64_t)le32(p + 4) << 32;
-}
-
 #define FRAME_ENTRY ((uint32_t)MT_T_FRAME << PK_ID_BITS)
 
 /* Gets of frames into ids[k..room); stops at the first byte that is none. Needs 8 readable bytes at
@@ -30,7 +20,7 @@ static const unsigned char *take_gets(const struct pk *m, mt_frame_id *ids, uint
     for (;;) {
         /* nearly all: the first 256 entries are taken by keys and segments */
         while (n < room && p < stop && *p == 'j') {
-            i = le32(p + 1);
+            i = mt_pk_le32(p + 1);
             if (i >= n_memo || (id = memo[i] - FRAME_ENTRY) > PK_ID_MASK)
                 goto out;
             ids[n++] = id;
@@ -74,15 +64,14 @@ enum { PAIR_BYTES = 64, TAIL_BYTES = 16, TEXT_BYTES = 32 };
 /* A plain pair: a key of 5 bytes and a value of 9, which the next key or the end follows. */
 enum { PLAIN_BYTES = 14 };
 
-/* The key got by memo at p, and in the lower byte its width there; 0 when it is anything else. */
-static uint32_t known_key(const struct pk *m, const unsigned char *p)
+uint32_t mt_pk_known_key(const struct pk *m, const unsigned char *p)
 {
     uint32_t i, e, wide;
     if (*p == 'h') {
         i = p[1];
         wide = 2;
     } else if (*p == 'j') {
-        i = le32(p + 1);
+        i = mt_pk_le32(p + 1);
         wide = 5;
     } else {
         return 0;
@@ -95,7 +84,7 @@ static uint32_t known_key(const struct pk *m, const unsigned char *p)
 
 static inline bool has_shape(const struct pk_shape *s, const unsigned char *p)
 {
-    return (le64(p) & s->mask) == s->bits;
+    return (mt_pk_le64(p) & s->mask) == s->bits;
 }
 
 /* The key at place i of an entry: most often that of the entry before. NULL: none that is known. */
@@ -105,10 +94,10 @@ static inline struct pk_shape *key_at(struct pk *m, const unsigned char *p, uint
     uint32_t found;
     if (has_shape(s, p))
         return s;
-    if ((found = known_key(m, p)) == 0)
+    if ((found = mt_pk_known_key(m, p)) == 0)
         return NULL;
     s->mask = (UINT64_C(1) << (found & 255) * 8) - 1;
-    s->bits = le64(p) & s->mask;
+    s->bits = mt_pk_le64(p) & s->mask;
     s->key = (uint8_t)(found >> 8);
     s->bit = UINT64_C(1) << s->key;
     s->wide = (uint8_t)(found & 255);
@@ -124,13 +113,13 @@ static inline uint32_t number(struct pk *m, const unsigned char *p, struct mt_va
     switch (*p) {
     case 'K': v->i = p[1]; return 2;
     case 'M': v->i = p[1] | p[2] << 8; return 3;
-    case 'J': v->i = (int32_t)le32(p + 1); return 5;
+    case 'J': v->i = (int32_t)mt_pk_le32(p + 1); return 5;
     case 0x8a: /* LONG1: two's complement, little-endian */
         bits = p[1] * 8u;
         if (bits - 1 >= 64)
             return 0;
         sign = UINT64_C(1) << (bits - 1);
-        v->u = ((le64(p + 2) & (sign | (sign - 1))) ^ sign) - sign;
+        v->u = ((mt_pk_le64(p + 2) & (sign | (sign - 1))) ^ sign) - sign;
         /* CPython writes the fewest bytes */
         m->jit = m->jit || (bits == 64 && (v->u + (UINT64_C(1) << 55)) >> 56 == 0);
         return 2u + p[1];
@@ -185,14 +174,14 @@ static const unsigned char *short_text(struct pk *m, const unsigned char *p, str
                                        bool *memoize)
 {
     const unsigned op = *p;
-    const uint32_t head = op == 0x8c ? 2 : 5, n = op == 0x8c ? p[1] : le32(p + 1);
+    const uint32_t head = op == 0x8c ? 2 : 5, n = op == 0x8c ? p[1] : mt_pk_le32(p + 1);
     struct pk_text *t = &m->text[n & (PK_TEXTS - 1)];
     uint64_t bits;
     if (n > TEXT_BYTES || n > m->lim->max_string)
         return NULL;
     m->op = p;
     p += head;
-    bits = n < PK_TEXTS ? le64(p) & ((UINT64_C(1) << n * 8) - 1) : 0;
+    bits = n < PK_TEXTS ? mt_pk_le64(p) & ((UINT64_C(1) << n * 8) - 1) : 0;
     v->type = MT_T_STR;
     if (n < PK_TEXTS && t->known && t->bits == bits) {
         v->id = t->id;
@@ -218,7 +207,7 @@ static const unsigned char *value(struct pk *m, enum mt_key key, const unsigned 
     uint32_t wide, i, e, pair;
     *memoize = false;
     if (*p == 'h' || *p == 'j') {
-        i = *p == 'h' ? p[1] : le32(p + 1);
+        i = *p == 'h' ? p[1] : mt_pk_le32(p + 1);
         e = i < m->n_memo ? m->memo[i] : 0;
         if (e >> PK_ID_BITS < MT_T_STR || e >> PK_ID_BITS > MT_T_PAIR)
             return NULL;
@@ -248,45 +237,13 @@ static const unsigned char *value(struct pk *m, enum mt_key key, const unsigned 
     return p + 1 + *memoize;
 }
 
-/* The kinds of value that nearly all pairs have, at p: a number, or what the memo has that is no
- * container. NULL: any other, which value() looks at. Inline, so that *v stays in registers. */
-static inline const unsigned char *plain_value(const struct pk *m, const unsigned char *p,
-                                               struct mt_val *v)
-{
-    const unsigned op = *p;
-    unsigned spare;
-    uint32_t i;
-    if (op == 'h' || op == 'j') {
-        i = op == 'h' ? p[1] : le32(p + 1);
-        i = i < m->n_memo ? m->memo[i] : 0;
-        v->type = (enum mt_type)(i >> PK_ID_BITS);
-        v->u = i & PK_ID_MASK;
-        return v->type < MT_T_STR || v->type > MT_T_PAIR ? NULL : p + (op == 'h' ? 2 : 5);
-    }
-    v->type = MT_T_INT;
-    if (op == 0x8a) {
-        if (p[1] - 1u >= 7) /* of 8 bytes, number() has to see who wrote them */
-            return NULL;
-        spare = 64 - p[1] * 8u;
-        v->i = (int64_t)(le64(p + 2) << spare) >> spare;
-        return p + 2 + p[1];
-    }
-    if (op == 'J')
-        return v->i = (int32_t)le32(p + 1), p + 5;
-    if (op == 'K')
-        return v->u = p[1], p + 2;
-    if (op == 'M')
-        return v->u = p[1] | (unsigned)p[2] << 8, p + 3;
-    return NULL;
-}
-
 /* The text that stood here before, once more: what follows it. NULL: another. */
 static inline const unsigned char *text_again(const struct pk_shape *s, const unsigned char *p,
                                               struct mt_val *v)
 {
     v->type = MT_T_STR;
     v->u = s->text;
-    return (le64(p) & s->text_mask) == s->text_bits ? p + s->text_wide : NULL;
+    return (mt_pk_le64(p) & s->text_mask) == s->text_bits ? p + s->text_wide : NULL;
 }
 
 /* A text of compile_context: what was read once is known by its bytes. at: the opcode of the text;
@@ -298,7 +255,7 @@ static void note_text(struct pk_shape *s, const unsigned char *at, const unsigne
     if (wide > sizeof s->text_bits)
         return;
     s->text_mask = UINT64_MAX >> (sizeof s->text_bits - wide) * 8;
-    s->text_bits = le64(at) & s->text_mask;
+    s->text_bits = mt_pk_le64(at) & s->text_mask;
     s->text_wide = (uint8_t)wide;
     s->text = id;
 }
@@ -315,7 +272,7 @@ static uint32_t take_plain(struct pk *m, struct mt_rec *rec, uint32_t n, const u
         return n;
     for (bool more = true; more; s++) {
         struct mt_val v;
-        const unsigned char *from = p + s->wide, *q = plain_value(m, from, &v);
+        const unsigned char *from = p + s->wide, *q = mt_pk_plain(m, from, &v);
         const bool is_text = q == NULL;
         if (is_text && (q = text_again(s, from, &v)) == NULL)
             break;
@@ -360,7 +317,7 @@ static int take_pair(struct pk *m, struct mt_rec *rec, uint32_t n, const unsigne
     if (v.type >= MT_T_STR && v.type <= MT_T_PAIR && v.type != MT_T_FRAME && !memoize &&
         (*q == 'q' || *q == 'r')) {
         /* torch::jit::Pickler stores what it will share when it is complete */
-        put = *q == 'q' ? q[1] : le32(q + 1);
+        put = *q == 'q' ? q[1] : mt_pk_le32(q + 1);
         q += *q == 'q' ? 2 : 5;
         memoize = true;
     }
@@ -447,10 +404,20 @@ int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *e
     /* as '}', which came already */
     m->min_protocol |= 1u << mt_pk_ops['('].protocol | 1u << mt_pk_ops['u'].protocol;
     for (;;) {
-        const unsigned char *p = *at;
+        const unsigned char *const first = *at, *p = first, *q;
         uint32_t put = PK_NONE;
         uint64_t count = 0;
         struct pk_node *list;
+        bool is_known;
+        if ((q = mt_pk_like_take(m, p, end, &is_known)) != NULL) {
+            list = &m->nodes.p[node];
+            list->n++;
+            list->filled = true;
+            *at = q;
+            continue;
+        }
+        if (m->stop != PK_RUNNING)
+            return 0;
         if (end - p < 2 + PAIR_BYTES || p[*p == 0x94] != '(')
             return mt_pk_open(m, true);
         if (*p == 0x94) {
@@ -480,6 +447,8 @@ int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *e
         m->n_new_stacks = 0;
         if (!mt_build_event(m->b, &rec))
             return mt_pk_builder_failed(m);
+        if (!is_known)
+            mt_pk_like_learn(m, &rec, first, p + 2);
         *at = p + 2;
     }
 }

@@ -98,11 +98,37 @@ struct pk_shape {
 };
 enum { PK_SHAPES = 16 };
 
+enum { PK_SCRATCH = 512 };
 enum { PK_TEXTS = 8 };
 struct pk_text {
     uint64_t bits; /* its bytes: fewer than PK_TEXTS */
     mt_str_id id;
     bool known;
+};
+
+/* A kind of entries (pickle/like.c): its pieces, with what differs between them. */
+enum pk_hole {
+    PK_HOLE_NONE, /* the end of the entry */
+    PK_HOLE_ADDR,
+    PK_HOLE_SIZE,
+    PK_HOLE_TIME,
+    PK_HOLE_FRAMES, /* gets of them, and the end of their list */
+    PK_HOLE_STACK,  /* a list that the memo has */
+    PK_HOLES
+};
+enum { PK_LIKES = 8, PK_LIKE_BITS = 8, PK_PIECES = 5, PK_PUTS = 6, PK_PIECE_BYTES = 56 };
+#define PK_PUT_STACK UINT32_MAX /* in the place of the entry: the stack of the event */
+struct pk_piece {
+    uint64_t bits[PK_PIECE_BYTES / 8], mask[PK_PIECE_BYTES / 8];
+    uint8_t n;    /* bytes */
+    uint8_t hole; /* enum pk_hole: what follows */
+};
+struct pk_like {
+    struct pk_piece piece[PK_PIECES];
+    uint32_t put[PK_PUTS]; /* entries of the memo that it stores, in order */
+    uint32_t n_pieces, n_puts;
+    uint32_t n_steps; /* without the frames */
+    struct mt_event_kind kind;
 };
 
 enum pk_stop {
@@ -134,16 +160,21 @@ struct pk {
     uint8_t *key_of;            /* enum mt_key by string id */
     uint32_t n_key_of;
     uint32_t n_top_keys;
-    mt_str_id top_keys[8];    /* for "a pickle of a dict with the keys ..." */
-    uint64_t seen_top;        /* bit per enum mt_key of the top level */
-    mt_frame_id scratch[512]; /* one stack, for pickle/fast.c */
-    struct pk_stacks *stacks; /* pickle/stacks.c; NULL until one was read */
+    mt_str_id top_keys[8];           /* for "a pickle of a dict with the keys ..." */
+    uint64_t seen_top;               /* bit per enum mt_key of the top level */
+    mt_frame_id scratch[PK_SCRATCH]; /* one stack, for pickle/fast.c */
+    struct pk_stacks *stacks;        /* pickle/stacks.c; NULL until one was read */
     /* stacks that the pairs being taken by pickle/fast.c were the first to have. They count when
      * the dict is whole: damage before that leaves it out */
     uint32_t n_new_stacks;
     /* the keys of the entry before, by their place: the next one has the same */
     struct pk_shape shape[PK_SHAPES + 1];
     struct pk_text text[PK_TEXTS]; /* the last text written out in an entry, by its length */
+    struct pk_like like[PK_LIKES];
+    uint32_t n_like, next_like;
+    /* which it may be, by the bytes that it begins with, as far as all kinds have them */
+    uint8_t like_at[1 << PK_LIKE_BITS];
+    uint64_t head_mask[2];
     uint64_t n_bad_items, first_bad_item;
     enum mt_schema_role bad_item_role;
     uint64_t steps;
@@ -241,6 +272,69 @@ int mt_pk_record_pairs(struct pk *m, uint32_t node, const unsigned char **at,
 /* '}' in a list of trace entries, *at behind it: this entry and those that follow, as far as they
  * look like the rest. */
 int mt_pk_entries(struct pk *m, const unsigned char **at, const unsigned char *end);
+
+/* The key got by memo at p, and in the lower byte its width there; 0 when it is anything else. */
+uint32_t mt_pk_known_key(const struct pk *m, const unsigned char *p);
+
+static inline uint32_t mt_pk_le32(const unsigned char *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t mt_pk_le64(const unsigned char *p)
+{
+    return mt_pk_le32(p) | (uint64_t)mt_pk_le32(p + 4) << 32;
+}
+
+/* How a number is written behind its opcode: its bytes, or where they are told; whether it is
+ * signed. As a table, because which comes next cannot be foretold: a wrong guess at a branch takes
+ * as long as fifty instructions. */
+struct pk_number {
+    uint8_t n, at;
+    bool is_signed, is_told;
+};
+extern const struct pk_number mt_pk_numbers[256];
+
+/* A number at p: what follows it. NULL: none, or one of 8 bytes and more, of which the machine has
+ * to see who wrote them. */
+static inline const unsigned char *mt_pk_plain_number(const unsigned char *p, struct mt_val *v)
+{
+    const struct pk_number *k = &mt_pk_numbers[*p];
+    const unsigned n = k->is_told ? p[1] : k->n, spare = 64 - n * 8;
+    uint64_t bits;
+    if (n - 1u >= 7)
+        return NULL;
+    bits = mt_pk_le64(p + k->at) << spare;
+    v->type = MT_T_INT;
+    v->u = k->is_signed ? (uint64_t)((int64_t)bits >> spare) : bits >> spare;
+    return p + k->at + n;
+}
+
+/* The kinds of value that nearly all pairs have, at p: a number, or what the memo has that is no
+ * container. NULL: any other. Inline, so that *v stays in registers. */
+static inline const unsigned char *mt_pk_plain(const struct pk *m, const unsigned char *p,
+                                               struct mt_val *v)
+{
+    const unsigned op = *p;
+    uint32_t i;
+    if (op != 'h' && op != 'j')
+        return mt_pk_plain_number(p, v);
+    i = op == 'h' ? p[1] : mt_pk_le32(p + 1);
+    i = i < m->n_memo ? m->memo[i] : 0;
+    v->type = (enum mt_type)(i >> PK_ID_BITS);
+    v->u = i & PK_ID_MASK;
+    return v->type < MT_T_STR || v->type > MT_T_PAIR ? NULL : p + (op == 'h' ? 2 : 5);
+}
+
+/* Entries like one before (pickle/like.c). p: behind the '}' of the entry. Returns what is behind
+ * the
+ * '}' of the next; NULL: pickle/fast.c has to look (or it has failed); *is_known: not because the
+ * kind is new. */
+const unsigned char *mt_pk_like_take(struct pk *m, const unsigned char *p, const unsigned char *end,
+                                     bool *is_known);
+/* rec was read from p on, and built; stop: behind the '}' of the next. */
+void mt_pk_like_learn(struct pk *m, const struct mt_rec *rec, const unsigned char *p,
+                      const unsigned char *stop);
 
 /* Stacks by their bytes (pickle/stacks.c): [p, end) is what lies between MARK and APPENDS, that
  * included. Found: what follows it; else NULL. */

@@ -75,3 +75,10 @@ const struct pk_op mt_pk_ops[256] = {
     [0x83] = {"EXT2", PK_REFUSED, 0, 2},
     [0x84] = {"EXT4", PK_REFUSED, 0, 2},
 };
+
+const struct pk_number mt_pk_numbers[256] = {
+    ['K'] = {.n = 1, .at = 1},
+    ['M'] = {.n = 2, .at = 1},
+    ['J'] = {.n = 4, .at = 1, .is_signed = true},
+    [0x8a] = {.at = 2, .is_signed = true, .is_told = true},
+};

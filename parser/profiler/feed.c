@@ -33,7 +33,8 @@ static int emit(struct mt_pf_feed *d, enum mt_action action, int64_t ts, uint64_
 {
     /* whole microseconds, as a snapshot has them */
     uint64_t ns = ts > 0 ? (uint64_t)ts / 1000 * 1000 : 0;
-    return mt_build_plain_event(d->b, action, addr, size, ns, stack);
+    return mt_build_plain_event(d->b, (struct mt_event_kind){.action = (uint8_t)action}, addr, size,
+                                ns, stack);
 }
 
 static uint64_t size_key(uint64_t size, uint32_t lane) { return size | (uint64_t)lane << 60; }

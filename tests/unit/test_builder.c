@@ -73,8 +73,10 @@ MT_TEST(plain_events_are_events)
     mt_rec_set(&r, MT_K_TIME_US, bt_int(7));
     mt_rec_set(&r, MT_K_FRAMES, stack);
     MT_CHECK(mt_build_event(x.b, &r));
-    MT_CHECK(mt_build_plain_event(x.b, MT_ACT_FREE_COMPLETED, 512, 1024, 7000, stack.id));
-    MT_CHECK(mt_build_plain_event(x.b, MT_ACT_ALLOC, 512, UINT64_MAX, 8000, 0));
+    MT_CHECK(mt_build_plain_event(x.b, (struct mt_event_kind){.action = MT_ACT_FREE_COMPLETED}, 512,
+                                  1024, 7000, stack.id));
+    MT_CHECK(mt_build_plain_event(x.b, (struct mt_event_kind){.action = MT_ACT_ALLOC}, 512,
+                                  UINT64_MAX, 8000, 0));
     t = bt_done(&x);
     d = &t->devices.p[0];
     MT_ASSERT(d->events.n == 3);
@@ -167,7 +169,8 @@ MT_TEST(times_of_any_distance_are_kept)
                 ns = base - (i % 7) * step[k];
             if ((k == 4 && i % 1000 == 999) || (k == 2 && i % 2000 == 63))
                 ns = 0;
-            MT_ASSERT(mt_build_plain_event(x.b, MT_ACT_ALLOC, 512, 1024, ns, 0));
+            MT_ASSERT(mt_build_plain_event(x.b, (struct mt_event_kind){.action = MT_ACT_ALLOC}, 512,
+                                           1024, ns, 0));
             want[n++] = ns;
             highest = ns > highest ? ns : highest;
             with += ns != 0;

@@ -261,6 +261,145 @@ MT_TEST(texts_have_numbers)
     free(b.p);
 }
 
+/* A number as CPython writes it: the fewest bytes. */
+static void least(struct bytes *b, int64_t v)
+{
+    unsigned char s[10] = {0x8a, 1};
+    unsigned n = 1;
+    if (v >= 0 && v < 256) {
+        s[0] = 'K';
+        s[1] = (unsigned char)v;
+        put(b, s, 2);
+    } else if (v >= 0 && v < 65536) {
+        s[0] = 'M';
+        s[1] = (unsigned char)v;
+        s[2] = (unsigned char)(v >> 8);
+        put(b, s, 3);
+    } else if (v == (int32_t)v) {
+        num(b, (int32_t)v);
+    } else {
+        while (n < 8 && v >> (8 * n - 1) != 0 && v >> (8 * n - 1) != -1)
+            n++;
+        s[1] = (unsigned char)n;
+        for (unsigned i = 0; i < n; i++)
+            s[2 + i] = (unsigned char)((uint64_t)v >> 8 * i);
+        put(b, s, 2 + n);
+    }
+}
+
+/* Numbers as CPython gives them, one after the other: keys, two actions, frames. */
+enum { KEPT_ALLOC = N_KEYS, KEPT_FREED, KEPT_FRAMES, KEPT = 0x80 };
+
+static void kept_open(struct bytes *b)
+{
+    trace_open(b);
+    P(b, "}(");
+    for (uint32_t k = 0; k < N_KEYS; k++) {
+        text(b, keys[k]);
+        P(b, "\x94K\1");
+    }
+    for (uint32_t k = KEPT_ALLOC; k < KEPT_FRAMES; k++) {
+        get(b, 0);
+        text(b, k == KEPT_ALLOC ? "alloc" : "free_completed");
+        P(b, "\x94");
+    }
+    get(b, 6);
+    P(b, "](");
+    for (uint32_t i = KEPT_FRAMES; i < KEPT; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "f%u", i);
+        frame(b, name, "f.py", (int)i);
+        P(b, "\x94");
+    }
+    P(b, "eu");
+}
+
+/* An entry as CPython writes it, in one of `n` kinds; *next: the number of what it stores next. */
+static void kept_entry(struct bytes *b, uint32_t kind, uint32_t *next)
+{
+    /* numbers that look like the end of a list, a get, the end of a dict, and others */
+    static const uint32_t of[] = {0x65, 0x68, 0x6a, 0x75, 0x7d, 12, 13, 14, 15, 16, 17};
+    static const int64_t sizes[] = {0,
+                                    255,
+                                    256,
+                                    65535,
+                                    65536,
+                                    512 << 20,
+                                    INT64_C(5) << 30,
+                                    -1,
+                                    INT64_C(1) << 55,
+                                    INT64_C(1) << 60,
+                                    INT64_MIN};
+    const bool has_text = kind % 2 == 0, is_stored = kind % 3 != 0;
+    P(b, "}\x94(");
+    *next += 1;
+    get(b, 0);
+    get(b, kind % 4 < 2 ? (uint32_t)KEPT_ALLOC : (uint32_t)KEPT_FREED);
+    get(b, 1);
+    least(b, (INT64_C(0x7f) << 40) + below(1u << 30));
+    get(b, 2);
+    least(b, sizes[below(below(3) != 0 ? 6 : 11)]);
+    get(b, 3);
+    least(b, kind / 4 % 2 != 0 ? INT64_C(0x55) << 40 : 0);
+    if (kind % 5 != 4) {
+        get(b, 4);
+        least(b, INT64_C(1764000000000000) + below(1u << 30));
+    }
+    if (has_text) {
+        get(b, 5);
+        text(b, kind % 6 == 4 ? "x" : "");
+        P(b, "\x94");
+        *next += 1;
+    }
+    if (below(40) == 0) { /* one of those before: an entry, a text or a list */
+        get(b, 5);
+        get(b, *next - 3 - below(6));
+    }
+    if (below(30) == 0) {
+        get(b, 6);
+        get(b, *next - 3 - below(6));
+        P(b, "u");
+        return;
+    }
+    get(b, 6);
+    put(b, is_stored ? "]\x94(" : "](", is_stored ? 3 : 2);
+    *next += is_stored;
+    for (uint32_t which = below(below(10) == 0 ? 300 : 8), i = 0; i < 1 + which % 9; i++)
+        get(b, of[(which * 31 + i * (1 + which % 3)) % (sizeof of / sizeof *of)]);
+    P(b, "eu");
+    if (below(50) == 0)
+        P(b, "e("); /* another batch */
+}
+
+/* Entries of a few kinds, taken by their kind: with numbers of every width, those that no device
+ * has, stores that are counted on, and another kind in between. */
+MT_TEST(kinds_of_entries)
+{
+    for (uint32_t seed = 1; seed <= 60; seed++) {
+        struct bytes b = {NULL, 0, 0};
+        uint32_t next = KEPT, kinds = 1 + seed % 14;
+        state = seed * UINT64_C(0x9e3779b97f4a7c15);
+        kept_open(&b);
+        for (uint32_t i = 0; i < 300; i++)
+            kept_entry(&b, below(kinds), &next);
+        if (seed % 3 == 0) { /* a number gets another meaning */
+            P(&b, "}\x94(");
+            next++;
+            get(&b, 5);
+            text(&b, "free_requested");
+            store(&b, seed % 2 == 0 ? (uint32_t)KEPT_ALLOC : 0x65);
+            P(&b, "u");
+            for (uint32_t i = 0; i < 100; i++)
+                kept_entry(&b, below(kinds), &next);
+        }
+        P(&b, "eeu.");
+        compare(&b, b.n);
+        for (uint32_t i = 0; i < 40; i++)
+            compare(&b, b.n - 1 - below(seed == 1 ? (uint32_t)b.n - 1 : 3000));
+        free(b.p);
+    }
+}
+
 /* A number that gets another meaning: the same bytes are another stack. */
 MT_TEST(a_list_whose_numbers_changed)
 {
@@ -303,4 +442,5 @@ MT_TEST(a_list_whose_numbers_changed)
 }
 
 MT_MAIN(MT_RUN(regular_entries) MT_RUN(every_cut) MT_RUN(wild_entries) MT_RUN(texts_written_out)
-            MT_RUN(texts_have_numbers) MT_RUN(a_list_whose_numbers_changed))
+            MT_RUN(texts_have_numbers) MT_RUN(kinds_of_entries)
+                MT_RUN(a_list_whose_numbers_changed))
