@@ -267,7 +267,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
     if (ok)
         mt_moment_retained(&m);
     ok = ok && mt_moment_bypassed(&m);
-    ok = ok && keep_passes(out, &m);
+    ok = ok && keep_passes(out, &m) && mt_cause_pieces(&out->pieces, w, d);
     if (ok && m.oom != NULL) {
         out->request = m.oom->request;
         mt_shape_of(&m, rules, &shape);

@@ -122,6 +122,16 @@ struct mt_maker {
     uint64_t loop;     /* what the graph holds of that loop, all of its lines */
 };
 
+/* What recomputing frees of the activations at the focus, piece by piece (cause/pieces.c). */
+struct mt_pieces {
+    bool seen;             /* stacks name lines; where they do not tell the calls, the least is 0 */
+    bool known;            /* and they tell them */
+    uint64_t frees, least; /* least: where loops may lie inside a piece, and inputs are large */
+    uint64_t inputs;       /* that stay, of `frees`: the last block of the piece before each */
+    uint32_t n, lines;     /* pieces, and lines that call them */
+    mt_frame_id line;      /* with most of them; 0 = none is worth it */
+};
+
 struct mt_cause {
     enum mt_cause_kind kind;
     bool known;       /* false: there was an OOM and nothing decides */
@@ -205,6 +215,7 @@ struct mt_cause {
     /* of a giant tensor: */
     uint64_t tokens, vocab, vocab_split, elem; /* 0 = not a logits shape */
     bool vocab_is_guess;
+    struct mt_pieces pieces;
     struct mt_forecast next;
 };
 

@@ -303,6 +303,12 @@ static void use_metrics(struct mt_metrics *m)
         measured(m, MT_METRIC_rounds_kept, m->d->cause != NULL ? m->d->cause->rounds : 0);
         if (m->d->cause != NULL)
             copy_metrics(m, m->d->cause);
+        if (m->d->cause != NULL && m->d->cause->pieces.known) {
+            set(m, MT_METRIC_pieces_free, (double)m->d->cause->pieces.frees, MT_CONF_INFERRED);
+            set(m, MT_METRIC_pieces_inputs, (double)m->d->cause->pieces.inputs, MT_CONF_INFERRED);
+        }
+        if (m->d->cause != NULL && m->d->cause->pieces.seen)
+            set(m, MT_METRIC_pieces_least, (double)m->d->cause->pieces.least, MT_CONF_INFERRED);
         measured(m, MT_METRIC_held_ahead, m->d->cause != NULL ? m->d->cause->hoard : 0);
         set(m, MT_METRIC_kept_rounds, mt_kept_in_rounds(m->d), MT_CONF_MARKED);
         measured(m, MT_METRIC_kept_casts, m->d->cause != NULL ? m->d->cause->kept_casts : 0);

@@ -104,9 +104,10 @@ SCENARIOS = [
     saves("V12", MANY, "train_actor", {"checkpointing": True}, "train_actor"),
     saves("V13", dict(MANY, step=("train_critic",), shape="qwen3_0.6b", layers=20, micro=(16384,)), "train_critic", {"checkpointing": True}, "train_critic"),
     saves("A11", dict(AREAL, **MANY), "train_actor", {"checkpointing": True}, "train_actor"),
-    saves("X08", dict(MEGATRON, **dict(MANY, tp=4, micro=(16384,))), "train_actor", {"checkpointing": True}, "train_actor"),
-    saves("V14", dict(VERL_MEGATRON, **dict(MANY, tp=4, micro=(16384,))), "train_actor", {"checkpointing": True},
-          "train_actor"),
+    saves("X08", dict(MEGATRON, **dict(MANY, tp=4, micro=(16384,))), "train_actor", {"checkpointing": True}, "train_actor",
+          loose={"X08": "each layer keeps a block last that is wider than what the next layer reads, and that is reckoned as its input"}),
+    saves("V14", dict(VERL_MEGATRON, **dict(MANY, tp=4, micro=(16384,))), "train_actor", {"checkpointing": True}, "train_actor",
+          loose={"V14": "each layer keeps a block last that is wider than what the next layer reads, and that is reckoned as its input"}),
     saves("V15", dict(micro=(65536,), fused_head=True, layers=24, dp=64, steps=2, shape="qwen3_0.6b"), "train_actor",
           {"act_offload": True}, "train_actor"),
     # a promise is of the whole pass: what was still to come counts, and is not known where no pass came so far

@@ -438,6 +438,43 @@ MT_TEST(what_fits_by_little_is_likely)
     }
 }
 
+#define DEEP(line) "own/stack.py:" line ":forward|" CALL "own/stack.py:30:main|" MAIN
+#define SCORE_OF "own/stack.py:50:score|own/stack.py:31:main|" MAIN
+
+/* Eight calls of one line keep 64 and 16 MiB each, and what is asked for behind them is gone before
+ * one of them is computed again: their inputs stay, 16 MiB each or, at the worst, 64. Of a call
+ * that keeps more than what lies behind it (ONE), the rest comes on top. Where there is one weight
+ * for all (LOOP), it may be one call with a loop inside, which comes back whole but for the
+ * request: the least is reckoned so. */
+MT_TEST(recomputed_call_by_call)
+{
+    enum { LAYERS, ONE, LOOP, N, CALLS = 8 };
+    static const uint64_t frees[] = {640 - 112, 976 - 112 - 216, 640 - 112},
+                          least[] = {640 - 7 * 64, 0, 100};
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        for (int i = 0; i < (what == LOOP ? 1 : CALLS); i++)
+            heap_alloc(h, (what == LOOP ? 320 : 40) * MIB, WEIGHTS);
+        for (int i = 0; i < CALLS; i++) {
+            heap_alloc(h, (what == ONE && i == 0 ? 400 : 64) * MIB, DEEP("9"));
+            heap_alloc(h, 16 * MIB, DEEP("10"));
+        }
+        heap_oom(h, (what == LOOP ? 100 : 200) * MIB, 10 * MIB, SCORE_OF);
+        {
+            FINISH(0);
+            const struct mt_advice *again = card(a, "P01");
+            MT_CHECK(c->pieces.known);
+            MT_CHECK_EQ(c->pieces.n, CALLS);
+            MT_CHECK_EQ(c->pieces.frees, frees[what] * MIB);
+            MT_CHECK_EQ(c->pieces.least, least[what] * MIB);
+            MT_ASSERT(again != NULL && again->saving.known);
+            MT_CHECK_EQ(again->saving.bytes, frees[what] * MIB);
+            MT_CHECK_EQ(again->saving.low, (uint64_t)(0.9 * (double)c->pieces.least + 0.5));
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
@@ -447,4 +484,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
                         MT_RUN(pieces_of_a_log_softmax_that_is_there)
                             MT_RUN(half_a_batch_of_what_follows_it)
                                 MT_RUN(pieces_that_serve_one_request)
-                                    MT_RUN(what_fits_by_little_is_likely) MT_RUN(rules_done))
+                                    MT_RUN(what_fits_by_little_is_likely)
+                                        MT_RUN(recomputed_call_by_call) MT_RUN(rules_done))

@@ -1,0 +1,392 @@
+/* What recomputing would free of the activations, played on the blocks that are there. A piece is
+ * one call, of a module or of a function of the job's own: with checkpoint around it, its input
+ * stays, and all of it comes back at once while it runs backward. What was made behind it (a head,
+ * logits, the failed request) is gone by then. So what is left is the input of every piece, what no
+ * piece made, and of the largest piece what is more than all behind it.
+ *
+ * A trace tells the line of a call, not the call: a line that is come to again and again begins a
+ * new piece where the first stack below it comes back. A loop inside of what is called looks the
+ * same. It is taken for calls of as many layers where as many weights of one size are there; else
+ * the least that is freed is reckoned as if all that comes in one row were one piece. Where no line
+ * frees anything, each line of one function is wrapped. */
+#include "analysis/cause/impl.h"
+#include "analysis/base/addrmap.h"
+#include "analysis/base/frames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* LINES: lines to wrap, at most; WORTH: what the next has to free of all, one in so many. Both were
+ * chosen by hand: an encoder, a decoder, a head. LEAST: weights smaller than this, as those of
+ * norms, say nothing of layers. */
+enum { LINES = 4, WORTH = 20, LEAST = 4096 };
+
+enum kind { OTHER, OWN, MODULE };
+
+/* A stack without its native frames, which differ from call to call of one line: the innermost
+ * frame, and the site around it. 0 = none. */
+struct site {
+    mt_frame_id frame;
+    uint32_t up;
+    enum kind kind;
+    bool is_call; /* what it calls is a piece */
+};
+
+/* What a pass made on its way forward. line 0 = of no piece yet. */
+struct kept {
+    uint64_t size, behind; /* behind: bytes of all that passes made after it */
+    bool goes;             /* with checkpoint around it; logits and temporaries come anyway */
+    uint32_t site, line;
+};
+
+/* Pieces below one site. */
+struct call {
+    uint32_t anchor; /* the first site of a piece */
+    uint32_t line;   /* of a function whose lines are wrapped: that of the piece */
+    bool other;      /* the piece has another site, too */
+    uint32_t last;   /* the last block of it, + 1; 0 = none */
+    uint32_t n, row_n, rows_most;
+    uint64_t all, goes, so_far, piece, row;
+    /* of one, and what of it is more than all behind it */
+    uint64_t piece_most, row_most, piece_net, row_net;
+    uint64_t input, largest; /* of the pieces so far: what the next ones read, or may read */
+    uint64_t of_piece;       /* the largest block of the piece at hand */
+};
+
+struct work {
+    const struct mt_roles *w;
+    const struct mt_trace *t;
+    uint64_t request; /* that failed in a forward pass */
+    struct kept *kept;
+    uint32_t n;
+    uint64_t all;
+    MT_VEC(struct site) sites;
+    MT_VEC(mt_stack_id) path;
+    struct mt_addrmap by_frame; /* site around it << 32 | frame -> site */
+    uint32_t *of_stack;         /* site + 1; 0 = not known yet */
+    struct mt_file_kinds kinds;
+    bool bodies;       /* the lines of one function are wrapped, each for itself */
+    struct call *call; /* by site */
+    uint64_t *weight;  /* sizes, sorted */
+    uint32_t n_weights;
+};
+
+static int by_size(const void *pa, const void *pb)
+{
+    const uint64_t *a = pa, *b = pb;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* PyTorch's own Python is one operation to whoever calls it, but for what calls modules in a row;
+ * module.py stands between a call and what is called. */
+static enum kind kind_of(struct work *k, mt_frame_id frame)
+{
+    static const char module[] = "torch/nn/modules/module.py",
+                      in_row[] = "torch/nn/modules/container.py";
+    mt_str_id id = k->t->frames.p[frame].file;
+    const char *file = mt_str(k->t, id);
+    uint32_t len = mt_str_len(k->t, id);
+    if (mt_path_ends(file, len, module, sizeof module - 1))
+        return MODULE;
+    return (mt_file_kind(&k->kinds, k->t, id) & MT_FILE_INTERNAL) == 0 ||
+                   mt_path_ends(file, len, in_row, sizeof in_row - 1)
+               ? OWN
+               : OTHER;
+}
+
+/* A call is a line of the job's own, below which a module or another function of its own is. */
+static int add_site(struct work *k, mt_frame_id frame, uint32_t *at)
+{
+    uint64_t key = (uint64_t)*at << 32 | frame;
+    struct site s = {frame, *at, kind_of(k, frame), false}, *new;
+    uint32_t old;
+    bool had;
+    if (mt_addrmap_get(&k->by_frame, key, at))
+        return 1;
+    k->sites.p[s.up].is_call =
+        k->sites.p[s.up].is_call || (s.kind != OTHER && k->sites.p[s.up].kind == OWN);
+    *at = k->sites.n;
+    if ((new = MT_VEC_PUSH(&k->sites)) == NULL ||
+        !mt_addrmap_put(&k->by_frame, key, *at, &had, &old))
+        return 0;
+    *new = s;
+    return 1;
+}
+
+static int site_of(struct work *k, mt_stack_id stack, uint32_t *site)
+{
+    mt_stack_id s = stack;
+    k->path.n = 0;
+    for (; s != 0 && k->of_stack[s] == 0; s = k->t->stacks.p[s].parent) {
+        mt_stack_id *p = MT_VEC_PUSH(&k->path);
+        if (p == NULL)
+            return 0;
+        *p = s;
+    }
+    *site = s != 0 ? k->of_stack[s] - 1 : 0;
+    while (k->path.n > 0) {
+        mt_frame_id frame;
+        s = k->path.p[--k->path.n];
+        frame = k->t->stacks.p[s].frame;
+        if ((mt_file_kind(&k->kinds, k->t, k->t->frames.p[frame].file) & MT_FILE_PYTHON) != 0 &&
+            !add_site(k, frame, site))
+            return 0;
+        k->of_stack[s] = *site + 1;
+    }
+    return 1;
+}
+
+/* Made by a pass on its way forward: the backward lets go of it, in turn. */
+static bool is_of_forward(const struct work *k, uint32_t event)
+{
+    unsigned role = k->w->fate[event].role;
+    return (role == MT_ROLE_ACTIVATION || role == MT_ROLE_LOGITS || role == MT_ROLE_TEMP) &&
+           !mt_phase_is(k->w->r->attr[event].sub, MT_IN_BACKWARD | MT_IN_OPTIMIZER);
+}
+
+static int collect(struct work *k)
+{
+    const struct mt_roles *w = k->w;
+    const struct mt_replay *r = w->r;
+    size_t n = (size_t)w->there.n + r->old.n + 1;
+    uint64_t behind = k->request, size;
+    uint32_t site;
+    k->kept = mt_calloc(n, sizeof *k->kept);
+    k->weight = mt_calloc(n, sizeof *k->weight);
+    if (k->kept == NULL || k->weight == NULL)
+        return 0;
+    for (uint32_t i = w->there.n; i-- > 0;) {
+        const struct mt_event *e = mt_event_at(r->d, w->there.p[i]);
+        unsigned role = w->fate[w->there.p[i]].role;
+        if (role == MT_ROLE_PARAM && e->size >= LEAST)
+            k->weight[k->n_weights++] = e->size;
+        k->all += role == MT_ROLE_ACTIVATION ? e->size : 0;
+        if (!is_of_forward(k, w->there.p[i]))
+            continue;
+        if (!site_of(k, e->stack, &site))
+            return 0;
+        if (site != 0)
+            k->kept[k->n++] = (struct kept){e->size, behind, role == MT_ROLE_ACTIVATION, site, 0};
+        behind += e->size;
+    }
+    for (uint32_t i = 0; i < k->n / 2; i++) { /* the first one first */
+        struct kept last = k->kept[k->n - 1 - i];
+        k->kept[k->n - 1 - i] = k->kept[i];
+        k->kept[i] = last;
+    }
+    for (uint32_t i = 0; i < r->old.n; i++)
+        if (w->old_role[i] == MT_ROLE_PARAM && (size = r->old.p[i].size) >= LEAST)
+            k->weight[k->n_weights++] = size;
+    if (k->n_weights > 1)
+        qsort(k->weight, k->n_weights, sizeof *k->weight, by_size);
+    return 1;
+}
+
+/* As many weights of one size; one piece is no loop. */
+static bool has_layers(const struct work *k, uint32_t n)
+{
+    if (n < 2)
+        return true;
+    for (uint32_t i = 0; i + n <= k->n_weights; i++)
+        if (k->weight[i] == k->weight[i + n - 1])
+            return true;
+    return false;
+}
+
+/* What of `bytes` that end with the last block is more than what stays of all behind them: that
+ * without what is of pieces itself. */
+static uint64_t beyond(const struct call *c, const struct work *k, uint64_t bytes)
+{
+    uint64_t behind = c->last != 0 ? k->kept[c->last - 1].behind : 0, own = c->all - c->so_far;
+    behind = behind > own ? behind - own : 0;
+    return bytes > behind ? bytes - behind : 0;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static void end_piece(struct call *c, const struct work *k)
+{
+    c->piece_most = larger(c->piece, c->piece_most);
+    c->piece_net = larger(beyond(c, k, c->piece), c->piece_net);
+    c->piece = 0;
+}
+
+static void end_row(struct call *c, const struct work *k)
+{
+    end_piece(c, k);
+    c->row_most = larger(c->row, c->row_most);
+    c->row_net = larger(beyond(c, k, c->row), c->row_net);
+    c->rows_most = c->row_n > c->rows_most ? c->row_n : c->rows_most;
+    c->row = c->row_n = 0;
+}
+
+/* The block at i, below that line. One operation may make several blocks, all of one stack. */
+static void add(struct call *c, const struct work *k, uint32_t i, uint32_t line)
+{
+    const struct kept *b = &k->kept[i];
+    bool next = c->last != 0 && c->last == i,
+         again = next && c->line == line && c->other && b->site == c->anchor;
+    if (c->last != 0 && (!next || c->line != line))
+        end_row(c, k);
+    if (again)
+        end_piece(c, k);
+    if (c->piece == 0) {
+        if (next) { /* it reads what was made last before it, or a norm of that is its first */
+            c->input += k->kept[i - 1].size < b->size ? k->kept[i - 1].size : b->size;
+            c->largest += c->of_piece;
+        }
+        c->anchor = b->site;
+        c->line = line;
+        c->other = false;
+        c->of_piece = 0;
+        c->n++;
+        c->row_n++;
+    }
+    c->last = i + 1;
+    c->other = c->other || b->site != c->anchor;
+    c->piece += b->size;
+    c->row += b->size;
+    c->so_far += b->size;
+    c->of_piece = b->size > c->of_piece ? b->size : c->of_piece;
+}
+
+static void measure(struct work *k)
+{
+    memset(k->call, 0, k->sites.n * sizeof *k->call);
+    for (int look = 0; look < 2; look++)
+        for (uint32_t i = 0; i < k->n; i++)
+            for (uint32_t s = k->kept[i].site; s != 0 && k->kept[i].line == 0;
+                 s = k->sites.p[s].up) {
+                struct call *c = &k->call[k->bodies ? k->sites.p[s].up : s];
+                if (!k->sites.p[s].is_call)
+                    continue;
+                if (look == 1) {
+                    add(c, k, i, s);
+                    continue;
+                }
+                c->all += k->kept[i].size;
+                c->goes += k->kept[i].goes ? k->kept[i].size : 0;
+            }
+    for (uint32_t s = 0; s < k->sites.n; s++)
+        end_row(&k->call[s], k);
+}
+
+/* What wrapping frees beside other lines, whose largest piece is `most`. */
+struct gain {
+    uint64_t frees, piece;
+};
+
+/* One call alone is no layer: it is not taken for one that anybody would wrap for what lies behind
+ * it. */
+static struct gain gain_of(const struct call *c, bool by_row, uint64_t input, uint64_t most)
+{
+    uint64_t piece = by_row ? c->row_net : c->piece_net,
+             stays = (by_row ? 0 : input) + (piece > most ? piece - most : 0);
+    return (struct gain){c->n > 1 && c->goes > stays ? c->goes - stays : 0, piece};
+}
+
+static void mark(struct work *k, uint32_t line)
+{
+    for (uint32_t i = 0; i < k->n; i++)
+        for (uint32_t s = k->kept[i].site; s != 0 && k->kept[i].line == 0; s = k->sites.p[s].up)
+            if (s == line)
+                k->kept[i].line = line;
+    for (uint32_t s = line; s != 0; s = k->sites.p[s].up)
+        k->sites.p[s].is_call = false; /* no piece in a piece */
+}
+
+/* Of lines that free as much, the innermost; of functions whose lines are wrapped, the outermost. A
+ * stack comes behind its outer part. */
+static bool is_chosen(const struct work *k, const struct gain *g, const struct gain *most,
+                      uint32_t best)
+{
+    return k->bodies ? best == 0 && g->frees >= k->all / WORTH
+                     : g->frees >= most->frees - most->frees / WORTH;
+}
+
+static void choose(struct work *k, struct mt_pieces *out)
+{
+    struct gain most = {0}, worst = {0};
+    for (uint32_t turn = 0; turn < LINES; turn++) {
+        uint32_t best = 0;
+        struct gain g, of_best = {0};
+        const struct call *c;
+        measure(k);
+        for (int look = 0; look < 2; look++)
+            for (uint32_t s = 1; s < k->sites.n; s++) {
+                g = gain_of(&k->call[s], false, k->call[s].input, most.piece);
+                if (look == 0 && g.frees > of_best.frees)
+                    of_best = g;
+                if (look == 1 && g.frees != 0 && is_chosen(k, &g, &of_best, best))
+                    best = s;
+            }
+        of_best = gain_of(&k->call[best], false, k->call[best].input, most.piece);
+        if (best == 0 || of_best.frees < k->all / WORTH)
+            break;
+        c = &k->call[best];
+        out->n += c->n;
+        out->frees += of_best.frees;
+        out->inputs += c->input;
+        most.piece = larger(of_best.piece, most.piece);
+        of_best = gain_of(c, false, c->largest, worst.piece);
+        g = gain_of(c, true, 0, worst.piece);
+        of_best = g.frees < of_best.frees && !has_layers(k, c->rows_most) ? g : of_best;
+        out->least += of_best.frees;
+        worst.piece = larger(of_best.piece, worst.piece);
+        if (out->lines++ == 0)
+            out->line = k->sites.p[best].frame;
+        mark(k, best);
+    }
+    out->least = out->least < out->frees ? out->least : out->frees;
+}
+
+/* That nothing is freed is told only where most was made once, inside of a call: a site that comes
+ * again, alone, may be one operation of each layer, and stacks may be cut short. */
+static bool is_told(struct work *k)
+{
+    uint64_t once = 0, in_call = 0;
+    for (uint32_t s = 1; s < k->sites.n; s++) {
+        in_call = larger(k->call[s].goes, in_call);
+        k->call[s].n = 0;
+    }
+    for (uint32_t i = 0; i < k->n; i++)
+        k->call[k->kept[i].site].n += k->kept[i].goes;
+    for (uint32_t i = 0; i < k->n; i++)
+        once += k->kept[i].goes && k->call[k->kept[i].site].n == 1 ? k->kept[i].size : 0;
+    return once > k->all / 2 && in_call > k->all / 2;
+}
+
+int mt_cause_pieces(struct mt_pieces *out, const struct mt_roles *w,
+                    const struct mt_device_analysis *d)
+{
+    struct work k = {.w = w, .t = w->r->t};
+    int ok;
+    if (w->fate == NULL || w->there.n == 0 || !mt_is_of_tensors(k.t))
+        return 1;
+    if (d->focus_is_oom && d->ooms.n != 0 &&
+        !mt_phase_is(d->ooms.p[0].attr.sub, MT_IN_BACKWARD | MT_IN_OPTIMIZER))
+        k.request = d->ooms.p[0].request;
+    k.of_stack = mt_calloc((size_t)k.t->stacks.n + 1, sizeof *k.of_stack);
+    ok = k.of_stack != NULL && mt_file_kinds_init(&k.kinds, k.t) && MT_VEC_PUSH(&k.sites) != NULL;
+    if (ok) {
+        k.sites.p[0] = (struct site){0, 0, OTHER, false};
+        ok = collect(&k) && (k.call = mt_calloc(k.sites.n, sizeof *k.call)) != NULL;
+    }
+    if (ok && k.all != 0) {
+        choose(&k, out);
+        k.bodies = out->lines == 0;
+        if (k.bodies)
+            choose(&k, out);
+        out->seen = k.n != 0;
+        out->known = out->lines != 0 || is_told(&k);
+    }
+    MT_VEC_DONE(&k.sites);
+    MT_VEC_DONE(&k.path);
+    mt_addrmap_done(&k.by_frame);
+    mt_file_kinds_done(&k.kinds);
+    mt_free(k.of_stack);
+    mt_free(k.call);
+    mt_free(k.kept);
+    mt_free(k.weight);
+    return ok;
+}
