@@ -26,6 +26,12 @@ static int by_size(const void *pa, const void *pb)
     return a < b ? -1 : a > b;
 }
 
+/* What may be weights that nothing recognised, where a pass found it there. */
+static bool is_open(unsigned role)
+{
+    return role == MT_ROLE_UNKNOWN || role == MT_ROLE_DATA || role == MT_ROLE_CHECKPOINT;
+}
+
 /* The most blocks of that role and of one size; their number, and the largest, are
  * added up. v: room for all blocks. */
 static uint32_t most_alike(const struct mt_moment *m, unsigned role, uint64_t *v, uint32_t *all,
@@ -33,7 +39,8 @@ static uint32_t most_alike(const struct mt_moment *m, unsigned role, uint64_t *v
 {
     uint32_t n = 0, run = 0, most = 0;
     for (uint32_t i = 0; i < m->n_held; i++)
-        if (m->held[i].role == role) {
+        if (m->held[i].role == role && (!is_open(role) || m->held[i].event == UINT64_MAX ||
+                                        m->held[i].event < m->pass_began)) {
             v[n++] = m->held[i].size;
             ++*all;
             *large = m->held[i].size > *large ? m->held[i].size : *large;
@@ -51,8 +58,9 @@ static uint32_t most_alike(const struct mt_moment *m, unsigned role, uint64_t *v
  * there was memory. */
 static uint32_t layers_at_most(const struct mt_moment *m, bool *ok)
 {
-    static const uint8_t weights[] = {MT_ROLE_PARAM, MT_ROLE_GRAD, MT_ROLE_UNSHARDED,
-                                      MT_ROLE_ENGINE_WEIGHTS, MT_ROLE_BEFORE};
+    static const uint8_t weights[] = {MT_ROLE_PARAM,          MT_ROLE_GRAD,      MT_ROLE_UNSHARDED,
+                                      MT_ROLE_ENGINE_WEIGHTS, MT_ROLE_BEFORE,    MT_ROLE_UNKNOWN,
+                                      MT_ROLE_DATA,           MT_ROLE_CHECKPOINT};
     uint64_t *v = mt_calloc((size_t)m->n_held + 1, sizeof *v), large = 0;
     uint32_t most = 1, all = 0;
     *ok = v != NULL;

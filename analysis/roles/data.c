@@ -96,7 +96,9 @@ static bool is_data(struct look *l, uint32_t i)
            (mt_file_kind(&l->files, t, t->frames.p[frame].file) & MT_FILE_INTERNAL) == 0;
 }
 
-/* Where the line comes back between other passes, what it leaves may be results, or a leak. */
+/* Where the line comes back between other passes, what it leaves may be results, or a leak; or a
+ * bank that was filled pass by pass and is read since: passes ran after it without any more of it.
+ */
 static void note_place(struct look *l, uint32_t i)
 {
     mt_stack_id stack = mt_event_at(l->k->r->d, i)->stack;
@@ -107,8 +109,17 @@ static void note_place(struct look *l, uint32_t i)
         l->most[stack] = place;
 }
 
+/* Passes, the one at hand among them; chosen by hand: results may wait for one or two. */
+enum { READ_SINCE = 3 };
+
+static bool is_filled(const struct look *l, mt_stack_id stack, uint32_t last)
+{
+    return l->least[stack] == l->most[stack] || l->most[stack] + READ_SINCE <= last;
+}
+
 static void label(struct look *l)
 {
+    uint32_t last = l->last_pass >= 0 ? mt_micro_at(l->k->out, (uint64_t)l->last_pass) + 2 : 0;
     uint32_t n = 0, events = mt_n_events(l->k);
     for (uint32_t i = 0; i < l->born.n; i++)
         if (is_data(l, l->born.p[i]))
@@ -116,7 +127,7 @@ static void label(struct look *l)
     for (uint32_t i = 0; i < n; i++) {
         struct mt_fate *f = &l->k->w->fate[l->born.p[i]];
         mt_stack_id stack = mt_event_at(l->k->r->d, l->born.p[i])->stack;
-        if (l->least[stack] != l->most[stack])
+        if (!is_filled(l, stack, last))
             continue;
         f->role = MT_ROLE_DATA;
         f->why = MT_WHY_LIFE;

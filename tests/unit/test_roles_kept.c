@@ -179,6 +179,27 @@ MT_TEST(data_of_the_jobs_own)
     job_free(j);
 }
 
+/* A bank that passes filled and later ones read. While it may be filled further, or with only one
+ * pass since beside the one at hand, it may as well be a leak, or results. */
+MT_TEST(a_bank_that_passes_filled)
+{
+    for (int filled = 2; filled < 8; filled++) {
+        struct job *j = job_new();
+        struct model m = {.leak = 0};
+        params(j);
+        for (int s = 0; s < 7; s++) {
+            train_step(j, &m);
+            if (s < filled)
+                (void)put(j, 9 * MIB + 512, "/home/u/bank.py:8:fill" MAIN);
+        }
+        (void)put(j, 64 * MIB, S_FORWARD); /* the highest moment */
+        MT_ASSERT(analyze(j));
+        MT_CHECK_EQ(AT_FOCUS(j, DATA), filled <= 5 ? (uint64_t)filled * (9 * MIB + 512) : 0);
+        CHECK_SUMS(j);
+        job_free(j);
+    }
+}
+
 MT_MAIN(MT_RUN(a_checkpoint_beside_its_model) MT_RUN(a_model_that_was_read)
             MT_RUN(gradients_that_no_optimizer_uses) MT_RUN(state_that_is_one_block_a_weight)
-                MT_RUN(data_of_the_jobs_own))
+                MT_RUN(data_of_the_jobs_own) MT_RUN(a_bank_that_passes_filled))
