@@ -316,7 +316,8 @@ const char *mt_spread_words(const struct mt_moment *m, const struct mt_made *w, 
 int mt_moment_parts(struct mt_moment *m);
 /* Fills m->maker; after mt_moment_graph(), mt_moment_kept() and mt_moment_rounds(). */
 int mt_moment_maker(struct mt_moment *m);
-const char *mt_maker_words(const struct mt_moment *m, char *s, size_t cap);
+struct mt_sentence;                                                      /* base/words.h */
+void mt_maker_words(const struct mt_moment *m, struct mt_sentence *out); /* adds to it */
 
 /* Fills c->pins: segments with free bytes that live blocks hold. */
 int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c);

@@ -65,7 +65,10 @@ static uint32_t layers_at_most(const struct mt_moment *m, bool *ok)
     uint32_t most = 1, all = 0;
     *ok = v != NULL;
     for (unsigned k = 0; *ok && k < sizeof weights; k++) {
-        uint32_t n = most_alike(m, weights[k], v, &all, &large);
+        uint32_t rest = 0, n;
+        uint64_t rest_large = 0; /* data beside known weights are no flat buffer of them */
+        bool is_rest = is_open(weights[k]) && all != 0;
+        n = most_alike(m, weights[k], v, is_rest ? &rest : &all, is_rest ? &rest_large : &large);
         most = n > most ? n : most;
     }
     mt_free(v);
@@ -95,7 +98,7 @@ static bool may_be_round(const struct mt_moment *m, const struct mt_held *h)
 static bool is_explained(const struct mt_moment *m)
 {
     return m->kept.n != 0 || m->hoard.n != 0 || m->rounds.bytes != 0 || m->graph.line != 0 ||
-           m->open;
+           (m->open && m->open_bytes >= m->d->focus.live / IN);
 }
 
 static void find_loop(struct mt_moment *m, const struct count *rounds, uint32_t n_stacks,
@@ -223,30 +226,29 @@ static const char *of_smaller(const struct mt_moment *m, char *s, size_t cap)
     return s;
 }
 
-const char *mt_maker_words(const struct mt_moment *m, char *s, size_t cap)
+void mt_maker_words(const struct mt_moment *m, struct mt_sentence *out)
 {
     const struct mt_maker *k = &m->maker;
     char label[MT_LABEL], buf[MT_LABEL], by[128], kind[160];
     bool told = mt_stack_operation(m->w->r->t, k->stack, by, sizeof by);
-    int n = 0;
     (void)mt_stack_label(m->w->r->t, k->stack, label, sizeof label);
-    s[0] = '\0';
     if (k->n != 0) {
-        n = is_named(m, label)
-                ? snprintf(s, cap, "That line has ")
-                : snprintf(s, cap, "%s made %s of what was live: ", mt_words_label(buf, label),
-                           MT_BYTES(k->bytes));
-        n += k->n == 1 ? snprintf(s + n, cap - (size_t)n, "one tensor")
-                       : snprintf(s + n, cap - (size_t)n, "%u tensors of up to %s, there at once",
-                                  (unsigned)k->n, MT_BYTES(k->size));
-        n += snprintf(s + n, cap - (size_t)n, "%s%s%s%s.", told ? ", by " : "", told ? by : "",
-                      of_smaller(m, kind, sizeof kind), k->asks ? ", and asked for more" : "");
+        if (is_named(m, label))
+            mt_words_add(out, "That line has ");
+        else
+            mt_words_add(out, "%s made %s of what was live: ", mt_words_label(buf, label),
+                         MT_BYTES(k->bytes));
+        if (k->n == 1)
+            mt_words_add(out, "one tensor");
+        else
+            mt_words_add(out, "%u tensors of up to %s, there at once", (unsigned)k->n,
+                         MT_BYTES(k->size));
+        mt_words_add(out, "%s%s%s%s.", told ? ", by " : "", told ? by : "",
+                     of_smaller(m, kind, sizeof kind), k->asks ? ", and asked for more" : "");
     }
-    if (k->rounds != 0 && n >= 0 && (size_t)n < cap)
-        (void)snprintf(
-            s + n, cap - (size_t)n,
-            "%sThe pass goes round in a loop: %u rounds, more than the model has layers, "
-            "of which %s is kept for a backward pass.",
-            n != 0 ? " " : "", (unsigned)k->rounds, MT_BYTES(k->loop));
-    return s;
+    if (k->rounds != 0)
+        mt_words_add(out,
+                     "%sThe pass goes round in a loop: %u rounds, more than the model has layers, "
+                     "of which autograd keeps %s.",
+                     out->n != 0 ? " " : "", (unsigned)k->rounds, MT_BYTES(k->loop));
 }

@@ -150,10 +150,12 @@ static void add_needless(char *s, size_t cap, const struct mt_cause *c, const st
 /* The line that made most of it; a hoard's has been told. */
 static void add_maker(char *s, size_t cap, const struct mt_moment *m)
 {
-    char text[TEXT / 2];
+    struct mt_sentence text = {"", 0};
     size_t n = strlen(s);
-    if (m->hoard.n == 0 && mt_maker_words(m, text, sizeof text)[0] != '\0')
-        (void)snprintf(s + n, cap - n, " %s", text);
+    if (m->hoard.n == 0)
+        mt_maker_words(m, &text);
+    if (text.n != 0)
+        (void)snprintf(s + n, cap - n, " %s", text.buf);
 }
 
 /* The lines that keep copies of the weights, and what is made anew beside the old one. */
