@@ -10,11 +10,11 @@
 #include "analysis/base/frames.h"
 
 /* Chosen by hand: blocks that a call makes; of these an eighth are results. Calls before the last
- * one: one or two may be a trial. */
-enum { MIN_MADE = 12, OF_MADE = 8, MIN_CALLS = 2 };
+ * one: one or two may be a trial. Rounds: of the training. */
+enum { MIN_MADE = 12, OF_MADE = 8, MIN_CALLS = 2, MIN_ROUNDS = 4 };
 
 /* The first event behind all that trains; UINT64_MAX = a forward pass there has a phase of its own,
- * or too few follow. */
+ * or none follows. */
 static uint64_t find_tail(const struct mt_device *d, const struct mt_attr *out, bool *trains)
 {
     uint64_t i = d->events.n;
@@ -32,7 +32,12 @@ static uint64_t find_tail(const struct mt_device *d, const struct mt_attr *out, 
             return UINT64_MAX;
         n++;
     }
-    return n > MIN_CALLS * MIN_MADE ? i : UINT64_MAX;
+    return n != 0 ? i : UINT64_MAX;
+}
+
+static bool is_forward(const struct mt_device *d, const struct mt_attr *out, uint64_t i)
+{
+    return mt_event_at(d, i)->action == MT_ACT_ALLOC && mt_phase_is(out[i].sub, MT_IN_FORWARD);
 }
 
 static bool lets_go(const struct mt_pass_call *c)
@@ -55,6 +60,42 @@ static uint32_t most_before(const struct mt_pass_walk *w, mt_frame_id line, uint
     return most;
 }
 
+/* Whether the line of the last pass is that of a pass which a backward pass followed at once: it is
+ * what trains. Most recordings end so, and are seen through at their first backward pass. */
+static bool is_trained(const struct mt_pass_walk *w)
+{
+    mt_frame_id line = 0, last = 0;
+    for (uint64_t i = w->d->events.n; i > 0 && last == 0; i--)
+        if (is_forward(w->d, w->attr, i - 1))
+            last = w->line[mt_event_at(w->d, i - 1)->stack];
+    for (uint64_t i = 0; i < w->d->events.n && last != 0; i++) {
+        if (is_forward(w->d, w->attr, i))
+            line = w->line[mt_event_at(w->d, i)->stack];
+        else if (line == last && mt_event_at(w->d, i)->action == MT_ACT_ALLOC &&
+                 mt_phase_is(w->attr[i].sub, MT_IN_BACKWARD))
+            return true;
+    }
+    return last == 0;
+}
+
+/* Whether calls from that line have let go of what they made, each of them, two or more, in half of
+ * the rounds of the training or fewer: an evaluation now and then. What a step has is in each. */
+static bool is_now_and_then(const struct mt_pass_walk *w, mt_frame_id line)
+{
+    uint32_t calls = 0, rounds = 0, last = UINT32_MAX;
+    for (uint32_t c = 0; c + 1 < w->calls.n; c++) {
+        const struct mt_pass_call *k = &w->calls.p[c];
+        if (k->line != line)
+            continue;
+        if (!lets_go(k))
+            return false;
+        calls++;
+        rounds += k->round != last;
+        last = k->round;
+    }
+    return calls >= MIN_CALLS && w->round >= MIN_ROUNDS && rounds * 2 <= w->round;
+}
+
 /* The first event of the calls at the end; UINT64_MAX = they are none. The last call may have asked
  * for its first large block, and tells nothing then. */
 static uint64_t find(const struct mt_pass_walk *w, uint64_t tail)
@@ -68,12 +109,9 @@ static uint64_t find(const struct mt_pass_walk *w, uint64_t tail)
         first = w->calls.p[c - 1].first;
         n += w->calls.p[c - 1].line == last->line;
     }
-    return n >= MIN_CALLS && n + 1 > most_before(w, last->line, tail) ? first : UINT64_MAX;
-}
-
-static bool is_forward(const struct mt_device *d, const struct mt_attr *out, uint64_t i)
-{
-    return mt_event_at(d, i)->action == MT_ACT_ALLOC && mt_phase_is(out[i].sub, MT_IN_FORWARD);
+    if (n >= MIN_CALLS && n + 1 > most_before(w, last->line, tail))
+        return first;
+    return is_now_and_then(w, last->line) ? (n != 0 ? first : last->first) : UINT64_MAX;
 }
 
 /* Where nothing trains, what lies between the calls is of the same work, unless it is much: an
@@ -102,17 +140,27 @@ static void mark(const struct mt_device *d, struct mt_attr *out, uint64_t first,
     }
 }
 
+/* Blocks of forward passes behind the tail's first event. */
+static uint32_t passes(const struct mt_device *d, const struct mt_attr *out, uint64_t tail)
+{
+    uint32_t n = 0;
+    for (uint64_t i = tail; i < d->events.n; i++)
+        n += is_forward(d, out, i);
+    return n;
+}
+
 int mt_goes_on_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out)
 {
     struct mt_pass_walk w;
-    bool ok, trains;
+    bool ok, may_be, trains;
     uint64_t tail = find_tail(d, out, &trains), first = UINT64_MAX;
     if (tail == UINT64_MAX || mt_trace_has_frame(t, "torch/utils/checkpoint.py", ""))
         return 1;
     ok = mt_pass_walk_begin(&w, t, d, out);
-    for (uint64_t i = 0; ok && i < d->events.n; i++)
+    may_be = ok && (passes(d, out, tail) > MIN_CALLS * MIN_MADE || (trains && !is_trained(&w)));
+    for (uint64_t i = 0; may_be && ok && i < d->events.n; i++)
         ok = mt_pass_walk_see(&w, i);
-    if (ok)
+    if (may_be && ok)
         first = find(&w, tail);
     if (ok && first != UINT64_MAX)
         mark(d, out, first, trains);

@@ -794,6 +794,32 @@ MT_TEST(calls_that_keep_nothing)
     }
 }
 
+/* An evaluation now and then, by its calls from before: none of them kept anything, and few rounds
+ * of the training have any. */
+MT_TEST(a_call_that_comes_now_and_then)
+{
+    enum { NOW_AND_THEN, EACH_ROUND, KEPT, FIRST, N };
+    for (int what = 0; what < N; what++) {
+        struct made m;
+        uint32_t last;
+        start(&m);
+        for (unsigned round = 0; round < 4; round++) {
+            if (what == EACH_ROUND)
+                calls(&m, OTHER_NET("features"), 1, true);
+            train(&m, 8, false);
+            if (round == 0 && what != EACH_ROUND && what != FIRST)
+                calls(&m, OTHER_NET("features"), 2, what != KEPT);
+        }
+        calls(&m, OTHER_NET("features"), 1, true);
+        MT_ASSERT(run(&m, false));
+        last = (uint32_t)m.t->devices.p[0].events.n - 2;
+        SAYS(m, last,
+             what == NOW_AND_THEN ? "infer/forward carried method.goes_on"
+                                  : "train/forward carried phase.torch.module._call_impl");
+        done(&m);
+    }
+}
+
 #define STEPS(at) STEP "|/home/u/loop.py:" at "|/home/u/run.py:main|" MAIN
 
 /* When the function that made all steps has returned, the training is over; in it, and in a script
@@ -833,12 +859,13 @@ MT_TEST(behind_the_function_that_trains)
     }
 }
 
-MT_MAIN(MT_RUN(training_is_implied_and_carried) MT_RUN(calls_that_keep_nothing) MT_RUN(
-    behind_the_function_that_trains) MT_RUN(a_call_that_keeps_nothing_is_no_training)
-            MT_RUN(forward_only_stays_unattributed) MT_RUN(a_pass_without_gradients_is_no_training)
-                MT_RUN(the_wrapper_alone_proves_nothing) MT_RUN(names_of_evaluation) MT_RUN(
-                    a_name_goes_before_what_is_over) MT_RUN(annotations_win_over_names)
-                    MT_RUN(loss_trains_when_there_is_a_backward)
+MT_MAIN(
+    MT_RUN(training_is_implied_and_carried) MT_RUN(calls_that_keep_nothing)
+        MT_RUN(a_call_that_comes_now_and_then) MT_RUN(behind_the_function_that_trains) MT_RUN(
+            a_call_that_keeps_nothing_is_no_training) MT_RUN(forward_only_stays_unattributed)
+            MT_RUN(a_pass_without_gradients_is_no_training) MT_RUN(the_wrapper_alone_proves_nothing)
+                MT_RUN(names_of_evaluation) MT_RUN(a_name_goes_before_what_is_over)
+                    MT_RUN(annotations_win_over_names) MT_RUN(loss_trains_when_there_is_a_backward)
                         MT_RUN(loss_trains_when_the_backward_has_no_frames) MT_RUN(
                             backward_never_belongs_to_rollout_or_logp)
                             MT_RUN(set_up_is_not_carried_into_training) MT_RUN(
