@@ -518,7 +518,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     if (fw.engine != MT_FW_NONE && fw.frames[fw.engine] == 0)
         fw.frames[fw.engine] = 1;
     mt_logdiag_sizes(&told, &logs->files.p[d->file].log);
-    (void)mt_logdiag_amounts(&amounts, &logs->files.p[d->file].log, f->line);
+    (void)mt_logdiag_amounts(&amounts, &logs->files.p[d->file].log);
     if (told.card <= 0 && amounts.total != MT_LOG_NONE)
         told.card = (double)amounts.total;
     d->model.estimate.card = d->capacity != MT_LOG_NONE && d->capacity != 0 &&

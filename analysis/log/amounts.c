@@ -40,6 +40,7 @@ static const struct word words[] = {
     {"剩余", FREE},
     {"只剩", FREE},
     {"还剩", FREE},
+    {"剩", FREE},
     {"空闲", FREE},
     {"可用", FREE},
     {"total", TOTAL},
@@ -47,7 +48,7 @@ static const struct word words[] = {
     {"总共", TOTAL},
     {"总量", TOTAL},
     {"总显存", TOTAL},
-    {"already allocated", TORCH},
+    {"allocated", TORCH},
     {"reserved", TORCH},
     {"已分配", TORCH},
     {"in use", USED},
@@ -310,23 +311,31 @@ static void check(struct found *f, double card)
         f->is[FREE] = MT_LOG_NONE;
 }
 
-bool mt_logdiag_amounts(struct mt_logdiag_amounts *out, const struct mt_log *log, uint64_t line)
+/* Some line near the i-th of the prose tells of a failure. */
+static bool is_near(const struct mt_log *log, uint32_t i)
+{
+    uint32_t from = i > NEAR ? i - NEAR : 0,
+             to = i + NEAR < log->prose.n ? i + NEAR : log->prose.n - 1;
+    for (uint32_t k = 0; k < log->facts.n; k++)
+        if (mt_log_is_failure(log->facts.p[k].kind) &&
+            log->facts.p[k].line >= log->prose.p[from].line &&
+            log->facts.p[k].line <= log->prose.p[to].line)
+            return true;
+    return false;
+}
+
+bool mt_logdiag_amounts(struct mt_logdiag_amounts *out, const struct mt_log *log)
 {
     struct found f;
-    uint32_t at = log->prose.n;
     bool any = false;
     for (int i = 0; i < ROLES; i++)
         f.is[i] = MT_LOG_NONE;
     f.exact = false;
-    for (uint32_t i = 0; i < log->prose.n; i++)
-        if (log->prose.p[i].line == line)
-            at = i;
-    for (uint32_t i = at > NEAR ? at - NEAR : 0; at < log->prose.n && i < log->prose.n; i++) {
+    for (uint32_t i = 0; i < log->prose.n; i++) {
         const char *text = log->prose.p[i].text;
         struct mt_spoken t;
-        if (i > at + NEAR)
-            break;
-        if (mt_spoken_is_logged(text) || (mt_spoken_item(text) == NULL && !mt_spoken_is_told(text)))
+        if (mt_spoken_is_logged(text) ||
+            (mt_spoken_item(text) == NULL && !mt_spoken_is_told(text)) || !is_near(log, i))
             continue;
         mt_spoken_line(&t, log, i);
         for (char *s; (s = mt_spoken_sentence(&t)) != NULL;)

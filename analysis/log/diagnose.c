@@ -59,6 +59,10 @@ static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
     if (own == UINT32_MAX && d->this_process == MT_LOG_NONE && held == MT_LOG_NONE &&
         d->n_others > 1)
         own = newest;
+    /* The one that is named has all that is in use: nothing is left for another one's context. */
+    if (own == UINT32_MAX && d->this_process == MT_LOG_NONE && held == MT_LOG_NONE &&
+        d->n_others == 1 && used != MT_LOG_NONE && d->others + MT_LOG_ROUNDED >= used)
+        own = largest;
     d->others_named = d->n_others != 0;
     if (own != UINT32_MAX) {
         d->this_process = log->facts.p[own].value[1];
@@ -125,10 +129,10 @@ static void take_numbers(struct mt_logdiag *d, const struct mt_log *log,
 
 /* No line of a program has a number: those of a person's words, where they tell some. What is asked
  * for and what was free settle that the card was full; who held it, words do not settle. */
-static void take_words(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f)
+static void take_words(struct mt_logdiag *d, const struct mt_log *log)
 {
     struct mt_logdiag_amounts a;
-    d->by_words = d->request == MT_LOG_NONE && mt_logdiag_amounts(&a, log, f->line);
+    d->by_words = d->request == MT_LOG_NONE && mt_logdiag_amounts(&a, log);
     if (!d->by_words)
         return;
     d->request = a.request;
@@ -282,7 +286,7 @@ static void find_cause(struct mt_logdiag *d, const struct mt_logs *logs,
         take_numbers(d, &logs->files.p[d->file].log, f);
         mt_logdiag_tell_overcount(d, logs, f, place);
         torch_cause(d, f);
-        take_words(d, &logs->files.p[d->file].log, f);
+        take_words(d, &logs->files.p[d->file].log);
         if (f->platform == MT_LOG_GROWS)
             d->cause = MT_CAUSE_LEAK;
         d->is_untold =

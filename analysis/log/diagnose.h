@@ -316,14 +316,14 @@ struct mt_logdiag_sizes {
     double card; /* bytes of the card that is named, or whose size is; 0 = none, or several */
 };
 void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log);
-/* log/amounts.c: of a card's memory, by a person's words in the lines around `line`; MT_LOG_NONE =
+/* log/amounts.c: of a card's memory, by a person's words near those about a failure; MT_LOG_NONE =
  * not told, or in two ways. */
 struct mt_logdiag_amounts {
     uint64_t request, free, total, used, torch; /* torch: PyTorch has it */
     bool exact;                                 /* the request, as precise as PyTorch prints it */
 };
 /* true: more is told than the card's size. */
-bool mt_logdiag_amounts(struct mt_logdiag_amounts *out, const struct mt_log *log, uint64_t line);
+bool mt_logdiag_amounts(struct mt_logdiag_amounts *out, const struct mt_log *log);
 /* log/card.c: bytes of the card that a person's text names, by the built-in rows; 0 = none, or
  * cards of several sizes. */
 double mt_logdiag_card(const struct mt_log *log);

@@ -107,8 +107,11 @@ static void say_amounts(struct mt_sentence *t, const struct mt_logdiag *d)
     }
     if (d->free != MT_LOG_NONE && d->used != MT_LOG_NONE)
         mt_words_add(t, " and %s in use", mt_words_bytes(a, d->used));
-    if (d->reserved != MT_LOG_NONE)
-        mt_words_add(t, "%sPyTorch held %s", sep, mt_words_bytes(a, d->reserved));
+    if (d->reserved == MT_LOG_NONE)
+        return;
+    mt_words_add(t, "%sPyTorch held %s", sep, mt_words_bytes(a, d->reserved));
+    if (d->capacity != MT_LOG_NONE && d->free == MT_LOG_NONE && d->used == MT_LOG_NONE)
+        mt_words_add(t, " of %s", mt_words_bytes(b, d->capacity));
 }
 
 static void say_talk(struct mt_sentence *t, const struct mt_logdiag *d, const struct mt_log_fact *f)

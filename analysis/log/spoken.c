@@ -41,13 +41,16 @@ static bool is_quoting(const char *s)
     const char *at = strstr(s, "out of memory");
     uint32_t words = 0, beyond = 0;
     if (at == NULL) /* PyTorch writes a capital, its allocator of the host names itself */
-        return strstr(s, "tried to allocate") != NULL && strstr(s, "rror: ") == NULL &&
-               strstr(s, "DefaultCPU") == NULL;
+        at = strstr(s, "ried to allocate");
+    if (at == NULL)
+        return false;
     for (const char *p = s; *p != '\0'; p++) {
         beyond += (unsigned char)*p >= 0xe3 && (unsigned char)*p <= 0xe9;
         words += p < at && p > s && *p == ' ' && p[-1] >= 'a' && p[-1] <= 'z';
     }
-    return beyond >= LETTERS || (words >= WORDS && strstr(s, "rror: ") == NULL);
+    return beyond >= LETTERS || (strstr(s, "rror: ") == NULL &&
+                                 (words >= WORDS || (*at == 'r' && at > s && at[-1] == 't' &&
+                                                     strstr(s, "DefaultCPU") == NULL)));
 }
 
 static bool has(const char *s, const char *const *words)

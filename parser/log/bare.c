@@ -169,8 +169,8 @@ static const char
                      NULL},
            /* where no word of CUDA's, whose errors have words of their own, is near */
     *const plain[] = {"out of memory", "out-of-memory", NULL};
-/* The host's memory, in words that leave no doubt. The last four: it is too little, not enough,
- * overflows, bursts. */
+/* The host's memory, in words that leave no doubt. The last ones: by the killer, its kill, killed
+ * by the system; it is too little, not enough, overflows, bursts. */
 static const char *const of_host[] = {"host oom",
                                       "cpu oom",
                                       "ram oom",
@@ -193,6 +193,13 @@ static const char *const of_host[] = {"host oom",
                                       "oom-killed",
                                       "oomkilled",
                                       "ray.exceptions.outofmemoryerror",
+                                      "被 oom killer",
+                                      "被oom killer",
+                                      "被 oom-killer",
+                                      "被 oom kill",
+                                      "被系统 kill",
+                                      "被系统kill",
+                                      "被系统杀",
                                       "\xe5\x86\x85\xe5\xad\x98\xe4\xb8\x8d\xe8\xb6\xb3",
                                       "\xe5\x86\x85\xe5\xad\x98\xe4\xb8\x8d\xe5\xa4\x9f",
                                       "\xe5\x86\x85\xe5\xad\x98\xe6\xba\xa2\xe5\x87\xba",

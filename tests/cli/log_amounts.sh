@@ -60,4 +60,12 @@ is - - -
 # The line of a program that has them goes before; and a number of few digits explains no request.
 ask 'Only 300M are left.\n\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 47.40 GiB of which 99.06 MiB is free.'
 is 2048 99 48537
+
+# The one process that the line names has all that is in use: it is the one that failed. Where something is left over, it is another.
+for used in 78.08 60.08; do
+    printf 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB. GPU 3 has a total capacity of 79.11 GiB of which 1.02 GiB is free. Process 1234 has %s GiB memory in use.\n' $used > one$used.log
+    run 0 report one$used.log --no-config --force --format json -o one$used.json
+done
+check [ "$(jq -r .log_diagnosis.cause one78.08.json)" = capacity ]
+check [ "$(jq -r .log_diagnosis.cause one60.08.json)" = other_processes ]
 finish

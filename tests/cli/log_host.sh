@@ -119,4 +119,10 @@ says usage.log 'The most was in use in line 2' 'between "Before update_actor" an
 echo 'RuntimeError: CUDA error: an illegal memory access was encountered' > illegal.log
 says illegal.log 'no want of memory' 'check the version of vLLM'
 check [ "$(jq -r .log_diagnosis.cause illegal.log.json)" = none ]
+# In Chinese, what killed it.
+for words in '训练被 OOM killer 杀掉了。' 'dataloader worker 被系统 kill 了。'; do
+    printf '%s\n' "$words" > killed.md
+    run 0 report killed.md --no-config --force --format text -o killed.text
+    check grep -q '^Out of host memory' killed.text
+done
 finish
