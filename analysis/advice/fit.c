@@ -193,6 +193,15 @@ static void leave_out(struct mt_fit *p)
     }
 }
 
+/* What only goes with another line is no change without one. */
+static uint64_t with_a_main(const struct mt_fix_card *card, uint64_t lines)
+{
+    for (uint32_t i = 0; i < card->n_set; i++)
+        if ((lines >> i & 1) != 0 && !card->set[i].goes_with)
+            return lines;
+    return 0;
+}
+
 /* The lines of a card in the words of this framework: its own where there are some, PyTorch's and
  * the engine's only for jobs without a framework of their own, since a framework hides those calls.
  */
@@ -221,9 +230,9 @@ uint64_t mt_fit_lines(const struct mt_fit *p, const struct mt_fix_card *card, ui
     }
     for (int k = 0; k < n_who; k++) {
         if (named[k] != 0)
-            return fits & (named[k] | free_for_all);
+            return with_a_main(card, fits & (named[k] | free_for_all));
     }
-    return fits & free_for_all;
+    return with_a_main(card, fits & free_for_all);
 }
 
 bool mt_fit_rule(const struct mt_fit *p, const struct mt_fix_rule *r)

@@ -34,6 +34,15 @@ static bool is_any_jobs(const struct mt_fix_rule *r, const struct mt_framework_r
     return (r->frameworks & ~mt_framework_kind(rules, MT_FWK_LIBRARY)) == 0;
 }
 
+/* Beside a change that names a value of this job, is its program's own or of what ran, what helps
+ * most jobs is no more than a guess. */
+static bool is_guess_beside(const struct mt_advice *a, const struct mt_advice *lead,
+                            const struct mt_framework_rules *rules)
+{
+    return a->is_weak && (lead->current != NULL || !is_any_jobs(lead->rule, rules) ||
+                          strcmp(lead->rule->group, "what_ran") == 0);
+}
+
 void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct mt_logdiag *d,
                       const struct mt_log_fact *f, const struct mt_framework_rules *rules)
 {
@@ -57,7 +66,8 @@ void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct 
             a->is_top = false;
         if (i > first && is_first &&
             ((sure && (a->is_weak || undivided || is_loose(d))) ||
-             (no_line && keeps_together(a->rule)) || pieces) &&
+             (no_line && keeps_together(a->rule)) || pieces ||
+             is_guess_beside(a, &list->p[first], rules)) &&
             !a->made_it && a->current == NULL && is_any_jobs(a->rule, rules))
             a->is_top = false; /* of any job, and nothing of this one speaks for it */
     }

@@ -337,19 +337,43 @@ static bool is_whole_batch(const char *s, const char *at)
     return false;
 }
 
+/* The thing is named with its verb, "reducing the batch", and the words stand right before it. The
+ * Chinese ones: change, make less, lower, switch off. */
+static bool is_right_before(const char *word, const char *at, const char *const *words)
+{
+    static const char *const verbs[] = {"chang", "reduc",  "lower", "decreas", "less",
+                                        "turn",  "disabl", "short", "shrink",  "smaller",
+                                        "改",    "减",     "降",    "关",      NULL};
+    return at - (word + length_of(word, words)) <= THE && length_of(at, verbs) != 0;
+}
+
 /* The Chinese ones: cannot be changed, moved, made less, lowered, varied, used; do not want to ...;
  * there is no way to ...; has to stay; does not ...; behind it also: of no use, without effect,
  * fixed. */
 bool mt_saying_keeps(const struct mt_saying *t, const char *at, const char *end)
 {
-    static const char *const nots[] = {"can't ",          "cannot ",        "can not ",
-                                       "unable to ",      "not able to ",   "without ",
-                                       "not allowed to ", "don't want to ", "do not want to ",
-                                       "not want to ",    "rather not ",    NULL},
+    static const char *const nots[] = {"can't ",
+                                       "cannot ",
+                                       "can not ",
+                                       "unable to ",
+                                       "not able to ",
+                                       "without ",
+                                       "not allowed to ",
+                                       "don't want to ",
+                                       "do not want to ",
+                                       "not want to ",
+                                       "rather not ",
+                                       "不能",
+                                       "不想",
+                                       "无法",
+                                       "没法",
+                                       NULL},
                              *const verbs[] = {"chang",  "reduc", "lower",  "decreas", "shorten",
                                                "shrink", "use ",  "touch",  "drop",    "enable ",
                                                "cut ",   "turn ", "lessen", NULL},
                              *const keeps[] = {"must keep ",
+                                               "i need the ",
+                                               "we need the ",
                                                "have to keep ",
                                                "need to keep ",
                                                "want to keep ",
@@ -415,5 +439,6 @@ bool mt_saying_keeps(const struct mt_saying *t, const char *at, const char *end)
     while (*to != '\0' && (*to == ':' || !breaks(to)))
         to++;
     return last_of(from, at, keeps) != NULL || last_of(end, to, after) != NULL ||
-           (not != NULL && last_of(not, at, verbs) != NULL) || is_refused(t, at, end);
+           (not != NULL && (last_of(not, at, verbs) != NULL || is_right_before(not, at, nots))) ||
+           is_refused(t, at, end);
 }

@@ -5,6 +5,7 @@
 #include "analysis/log/spoken.h"
 #include "analysis/setup/keys.h"
 #include "analysis/setup/settings.h"
+#include "analysis/setup/shape.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,10 +48,10 @@ static bool is_end_of(const char *key, const char *word, size_t n)
  * ones: by default, is advised, should, whether, can one, runs well, is normal. */
 static bool is_others(const char *sentence)
 {
-    static const char *const words[] = {"default", "should",  "recommend", "suggest", "would ",
-                                        "want to", "need to", "works",     "fits",    "fine",
-                                        "if i ",   "?",       "默认",      "建议",    "应该",
-                                        "是否",    "能否",    "能跑",      "正常",    NULL};
+    static const char *const words[] = {
+        "default", "should",  "recommend", "suggest",   "would ", "want to", "need to", "works",
+        " fits",   "is fine", "runs fine", "fine with", "if i ",  "?",       "默认",    "建议",
+        "应该",    "是否",    "能否",      "能跑",      "正常",   NULL};
     return mt_log_has_one(sentence, words);
 }
 
@@ -116,6 +117,21 @@ static size_t number_behind(const char **p)
     return n;
 }
 
+/* "x is already enabled", "x: on", "x=True", "x 已经开了": a switch that is on. */
+static bool is_on(const char *p)
+{
+    static const char *const links[] = {"is ",  "was ", "already ", "set to ", "turned ",
+                                        "已经", "也",   "都",       "：",      NULL},
+                             *const states[] = {"enabled", "true", "on", NULL},
+                             *const chinese[] = {"开了", "打开了", "开启了", "启用了", NULL};
+    p = past(p, links);
+    for (const char *const *w = states; *w != NULL; w++)
+        if (strncmp(p, *w, strlen(*w)) == 0)
+            return p[strlen(*w)] == '\0' || strchr(",.;)`|*\"", p[strlen(*w)]) != NULL ||
+                   strncmp(p + strlen(*w), " and ", 5) == 0 || (p[strlen(*w)] & 0x80) != 0;
+    return mt_log_begins(p, chinese);
+}
+
 /* "num_workers: 8", "batch = 16" and no more, but for a comment. */
 static bool is_pair(const char *s)
 {
@@ -146,6 +162,7 @@ static bool is_prose(const char *s)
 }
 
 struct told {
+    char name[64]; /* of a key that has a shape, as it is written */
     char number[20];
     uint64_t line;
     bool differs;
@@ -257,11 +274,55 @@ static void look(struct told *t, const struct mt_log *log, const char *key)
                     from--;
                 from += strspn(from, "-_.");
                 p = end;
-                k = is_named(s, from, end, key, spaced) && !is_others(s) ? number_behind(&p) : 0;
-                if (k == 0)
+                if (!is_named(s, from, end, key, spaced) || is_others(s))
+                    continue;
+                k = number_behind(&p);
+                if (k == 0 && !is_on(end))
                     continue;
                 t->sign = written(s, from, end);
-                take(t, p, k, spoken.line);
+                take(t, k != 0 ? p : "True", k != 0 ? k : 4, spoken.line);
+            }
+    }
+}
+
+/* The key at p, up to its end in a name of at least two parts; 0 = none begins there. */
+static size_t key_at(const char *s, const char *p, char name[64])
+{
+    size_t n = 0;
+    bool parts = false;
+    if (p > s && (is_part(p[-1]) || p[-1] == ')'))
+        return 0;
+    for (; is_part(p[n]) && n < 63; n++) {
+        parts |= n != 0 && plain(p[n]) == '_';
+        name[n] = p[n];
+    }
+    while (n > 0 && name[n - 1] == '.')
+        n--;
+    name[n] = '\0';
+    return parts && !is_part(p[n]) ? n : 0;
+}
+
+/* The same as look(), for whatever key has the shape. */
+static void look_shape(struct told *t, const struct mt_log *log,
+                       const struct mt_runconf_setting *setting, const char *shape)
+{
+    for (uint32_t i = 0; i < log->prose.n; i++) {
+        struct mt_spoken spoken;
+        if (mt_spoken_is_logged(log->prose.p[i].text) || !is_prose(log->prose.p[i].text))
+            continue;
+        mt_spoken_line(&spoken, log, i);
+        for (char *s; (s = mt_spoken_sentence(&spoken)) != NULL;)
+            for (const char *p = s; *p != '\0'; p++) {
+                char name[64];
+                size_t n = key_at(s, p, name);
+                const char *value = p + n;
+                if (n == 0 || !mt_runconf_has_shape(setting, shape, name) || is_others(s) ||
+                    (n = number_behind(&value)) == 0)
+                    continue;
+                t->differs |= t->name[0] != '\0' && strcmp(t->name, name) != 0;
+                memcpy(t->name, name, sizeof t->name);
+                t->sign = name[0] == '-' ? '-' : '_';
+                take(t, value, n, spoken.line);
             }
     }
 }
@@ -298,15 +359,21 @@ static enum mt_rc add(struct mt_runconf *conf, const struct mt_log_file *f, cons
     return rc;
 }
 
-/* The value that the texts give a name; true = it was added. */
-static bool add_told(struct mt_runconf *conf, const struct mt_logs *logs, const char *name,
-                     enum mt_rc *rc, struct mt_err *err)
+/* The value that the texts give a name, or whatever has the shape; true = it was added. */
+static bool add_told(struct mt_runconf *conf, const struct mt_logs *logs,
+                     const struct mt_runconf_setting *setting, const char *name, enum mt_rc *rc,
+                     struct mt_err *err)
 {
     bool any = false;
     for (uint32_t f = 0; f < logs->files.n && *rc == MT_OK; f++) {
         struct told t = {.line = 0};
         struct mt_runconf_hit hit;
-        look(&t, &logs->files.p[f].log, name);
+        if (*name == '*')
+            look_shape(&t, &logs->files.p[f].log, setting, name);
+        else
+            look(&t, &logs->files.p[f].log, name);
+        if (t.name[0] != '\0')
+            name = t.name;
         if (t.number[0] == '\0' || t.differs ||
             (mt_runconf_find(conf, name, &hit) && !hit.is_default))
             continue;
@@ -334,7 +401,7 @@ static bool of_program(struct mt_runconf *conf, const struct mt_logs *logs, enum
         const struct mt_runconf_key *k = &conf->keys.p[i];
         if ((int)k->framework == conf->framework && k->part == NULL &&
             strchr(k->key, '*') == NULL && !is_later(conf, i))
-            any |= add_told(conf, logs, k->key, rc, err);
+            any |= add_told(conf, logs, NULL, k->key, rc, err);
     }
     return any;
 }
@@ -366,9 +433,11 @@ static bool of_scripts(struct mt_runconf *conf, const struct mt_logs *logs, enum
         for (uint32_t k = s->first; k < s->first + s->n; k++)
             shapes |= conf->keys.p[k].key[0] == '*';
         for (uint32_t k = s->first; shapes && !found && k < s->first + s->n && *rc == MT_OK; k++) {
+            const char *key = conf->keys.p[k].key;
             char name[MT_CONF_KEY];
-            name_of_shape(name, conf->keys.p[k].key);
-            found = name[0] != '\0' && add_told(conf, logs, name, rc, err);
+            name_of_shape(name, key);
+            found = (name[0] != '\0' && add_told(conf, logs, s, name, rc, err)) ||
+                    (*key == '*' && add_told(conf, logs, s, key, rc, err));
         }
         any |= found;
     }
@@ -379,10 +448,16 @@ enum mt_rc mt_logs_told_values(const struct mt_logs *logs, struct mt_runconf *co
                                struct mt_err *err)
 {
     enum mt_rc rc = MT_OK;
-    bool was_set = conf->any, any = conf->framework > MT_FW_NONE ? of_program(conf, logs, &rc, err)
-                                                                 : of_scripts(conf, logs, &rc, err);
+    bool was_set = conf->any, program = conf->framework > MT_FW_NONE;
+    bool any = program && of_program(conf, logs, &rc, err);
+    if (any && mt_runconf_added(conf, MT_FROM_LOG, err) != MT_OK)
+        return MT_ENOMEM;
+    /* a trainer is a library: the script around it has settings of its own */
+    if (rc == MT_OK &&
+        (!program || mt_framework_at(conf->rules, conf->framework)->kind == MT_FWK_TRAINER))
+        any |= of_scripts(conf, logs, &rc, err);
     if (!any)
-        return MT_OK;
+        return rc;
     conf->is_partial |= !was_set; /* a few words are no list of all that is set */
     return mt_runconf_added(conf, MT_FROM_LOG, err) == MT_OK ? rc : MT_ENOMEM;
 }

@@ -37,6 +37,15 @@ static bool is_unlike(const struct mt_runconf_setting *s, const char *key, const
     return false;
 }
 
+bool mt_runconf_has_shape(const struct mt_runconf_setting *s, const char *shape, const char *key)
+{
+    char plain[MT_CONF_KEY + 1], *dot, *name;
+    size_t n = plain_key(plain, key);
+    dot = strrchr(plain, '.');
+    name = dot != NULL ? dot + 1 : plain;
+    return mt_glob(shape, name, n - (size_t)(name - plain)) && !is_unlike(s, plain, name);
+}
+
 const struct mt_conf_entry *mt_runconf_shaped(const struct mt_runconf *rc,
                                               const struct mt_runconf_setting *s, const char *shape)
 {
@@ -46,13 +55,11 @@ const struct mt_conf_entry *mt_runconf_shaped(const struct mt_runconf *rc,
     for (uint32_t k = 0; k < rc->countable.n; k++) {
         uint32_t i = rc->countable.p[k];
         const struct mt_conf_entry *e = &rc->conf.entries.p[i];
-        char key[MT_CONF_KEY + 1], *dot, *name;
-        size_t n = plain_key(key, e->key);
+        char key[MT_CONF_KEY + 1];
         bool trains;
-        dot = strrchr(key, '.');
-        name = dot != NULL ? dot + 1 : key;
-        if (!mt_glob(shape, name, n - (size_t)(name - key)) || is_unlike(s, key, name))
+        if (!mt_runconf_has_shape(s, shape, e->key))
             continue;
+        (void)plain_key(key, e->key);
         trains = strstr(key, "train") != NULL;
         if (best != NULL && (best_trains > trains || rc->from.p[i] < from))
             continue;

@@ -19,4 +19,7 @@ bool mt_runconf_prefixed(const struct mt_runconf *rc, const char *key,
 /* Whether an entry's value is a whole number, in rc->countable then. */
 bool mt_runconf_countable(const struct mt_conf_entry *e);
 
+/* A key, however it is written, has that shape of s and none of s->unlike. */
+bool mt_runconf_has_shape(const struct mt_runconf_setting *s, const char *shape, const char *key);
+
 #endif

@@ -43,6 +43,29 @@ printf 'axolotl QLoRA out of memory in training\n\n    sequence_len: 8192\n    m
 value file micro_batch_size 3
 value file sequence_len 4096
 
+# A switch that a text says is on; one that is off, or is on another thing, is none.
+for words in 'use_distributed_optimizer is already enabled.' 'use_distributed_optimizer 已经开了。' '- use_distributed_optimizer: on'; do
+    printf 'Megatron-LM pretraining of a 13B model goes OOM at the optimizer step.\n\n%s\n' "$words" | ask switch
+    value switch --use-distributed-optimizer null
+    value switch --optimizer-cpu-offload ''
+done
+for words in 'use_distributed_optimizer is not enabled.' 'use_distributed_optimizer on the other cluster.' 'Should use_distributed_optimizer be on?'; do
+    printf 'Megatron-LM pretraining of a 13B model goes OOM at the optimizer step.\n\n%s\n' "$words" | ask off
+    value off --use-distributed-optimizer ''
+done
+# No budget below a sequence of the text's length, where only that length is known.
+budget=actor_rollout_ref.actor.ppo_max_token_len_per_gpu
+for length in 4096 16384; do printf 'verl OOM in the backward of update_actor, data.max_response_length=%s\n' $length | ask "budget$length"; done
+check [ "$(jq -r --arg key $budget '[.advice[] | select(.top) | .set[]? | select(.key == $key)] | length' budget4096.json)" = 1 ]
+check [ "$(jq -r --arg key $budget '[.advice[] | select(.top) | .set[]? | select(.key == $key)] | length' budget16384.json)" = 0 ]
+# Of a key that has a shape, beside a trainer.
+printf 'Fine-tuning with the Transformers Trainer goes OOM in evaluation, per_device_eval_batch_size is 12.\n' | ask shape
+value shape per_device_eval_batch_size 6
+# The workers of a loader, where the host is full; what nobody offloads is not offloaded less.
+printf 'The OOM killer kills my job, num_workers=12, the DataLoader reads images.\n' | ask loader
+value loader num_workers 6
+check [ "$(jq '[.advice[].set[]? | select(.text | startswith("offload less"))] | length' loader.json)" = 0 ]
+
 # A script of one's own: names that scripts have in common; a picture has one side, or two that are the same.
 printf 'My U-Net training goes OOM. The batch size is 12, image size 448x448.\n' | ask script
 value script batch_size 6
@@ -58,4 +81,14 @@ value short imgsz 480
 value short batch 12
 printf 'My U-Net training goes OOM with --batch-size 12.\n' | ask dashes
 value dashes --batch-size 6
+
+# Beside a change that names the text's own value, or is of the program that it names, what helps most jobs is no first change.
+top() { jq -r '[.advice[] | select(.top) | .id] | join(" ")' "$1.json"; }
+printf 'RuntimeError: CUDA out of memory. Tried to allocate 98.00 MiB (GPU 0; 23.70 GiB total capacity; 22.01 GiB already allocated; 60.56 MiB free; 22.40 GiB reserved in total by PyTorch)\n' > line
+ask guess < line
+check [ "$(top guess | wc -w)" = 3 ]
+{ printf 'ResNet152 fails, batch_size 64.\n\n'; cat line; } | ask own
+check [ "$(top own)" = P36 ]
+printf 'ComfyUI goes out of VRAM.\n' | ask comfy
+check [ "$(top comfy)" = P168 ]
 finish
