@@ -142,6 +142,15 @@ static size_t breaks(const char *p)
     return 0;
 }
 
+/* "2.5g left of 24g": the word at p is said of the number right before it. */
+static bool is_behind_number(const char *from, const char *p)
+{
+    const char *q = p;
+    while (q > from && p - q < 5 && (q[-1] == ' ' || is_letter(q[-1])))
+        q--;
+    return q < p && q > from && is_digit(q[-1]);
+}
+
 /* The word nearest to the amount, with no other number between; before it first. */
 static enum role role_of(const char *from, const char *to, const struct amount *a)
 {
@@ -159,7 +168,7 @@ static enum role role_of(const char *from, const char *to, const struct amount *
                 continue;
             for (const char *q = p < a->from ? p + n : a->end; q < (p < a->from ? a->from : p); q++)
                 between |= is_digit(*q);
-            if (between)
+            if (between || (p < a->from && is_behind_number(from, p)))
                 continue;
             nearest = far;
             role = words[i].role;
@@ -212,7 +221,11 @@ static void settle(struct found *f, enum role role, uint64_t bytes, bool exact)
 static bool second_of(const struct amount *a, struct amount *b)
 {
     static const char *const joins[] = {"/", "out of ", "of the ", "of ", NULL};
+    static const char *const said[] = {"left ", "free ", "used ", "in use ", NULL};
     const char *p = a->end + strspn(a->end, " ");
+    for (const char *const *w = said; *w != NULL; w++) /* "300m left of 24g" */
+        if (strncmp(p, *w, strlen(*w)) == 0)
+            p += strlen(*w);
     for (const char *const *j = joins; *j != NULL; j++) {
         size_t n = strlen(*j);
         if (strncmp(p, *j, n) != 0)
@@ -237,6 +250,8 @@ static void read_clause(struct found *f, const char *from, const char *to)
         if (pair)
             whole.end = b.end;
         role = role_of(from, to, &whole);
+        if (role == NO_ROLE && pair)
+            role = role_of(from, to, &a);
         if (pair && a.bytes == 0) /* the unit of the second is that of both */
             a.bytes = (uint64_t)(a.number * ((double)b.bytes / b.number));
         if (pair && role != FREE && role != TORCH && (role == USED || card))

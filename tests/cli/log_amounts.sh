@@ -27,6 +27,8 @@ ask '> it asked for 2.5\n> GiB, 300 MiB left'
 is 2560 300 -
 ask 'The step asked for 2.5 GiB, and\nonly 300 MiB were left.'
 is 2560 300 -
+ask 'It was 300M left of 24G.'
+is - 300 24576
 # In Chinese.
 ask '训练爆显存：尝试分配 2.5 GiB，显存总共 24GB，只剩 300M。'
 is 2560 300 24576
