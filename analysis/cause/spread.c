@@ -12,8 +12,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* LEAST: of what is live; TIMES: above. LEAST was chosen by hand. */
-enum { LEAST = 8, TIMES = 8, ROUNDED = 511, MIN_ROWS = 256 };
+/* LEAST: of what is live; TIMES: above. LEAST and JUST, of blocks, were chosen by
+ * hand. */
+enum { LEAST = 8, TIMES = 8, ROUNDED = 511, MIN_ROWS = 256, JUST = 8 };
 
 /* Whether a block may be what an operation read whose result has `size`. Of a large block a part
  * may be; weights, gradients and states are read as a whole, in types of one byte to eight. */
@@ -70,19 +71,36 @@ static uint64_t square_of(uint64_t size, uint64_t elem)
     return size % elem == 0 && n * n == all ? n : 0;
 }
 
+/* Whether one of the last blocks that were live had a number for each row. */
+static bool had_just(const struct mt_moment *m, uint64_t at, uint64_t bytes)
+{
+    unsigned n = 0;
+    for (uint64_t i = at; i-- > 0 && n < JUST;) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (e->action != MT_ACT_ALLOC || m->w->fate[i].freed <= at)
+            continue;
+        if (is_row(e->size, m->w->fate[i].role, bytes))
+            return true;
+        n++;
+    }
+    return false;
+}
+
 /* What of pairs the sizes prove: n x n numbers, and n numbers beside them. A loss that takes n
  * numbers from n others has this size where one of the two has a dimension more, (n, 1) - (n).
- * Powers of two are squares by chance, too. */
+ * Powers of two are squares by chance, and blocks of such sizes lie about: there the numbers have
+ * to be among the last that were made. */
 static void pairs(struct mt_made *w, const struct mt_moment *m, uint64_t at)
 {
     static const uint64_t elems[] = {4, 2, 8, 1}; /* the usual ones first */
     for (unsigned k = 0; k < sizeof elems / sizeof *elems && w->rows == 0; k++) {
         uint64_t n = square_of(w->size, elems[k]);
+        bool power = (n & (n - 1)) == 0;
         if (n < MIN_ROWS)
             continue;
-        if (had(m, at, n * elems[k], is_row))
+        if (power ? had_just(m, at, n * elems[k]) : had(m, at, n * elems[k], is_row))
             w->rows = n;
-        else if (w->square == 0 && (n & (n - 1)) != 0)
+        else if (w->square == 0 && !power)
             w->square = n;
     }
     w->square = w->rows != 0 ? 0 : w->square;
@@ -169,7 +187,7 @@ const char *mt_spread_words(const struct mt_moment *m, const struct mt_made *w, 
     if (w->rows != 0)
         (void)snprintf(rows, sizeof rows,
                        " It is %" PRIu64 " x %" PRIu64 " numbers, and %" PRIu64
-                       " numbers were there: each was taken with each.",
+                       " numbers were there.",
                        w->rows, w->rows, w->rows);
     (void)snprintf(s, cap,
                    "%s made %s in one tensor%s%s, while nothing that was live had such a shape: of "

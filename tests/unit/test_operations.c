@@ -113,13 +113,16 @@ MT_TEST(what_is_joined_again_and_again)
  * as often as not. Powers of two are squares by chance: only the n numbers show it there. */
 MT_TEST(what_is_paired)
 {
-    enum { ROWS, POWER, NO_ROWS, NO_SQUARE, PRODUCT, N };
+    enum { ROWS, POWER, FAR_POWER, NO_ROWS, NO_SQUARE, PRODUCT, N };
     for (int what = 0; what < N; what++) {
         struct heap *h = heap_new();
-        uint64_t n = what == POWER ? 8192 : 9000, all = n * n * 4 + (what == NO_SQUARE ? 4096 : 0);
+        uint64_t n = what == POWER || what == FAR_POWER ? 8192 : 9000,
+                 all = n * n * 4 + (what == NO_SQUARE ? 4096 : 0);
         const char *by = what == PRODUCT ? OP("matmul") LINE("6") : OP("sub_Tensor") LINE("6");
         heap_alloc(h, 2 * MIB, LINE("3"));
         heap_alloc(h, what == NO_ROWS || what == PRODUCT ? 40000 : n * 4, LINE("4"));
+        for (int k = 0; what == FAR_POWER && k < 8; k++)
+            heap_alloc(h, 3000, LINE("5"));
         heap_alloc(h, all, by);
         heap_oom(h, all, 64 * MIB, what == PRODUCT ? by : OP("pow_Tensor_Scalar") LINE("6"));
         {
