@@ -292,8 +292,17 @@ enum room { SURELY, LIKELY };
 static double lacking(struct mt_metrics *m, struct gain g, enum room room)
 {
     static const double part = 0.01, most = 4 << 20; /* lost; chosen by hand */
+    /* Expandable segments map and give back large blocks in pages of so much (kLargeBuffer of
+     * CUDACachingAllocator.cpp): of five reruns with smaller holes none served the request and what
+     * came after it. */
+    static const double page = 20 << 20;
     double holes = number(m, number(m, "fragmented") > 0 ? "largest_free" : "free_usable"),
            asked = number(m, "request") + g.to_come;
+    if (g.cache > 0 && mt_metric_get(m, "largest_free", 12).known &&
+        number(m, "largest_free") < page) {
+        g.saved -= g.cache;
+        g.cache = 0;
+    }
     if (number(m, "free") + holes >= number(m, "request"))
         holes = 0; /* it failed in spite of them: they are in pieces, or elsewhere */
     if (room == SURELY && holes > g.to_come)

@@ -273,7 +273,14 @@ int mt_moment_to_come(struct mt_moment *m, const struct mt_shape *shape);
  * first event of the pass at hand. */
 struct mt_rest {
     uint64_t first, at, last, now_first;
+    bool is_first; /* of all such passes */
 };
+/* Whether the block born at that event is still live at the failure. In a first step, that is made
+ * once, as state is: it does not come again after the same request. */
+static inline bool mt_is_kept_on(const struct mt_moment *m, uint64_t event)
+{
+    return m->w->fate[event].freed >= m->oom->event;
+}
 /* How far its live bytes rose from that request on, of it by role, in the sizes of the pass at
  * hand.
  */

@@ -99,6 +99,8 @@ static void add_up(const struct mt_moment *m, const struct sizes *s, const struc
         const struct mt_event *e = mt_event_at(m->w->r->d, i);
         const struct mt_fate *f = &m->w->fate[i];
         double by = 0;
+        if (e->action == MT_ACT_ALLOC && p->is_first && mt_is_kept_on(m, i))
+            continue;
         if (e->action == MT_ACT_ALLOC)
             by = size_of(m, s, p->first, i, e->size);
         else if (e->action == MT_ACT_FREE_COMPLETED)

@@ -18,6 +18,8 @@ static bool is_there(const struct mt_moment *m, const struct mt_event *e)
 struct span {
     uint64_t first, last, live_begin;
     uint8_t phase;
+    uint64_t until; /* of a pass: the step that comes after it, up to the next pass */
+    bool is_first;  /* no other of its phase came before */
 };
 
 /* In a pass over the model, or by the job's own code between its forward and its backward, as where
@@ -43,14 +45,21 @@ static struct span span_at(const struct mt_moment *m, uint32_t i)
 {
     if (mt_phase_is(m->sub, MT_IN_OPTIMIZER)) {
         const struct mt_step *p = &m->f->steps.p[i];
-        return (struct span){p->first, p->last, p->live_begin, MT_PH_NONE};
+        return (struct span){p->first, p->last, p->live_begin, MT_PH_NONE, p->last, false};
     }
     if (in_pass(m)) {
         const struct mt_micro *p = &m->f->micros.p[i];
-        return (struct span){p->first, p->last, p->live_begin, p->phase};
+        return (struct span){p->first, p->last, p->live_begin, p->phase, p->last, false};
     }
     const struct mt_occurrence *p = &m->f->occurrences.p[i];
-    return (struct span){p->first, p->last, p->live_begin, p->phase};
+    return (struct span){p->first, p->last, p->live_begin, p->phase, p->last, false};
+}
+
+static bool is_first_of_phase(const struct mt_moment *m, uint32_t i, uint8_t phase)
+{
+    while (i > 0 && span_at(m, i - 1).phase != phase)
+        i--;
+    return i == 0;
 }
 
 /* An earlier one, as far as it tells of the one at hand. */
@@ -60,6 +69,7 @@ struct earlier {
     uint64_t so_far, at; /* live bytes that it had added until the n-th; its event */
     uint64_t rise;       /* how far its live bytes rose after the n-th, from before it */
     uint32_t all;        /* how many it made */
+    uint64_t state;      /* of an optimizer, that it or its step made and that is there still */
     int64_t role[MT_ROLE_COUNT]; /* of the rise */
 };
 
@@ -68,9 +78,9 @@ static struct earlier look_at(const struct mt_moment *m, struct span p, uint32_t
     struct earlier out = {0};
     int64_t role[MT_ROLE_COUNT] = {0};
     uint64_t live = p.live_begin, at = UINT64_MAX, most = 0;
-    for (uint64_t i = p.first; i <= p.last; i++) {
+    for (uint64_t i = p.first; i <= (at != UINT64_MAX ? p.until : p.last); i++) {
         const struct mt_event *e = mt_event_at(m->w->r->d, i);
-        if (is_there(m, e)) {
+        if (i <= p.last && is_there(m, e)) {
             out.most = e->size > out.most ? e->size : out.most;
             if (++out.all == n) {
                 at = live;
@@ -79,6 +89,11 @@ static struct earlier look_at(const struct mt_moment *m, struct span p, uint32_t
                 out.so_far = live > p.live_begin ? live - p.live_begin : 0;
             }
         }
+        if (e->action == MT_ACT_ALLOC && mt_is_kept_on(m, i) &&
+            m->w->fate[i].role == MT_ROLE_OPTIM_STATE)
+            out.state += e->size;
+        if (e->action == MT_ACT_ALLOC && at != UINT64_MAX && p.is_first && mt_is_kept_on(m, i))
+            continue;
         if (e->action == MT_ACT_ALLOC) {
             live += e->size;
             role[m->w->fate[i].role] += at != UINT64_MAX ? (int64_t)e->size : 0;
@@ -229,18 +244,24 @@ static int by_layers(struct mt_moment *m, const struct back *back)
  * one where it was larger or smaller there. */
 static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, uint32_t n)
 {
-    enum { RISES = 4 };
+    enum { RISES = 4, OF_LIVE = 100 };
     struct mt_to_come *out = &m->to_come;
     int64_t role[MT_ROLE_COUNT] = {0};
     uint64_t request = m->oom->request, like = 0, last = request;
     struct mt_rest rest = {0};
     uint32_t rising = 0;
+    uint32_t made = 0;
     for (uint32_t i = before; m->oom->stack != 0 && i-- > 0;) {
         struct span span = span_at(m, i);
         struct earlier p;
         if (span.phase != now.phase)
             continue;
+        span.until = i + 1 == before ? now.first - 1 : span_at(m, i + 1).first - 1;
+        span.until = in_pass(m) ? span.until : span.last;
+        span.is_first = is_first_of_phase(m, i, span.phase);
         p = look_at(m, span, n);
+        /* state that more than one step made, as a history of directions grows */
+        made += p.state > m->d->focus.live / OF_LIVE;
         out->before_most = p.most > out->before_most ? p.most : out->before_most;
         out->passes += p.all != 0;
         if (p.size == 0)
@@ -258,10 +279,10 @@ static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, u
         out->all = p.all;
         out->bytes = p.rise;
         out->before_rest = p.rise > p.size ? p.rise - p.size : 0;
-        rest = (struct mt_rest){span.first, p.at, span.last, now.first};
+        rest = (struct mt_rest){span.first, p.at, span.until, now.first, span.is_first};
         memcpy(role, p.role, sizeof role);
     }
-    out->grows = rising >= RISES || m->w->grown[m->oom->stack] != 0;
+    out->grows = rising >= RISES || m->w->grown[m->oom->stack] != 0 || made > 1;
     if (like == 0)
         return 1;
     out->kind = MT_TO_COME_PASS;

@@ -438,6 +438,29 @@ MT_TEST(what_fits_by_little_is_likely)
     }
 }
 
+/* Holes of 6 or 26 MiB, twelve of them, are enough for a request in bytes. Expandable segments give
+ * back pages of 20 MiB and no part of one: holes that are smaller are no promise. */
+MT_TEST(holes_that_are_less_than_a_page)
+{
+    for (int wide = 0; wide < 2; wide++) {
+        uint64_t hole = (wide ? 26 : 6) * MIB;
+        struct heap *h = heap_new();
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (int k = 0; k < 12; k++)
+            heap_alloc_in(h, 8 * MIB, hole + 8 * MIB, WEIGHTS);
+        heap_oom(h, hole * 10, 2 * MIB, BUILD);
+        {
+            FINISH(0);
+            const struct mt_advice *joined = card(a, "B01");
+            MT_CHECK(c->known);
+            MT_CHECK_EQ(a->verdict.kind, MT_V_OOM_FRAGMENTATION);
+            MT_ASSERT(joined != NULL && joined->fits_known);
+            MT_CHECK_EQ(joined->is_probable, wide);
+            DONE;
+        }
+    }
+}
+
 #define DEEP(line) "own/stack.py:" line ":forward|" CALL "own/stack.py:30:main|" MAIN
 #define SCORE_OF "own/stack.py:50:score|own/stack.py:31:main|" MAIN
 
@@ -485,4 +508,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
                             MT_RUN(half_a_batch_of_what_follows_it)
                                 MT_RUN(pieces_that_serve_one_request)
                                     MT_RUN(what_fits_by_little_is_likely)
-                                        MT_RUN(recomputed_call_by_call) MT_RUN(rules_done))
+                                        MT_RUN(holes_that_are_less_than_a_page)
+                                            MT_RUN(recomputed_call_by_call) MT_RUN(rules_done))
