@@ -310,7 +310,8 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
     } else if (ok) {
         ok = mt_cause_next(out, &m, ph);
     }
-    ok = ok && mt_cause_evidence(out, &m, &shape) && mt_cause_sentence(out, &m, &shape);
+    ok = ok && mt_cause_least(out, &m) && mt_cause_evidence(out, &m, &shape) &&
+         mt_cause_sentence(out, &m, &shape);
     mt_moment_done(&m);
     if (ok)
         return MT_OK;
@@ -330,6 +331,8 @@ void mt_cause_done(struct mt_cause *c)
     MT_VEC_DONE(&c->what_ifs);
     MT_VEC_DONE(&c->pins);
     mt_free(c->sentence);
+    mt_free(c->least);
+    c->least = NULL;
     mt_free(c->last_result_line);
     mt_free(c->unused_graph_line);
     c->unused_graph_line = NULL;

@@ -23,6 +23,7 @@
  *   old_state.c state of optimizers that were replaced
  *   copy_words.c  what is said of these three
  *   pieces.c    what recomputing frees, call by call
+ *   least.c     the smallest change by the numbers
  *   shape.c     the request read as tokens x vocabulary
  *   forecast.c  where nothing failed: what would be the first to
  *   what_if.c   the counter-factuals
@@ -308,6 +309,9 @@ int mt_moment_copies(struct mt_moment *m);
 /* Fills *out, which is zeroed: for the focus, whether or not something failed. */
 int mt_cause_pieces(struct mt_pieces *out, const struct mt_roles *w,
                     const struct mt_device_analysis *d);
+
+/* Fills c->least, where something failed. */
+int mt_cause_least(struct mt_cause *c, const struct mt_moment *m);
 
 /* Fills m->old_state. */
 int mt_moment_old_state(struct mt_moment *m);

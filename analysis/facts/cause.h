@@ -139,6 +139,8 @@ struct mt_cause {
     const char *by;   /* id of the what-if that decided; "" = none did */
     char *sentence;   /* one sentence; "" when kind is NONE and nothing failed */
     uint64_t request; /* of the failed request; 0 = none */
+    /* the smallest change by the numbers, a sentence or two; NULL = they tell none */
+    char *least;
     /* what was still to come after it, at least: of the pass that it was made in, or of the state
      * that the first optimizer step makes */
     uint64_t pass_to_come, state_to_come;

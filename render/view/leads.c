@@ -2,6 +2,7 @@
  * advice. */
 #include "render/view/driver.h"
 #include "render/view/run.h"
+#include "analysis/facts/cause.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -78,6 +79,17 @@ const char *mt_report_no_figures(const struct mt_report *r)
                : NULL;
 }
 
+/* Of the snapshot that speaks; NULL = there is none, or its numbers tell none. */
+static const char *least_change(const struct mt_diagnosis *d)
+{
+    const struct mt_analysis *a = d->ranks.n != 0 ? d->ranks.p[d->primary].analysis : NULL;
+    const struct mt_device_analysis *v =
+        a != NULL && a->devices.n != 0 ? &a->devices.p[a->verdict.device] : NULL;
+    return v != NULL && v->cause != NULL && mt_diagnosis_lead(d) == MT_LEAD_SNAPSHOT
+               ? v->cause->least
+               : NULL;
+}
+
 /* Nothing may be said of settings that nobody showed, nor where something is advised after all. */
 const char *mt_report_no_first(const struct mt_report *r)
 {
@@ -94,6 +106,8 @@ const char *mt_report_no_first(const struct mt_report *r)
     if (n_helps != 0)
         return "Nothing is certain enough to be changed first; what may help stands under \"All "
                "advice\".";
+    if (least_change(r->diagnosis) != NULL)
+        return least_change(r->diagnosis);
     if (r->diagnosis->ranks.n != 0 || r->diagnosis->driver != NULL)
         return conf != NULL && conf->any
                    ? "None of the settings at hand is known to help here. Begin with "

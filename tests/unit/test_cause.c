@@ -4,6 +4,32 @@
 #include "analysis/run/cause.h"
 #include "cause_kit.h"
 
+#define TABLE(line) "own/tables.py:" line ":build|" MAIN
+
+/* 4 GiB asked for, 1 GiB free: 3 GiB less of what one line holds, or of the request; where the line
+ * has less than that (SMALL), of the request alone; where the card had room, nothing. */
+MT_TEST(the_smallest_change_by_the_numbers)
+{
+    enum { LARGE, SMALL, ROOM, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, (what == SMALL ? 1 : 8) * GIB, TABLE("5"));
+        heap_oom(h, 4 * GIB, (what == ROOM ? 5 : 1) * GIB, TABLE("6"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->least != NULL, what != ROOM);
+            if (c->least != NULL) {
+                MT_CHECK_EQ(strstr(c->least, "3.00 GiB less of the 8.00 GiB that "
+                                             "own/tables.py:5 build holds") != NULL,
+                            what == LARGE);
+                MT_CHECK_HAS(c->least, "3.00 GiB less in the request of 4.00 GiB at "
+                                       "own/tables.py:6 build");
+            }
+            DONE;
+        }
+    }
+}
+
 MT_TEST(a_full_card_is_capacity)
 {
     struct heap *h = heap_new();
@@ -1066,35 +1092,40 @@ MT_TEST(out_of_memory_while_looking)
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(
-    MT_RUN(rules_load) MT_RUN(a_full_card_is_capacity) MT_RUN(
-        holes_are_fragmentation_with_their_pins) MT_RUN(crumbs_are_not_fragmentation)
-        MT_RUN(logits_are_a_giant_tensor) MT_RUN(shape_of_58_gib) MT_RUN(
-            a_power_of_two_names_no_vocabulary) MT_RUN(a_vocabulary_without_a_head_is_a_guess)
-            MT_RUN(size_alone_is_no_giant) MT_RUN(cache_in_training_is_stale) MT_RUN(
-                an_engine_that_sleeps_is_not_stale) MT_RUN(cache_in_rollout_is_not_stale)
-                MT_RUN(optimizer_state_in_rollout_is_stale) MT_RUN(
-                    parameters_beside_an_engine_are_the_trainers) MT_RUN(pending_frees)
-                    MT_RUN(few_pending_frees_are_no_cause) MT_RUN(memory_of_others) MT_RUN(
-                        a_context_is_not_foreign) MT_RUN(a_limit) MT_RUN(growth_is_a_leak)
-                        MT_RUN(a_leak_comes_before_its_pieces) MT_RUN(a_failure_that_was_caught) MT_RUN(
-                            tries_of_a_library_are_no_failures) MT_RUN(tries_without_a_failure)
-                            MT_RUN(outputs_that_are_kept_are_growth) MT_RUN(
-                                outputs_that_may_be_layers_are_not)
-                                MT_RUN(steady_training_is_healthy) MT_RUN(
-                                    state_of_the_first_step_is_no_leak)
-                                    MT_RUN(state_of_the_first_step_is_said) MT_RUN(
-                                        inference_alone_is_healthy) MT_RUN(left_by_an_earlier_phase)
-                                        MT_RUN(logits_of_a_batch_are_not_left_by_an_earlier_phase)
-                                            MT_RUN(a_full_card_is_next_to_fail) MT_RUN(
-                                                a_card_with_room_has_no_cause)
-                                                MT_RUN(an_engine_fills_its_card) MT_RUN(
-                                                    what_makes_it_next) MT_RUN(holes_are_next)
-                                                    MT_RUN(holes_on_a_larger_card_are_nothing) MT_RUN(
-                                                        growth_says_when)
-                                                        MT_RUN(a_withheld_curve_has_no_cause) MT_RUN(
-                                                            from_a_log) MT_RUN(from_driver_calls)
-                                                            MT_RUN(from_what_was_there_before)
-                                                                MT_RUN(real_files_have_no_cause)
+    MT_RUN(rules_load) MT_RUN(the_smallest_change_by_the_numbers) MT_RUN(
+        a_full_card_is_capacity) MT_RUN(holes_are_fragmentation_with_their_pins)
+        MT_RUN(crumbs_are_not_fragmentation) MT_RUN(logits_are_a_giant_tensor) MT_RUN(
+            shape_of_58_gib) MT_RUN(a_power_of_two_names_no_vocabulary)
+            MT_RUN(a_vocabulary_without_a_head_is_a_guess) MT_RUN(size_alone_is_no_giant) MT_RUN(
+                cache_in_training_is_stale) MT_RUN(an_engine_that_sleeps_is_not_stale)
+                MT_RUN(cache_in_rollout_is_not_stale) MT_RUN(optimizer_state_in_rollout_is_stale)
+                    MT_RUN(parameters_beside_an_engine_are_the_trainers) MT_RUN(
+                        pending_frees) MT_RUN(few_pending_frees_are_no_cause)
+                        MT_RUN(memory_of_others) MT_RUN(a_context_is_not_foreign) MT_RUN(
+                            a_limit) MT_RUN(growth_is_a_leak) MT_RUN(a_leak_comes_before_its_pieces)
+                            MT_RUN(a_failure_that_was_caught) MT_RUN(
+                                tries_of_a_library_are_no_failures) MT_RUN(tries_without_a_failure)
+                                MT_RUN(outputs_that_are_kept_are_growth) MT_RUN(
+                                    outputs_that_may_be_layers_are_not)
+                                    MT_RUN(steady_training_is_healthy) MT_RUN(
+                                        state_of_the_first_step_is_no_leak)
+                                        MT_RUN(state_of_the_first_step_is_said) MT_RUN(
+                                            inference_alone_is_healthy)
+                                            MT_RUN(left_by_an_earlier_phase) MT_RUN(
+                                                logits_of_a_batch_are_not_left_by_an_earlier_phase)
+                                                MT_RUN(a_full_card_is_next_to_fail) MT_RUN(
+                                                    a_card_with_room_has_no_cause)
+                                                    MT_RUN(an_engine_fills_its_card) MT_RUN(
+                                                        what_makes_it_next) MT_RUN(holes_are_next)
+                                                        MT_RUN(holes_on_a_larger_card_are_nothing)
+                                                            MT_RUN(growth_says_when) MT_RUN(
+                                                                a_withheld_curve_has_no_cause)
+                                                                MT_RUN(from_a_log) MT_RUN(
+                                                                    from_driver_calls)
                                                                     MT_RUN(
-                                                                        out_of_memory_while_looking)
-                                                                        MT_RUN(rules_done))
+                                                                        from_what_was_there_before)
+                                                                        MT_RUN(
+                                                                            real_files_have_no_cause)
+                                                                            MT_RUN(
+                                                                                out_of_memory_while_looking)
+                                                                                MT_RUN(rules_done))
