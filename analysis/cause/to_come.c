@@ -62,6 +62,18 @@ static bool is_first_of_phase(const struct mt_moment *m, uint32_t i, uint8_t pha
     return i == 0;
 }
 
+/* The end of the step behind a pass: no further than `until`, and not into a rollout or a pass that
+ * trains nothing. */
+static uint64_t end_of_step(const struct mt_moment *m, struct span p, uint64_t until)
+{
+    uint64_t i = p.last;
+    while (i < until && (m->w->r->attr[i + 1].phase == p.phase ||
+                         !mt_phase_is(m->w->r->attr[i + 1].phase,
+                                      MT_GENERATES | MT_FORWARD_ONLY | MT_OF_ENGINE | MT_SETS_UP)))
+        i++;
+    return i;
+}
+
 /* An earlier one, as far as it tells of the one at hand. */
 struct earlier {
     uint64_t size;       /* of its n-th request from the same place; 0 = it made no so many */
@@ -257,7 +269,7 @@ static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, u
         if (span.phase != now.phase)
             continue;
         span.until = i + 1 == before ? now.first - 1 : span_at(m, i + 1).first - 1;
-        span.until = in_pass(m) ? span.until : span.last;
+        span.until = in_pass(m) ? end_of_step(m, span, span.until) : span.last;
         span.is_first = is_first_of_phase(m, i, span.phase);
         p = look_at(m, span, n);
         /* state that more than one step made, as a history of directions grows */
