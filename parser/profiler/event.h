@@ -37,7 +37,7 @@ struct mt_pf_event {
 
 /* Where the event before was: the same text is not read again. Zeroed = none. */
 struct mt_pf_before {
-    unsigned char place[64]; /* from the process's number to the time */
+    unsigned char place[48]; /* from the process's number to the time */
     unsigned n_place;        /* 0 = none */
     int64_t pid, tid;        /* what the place says */
 };

@@ -7,22 +7,26 @@ enum { MOST = 512, LONGEST = 40 /* of a time */ };
 #define STANDS(p, word) mt_pf_same(p, word, sizeof(word) - 1)
 #define PASS(p, word) (STANDS(p, word) && ((p) += sizeof(word) - 1, true))
 
+/* What is behind an event with arguments, p in them: they end where the next bracket is, be it in a
+ * string or not. NULL = it is not so. No string has a newline, so the brackets there are outside of
+ * strings. */
+static const unsigned char *behind_arguments(const unsigned char *p, const unsigned char *end)
+{
+    const unsigned char *b = mt_pf_bracket(p, end);
+    return end - b >= 5 && *b == '}' && STANDS(b - 5, "\n    }\n  }") ? b + 5 : NULL;
+}
+
 /* What is behind an event of which p stands before its arguments: they are one object, or there are
- * none, and no other bracket is left, not even in a string. NULL = it is not so. No string has a
- * newline, so the last brackets are outside of strings. */
+ * none, and no other bracket is left. */
 static const unsigned char *last(const unsigned char *begin, const unsigned char *p,
                                  const unsigned char *end)
 {
-    static const char both[] = "\n    }\n  }", only[] = "\n  }";
     const unsigned char *b = mt_pf_bracket(p, end);
     if (end - b < 5 || b - begin < 6)
         return NULL;
     if (*b == '}')
-        return STANDS(b - 3, only) ? b + 1 : NULL;
-    if (*b != '{')
-        return NULL;
-    b = mt_pf_bracket(b + 1, end);
-    return end - b >= 5 && *b == '}' && STANDS(b - 5, both) ? b + 5 : NULL;
+        return STANDS(b - 3, "\n  }") ? b + 1 : NULL;
+    return *b == '{' ? behind_arguments(b + 1, end) : NULL;
 }
 
 /* Of no interest: passes its category and name, if they stand there; names of kernels have brackets
@@ -39,6 +43,15 @@ static const unsigned char *pass_name(const unsigned char *p, const unsigned cha
     return p;
 }
 
+/* Whether process and thread are those of the event before: three vectors have all of it, as it is
+ * at least 16 bytes. */
+static inline bool is_there_again(const unsigned char *p, const struct mt_pf_before *b)
+{
+    unsigned n = b->n_place, middle = n < 32 ? n - 16 : 16;
+    return n != 0 && (mt_pf_same(p, b->place, 16) & mt_pf_same(p + middle, b->place + middle, 16) &
+                      mt_pf_same(p + n - 16, b->place + n - 16, 16));
+}
+
 /* The numbers of process and thread, p at the first one, to the time. They are those of the event
  * before, nearly always. NULL = it is not so. */
 static inline const unsigned char *place(const unsigned char *p, struct mt_pf_before *b)
@@ -46,7 +59,7 @@ static inline const unsigned char *place(const unsigned char *p, struct mt_pf_be
     const unsigned char *from = p;
     uint64_t pid, tid;
     unsigned n;
-    if (b->n_place != 0 && mt_pf_same(p, b->place, b->n_place))
+    if (is_there_again(p, b))
         return p + b->n_place;
     n = mt_pf_number(p, &pid);
     p += n;
@@ -56,7 +69,8 @@ static inline const unsigned char *place(const unsigned char *p, struct mt_pf_be
     p += n;
     if (n == 0 || n == 16 || !PASS(p, ",\n    \"ts\": "))
         return NULL;
-    b->n_place = (unsigned)(p - from); /* up to 51 */
+    n = (unsigned)(p - from);
+    b->n_place = n <= sizeof b->place ? n : 0;
     memcpy(b->place, from, b->n_place);
     b->pid = (int64_t)pid;
     b->tid = (int64_t)tid;
@@ -96,14 +110,16 @@ static inline void is_at(struct mt_pf_event *e, const struct mt_pf_before *b)
     e->tid = b->tid;
 }
 
-/* What a memory event is from its category on. What is behind it, or NULL. */
+/* A memory event, p at its bracket: what is behind it, or NULL. */
 static const unsigned char *memory(const unsigned char *p, struct mt_pf_before *b,
                                    struct mt_pf_event *e)
 {
     uint64_t reserved, allocated, bytes, addr, id, type;
     bool is_free;
     unsigned n;
-    if (!PASS(p, "cpu_instant_event\", \"s\": \"t\", \"name\": \"[memory]\",\n    \"pid\": "))
+    if (!PASS(p, "{\n    \"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"s\": \"t\", \"name\": "
+                 "\"[memory]\",\n"
+                 "    \"pid\": "))
         return NULL;
     if ((p = place(p, b)) == NULL || (p = micros(p, &e->ts)) == NULL ||
         !NUMBER(p, ",\n    \"args\": {\n      \"Total Reserved\": ", &reserved) ||
@@ -158,45 +174,78 @@ static const unsigned char *described(const unsigned char *p, const unsigned cha
     return p;
 }
 
-/* The category at *p, which moves behind its quote where it is one of interest. */
-static inline enum mt_pf_kind kind_at(const unsigned char **p)
+/* The category that begins at p. */
+static enum mt_pf_kind kind_at(const unsigned char *p)
 {
-    return PASS(*p, "python_function\"")     ? MT_PF_K_PYTHON
-           : PASS(*p, "cpu_op\"")            ? MT_PF_K_OP
-           : PASS(*p, "cpu_instant_event\"") ? MT_PF_K_INSTANT
-           : PASS(*p, "user_annotation\"")   ? MT_PF_K_ANNOTATION
-           : PASS(*p, "Operator\"")          ? MT_PF_K_OP
-                                             : MT_PF_K_OTHER;
+    return STANDS(p, "python_function\"")     ? MT_PF_K_PYTHON
+           : STANDS(p, "cpu_op\"")            ? MT_PF_K_OP
+           : STANDS(p, "cpu_instant_event\"") ? MT_PF_K_INSTANT
+           : STANDS(p, "user_annotation\"")   ? MT_PF_K_ANNOTATION
+           : STANDS(p, "Operator\"")          ? MT_PF_K_OP
+                                              : MT_PF_K_OTHER;
 }
 
-/* *at: where reading stopped. What an event is stays in registers until all of it is known: a word
- * that is written in pieces and read as a whole at once is waited for. */
-static int read(const unsigned char **at, const unsigned char *end, struct mt_pf_before *before,
-                struct mt_pf_event *e, const unsigned char **behind)
+/* Up to the name's quote, p at the bracket: of what kind it is. NULL = of no interest, or laid out
+ * in another way. */
+static inline const unsigned char *slice(const unsigned char *p, enum mt_pf_kind *kind)
 {
-    const unsigned char *p = *at, *category;
+#define X(category) "{\n    \"ph\": \"X\", \"cat\": \"" category "\", \"name\": \""
+    *kind = PASS(p, X("python_function"))   ? MT_PF_K_PYTHON
+            : PASS(p, X("cpu_op"))          ? MT_PF_K_OP
+            : PASS(p, X("user_annotation")) ? MT_PF_K_ANNOTATION
+            : PASS(p, X("Operator"))        ? MT_PF_K_OP
+                                            : MT_PF_K_OTHER;
+#undef X
+    return *kind != MT_PF_K_OTHER ? p - 1 : NULL;
+}
+
+/* Any other event: as mt_pf_written(), and where its reading stopped. No more than the margin
+ * behind the end is looked at before the name. */
+#if defined(__GNUC__)
+__attribute__((noinline))
+#endif
+static int
+other(const unsigned char **at, const unsigned char *end, struct mt_pf_before *before,
+      struct mt_pf_event *e)
+{
+    const unsigned char *p = *at;
     enum mt_pf_kind kind;
     char ph;
-    if (end - p < MOST || !PASS(p, "{\n    \"ph\": \""))
+    if (!PASS(p, "{\n    \"ph\": \""))
         return -1;
     ph = (char)*p++;
     if (ph == 's' || ph == 'f' || ph == 'M')
         return *at = p, 0;
     if ((ph != 'X' && ph != 'i') || !PASS(p, "\", \"cat\": \""))
         return -1;
-    if (ph == 'i' && (*behind = memory(p, before, e)) != NULL)
-        return 1;
-    category = p;
-    kind = kind_at(&p);
+    kind = kind_at(p);
     if (kind == MT_PF_K_OTHER)
         return *at = pass_name(p, end), 0;
-    if ((ph == 'i' && !PASS(p, ", \"s\": \"t\"")) || !PASS(p, ", \"name\": ") || *p != '"' ||
+    if (kind != MT_PF_K_INSTANT || ph != 'i' ||
+        !PASS(p, "cpu_instant_event\", \"s\": \"t\", \"name\": ") || *p != '"' ||
         (p = described(p, end, ph, before, e)) == NULL)
         return -1;
     e->ph = ph;
-    e->kind = kind;
-    e->old_op = *category == 'O';
+    e->kind = MT_PF_K_INSTANT;
     return *at = p, 1;
+}
+
+/* An operator, a function or an annotation: what is behind it. NULL = it is none, or in another
+ * layout, or its brackets do not show it. What an event is stays in registers until all of it is
+ * known: a word that is written in pieces and read as a whole at once is waited for. */
+static inline const unsigned char *any_slice(const unsigned char *p, const unsigned char *end,
+                                             struct mt_pf_before *before, struct mt_pf_event *e)
+{
+    const unsigned char *at, *behind;
+    enum mt_pf_kind kind;
+    if ((at = slice(p, &kind)) == NULL || (at = described(at, end, 'X', before, e)) == NULL ||
+        *at != '{' || (behind = behind_arguments(at + 1, end)) == NULL)
+        return NULL;
+    e->ph = 'X';
+    e->kind = kind;
+    e->old_op = p[25] == 'O'; /* where the category begins */
+    e->args.n = (size_t)(behind - at);
+    return behind;
 }
 
 int mt_pf_written(const unsigned char *p, const unsigned char *end, struct mt_pf_before *before,
@@ -205,11 +254,14 @@ int mt_pf_written(const unsigned char *p, const unsigned char *end, struct mt_pf
     const unsigned char *at = p;
     int r;
     e->dur = 0;
-    e->has_said = false;
-    *behind = NULL;
-    r = read(&at, end, before, e, behind);
+    e->has_said = e->old_op = false;
+    *behind = end - p < MOST ? NULL
+              : p[13] == 'i' ? memory(p, before, e)
+              : p[13] == 'X' ? any_slice(p, end, before, e)
+                             : NULL;
     if (*behind != NULL)
-        return r;
+        return 1;
+    r = other(&at, end, before, e);
     *behind = last(p, at + (at == p), end);
     if (r > 0)
         e->args.n = (size_t)((*behind != NULL ? *behind : end) - e->args.p);
