@@ -134,10 +134,10 @@ static void note_free(const struct mt_moment *m, struct history *h, uint64_t i, 
         p->let_go += e->size;
 }
 
-/* Steps of the optimizer that are over before the event; 0 where steps are guessed. */
-static uint32_t steps_before(const struct mt_moment *m, uint64_t event)
+/* Steps of the optimizer that are over before the event; 0 where steps are guessed. n: those that
+ * are known to be. */
+static uint32_t steps_before(const struct mt_moment *m, uint64_t event, uint32_t n)
 {
-    uint32_t n = 0;
     while (!m->f->steps_are_guessed && n < m->f->steps.n && m->f->steps.p[n].last < event)
         n++;
     return n;
@@ -147,12 +147,13 @@ static uint32_t steps_before(const struct mt_moment *m, uint64_t event)
 static void add_left(const struct mt_moment *m, struct history *h, uint64_t at)
 {
     /* the one at work is not over */
-    uint32_t rounds = h->round - (h->backward ? 1 : 0), steps = steps_before(m, at);
+    uint32_t rounds = h->round - (h->backward ? 1 : 0), steps = steps_before(m, at, 0), before = 0;
     for (uint32_t i = 0; i < h->calls.n; i++) {
         const struct past *p = &h->calls.p[i];
         struct left *l = &h->line[p->line];
-        uint32_t before = steps_before(m, p->last);
-        bool by_step = steps > before, by_pass;
+        bool by_step, by_pass;
+        before = steps_before(m, p->last, before);
+        by_step = steps > before;
         by_pass = m->oom != NULL ? !l->fed && rounds > p->round : p->let_go < p->rest.bytes / 4;
         if (!by_step && !by_pass)
             continue;
