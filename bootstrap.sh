@@ -43,7 +43,7 @@ tools_ci=(clang:clang clang-format:clang-format clang-tidy:clang-tidy cppcheck:c
 libs_test=(python3-venv:-)
 # Libraries, as package:pkg-config module.
 libs_build=(libarchive-dev:libarchive zlib1g-dev:zlib libelf-dev:libelf nettle-dev:nettle libcjson-dev:libcjson libyaml-dev:yaml-0.1
-    libxxhash-dev:libxxhash libsqlite3-dev:sqlite3)
+    libxxhash-dev:libxxhash libsqlite3-dev:sqlite3 libisal-dev:-)
 # For the tar.gz that needs only glibc.
 libs_package=(liblzma-dev:liblzma libzstd-dev:libzstd liblz4-dev:liblz4 libbz2-dev:- libacl1-dev:- libxml2-dev:-)
 
@@ -68,6 +68,16 @@ is_offered()
     # shellcheck source=/dev/null
     . /etc/os-release
     [ "$ID" = debian ] || apt-cache policy "$1" 2> /dev/null | grep -q 'Candidate: [0-9]'
+}
+
+# Of the libraries, what is only for systems that have it.
+is_for_here()
+{
+    case "$1" in
+        libclang-rt-dev) is_offered "$1" ;;
+        libisal-dev) # unpacks faster than zlib, which does all where it is not
+            case "$(dpkg --print-architecture)" in amd64 | arm64) is_offered "$1" ;; *) false ;; esac ;;
+    esac
 }
 
 # ensure KIND...: installs what is missing, or says what is and ends.
@@ -95,7 +105,7 @@ ensure()
     # The compiler without the headers of the C library cannot build anything.
     have_package libc6-dev || missing+=(libc6-dev)
     for entry in "${libs[@]}"; do
-        if [ "$entry" = libclang-rt-dev:- ] && ! is_offered libclang-rt-dev; then continue; fi
+        is_for_here "${entry%%:*}" || continue
         have_package "${entry%%:*}" || missing+=("${entry%%:*}")
     done
     [ "${#missing[@]}" -gt 0 ] || return 0
@@ -139,7 +149,7 @@ ensure_by_hand()
         [ "$entry" = ninja:ninja-build ] || command -v "${entry%%:*}" > /dev/null || missing+=("${entry%%:*}")
     done
     for entry in "${libs_build[@]}"; do
-        pkg-config --exists "${entry#*:}" 2> /dev/null || missing+=("${entry#*:} (library and headers)")
+        [ "${entry#*:}" = - ] || pkg-config --exists "${entry#*:}" 2> /dev/null || missing+=("${entry#*:} (library and headers)")
     done
     [ "${#missing[@]}" -gt 0 ] || return 0
     say "This is neither Debian nor Ubuntu, so nothing is installed for you. memtrace needs a C17 compiler, CMake 3.18 or newer, make or"

@@ -2,6 +2,7 @@
  * includes their libraries' headers. */
 #include "cli/cli.h"
 #include "cli/formats.h"
+#include "parser/late/late.h"
 
 #include <archive.h>
 #include <cjson/cJSON.h>
@@ -27,11 +28,12 @@ void mt_print_version(struct mt_out *o)
         mt_putf(o, "%s%s", f->name, f[1].name != NULL ? ", " : "\n");
     mt_putf(o, "capture: %s\n", MEMTRACE_CAPTURE_STATE);
     mt_putf(o,
-            "libraries: zlib %s, %s, nettle %d.%d, cJSON %s, libyaml %s, SQLite %s, "
+            "libraries: zlib %s, %s, %s, nettle %d.%d, cJSON %s, libyaml %s, SQLite %s, "
             "xxHash %d.%d.%d\n",
-            zlibVersion(), archive_version_string(), nettle_version_major(), nettle_version_minor(),
-            cJSON_Version(), yaml_get_version_string(), sqlite3_libversion(), XXH_VERSION_MAJOR,
-            XXH_VERSION_MINOR, XXH_VERSION_RELEASE);
+            zlibVersion(), mt_has_isal() ? "ISA-L" : "no ISA-L", archive_version_string(),
+            nettle_version_major(), nettle_version_minor(), cJSON_Version(),
+            yaml_get_version_string(), sqlite3_libversion(), XXH_VERSION_MAJOR, XXH_VERSION_MINOR,
+            XXH_VERSION_RELEASE);
     mt_putf(o, "build: %s, %s%s%s\n", MEMTRACE_BUILD_TYPE[0] != '\0' ? MEMTRACE_BUILD_TYPE : "none",
 #if defined(__clang__)
             "clang " __clang_version__,

@@ -1,41 +1,46 @@
-/* input/gzip.c -- gzip through zlib: the first bytes come twice as fast as through libarchive, and
+/* input/gzip.c -- gzip as a stream: the first bytes come twice as fast as through libarchive, and
  * CRC and length are checked. */
 #include "parser/input/impl.h"
+#include "parser/input/inflate.h"
 
 #include <string.h>
 
-#define ZLIB_CONST /* next_in points to const */
-#include <zlib.h>
-
 struct gz {
-    z_stream z;
+    struct mt_inflater f;
     struct mt_source *up;
+    struct mt_raw *file; /* that `up` reads, and can read again; or NULL */
     const struct mt_raw *raw;
     const char **note;
     uint64_t out;
+    uint64_t member_at, member_out; /* where the member began, packed and unpacked */
+    uint64_t known; /* bytes that were handed out before the member was begun again */
     uint32_t max_ratio;
-    bool started, in_member, done;
+    bool in_member, done;
 };
-
-static voidpf gz_alloc(voidpf opaque, uInt n, uInt size)
-{
-    (void)opaque;
-    return mt_calloc(n, size);
-}
-
-static void gz_free(voidpf opaque, voidpf p)
-{
-    (void)opaque;
-    mt_free(p);
-}
 
 static void gz_close(void *ctx)
 {
     struct gz *g = ctx;
-    if (g->started)
-        inflateEnd(&g->z);
+    mt_inflater_close(&g->f);
     mt_source_free(g->up);
     mt_free(g);
+}
+
+static bool begin(struct gz *g)
+{
+    struct mt_source *up = g->up;
+    size_t n = mt_source_need(up, 4);
+    g->member_at = mt_source_offset(up);
+    g->member_out = g->out;
+    return mt_inflater_begin(&g->f, up->cur, n, false);
+}
+
+/* The member from its start, through zlib. */
+static bool again(struct gz *g)
+{
+    g->known = g->out - g->member_out;
+    g->out = g->member_out;
+    return mt_raw_seek(g->file, g->up, g->member_at) && mt_inflater_begin(&g->f, NULL, 0, true);
 }
 
 /* Between members: another one, padding, or something that is no gzip. */
@@ -44,7 +49,7 @@ static void after_member(struct gz *g)
     struct mt_source *up = g->up;
     bool padding = false;
     if (mt_source_need(up, 2) >= 2 && up->cur[0] == 0x1f && up->cur[1] == 0x8b) {
-        g->in_member = inflateReset(&g->z) == Z_OK;
+        g->in_member = begin(g);
         g->done = !g->in_member;
         return;
     }
@@ -63,11 +68,11 @@ static void after_member(struct gz *g)
     }
 }
 
-static enum mt_rc broken(struct gz *g, int zrc, struct mt_err *err)
+static enum mt_rc broken(struct gz *g, enum mt_inflated how, struct mt_err *err)
 {
     unsigned long long at = (unsigned long long)mt_source_offset(g->up);
-    const char *msg = g->z.msg != NULL ? g->z.msg : "no reason given";
-    if (zrc == Z_MEM_ERROR)
+    const char *msg = g->f.z.msg != NULL ? g->f.z.msg : "no reason given";
+    if (how == MT_INFLATE_NO_MEMORY)
         return mt_fail(err, MT_ENOMEM, "out of memory while unpacking gzip");
     if (strcmp(msg, "incorrect data check") == 0)
         return mt_fail_at(err, MT_EINPUT, g->out,
@@ -83,47 +88,73 @@ static enum mt_rc broken(struct gz *g, int zrc, struct mt_err *err)
                       "the gzip data is damaged at compressed offset %llu (zlib: %s)", at, msg);
 }
 
+static enum mt_rc cut_short(struct gz *g, struct mt_err *err)
+{
+    struct mt_source *up = g->up;
+    if (up->status != MT_OK) {
+        *err = up->err;
+        return up->status;
+    }
+    return mt_fail_at(err, MT_EINPUT, g->out,
+                      "the gzip stream ends early at compressed offset %llu: the file is cut short "
+                      "(a copy that did not finish, or a writer that died)",
+                      (unsigned long long)mt_source_offset(up));
+}
+
+/* Drops what was handed out before; returns how much of the n bytes at p is left. */
+static size_t drop_known(struct gz *g, unsigned char *p, size_t n)
+{
+    size_t k = g->known < n ? (size_t)g->known : n;
+    g->known -= k;
+    if (k != 0 && k < n)
+        memmove(p, p + k, n - k);
+    return n - k;
+}
+
 static size_t gz_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, struct mt_err *err)
 {
     struct gz *g = ctx;
     struct mt_source *up = g->up;
     size_t got = 0;
     while (got == 0 && !g->done) {
-        size_t avail, room = n > UINT32_MAX ? UINT32_MAX : n;
-        int zrc;
+        unsigned char *out = dst;
+        size_t avail, room = n;
+        enum mt_inflated how;
         if (!g->in_member) {
             after_member(g);
             continue;
         }
         avail = mt_source_need(up, 1);
-        if (avail == 0) {
-            if (up->status != MT_OK) {
-                *err = up->err;
-                *rc = up->status;
-            } else {
-                *rc = mt_fail_at(err, MT_EINPUT, g->out,
-                                 "the gzip stream ends early at compressed offset %llu: the file "
-                                 "is cut short (a copy that did "
-                                 "not finish, or a writer that died)",
-                                 (unsigned long long)mt_source_offset(up));
-            }
+        if (avail == 0 && !g->f.by_isal) {
+            *rc = cut_short(g, err);
             g->done = true;
             break;
         }
-        if (avail > UINT32_MAX)
-            avail = UINT32_MAX;
-        g->z.next_in = up->cur;
-        g->z.avail_in = (uInt)avail;
-        g->z.next_out = dst;
-        g->z.avail_out = (uInt)room;
-        zrc = inflate(&g->z, Z_NO_FLUSH);
-        up->cur += avail - g->z.avail_in;
-        got = room - g->z.avail_out;
-        g->out += got;
-        if (zrc == Z_STREAM_END) {
+        how = mt_inflater_run(&g->f, &up->cur, &avail, &out, &room);
+        /* Of a stream that is cut, ISA-L may give a byte more than zlib. */
+        if (g->f.by_isal && how == MT_INFLATE_MORE && room != 0 && mt_source_need(up, 1) == 0) {
+            if (up->status == MT_OK) {
+                how = MT_INFLATE_AGAIN;
+            } else {
+                *rc = cut_short(g, err);
+                g->done = true;
+            }
+        }
+        if (how == MT_INFLATE_AGAIN) {
+            if (again(g))
+                continue;
+            *rc = mt_fail_at(err, MT_EIO, g->out,
+                             "the gzip data cannot be read again: did the file change meanwhile?");
+            g->done = true;
+            break;
+        }
+        g->out += (size_t)(out - dst);
+        got = drop_known(g, dst, (size_t)(out - dst));
+        if (how == MT_INFLATE_END) {
             g->in_member = false;
-        } else if (zrc != Z_OK && zrc != Z_BUF_ERROR) {
-            *rc = broken(g, zrc, err);
+            g->known = 0;
+        } else if (how != MT_INFLATE_MORE) {
+            *rc = broken(g, how, err);
             g->done = true;
         }
         if (*rc == MT_OK && (*rc = mt_ratio_check(g->out, mt_source_offset(up), g->raw,
@@ -133,8 +164,9 @@ static size_t gz_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, s
     return got;
 }
 
-enum mt_rc mt_gzip_open(struct mt_source **out, struct mt_source *up, const struct mt_raw *raw,
-                        uint32_t max_ratio, const char **note, struct mt_err *err)
+enum mt_rc mt_gzip_open(struct mt_source **out, struct mt_source *up, struct mt_raw *file,
+                        const struct mt_raw *raw, uint32_t max_ratio, const char **note,
+                        struct mt_err *err)
 {
     struct gz *g = mt_calloc(1, sizeof *g);
     if (g == NULL) {
@@ -142,14 +174,12 @@ enum mt_rc mt_gzip_open(struct mt_source **out, struct mt_source *up, const stru
         return mt_fail(err, MT_ENOMEM, "out of memory");
     }
     g->up = up;
+    g->file = file;
     g->raw = raw;
     g->note = note;
     g->max_ratio = max_ratio;
     g->in_member = true;
-    g->z.zalloc = gz_alloc;
-    g->z.zfree = gz_free;
-    g->started = inflateInit2(&g->z, 15 + 16) == Z_OK;
-    if (!g->started) {
+    if (!mt_inflater_open(&g->f, file != NULL) || !begin(g)) {
         gz_close(g);
         return mt_fail(err, MT_ENOMEM, "out of memory while opening gzip data");
     }

@@ -91,10 +91,11 @@ enum mt_rc mt_ratio_check(uint64_t out, uint64_t in, const struct mt_raw *raw, u
 
 /* ---- decompressors: take ownership of `up`, also on failure ---- */
 
-/* note: set to a string constant when something is odd but harmless; may be NULL, must outlive the
- * source. */
-enum mt_rc mt_gzip_open(struct mt_source **out, struct mt_source *up, const struct mt_raw *raw,
-                        uint32_t max_ratio, const char **note, struct mt_err *err);
+/* file: the regular file that `up` reads directly, or NULL. note: set to a string constant when
+ * something is odd but harmless; may be NULL, must outlive the source. */
+enum mt_rc mt_gzip_open(struct mt_source **out, struct mt_source *up, struct mt_raw *file,
+                        const struct mt_raw *raw, uint32_t max_ratio, const char **note,
+                        struct mt_err *err);
 enum mt_rc mt_unpack_open(struct mt_source **out, struct mt_source *up, enum mt_pack kind,
                           const struct mt_raw *raw, uint32_t max_ratio, struct mt_err *err);
 

@@ -56,8 +56,9 @@ static int unwrap(struct mt_input *in, struct mt_item *it, enum mt_pack p, struc
         in->n_box++;
         return 0;
     }
-    rc = p == MT_PACK_GZIP ? mt_gzip_open(&it->src, up, &in->raw, lim->max_ratio, &in->note, err)
-                           : mt_unpack_open(&it->src, up, p, &in->raw, lim->max_ratio, err);
+    rc = p == MT_PACK_GZIP
+             ? mt_gzip_open(&it->src, up, file, &in->raw, lim->max_ratio, &in->note, err)
+             : mt_unpack_open(&it->src, up, p, &in->raw, lim->max_ratio, err);
     if (rc != MT_OK)
         return rc;
     it->src->max_bytes = lim->max_bytes;

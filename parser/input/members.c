@@ -34,26 +34,6 @@ bool mt_trace_inside(struct mt_source *s)
     return mt_member_find(s->cur, s->cur + (n < LOOK ? n : LOOK)) != NULL;
 }
 
-static voidpf z_alloc(voidpf opaque, uInt n, uInt size)
-{
-    (void)opaque;
-    return mt_calloc(n, size);
-}
-
-static void z_free(voidpf opaque, voidpf p)
-{
-    (void)opaque;
-    mt_free(p);
-}
-
-bool mt_member_start(z_stream *z)
-{
-    memset(z, 0, sizeof *z);
-    z->zalloc = z_alloc;
-    z->zfree = z_free;
-    return inflateInit2(z, 15 + 32) == Z_OK; /* gzip or zlib */
-}
-
 void mt_lose(struct mt_losses *l, uint64_t offset, const char *text)
 {
     if (l->n < MT_MAX_LOSSES) {
@@ -97,35 +77,40 @@ static bool header_agrees(const struct mt_members *m, const unsigned char *h)
            m->n == (uint64_t)MT_WIRE_HEADER + mt_get32(c + MT_WH_USED);
 }
 
-/* Inflates the member at up->cur into m->chunk without consuming it. Returns its compressed size, 0
- * when it is damaged; *why says how. *used: how far into the stream the attempt looked. */
-static size_t inflate_member(struct mt_members *m, const char **why, size_t *used)
+static bool room_for(struct mt_members *m, size_t n)
+{
+    size_t cap = n > 2 * m->cap ? n : 2 * m->cap;
+    unsigned char *p;
+    if (n <= m->cap)
+        return true;
+    p = mt_realloc(m->chunk, cap);
+    if (p == NULL) {
+        m->rc = mt_fail(&m->err, MT_ENOMEM,
+                        "out of memory while unpacking a trace (raise --max-memory)");
+        return false;
+    }
+    m->chunk = p;
+    m->cap = cap;
+    return true;
+}
+
+/* One way of inflate_member(), below. */
+static size_t inflate_by(struct mt_members *m, bool through_zlib, const char **why, size_t *used)
 {
     struct mt_source *up = m->up;
     uint32_t raw = mt_get32(up->cur + 32);
     size_t have = (size_t)(up->end - up->cur), pos = 0;
-    int zrc = Z_OK;
+    size_t room = (size_t)raw + 1; /* one more, to see that it is not longer */
+    unsigned char *out = m->chunk;
+    enum mt_inflated how = MT_INFLATE_MORE;
     *used = 1;
     *why = "a damaged gzip member";
     m->n = 0;
-    if (raw < MT_WIRE_HEADER || raw > MT_WIRE_MAX_CHUNK)
+    if (!mt_inflater_begin(&m->f, up->cur, have, through_zlib))
         return 0;
-    if (raw + 1 > m->cap) {
-        size_t cap = raw + 1 > 2 * m->cap ? raw + 1 : 2 * m->cap;
-        unsigned char *p = mt_realloc(m->chunk, cap);
-        if (p == NULL) {
-            m->rc = mt_fail(&m->err, MT_ENOMEM,
-                            "out of memory while unpacking a trace (raise --max-memory)");
-            return 0;
-        }
-        m->chunk = p;
-        m->cap = cap;
-    }
-    if (inflateReset(&m->z) != Z_OK)
-        return 0;
-    m->z.next_out = m->chunk;
-    m->z.avail_out = raw + 1; /* one more, to see that it is not longer */
-    while (zrc == Z_OK && m->z.avail_out > 0) {
+    while (how == MT_INFLATE_MORE && room > 0) {
+        const unsigned char *in;
+        size_t left;
         if (pos == have) {
             size_t more = mt_source_need(up, have + 1);
             if (more == have) {
@@ -135,19 +120,34 @@ static size_t inflate_member(struct mt_members *m, const char **why, size_t *use
             }
             have = more;
         }
-        m->z.next_in = up->cur + pos;
-        m->z.avail_in = have - pos > UINT32_MAX ? UINT32_MAX : (uInt)(have - pos);
-        zrc = inflate(&m->z, Z_NO_FLUSH);
-        pos = (size_t)(m->z.next_in - up->cur);
+        in = up->cur + pos;
+        left = have - pos;
+        how = mt_inflater_run(&m->f, &in, &left, &out, &room);
+        pos = have - left;
         if (pos > 2 * (size_t)raw + LOOK) /* blocks without content, one after the other */
             break;
     }
     *used = pos;
-    m->n = raw + 1 - m->z.avail_out;
-    if (zrc != Z_STREAM_END || m->n != raw)
+    m->n = raw + 1 - room;
+    if (how != MT_INFLATE_END || m->n != raw)
         return 0;
     *why = "a gzip member that is not what its header says";
     return header_agrees(m, up->cur) ? pos : 0;
+}
+
+/* Inflates the member at up->cur into m->chunk without consuming it. Returns its compressed size, 0
+ * when it is damaged; *why says how. *used: how far into the stream the attempt looked. */
+static size_t inflate_member(struct mt_members *m, const char **why, size_t *used)
+{
+    uint32_t raw = mt_get32(m->up->cur + 32);
+    size_t n;
+    *used = 1;
+    *why = "a damaged gzip member";
+    m->n = 0;
+    if (raw < MT_WIRE_HEADER || raw > MT_WIRE_MAX_CHUNK || !room_for(m, (size_t)raw + 1))
+        return 0;
+    n = inflate_by(m, false, why, used);
+    return n == 0 && m->f.by_isal ? inflate_by(m, true, why, used) : n;
 }
 
 /* Passes over `least` bytes and on to the next member; says so unless it is padding at the end. */

@@ -230,8 +230,7 @@ static size_t trace_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc
 struct reading {
     struct trace_box *t;
     const struct attached *f;
-    z_stream z;
-    bool z_on;
+    struct mt_inflater unpack;
     uint32_t at;        /* next part */
     unsigned char *raw; /* the chunk of the current part */
     const unsigned char *p;
@@ -242,8 +241,7 @@ struct reading {
 static void reading_close(void *ctx)
 {
     struct reading *r = ctx;
-    if (r->z_on)
-        inflateEnd(&r->z);
+    mt_inflater_close(&r->unpack);
     mt_free(r->raw);
     mt_free(r);
 }
@@ -262,6 +260,21 @@ static bool read_at(const struct trace_box *t, const struct part *p, unsigned ch
     return true;
 }
 
+/* What is packed at p into r->raw; 0 = it is not whole. */
+static size_t unpack(struct reading *r, const unsigned char *p, size_t n, bool through_zlib)
+{
+    unsigned char *out = r->raw;
+    size_t room = MT_WIRE_MAX_CHUNK, before;
+    enum mt_inflated how;
+    if (!mt_inflater_begin(&r->unpack, p, n, through_zlib))
+        return 0;
+    do {
+        before = n + room;
+        how = mt_inflater_run(&r->unpack, &p, &n, &out, &room);
+    } while (how == MT_INFLATE_MORE && n + room < before);
+    return how == MT_INFLATE_END ? MT_WIRE_MAX_CHUNK - room : 0;
+}
+
 /* The chunk of a part into r->raw; its size, or 0, and *rc where that is for want of memory. */
 static size_t load(struct reading *r, const struct part *p, enum mt_rc *rc)
 {
@@ -278,13 +291,10 @@ static size_t load(struct reading *r, const struct part *p, enum mt_rc *rc)
     if (!p->packed) {
         n = p->n;
         memcpy(r->raw, src, n);
-    } else if (inflateReset(&r->z) == Z_OK) {
-        r->z.next_in = src;
-        r->z.avail_in = (uInt)p->n;
-        r->z.next_out = r->raw;
-        r->z.avail_out = MT_WIRE_MAX_CHUNK;
-        if (inflate(&r->z, Z_FINISH) == Z_STREAM_END)
-            n = MT_WIRE_MAX_CHUNK - r->z.avail_out;
+    } else {
+        n = unpack(r, src, p->n, false);
+        if (n == 0 && r->unpack.by_isal)
+            n = unpack(r, src, p->n, true);
     }
 out:
     mt_free(own);
@@ -361,7 +371,7 @@ static int open_attached(struct trace_box *t, struct attached *f, struct mt_sour
     struct reading *r = mt_calloc(1, sizeof *r);
     *name = mt_strndup(f->name, strlen(f->name));
     if (r == NULL || *name == NULL || (r->raw = mt_malloc(MT_WIRE_MAX_CHUNK)) == NULL ||
-        !(r->z_on = mt_member_start(&r->z))) {
+        !mt_inflater_open(&r->unpack, true)) {
         if (r != NULL)
             reading_close(r);
         return mt_fail(err, MT_ENOMEM, "out of memory");
@@ -423,7 +433,7 @@ static void trace_close(struct mt_box *b)
         mt_free(t->files.p[i].name);
     }
     MT_VEC_DONE(&t->files);
-    inflateEnd(&t->m.z);
+    mt_inflater_close(&t->m.f);
     mt_free(t->m.chunk);
     mt_source_free(t->up);
     mt_free(t);
@@ -434,7 +444,7 @@ enum mt_rc mt_trace_open(struct mt_box **out, struct mt_source *up, struct mt_ra
                          struct mt_losses *losses, struct mt_err *err)
 {
     struct trace_box *t = mt_calloc(1, sizeof *t);
-    if (t == NULL || !mt_member_start(&t->m.z)) {
+    if (t == NULL || !mt_inflater_open(&t->m.f, true)) {
         mt_free(t);
         mt_source_free(up);
         return mt_fail(err, MT_ENOMEM, "out of memory");

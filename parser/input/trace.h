@@ -3,10 +3,8 @@
 #define MT_INPUT_TRACE_H
 
 #include "parser/input/impl.h"
+#include "parser/input/inflate.h"
 #include "parser/model/wire.h"
-
-#define ZLIB_CONST /* next_in points to const */
-#include <zlib.h>
 
 /* ---- input/members.c ---- */
 
@@ -15,7 +13,7 @@ struct mt_members {
     const struct mt_raw *raw;
     struct mt_losses *losses;
     uint32_t max_ratio;
-    z_stream z;
+    struct mt_inflater f;
     unsigned char *chunk; /* the current one, whole and checked */
     size_t n, cap;
     uint64_t at; /* offset of its member */
@@ -24,7 +22,6 @@ struct mt_members {
     enum mt_rc rc; /* < 0: the stream broke, err says why */
     struct mt_err err;
 };
-bool mt_member_start(z_stream *z);        /* for gzip members and zlib data */
 int mt_member_next(struct mt_members *m); /* 1 = a chunk; 0 = the end, or m->rc */
 const unsigned char *mt_member_find(const unsigned char *p, const unsigned char *end);
 

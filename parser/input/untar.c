@@ -111,7 +111,7 @@ static enum mt_rc open_tar(struct mt_box **box, struct mt_source *src, const str
             return mt_tars_open(box, src, raw, lim, err);
         if (p == MT_PACK_NONE || mt_pack_is_container(p))
             break;
-        rc = p == MT_PACK_GZIP ? mt_gzip_open(&src, src, raw, lim->max_ratio, NULL, err)
+        rc = p == MT_PACK_GZIP ? mt_gzip_open(&src, src, NULL, raw, lim->max_ratio, NULL, err)
                                : mt_unpack_open(&src, src, p, raw, lim->max_ratio, err);
         if (rc != MT_OK)
             return rc;

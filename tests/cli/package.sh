@@ -62,6 +62,7 @@ if grep -q 'CPACK_GENERATOR "[^"]*DEB' "$MT_BINARY_DIR/CPackConfig.cmake"; then
     dpkg-deb -f "$package" Depends > depends
     cat depends
     for library in libarchive libc6 libcjson libelf libnettle libyaml zlib1g; do check grep -q "$library" depends; done
+    if pkg-config --exists "libisal >= 2.24"; then check [ "$(dpkg-deb -f "$package" Recommends)" = libisal2 ]; fi
     dpkg-deb -x "$package" root
     for file in usr/bin/memtrace usr/share/man/man1/memtrace.1 usr/share/bash-completion/completions/memtrace \
         usr/share/zsh/vendor-completions/_memtrace usr/share/doc/memtrace/copyright; do

@@ -23,6 +23,10 @@ parser/base/secret.c mt_secret drawn before main() and never written again
 parser/base/json_text.c once pthread_once_t: the allocator of cJSON
 parser/json/scan.c forced of this thread: test hook
 EOF
+    ! grep -q '^MT_isal_FOUND:INTERNAL=1' "$build/CMakeCache.txt" || cat << 'EOF'
+parser/late/isal.c once pthread_once_t: the library
+parser/late/isal.c real behind once
+EOF
 }
 
 found=$(find "$build/CMakeFiles" -name '*.o' 2> /dev/null | grep -E '/mt_(parser|analysis|render)[.]dir/(parser|analysis|render)/' | sort)
