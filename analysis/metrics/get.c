@@ -13,7 +13,8 @@ static struct mt_value of_row(struct mt_metrics *m, uint32_t at)
         if (row->how == MT_METRIC_IS)
             slot->v = mt_metric_row_is(row, mt_metric_get, m);
         else if (row->how == MT_METRIC_SEEN || m->roles)
-            slot->v = mt_metric_row_of(row, m->d, m->t, m->conf);
+            slot->v =
+                mt_metric_row_of(row, m->d, m->t, m->conf, m->fw != NULL ? m->fw->rules : NULL);
     }
     return slot->v;
 }

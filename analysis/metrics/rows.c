@@ -218,15 +218,31 @@ static bool is_made_so(const struct mt_made *w, enum mt_metric_how how)
     }
 }
 
-/* The most that one line made in the row's way, by an operation that the row names. */
+/* A line of a program or trainer that others wrote: no line to change. */
+static bool is_others(const struct mt_framework_rules *rules, const struct mt_trace *t,
+                      mt_stack_id s)
+{
+    mt_frame_id at;
+    const char *file;
+    mt_fw of;
+    if (rules == NULL || mt_stack_site(t, NULL, s, &at) != MT_SITE_PYTHON)
+        return false;
+    file = mt_str(t, t->frames.p[at].file);
+    of = mt_framework_of_path(rules, file, strlen(file));
+    return of != MT_FW_NONE && mt_framework_at(rules, of)->kind < MT_FWK_LIBRARY;
+}
+
+/* The most that one line made in the row's way, by an operation that the row names. What a change
+ * of the line helps is the job's own. */
 static double made(const struct mt_metric_row *row, const struct mt_device_analysis *d,
-                   const struct mt_trace *t)
+                   const struct mt_trace *t, const struct mt_framework_rules *rules)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; d->cause != NULL && i < d->cause->n_made; i++) {
         const struct mt_made *w = &d->cause->made[i];
         if (w->bytes > most && is_made_so(w, row->how) &&
-            goes_through(row, UINT64_MAX, t, w->stack, NULL))
+            goes_through(row, UINT64_MAX, t, w->stack, NULL) &&
+            (row->how == MT_METRIC_SPREAD || !is_others(rules, t, w->stack)))
             most = w->bytes;
     }
     return (double)most;
@@ -234,7 +250,8 @@ static double made(const struct mt_metric_row *row, const struct mt_device_analy
 
 struct mt_value mt_metric_row_of(const struct mt_metric_row *row,
                                  const struct mt_device_analysis *d, const struct mt_trace *t,
-                                 const struct mt_runconf *conf)
+                                 const struct mt_runconf *conf,
+                                 const struct mt_framework_rules *rules)
 {
     struct mt_value v = {0, true, MT_CONF_MARKED};
     switch (row->how) {
@@ -251,7 +268,7 @@ struct mt_value mt_metric_row_of(const struct mt_metric_row *row,
     case MT_METRIC_ROWS:
     case MT_METRIC_SQUARE:
     case MT_METRIC_JOINED:
-    case MT_METRIC_WIDENED: v.v = t != NULL ? made(row, d, t) : 0; break;
+    case MT_METRIC_WIDENED: v.v = t != NULL ? made(row, d, t, rules) : 0; break;
     case MT_METRIC_IS: v.known = false; break;
     }
     return v;

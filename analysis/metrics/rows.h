@@ -9,7 +9,8 @@
  * "seen" without the trace (t NULL). conf may be NULL. */
 struct mt_value mt_metric_row_of(const struct mt_metric_row *row,
                                  const struct mt_device_analysis *d, const struct mt_trace *t,
-                                 const struct mt_runconf *conf);
+                                 const struct mt_runconf *conf,
+                                 const struct mt_framework_rules *rules);
 /* The value of a row with an expression, other metrics as `lookup` knows them: never surer than
  * inferred. */
 struct mt_value mt_metric_row_is(const struct mt_metric_row *row, mt_expr_lookup lookup, void *arg);
