@@ -189,7 +189,7 @@ void mt_pf_walk_free(struct mt_pf_walk *w);
 void mt_pf_slices_done(struct mt_pf *f);
 
 /* ---- log.c ---- */
-enum { MT_PF_ENTRY = 80 };
+enum { MT_PF_ENTRY = 96 };
 uint8_t *mt_pf_log_page(struct mt_pf_log *l);
 const uint8_t *mt_pf_log_turn(struct mt_pf_log *l);
 void mt_pf_log_done(struct mt_pf_log *l);
@@ -242,10 +242,56 @@ static inline const uint8_t *mt_pf_get_signed(const uint8_t *p, int64_t *v)
     return p;
 }
 
-/* An entry is one word: 22 bits of how much later it begins than the one before, 26 of its length,
- * 16 of its label. Where they do not fit, the first 22 are set and all three stand behind it. */
-enum { MT_PF_LATER = 22, MT_PF_LENGTH = 26, MT_PF_LABEL = 16 };
-#define MT_PF_MOST_LATER ((UINT64_C(1) << MT_PF_LATER) - 1)
+/* An entry is a part of one word: two bits say which of these widths it has, and behind them are
+ * how much later it begins than the one before, its length and its label. The fourth is two bits
+ * alone, with all three as numbers of any size behind a whole word. */
+struct mt_pf_widths {
+    uint8_t later, length, label, bytes;
+};
+static const struct mt_pf_widths mt_pf_widths[] = {
+    {13, 15, 10, 5}, {15, 19, 12, 6}, {21, 25, 16, 8}};
+enum { MT_PF_N_WIDTHS = sizeof mt_pf_widths / sizeof *mt_pf_widths };
+
+/* Which of the three is the first that has room: none is narrower than the one before. */
+static inline unsigned mt_pf_width(uint64_t later, uint64_t length, uint64_t label)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < MT_PF_N_WIDTHS; i++) {
+        const struct mt_pf_widths *w = &mt_pf_widths[i];
+        n += (later >> w->later | length >> w->length | label >> w->label) != 0;
+    }
+    return n;
+}
+
+static inline uint8_t *mt_pf_put_slice(uint8_t *p, uint64_t later, uint64_t length, uint64_t label)
+{
+    unsigned which = mt_pf_width(later, length, label);
+    uint64_t word = which;
+    if (which == MT_PF_N_WIDTHS) {
+        memcpy(p, &word, sizeof word);
+        return mt_pf_put(mt_pf_put(mt_pf_put(p + sizeof word, later), length), label);
+    }
+    word |= (later | (length | label << mt_pf_widths[which].length) << mt_pf_widths[which].later)
+            << 2;
+    memcpy(p, &word, sizeof word);
+    return p + mt_pf_widths[which].bytes;
+}
+
+static inline const uint8_t *mt_pf_get_slice(const uint8_t *p, uint64_t *later, uint64_t *length,
+                                             uint64_t *label)
+{
+    uint64_t word;
+    struct mt_pf_widths w;
+    memcpy(&word, p, sizeof word);
+    if ((word & 3) == MT_PF_N_WIDTHS)
+        return mt_pf_get(mt_pf_get(mt_pf_get(p + sizeof word, later), length), label);
+    w = mt_pf_widths[word & 3];
+    word >>= 2;
+    *later = word & ((UINT64_C(1) << w.later) - 1);
+    *length = word >> w.later & ((UINT64_C(1) << w.length) - 1);
+    *label = word >> w.later >> w.length & ((UINT64_C(1) << w.label) - 1);
+    return p + w.bytes;
+}
 
 /* One more slice of a thread. */
 static inline int mt_pf_slice(struct mt_pf *f, uint32_t thread, int64_t ts, int64_t dur,
@@ -253,24 +299,13 @@ static inline int mt_pf_slice(struct mt_pf *f, uint32_t thread, int64_t ts, int6
 {
     struct mt_pf_lane *l = &f->threads.p[thread].lane[is_python ? MT_PF_PYTHON : MT_PF_OPERATOR];
     uint32_t label = 0;
-    uint64_t later, word;
     uint8_t *p;
     if (!mt_pf_label(f, name, is_python, outer, &label))
         return 0;
     if ((p = mt_pf_log_room(&l->log)) == NULL)
         return mt_pf_nomem(f);
     l->unsorted = l->unsorted || (ts < l->last_ts && l->log.n != 0);
-    later = (uint64_t)ts - (uint64_t)l->last_ts;
-    word = later | (uint64_t)dur << MT_PF_LATER | (uint64_t)label << (MT_PF_LATER + MT_PF_LENGTH);
-    if (later >= MT_PF_MOST_LATER || (uint64_t)dur >> MT_PF_LENGTH != 0 ||
-        label >> MT_PF_LABEL != 0) {
-        word = MT_PF_MOST_LATER;
-        p = mt_pf_put(mt_pf_put(mt_pf_put(p + sizeof word, later), (uint64_t)dur), label);
-        memcpy(l->log.at, &word, sizeof word);
-    } else {
-        memcpy(p, &word, sizeof word);
-        p += sizeof word;
-    }
+    p = mt_pf_put_slice(p, (uint64_t)ts - (uint64_t)l->last_ts, (uint64_t)dur, label);
     mt_pf_log_wrote(&l->log, p);
     l->last_ts = ts;
     return 1;

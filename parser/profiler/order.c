@@ -6,13 +6,18 @@
 
 #include <string.h>
 
-/* An entry is two words, and what is not as in nearly all of them behind them:
- *   4 bits: what is behind; 20: the time, the lower bits; 40: the bytes
- *   48: the address; 16: the time, the upper bits
- * Time and address are those after the entry before; what is below 0 has its sign in the lowest
- * bit. */
+/* An entry is a word and six bytes, and behind them what is not as in nearly all of them:
+ *   4 bits: what is behind; 24: how much later than the one before; 36: the bytes, with the sign in
+ *   the lowest bit
+ *   48: the address */
 enum { ELSEWHERE = 1, OTHER_WHERE = 2, OTHER_TOTALS = 4, LONG = 8 };
-enum { TIME_LOW = 20, TIME_HIGH = 16, BYTES = 40, ADDRESS = 48 };
+enum {
+    WHAT = 4,
+    LATER = 24,
+    BYTES = 36,
+    ADDRESS = 48,
+    ENTRY = (WHAT + LATER + BYTES + ADDRESS) / 8
+};
 
 static inline uint64_t zigzag(int64_t v) { return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0); }
 static inline int64_t unzigzag(uint64_t u) { return (int64_t)(u >> 1 ^ (0 - (u & 1))); }
@@ -43,19 +48,17 @@ static int put(struct mt_pf *f, struct mt_pf_run *r, const struct mt_pf_mem *m)
     uint64_t later = (uint64_t)m->ts - (uint64_t)o->ts, bytes = zigzag(m->bytes), word[2];
     if (p == NULL)
         return mt_pf_nomem(f);
-    word[0] =
-        (m->place != o->place + 1 ? ELSEWHERE : 0) | (m->where != o->where ? OTHER_WHERE : 0) |
-        (m->allocated != o->allocated + (uint64_t)m->bytes || m->reserved != o->reserved
-             ? OTHER_TOTALS
-             : 0) |
-        (later >> (TIME_LOW + TIME_HIGH) != 0 || bytes >> BYTES != 0 || m->addr >> ADDRESS != 0
-             ? LONG
-             : 0);
-    word[1] = m->addr | later >> TIME_LOW << ADDRESS;
+    word[0] = (m->place != o->place + 1 ? ELSEWHERE : 0) |
+              (m->where != o->where ? OTHER_WHERE : 0) |
+              (m->allocated != o->allocated + (uint64_t)m->bytes || m->reserved != o->reserved
+                   ? OTHER_TOTALS
+                   : 0) |
+              (later >> LATER != 0 || bytes >> BYTES != 0 || m->addr >> ADDRESS != 0 ? LONG : 0);
+    word[1] = m->addr;
     if ((word[0] & LONG) == 0)
-        word[0] |= (later & ((UINT64_C(1) << TIME_LOW) - 1)) << 4 | bytes << (4 + TIME_LOW);
+        word[0] |= later << WHAT | bytes << (WHAT + LATER);
     memcpy(p, word, sizeof word);
-    p += sizeof word;
+    p += ENTRY;
     if ((word[0] & 15) != 0)
         p = put_rest(p, m, o, word[0]);
     mt_pf_log_wrote(&r->log, p);
@@ -110,9 +113,9 @@ static bool get(struct mt_pf_run *r)
     if (p == NULL)
         return false;
     memcpy(word, p, sizeof word);
-    p += sizeof word;
-    later = (word[0] >> 4 & ((UINT64_C(1) << TIME_LOW) - 1)) | word[1] >> ADDRESS << TIME_LOW;
-    m->bytes = unzigzag(word[0] >> (4 + TIME_LOW));
+    p += ENTRY;
+    later = word[0] >> WHAT & ((UINT64_C(1) << LATER) - 1);
+    m->bytes = unzigzag(word[0] >> (WHAT + LATER));
     m->addr = word[1] & ((UINT64_C(1) << ADDRESS) - 1);
     m->place++;
     if ((word[0] & 15) != 0)

@@ -77,7 +77,7 @@ struct mt_pf_walk {
 static bool read_slice(struct mt_pf_log *l, struct track *w, struct slice *s)
 {
     const uint8_t *p;
-    uint64_t word, later, dur, label;
+    uint64_t later, dur, label;
     if (w->all != NULL) {
         if (w->at == w->n_all)
             return false;
@@ -86,13 +86,7 @@ static bool read_slice(struct mt_pf_log *l, struct track *w, struct slice *s)
     }
     if ((p = mt_pf_log_next(l)) == NULL)
         return false;
-    memcpy(&word, p, sizeof word);
-    p += sizeof word;
-    later = word & MT_PF_MOST_LATER;
-    dur = word >> MT_PF_LATER & ((UINT64_C(1) << MT_PF_LENGTH) - 1);
-    label = word >> (MT_PF_LATER + MT_PF_LENGTH);
-    if (later == MT_PF_MOST_LATER)
-        p = mt_pf_get(mt_pf_get(mt_pf_get(p, &later), &dur), &label);
+    p = mt_pf_get_slice(p, &later, &dur, &label);
     mt_pf_log_read(l, p);
     w->ts = (int64_t)((uint64_t)w->ts + later);
     *s = (struct slice){w->ts, w->ts + (int64_t)dur, (uint32_t)label};
