@@ -150,11 +150,12 @@ MT_TEST(many_events_cross_chunks)
     mt_trace_free(t);
 }
 
-/* Times are kept as they were, whatever stands beside them: the same, near, further than 32 bits of
- * nanoseconds, earlier, none. */
+/* Times are kept as they were, whatever stands beside them: the same, near, further than 16 bits of
+ * microseconds (the last ones of 64 that are 1,041 apart) or 32 of nanoseconds, earlier, none. */
 MT_TEST(times_of_any_distance_are_kept)
 {
-    static const uint64_t step[] = {0, 1000, 7, UINT64_C(3000000000), 0, UINT64_MAX / 3};
+    static const uint64_t step[] = {0,    1000, 7,      UINT64_C(3000000000), 0, UINT64_MAX / 3,
+                                    1000, 1000, 1041000};
     enum { KINDS = sizeof step / sizeof *step, EVENTS = 5 * 3000 };
     uint64_t *want = calloc((size_t)KINDS * EVENTS, sizeof *want), n = 0, highest = 0, with = 0;
     struct bt x = bt_new();
