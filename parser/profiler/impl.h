@@ -213,6 +213,28 @@ static inline void mt_pf_log_read(struct mt_pf_log *l, const uint8_t *end)
     l->from = end;
     l->n--;
 }
+/* Words of which the lowest bytes come first, so that the rest of one may be written over. */
+static inline uint64_t mt_pf_lowest_first(uint64_t v)
+{
+#if !(defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+    uint8_t bytes[8];
+    for (unsigned i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(v >> (8 * i));
+    memcpy(&v, bytes, sizeof v);
+#endif
+    return v;
+}
+static inline void mt_pf_put_word(uint8_t *p, uint64_t v)
+{
+    v = mt_pf_lowest_first(v);
+    memcpy(p, &v, sizeof v);
+}
+static inline uint64_t mt_pf_get_word(const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return mt_pf_lowest_first(v); /* there and back are the same */
+}
 /* Numbers in groups of 7 bits, signed ones with the sign in the lowest. */
 static inline uint8_t *mt_pf_put(uint8_t *p, uint64_t v)
 {
@@ -268,21 +290,20 @@ static inline uint8_t *mt_pf_put_slice(uint8_t *p, uint64_t later, uint64_t leng
     unsigned which = mt_pf_width(later, length, label);
     uint64_t word = which;
     if (which == MT_PF_N_WIDTHS) {
-        memcpy(p, &word, sizeof word);
+        mt_pf_put_word(p, word);
         return mt_pf_put(mt_pf_put(mt_pf_put(p + sizeof word, later), length), label);
     }
     word |= (later | (length | label << mt_pf_widths[which].length) << mt_pf_widths[which].later)
             << 2;
-    memcpy(p, &word, sizeof word);
+    mt_pf_put_word(p, word);
     return p + mt_pf_widths[which].bytes;
 }
 
 static inline const uint8_t *mt_pf_get_slice(const uint8_t *p, uint64_t *later, uint64_t *length,
                                              uint64_t *label)
 {
-    uint64_t word;
+    uint64_t word = mt_pf_get_word(p);
     struct mt_pf_widths w;
-    memcpy(&word, p, sizeof word);
     if ((word & 3) == MT_PF_N_WIDTHS)
         return mt_pf_get(mt_pf_get(mt_pf_get(p + sizeof word, later), length), label);
     w = mt_pf_widths[word & 3];

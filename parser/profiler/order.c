@@ -45,22 +45,21 @@ static int put(struct mt_pf *f, struct mt_pf_run *r, const struct mt_pf_mem *m)
 {
     const struct mt_pf_mem *o = &r->last;
     uint8_t *p = mt_pf_log_room(&r->log);
-    uint64_t later = (uint64_t)m->ts - (uint64_t)o->ts, bytes = zigzag(m->bytes), word[2];
+    uint64_t later = (uint64_t)m->ts - (uint64_t)o->ts, bytes = zigzag(m->bytes), word;
     if (p == NULL)
         return mt_pf_nomem(f);
-    word[0] = (m->place != o->place + 1 ? ELSEWHERE : 0) |
-              (m->where != o->where ? OTHER_WHERE : 0) |
-              (m->allocated != o->allocated + (uint64_t)m->bytes || m->reserved != o->reserved
-                   ? OTHER_TOTALS
-                   : 0) |
-              (later >> LATER != 0 || bytes >> BYTES != 0 || m->addr >> ADDRESS != 0 ? LONG : 0);
-    word[1] = m->addr;
-    if ((word[0] & LONG) == 0)
-        word[0] |= later << WHAT | bytes << (WHAT + LATER);
-    memcpy(p, word, sizeof word);
+    word = (m->place != o->place + 1 ? ELSEWHERE : 0) | (m->where != o->where ? OTHER_WHERE : 0) |
+           (m->allocated != o->allocated + (uint64_t)m->bytes || m->reserved != o->reserved
+                ? OTHER_TOTALS
+                : 0) |
+           (later >> LATER != 0 || bytes >> BYTES != 0 || m->addr >> ADDRESS != 0 ? LONG : 0);
+    if ((word & LONG) == 0)
+        word |= later << WHAT | bytes << (WHAT + LATER);
+    mt_pf_put_word(p, word);
+    mt_pf_put_word(p + sizeof word, m->addr);
     p += ENTRY;
-    if ((word[0] & 15) != 0)
-        p = put_rest(p, m, o, word[0]);
+    if ((word & 15) != 0)
+        p = put_rest(p, m, o, word);
     mt_pf_log_wrote(&r->log, p);
     r->last = *m;
     return 1;
@@ -109,17 +108,17 @@ static bool get(struct mt_pf_run *r)
 {
     struct mt_pf_mem *m = &r->last;
     const uint8_t *p = mt_pf_log_next(&r->log);
-    uint64_t word[2], later;
+    uint64_t word, later;
     if (p == NULL)
         return false;
-    memcpy(word, p, sizeof word);
+    word = mt_pf_get_word(p);
+    m->addr = mt_pf_get_word(p + sizeof word) & ((UINT64_C(1) << ADDRESS) - 1);
     p += ENTRY;
-    later = word[0] >> WHAT & ((UINT64_C(1) << LATER) - 1);
-    m->bytes = unzigzag(word[0] >> (WHAT + LATER));
-    m->addr = word[1] & ((UINT64_C(1) << ADDRESS) - 1);
+    later = word >> WHAT & ((UINT64_C(1) << LATER) - 1);
+    m->bytes = unzigzag(word >> (WHAT + LATER));
     m->place++;
-    if ((word[0] & 15) != 0)
-        p = get_rest(p, m, word[0], &later);
+    if ((word & 15) != 0)
+        p = get_rest(p, m, word, &later);
     m->ts = (int64_t)((uint64_t)m->ts + later);
     m->allocated += (uint64_t)m->bytes;
     mt_pf_log_read(&r->log, p);
