@@ -249,14 +249,11 @@ static uint32_t slashed(const struct mt_trace *t, mt_str_id id, char *path, uint
     return n;
 }
 
-unsigned mt_file_kind(struct mt_file_kinds *k, const struct mt_trace *t, mt_str_id file)
+unsigned mt_file_look(struct mt_file_kinds *k, const struct mt_trace *t, mt_str_id file)
 {
     char path[1024];
     unsigned kind = MT_FILE_KNOWN;
-    uint32_t n;
-    if (k != NULL && k->of[file] != 0)
-        return k->of[file];
-    n = slashed(t, file, path, sizeof path);
+    uint32_t n = slashed(t, file, path, sizeof path);
     if (mt_file_is_python(path, n))
         kind |= MT_FILE_PYTHON | (mt_file_is_internal(path, n) ? MT_FILE_INTERNAL : 0u);
     if (k != NULL)

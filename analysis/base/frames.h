@@ -40,8 +40,14 @@ struct mt_file_kinds {
 enum { MT_FILE_KNOWN = 1, MT_FILE_PYTHON = 2, MT_FILE_INTERNAL = 4 };
 int mt_file_kinds_init(struct mt_file_kinds *k, const struct mt_trace *t); /* 1 on success */
 void mt_file_kinds_done(struct mt_file_kinds *k);
-/* k may be NULL */
-unsigned mt_file_kind(struct mt_file_kinds *k, const struct mt_trace *t, mt_str_id file);
+/* Looks at the path; for mt_file_kind(). */
+unsigned mt_file_look(struct mt_file_kinds *k, const struct mt_trace *t, mt_str_id file);
+/* k may be NULL. Asked of each frame of many stacks. */
+static inline unsigned mt_file_kind(struct mt_file_kinds *k, const struct mt_trace *t,
+                                    mt_str_id file)
+{
+    return k != NULL && k->of[file] != 0 ? k->of[file] : mt_file_look(k, t, file);
+}
 
 /* The line of the program that a frame of generated code stands for, as far as PyTorch says it
  * (augment_with_fx_traces=True); else the frame itself. */
