@@ -69,17 +69,19 @@ static void note_rows(struct mt_timeline *tl, const int64_t *live, uint32_t n_ro
         tl->high[MT_TL_ROWS - 1] = rest;
 }
 
-static void close_column(struct mt_tl_run *run)
+/* Most jobs have few of the rows that a column counts. */
+static void close_column(struct mt_tl_run *run, uint32_t n_rows)
 {
+    const uint32_t n = n_rows < 256 ? n_rows : 256;
     uint64_t best = 0;
-    for (uint32_t i = 0; i < 256; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         if (run->row_events[i] > best) {
             best = run->row_events[i];
             run->tl->phase[run->col] = (uint8_t)(i < 255 ? i : 254);
         }
     }
     run->tl->events[run->col] = run->n_events - run->n_before;
-    memset(run->row_events, 0, sizeof run->row_events);
+    memset(run->row_events, 0, n * sizeof *run->row_events);
     run->n_before = run->n_events;
     run->low = UINT64_MAX;
 }
@@ -89,7 +91,7 @@ void mt_tl_advance(struct mt_tl_run *run, uint64_t x, const int64_t *live, uint3
 {
     struct mt_timeline *tl = run->tl;
     uint32_t from = run->col;
-    close_column(run);
+    close_column(run, n_rows);
     while (run->next_x <= x && run->col + 1 < tl->n_columns) {
         run->col++;
         run->next_x = run->col + 1 < tl->n_columns ? mt_column_start(tl, run->col + 1) : UINT64_MAX;
@@ -131,7 +133,7 @@ void mt_tl_end(struct mt_tl_run *run, uint32_t n_rows)
 {
     if (run->tl->n_columns == 0)
         return;
-    close_column(run);
+    close_column(run, n_rows);
     run->tl->n_rows = n_rows < MT_TL_ROWS ? n_rows : MT_TL_ROWS;
 }
 
