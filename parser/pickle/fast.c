@@ -64,24 +64,6 @@ enum { PAIR_BYTES = 64, TAIL_BYTES = 16, TEXT_BYTES = 32 };
 /* A plain pair: a key of 5 bytes and a value of 9, which the next key or the end follows. */
 enum { PLAIN_BYTES = 14 };
 
-uint32_t mt_pk_known_key(const struct pk *m, const unsigned char *p)
-{
-    uint32_t i, e, wide;
-    if (*p == 'h') {
-        i = p[1];
-        wide = 2;
-    } else if (*p == 'j') {
-        i = mt_pk_le32(p + 1);
-        wide = 5;
-    } else {
-        return 0;
-    }
-    e = i < m->n_memo ? m->memo[i] : 0;
-    if (e >> PK_ID_BITS != MT_T_STR || m->key_of[e & PK_ID_MASK] == MT_K_UNKNOWN)
-        return 0;
-    return (uint32_t)m->key_of[e & PK_ID_MASK] << 8 | wide;
-}
-
 static inline bool has_shape(const struct pk_shape *s, const unsigned char *p)
 {
     return (mt_pk_le64(p) & s->mask) == s->bits;

@@ -84,3 +84,21 @@ void mt_pk_memo_result(struct pk *m, uint32_t at, uint32_t node, struct mt_val r
         return;
     m->memo[at] = tag << PK_ID_BITS | (tag == MT_T_OTHER ? 0 : result.id);
 }
+
+uint32_t mt_pk_known_key(const struct pk *m, const unsigned char *p)
+{
+    uint32_t i, e, wide;
+    if (*p == 'h') {
+        i = p[1];
+        wide = 2;
+    } else if (*p == 'j') {
+        i = mt_pk_le32(p + 1);
+        wide = 5;
+    } else {
+        return 0;
+    }
+    e = i < m->n_memo ? m->memo[i] : 0;
+    if (e >> PK_ID_BITS != MT_T_STR || m->key_of[e & PK_ID_MASK] == MT_K_UNKNOWN)
+        return 0;
+    return (uint32_t)m->key_of[e & PK_ID_MASK] << 8 | wide;
+}
