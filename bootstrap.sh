@@ -43,7 +43,7 @@ tools_ci=(clang:clang clang-format:clang-format clang-tidy:clang-tidy cppcheck:c
 libs_test=(python3-venv:-)
 # Libraries, as package:pkg-config module.
 libs_build=(libarchive-dev:libarchive zlib1g-dev:zlib libelf-dev:libelf nettle-dev:nettle libcjson-dev:libcjson libyaml-dev:yaml-0.1
-    libxxhash-dev:libxxhash libsqlite3-dev:sqlite3 libisal-dev:-)
+    libxxhash-dev:libxxhash libsqlite3-dev:sqlite3 libisal-dev:- libdeflate-dev:-)
 # For the tar.gz that needs only glibc.
 libs_package=(liblzma-dev:liblzma libzstd-dev:libzstd liblz4-dev:liblz4 libbz2-dev:- libacl1-dev:- libxml2-dev:-)
 
@@ -74,7 +74,7 @@ is_offered()
 is_for_here()
 {
     case "$1" in
-        libclang-rt-dev) is_offered "$1" ;;
+        libclang-rt-dev | libdeflate-dev) is_offered "$1" ;;
         libisal-dev) # unpacks faster than zlib, which does all where it is not
             case "$(dpkg --print-architecture)" in amd64 | arm64) is_offered "$1" ;; *) false ;; esac ;;
     esac

@@ -28,9 +28,10 @@ void mt_print_version(struct mt_out *o)
         mt_putf(o, "%s%s", f->name, f[1].name != NULL ? ", " : "\n");
     mt_putf(o, "capture: %s\n", MEMTRACE_CAPTURE_STATE);
     mt_putf(o,
-            "libraries: zlib %s, %s, %s, nettle %d.%d, cJSON %s, libyaml %s, SQLite %s, "
+            "libraries: zlib %s, %s, %s, %s, nettle %d.%d, cJSON %s, libyaml %s, SQLite %s, "
             "xxHash %d.%d.%d\n",
-            zlibVersion(), mt_has_isal() ? "ISA-L" : "no ISA-L", archive_version_string(),
+            zlibVersion(), mt_has_isal() ? "ISA-L" : "no ISA-L",
+            mt_has_libdeflate() ? "libdeflate" : "no libdeflate", archive_version_string(),
             nettle_version_major(), nettle_version_minor(), cJSON_Version(),
             yaml_get_version_string(), sqlite3_libversion(), XXH_VERSION_MAJOR, XXH_VERSION_MINOR,
             XXH_VERSION_RELEASE);

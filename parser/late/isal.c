@@ -3,10 +3,9 @@
 #include "parser/late/late.h"
 
 #ifdef MT_WITH_ISAL
-#include <dlfcn.h>
+#include "parser/late/impl.h"
+
 #include <pthread.h>
-#include <stddef.h>
-#include <string.h>
 #pragma GCC visibility push(hidden)
 #include <isa-l/igzip_lib.h>
 #pragma GCC visibility pop
@@ -18,22 +17,15 @@ static struct {
 } real;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* A pointer to a function is no pointer to data, so its bytes are copied. */
-static bool find(void *library, void *slot, const char *name)
-{
-    void *p = dlsym(library, name);
-    memcpy(slot, &p, sizeof p);
-    return p != NULL;
-}
-
 /* The state is the caller's, so its layout has to be the library's. It is the same from 2.24, the
  * first that has isal_read_gzip_header, to 2.32. */
 static void open_library(void)
 {
     void *library = dlopen("libisal.so.2", RTLD_NOW | RTLD_LOCAL), *since_2_24;
-    real.is_there = library != NULL && find(library, &since_2_24, "isal_read_gzip_header") &&
-                    find(library, &real.init, "isal_inflate_init") &&
-                    find(library, &real.inflate, "isal_inflate");
+    real.is_there = library != NULL &&
+                    mt_late_find(library, &since_2_24, "isal_read_gzip_header") &&
+                    mt_late_find(library, &real.init, "isal_inflate_init") &&
+                    mt_late_find(library, &real.inflate, "isal_inflate");
 }
 
 bool mt_has_isal(void)

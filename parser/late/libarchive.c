@@ -1,9 +1,9 @@
 /* libarchive.c -- the functions of libarchive that the program calls, each by the name it has
  * there. A row that is missing here fails at link time; one that this machine's library lacks makes
  * the library one that cannot be loaded. */
+#include "parser/late/impl.h"
 #include "parser/late/late.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -88,16 +88,8 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int error; /* errno; 0 = it is there */
 
-/* A pointer to a function is no pointer to data, so its bytes are copied. */
-static bool find(void *library, void *slot, const char *name)
-{
-    void *p = dlsym(library, name);
-    memcpy(slot, &p, sizeof p);
-    return p != NULL;
-}
-
-#define FIND(none, type, name, params, args) &&find(library, &real.name, #name)
-#define FIND_OF_NOTHING(name, params, args) &&find(library, &real.name, #name)
+#define FIND(none, type, name, params, args) &&mt_late_find(library, &real.name, #name)
+#define FIND_OF_NOTHING(name, params, args) &&mt_late_find(library, &real.name, #name)
 static void open_library(void)
 {
     void *library;
@@ -105,7 +97,7 @@ static void open_library(void)
     library = dlopen(MT_LIBARCHIVE, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         error = errno == ENOMEM ? ENOMEM : MT_NO_LIBRARY;
-    else if (!(find(library, &real.archive_set_error, "archive_set_error") GIVES(FIND)
+    else if (!(mt_late_find(library, &real.archive_set_error, "archive_set_error") GIVES(FIND)
                    GIVES_NOTHING(FIND_OF_NOTHING)))
         error = MT_NO_LIBRARY;
 }

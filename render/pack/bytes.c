@@ -2,10 +2,14 @@
 
 #include "parser/base/digits.h"
 #include "parser/base/mem.h"
+#include "parser/late/late.h"
 
 #include <string.h>
 #define ZLIB_CONST
 #include <zlib.h>
+#ifdef MT_WITH_LIBDEFLATE
+#include <libdeflate.h>
+#endif
 
 enum {
     LEVEL = 4,  /* 6 takes 0.2 to 0.9 % less room, and 8 to 11 % more time for the whole page */
@@ -65,6 +69,47 @@ static void z_free(void *opaque, void *p)
     mt_free(p);
 }
 
+#ifdef MT_WITH_LIBDEFLATE
+/* As make(), through libdeflate, which finds by itself where other codes pay. Its level 6 takes
+ * 0.56 of the time of zlib's 4 and makes no page larger of 100,000 events and more (a tiny
+ * one: 28 bytes); level 5 takes 0.5, and a million events take 0.2 % more. Its own memory, 0.7 MB,
+ * is not counted. 1, or 0 = not done, and the columns are as they were. */
+static int make_faster(struct mt_blob *out, struct mt_bytes *columns, unsigned n)
+{
+    enum { FASTER_LEVEL = 6 };
+    struct libdeflate_compressor *c = NULL;
+    struct mt_bytes all = {.p = NULL};
+    unsigned char *buf = NULL, *exact;
+    size_t bound, used = 0;
+    bool ok = true;
+    mt_put_var(&all, n);
+    for (unsigned i = 0; i < n; i++)
+        mt_put_var(&all, columns[i].n);
+    for (unsigned i = 0; i < n; i++) {
+        mt_put_bytes(&all, columns[i].p, columns[i].n);
+        ok = ok && !columns[i].failed;
+    }
+    if (!ok || all.failed || (c = libdeflate_alloc_compressor(FASTER_LEVEL)) == NULL)
+        goto out;
+    bound = libdeflate_zlib_compress_bound(c, all.n);
+    if (bound <= UINT32_MAX && (buf = mt_malloc(bound)) != NULL)
+        used = libdeflate_zlib_compress(c, all.p, all.n, buf, bound);
+    libdeflate_free_compressor(c);
+    if (used == 0)
+        goto out;
+    out->n = (uint32_t)used;
+    exact = mt_realloc(buf, used);
+    out->p = exact != NULL ? exact : buf;
+    buf = NULL;
+    for (unsigned i = 0; i < n; i++)
+        columns[i].n = 0;
+out:
+    mt_free(buf);
+    mt_bytes_done(&all);
+    return used != 0;
+}
+#endif
+
 /* All of one piece into *out, which has room for whatever comes. */
 static bool feed(z_stream *z, const unsigned char *p, size_t n, int flush)
 {
@@ -91,6 +136,10 @@ static int make(struct mt_blob *out, struct mt_bytes *columns, unsigned n, int s
     unsigned char *buf = NULL, *exact;
     bool ok = true;
     int rc = 0;
+#ifdef MT_WITH_LIBDEFLATE
+    if (strategy == Z_DEFAULT_STRATEGY && mt_has_libdeflate() && make_faster(out, columns, n))
+        return 1;
+#endif
     memset(&z, 0, sizeof z);
     z.zalloc = z_alloc;
     z.zfree = z_free;

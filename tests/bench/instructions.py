@@ -4,7 +4,7 @@
     python3 instructions.py --memtrace ../../build/memtrace [--write]
 
 Two inputs as PyTorch 2.8 and later write them, one of twice as many events: the difference is what an event costs. `reading`, `analysis` (without the
-advice) and `packing` (for the page, without what zlib does) are instructions an event; `empty` is the report of a
+advice) and `packing` (for the page, without what zlib or libdeflate does) are instructions an event; `empty` is the report of a
 snapshot without an event, in thousands: the rules. `advice` is all of the advice on the smaller of the two, in thousands: it grows with rules and
 functions, not with events. The hash of the file is a thread of its own and in none of them.
 
@@ -59,7 +59,7 @@ def count(memtrace, scratch):
     def of(name, *without):
         return (twice[name] - once[name]) / EVENTS - sum(of(other) for other in without)
     return {"reading": of("mt_pickle_read_steps"), "analysis": of("mt_analyze", "mt_advise", "mt_pack_device"),
-            "packing": of("mt_pack_device", "deflate"), "empty": empty["mt_cmd_report"] / 1000,
+            "packing": of("mt_pack_device", *(name for name in ("deflate", "libdeflate_zlib_compress") if name in once)), "empty": empty["mt_cmd_report"] / 1000,
             "advice": once["mt_advise"] / 1000}
 
 

@@ -61,8 +61,10 @@ if grep -q 'CPACK_GENERATOR "[^"]*DEB' "$MT_BINARY_DIR/CPackConfig.cmake"; then
     check [ -f "$package" ]
     dpkg-deb -f "$package" Depends > depends
     cat depends
+    dpkg-deb -f "$package" Recommends > recommends
     for library in libarchive libc6 libcjson libelf libnettle libyaml zlib1g; do check grep -q "$library" depends; done
-    if pkg-config --exists "libisal >= 2.24"; then check [ "$(dpkg-deb -f "$package" Recommends)" = libisal2 ]; fi
+    if pkg-config --exists "libisal >= 2.24"; then check grep -q libisal2 recommends; fi
+    if pkg-config --exists libdeflate; then check grep -q libdeflate0 recommends; fi
     dpkg-deb -x "$package" root
     for file in usr/bin/memtrace usr/share/man/man1/memtrace.1 usr/share/bash-completion/completions/memtrace \
         usr/share/zsh/vendor-completions/_memtrace usr/share/doc/memtrace/copyright; do

@@ -26,6 +26,7 @@ only 'sqlite3[.]h' parser
 only 'nettle/' parser render cli # hashes of inputs, of the page's script, of redacted names
 only 'zlib[.]h' parser capture render cli
 only 'isa-l' parser
+only 'libdeflate[.]h' parser render # opens it; packs the columns of a page
 only 'gelf[.]h|libelf' capture
 only 'xxhash' parser
 

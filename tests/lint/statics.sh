@@ -27,6 +27,10 @@ EOF
 parser/late/isal.c once pthread_once_t: the library
 parser/late/isal.c real behind once
 EOF
+    ! grep -q '^MT_libdeflate_FOUND:INTERNAL=1' "$build/CMakeCache.txt" || cat << 'EOF'
+parser/late/libdeflate.c once pthread_once_t: the library
+parser/late/libdeflate.c real behind once
+EOF
 }
 
 found=$(find "$build/CMakeFiles" -name '*.o' 2> /dev/null | grep -E '/mt_(parser|analysis|render)[.]dir/(parser|analysis|render)/' | sort)
