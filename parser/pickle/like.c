@@ -136,7 +136,6 @@ void mt_pk_like_learn(struct pk *m, const struct mt_rec *rec, const unsigned cha
     struct pk_like k;
     if (!make(m, &k, rec, p, stop))
         return;
-    k.n_pieces++; /* the last ends without a hole */
     m->like[m->next_like] = k;
     if (m->n_like <= m->next_like)
         m->n_like = m->next_like + 1;
