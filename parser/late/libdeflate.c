@@ -37,20 +37,20 @@ bool mt_has_libdeflate(void)
     return real.is_there;
 }
 
-struct libdeflate_compressor *libdeflate_alloc_compressor(int level)
+struct libdeflate_compressor *libdeflate_alloc_compressor(int compression_level)
 {
-    return real.alloc_compressor(level);
+    return real.alloc_compressor(compression_level);
 }
 
-size_t libdeflate_zlib_compress_bound(struct libdeflate_compressor *c, size_t n)
+size_t libdeflate_zlib_compress_bound(struct libdeflate_compressor *c, size_t in_nbytes)
 {
-    return real.zlib_compress_bound(c, n);
+    return real.zlib_compress_bound(c, in_nbytes);
 }
 
-size_t libdeflate_zlib_compress(struct libdeflate_compressor *c, const void *in, size_t n_in,
-                                void *out, size_t room)
+size_t libdeflate_zlib_compress(struct libdeflate_compressor *c, const void *in, size_t in_nbytes,
+                                void *out, size_t out_nbytes_avail)
 {
-    return real.zlib_compress(c, in, n_in, out, room);
+    return real.zlib_compress(c, in, in_nbytes, out, out_nbytes_avail);
 }
 
 void libdeflate_free_compressor(struct libdeflate_compressor *c) { real.free_compressor(c); }
