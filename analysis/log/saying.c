@@ -14,7 +14,7 @@ static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static size_t length_of(const char *s, const char *const *words)
 {
     for (; *words != NULL; words++)
-        if (strncmp(s, *words, strlen(*words)) == 0)
+        if (*s == **words && strncmp(s, *words, strlen(*words)) == 0)
             return strlen(*words);
     return 0;
 }
@@ -286,22 +286,23 @@ static bool is_made_on(const char *s, const char *at, const char *end)
                                            last_of(clause_from(s, at), at, verbs) != NULL);
 }
 
+static const char *const refusals[] = {"not supported",
+                                       "unsupported",
+                                       "not support ",
+                                       "n't support",
+                                       "not compatible",
+                                       "incompatible",
+                                       "cannot be used",
+                                       "can't be used",
+                                       "not available",
+                                       "not implemented",
+                                       "不支持",
+                                       "不兼容",
+                                       NULL};
+
 /* Of the clause that it stands in; of a program's line, anywhere. */
 static bool is_refused(const struct mt_saying *t, const char *at, const char *end)
 {
-    static const char *const refusals[] = {"not supported",
-                                           "unsupported",
-                                           "not support ",
-                                           "n't support",
-                                           "not compatible",
-                                           "incompatible",
-                                           "cannot be used",
-                                           "can't be used",
-                                           "not available",
-                                           "not implemented",
-                                           "不支持",
-                                           "不兼容",
-                                           NULL};
     const char *from = t->is_error ? t->text : refusal_from(t->text, at);
     const char *to = t->is_error ? end + strlen(end) : refusal_to(end);
     return last_of(from, to, refusals) != NULL;
@@ -347,90 +348,91 @@ static bool is_right_before(const char *word, const char *at, const char *const 
     return at - (word + length_of(word, words)) <= THE && length_of(at, verbs) != 0;
 }
 
-/* The Chinese ones: cannot be changed, moved, made less, lowered, varied, used; do not want to ...;
- * there is no way to ...; has to stay; does not ...; behind it also: of no use, without effect,
- * fixed. */
+/* What says so. The Chinese ones: cannot be changed, moved, made less, lowered, varied, used; do
+ * not want to ...; there is no way to ...; has to stay; does not ...; behind it also: of no use,
+ * without effect, fixed. */
+static const char *const nots[] = {"can't ",
+                                   "cannot ",
+                                   "can not ",
+                                   "unable to ",
+                                   "not able to ",
+                                   "without ",
+                                   "not allowed to ",
+                                   "don't want to ",
+                                   "do not want to ",
+                                   "not want to ",
+                                   "rather not ",
+                                   "不能",
+                                   "不想",
+                                   "无法",
+                                   "没法",
+                                   NULL};
+static const char *const keeping_verbs[] = {"chang",  "reduc", "lower",  "decreas", "shorten",
+                                            "shrink", "use ",  "touch",  "drop",    "enable ",
+                                            "cut ",   "turn ", "lessen", NULL};
+static const char *const keeps[] = {"must keep ",
+                                    "i need the ",
+                                    "we need the ",
+                                    "have to keep ",
+                                    "need to keep ",
+                                    "want to keep ",
+                                    "has to keep ",
+                                    "不能改",
+                                    "不能动",
+                                    "不能减",
+                                    "不能降",
+                                    "不能变",
+                                    "不能调",
+                                    "不能用",
+                                    "不想改",
+                                    "不想动",
+                                    "不想减",
+                                    "不想降",
+                                    "不想用",
+                                    "无法改",
+                                    "无法降",
+                                    "无法减",
+                                    "没法改",
+                                    "没法降",
+                                    "没法用",
+                                    "用不了",
+                                    "必须保持",
+                                    "不改变",
+                                    "不降低",
+                                    "不减小",
+                                    NULL};
+static const char *const after[] = {"cannot be ",
+                                    "can't be ",
+                                    "can not be ",
+                                    "must stay",
+                                    "has to stay",
+                                    "have to stay",
+                                    "is fixed",
+                                    "are fixed",
+                                    "is not an option",
+                                    "isn't an option",
+                                    "not possible",
+                                    "not help",
+                                    "n't help",
+                                    "no effect",
+                                    "no difference",
+                                    "没用",
+                                    "没有用",
+                                    "无效",
+                                    "不能改",
+                                    "不能动",
+                                    "不能减",
+                                    "不能降",
+                                    "不能变",
+                                    "不能调",
+                                    "不能用",
+                                    "不能再",
+                                    "用不了",
+                                    "固定",
+                                    NULL};
+
 bool mt_saying_keeps(const struct mt_saying *t, const char *at, const char *end)
 {
-    static const char *const nots[] = {"can't ",
-                                       "cannot ",
-                                       "can not ",
-                                       "unable to ",
-                                       "not able to ",
-                                       "without ",
-                                       "not allowed to ",
-                                       "don't want to ",
-                                       "do not want to ",
-                                       "not want to ",
-                                       "rather not ",
-                                       "不能",
-                                       "不想",
-                                       "无法",
-                                       "没法",
-                                       NULL},
-                             *const verbs[] = {"chang",  "reduc", "lower",  "decreas", "shorten",
-                                               "shrink", "use ",  "touch",  "drop",    "enable ",
-                                               "cut ",   "turn ", "lessen", NULL},
-                             *const keeps[] = {"must keep ",
-                                               "i need the ",
-                                               "we need the ",
-                                               "have to keep ",
-                                               "need to keep ",
-                                               "want to keep ",
-                                               "has to keep ",
-                                               "不能改",
-                                               "不能动",
-                                               "不能减",
-                                               "不能降",
-                                               "不能变",
-                                               "不能调",
-                                               "不能用",
-                                               "不想改",
-                                               "不想动",
-                                               "不想减",
-                                               "不想降",
-                                               "不想用",
-                                               "无法改",
-                                               "无法降",
-                                               "无法减",
-                                               "没法改",
-                                               "没法降",
-                                               "没法用",
-                                               "用不了",
-                                               "必须保持",
-                                               "不改变",
-                                               "不降低",
-                                               "不减小",
-                                               NULL},
-                             *const after[] = {"cannot be ",
-                                               "can't be ",
-                                               "can not be ",
-                                               "must stay",
-                                               "has to stay",
-                                               "have to stay",
-                                               "is fixed",
-                                               "are fixed",
-                                               "is not an option",
-                                               "isn't an option",
-                                               "not possible",
-                                               "not help",
-                                               "n't help",
-                                               "no effect",
-                                               "no difference",
-                                               "没用",
-                                               "没有用",
-                                               "无效",
-                                               "不能改",
-                                               "不能动",
-                                               "不能减",
-                                               "不能降",
-                                               "不能变",
-                                               "不能调",
-                                               "不能用",
-                                               "不能再",
-                                               "用不了",
-                                               "固定",
-                                               NULL};
     const char *from = clause_from(t->text, at), *to = end, *not = last_of(from, at, nots);
     if (is_whole_batch(t->text, at))
         return false;
@@ -439,6 +441,14 @@ bool mt_saying_keeps(const struct mt_saying *t, const char *at, const char *end)
     while (*to != '\0' && (*to == ':' || !breaks(to)))
         to++;
     return last_of(from, at, keeps) != NULL || last_of(end, to, after) != NULL ||
-           (not != NULL && (last_of(not, at, verbs) != NULL || is_right_before(not, at, nots))) ||
+           (not != NULL &&
+            (last_of(not, at, keeping_verbs) != NULL || is_right_before(not, at, nots))) ||
            is_refused(t, at, end);
+}
+
+bool mt_saying_may_keep(const struct mt_saying *t)
+{
+    const char *s = t->text, *end = s + strlen(s);
+    return last_of(s, end, nots) != NULL || last_of(s, end, keeps) != NULL ||
+           last_of(s, end, after) != NULL || last_of(s, end, refusals) != NULL;
 }

@@ -20,5 +20,7 @@ bool mt_saying_is_so(const struct mt_saying *t, const char *at, const char *end,
 /* The thing is to stay as it is, whatever it is: it cannot or must not be changed or used, or that
  * did not help. */
 bool mt_saying_keeps(const struct mt_saying *t, const char *at, const char *end);
+/* Whether the sentence has words that may say so of anything. */
+bool mt_saying_may_keep(const struct mt_saying *t);
 
 #endif

@@ -61,6 +61,8 @@ static bool ends_in_number(const char *pattern)
 static bool says_so(const struct mt_saying *t, const char *pattern, bool kept)
 {
     size_t n = strcspn(pattern, "*");
+    if (kept && strcmp(pattern, "*") == 0)
+        return mt_saying_may_keep(t);
     for (const char *p = t->text; *p != '\0'; p++) {
         const char *end;
         if (n != 0 && *p != *pattern) /* most bytes begin none */

@@ -153,6 +153,8 @@ struct part {
     size_t n;
 };
 
+static bool parts_at(char c) { return c == '-' || c == '_' || c == ':' || c == ' '; }
+
 /* The parts between '-', '_', ':' and blanks of one component of a path. Returns how many; more
  * than MAX_PARTS are no name. */
 static uint32_t cut(const char *s, size_t n, struct part out[MAX_PARTS])
@@ -160,7 +162,7 @@ static uint32_t cut(const char *s, size_t n, struct part out[MAX_PARTS])
     uint32_t parts = 0;
     for (size_t i = 0; i < n;) {
         size_t from = i;
-        while (i < n && strchr("-_: ", s[i]) == NULL)
+        while (i < n && !parts_at(s[i]))
             i++;
         if (i > from && parts == MAX_PARTS)
             return 0;
@@ -218,9 +220,14 @@ static int find_in(const struct mt_models *m, const char *s, size_t n)
 {
     struct part in[MAX_PARTS], name[MAX_PARTS];
     uint32_t n_in = cut(s, n, in), most = 0, from = 0;
+    bool begins[256] = {false};
     int best = -1;
+    for (uint32_t i = 0; i < n_in; i++)
+        begins[(unsigned char)mt_lower(in[i].p[0])] = true;
     for (uint32_t i = 0; i < m->names.n; i++) {
         const struct mt_model_name *row = &m->names.p[i];
+        if (!begins[(unsigned char)mt_lower(row->name[0])])
+            continue;
         uint32_t k = cut(row->name, strlen(row->name), name), at = stands(in, n_in, name, k);
         if (at == UINT32_MAX || k < most)
             continue;
