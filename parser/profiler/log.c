@@ -50,16 +50,17 @@ uint8_t *mt_pf_log_page(struct mt_pf_log *l)
     return l->at = p->bytes;
 }
 
-/* Gives the page back that was read, and goes on to the next. */
+/* Gives the page back that was read, and goes on to the next. All of a run is read, sorted and
+ * written again behind what was read: then the page goes on. */
 const uint8_t *mt_pf_log_turn(struct mt_pf_log *l)
 {
     close_last(l);
     while (l->first != NULL) {
         struct mt_pf_page *p = l->first;
-        if (l->from == NULL && p->n != 0) {
-            l->till = p->bytes + p->n;
-            return l->from = p->bytes;
-        }
+        const uint8_t *from = l->from != NULL ? l->from : p->bytes;
+        l->till = p->bytes + p->n;
+        if (from != l->till)
+            return l->from = from;
         l->first = p->next;
         l->from = l->till = NULL;
         page_free(p);
