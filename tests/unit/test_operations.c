@@ -141,23 +141,29 @@ MT_TEST(what_is_paired)
 }
 
 /* A join whose parts are there: of one line, of one line and another block, of the last two. Where
- * they are gone, or do not add up to it, nothing is there twice; nor where no join made it. */
+ * they are gone, do not add up to it, or one would have to count two times, nothing is there
+ * twice; nor where no join made it. */
 MT_TEST(what_is_joined_of_what_is_there)
 {
-    enum { LINES, LINE_AND_ONE, TWO, GONE, OTHER_SIZES, NO_JOIN, N };
+    enum { LINES, LINE_AND_ONE, TWO, GONE, OTHER_SIZES, TWO_TIMES, NO_JOIN, N };
     for (int what = 0; what < N; what++) {
         struct heap *h = heap_new();
         unsigned part[4] = {0};
         uint64_t sum = 0;
         heap_alloc(h, 3 * MIB, LINE("2"));
         for (int i = 0; i < 4; i++) {
-            uint64_t size = what == TWO && i > 1 ? MIB : (uint64_t)(50 + i) * MIB;
+            uint64_t size = what == TWO && i > 1 ? MIB
+                            : what == TWO_TIMES  ? 50 * MIB
+                                                 : (uint64_t)(50 + i) * MIB;
             const char *at =
                 (what == LINE_AND_ONE && i == 0) || (what == TWO && i == 1) ? LINE("4") : LINE("5");
             part[i] = heap_alloc(h, size, at);
             sum += what == TWO && i > 1 ? 0 : size;
         }
-        heap_alloc(h, sum + (what == OTHER_SIZES ? 4096 : 0),
+        heap_alloc(h,
+                   sum + (what == OTHER_SIZES ? 4096
+                          : what == TWO_TIMES ? 50 * MIB
+                                              : 0),
                    what == NO_JOIN ? OP("linear") LINE("6") : OP("cat") LINE("6"));
         for (int i = 0; what == GONE && i < 4; i++)
             heap_free(h, part[i]);
