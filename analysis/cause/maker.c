@@ -54,8 +54,8 @@ static uint32_t most_alike(const struct mt_moment *m, unsigned role, uint64_t *v
     return most;
 }
 
-/* How many layers the model has at most, by its weights or gradients; 0 = they may be flat. *ok:
- * there was memory. */
+/* How many layers the model has at most, by its weights or gradients; 0 = they may be flat, or are
+ * none of the blocks that the recording knows. *ok: there was memory. */
 static uint32_t layers_at_most(const struct mt_moment *m, bool *ok)
 {
     static const uint8_t weights[] = {MT_ROLE_PARAM,          MT_ROLE_GRAD,      MT_ROLE_UNSHARDED,
@@ -68,11 +68,13 @@ static uint32_t layers_at_most(const struct mt_moment *m, bool *ok)
         uint32_t rest = 0, n;
         uint64_t rest_large = 0; /* data beside known weights are no flat buffer of them */
         bool is_rest = is_open(weights[k]) && all != 0;
+        if (weights[k] == MT_ROLE_BEFORE && m->d->sums_only) /* one sum is no block */
+            continue;
         n = most_alike(m, weights[k], v, is_rest ? &rest : &all, is_rest ? &rest_large : &large);
         most = n > most ? n : most;
     }
     mt_free(v);
-    return all < MIN_WEIGHTS && large > m->d->focus.live / FLAT ? 0 : most;
+    return all == 0 || (all < MIN_WEIGHTS && large > m->d->focus.live / FLAT) ? 0 : most;
 }
 
 /* By stack, and by line in `line`, what there is of one. */

@@ -218,14 +218,19 @@ MT_TEST(what_is_there_in_a_wider_type)
     "const&)"
 #define WEIGHT "torch/nn/modules/linear.py:106:__init__|own/net.py:5:__init__|" MAIN
 
-/* A pass that comes by one line forty times: in a loop with two weights, over forty layers, and, of
- * ten times, over few. The line that made most is named in each, with its tensors. */
+/* A pass that comes by one line forty times: in a loop with two weights, over forty layers, of ten
+ * times, over few, and over weights that no block is known of: none, or the sum that a recording of
+ * torch.profiler begins with. The line that made most is named in each, with its tensors. */
 MT_TEST(what_a_loop_keeps)
 {
-    enum { LOOP, LAYERS, FEW, KEEPS_NOTHING, N };
+    enum { LOOP, LAYERS, FEW, KEEPS_NOTHING, NO_WEIGHTS, SUM, N };
     for (int what = 0; what < N; what++) {
         struct heap *h = heap_new();
-        unsigned weights[40], kept[40], n = what == LAYERS ? 40 : 2, rounds = what == FEW ? 10 : 40;
+        unsigned weights[40], kept[40],
+            n = what == LAYERS       ? 40
+                : what >= NO_WEIGHTS ? 0
+                                     : 2,
+            rounds = what == FEW ? 10 : 40;
         for (unsigned i = 0; i < n; i++)
             weights[i] = heap_alloc(h, MIB, WEIGHT);
         for (int pass = 0; pass < 3; pass++) {
@@ -245,6 +250,10 @@ MT_TEST(what_a_loop_keeps)
                 heap_free_at(h, weights[i], "torch/optim/optimizer.py:9:zero_grad|" MAIN);
         }
         heap_oom(h, 12 * MIB, 4 * MIB, OP("linear") "own/net.py:8:forward|" NET);
+        if (what == SUM) {
+            h->n = 0; /* no segments */
+            mt_build_totals(h->x.b, MT_DEV_CUDA, 0, 488 * MIB, 488 * MIB, 0);
+        }
         {
             FINISH(0);
             bool loop = what == LOOP;
