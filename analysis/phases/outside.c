@@ -88,6 +88,9 @@ static struct stretch find_training(const struct mt_device *d, const struct mt_a
     return s;
 }
 
+/* What is known of a stack: that it was in the training; whether it is outside of it. */
+enum { SEEN = 1, KNOWN = 2, OUTSIDE = 4 };
+
 /* The frames that all of the main thread has in common while it trains, in *common; all: one of
  * its stacks. Some data between two steps counts as well as the steps. False = nothing in common.
  */
@@ -102,9 +105,9 @@ static bool find_common(const struct mt_trace *t, const struct mt_device *d,
         return false;
     for (uint64_t i = training.from; i < training.to; i++) {
         mt_stack_id s = mt_event_at(d, i)->stack;
-        if (!is_alloc(d, i) || s == 0 || seen[s] || mt_phase_is(out[i].sub, MT_IN_BACKWARD))
+        if (!is_alloc(d, i) || s == 0 || seen[s] != 0 || mt_phase_is(out[i].sub, MT_IN_BACKWARD))
             continue;
-        seen[s] = 1;
+        seen[s] = SEEN;
         read_path(t, files, s, &p);
         if (p.n == 0)
             continue;
@@ -120,9 +123,25 @@ static bool find_common(const struct mt_trace *t, const struct mt_device *d,
     return all->n != 0 && *common > 0;
 }
 
+/* Whether the function that trains has returned where a stack is. Another thread's tells nothing.
+ */
+static bool is_outside(const struct mt_trace *t, struct mt_file_kinds *files,
+                       const struct path *steps, uint32_t common, mt_stack_id s, uint8_t *seen)
+{
+    struct path p;
+    if ((seen[s] & KNOWN) == 0) {
+        seen[s] |= KNOWN;
+        read_path(t, files, s, &p);
+        if (p.n != 0 && is_one_function(t, p.frame[0], steps->frame[0]) &&
+            !is_inside(t, steps, common, &p))
+            seen[s] |= OUTSIDE;
+    }
+    return (seen[s] & OUTSIDE) != 0;
+}
+
 int mt_outside_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out)
 {
-    struct path steps, p;
+    struct path steps;
     struct mt_file_kinds files;
     uint32_t common = 0;
     bool tells;
@@ -137,10 +156,8 @@ int mt_outside_find(const struct mt_trace *t, const struct mt_device *d, struct 
         if (e->stack == 0 || out[i].sub != MT_PH_NONE || !mt_phase_is(out[i].phase, MT_TRAINS) ||
             mt_attr_conf(out[i]) > MT_CONF_CARRIED)
             continue;
-        read_path(t, &files, e->stack, &p);
-        if (p.n == 0 || !is_one_function(t, p.frame[0], steps.frame[0]) ||
-            is_inside(t, &steps, common, &p))
-            continue; /* another thread; or still in it */
+        if (!is_outside(t, &files, &steps, common, e->stack, seen))
+            continue;
         out[i].phase = MT_PH_UNATTRIBUTED;
         out[i].rule_conf = MT_METHOD_OUTSIDE << 4 | MT_CONF_NONE;
     }
