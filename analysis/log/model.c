@@ -170,8 +170,9 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
     struct mt_run_shape s;
     struct mt_frameworks own = *fw;
     struct mt_trace *none = NULL;
-    bool is_set = conf != NULL && conf->conf.entries.n != 0;
-    double params;
+    bool is_set = conf != NULL && conf->conf.entries.n != 0,
+         spoken = conf != NULL && conf->spoken != 0;
+    double params = 0;
     if (!is_set && log->prose.n == 0)
         return true;
     if (place == NULL && (none = mt_trace_new()) == NULL)
@@ -181,7 +182,9 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
     if (mt_run_number(conf, "zero_config_stage") > 0 || mt_run_number(conf, "zero_stage") > 0)
         own.parts |= MT_PART_ZERO;
     mt_run_shape_make(&s, place != NULL ? place->trace : none, &own, conf);
-    params = !is_set ? 0 : s.params > 0 ? s.params : by_size(conf);
+    if (is_set && !(spoken && told->smaller)) /* of how many bits each is, only the text tells */
+        params = s.params > 0 ? s.params : by_size(conf);
+    d->model.by_words = spoken;
     d->model.by_name = !(s.params > 0);
     d->model.params = params;
     d->model.is_set = is_set;

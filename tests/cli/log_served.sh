@@ -50,6 +50,15 @@ has_not size 'The weights are'
 has_not distilled '128.0 KiB'
 { echo 'Inference of Llama-3-8B quantized to 4-bit runs out of memory'; full 24 1.50; } | ask bits
 has_not bits 'The weights are'
+{ echo 'Inference of Qwen2.5-14B in GGUF Q4_K_M runs out of memory'; full 24 1.50; } | ask gguf
+has_not gguf 'The weights are'
+# An engine: 32,763,876,352 parameters in 16 bits are more than the card, in AWQ's 4 they are not.
+for kind in '' -AWQ; do
+    { echo "I serve Qwen2.5-32B-Instruct$kind with vllm on one 24GB RTX 4090, max_model_len 32768, gpu_memory_utilization 0.95"; full 24 1.50; } | ask "served$kind"
+done
+has served 'The weights of the model that the text names are 61.03 GiB in 16 bits'
+has_not served-AWQ 'The weights of the model'
+has_not served-AWQ 'quantised already'
 # They do not fit at all: no token has room, and the weights come first.
 { echo 'Inference of Qwen2.5-32B in half precision runs out of memory'; full 48 1.50; } | ask large
 has large 'in 16 bits they do not fit on it'
