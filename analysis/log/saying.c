@@ -133,8 +133,7 @@ static bool is_switched_off(const char *s, const char *at)
 
 /* ---- it is wished, asked about, advised ---- */
 
-/* Others did it, or say that it goes: nobody here. */
-static bool is_of_others(const char *from, const char *at)
+bool mt_saying_is_of_others(const char *from, const char *at)
 {
     static const char *const others[] = {"someone ",       "somebody ",    "colleague",
                                          "another thread", "other people", "others ",
@@ -233,8 +232,8 @@ static bool is_only_thought(const struct mt_saying *t, const char *at, const cha
     const char *from = clause_from(t->text, at);
     if (is_open(t->text))
         return true;
-    return (is_wished(from, at) || is_of_others(from, at) || (!t->is_set && is_ordered(from, at)) ||
-            is_guess(end)) &&
+    return (is_wished(from, at) || mt_saying_is_of_others(from, at) ||
+            (!t->is_set && is_ordered(from, at)) || is_guess(end)) &&
            !was_done_then(end);
 }
 

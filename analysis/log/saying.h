@@ -22,5 +22,7 @@ bool mt_saying_is_so(const struct mt_saying *t, const char *at, const char *end,
 bool mt_saying_keeps(const struct mt_saying *t, const char *at, const char *end);
 /* Whether the sentence has words that may say so of anything. */
 bool mt_saying_may_keep(const struct mt_saying *t);
+/* Between `from` and the thing at `at`: others did it, or say that it goes; nobody here. */
+bool mt_saying_is_of_others(const char *from, const char *at);
 
 #endif

@@ -2,6 +2,7 @@
  * 0.30". A number that is advised would be no help where the run has a better one. */
 #include "analysis/run/read_log.h"
 
+#include "analysis/log/saying.h"
 #include "analysis/log/spoken.h"
 #include "analysis/setup/keys.h"
 #include "analysis/setup/settings.h"
@@ -114,6 +115,22 @@ static size_t number_behind(const char **p)
         return k != 0 ? k : n;
     }
     *p = start;
+    return n;
+}
+
+/* "x was 0.6 and I lowered it to 0.4": the number that it became, of which *p is the first one and
+ * has n bytes. 0 = it became something else. */
+static size_t number_now(const char **p, size_t n)
+{
+    static const char *const to[] = {"to ", "from ", "down to ", NULL};
+    const char *q = *p + n;
+    while (n != 0 && (q = strstr(q, " it ")) != NULL) {
+        q += strlen(" it ");
+        if (!mt_log_begins(q, to))
+            continue;
+        n = number_behind(&q);
+        *p = q;
+    }
     return n;
 }
 
@@ -274,9 +291,11 @@ static void look(struct told *t, const struct mt_log *log, const char *key)
                     from--;
                 from += strspn(from, "-_.");
                 p = end;
-                if (!is_named(s, from, end, key, spaced) || is_others(s))
+                if (!is_named(s, from, end, key, spaced) || is_others(s) ||
+                    mt_saying_is_of_others(s, from))
                     continue;
                 k = number_behind(&p);
+                k = number_now(&p, k);
                 if (k == 0 && !is_on(end))
                     continue;
                 t->sign = written(s, from, end);
@@ -317,7 +336,8 @@ static void look_shape(struct told *t, const struct mt_log *log,
                 size_t n = key_at(s, p, name);
                 const char *value = p + n;
                 if (n == 0 || !mt_runconf_has_shape(setting, shape, name) || is_others(s) ||
-                    (n = number_behind(&value)) == 0)
+                    mt_saying_is_of_others(s, p) ||
+                    (n = number_now(&value, number_behind(&value))) == 0)
                     continue;
                 t->differs |= t->name[0] != '\0' && strcmp(t->name, name) != 0;
                 memcpy(t->name, name, sizeof t->name);

@@ -28,6 +28,15 @@ for words in 'The default gpu_memory_utilization 0.25 is not ours.' 'You should 
     printf 'verl fails while the weights go to vLLM (update_weights)\n\n- %s\n\nray::WorkerDict.actor_rollout_update_weights()\n%s\n' "$words" "$OOM" | ask other
     check [ "$(jq -r --arg key $share '[.settings[]? | select(.key == $key)] | length' other.json)" = 0 ]
 done
+# What it was, and what became of it: the one that is in use; half of it is none. What somebody else has is no value of this run.
+for words in 'gpu_memory_utilization was 0.6 and I lowered it to 0.25.' 'We had gpu_memory_utilization at 0.6, then reduced it from 0.6 to 0.25 in vain.'; do
+    printf 'verl fails while the weights go to vLLM (update_weights)\n\n- %s\n\nray::WorkerDict.actor_rollout_update_weights()\n%s\n' "$words" "$OOM" | ask became
+    check [ "$(value became $share)" = 0.2 ]
+done
+for words in 'gpu_memory_utilization was 0.6 and I lowered it to half of that.' 'My colleague runs the same with gpu_memory_utilization 0.6 there.'; do
+    printf 'verl fails while the weights go to vLLM (update_weights)\n\n- %s\n\nray::WorkerDict.actor_rollout_update_weights()\n%s\n' "$words" "$OOM" | ask unknown
+    check [ "$(jq -r --arg key $share '[.settings[]? | select(.key == $key)] | length' unknown.json)" = 0 ]
+done
 # A number that is named in two ways is not known.
 printf 'verl OOM in training\n\nI went from ppo_micro_batch_size_per_gpu 8 to ppo_micro_batch_size_per_gpu 4 and it still fails.\n' | ask two
 check [ "$(jq '[.settings[]? | select(.key | endswith("ppo_micro_batch_size_per_gpu"))] | length' two.json)" = 0 ]
