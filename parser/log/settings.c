@@ -244,8 +244,10 @@ static bool is(const char *p, size_t n, const char *word)
 /* A program that starts others. */
 static bool starts_others(const char *p, size_t n)
 {
-    static const char *const words[] = {"torchrun", "bash", "sh", "srun", "mpirun", "nohup", "ray",
-                                        "sudo",     "env",  "uv", "tune", "docker", "podman"};
+    static const char *const words[] = {
+        "torchrun",  "bash",       "sh",       "srun",       "mpirun",    "mpiexec", "nohup",
+        "ray",       "sudo",       "env",      "uv",         "tune",      "docker",  "podman",
+        "deepspeed", "accelerate", "composer", "colossalai", "horovodrun"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (is(p, n, words[i]))
             return true;
@@ -311,12 +313,14 @@ static bool is_flags(const char *p)
 
 /* Text of a command without quotation marks of Markdown; a backslash at its end goes on in the next
  * line. */
-static void add_command(struct mt_log *l, struct mt_log_settings *s, uint64_t number, const char *p)
+void mt_log_command_add(struct mt_log *l, struct mt_log_settings *s, uint64_t number, const char *p)
 {
     size_t n = strlen(p), from = s != NULL ? s->n : 0;
     while (n > 0 && (p[n - 1] == ' ' || p[n - 1] == '\t'))
         n--;
     l->command_line = n > 0 && p[n - 1] == '\\' ? number : 0;
+    if (s != NULL && n > 0) /* what should follow may not be in the text; nor what stood above */
+        s->is_cut = l->command_line != 0 || s->dotted != 0;
     mt_log_settings_add(l, s, p, n - (l->command_line != 0));
     add_text(l, s, " ");
     for (size_t i = from; s != NULL && i < s->n; i++)
@@ -440,6 +444,7 @@ static bool command(struct mt_log *l, uint64_t number, const char *s)
 {
     const char *p, *dash;
     if (l->command_line != 0 && l->command_line + 1 == number && l->settings.n != 0) {
+        s = mt_log_behind_number(s);
         p = s;
         if (*p == '(' || *p == '[')
             p = behind_prefix(s); /* of the process that prints it */
@@ -448,17 +453,17 @@ static bool command(struct mt_log *l, uint64_t number, const char *s)
         dash = p > s && p[-1] == '-' ? p - 1 : p; /* the dashes of a flag are none of a list */
         while (dash > s && dash[-1] == '-')
             dash--;
-        add_command(l, &l->settings.p[l->settings.n - 1], number, dash);
+        mt_log_command_add(l, &l->settings.p[l->settings.n - 1], number, dash);
         return true;
     }
     l->command_line = 0;
-    p = behind_prefix(s);
+    p = behind_prefix(mt_log_behind_number(s));
     for (dash = p; dash > s && dash[-1] == '-' && p - dash < 2;)
         dash--;
     if (!(p - dash == 2 && is_flags(dash)) &&
         !(is_command(p) && !is_talk(p) && (has_setting(p) || strchr(p, '\\'))))
         return false;
-    add_command(l, mt_log_settings_item(l, number), number, p - dash == 2 ? dash : p);
+    mt_log_command_add(l, mt_log_settings_item(l, number), number, p - dash == 2 ? dash : p);
     return true;
 }
 
@@ -481,7 +486,7 @@ static bool marked_command(struct mt_log *l, uint64_t number, const char *s)
         char *copy = mt_strndup(p + 1, (size_t)(end - p - 1));
         l->no_memory |= copy == NULL;
         if (copy != NULL && (is_flag_list(copy) || (is_command(copy) && has_setting(copy)))) {
-            add_command(l, mt_log_settings_item(l, number), number, copy);
+            mt_log_command_add(l, mt_log_settings_item(l, number), number, copy);
             any = true;
         }
         mt_free(copy);
@@ -498,7 +503,7 @@ static bool spoken_command(struct mt_log *l, uint64_t number, const char *s)
         const char *at = p + 2 + strspn(p + 2, " `$");
         if (!is_command(at) || !has_setting(at) || is_talk(at))
             continue;
-        add_command(l, mt_log_settings_item(l, number), number, at);
+        mt_log_command_add(l, mt_log_settings_item(l, number), number, at);
         return true;
     }
     return false;
@@ -544,7 +549,7 @@ int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s)
 {
     return overrides(l, number, s) || printed(l, number, s) || listed(l, number, s) ||
            dotted(l, number, s) || marked_command(l, number, s) || command(l, number, s) ||
-           spoken_command(l, number, s);
+           spoken_command(l, number, s) || mt_log_override_list(l, number, s);
 }
 
 void mt_log_settings_done(struct mt_log *l)

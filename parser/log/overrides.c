@@ -1,0 +1,74 @@
+/* log/overrides.c -- overrides of Hydra that stand in a text without the command they belong to,
+ * and the numbers that a listing puts before its lines. */
+#include "parser/log/match.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static bool is_key_char(char c)
+{
+    return isalnum((unsigned char)c) || (c != '\0' && strchr("_-./", c) != NULL);
+}
+
+/* Behind the number that an editor or a listing puts before a line: "  12     a.b=c \\". Only where
+ * a command, a flag or a setting follows: of "  --sizes \\", "  2 4 \\" the second line has values.
+ */
+const char *mt_log_behind_number(const char *s)
+{
+    const char *from = s + strspn(s, " \t"), *p = from + strspn(from, "0123456789");
+    size_t n = (size_t)(p - from);
+    if (n == 0 || n > 4)
+        return s;
+    p += strspn(p, ".:|)");
+    if (*p != ' ' && *p != '\t')
+        return s;
+    p += strspn(p, " \t");
+    return strncmp(p, "--", 2) == 0 || memchr(p, '=', strcspn(p, " \t")) != NULL ||
+                   mt_log_command_at(p) == p
+               ? p
+               : s;
+}
+
+/* Bytes of the key in "a.b=c", "+a.b.c=[1]": Hydra's way, with `dots` or more in it. 0 = the line
+ * is something else. */
+static size_t override(const char *p, unsigned dots)
+{
+    const char *key = p + strspn(p, "+"), *end = key;
+    unsigned n = 0;
+    if (!(*key >= 'a' && *key <= 'z') || key - p > 2)
+        return 0;
+    for (; is_key_char(*end); end++)
+        n += *end == '.';
+    return *end == '=' && end[1] != '=' && n >= dots && end[-1] != '.' &&
+                   strncmp(key, "self.", 5) != 0
+               ? (size_t)(end - p)
+               : 0;
+}
+
+/* Overrides alone, as people paste them out of a script without the command above: each goes on in
+ * the next line, or is a path of three names and fills its line. */
+bool mt_log_override_list(struct mt_log *l, uint64_t number, const char *s)
+{
+    const char *p = mt_log_behind_number(s), *end;
+    struct mt_log_settings *last = l->settings.n != 0 ? &l->settings.p[l->settings.n - 1] : NULL;
+    size_t n;
+    bool goes_on;
+    p += strspn(p, " \t>`");
+    end = p + strlen(p);
+    while (end > p && strchr(" \t`", end[-1]) != NULL)
+        end--;
+    goes_on = end > p && end[-1] == '\\';
+    n = override(p, goes_on ? 1 : 2);
+    if (n == 0 || p[n + 1] == '\0' || p[n + 1] == ' ' || p[n + 1] == '\\')
+        return false;
+    n += 1 + strcspn(p + n + 1, " \t");
+    if (p + n + strspn(p + n, " \t\\`") < end)
+        return false; /* words of a sentence follow */
+    if (last == NULL || last->dotted == 0 || last->dotted + 1 != number)
+        last = mt_log_settings_item(l, number);
+    if (last == NULL)
+        return true;
+    last->dotted = number;
+    mt_log_command_add(l, last, number, p);
+    return true;
+}
