@@ -101,16 +101,20 @@ static bool is_engines(const struct mt_framework_rules *r, const struct mt_log_f
     return false;
 }
 
-/* Others have the card, or words or a command alone say what ran; nothing in the log does, and by
- * the settings or the words it is an engine, and nothing else. */
+/* Others have the card, or words say what ran; nothing in the log does, and it is an engine alone.
+ * Or a command serves by it, and the traceback is PyTorch's inner end of one. */
 static bool engine_alone(const struct mt_framework_rules *r, const struct mt_logdiag *d,
                          const struct mt_log_fact *f, const struct mt_log_place *place,
                          int framework, const struct mt_runconf *conf)
 {
-    bool told = conf != NULL && (conf->by_words || mt_runconf_serves(conf));
-    return (d->cause == MT_CAUSE_FOREIGN || told) && f->kind == MT_LOG_TORCH_OOM && place == NULL &&
-           d->phase == MT_PH_UNATTRIBUTED && framework > MT_FW_NONE &&
-           mt_framework_at(r, framework)->kind == MT_FWK_ENGINE;
+    bool served = conf != NULL && mt_runconf_serves(conf);
+    if (f->kind != MT_LOG_TORCH_OOM || framework <= MT_FW_NONE ||
+        mt_framework_at(r, framework)->kind != MT_FWK_ENGINE)
+        return false;
+    if (served && place != NULL)
+        return mt_frameworks_seen(&place->fw) == 0 && !mt_phase_is(d->phase, MT_TRAINS);
+    return (d->cause == MT_CAUSE_FOREIGN || served || (conf != NULL && conf->by_words)) &&
+           place == NULL && d->phase == MT_PH_UNATTRIBUTED;
 }
 
 /* A program that does little else than to train. */
@@ -553,8 +557,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         say(q.metrics, MT_METRIC_trial_sequences, (double)f->value[0]);
     if (f->kind != MT_LOG_VLLM_MEASURE && engines) {
         say(q.metrics, MT_METRIC_engine_failed, 1);
-        if (q.phase == MT_PH_UNATTRIBUTED)
-            q.phase = MT_PH_ROLLOUT_GENERATE; /* where an engine is when nothing says otherwise */
+        if (q.phase == MT_PH_UNATTRIBUTED || q.phase == MT_PH_INFER) /* nothing says otherwise */
+            q.phase = MT_PH_ROLLOUT_GENERATE;
     }
     if (by_words && q.phase == MT_PH_UNATTRIBUTED && place == NULL && trains(r, fw.main) &&
         d->cause != MT_CAUSE_HOST && d->cause != MT_CAUSE_KILLED)

@@ -52,6 +52,8 @@ struct mt_logs_clash {
 bool mt_logs_other_job(const struct mt_logs *l, uint32_t of, struct mt_logs_clash *out);
 /* The framework of reinforcement learning whose files the lines name most often; -1 = none. */
 int mt_logs_framework(const struct mt_logs *l);
+/* The engine whose files tracebacks name, whatever else runs; -1 = none. */
+int mt_logs_engine(const struct mt_logs *l);
 /* The program whose processes messages name, not prefixes: of Ray's table, of who died or was
  * killed. Forks keep such names, so settings say more. -1 = none. */
 int mt_logs_named(const struct mt_logs *l);

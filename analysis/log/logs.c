@@ -183,6 +183,22 @@ int mt_logs_framework(const struct mt_logs *l)
     return framework_of(l->rules, l->files.p, l->files.n);
 }
 
+int mt_logs_engine(const struct mt_logs *l)
+{
+    uint64_t n[MT_FW_MAX] = {0};
+    mt_fw f;
+    for (uint32_t i = 0; i < l->files.n; i++) {
+        const struct mt_log *log = &l->files.p[i].log;
+        for (uint32_t k = 0; k < log->stacks.n; k++)
+            for (uint32_t j = 0; j < log->stacks.p[k].frames.n; j++) {
+                const char *file = log->stacks.p[k].frames.p[j].file;
+                n[mt_framework_of_path(l->rules, file, strlen(file))]++;
+            }
+    }
+    f = mt_framework_top(l->rules, n, mt_framework_kind(l->rules, MT_FWK_ENGINE));
+    return f != MT_FW_NONE ? (int)f : -1;
+}
+
 /* Whose a row of Ray's table is: "ray::WorkerDict.update_actor", "python3 -m x.trainer.main ...".
  */
 static mt_fw of_row(const struct mt_framework_rules *r, const char *text)

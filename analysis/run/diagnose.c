@@ -37,6 +37,19 @@ static void tell_closer(struct mt_runconf *conf, int told)
         mt_runconf_tell(conf, told);
 }
 
+/* Settings or words of one engine alone, and files of another: the first one is compared with the
+ * one that ran ("vLLM serves it with --gpu-memory-utilization 0.9"). */
+static void tell_engine(struct mt_runconf *conf, int ran)
+{
+    const struct mt_framework *row =
+        conf->framework > MT_FW_NONE ? mt_framework_at(conf->rules, conf->framework) : NULL;
+    if (ran <= MT_FW_NONE || row == NULL || row->kind != MT_FWK_ENGINE || conf->framework == ran ||
+        (row->drives >> ran & 1) != 0 || !(conf->by_words || (conf->told < 0 && conf->engine_only)))
+        return;
+    mt_runconf_tell(conf, ran);
+    conf->by_words = false;
+}
+
 /* What logs say of the run, for conditions about settings. */
 static void tell_logs(struct mt_runconf *conf, const struct mt_logs *logs)
 {
@@ -48,6 +61,7 @@ static void tell_logs(struct mt_runconf *conf, const struct mt_logs *logs)
         conf->by_words = conf->framework >= 0;
     }
     tell_closer(conf, mt_logs_told(logs));
+    tell_engine(conf, mt_logs_engine(logs));
     conf->says = mt_logs_say;
     conf->tries = mt_logs_tried;
     conf->keeps = mt_logs_kept;

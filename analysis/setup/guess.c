@@ -153,7 +153,8 @@ void mt_runconf_guess(struct mt_runconf *rc)
         keys = rc->engine_only = false;
     }
     /* what another program was set to is not known then */
-    rc->any = keys && !(rc->engine_only && runs > MT_FW_NONE && !is_engine(rc, runs));
+    rc->any = keys &&
+              !(rc->engine_only && runs > MT_FW_NONE && (!is_engine(rc, runs) || hits[runs] == 0));
     if (rc->forced)
         return;
     for (int f = 1; f < mt_framework_count(rc->rules); f++)

@@ -332,6 +332,24 @@ static bool means_another(const struct mt_runconf *rc, const struct mt_runconf_k
     return false;
 }
 
+/* An engine runs, with a key of its own for that setting, and this key is another engine's: the two
+ * are compared. */
+static bool is_of_rival(const struct mt_runconf *rc, const struct mt_runconf_setting *s,
+                        const char *key)
+{
+    const struct mt_framework *run = mt_framework_at(rc->rules, rc->framework);
+    bool own = false, rival = false;
+    if (rc->framework <= MT_FW_NONE || run->kind != MT_FWK_ENGINE)
+        return false;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
+        own |= (int)k->framework == rc->framework;
+        rival |= mt_same_key(k->key, key) && (int)k->framework != rc->framework &&
+                 mt_framework_at(rc->rules, k->framework)->kind == MT_FWK_ENGINE;
+    }
+    return own && rival;
+}
+
 /* A framework of reinforcement learning has the key alone, and the command starts a script that is
  * not its own: what it means there, nobody knows. */
 static bool means_nothing(const struct mt_runconf *rc, const struct mt_runconf_key *k)
@@ -383,15 +401,15 @@ bool mt_runconf_find(const struct mt_runconf *rc, const char *key, struct mt_run
             const struct mt_runconf_key *k = &rc->keys.p[s->first + i];
             if (is_ours(rc, k) != (pass == 0) ||
                 (e = look_up_of(rc, s, k->key, pass == 0)) == NULL || !is_read(rc, k) ||
-                (pass != 0 &&
-                 (means_another(rc, k) || means_nothing(rc, k) || is_left_to_others(e))))
+                (pass != 0 && (is_of_rival(rc, s, k->key) || means_another(rc, k) ||
+                               means_nothing(rc, k) || is_left_to_others(e))))
                 continue;
             fill(rc, hit, e, k);
             return true;
         }
     }
     /* A key that merely has the logical name: settings of no framework. */
-    if ((e = mt_runconf_look_up(rc, key)) != NULL) {
+    if ((e = mt_runconf_look_up(rc, key)) != NULL && !is_of_rival(rc, s, key)) {
         fill(rc, hit, e, NULL);
         return true;
     }

@@ -91,4 +91,37 @@ for key in strategy=fsdp2 enable_activation_offload=True tiled_mlp.enabled=True 
     has late.log $key
     has_not early.log $key
 done
+# An engine that ran, and one that it is compared with: the keys of the first, and no value of the second.
+site='  File "/usr/lib/python3.11/site-packages/'
+full='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 39.50 GiB of which 20.00 MiB is free. Including non-PyTorch memory, this process has 39.40 GiB memory in use. Of the allocated memory 38.70 GiB is allocated by PyTorch'
+for flag in '--gpu-memory-utilization 0.9' '--gpu_memory_utilization 0.9'; do
+    { printf 'It does not start\n\nvLLM serves this model with `%s`.\n' "$flag"
+      echo "${site}sglang/srt/model_executor/model_runner.py\", line 1500, in init_memory_pool"; echo '    self.token_to_kv_pool = MHATokenToKVPool('
+      echo "${site}sglang/srt/mem_cache/memory_pool.py\", line 500, in _create_buffers"; echo '    torch.zeros('
+      echo "$full"; } > rival.log
+    ask rival.log
+    has rival.log 'Framework: SGLang'
+    has rival.log '--mem-fraction-static <less'
+    has_not rival.log 'Set now: gpu'
+    has_not rival.log '--kv-cache-memory-bytes'
+done
+# vLLM's own failure keeps its keys, whatever SGLang is said to do.
+{ printf 'It does not start\n\nSGLang serves this model. I use `--gpu-memory-utilization 0.9`.\n'
+  echo "${site}vllm/v1/worker/gpu_model_runner.py\", line 5800, in _allocate_kv_cache_tensors"; echo '    torch.zeros('
+  echo "$full"; } > own.log
+ask own.log
+has own.log '--gpu-memory-utilization 0.'
+has_not own.log 'mem-fraction'
+
+# The command of a server, and the inner end of a traceback that is PyTorch's alone: the engine failed. A trainer beside it may have.
+serve='python3 -m sglang.launch_server --model-path m/n --mem-fraction-static 0.92 --chunked-prefill-size 16384'
+{ echo 'The server dies in inference when requests come'; echo "${site}torch/_ops.py\", line 1209, in __call__"; echo "$full"; echo "$serve"; } > inner.log
+ask inner.log
+has inner.log '--mem-fraction-static 0.87'
+has inner.log '--chunked-prefill-size 8192'
+has_not inner.log 'inference_mode()'
+{ echo 'Training dies beside the server'; echo "${site}transformers/trainer.py\", line 4020, in training_step"; echo "${site}torch/_tensor.py\", line 580, in backward"; echo "$full"; echo "$serve"; } > beside.log
+ask beside.log
+has_not beside.log '--chunked-prefill-size 8192'
+
 finish
