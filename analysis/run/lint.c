@@ -112,6 +112,32 @@ static bool sum_above(struct match *m, const cJSON *cond)
     return m->n != 0 && limit <= UINT64_MAX / times && sum > limit * times;
 }
 
+/* The product of the keys, of which one that is not set counts as 1; 0 = the first is not known, or
+ * one hangs on a variable, or it may be set where nobody looked. */
+static uint64_t product(struct match *m, const cJSON *keys, bool all_set)
+{
+    const cJSON *o;
+    uint64_t all = 0, v;
+    cJSON_ArrayForEach(o, keys)
+    {
+        struct mt_runconf_hit hit;
+        const char *key = cJSON_GetStringValue(o);
+        if (number_of(m, key, &v) && v != 0)
+            all = o == keys->child ? v : all <= UINT64_MAX / v ? all * v : 0;
+        else if (o == keys->child || all_set || mt_runconf_find(m->in->conf, key, &hit))
+            return 0;
+    }
+    return all;
+}
+
+/* What is multiplied of "of" is less than what is of "limit". */
+static bool product_below(struct match *m, const cJSON *cond)
+{
+    bool partial = m->in->conf == NULL || m->in->conf->is_partial;
+    uint64_t of = product(m, mt_rule_field(cond, "of"), partial);
+    return of != 0 && m->n != 0 && of < product(m, mt_rule_field(cond, "limit"), false);
+}
+
 static bool not_divides(struct match *m, const cJSON *cond)
 {
     uint64_t a, b;
@@ -210,6 +236,20 @@ static bool failed_in(struct match *m, const char *file, const char *function)
     return true;
 }
 
+static bool unexported(struct match *m, const cJSON *names)
+{
+    const cJSON *o;
+    cJSON_ArrayForEach(o, names)
+    {
+        struct mt_lint_fact f;
+        if (!mt_lint_unexported(m->in, cJSON_GetStringValue(o), &f))
+            continue;
+        m->fact = f;
+        return m->has_fact = true;
+    }
+    return false;
+}
+
 static bool any_holds(struct match *m, const cJSON *list, unsigned depth)
 {
     const cJSON *o;
@@ -256,6 +296,10 @@ static bool holds(struct match *m, const cJSON *cond, unsigned depth)
         return sum_above(m, o);
     if ((o = mt_rule_field(cond, "not_divides")) != NULL)
         return not_divides(m, o);
+    if ((o = mt_rule_field(cond, "product_below")) != NULL)
+        return product_below(m, o);
+    if ((o = mt_rule_field(cond, "unexported")) != NULL)
+        return unexported(m, o);
     return false;
 }
 

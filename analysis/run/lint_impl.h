@@ -20,4 +20,7 @@ bool mt_lint_failed_in(const struct mt_lint_in *in, const char *file, const char
 /* lint_near.c: keys that are nearly those of the run's framework. */
 bool mt_lint_near(const struct mt_lint_in *in, struct mt_lint_fact *out);
 
+/* lint_script.c: a script sets this variable on a line of its own and does not export it. */
+bool mt_lint_unexported(const struct mt_lint_in *in, const char *name, struct mt_lint_fact *out);
+
 #endif

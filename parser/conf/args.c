@@ -34,6 +34,7 @@ struct args {
     struct mt_text before; /* the bare word before this one; empty = none */
     struct mt_conf_container container;
     unsigned n_values;
+    uint32_t first;      /* of the entries that this command makes */
     uint32_t open_quote; /* the line of a quote or bracket that nothing ends; 0 = none */
     MT_VEC(struct var) vars;
     bool failed;
@@ -481,6 +482,18 @@ static void in_container(struct args *a, const struct word *w)
     }
 }
 
+/* "export NAME", behind "NAME=value". */
+static void export_later(struct args *a, const struct word *w)
+{
+    size_t n = w->text.n;
+    for (uint32_t i = 0; i < a->c->entries.n; i++) {
+        struct mt_conf_entry *e = &a->c->entries.p[i];
+        if (e->is_local && strncmp(e->key, w->text.p, n) == 0 &&
+            (e->key[n] == '\0' || e->key[n] == '.'))
+            e->is_local = false;
+    }
+}
+
 static void take(struct args *a, const struct word *w)
 {
     const char *s = w->text.p;
@@ -520,8 +533,10 @@ static void take(struct args *a, const struct word *w)
         a->begun |= !leads;
         if (!leads)
             bare_word(a, w);
-        if (a->exported && !leads)
+        if (a->exported && !leads) {
             a->exported = false;
+            export_later(a, w);
+        }
     }
 }
 
@@ -529,6 +544,10 @@ static void end_command(struct args *a)
 {
     if (a->has_flag)
         finish_flag(a, NULL, 0, &a->flag);
+    for (uint32_t i = a->first; a->is_script && !a->begun && !a->exported && i < a->c->entries.n;
+         i++)
+        a->c->entries.p[i].is_local = a->c->entries.p[i].form == MT_CONF_ENV;
+    a->first = a->c->entries.n;
     a->begun = a->exported = a->module = false;
     a->before.n = 0;
     a->container = (struct mt_conf_container){.is_open = false};
@@ -541,6 +560,7 @@ enum mt_rc mt_conf_args(struct mt_config *c, const char *text, size_t n, const c
     struct word w = {.line = 0};
     int r = 0;
     c->goes_on |= is_script && mt_conf_script_goes_on(text, n);
+    a.first = c->entries.n;
     a.source = mt_conf_source(c, source);
     a.failed = a.source == NULL;
     while (!a.failed && (r = next_word(&a, &w)) != 0) {

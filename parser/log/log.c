@@ -594,7 +594,8 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
             vllm_refuses(l, number, joined, glued) ||
             mt_log_kill(l, number, is_wrapped_death(line) ? joined : line) ||
             mt_log_bare(l, number, line);
-    if (!found && !mt_log_settings_line(l, number, line)) {
+    if (!found && !mt_log_settings_line(l, number, line) &&
+        !mt_log_override_list(l, number, line)) {
         mt_log_stack_close(l, line);
         mt_log_code_line(l, number, line);
     }

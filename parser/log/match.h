@@ -121,11 +121,11 @@ const char *mt_log_command_list(const char *s);
  * backslash at its end goes on in the next line. */
 void mt_log_command_add(struct mt_log *l, struct mt_log_settings *s, uint64_t number,
                         const char *p);
+/* Past the number that a listing puts before a line of a command; s where there is none. */
+const char *mt_log_behind_number(const char *s);
 
 /* ---- log/overrides.c ---- */
 
-/* Past the number that a listing puts before a line of a command; s where there is none. */
-const char *mt_log_behind_number(const char *s);
 /* The line is an override of Hydra's, and no command stands before it. */
 bool mt_log_override_list(struct mt_log *l, uint64_t number, const char *s);
 

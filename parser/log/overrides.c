@@ -10,25 +10,6 @@ static bool is_key_char(char c)
     return isalnum((unsigned char)c) || (c != '\0' && strchr("_-./", c) != NULL);
 }
 
-/* Behind the number that an editor or a listing puts before a line: "  12     a.b=c \\". Only where
- * a command, a flag or a setting follows: of "  --sizes \\", "  2 4 \\" the second line has values.
- */
-const char *mt_log_behind_number(const char *s)
-{
-    const char *from = s + strspn(s, " \t"), *p = from + strspn(from, "0123456789");
-    size_t n = (size_t)(p - from);
-    if (n == 0 || n > 4)
-        return s;
-    p += strspn(p, ".:|)");
-    if (*p != ' ' && *p != '\t')
-        return s;
-    p += strspn(p, " \t");
-    return strncmp(p, "--", 2) == 0 || memchr(p, '=', strcspn(p, " \t")) != NULL ||
-                   mt_log_command_at(p) == p
-               ? p
-               : s;
-}
-
 /* Bytes of the key in "a.b=c", "+a.b.c=[1]": Hydra's way, with `dots` or more in it. 0 = the line
  * is something else. */
 static size_t override(const char *p, unsigned dots)

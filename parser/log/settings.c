@@ -244,10 +244,9 @@ static bool is(const char *p, size_t n, const char *word)
 /* A program that starts others. */
 static bool starts_others(const char *p, size_t n)
 {
-    static const char *const words[] = {
-        "torchrun",  "bash",       "sh",       "srun",       "mpirun",    "mpiexec", "nohup",
-        "ray",       "sudo",       "env",      "uv",         "tune",      "docker",  "podman",
-        "deepspeed", "accelerate", "composer", "colossalai", "horovodrun"};
+    static const char *const words[] = {"torchrun", "bash",  "sh",     "srun",  "mpirun",
+                                        "mpiexec",  "nohup", "ray",    "sudo",  "env",
+                                        "uv",       "tune",  "docker", "podman"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (is(p, n, words[i]))
             return true;
@@ -262,6 +261,23 @@ static bool is_named_as_one(const char *p, size_t n)
         size_t k = strlen(ends[i]);
         if (n >= k && memcmp(p + n - k, ends[i], k) == 0)
             return true;
+    }
+    return false;
+}
+
+/* "NAME script.py", "NAME --master_port 1 script.py": a launcher, whatever it is called. Between
+ * the two are flags and their values. */
+static bool starts_script(const char *p)
+{
+    bool flag = false;
+    for (unsigned words = 0; *p != '\0'; words++) {
+        size_t n = strcspn(p, " \t");
+        if (n > 3 && memcmp(p + n - 3, ".py", 3) == 0)
+            return words != 0;
+        if (words == 0 ? !(p[0] >= 'a' && p[0] <= 'z') || n < 3 : p[0] != '-' && !flag)
+            return false;
+        flag = words != 0 && p[0] == '-' && memchr(p, '=', n) == NULL;
+        p += n + strspn(p + n, " \t");
     }
     return false;
 }
@@ -287,9 +303,7 @@ static bool is_command(const char *s)
         return false;
     for (k = n; k > 0 && p[k - 1] != '/';)
         k--;
-    if (starts_others(p + k, n - k))
-        return true;
-    if (is_named_as_one(p, n))
+    if (starts_others(p + k, n - k) || is_named_as_one(p, n) || starts_script(p))
         return true;
     q = p + n + strspn(p + n, " ");
     for (k = 0; is_word_char(q[k]);)
@@ -440,6 +454,24 @@ static bool is_talk(const char *p)
     return false;
 }
 
+/* Behind the number that an editor or a listing puts before a line: "  12     a.b=c \\". Only where
+ * a command, a flag or a setting follows: of "  --sizes \\", "  2 4 \\" the second line has values.
+ */
+const char *mt_log_behind_number(const char *s)
+{
+    const char *from = s + strspn(s, " \t"), *p = from + strspn(from, "0123456789");
+    size_t n = (size_t)(p - from);
+    if (n == 0 || n > 4)
+        return s;
+    p += strspn(p, ".:|)");
+    if (*p != ' ' && *p != '\t')
+        return s;
+    p += strspn(p, " \t");
+    return strncmp(p, "--", 2) == 0 || memchr(p, '=', strcspn(p, " \t")) != NULL || is_command(p)
+               ? p
+               : s;
+}
+
 static bool command(struct mt_log *l, uint64_t number, const char *s)
 {
     const char *p, *dash;
@@ -549,7 +581,7 @@ int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s)
 {
     return overrides(l, number, s) || printed(l, number, s) || listed(l, number, s) ||
            dotted(l, number, s) || marked_command(l, number, s) || command(l, number, s) ||
-           spoken_command(l, number, s) || mt_log_override_list(l, number, s);
+           spoken_command(l, number, s);
 }
 
 void mt_log_settings_done(struct mt_log *l)

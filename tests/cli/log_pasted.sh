@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Settings as people paste them into a ticket: overrides without their command, with the numbers of a listing, behind a launcher.
+# shellcheck disable=SC2016,SC1003 # variables and backslashes of what is pasted; jq's own
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need jq
@@ -72,5 +73,45 @@ has wg.txt 'Framework: verl'
 printf 'OOM in the rollout\n\nWhatever I choose for sglang-mem-fraction-static, the rollout runs out of memory.\n' > named.txt
 ask named.txt
 has named.txt '--sglang-mem-fraction-static'
+
+# Mistakes that the settings show.
+says() { check jq -e --arg id "$2" '[.lint[]? | select(.id == $id)] | length == 1' "$1.json"; }
+says_not() { check jq -e --arg id "$2" '[.lint[]? | select(.id == $id)] | length == 0' "$1.json"; }
+script() { printf 'CUDA out of memory in training\n\n#!/bin/bash\n%b\nswift rlhf \\\n  --rlhf_type grpo \\\n  --model m/n\n' "$2" > "$1.txt"; ask "$1.txt"; }
+script alone 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\nNPROC_PER_NODE=4 \\'
+says alone.txt not-exported
+script joined 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True \\\nNPROC_PER_NODE=4 \\'
+says_not joined.txt not-exported
+script exported 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\nexport PYTORCH_CUDA_ALLOC_CONF'
+says_not exported.txt not-exported
+script written 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
+says_not written.txt not-exported
+script tried 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n\nI tried this line as well. The script:\n'
+says_not tried.txt not-exported
+for end in '' 'export PYTORCH_CUDA_ALLOC_CONF'; do # a script that is given, not pasted
+    printf '#!/bin/bash\nPYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n%s\ntorchrun --nproc_per_node 4 fit.py --lr 1\n' "$end" > run.sh
+    run 0 report piece.txt --config run.sh --force --format json -o script.json
+    check [ "$(jq '[.lint[]? | select(.id == "not-exported")] | length' script.json)" = "$([ -n "$end" ] && echo 0 || echo 1)" ]
+done
+
+verl() { printf 'CUDA out of memory in training\n\npython3 -m verl.trainer.main_ppo \\\n  actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \\\n  %b\n' "$2" > "$1.txt"; ask "$1.txt"; }
+verl small 'actor_rollout_ref.actor.ppo_mini_batch_size=4 trainer.n_gpus_per_node=8 trainer.nnodes=1'
+says small.txt mini-batch-below-gpus
+verl many 'actor_rollout_ref.actor.ppo_mini_batch_size=4 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=8'
+says_not many.txt mini-batch-below-gpus
+verl variable 'actor_rollout_ref.actor.ppo_mini_batch_size=4 actor_rollout_ref.rollout.n=$N trainer.n_gpus_per_node=8'
+says_not variable.txt mini-batch-below-gpus
+verl more 'actor_rollout_ref.actor.ppo_mini_batch_size=4 trainer.n_gpus_per_node=8 \\'
+says_not more.txt mini-batch-below-gpus
+verl nodes 'actor_rollout_ref.actor.ppo_mini_batch_size=16 trainer.n_gpus_per_node=8 trainer.nnodes=4'
+says nodes.txt mini-batch-below-gpus
+
+chat() { printf 'CUDA out of memory\n\ndeepspeed main.py --actor_model_name_or_path %s --actor_zero_stage 3 --actor_lora_dim 8 --actor_lora_module_name %s --actor_gradient_checkpointing\n' "$2" "$3" > "$1.txt"; ask "$1.txt"; }
+chat gptj EleutherAI/gpt-j-6b decoder.layers.
+says gptj.txt adapter-names-nothing
+chat opt facebook/opt-6.7b decoder.layers.
+says_not opt.txt adapter-names-nothing
+chat named EleutherAI/gpt-j-6b transformer.h.
+says_not named.txt adapter-names-nothing
 
 finish
