@@ -75,8 +75,8 @@ ask named.txt
 has named.txt '--sglang-mem-fraction-static'
 
 # Mistakes that the settings show.
-says() { check jq -e --arg id "$2" '[.lint[]? | select(.id == $id)] | length == 1' "$1.json"; }
-says_not() { check jq -e --arg id "$2" '[.lint[]? | select(.id == $id)] | length == 0' "$1.json"; }
+says() { check [ "$(jq --arg id "$2" '[.lint[]? | select(.id == $id)] | length' "$1.json")" = "${3:-1}" ]; }
+says_not() { says "$1" "$2" 0; }
 script() { printf 'CUDA out of memory in training\n\n#!/bin/bash\n%b\nswift rlhf \\\n  --rlhf_type grpo \\\n  --model m/n\n' "$2" > "$1.txt"; ask "$1.txt"; }
 script alone 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\nNPROC_PER_NODE=4 \\'
 says alone.txt not-exported
@@ -113,5 +113,43 @@ chat opt facebook/opt-6.7b decoder.layers.
 says_not opt.txt adapter-names-nothing
 chat named EleutherAI/gpt-j-6b transformer.h.
 says_not named.txt adapter-names-nothing
+
+# Flags of the version whose flags are set: older ones of DeepSpeed-Chat generate by the batch of training.
+printf 'OOM in generation of step 3\n\ndeepspeed main.py --actor_model_name_or_path m/opt-1.3b --per_device_train_batch_size 8 --generation_batch_numbers 1 --actor_zero_stage 2 --max_prompt_seq_len 128 --max_answer_seq_len 128\n' > older.txt
+ask older.txt
+has_not older.txt --per_device_generation_batch_size
+has_not older.txt '--max_answer_seq_len <'
+has older.txt '--actor_zero_stage 3'
+printf 'OOM in generation of step 3\n\ndeepspeed main.py --actor_model_name_or_path m/opt-1.3b --per_device_generation_batch_size 8 --per_device_training_batch_size 8 --actor_zero_stage 3 --max_prompt_seq_len 512 --max_answer_seq_len 512\n' > newer.txt
+ask newer.txt
+has_not newer.txt '--per_device_train_batch_size <'
+has newer.txt '--max_answer_seq_len <'
+has_not newer.txt '--actor_zero_stage 3 '
+
+# An engine with cards of its own: its share is nothing to the training. It is where they share the cards, and where the engine failed.
+recipe() { printf 'GRPO runs out of memory\n\n# GRPO trainer config\nmodel_name_or_path: m/seven\nbf16: true\nuse_vllm: true\n%b\nvllm_gpu_memory_utilization: 0.7\nper_device_train_batch_size: 1\nmax_prompt_length: 512\nmax_completion_length: 1024\nnum_generations: 4\n' "$2" > "$1.txt"; ask "$1.txt"; }
+recipe device 'vllm_device: auto'
+has_not device.txt 'vllm_gpu_memory_utilization='
+has device.txt 'use_peft: true'
+has_not device.txt 'peft_config'
+recipe server 'vllm_mode: server'
+has_not server.txt 'vllm_gpu_memory_utilization='
+recipe shared 'vllm_mode: colocate'
+has shared.txt 'vllm_gpu_memory_utilization=0.6'
+for mode in server colocate; do
+    printf 'GRPO runs out of memory\n\nswift rlhf --rlhf_type grpo --model m/n --use_vllm true --vllm_mode %s --per_device_train_batch_size 2 --deepspeed zero3\n' $mode > $mode.swift
+    ask $mode.swift
+done
+has_not server.swift --vllm_gpu_memory_utilization
+has_not server.swift '--sleep_level 1'
+has colocate.swift --vllm_gpu_memory_utilization
+
+# Shared memory that a loader's workers fill; an argument that the loader of that age lacks, and that no loader takes without workers, is not typed.
+{ echo 'ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).'
+  printf '  File "/opt/conda/lib/python3.6/site-packages/torch/utils/data/dataloader.py", line 480, in _try_get_batch\n    data = self.data_queue.get(timeout=timeout)\nRuntimeError: DataLoader worker (pid 325) is killed by signal: Bus error.\n'; } > bus.txt
+ask bus.txt
+has bus.txt 'docker run --shm-size=16g'
+has bus.txt 'num_workers=<fewer>'
+has_not bus.txt 'prefetch_factor=2'
 
 finish
