@@ -84,7 +84,7 @@ static enum mt_rc add_block(struct mt_runconf *conf, const struct mt_log_setting
  * the value; 0 = it is something else. */
 static size_t assignment(const char **line)
 {
-    const char *p = *line + strspn(*line, " \t"), *name, *end;
+    const char *p = *line + strspn(*line, " \t"), *from = p, *name, *end;
     p += strncmp(p, "export ", 7) == 0 ? 7 : 0;
     name = p;
     p += strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
@@ -96,8 +96,8 @@ static size_t assignment(const char **line)
         if (end == p + 1 || *rest != '#')
             return 0;
     }
-    *line = name;
-    return (size_t)(end - name);
+    *line = from;
+    return (size_t)(end - from);
 }
 
 /* A command with variables, behind what lines above it set them to. */
@@ -144,6 +144,7 @@ enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf
             uint32_t in = conf->conf.entries.p[first].line; /* JSON has none */
             uint64_t line = s->line + ((s->is_script || s->is_file) && in != 0 ? in - 1 : 0);
             conf->conf.entries.p[first].line = line <= UINT32_MAX ? (uint32_t)line : 0;
+            conf->conf.entries.p[first].is_local = false; /* the lines that are shown tell that */
         }
     }
     added = mt_runconf_added(conf, MT_FROM_LOG, err); /* also of what was read of a part */

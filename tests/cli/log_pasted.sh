@@ -88,6 +88,11 @@ script written 'export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True'
 says_not written.txt not-exported
 script tried 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n\nI tried this line as well. The script:\n'
 says_not tried.txt not-exported
+for line in 'export VLLM_ATTENTION_BACKEND=XFORMERS' 'I tried this one:\nVLLM_ATTENTION_BACKEND=XFORMERS\n\nand then'; do
+    printf 'CUDA out of memory in training\n\n%b\nexport DIR=/w\npython3 -m verl.trainer.main_ppo \\\n  data.train_files=$DIR/x.parquet \\\n  data.max_prompt_length=256\n' "$line" > values.txt
+    ask values.txt
+    says_not values.txt not-exported
+done
 for end in '' 'export PYTORCH_CUDA_ALLOC_CONF'; do # a script that is given, not pasted
     printf '#!/bin/bash\nPYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n%s\ntorchrun --nproc_per_node 4 fit.py --lr 1\n' "$end" > run.sh
     run 0 report piece.txt --config run.sh --force --format json -o script.json
