@@ -80,7 +80,7 @@ check [ "$(jq -r '.advice[0].id' memory.log.json)" = V42 ]
 # /dev/shm is no matter of an allocator, pinned memory none of workers.
 echo 'RuntimeError: unable to write to file </torch_1>: No space left on device (28)' > shm.log
 says shm.log plain.yaml --shm-size
-advice shm.log '*V42'
+advice shm.log '*P251 *V42'
 echo 'RuntimeError: ould not allocate pinned host memory of size: 1073741824' > pinned.log
 says pinned.log offload.yaml 'offload less'
 advice pinned.log '*V40'

@@ -131,6 +131,21 @@ has_not newer.txt '--per_device_train_batch_size <'
 has newer.txt '--max_answer_seq_len <'
 has_not newer.txt '--actor_zero_stage 3 '
 
+printf 'OOM\n\ndeepspeed /w/DeepSpeed-Chat/training/step2_reward_model_finetuning/main.py --per_device_train_batch_size 4\n' > two.txt
+ask two.txt
+has two.txt '--per_device_train_batch_size <'
+has_not two.txt '--per_device_training_batch_size'
+
+# PyTorch's end of a gather, in a text that has ZeRO-3 on: what ZeRO-3 may hold whole comes first.
+gather='  File "/w/lib/python3.9/site-packages/torch/distributed/distributed_c10d.py", line 1432, in all_gather'
+for stage in ZeRO-3 DDP; do
+    { printf 'OOM in the second step of the training\n\nI train with %s on four cards.\n\nTraceback (most recent call last):\n%s\n    work = group.allgather([tensor_list], [tensor])\n' "$stage" "$gather"
+      echo 'RuntimeError: CUDA out of memory. Tried to allocate 274.00 MiB (GPU 1; 23.70 GiB total capacity; 21.95 GiB already allocated; 25.69 MiB free; 22.28 GiB reserved in total by PyTorch)'; } > gather.txt
+    ask gather.txt
+    check [ "$(jq -r '.advice[0].id == "P130"' gather.txt.json)" = "$([ $stage = DDP ] && echo false || echo true)" ]
+done
+has_not gather.txt stage3_max_live_parameters
+
 # An engine with cards of its own: its share is nothing to the training. It is where they share the cards, and where the engine failed.
 recipe() { printf 'GRPO runs out of memory\n\n# GRPO trainer config\nmodel_name_or_path: m/seven\nbf16: true\nuse_vllm: true\n%b\nvllm_gpu_memory_utilization: 0.7\nper_device_train_batch_size: 1\nmax_prompt_length: 512\nmax_completion_length: 1024\nnum_generations: 4\n' "$2" > "$1.txt"; ask "$1.txt"; }
 recipe device 'vllm_device: auto'
