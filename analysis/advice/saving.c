@@ -130,13 +130,39 @@ static double at_peak(struct mt_metrics *m, uint32_t from, double bytes)
     return mt_metrics_peak_saving(m, pot.left, bytes);
 }
 
+/* What is to come, where a saving bounds it. */
+static double bounded(double to_come, const struct mt_saving *s)
+{
+    return s->to_come >= 0 && s->to_come < to_come ? s->to_come : to_come;
+}
+
+/* The failed request and what was still to come, as things were. */
+static double asked_for(struct mt_metrics *m)
+{
+    double all[MT_ROLE_COUNT];
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        all[r] = 1;
+    return number(m, "request") + mt_metrics_to_come(m, all);
+}
+
+/* Of what was still to come, what does not come with that. A pass that failed early needs most of
+ * its bytes after the request: a figure of what is live alone tells of a part of the need only. */
+static double less_to_come(struct mt_metrics *m, const struct mt_saving *s, uint32_t from,
+                           double bytes)
+{
+    struct pot pot;
+    pot_fill(&pot, m);
+    take(&pot, from, bytes);
+    return asked_for(m) - number(m, "request") - bounded(mt_metrics_to_come(m, pot.left), s);
+}
+
 static struct mt_saving compute(const struct mt_advice_query *q, const struct mt_fix_saving *s)
 {
     static const double spread[] = {0.1, 0.3, 0.6}; /* by confidence */
     struct mt_value v = mt_weigh_ask(q, &s->bytes), low = mt_weigh_ask(q, &s->low),
                     high = mt_weigh_ask(q, &s->high), rest = mt_weigh_ask(q, &s->to_come);
     struct mt_saving out = {.known = v.known, .conf = s->conf, .to_come = rest.known ? rest.v : -1};
-    double most = there(q->metrics, s->from);
+    double most = there(q->metrics, s->from), later[3], all[3];
     if (!v.known)
         return out;
     if (v.conf <= MT_CONF_LOW)
@@ -151,9 +177,14 @@ static struct mt_saving compute(const struct mt_advice_query *q, const struct mt
     out.alone[0] = low.v < v.v ? low.v : v.v;
     out.alone[1] = v.v;
     out.alone[2] = high.v > most ? most : high.v > v.v ? high.v : v.v;
-    out.low = bytes_of(at_peak(q->metrics, s->from, out.alone[0]));
-    out.bytes = bytes_of(at_peak(q->metrics, s->from, out.alone[1]));
-    out.high = bytes_of(at_peak(q->metrics, s->from, out.alone[2]));
+    for (int i = 0; i < 3; i++) {
+        later[i] = less_to_come(q->metrics, &out, s->from, out.alone[i]);
+        all[i] = at_peak(q->metrics, s->from, out.alone[i]) + later[i];
+    }
+    out.low = bytes_of(all[0]);
+    out.bytes = bytes_of(all[1]);
+    out.high = bytes_of(all[2]);
+    out.later = bytes_of(later[1]);
     return out;
 }
 
@@ -235,12 +266,6 @@ struct gain {
     double saved, cache, to_come, outside;
 };
 
-/* What is to come, where a saving bounds it. */
-static double bounded(double to_come, const struct mt_saving *s)
-{
-    return s->to_come >= 0 && s->to_come < to_come ? s->to_come : to_come;
-}
-
 /* By all that are top. */
 static struct gain together(const struct mt_analysis *a, struct mt_metrics *m, int which)
 {
@@ -314,15 +339,6 @@ static double lacking(struct mt_metrics *m, struct gain g, enum room room)
 
 static bool request_is_known(struct mt_metrics *m) { return mt_metric_get(m, "request", 7).known; }
 
-/* The failed request and what was still to come, as things were. */
-static double asked_for(struct mt_metrics *m)
-{
-    double all[MT_ROLE_COUNT];
-    for (int r = 0; r < MT_ROLE_COUNT; r++)
-        all[r] = 1;
-    return number(m, "request") + mt_metrics_to_come(m, all);
-}
-
 /* What is to be changed first, and no more than that: the first one, two or three with which the
  * failed request would have fitted even if each frees the least that it may; what is the cause
  * itself needs to be enough by its estimate only. Where no three do, or nothing failed, they stay;
@@ -394,11 +410,12 @@ static struct mt_outcome outcome(const struct mt_analysis *a, struct mt_metrics 
 {
     struct mt_outcome o = {.fits_known = request_is_known(m)};
     struct gain g[3];
+    double to_come = asked_for(m) - number(m, "request");
     for (int i = 0; i < 3; i++)
         g[i] = together(a, m, i - 1);
-    o.low = bytes_of(g[0].saved);
-    o.bytes = bytes_of(g[1].saved);
-    o.high = bytes_of(g[2].saved);
+    o.low = bytes_of(g[0].saved + to_come - g[0].to_come);
+    o.bytes = bytes_of(g[1].saved + to_come - g[1].to_come);
+    o.high = bytes_of(g[2].saved + to_come - g[2].to_come);
     o.beside = bytes_of(g[1].cache + g[1].outside);
     if (o.fits_known) {
         o.lacking = bytes_of(lacking(m, g[1], LIKELY));

@@ -74,6 +74,12 @@ static uint64_t end_of_step(const struct mt_moment *m, struct span p, uint64_t u
     return i;
 }
 
+/* Code of the job's own that no phase is known of: where it ends, the round does not. */
+static bool is_untold(const struct mt_moment *m)
+{
+    return m->phase == MT_PH_UNATTRIBUTED && m->sub == MT_PH_NONE;
+}
+
 /* An earlier one, as far as it tells of the one at hand. */
 struct earlier {
     uint64_t size;       /* of its n-th request from the same place; 0 = it made no so many */
@@ -92,6 +98,8 @@ static struct earlier look_at(const struct mt_moment *m, struct span p, uint32_t
     uint64_t live = p.live_begin, at = UINT64_MAX, most = 0;
     for (uint64_t i = p.first; i <= (at != UINT64_MAX ? p.until : p.last); i++) {
         const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (i > p.last && is_there(m, e)) /* the next round */
+            break;
         if (i <= p.last && is_there(m, e)) {
             out.most = e->size > out.most ? e->size : out.most;
             if (++out.all == n) {
@@ -186,12 +194,14 @@ static void roles_between(const struct mt_moment *m, uint64_t begin, uint64_t en
 struct back {
     uint32_t n, same;
     uint64_t live[3], begin;
-    uint64_t last; /* the event of the last one of its size */
+    uint64_t last;  /* the event of the last one of its size */
+    uint64_t first; /* and of the first */
 };
 
 static struct back look_back(const struct mt_moment *m, struct span now)
 {
-    struct back out = {1, 1, {m->oom->at.live, 0, 0}, m->oom->at.live, m->oom->event};
+    struct back out = {
+        1, 1, {m->oom->at.live, 0, 0}, m->oom->at.live, m->oom->event, m->oom->event};
     for (uint64_t i = m->oom->event; i-- > now.first;) {
         const struct mt_event *e = mt_event_at(m->w->r->d, i);
         if (e->action == MT_ACT_ALLOC)
@@ -207,6 +217,7 @@ static struct back look_back(const struct mt_moment *m, struct span now)
             out.live[out.same] = out.begin;
         if (out.same == 1)
             out.last = i;
+        out.first = i;
         out.same++;
     }
     return out;
@@ -222,6 +233,26 @@ static void share_out(struct mt_to_come *out, const int64_t role[MT_ROLE_COUNT])
         out->role[r] = role[r] > 0 ? (uint64_t)((double)out->bytes * ((double)role[r] / sum)) : 0;
 }
 
+/* Whether the place let go of its blocks again before it asked for this size: it never held more of
+ * them at once than it does now with the request, though it asked twice as often. They are of one
+ * layer then, which lets go of them, and not kept layer by layer. */
+static bool lets_go(const struct mt_moment *m, const struct back *back)
+{
+    uint32_t made = 0, held = 0, most = 0;
+    for (uint64_t i = 0; i < back->first; i++) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        uint32_t born = m->w->fate[i].freed;
+        if (is_there(m, e)) {
+            made++;
+            most = ++held > most ? held : most;
+        } else if (e->action == MT_ACT_FREE_COMPLETED && born < i && held != 0 &&
+                   is_there(m, mt_event_at(m->w->r->d, born))) {
+            held--;
+        }
+    }
+    return most >= back->same && made >= 2 * most;
+}
+
 /* Where no earlier pass came so far: a place that is come to once a layer, and what is live there
  * rises by the same bytes each time, within a quarter, goes on to rise so in the layers that are
  * left; in one, where it is not known how many there are. */
@@ -231,7 +262,7 @@ static int by_layers(struct mt_moment *m, const struct back *back)
     uint32_t n = back->same, layers;
     int64_t role[MT_ROLE_COUNT] = {0};
     uint64_t up, before;
-    if (n < 3 || at[0] <= at[1] || at[1] <= at[2])
+    if (n < 3 || at[0] <= at[1] || at[1] <= at[2] || lets_go(m, back))
         return 1;
     up = at[0] - at[1];
     before = at[1] - at[2];
@@ -256,12 +287,12 @@ static int by_layers(struct mt_moment *m, const struct back *back)
  * one where it was larger or smaller there. */
 static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, uint32_t n)
 {
-    enum { RISES = 4, OF_LIVE = 100 };
+    enum { RISES = 4, STAIRS = 2, OF_LIVE = 100 };
     struct mt_to_come *out = &m->to_come;
     int64_t role[MT_ROLE_COUNT] = {0};
     uint64_t request = m->oom->request, like = 0, last = request;
     struct mt_rest rest = {0};
-    uint32_t rising = 0;
+    uint32_t rising = 0, stairs = 0, falls = 0;
     uint32_t made = 0;
     for (uint32_t i = before; m->oom->stack != 0 && i-- > 0;) {
         struct span span = span_at(m, i);
@@ -269,7 +300,12 @@ static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, u
         if (span.phase != now.phase)
             continue;
         span.until = i + 1 == before ? now.first - 1 : span_at(m, i + 1).first - 1;
-        span.until = in_pass(m) ? end_of_step(m, span, span.until) : span.last;
+        if (in_pass(m))
+            span.until = end_of_step(m, span, span.until);
+        else if (is_untold(m))
+            span.until = now.first - 1;
+        else
+            span.until = span.last;
         span.is_first = is_first_of_phase(m, i, span.phase);
         p = look_at(m, span, n);
         /* state that more than one step made, as a history of directions grows */
@@ -284,6 +320,8 @@ static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, u
             out->before_at = p.at;
         }
         rising += p.size < last && rising + 1 == out->passes;
+        stairs += p.size < last && !is_as_large(p.size, last);
+        falls += p.size > last && !is_as_large(p.size, last);
         last = p.size;
         if (like != 0 && (is_as_large(like, request) || !is_as_large(p.size, request)))
             continue;
@@ -294,7 +332,9 @@ static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, u
         rest = (struct mt_rest){span.first, p.at, span.until, now.first, span.is_first};
         memcpy(role, p.role, sizeof role);
     }
-    out->grows = rising >= RISES || m->w->grown[m->oom->stack] != 0 || made > 1;
+    /* what is enlarged now and then, as points are split, asks for the same in between */
+    stairs = falls == 0 && out->passes >= RISES && request / 5 >= last / 4 ? stairs : 0;
+    out->grows = rising >= RISES || stairs >= STAIRS || m->w->grown[m->oom->stack] != 0 || made > 1;
     if (like == 0)
         return 1;
     out->kind = MT_TO_COME_PASS;
@@ -327,6 +367,59 @@ static bool is_first(const struct mt_moment *m, struct span now)
     return false;
 }
 
+/* Where a pass begins, and what is live there; one that only the failed request belongs to is in no
+ * list. */
+static struct mt_micro pass_at(const struct mt_moment *m, uint32_t i)
+{
+    return i < m->f->micros.n
+               ? m->f->micros.p[i]
+               : (struct mt_micro){.first = m->oom->event, .live_begin = m->oom->at.live};
+}
+
+/* The first pass of the step, by the end of the optimizer before it. */
+static uint32_t first_of_step(const struct mt_moment *m, uint32_t at)
+{
+    uint64_t end = 0;
+    for (uint32_t k = 0; k < m->f->steps.n && m->f->steps.p[k].last < pass_at(m, at).first; k++)
+        end = m->f->steps.p[k].last;
+    while (at > 0 && pass_at(m, at - 1).first >= end)
+        at--;
+    return at;
+}
+
+/* Micro-batches of one step that each leave as much behind as the one before, within a quarter, as
+ * where the gradients of each are kept: the passes that are left add to it. How many are left only
+ * an earlier step with more of them tells; else that is open. */
+static void add_passes_left(struct mt_moment *m, uint32_t at)
+{
+    enum { RISES = 3, OF_LIVE = 100 };
+    uint32_t first, done, most = 0;
+    uint64_t up = 0, before = 0;
+    if (!in_pass(m) || !mt_phase_is(m->phase, MT_TRAINS))
+        return;
+    first = first_of_step(m, at);
+    done = at - first + 1;
+    for (uint32_t i = at, n = 0; n < RISES; i--, n++, before = up) {
+        if (i <= first || pass_at(m, i).live_begin <= pass_at(m, i - 1).live_begin)
+            return;
+        up = pass_at(m, i).live_begin - pass_at(m, i - 1).live_begin;
+        if (up < m->d->focus.live / OF_LIVE ||
+            (n != 0 && (up > before ? up - before : before - up) > up / 4))
+            return;
+    }
+    for (uint32_t i = first, n; i > 0; i -= n) {
+        n = i - first_of_step(m, i - 1);
+        most = n > most ? n : most;
+    }
+    m->to_come.kind = MT_TO_COME_PASS;
+    m->to_come.open = true;
+    if (most <= done)
+        return;
+    up *= most - done;
+    m->to_come.bytes += up;
+    m->to_come.role[MT_ROLE_GRAD] += up;
+}
+
 static int find_rest(struct mt_moment *m)
 {
     struct mt_to_come *out = &m->to_come;
@@ -353,6 +446,7 @@ static int find_rest(struct mt_moment *m)
         return 0;
     if (out->kind == MT_TO_COME_PASS) { /* a recorded loop goes on to the outer backward */
         out->open = m->f->recorded != 0 || !is_all(m, span);
+        add_passes_left(m, now);
         return 1;
     }
     if (mt_phase_is(m->phase, MT_SETS_UP) && m->f->second_to_come != 0) {

@@ -76,7 +76,7 @@ static void measure(struct mt_diff *d)
                        *is = mt_value_in(b->root, "verdict");
     const char *phase = mt_value_words(was, "phase");
     const struct cJSON *p = mt_value_first(mt_value_in(b->root, "phases"));
-    uint64_t highest = 0, n, most[2];
+    uint64_t highest = 0, n, most[2], needed = 0;
     bool is_known = false, has_phases = p != NULL;
     for (; p != NULL; p = mt_value_next(p))
         if (same(mt_value_words(p, "phase"), phase) && mt_saved_is_of(p, b->device) &&
@@ -90,7 +90,12 @@ static void measure(struct mt_diff *d)
         highest = b->peak + b->request;
     d->is_measured = (is_known || d->is_gone) && a->has_peak && phase != NULL;
     d->is_gone = d->is_gone && d->is_measured;
-    d->measured = d->is_measured ? (int64_t)(a->peak + a->request - highest) : 0;
+    /* A pass that failed early would have gone on: what it needed is more than it had. */
+    if (a->ran_out == 0 ||
+        !mt_value_number(mt_value_in(a->root, "after"), "needed_bytes", &needed) ||
+        needed < a->peak + a->request)
+        needed = a->peak + a->request;
+    d->measured = d->is_measured ? (int64_t)(needed - highest) : 0;
     d->measured_in = mt_value_words(was, "phase_name");
     if (mt_value_number(a->device, "reserved_peak_bytes", &most[0]) &&
         mt_value_number(b->device, "reserved_peak_bytes", &most[1]))

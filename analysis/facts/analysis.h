@@ -272,7 +272,8 @@ const char *mt_fix_conf_name(enum mt_fix_conf c); /* "high" ... */
 struct mt_saving {
     bool known; /* false: cannot be computed from this trace, or by nature */
     enum mt_fix_conf conf;
-    uint64_t bytes, low, high;
+    uint64_t bytes, low, high; /* of the need: live, the request, what was to come after it */
+    uint64_t later;            /* of bytes, what had not been asked for when it failed */
     /* low, bytes, high at the focus itself, before another moment becomes the highest */
     double alone[3];
     double to_come; /* after the failed request, at most; below 0 = it does not bound that */

@@ -13,12 +13,21 @@ static bool in_pass(const struct mt_metrics *m)
             in(m, MT_METRIC_in_logp));
 }
 
+/* Code that no phase is known of, in a round that has more than those before it, and whose request
+ * is larger than theirs in the same place: both go by what runs through it. */
+static bool grew_with_round(const struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub)
+{
+    return phase == MT_PH_UNATTRIBUTED && sub == MT_PH_NONE && m->d->cause != NULL &&
+           m->d->cause->pass_more != 0 && has(m, MT_METRIC_before_ratio) &&
+           get(m, MT_METRIC_before_ratio) >= 1.5;
+}
+
 /* What the failed request was for, as far as where and how large it was tell. */
 static void request_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub)
 {
     const struct mt_role_facts *f = &m->d->roles;
     double request = has(m, MT_METRIC_request) ? get(m, MT_METRIC_request) : 0;
-    bool logits = in(m, MT_METRIC_in_loss), passes = in_pass(m);
+    bool logits = in(m, MT_METRIC_in_loss), passes = in_pass(m) || grew_with_round(m, phase, sub);
     logits =
         logits || (m->d->ooms.n != 0 && request > 0 &&
                    mt_is_logits_request(f, m->d->ooms.p[0].request, in(m, MT_METRIC_in_backward)));

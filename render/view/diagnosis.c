@@ -12,16 +12,19 @@
 
 char *mt_saving_words(char buf[MT_SAVING_WORDS], const struct mt_saving *s)
 {
-    char mid[32], low[32], high[32];
+    char mid[32], low[32], high[32], later[64] = "";
     buf[0] = '\0';
     if (!s->known)
         return buf;
+    if (s->later > s->bytes / 20) /* less is within any range */
+        (void)snprintf(later, sizeof later, ", %s of it not asked for yet",
+                       mt_words_bytes(mid, s->later));
     if (s->low == s->bytes && s->high == s->bytes)
-        (void)snprintf(buf, MT_SAVING_WORDS, "about %s (confidence: %s)",
-                       mt_words_bytes(mid, s->bytes), mt_fix_conf_name(s->conf));
+        (void)snprintf(buf, MT_SAVING_WORDS, "about %s%s (confidence: %s)",
+                       mt_words_bytes(mid, s->bytes), later, mt_fix_conf_name(s->conf));
     else
-        (void)snprintf(buf, MT_SAVING_WORDS, "about %s (%s to %s; confidence: %s)",
-                       mt_words_bytes(mid, s->bytes), mt_words_bytes(low, s->low),
+        (void)snprintf(buf, MT_SAVING_WORDS, "about %s%s (%s to %s; confidence: %s)",
+                       mt_words_bytes(mid, s->bytes), later, mt_words_bytes(low, s->low),
                        mt_words_bytes(high, s->high), mt_fix_conf_name(s->conf));
     return buf;
 }

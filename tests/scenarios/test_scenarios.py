@@ -287,6 +287,7 @@ def check_sense(s, report, checks):
         return
     ooms, focus, logits = device["ooms"], device["focus"], device.get("logits") or {}
     there = focus["reserved_bytes"] + (ooms[0]["request_bytes"] if ooms else 0)
+    there = max(there, after.get("needed_bytes") or 0)  # with what was still to come after the request
     checks.say("frees-what-is-there", (after.get("saving_bytes") or 0) <= there, "%s of %d" % (after.get("saving_bytes"), there))
     for card in report["advice"]:
         if card["id"] == "B13" and verdict["phase"] == "weight_sync":  # a synchronisation needs the weights

@@ -286,6 +286,102 @@ MT_TEST(a_cache_that_grows_with_each_token)
     }
 }
 
+/* Copies of one layer that go when the layer is over, in a pass that no earlier one came so far in:
+ * earlier tokens show that the place lets go of them. Where they never went, a layer keeps them. */
+MT_TEST(what_a_layer_lets_go_of_again)
+{
+    enum { LAYERS = 4 };
+    for (int lets_go = 0; lets_go < 2; lets_go++) {
+        struct heap *h = heap_new();
+        for (int k = 0; k < 12; k++)
+            heap_alloc(h, 256 * MIB, MODEL);
+        for (int token = 0; token < 3; token++)
+            for (int layer = 0; layer < LAYERS && lets_go != 0; layer++) {
+                unsigned copy[3];
+                for (int k = 0; k < 3; k++)
+                    copy[k] = heap_alloc(h, 64 * MIB, MLP);
+                for (int k = 3; k-- > 0;)
+                    heap_free(h, copy[k]);
+            }
+        for (int k = 0; k < 2; k++)
+            heap_alloc(h, 4 * GIB, MLP);
+        heap_oom(h, 4 * GIB, 256 * MIB, MLP);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->pass_to_come, lets_go != 0 ? 0 : 9 * 4 * GIB);
+            DONE;
+        }
+    }
+}
+
+#define STEPPED "torch/optim/own.py:10:step|torch/optim/optimizer.py:487:wrapper|" MAIN
+
+/* A pass whose backward leaves 512 MiB behind, as where the gradients of each are kept. */
+static unsigned leaving_pass(struct heap *h, uint64_t leaves)
+{
+    unsigned first = heap_alloc(h, 100 * MIB, FORWARD), second = heap_alloc(h, 50 * MIB, MLP),
+             left = heap_alloc(h, leaves, ENGINE);
+    heap_free(h, second);
+    heap_free(h, first);
+    return left;
+}
+
+/* Passes of one step that each leave as much behind: how many are left an earlier step tells that
+ * had more of them; else that is open. Passes that leave nothing add nothing. */
+MT_TEST(passes_that_are_left_in_the_step)
+{
+    enum { NONE, OPEN, TOLD, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned left[8], n = what == TOLD ? 8 : 2;
+        heap_alloc(h, 4 * GIB, MODEL);
+        for (int step = 0; step < 2; step++) {
+            for (unsigned k = 0; k < n; k++)
+                left[k] = leaving_pass(h, 512 * MIB);
+            heap_free(h, heap_alloc(h, 4 * MIB, STEPPED));
+            for (unsigned k = 0; k < n; k++)
+                heap_free(h, left[k]);
+        }
+        for (unsigned k = 0; k < 5; k++) {
+            left[k] = leaving_pass(h, 512 * MIB);
+            if (what == NONE)
+                heap_free(h, left[k]);
+        }
+        heap_oom(h, 100 * MIB, 10 * MIB, FORWARD);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->left_open, what != NONE);
+            /* the rest of this pass, and two more of the eight */
+            MT_CHECK_EQ(c->pass_to_come, (50 + 512 + (what == TOLD ? 2 * 512U : 0)) * MIB);
+            DONE;
+        }
+    }
+}
+
+/* Half of a batch takes as much of what was still to come as of what was there: the figure has
+ * both. */
+MT_TEST(a_figure_has_what_was_not_asked_for_yet)
+{
+    struct heap *h = heap_new();
+    heap_alloc(h, GIB, MODEL);
+    for (unsigned k = 0; k < 3; k++)
+        pass(h, 256 * MIB);
+    pass(h, 256 * MIB);
+    heap_alloc(h, 1024 * MIB, FORWARD);
+    heap_alloc(h, 512 * MIB, MLP);
+    heap_oom(h, 1024 * MIB, 900 * MIB, FORWARD);
+    {
+        FINISH(0);
+        const struct mt_advice *half = card(a, "V04");
+        /* 1.5 GiB of this pass are there; what comes is in proportion to the request */
+        MT_ASSERT(half != NULL && half->saving.known && c->pass_to_come > GIB);
+        MT_CHECK(half->saving.later > GIB / 2);
+        MT_CHECK_EQ(half->saving.bytes,
+                    (uint64_t)(half->saving.alone[1] + 0.5) + half->saving.later);
+        DONE;
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_place_that_asks_for_more_than_before)
@@ -293,4 +389,7 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_place_that_asks_for_more_than_before)
                 MT_RUN(layers_that_are_left) MT_RUN(a_second_model_that_is_being_loaded)
                     MT_RUN(pieces_while_a_model_is_loaded) MT_RUN(layers_of_one_pass_are_no_leak)
                         MT_RUN(what_goes_inside_its_pass) MT_RUN(a_cache_that_grows_with_each_token)
-                            MT_RUN(rules_done))
+                            MT_RUN(what_a_layer_lets_go_of_again)
+                                MT_RUN(passes_that_are_left_in_the_step)
+                                    MT_RUN(a_figure_has_what_was_not_asked_for_yet)
+                                        MT_RUN(rules_done))
