@@ -32,10 +32,25 @@ static int add_made(struct params *p, const struct mt_event *e)
     return by != NULL && add(p, e->size);
 }
 
+/* Whether the last that was done before an event is a backward pass, and no step of the optimizer
+ * yet: what then has the sizes of the weights is a copy of their gradients, and no model. *from:
+ * how far earlier questions came, in order; *after: what they came to. */
+static bool follows_backward(const struct mt_rwork *k, uint64_t event, uint64_t *from, bool *after)
+{
+    for (; *from < event; ++*from) {
+        enum mt_phase sub = (enum mt_phase)k->r->attr[*from].sub;
+        *after = mt_phase_is(sub, MT_IN_BACKWARD) || (*after && !mt_phase_is(sub, MT_IN_OPTIMIZER));
+    }
+    return *after;
+}
+
 static int collect(const struct mt_rwork *k, int64_t focus, struct params *p)
 {
+    uint64_t from = 0;
+    bool after = false;
     for (uint32_t i = 0; i < k->w->there.n; i++)
         if (k->w->fate[k->w->there.p[i]].role == MT_ROLE_PARAM &&
+            !follows_backward(k, k->w->there.p[i], &from, &after) &&
             !add_made(p, mt_event_at(k->r->d, k->w->there.p[i])))
             return 0;
     p->n_made = p->v.n;
