@@ -281,6 +281,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
         out->hoard = m.hoard.bytes;
         out->apart = m.apart;
         out->rounds = m.rounds.bytes;
+        out->rounds_grads = m.rounds.grads;
         out->pass_so_far = m.to_come.so_far;
         out->left_open = m.to_come.open;
         out->before_most = m.to_come.before_most;

@@ -123,6 +123,8 @@ struct mt_graph {
 struct mt_rounds {
     mt_stack_id stack;    /* of most of it */
     uint64_t bytes, each; /* all of it; what the last round added */
+    uint64_t grads;       /* of it gradients, without those of the last round */
+    uint32_t n;           /* rounds that are there, of the line with the most of them */
 };
 
 /* What one line made, is live and has no role, or is data of the job's own; bytes 0 = some other
@@ -297,7 +299,7 @@ int mt_moment_kept(struct mt_moment *m);
 /* Fills m->unclaimed. */
 int mt_moment_unclaimed(struct mt_moment *m);
 
-/* Fills m->rounds; after mt_moment_result(). */
+/* Fills m->rounds; after mt_moment_result() and mt_moment_to_come(), which they leave open. */
 int mt_moment_rounds(struct mt_moment *m);
 
 /* Fills m->hoard; after mt_moment_result(). */

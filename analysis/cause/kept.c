@@ -55,25 +55,27 @@ static int by_event(const void *pa, const void *pb)
     return a->event < b->event ? -1 : a->event > b->event;
 }
 
-/* What runs between two births: whether the call of the model was left, and whether some other
- * stack allocated more than once. seen: by stack, the last round in which it allocated. */
+/* What runs between two births: whether the call of the model was left, for a block that no call
+ * made whether some model was called, and whether some other stack allocated more than once. seen:
+ * by stack, the last round in which it allocated. */
 struct between {
-    mt_frame_id call; /* 0 = the model's is not known */
+    mt_frame_id call; /* 0 = the model's is not known, or the line lies in none */
     uint32_t *seen, round;
-    bool left, again;
+    bool left, called, again;
 };
 static void look_between(const struct mt_moment *m, const struct mt_held *a,
                          const struct mt_held *b, struct between *w)
 {
     const struct mt_replay *r = m->w->r;
     w->round++;
-    w->left = w->again = false;
+    w->left = w->called = w->again = false;
     for (uint64_t i = a->event + 1; !w->left && i < b->event; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
         if (e->action != MT_ACT_ALLOC || e->stack == 0 || e->stack >= r->t->stacks.n)
             continue;
         w->again = w->again || w->seen[e->stack] == w->round;
         w->left = w->call != 0 && m->call_of[e->stack] != w->call;
+        w->called = w->called || (m->call_of != NULL && m->call_of[e->stack] != 0);
         w->seen[e->stack] = w->round;
     }
 }
@@ -104,14 +106,15 @@ static bool in_one_pass(const struct mt_moment *m, uint64_t a, uint64_t b)
 }
 
 /* Whether the live blocks of one stack look as batches leave them: MIN_KEPT rounds of the model's
- * call, or MIN_KEPT blocks of sizes within an eighth, a tenth of the live bytes together, of more
- * than one pass, with something else in between each two. */
+ * call, or MIN_KEPT blocks of sizes within an eighth, a tenth of the live bytes together, with
+ * something else in between each two: of more than one pass, or of a line outside of any call, with
+ * calls of a model between each two. */
 static bool is_kept_in_rounds(const struct mt_moment *m, mt_stack_id stack, uint64_t since,
                               const struct mt_held **born, struct between *w, struct mt_kept *out)
 {
     uint64_t least = UINT64_MAX, most = 0;
     uint32_t n = 0;
-    bool apart = true;
+    bool apart = true, called = true;
     *out = (struct mt_kept){.stack = stack, .rounds = 1};
     for (uint32_t i = 0; i < m->n_held; i++) {
         const struct mt_held *h = &m->held[i];
@@ -130,8 +133,10 @@ static bool is_kept_in_rounds(const struct mt_moment *m, mt_stack_id stack, uint
         look_between(m, born[k], born[k + 1], w);
         out->rounds += w->left;
         apart = apart && (w->left || w->again);
+        called = called && w->called && w->again;
     }
-    if (out->rounds < MIN_KEPT && apart && !in_one_pass(m, born[0]->event, born[n - 1]->event) &&
+    if (out->rounds < MIN_KEPT && apart &&
+        (called || !in_one_pass(m, born[0]->event, born[n - 1]->event)) &&
         most - least <= most / 8 && out->bytes >= m->d->focus.live / 10)
         out->rounds = n;
     out->n = n;
@@ -246,7 +251,7 @@ int mt_moment_kept(struct mt_moment *m)
     uint64_t *sum, *sizes;
     uint64_t since;
     uint32_t n_sizes;
-    struct between w = {0, NULL, 0, false, false};
+    struct between w = {0, NULL, 0, false, false, false};
     const struct mt_held **born;
     int ok;
     if (m->oom != NULL && m->w->r->attr != NULL && m->w->fate != NULL && !find_open(m))

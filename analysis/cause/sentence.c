@@ -109,6 +109,16 @@ static void write_capacity(char *s, size_t cap, const struct mt_moment *m)
         (void)snprintf(s + k, cap - (size_t)k, ".");
 }
 
+/* Sets of weights, or of their gradients, that a line of the job's own made: they look like models
+ * and have a sentence of their own. */
+static uint32_t copies_of_weights(const struct mt_moment *m)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->n_copies; i++)
+        n += m->copies[i].kind == MT_COPIES_OF_EACH ? m->copies[i].n : 0;
+    return n;
+}
+
 /* What may be done without, behind the sentence of a full card. */
 static void add_needless(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
 {
@@ -129,10 +139,12 @@ static void add_needless(char *s, size_t cap, const struct mt_cause *c, const st
     if (m->rounds.bytes != 0) {
         char label[MT_LABEL], buf[MT_LABEL];
         (void)mt_stack_label(m->w->r->t, m->rounds.stack, label, sizeof label);
-        (void)snprintf(s + n, cap - n,
-                       " %s was kept round by round, most of it at %s; the last round added %s.",
-                       MT_BYTES(m->rounds.bytes), mt_words_label(buf, label),
-                       MT_BYTES(m->rounds.each));
+        (void)snprintf(
+            s + n, cap - n,
+            " %s was kept round by round, of %u rounds, most of it at %s; the last round "
+            "added %s.",
+            MT_BYTES(m->rounds.bytes), (unsigned)m->rounds.n, mt_words_label(buf, label),
+            MT_BYTES(m->rounds.each));
     }
     n = strlen(s);
     if (m->f->idle_grads != 0)
@@ -142,7 +154,7 @@ static void add_needless(char *s, size_t cap, const struct mt_cause *c, const st
             "step lets go of them: a model may run with gradients for nothing.",
             MT_BYTES(m->f->idle_grads));
     n = strlen(s);
-    if (m->f->model_copies > 1)
+    if (m->f->model_copies > 1 + copies_of_weights(m))
         (void)snprintf(s + n, cap - n, " The parameters are those of %u models alike, %s each.",
                        (unsigned)m->f->model_copies, MT_BYTES(m->f->one_copy));
 }
@@ -248,6 +260,13 @@ static const struct mt_held *largest_residue(const struct mt_moment *m)
     return best;
 }
 
+static const char *kept_line(const struct mt_moment *m, char buf[MT_LABEL])
+{
+    char label[MT_LABEL];
+    (void)mt_stack_label(m->w->r->t, m->kept.stack, label, sizeof label);
+    return mt_words_label(buf, label);
+}
+
 static void write_leak(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
 {
     char buf[MT_LABEL];
@@ -276,12 +295,12 @@ static void write_leak(char *s, size_t cap, const struct mt_cause *c, const stru
                        MT_BYTES(m->kept.bytes / m->kept.rounds));
     else if (m->kept.n != 0 && !graph)
         (void)snprintf(s, cap,
-                       "Growth inside %s: %s in %u blocks that were added one by one and kept; "
-                       "each pass adds %s.",
+                       "Growth inside %s: %s in %u blocks that were added one by one and kept, "
+                       "most of it at %s; each of %u passes added %s.",
                        m->phase == MT_PH_UNATTRIBUTED ? "one stretch without steps"
                                                       : MT_PHASE_WORDS(m->phase, MT_PH_NONE),
-                       MT_BYTES(m->kept.bytes), (unsigned)m->kept.n,
-                       MT_BYTES(m->kept.bytes / m->kept.rounds));
+                       MT_BYTES(m->kept.bytes), (unsigned)m->kept.n, kept_line(m, buf),
+                       (unsigned)m->kept.rounds, MT_BYTES(m->kept.bytes / m->kept.rounds));
     else if (graph && c->bypassed_graph != 0)
         (void)snprintf(s, cap,
                        "Graphs that nothing goes back through: %s of activations of %u earlier "

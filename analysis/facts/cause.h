@@ -178,6 +178,7 @@ struct mt_cause {
     /* what lines outside of the passes keep of each round: all of it, many times what the last
      * round added; 0 = there is no such */
     uint64_t rounds;
+    uint64_t rounds_grads; /* of it gradients, without those of the last round */
     /* copies of the weights or of their gradients that the job's own code keeps; the same that an
      * optimizer keeps as flat tensors; weights that a forward pass makes and keeps for its backward
      */

@@ -301,6 +301,7 @@ static void use_metrics(struct mt_metrics *m)
         yes(m, MT_METRIC_steps_guessed, f->steps_are_guessed);
         measured(m, MT_METRIC_last_result, m->d->cause != NULL ? m->d->cause->last_result : 0);
         measured(m, MT_METRIC_rounds_kept, m->d->cause != NULL ? m->d->cause->rounds : 0);
+        measured(m, MT_METRIC_rounds_grads, m->d->cause != NULL ? m->d->cause->rounds_grads : 0);
         if (m->d->cause != NULL)
             copy_metrics(m, m->d->cause);
         if (m->d->cause != NULL && m->d->cause->pieces.known) {

@@ -185,6 +185,16 @@ static int steps_by_zero_grad(struct mt_rwork *k)
     return last == 0 || end_step(k, last, true);
 }
 
+/* Where the first pass over a model begins; 0 = none does. Layers that are made one by one, with
+ * other code between, are no steps. */
+static uint64_t first_pass(const struct mt_rwork *k)
+{
+    for (uint32_t i = 0; i < k->regions.n; i++)
+        if (k->regions.p[i].group == MT_G_FORWARD)
+            return k->regions.p[i].first;
+    return 0;
+}
+
 /* A step begins with a forward after a backward, each `passes`th time; where nothing goes backward,
  * with the first coarse phase that comes back. */
 static int steps_by_period(struct mt_rwork *k, uint32_t passes)
@@ -192,6 +202,7 @@ static int steps_by_period(struct mt_rwork *k, uint32_t passes)
     bool backward = false;
     unsigned first = MT_PH_COUNT;
     uint32_t n = 0, ended = 0;
+    uint64_t begun = first_pass(k);
     for (uint32_t i = 0; i < k->regions.n; i++) {
         const struct mt_region *g = &k->regions.p[i];
         if (g->group == MT_G_FORWARD && backward && ++ended % passes == 0 &&
@@ -206,7 +217,8 @@ static int steps_by_period(struct mt_rwork *k, uint32_t passes)
     for (uint32_t i = 0; i < k->out->occurrences.n; i++) {
         const struct mt_occurrence *o = &k->out->occurrences.p[i];
         bool comes_back = false;
-        if (o->phase == MT_PH_UNATTRIBUTED || o->phase == MT_PH_INIT || o->phase == MT_PH_IDLE)
+        if (o->phase == MT_PH_UNATTRIBUTED || o->phase == MT_PH_INIT || o->phase == MT_PH_IDLE ||
+            o->last < begun)
             continue;
         for (uint32_t j = i + 1; first == MT_PH_COUNT && j < k->out->occurrences.n && j < i + 64;
              j++)

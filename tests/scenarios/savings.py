@@ -234,6 +234,8 @@ SCENARIOS = [
              fail="train/head", step=1, late=True, cause="capacity", must=["P227"], must_not=["P226"], saves={"P227": {"outputs": False}}, where="train"),
     Scenario("saving-p228", "played again with P228 applied: the rounds of a fixed point", dict(PLAIN, script=operations.solver), fail="train/solve", step=1, late=True, cause="capacity",
              must=["P228"], saves={"P228": {"outputs": False}}, where="train"),
+    Scenario("saving-p229", "played again with P229 applied: norms of each micro-batch's gradients in place of the gradients", dict(PLAIN, script=operations.noise), fail="train/backward", step=1, late=True, cause="capacity",
+             must=["P229"], must_not=["P191"], saves={"P229": {"outputs": False}}, where="train"),
     saves("P156", dict(PLAIN, script=scripts.teacher, steps=4), "train", {"outputs": False}, "train"),
     saves("P158", dict(PLAIN, script=scripts.frozen, steps=4), "train", {"outputs": False}, "train"),
     saves("P159", dict(PLAIN, script=scripts.per_sample, steps=3), "train", {"outputs": False}, "train"),

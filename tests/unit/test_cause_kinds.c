@@ -372,6 +372,40 @@ MT_TEST(results_of_batches_of_any_size)
     }
 }
 
+/* A round calls its model three times, and what it makes outside of these calls stays: rounds of
+ * the line, although no step and no pass marks them. One call a round may be a layer's, where the
+ * job's own code goes through the layers. */
+#define INFER "torch/utils/_contextlib.py:116:decorate_context|"
+#define INSIDE                                                                                     \
+    "own/unet.py:21:forward|torch/nn/modules/module.py:60:_call_impl|own/"                         \
+    "guess.py:107:round|" INFER MAIN
+MT_TEST(rounds_of_calls_of_a_line)
+{
+    for (unsigned calls = 1; calls <= 3; calls += 2) {
+        struct heap *h = heap_new();
+        for (unsigned i = 0; i < 4; i++) { /* layers, and their caches beside them: no steps */
+            heap_alloc(h, 500 * MIB, MODEL);
+            heap_alloc(h, 4 * MIB, "own/guess.py:80:__init__|" INFER MAIN);
+        }
+        heap_free(h, heap_alloc(h, 32 * MIB, "own/unet.py:2:forward|" INSIDE)); /* of a prompt */
+        for (unsigned i = 0; i < 10; i++) {
+            for (unsigned k = 0; k < calls; k++)
+                heap_free(h, heap_alloc(h, 32 * MIB, INSIDE));
+            heap_alloc(h, 256 * MIB, "own/guess.py:113:round|" INFER MAIN);
+        }
+        heap_oom(h, 256 * MIB, 128 * MIB, "own/guess.py:113:round|" INFER MAIN);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(a->devices.p[0].roles.steps.n, 0);
+            MT_CHECK_EQ(strcmp(c->by, "no_kept") == 0, calls == 3);
+            if (calls == 3)
+                MT_CHECK_HAS(c->sentence, "most of it at own/guess.py:113 round; each of 10 passes "
+                                          "added 256.0 MiB");
+            DONE;
+        }
+    }
+}
+
 /* Each pass leaves a block of half the size of a weight: autocast's copy, made anew each time. Of
  * another size it is a result. */
 MT_TEST(copies_of_weights_that_each_pass_makes)
@@ -782,12 +816,13 @@ MT_TEST(what_a_reader_holds_ahead)
 
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
-MT_MAIN(MT_RUN(rules_load) MT_RUN(what_can_be_let_go_of_comes_before_pieces)
-            MT_RUN(what_a_pass_had_still_to_ask_for) MT_RUN(a_pass_that_says_nothing) MT_RUN(
-                state_that_is_still_to_come) MT_RUN(a_list_of_the_optimizer_that_is_not_whole)
-                MT_RUN(what_an_exception_lets_go_of_is_no_result)
-                    MT_RUN(the_result_of_the_pass_before) MT_RUN(two_results_at_the_peak) MT_RUN(
-                        the_input_of_a_layer_is_no_result) MT_RUN(results_of_batches_of_any_size)
+MT_MAIN(
+    MT_RUN(rules_load) MT_RUN(what_can_be_let_go_of_comes_before_pieces)
+        MT_RUN(what_a_pass_had_still_to_ask_for) MT_RUN(a_pass_that_says_nothing) MT_RUN(
+            state_that_is_still_to_come) MT_RUN(a_list_of_the_optimizer_that_is_not_whole)
+            MT_RUN(what_an_exception_lets_go_of_is_no_result) MT_RUN(the_result_of_the_pass_before)
+                MT_RUN(two_results_at_the_peak) MT_RUN(the_input_of_a_layer_is_no_result)
+                    MT_RUN(results_of_batches_of_any_size) MT_RUN(rounds_of_calls_of_a_line)
                         MT_RUN(a_rank_that_has_more_to_do) MT_RUN(passes_that_no_backward_follows)
                             MT_RUN(results_that_are_kept_are_no_graph)
                                 MT_RUN(copies_of_weights_that_each_pass_makes)

@@ -104,3 +104,17 @@ def solver(job):
                     job.drop(*kept[-8:-1])
                     del kept[-8:-1]
         _adamw(job, sizes, _backward(job, kept, sizes))
+
+
+def noise(job):
+    """The gradients of each of eight micro-batches are kept, to compare their norms (outputs); or their norms, as numbers."""
+    job.phase("init")
+    sizes = [block.requested for block in job.params]
+    for step in range(job.steps):
+        job.truth.step = step
+        sets = []
+        for _ in range(8):
+            sets.append(_backward(job, _forward(job), sizes))
+            if not job.outputs and len(sets) > 1:
+                job.drop(*sets.pop(0))
+        _adamw(job, sizes, [block for one in sets for block in one])
