@@ -285,26 +285,36 @@ static bool is_made_on(const char *s, const char *at, const char *end)
                                            last_of(clause_from(s, at), at, verbs) != NULL);
 }
 
-static const char *const refusals[] = {"not supported",
-                                       "unsupported",
-                                       "not support ",
-                                       "n't support",
-                                       "not compatible",
-                                       "incompatible",
-                                       "cannot be used",
-                                       "can't be used",
-                                       "not available",
-                                       "not implemented",
-                                       "不支持",
-                                       "不兼容",
-                                       NULL};
+static const char *const refusals[] = {
+    "not supported", "unsupported",     "not support ",  "n't support", "not compatible",
+    "incompatible",  "cannot be used",  "can't be used", "cannot use ", "can't use ",
+    "not available", "not implemented", "不支持",        "不兼容",      NULL};
 
-/* Of the clause that it stands in; of a program's line, anywhere. */
+/* Of the clause that it stands in, or of "it" behind that; of a program's line, anywhere. */
 static bool is_refused(const struct mt_saying *t, const char *at, const char *end)
 {
+    static const char *const later[] = {"cannot use it", "can't use it", "cannot use them",
+                                        "can't use them", NULL};
     const char *from = t->is_error ? t->text : refusal_from(t->text, at);
     const char *to = t->is_error ? end + strlen(end) : refusal_to(end);
-    return last_of(from, to, refusals) != NULL;
+    return last_of(from, to, refusals) != NULL || last_of(end, end + strlen(end), later) != NULL;
+}
+
+/* "If I switch X on, it runs": it is known, and known to help. No "it runs out of memory". */
+static bool helps(const struct mt_saying *t, const char *at, const char *end)
+{
+    static const char *const ifs[] = {"if i ", "if we ", "when i ", "when we ", "once i ", NULL},
+                             *const verbs[] = {" runs", " works", " trains", " goes through", NULL},
+                             *const others[] = {" out", " into", " slow", " on ", NULL};
+    if (t->is_asked || last_of(t->text, at, ifs) == NULL)
+        return false;
+    for (const char *p = end; *p != '\0'; p++) {
+        size_t n = length_of(p, verbs);
+        if (n != 0 && !is_letter(p[n]) && length_of(p + n, others) == 0 &&
+            !mt_log_is_denied(t->text, p))
+            return true;
+    }
+    return false;
 }
 
 bool mt_saying_is_so(const struct mt_saying *t, const char *at, const char *end, bool has_number)
@@ -312,6 +322,8 @@ bool mt_saying_is_so(const struct mt_saying *t, const char *at, const char *end,
     bool refused = is_refused(t, at, end), denied;
     if (t->is_error)
         return refused;
+    if (helps(t, at, end))
+        return true;
     denied = mt_log_is_denied(t->text, at) || is_only_thought(t, at, end);
     if (denied || is_off(end) || is_switched_off(t->text, at))
         return refused && !denied;

@@ -64,6 +64,16 @@ for says in 'Expandable segments are off.' '- expandable_segments: false' 'I hav
     has off 'expandable_segments:True'
 done
 
+# It is refused, by the sentence that names it or a pronoun behind it; it is known to help; or vLLM shares the cards, whose pool excludes it.
+for says in 'Expandable segments would be the remedy, but this build cannot use them.' 'If I switch on expandable segments, the code runs.' 'vLLM is colocated.' 'vLLM runs in sleep mode.'; do
+    ask pool <<< "$pieces"$'\n\n'"$says"
+    has_not pool 'expandable_segments:True'
+done
+for says in 'Would it work if I switch on expandable segments?' 'If I switch on expandable segments, it runs out of memory later.' 'vLLM has its own cards.'; do
+    ask open <<< "$pieces"$'\n\n'"$says"
+    has open 'expandable_segments:True'
+done
+
 # A program refuses it, by its own error.
 swift='ms-swift: GRPO runs out of memory in the backward of the actor.'
 ask whole <<< "$swift"
