@@ -228,6 +228,8 @@ static void of_share(struct mt_metrics *m, const struct mt_logdiag *d, const str
         say(m, MT_METRIC_startup_free, 1); /* it was not refused for its share */
     if (foreign != 0)
         say(m, MT_METRIC_foreign, (double)foreign);
+    if (torch != MT_LOG_NONE)
+        say(m, MT_METRIC_torch_held, (double)torch);
 }
 
 /* Below the data loader of PyTorch. */
@@ -412,6 +414,8 @@ static void of_words(struct mt_metrics *m, const struct mt_logdiag_sizes *told,
                      const struct mt_runconf *conf)
 {
     double gpus = mt_run_world(conf);
+    say(m, MT_METRIC_text_trains, told->trains && !told->runs);
+    say(m, MT_METRIC_text_runs, told->runs && !told->trains);
     if (gpus <= 0 && !told->nodes)
         gpus = told->gpus;
     if (gpus > 0)

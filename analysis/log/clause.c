@@ -91,6 +91,7 @@ bool mt_clause_names_failure(const char *s)
                                         "killed",
                                         "fail",
                                         "died",
+                                        "overload",
                                         "\xe6\x8a\xa5\xe9\x94\x99",
                                         "\xe9\x94\x99\xe8\xaf\xaf",
                                         NULL},

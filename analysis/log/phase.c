@@ -498,8 +498,8 @@ static void of_program(struct mt_logdiag *d, const struct mt_log_stack *s,
     }
 }
 
-/* No traceback: a script whose name says that it only uses a model, or writes it anew, does little
- * else. */
+/* No traceback: a script whose name says that it only uses or scores a model, or writes it anew,
+ * does little else. */
 static void of_command(struct mt_logdiag *d, const struct mt_phase_rules *rules)
 {
     const char *name;
@@ -507,7 +507,7 @@ static void of_command(struct mt_logdiag *d, const struct mt_phase_rules *rules)
     if (d->program[0] == '\0' || d->sub != MT_PH_NONE)
         return;
     p = of_script(rules, MT_CUT_SCRIPT, d->program, &name);
-    if (p != MT_PH_INFER && p != MT_PH_INIT)
+    if (p != MT_PH_INFER && p != MT_PH_INIT && p != MT_PH_EVAL)
         return;
     d->phase = p;
     d->by_name = d->program;

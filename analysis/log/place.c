@@ -1,6 +1,7 @@
 /* log/place.c -- where in the job a failure of a log was: the traceback above it as a trace of one
  * stack, which the phase rules know. */
 #include "analysis/log/diagnose.h"
+#include "analysis/log/spoken.h"
 #include "parser/model/builder.h"
 #include "analysis/phases/phases.h"
 #include "analysis/setup/keys.h"
@@ -71,6 +72,43 @@ static bool take_program(struct mt_logdiag *d, const char *file)
     return true;
 }
 
+/* "I run test.py", "when running `demo.py`": a verb of starting within a few words before it. */
+static bool is_started(const char *s, const char *name)
+{
+    enum { FAR = 40 };
+    static const char *const verbs[] = {"run",   "ran ", "execut", "launch",
+                                        "start", "运行", "执行",   NULL};
+    for (const char *p = name - s > FAR ? name - FAR : s; p < name; p++)
+        if (mt_log_begins(p, verbs) && (p == s || ((p[-1] | 32) < 'a' || (p[-1] | 32) > 'z')))
+            return true;
+    return false;
+}
+
+/* The one script that a person's words say was started; two of them name none. */
+static void told_program(struct mt_logdiag *d, const struct mt_log *log)
+{
+    static const char marks[] = " \t`'\"*(/";
+    char one[sizeof d->program] = "";
+    for (uint32_t i = 0; i < log->prose.n; i++) {
+        const char *s = log->prose.p[i].text;
+        for (const char *p = s; mt_spoken_is_persons(s) && (p = strstr(p, ".py")) != NULL; p += 3) {
+            const char *name = p;
+            size_t n;
+            while (name > s && strchr(marks, name[-1]) == NULL)
+                name--;
+            n = (size_t)(p + 3 - name);
+            if (n <= 3 || n >= sizeof one || strchr(" \t`'\"*).,:;", p[3]) == NULL ||
+                !is_started(s, name))
+                continue;
+            if (one[0] != '\0' && (strncmp(one, name, n) != 0 || one[n] != '\0'))
+                return;
+            memcpy(one, name, n);
+            one[n] = '\0';
+        }
+    }
+    memcpy(d->program, one, sizeof one);
+}
+
 /* Frames of launchers and of installed packages may lie around the script's own. */
 void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
                         const struct mt_log_stack *s, const struct mt_runconf *conf)
@@ -82,12 +120,12 @@ void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
             return;
     }
     memcpy(d->program, log->program, sizeof d->program);
-    if (d->program[0] != '\0' || conf == NULL || !conf->foreign)
-        return;
-    for (uint32_t i = 0; i < conf->conf.started.n; i++)
-        if (strchr(conf->conf.started.p[i], ' ') == NULL &&
-            take_program(d, conf->conf.started.p[i]))
-            return;
+    for (uint32_t i = 0;
+         d->program[0] == '\0' && conf != NULL && conf->foreign && i < conf->conf.started.n; i++)
+        if (strchr(conf->conf.started.p[i], ' ') == NULL)
+            (void)take_program(d, conf->conf.started.p[i]);
+    if (d->program[0] == '\0' && s == NULL)
+        told_program(d, log);
 }
 
 /* The copy in 32 bits that Megatron's wrapper or a line of code makes of all logits. */

@@ -74,7 +74,8 @@ static bool affirms(const char *s, const char *const *words)
 static bool tells_training(const char *s, const char *const *words)
 {
     for (const char *p = s; *p != '\0'; p++)
-        if (begins(p, words) && !mt_log_is_denied(s, p) && strncasecmp(p, "trained", 7) != 0)
+        if (begins(p, words) && !mt_log_is_denied(s, p) && strncasecmp(p, "trained", 7) != 0 &&
+            !(p == s && strncasecmp(p, "trainer", 7) == 0)) /* "trainer-1 | ..." is a container */
             return true;
     return false;
 }
@@ -226,8 +227,8 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
                                 "prompt tun", "prefix tun", NULL},
                *const trains[] = {"train", "fine-tun", "finetun", "fine tun", "sft", "grpo",
                                   "ppo",   "dpo",      "训练",    "微调",     NULL},
-               *const runs[] = {"inference", ".generate(", "model.generate", "generating", "推理",
-                                "生成",      NULL},
+               *const runs[] = {"inference", ".generate(", "model.generate", "generating", "deploy",
+                                "test.py",   "推理",       "生成",           "部署",       NULL},
                *const spread[] = {"device_map",        "device map",
                                   "model parallel",    "model-parallel",
                                   "tensor parallel",   "tensor-parallel",
@@ -251,8 +252,10 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
         t->adapters = t->adapters || affirms(s, adapters);
         t->smaller = t->smaller || affirms(s, smaller);
         t->less = t->less || t->adapters || t->smaller || affirms(s, less);
-        t->trains = t->trains || tells_training(s, trains);
-        t->runs = t->runs || affirms(s, runs);
+        if (!mt_spoken_is_logged(s)) { /* "(Trainer pid=7)" is a process's name */
+            t->trains = t->trains || tells_training(s, trains);
+            t->runs = t->runs || affirms(s, runs);
+        }
         t->spread = t->spread || has_any(s, spread);
         t->fsdp = t->fsdp || affirms(s, fsdp);
         t->zero3 = t->zero3 || affirms(s, zero3);

@@ -130,6 +130,8 @@ void mt_spoken_line(struct mt_spoken *t, const struct mt_log *log, uint32_t i)
     for (; *from != '\0' && n < LONGEST; from++)
         t->text[n++] = small(*from);
     t->text[n] = '\0';
+    for (char *h = t->text; (h = strstr(h, "out-of-memory")) != NULL;)
+        memcpy(h, "out of", 6), h[6] = ' ';
     t->rest = t->text;
     t->line = p->line;
 }

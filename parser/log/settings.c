@@ -25,7 +25,7 @@ static const char *behind_prefix(const char *s)
 {
     for (;;) {
         const char *at, *e;
-        s += strspn(s, " \t$#>+`*-");
+        s += strspn(s, " \t$#>+`*-!"); /* the last begins a shell's line in a notebook */
         if (*s == '(' || *s == '[') {
             e = strchr(s, *s == '(' ? ')' : ']');
             if (e == NULL)

@@ -333,4 +333,33 @@ run 0 report trial --force --no-config --format json -o trial.json
 run 0 report trial --force --no-config --format text -o trial.text
 phase trial rollout.profile
 has trial '--max-num-seqs'
+
+# What stands nearer to the failure than the title: the verb of its sentence, the model that is being prepared, a script that somebody says they run.
+oom='CUDA out of memory. Tried to allocate 54.00 MiB. GPU 0 has a total capacity of 23.63 GiB of which 34.56 MiB is free. Of the allocated memory 20.73 GiB is allocated by PyTorch, and 35.86 MiB is reserved by PyTorch but unallocated.'
+for says in 'The error comes while the model is being prepared.' 'It fails when the model is moved to the GPU.'; do
+    ask nearer "CUDA out of memory in LoRA training on my card\n\n$says\n\n$oom"
+    phase nearer init
+done
+ask overloaded "$oom\n\nWhy is the card overloaded when it trains this model?"
+phase overloaded train
+ask hyphen 'CUDA out of memory\n\nAfter a few training steps, at step 4, in the backward, I get an out-of-memory error.'
+has hyphen 'in training (backward)'
+ask tests "I run test.py on my card and get this:\n$oom"
+phase tests eval
+ask notebook "!python scripts/inference.py --frames 2\n$oom"
+phase notebook infer
+ask two "I run train.py and then I run test.py on my card and get this:\n$oom"
+phase two unattributed
+# Words that tell training or inference alone take the other's part out of what helps most jobs.
+ask deployed "The model is deployed on 2 cards.\n\n$oom"
+has_not deployed 'it trains'
+ask tuned "We do the training on one card.\n\n$oom"
+has_not tuned 'If nothing trains'
+ask open "Two cards.\n\n$oom"
+has open 'If it trains'
+has open 'If nothing trains'
+# Others hold the card, and this process little: no pass of its own is what fills it.
+ask crowded 'Deployed on two cards.\n\nCUDA out of memory. Tried to allocate 20.00 MiB. GPU 7 has a total capacity of 31.74 GiB of which 17.12 MiB is free. Process 11 has 26.79 GiB memory in use. Process 12 has 4.92 GiB memory in use. Of the allocated memory 4.60 GiB is allocated by PyTorch, and 17.83 MiB is reserved by PyTorch but unallocated.'
+has crowded 'CUDA_VISIBLE_DEVICES=<a card that is free>'
+has_not crowded 'halve the batch'
 finish
