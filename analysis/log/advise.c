@@ -409,21 +409,6 @@ static bool are_few(const struct mt_logdiag *d)
            d->unallocated != MT_LOG_NONE && mt_logdiag_cached(d) < held / 10;
 }
 
-/* How many GPUs there are, by a person's words where no setting says it. */
-static void of_words(struct mt_metrics *m, const struct mt_logdiag_sizes *told,
-                     const struct mt_runconf *conf)
-{
-    double gpus = mt_run_world(conf);
-    say(m, MT_METRIC_text_trains, told->trains && !told->runs);
-    say(m, MT_METRIC_text_runs, told->runs && !told->trains);
-    if (gpus <= 0 && !told->nodes)
-        gpus = told->gpus;
-    if (gpus > 0)
-        say(m, MT_METRIC_job_gpus, gpus);
-    if (gpus > 1)
-        say(m, MT_METRIC_several_gpus, 1);
-}
-
 static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct mt_logs *logs,
                  const struct mt_log_fact *f, const struct mt_log_place *place,
                  const struct mt_logdiag_sizes *told, const struct mt_runconf *conf)
@@ -431,6 +416,7 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     const struct mt_log *log = &logs->files.p[d->file].log;
     char platform = f->platform == 0 && mt_logdiag_on_windows(log) ? 'W' : f->platform;
     bool asked = d->request != MT_LOG_NONE;
+    char thing[MT_LOG_CONTRAST];
     say(m, MT_METRIC_arm, on_arm(logs));
     say(m, MT_METRIC_windows, platform == 'W');
     say(m, MT_METRIC_system_untold, log->n_windows + log->n_unix == 0 && platform == 0);
@@ -479,7 +465,9 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     of_share(m, d, f);
     of_sequence(m, f);
     mt_logdiag_of_model(m, d);
-    of_words(m, told, conf);
+    mt_logdiag_of_sizes(m, told, conf);
+    if (mt_logdiag_contrast(thing, log) != 0)
+        say(m, MT_METRIC_contrast, 1);
     of_host(m, d, logs, f, place);
     say(m, MT_METRIC_margin_refused, refused(d, logs));
     say(m, MT_METRIC_host_full, d->both || d->cause == MT_CAUSE_HOST);

@@ -225,6 +225,7 @@ const char *mt_logdiag_headline(const struct mt_logdiag *d);
 
 /* ---- among log/diagnose.c, log/choose.c, log/sentence.c and log/advise.c ---- */
 
+struct mt_metrics;
 #define MT_LOG_ROUNDED                                                                             \
     (UINT64_C(32) << 20) /* sizes of one thing in two lines may differ by their printed decimals   \
                           */
@@ -268,8 +269,11 @@ const char *mt_logdiag_told_cause(const struct mt_log *log, uint32_t i,
 /* log/grows.c: somebody says that memory is kept from step to step. */
 bool mt_logdiag_told_growth(const struct mt_log *log, const struct mt_phase_rules *rules);
 bool mt_logdiag_told_pieces(const struct mt_log *log, const struct mt_phase_rules *rules);
-/* The same file: the cause that the text names in words, and what it says the failure came after.
- */
+/* log/contrast.c: what somebody says that the job runs without, and the line; 0 = nobody does. */
+enum { MT_LOG_CONTRAST = 64 };
+uint64_t mt_logdiag_contrast(char what[MT_LOG_CONTRAST], const struct mt_log *log);
+/* log/told_cause.c: the cause that the text names in words, what it says the failure came after, and
+ * what it runs without. */
 void mt_logdiag_say_told(struct mt_sentence *s, const struct mt_logdiag *d,
                          const struct mt_log *log, const struct mt_phase_rules *rules);
 /* log/host.c: a worker of Ray is gone. Its actor never ran; whose it was; what may have been. */
@@ -318,6 +322,9 @@ struct mt_logdiag_sizes {
     double card; /* bytes of the card that is named, or whose size is; 0 = none, or several */
 };
 void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log);
+/* What they say of the run, as numbers for rules. */
+void mt_logdiag_of_sizes(struct mt_metrics *m, const struct mt_logdiag_sizes *told,
+                         const struct mt_runconf *conf);
 /* log/amounts.c: of a card's memory, by a person's words near those about a failure; MT_LOG_NONE =
  * not told, or in two ways. */
 struct mt_logdiag_amounts {
@@ -347,7 +354,6 @@ void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
                        enum mt_fw_kind kind);
 void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d);
 /* What rules may ask of that. */
-struct mt_metrics;
 void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d);
 /* log/first.c: takes from the changes behind `first` those that may wait out of the first ones. */
 void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct mt_logdiag *d,

@@ -3,6 +3,8 @@
  */
 #include "analysis/log/diagnose.h"
 #include "analysis/log/spoken.h"
+#include "analysis/metrics/metrics.h"
+#include "analysis/setup/layout.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -265,4 +267,19 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
         t->gpus = 1;
     if (t->nodes)
         t->gpus = SEVERAL;
+}
+
+/* How many GPUs there are only where no setting says it. */
+void mt_logdiag_of_sizes(struct mt_metrics *m, const struct mt_logdiag_sizes *told,
+                         const struct mt_runconf *conf)
+{
+    double gpus = mt_run_world(conf);
+    mt_metrics_set(m, MT_METRIC_text_trains, told->trains && !told->runs, MT_CONF_MARKED);
+    mt_metrics_set(m, MT_METRIC_text_runs, told->runs && !told->trains, MT_CONF_MARKED);
+    if (gpus <= 0 && !told->nodes)
+        gpus = told->gpus;
+    if (gpus > 0)
+        mt_metrics_set(m, MT_METRIC_job_gpus, gpus, MT_CONF_MARKED);
+    if (gpus > 1)
+        mt_metrics_set(m, MT_METRIC_several_gpus, 1, MT_CONF_MARKED);
 }

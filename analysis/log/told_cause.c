@@ -52,6 +52,13 @@ void mt_logdiag_say_told(struct mt_sentence *s, const struct mt_logdiag *d,
                          const struct mt_log *log, const struct mt_phase_rules *rules)
 {
     struct mt_spoken t;
+    char thing[MT_LOG_CONTRAST];
+    uint64_t line = mt_logdiag_contrast(thing, log);
+    if (line != 0)
+        mt_words_add(s,
+                     "%sBy line %llu it runs without \"%s\": what that brings is the first to look "
+                     "at.",
+                     s->n != 0 ? " " : "", (unsigned long long)line, thing);
     if (d->after_line != 0 && d->after != d->phase)
         mt_words_add(s,
                      "%sBy line %llu it came after %s: what that left on the card is the first to "

@@ -39,6 +39,30 @@ for name in version other; do ask $name; done
 check [ "$(jq -r '.advice[0].id' version.json)" = P214 ]
 check [ "$(jq '[.advice[] | select(.id == "P214")] | length' other.json)" = 0 ]
 
+# Where the phase is not known and the framework is, too; and what piles up, or goes up after every step, is kept.
+printf '# slime CUDA OOM\n\nThe one change against the stable version is the new branch.\n' > stable.md
+ask stable
+check [ "$(jq -r '.advice[0].id' stable.json)" = P214 ]
+for says in 'Memory goes up after every rollout step.' 'However low I set the batch, memory piles up.'; do
+    printf '# slime: OOM after many steps\n\n%s\n' "$says" > piles.md
+    ask piles
+    tops piles P213
+done
+# What the run that works goes without is the cause; what fails all the same, is wished or asked is none.
+n=0
+for text in 'If I leave the Argument out, it runs fine.' 'Without sample packing it trains.' 'It runs fine without the vision tower.' 'When I disable EMA, training works.'; do
+    printf '# verl: CUDA OOM in training\n\n%s\n' "$text" > contrast$n.md
+    ask contrast$n
+    check [ "$(jq -r '.advice[0].id' contrast$n.json)" = P261 ]
+    n=$((n + 1))
+done
+check grep -qF 'it runs without "the Argument"' <(jq -r .log_diagnosis.because contrast0.json)
+for text in 'It runs without errors on the big card.' 'If I remove EMA it runs out of memory later.' 'Would it run without packing?' 'It never works without offload.' 'If I remove EMA it still fails, and inference works.' 'I tried without success.'; do
+    printf '# verl: CUDA OOM in training\n\n%s\n' "$text" > none.md
+    ask none
+    check [ "$(jq '[.advice[] | select(.id == "P261")] | length' none.json)" = 0 ]
+done
+
 # With a failure's words the failure is told; a change's title, a wish and a guide tell of nothing.
 printf '# Memory keeps growing in training, then CUDA out of memory\n\nIt fails at step 900.\n' > both.md
 ask both
