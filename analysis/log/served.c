@@ -14,16 +14,44 @@ static double cards(const struct mt_run_shape *s, const struct mt_logdiag_sizes 
 {
     if (s->rollout_tp >= 1)
         return s->rollout_tp;
+    if (told->spread && !engine && told->gpus > 1) /* its layers over all of them */
+        return told->gpus;
     return told->spread || (engine && told->gpus != 0 && told->gpus != 1) ? 0 : 1;
+}
+
+static bool sets_up(const struct mt_logdiag *d)
+{
+    return d->phase == MT_PH_INIT || d->phase == MT_PH_ROLLOUT_INIT;
+}
+
+/* By its shape, by a name of the settings, which rounds, or by the one size that a text has in
+ * words; 0 = not known. */
+static double parameters(const struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
+                         const struct mt_run_shape *s, bool engine)
+{
+    if (s->params > 0)
+        return s->params;
+    if (engine) /* model_by_words() has these */
+        return 0;
+    return d->model.params > 0  ? d->model.params / 0.9
+           : told->billions > 0 ? told->billions * 1e9
+                                : 0;
 }
 
 static bool runs_only(const struct mt_logdiag *d, const struct mt_logdiag_sizes *told, bool engine)
 {
-    bool other = mt_phase_is(d->phase, MT_TRAINS | MT_SWITCHES | MT_INTERRUPTS) ||
-                 d->phase == MT_PH_INIT || d->phase == MT_PH_ROLLOUT_INIT;
+    bool other = mt_phase_is(d->phase, MT_TRAINS | MT_SWITCHES | MT_INTERRUPTS);
     bool forward = mt_phase_is(d->phase, MT_ROLLS_OUT | MT_FORWARD_ONLY) ||
-                   d->phase == MT_PH_EVAL || (d->phase == MT_PH_UNATTRIBUTED && told->runs);
+                   d->phase == MT_PH_EVAL ||
+                   ((d->phase == MT_PH_UNATTRIBUTED || sets_up(d)) && told->runs);
     return !other && !told->trains && (forward || engine);
+}
+
+/* They would fit, and less is allocated than they take: what is there is not as it is named. */
+static bool is_elsewhere(const struct mt_logdiag *d, double weights)
+{
+    return !sets_up(d) && d->allocated != MT_LOG_NONE && (double)d->allocated < 0.9 * weights &&
+           weights < d->model.estimate.card;
 }
 
 void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
@@ -33,18 +61,19 @@ void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
     struct mt_logdiag_served *v = &d->model.served;
     bool divided = told->fsdp || told->zero3 || s->sharded, engine = kind == MT_FWK_ENGINE;
     /* beside an engine of such a job the trainer has its part of the card */
+    double params = parameters(d, told, s, engine);
     double n = kind != MT_FWK_RL && runs_only(d, told, engine) ? cards(s, told, engine) : 0;
-    if (s->params <= 0 || told->smaller || mt_run_is_set(conf, "quantization"))
+    if (params <= 0 || told->smaller || mt_run_is_set(conf, "quantization"))
         return;
     if (told->adapters && told->trains && !divided && !told->spread) {
-        v->frozen = s->params * HALF;
-        v->params = s->params;
+        v->frozen = params * HALF;
+        v->params = params;
     }
-    if (n <= 0)
+    if (n <= 0 || is_elsewhere(d, params * HALF / n))
         return;
-    v->params = s->params;
+    v->params = params;
     v->cards = n;
-    v->weights = s->params * HALF / n;
+    v->weights = params * HALF / n;
     v->layers = s->layers;
     v->batch = engine ? 0 : mt_run_number(conf, "script_batch");
     v->answer = mt_run_number(conf, "script_answer_length");

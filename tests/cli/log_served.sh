@@ -92,4 +92,19 @@ has logits '4 x 8192 tokens x 152064 words of the vocabulary x 2 bytes is the re
 first_has logits 'use_fused_kernels=True'
 { echo 'OOM in update_actor'; verl 3; full 40 9.28; } | ask no_logits
 has_not no_logits 'is the request'
+# A size in words, of any model; while it is set up; over the cards that a device_map has. 12e9 x 2 bytes are 22.35 GiB, 30e9 x 2 / 2 are 27.94.
+twelve='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 54.00 MiB. GPU 0 has a total capacity of 23.63 GiB of which 34.56 MiB is free. Of the allocated memory 22.73 GiB is allocated by PyTorch, and 35.86 MiB is reserved by PyTorch but unallocated.'
+printf 'I train a LoRA on a 12B diffusion transformer. The error comes while the model is being prepared.\n\n%s\n' "$twelve" | ask prepared
+has prepared '12 B parameters stay in 16 bits: 22.35 GiB'
+first_has prepared 'load_in_4bit=True'
+printf 'Inference of a 12B video model. It fails while the model is being moved to the card.\n\n%s\n' "$twelve" | ask moved
+has moved '12 B parameters x 2 bytes = 22.35 GiB on a card'
+first_has moved 'load_in_4bit=True'
+printf 'Inference of a 30B model with device_map auto on 2 GPUs fails.\n\n%s\n' "$twelve" | ask over
+has over '30 B parameters x 2 bytes, divided = 27.94 GiB on a card'
+# More is allocated than of such a size may be, or less: what trains is no model that only runs, and what would fit is not all there.
+printf 'Inference of a 7B model fails.\n\n%s\n' "${twelve/22.73/3.10}" | ask elsewhere
+has_not elsewhere 'The weights are'
+printf 'We train a 7B model.\n\n%s\n' "$twelve" | ask trained
+has_not trained 'The weights are'
 finish
