@@ -387,7 +387,8 @@ static double more_than(struct mt_metrics *m, const struct mt_logdiag *d, const 
 }
 
 /* The failed process is an engine alone, and PyTorch holds more than the engine's share: what it
- * makes of the cache, it makes of what the weights leave of the share. */
+ * makes of the cache, it makes of what the weights leave of the share. By a quarter more, since
+ * passes may go beyond it; at all, where the text says that it failed as it was started. */
 static bool is_over_share(const struct mt_framework_rules *r, const struct mt_frameworks *fw,
                           struct mt_metrics *m, const struct mt_logdiag *d,
                           const struct mt_log_fact *f)
@@ -398,7 +399,7 @@ static bool is_over_share(const struct mt_framework_rules *r, const struct mt_fr
     return f->kind == MT_LOG_TORCH_OOM && d->phase == MT_PH_UNATTRIBUTED && share.known &&
            share.v > 0 && share.v < 1 && torch != MT_LOG_NONE && d->capacity != MT_LOG_NONE &&
            mt_framework_at(r, fw->main)->kind == MT_FWK_ENGINE &&
-           (double)torch > 1.25 * share.v * (double)d->capacity;
+           (double)torch > (is_told(m, "told_start") ? 1.0 : 1.25) * share.v * (double)d->capacity;
 }
 
 /* What PyTorch had reserved and did not use is the margin of any full card. */

@@ -157,26 +157,35 @@ static bool is_open(const char *s)
 static bool was_done_then(const char *end)
 {
     static const char *const words[] = {
-        "tried",  "already",      "not help", "n't help",  "did nothing", "enabled it", "have it",
-        "has it", "turned it on", "use it",   "no effect", "no diff",     "still",      "试过",
-        "试了",   "已经",         "没用",     "还是",      "仍",          NULL};
+        "tried",       "already",    "not solve", "n't solve", "not help",     "n't help",
+        "did nothing", "enabled it", "have it",   "has it",    "turned it on", "use it",
+        "no effect",   "no diff",    "still",     "试过",      "试了",         "已经",
+        "没用",        "还是",       "仍",        NULL};
     return mt_log_has_one(end, words);
 }
 
-static const char *const trials[] = {
-    "tried",          "regardless",     "no matter",   "even with",  "even when",
-    "even if",        "already",        "n't help",    "not help",   "no effect",
-    "no difference",  "without effect", "enable ",     "enabled",    "have reduced",
-    "also reduced",   "i reduced",      "we reduced",  "reduced my", "reduced the",
-    "after reducing", "despite",        "i set ",      "we set ",    "have set",
-    "is set to",      "turned on",      "switched on", "i lowered",  "we lowered",
-    "tried lowering", "i changed",      "we changed",  "i wrap",     "i run with",
-    "precision:",     "parallelism:",   "settings:",   "config:",    "configuration:",
-    "still oom",      "still out of",   "still run",   "试过",       "试了",
-    "已经",           "都试",           "开了",        "打开了",     "开启了",
-    "已开",           "启用了",         "设成",        "设为",       "设置为",
-    "改成",           "降到",           "调到",        "还是",       "仍然",
-    "依然",           "依旧",           "即使",        NULL};
+static const char *const trials[] = {"tried",       "regardless",     "no matter",
+                                     "even with",   "even when",      "even if",
+                                     "already",     "n't help",       "not help",
+                                     "no effect",   "no difference",  "not solve",
+                                     "n't solve",   "without effect", "enable ",
+                                     "enabled",     "have reduced",   "also reduced",
+                                     "i reduced",   "we reduced",     "reduced my",
+                                     "reduced the", "after reducing", "despite",
+                                     "i set ",      "we set ",        "have set",
+                                     "is set to",   "turned on",      "switched on",
+                                     "i lowered",   "we lowered",     "tried lowering",
+                                     "i changed",   "we changed",     "i wrap",
+                                     "i run with",  "precision:",     "parallelism:",
+                                     "settings:",   "config:",        "configuration:",
+                                     "still oom",   "still out of",   "still run",
+                                     "试过",        "试了",           "已经",
+                                     "都试",        "开了",           "打开了",
+                                     "开启了",      "已开",           "启用了",
+                                     "设成",        "设为",           "设置为",
+                                     "改成",        "降到",           "调到",
+                                     "还是",        "仍然",           "依然",
+                                     "依旧",        "即使",           NULL};
 
 /* The nearest word before it in its clause is of a wish, or of what others advise; where one of a
  * trial is nearer, it was done. "I want to train with X" has X. */

@@ -69,12 +69,25 @@ bool mt_spoken_is_logged(const char *s)
     return has(s, words) || (has(s, errors) && !is_quoting(s));
 }
 
+/* "def f(x):", "if ready(x):"; not "My settings (what I changed):". */
+static bool ends_call(const char *s)
+{
+    for (const char *p = s; (p = strstr(p, "):")) != NULL; p++) {
+        const char *open = p;
+        while (open > s && *open != '(')
+            open--;
+        if (open == s || (*open == '(' && open[-1] != ' '))
+            return true;
+    }
+    return false;
+}
+
 bool mt_spoken_is_persons(const char *s)
 {
-    static const char *const others[] = {"File \"", "WARNING", "INFO ", "INFO:",   "DEBUG",
-                                         "ERROR",   "^^^^",    "://",   "import ", "def ",
-                                         "class ",  " = ",     " --",   "return ", "====",
-                                         "):",      NULL},
+    static const char *const others[] = {"File \"", "WARNING", "INFO ",  "INFO:",
+                                         "DEBUG",   "ERROR",   "^^^^",   "://",
+                                         "import ", "def ",    "class ", " = ",
+                                         " --",     "return ", "====",   NULL},
                              *const errors[] = {"rror: ", "ried to alloc", NULL};
     uint32_t words = 0, beyond = 0;
     s += strspn(s, " \t>*#[(");
@@ -83,7 +96,7 @@ bool mt_spoken_is_persons(const char *s)
         words += p[0] == ' ' && p > s && p[-1] != ' ' && p[-1] != '\\' && p[1] != '\0' &&
                  p[1] != ' ' && p[1] != '-';
     }
-    if (has(s, others) || (has(s, errors) && !is_quoting(s)))
+    if (has(s, others) || ends_call(s) || (has(s, errors) && !is_quoting(s)))
         return false;
     return *s != '-' && *s != '$' && (words >= 2 || beyond >= 2);
 }

@@ -106,6 +106,13 @@ static bool is_whole(const char *s, const char *at, const char *end)
     return end[strspn(end, " \t\r.!`'\"*")] == '\0';
 }
 
+/* "oom/hanging": two words, and no path. */
+static bool is_pair(const char *end)
+{
+    size_t n = *end == '/' ? strspn(end + 1, "abcdefghijklmnopqrstuvwxyz") : 0;
+    return n >= 3 && (end[n + 1] == ' ' || end[n + 1] == '\0' || end[n + 1] == ',');
+}
+
 /* "OOM" where it is a word of a sentence: not the kernel's killer, nor a part of a name or of what
  * guards against it, nor "at the OOM", as our own reports head a column. */
 static const char *short_word(const char *s)
@@ -118,7 +125,7 @@ static const char *short_word(const char *s)
         for (const char *const *e = endings; *e != NULL && end == p + 3; e++)
             end += strncmp(end, *e, strlen(*e)) == 0 ? strlen(*e) : 0;
         if ((p == s || (p[-1] & 0x80) != 0 || strchr(" ([]\"'`*,:", p[-1]) != NULL) &&
-            ((*end & 0x80) != 0 || strchr(" .,!?)]\"'`*:;", *end) != NULL) &&
+            ((*end & 0x80) != 0 || strchr(" .,!?)]\"'`*:;", *end) != NULL || is_pair(end)) &&
             !mt_log_begins(end, after) && (p - s < 7 || strncmp(p - 7, "at the ", 7) != 0))
             return p;
     }

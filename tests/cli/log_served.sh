@@ -107,4 +107,12 @@ printf 'Inference of a 7B model fails.\n\n%s\n' "${twelve/22.73/3.10}" | ask els
 has_not elsewhere 'The weights are'
 printf 'We train a 7B model.\n\n%s\n' "$twelve" | ask trained
 has_not trained 'The weights are'
+# An engine that holds more than its share as it is started has weights that no share bounds: a smaller share is no change.
+sixteen='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.25 GiB. GPU 0 has a total capacity of 15.60 GiB of which 700.88 MiB is free. Process 2514 has 14.91 GiB memory in use. Of the allocated memory 14.62 GiB is allocated by PyTorch, and 87.96 MiB is reserved by PyTorch but unallocated.'
+command='python -m vllm.entrypoints.api_server --model /m/mine --tensor-parallel-size 2'
+printf 'As soon as I run\n%s\nI get this:\n%s\n' "$command" "$sixteen" | ask started
+first_has started '--cpu-offload-gb'
+check [ "$(sed -n '/^Change first/,/^Log/p' started.text | grep -c 'gpu-memory-utilization 0')" = 0 ]
+printf 'After an hour of requests to\n%s\nI get this:\n%s\n' "$command" "$sixteen" | ask later
+has_not later 'no share bounds'
 finish

@@ -362,4 +362,9 @@ has open 'If nothing trains'
 ask crowded 'Deployed on two cards.\n\nCUDA out of memory. Tried to allocate 20.00 MiB. GPU 7 has a total capacity of 31.74 GiB of which 17.12 MiB is free. Process 11 has 26.79 GiB memory in use. Process 12 has 4.92 GiB memory in use. Of the allocated memory 4.60 GiB is allocated by PyTorch, and 17.83 MiB is reserved by PyTorch but unallocated.'
 has crowded 'CUDA_VISIBLE_DEVICES=<a card that is free>'
 has_not crowded 'halve the batch'
+# "oom/hanging" is two words.
+ask pair '# The new branch gives unexpected oom/hanging after the update\n\nAny hint is welcome.'
+has pair 'ran out of memory'
+echo '# See oom/readme.md for the notes' > path
+run 1 report path --force --no-config --format text -o path.text
 finish

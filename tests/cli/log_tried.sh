@@ -74,6 +74,14 @@ for says in 'Would it work if I switch on expandable segments?' 'If I switch on 
     has open 'expandable_segments:True'
 done
 
+# In brackets that a colon follows, which are no code.
+openrlhf='OpenRLHF: GRPO runs out of memory.'
+ask rlhf <<< "$openrlhf"$'\n\nMy settings:\n\n    --micro_train_batch_size 4 --micro_rollout_batch_size 4'
+has rlhf 'micro_batch_size'
+ask unsolved <<< "$openrlhf"$'\n\nMy settings (changing the batch sizes does not solve it):\n\n    --micro_train_batch_size 4 --micro_rollout_batch_size 4'
+has_not unsolved 'micro_batch_size'
+has_not unsolved 'micro_train_batch_size'
+
 # A program refuses it, by its own error.
 swift='ms-swift: GRPO runs out of memory in the backward of the actor.'
 ask whole <<< "$swift"
