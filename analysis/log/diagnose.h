@@ -272,8 +272,8 @@ bool mt_logdiag_told_pieces(const struct mt_log *log, const struct mt_phase_rule
 /* log/contrast.c: what somebody says that the job runs without, and the line; 0 = nobody does. */
 enum { MT_LOG_CONTRAST = 64 };
 uint64_t mt_logdiag_contrast(char what[MT_LOG_CONTRAST], const struct mt_log *log);
-/* log/told_cause.c: the cause that the text names in words, what it says the failure came after, and
- * what it runs without. */
+/* log/told_cause.c: the cause that the text names in words, what it says the failure came after,
+ * and what it runs without. */
 void mt_logdiag_say_told(struct mt_sentence *s, const struct mt_logdiag *d,
                          const struct mt_log *log, const struct mt_phase_rules *rules);
 /* log/host.c: a worker of Ray is gone. Its actor never ran; whose it was; what may have been. */

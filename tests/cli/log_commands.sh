@@ -2,7 +2,7 @@
 # A command that stands in a text says what ran, and its flags are the settings: alone in a line, between marks, behind a colon, of a
 # container. About 2 s.
 # The marks of Markdown are meant:
-# shellcheck disable=SC2016
+# shellcheck disable=SC2016,SC1003
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
