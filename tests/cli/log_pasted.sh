@@ -156,6 +156,13 @@ recipe server 'vllm_mode: server'
 has_not server.txt 'vllm_gpu_memory_utilization='
 recipe shared 'vllm_mode: colocate'
 has shared.txt 'vllm_gpu_memory_utilization=0.6'
+recipe adapters 'use_peft: true'
+has_not adapters.txt 'trains adapters only'
+for words in 'I use QLoRA and the DPOTrainer.' 'The DPOTrainer runs, I am using LoRA.' 'I have the DPOTrainer and no adapter.'; do
+    printf 'DPO runs out of memory\n\n%s\n' "$words" > dpo.txt
+    ask dpo.txt
+    check [ "$(grep -c 'trains adapters only' dpo.txt.text)" = "$([[ $words = *LoRA* ]] && echo 0 || echo 2)" ]
+done
 for mode in server colocate; do
     printf 'GRPO runs out of memory\n\nswift rlhf --rlhf_type grpo --model m/n --use_vllm true --vllm_mode %s --per_device_train_batch_size 2 --deepspeed zero3\n' $mode > $mode.swift
     ask $mode.swift

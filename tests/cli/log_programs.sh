@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Programs that a log names by a path, a frame or a script: they get keys of their own, and no other program's.
+# shellcheck disable=SC2016 # backquotes of Markdown
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need jq
