@@ -527,6 +527,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         return false;
     mt_metrics_code(q.metrics, place != NULL ? place->stack->code : NULL);
     model_by_words(d, q.metrics, &told, mt_framework_at(r, fw.main), q.conf);
+    if (mt_framework_at(r, fw.main)->kind == MT_FWK_RL)
+        told.runs = false; /* "the inference engine": such a job trains, whatever else it does */
     fill(q.metrics, d, logs, f, place, &told, q.conf);
     of_families(q.metrics, &fw, q.conf);
     engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework, o->conf);

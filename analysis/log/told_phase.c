@@ -366,6 +366,17 @@ static void of_method(struct votes *v, const struct mt_log *log)
     }
 }
 
+/* Takes out "RL training": the whole job, in which a model generates as often as it trains. */
+static void drop_whole_job(char *s)
+{
+    static const char *const jobs[] = {"rl training", "rl post-training", "rlhf training",
+                                       "reinforcement learning training", NULL};
+    for (const char *const *w = jobs; *w != NULL; w++)
+        for (char *p = s; (p = strstr(p, *w)) != NULL; p++)
+            if (p == s || !is_small(p[-1]))
+                memset(p, '-', strlen(*w));
+}
+
 /* A program's line, but PyTorch's own sentence, which people quote in theirs. */
 static bool is_programs(const char *line)
 {
@@ -382,6 +393,7 @@ static void of_prose(struct votes *v, const struct mt_log *log)
         if (log->prose.p[i].text[0] == '>' || is_programs(log->prose.p[i].text))
             continue;
         mt_spoken_line(&t, log, i);
+        drop_whole_job(t.text);
         for (char *s; (s = mt_spoken_sentence(&t)) != NULL;)
             of_sentence(v, s, leads, t.line);
     }

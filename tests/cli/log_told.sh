@@ -367,4 +367,11 @@ ask pair '# The new branch gives unexpected oom/hanging after the update\n\nAny 
 has pair 'ran out of memory'
 echo '# See oom/readme.md for the notes' > path
 run 1 report path --force --no-config --format text -o path.text
+# A job of reinforcement learning that is "RL training" as a whole, or has an inference engine, is not known to train, or only to run.
+ask whole 'RL training runs out of memory on 8 cards'
+phase whole unattributed
+ask part 'RL training runs out of memory in the backward'
+phase part train
+ask engine 'verl: OOM, and the inference engine is deployed on 2 cards'
+has_not engine 'inference_mode'
 finish
