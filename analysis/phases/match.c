@@ -317,7 +317,8 @@ static bool is_no_grad(const struct unders *u, const struct state *st)
 /* Names that a training loop uses with gradients as well tell nothing without that proof. */
 static bool name_needs_proof(enum mt_phase p)
 {
-    return p != MT_PH_LOGP_REF && p != MT_PH_WEIGHT_SYNC && !mt_phase_is(p, MT_TRAINS);
+    return p != MT_PH_LOGP_REF && p != MT_PH_WEIGHT_SYNC && p != MT_PH_ROLLOUT_WAKE_SLEEP &&
+           !mt_phase_is(p, MT_TRAINS);
 }
 
 /* The last resort, where no rule of a framework matches: what the job's own functions are called,

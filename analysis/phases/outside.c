@@ -11,7 +11,8 @@
 #include <string.h>
 
 /* Chosen by hand. DEPTH: of Python frames that are compared; no script calls its training from
- * deeper. PASSES: backward passes; behind one alone the next may be prepared. */
+ * deeper. PASSES: backward passes; behind one alone the next may be prepared, but no other model is
+ * made for that. */
 enum { DEPTH = 64, MIN_PASSES = 3 };
 
 static bool is_alloc(const struct mt_device *d, uint64_t i)
@@ -63,15 +64,17 @@ static bool is_inside(const struct mt_trace *t, const struct path *steps, uint32
     return is_one_function(t, p->frame[common], steps->frame[common]);
 }
 
-/* Of the training: its first event, its last backward pass or step, and how many passes. */
+/* Of the training: its first event, its last backward pass or step, and how many passes; whether a
+ * model is made after it. */
 struct stretch {
     uint64_t from, to;
     uint32_t passes;
+    bool sets_up;
 };
 
 static struct stretch find_training(const struct mt_device *d, const struct mt_attr *out)
 {
-    struct stretch s = {0, 0, 0};
+    struct stretch s = {0, 0, 0, false};
     bool begun = false, backward = false;
     for (uint64_t i = 0; i < d->events.n; i++) {
         if (!is_alloc(d, i))
@@ -80,8 +83,11 @@ static struct stretch find_training(const struct mt_device *d, const struct mt_a
             begun = true;
             s.from = i;
         }
-        if (mt_phase_is(out[i].sub, MT_IN_BACKWARD | MT_IN_OPTIMIZER))
+        if (mt_phase_is(out[i].sub, MT_IN_BACKWARD | MT_IN_OPTIMIZER)) {
             s.to = i;
+            s.sets_up = false;
+        }
+        s.sets_up = s.sets_up || (s.passes != 0 && mt_phase_is(out[i].phase, MT_SETS_UP));
         s.passes += mt_phase_is(out[i].sub, MT_IN_BACKWARD) && !backward;
         backward = mt_phase_is(out[i].sub, MT_IN_BACKWARD);
     }
@@ -101,7 +107,7 @@ static bool find_common(const struct mt_trace *t, const struct mt_device *d,
     struct stretch training = find_training(d, out);
     struct path p;
     all->n = 0;
-    if (training.passes < MIN_PASSES)
+    if (training.passes < (training.sets_up ? 1 : MIN_PASSES))
         return false;
     for (uint64_t i = training.from; i < training.to; i++) {
         mt_stack_id s = mt_event_at(d, i)->stack;

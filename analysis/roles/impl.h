@@ -12,6 +12,7 @@
  *   replace.c      what an optimizer makes anew
  *   copies.c       copies of the weights that the job's own code makes
  *   flat.c         tensors as large as many weights that the job's own code keeps
+ *   layered.c      one tensor for each layer: a cache of keys and values
  *   loaded.c       checkpoints that were read onto the card and stay there
  *   data.c         what the job's own code keeps beside the passes
  *   idle.c         gradients of parameters that no optimizer steps
@@ -254,6 +255,8 @@ void mt_flat_find(struct mt_rwork *k, const uint32_t *events, uint32_t n, int64_
 int mt_loaded_find(struct mt_rwork *k, int64_t focus);
 /* roles/data.c: after mt_loaded_find(); 0 = out of memory */
 int mt_data_find(struct mt_rwork *k, int64_t focus);
+/* roles/layered.c: before mt_data_find(); 0 = out of memory */
+int mt_layered_find(struct mt_rwork *k);
 /* roles/idle.c: out->idle_grads, after all roles; 0 = out of memory */
 int mt_idle_find(struct mt_rwork *k, int64_t focus);
 /* roles/lone.c: out->lone_state, after all roles */

@@ -294,6 +294,10 @@ MT_TEST(names_are_the_last_resort)
  * folder called torch may be the job's. */
 MT_TEST(names_of_own_functions)
 {
+    MT_CHECK_STR(alone("/job/loop.py:wake|" MAIN), "rollout.wake_sleep/- low name.wake");
+    MT_CHECK_STR(alone("/job/sync.py:receive_weights|" MAIN),
+                 "weight_sync/- low name.receive_weights");
+    MT_CHECK_STR(alone("/job/harness.py:loglikelihood|" MAIN), "eval/- low name.loglikelihood");
     MT_CHECK_STR(alone("/job/torch/loop.py:sync_weights|" MAIN),
                  "weight_sync/- low name.sync_weights");
     MT_CHECK_STR(alone(CALL "|/job/loop.py:compute_ref_log_prob|" MAIN),

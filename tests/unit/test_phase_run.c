@@ -859,13 +859,34 @@ MT_TEST(behind_the_function_that_trains)
     }
 }
 
+/* One pass alone may have the next one prepared behind it, but for that no other model is made. */
+MT_TEST(behind_one_pass_and_another_model)
+{
+    for (int makes = 0; makes < 2; makes++) {
+        struct made m;
+        start(&m);
+        alloc(&m, STEPS("fit"));
+        alloc(&m, ENGINE);
+        alloc(&m, STEPS("fit"));
+        if (makes)
+            alloc(&m, "/usr/lib/python3.12/site-packages/torch/nn/modules/linear.py:__init__|"
+                      "/home/u/x.py:build|/home/u/run.py:main|" MAIN);
+        alloc(&m, "/home/u/x.py:merge|/home/u/run.py:main|" MAIN);
+        MT_ASSERT(run(&m, false));
+        SAYS(m, (uint32_t)m.t->devices.p[0].events.n - 1,
+             makes ? "unattributed/- none method.outside" : "train/- carried method.carry");
+        done(&m);
+    }
+}
+
 MT_MAIN(
-    MT_RUN(training_is_implied_and_carried) MT_RUN(calls_that_keep_nothing)
-        MT_RUN(a_call_that_comes_now_and_then) MT_RUN(behind_the_function_that_trains) MT_RUN(
-            a_call_that_keeps_nothing_is_no_training) MT_RUN(forward_only_stays_unattributed)
-            MT_RUN(a_pass_without_gradients_is_no_training) MT_RUN(the_wrapper_alone_proves_nothing)
-                MT_RUN(names_of_evaluation) MT_RUN(a_name_goes_before_what_is_over)
-                    MT_RUN(annotations_win_over_names) MT_RUN(loss_trains_when_there_is_a_backward)
+    MT_RUN(behind_one_pass_and_another_model) MT_RUN(training_is_implied_and_carried)
+        MT_RUN(calls_that_keep_nothing) MT_RUN(a_call_that_comes_now_and_then) MT_RUN(
+            behind_the_function_that_trains) MT_RUN(a_call_that_keeps_nothing_is_no_training)
+            MT_RUN(forward_only_stays_unattributed) MT_RUN(a_pass_without_gradients_is_no_training)
+                MT_RUN(the_wrapper_alone_proves_nothing) MT_RUN(names_of_evaluation) MT_RUN(
+                    a_name_goes_before_what_is_over) MT_RUN(annotations_win_over_names)
+                    MT_RUN(loss_trains_when_there_is_a_backward)
                         MT_RUN(loss_trains_when_the_backward_has_no_frames) MT_RUN(
                             backward_never_belongs_to_rollout_or_logp)
                             MT_RUN(set_up_is_not_carried_into_training) MT_RUN(

@@ -200,6 +200,36 @@ MT_TEST(a_bank_that_passes_filled)
     }
 }
 
-MT_MAIN(MT_RUN(a_checkpoint_beside_its_model) MT_RUN(a_model_that_was_read)
-            MT_RUN(gradients_that_no_optimizer_uses) MT_RUN(state_that_is_one_block_a_weight)
-                MT_RUN(data_of_the_jobs_own) MT_RUN(a_bank_that_passes_filled))
+#define S_CACHE "/home/u/engine.py:85:make_room" MAIN
+
+/* One tensor for each layer, made one after the other outside of any pass: keys and values. As
+ * many of other sizes, one more or less, or with the next one made when the one before is gone,
+ * they are not. */
+MT_TEST(one_tensor_for_each_layer)
+{
+    enum { CACHE, ONE_MORE, SIZES, ONE_BY_ONE, OF_WEIGHTS, N };
+    for (int what = 0; what < N; what++) {
+        struct job *j = job_new();
+        params(j);
+        for (int i = 0; i < LAYERS + (what == ONE_MORE); i++) {
+            uint64_t at = put(j,
+                              what == OF_WEIGHTS ? PARAM_BYTES
+                              : what == SIZES    ? 9 * MIB + (unsigned)i * MIB
+                                                 : 9 * MIB,
+                              S_CACHE);
+            if (what == ONE_BY_ONE)
+                drop(j, at);
+        }
+        for (int s = 0; s < 6; s++)
+            drop(j, put(j, 40 * MIB, S_PREDICT));
+        MT_ASSERT(analyze(j));
+        MT_CHECK_EQ(AT_FOCUS(j, KV_CACHE), what == CACHE ? LAYERS * 9 * MIB : 0);
+        CHECK_SUMS(j);
+        job_free(j);
+    }
+}
+
+MT_MAIN(MT_RUN(a_checkpoint_beside_its_model) MT_RUN(one_tensor_for_each_layer)
+            MT_RUN(a_model_that_was_read) MT_RUN(gradients_that_no_optimizer_uses)
+                MT_RUN(state_that_is_one_block_a_weight) MT_RUN(data_of_the_jobs_own)
+                    MT_RUN(a_bank_that_passes_filled))
