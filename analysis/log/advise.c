@@ -526,6 +526,9 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
         return false;
     mt_metrics_code(q.metrics, place != NULL ? place->stack->code : NULL);
+    d->model.in_float = is_told(q.metrics, "engine_in_float");
+    if (d->model.in_float)
+        mt_logdiag_served_in_float(d);
     model_by_words(d, q.metrics, &told, mt_framework_at(r, fw.main), q.conf);
     if (mt_framework_at(r, fw.main)->kind == MT_FWK_RL)
         told.runs = false; /* "the inference engine": such a job trains, whatever else it does */
@@ -538,7 +541,6 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         mt_framework_at(r, fw.main)->kind == MT_FWK_ENGINE || is_told(q.metrics, "told_vllm");
     d->engine_failed = is_engines(r, f, place);
     d->model.beyond = more_than(q.metrics, d, "engine_weights_told", 0.97);
-    d->model.in_float = is_told(q.metrics, "engine_in_float");
     d->model.on_card = more_than(q.metrics, d, "engine_weights_told", 0);
     d->model.is_over_share = is_over_share(r, &fw, q.metrics, d, f);
     say(q.metrics, MT_METRIC_over_share, d->model.is_over_share);

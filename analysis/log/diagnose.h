@@ -113,6 +113,7 @@ struct mt_logdiag_served {
     double token;          /* bytes of one token's keys and values on each card */
     double frozen;         /* bytes below adapters that are trained */
     double batch, answer;  /* sequences at once, and tokens of an answer */
+    unsigned each;         /* bytes of a number of the weights that run, and of keys and values */
     double longest, share; /* of an engine: tokens of a sequence; its part of the card */
 };
 
@@ -317,6 +318,7 @@ struct mt_logdiag_sizes {
     bool runs;              /* a model is used, or generates */
     bool less;              /* adapters, fewer bits, offloading or frozen parts are spoken of */
     bool adapters, smaller; /* of these adapters; fewer bits or offloading */
+    bool wide;              /* of weights of 32 bits */
     bool fsdp, zero2, zero3;
     bool spread; /* a model that is laid over the cards, in another way than these, is spoken of */
     double card; /* bytes of the card that is named, or whose size is; 0 = none, or several */
@@ -352,6 +354,7 @@ void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d);
 void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
                        const struct mt_run_shape *s, const struct mt_runconf *conf,
                        enum mt_fw_kind kind);
+void mt_logdiag_served_in_float(struct mt_logdiag *d); /* the engine is told to take 32 bits */
 void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d);
 /* What rules may ask of that. */
 void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d);

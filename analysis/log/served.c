@@ -69,10 +69,11 @@ void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
         v->frozen = params * HALF;
         v->params = params;
     }
-    if (n <= 0 || is_elsewhere(d, params * HALF / n))
+    if (n <= 0 || told->wide || is_elsewhere(d, params * HALF / n))
         return;
     v->params = params;
     v->cards = n;
+    v->each = HALF;
     v->weights = params * HALF / n;
     v->layers = s->layers;
     v->batch = engine ? 0 : mt_run_number(conf, "script_batch");
@@ -81,6 +82,8 @@ void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
     v->share = engine ? mt_run_number(conf, "gpu_memory_utilization") : 0;
     if (v->share > 1)
         v->share = 0;
+    if (mt_run_is_set(conf, "kv_cache_dtype"))
+        return;                /* keys and values have another type than the weights */
     if (s->model.latent > 0) { /* every card of a tensor-parallel group has all of it */
         v->width = s->model.latent;
         v->token = s->layers * s->model.latent * HALF;
@@ -88,6 +91,14 @@ void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
         v->width = 2 * s->kv_width;
         v->token = s->layers * 2 * s->kv_width * HALF / n;
     }
+}
+
+void mt_logdiag_served_in_float(struct mt_logdiag *d)
+{
+    struct mt_logdiag_served *v = &d->model.served;
+    v->each *= 2;
+    v->weights *= 2;
+    v->token *= 2;
 }
 
 /* Bytes of the card, or of the engine's share of it, that the weights leave. */
@@ -103,9 +114,9 @@ static void say_tokens(struct mt_sentence *t, const struct mt_logdiag *d)
     double tokens = room(d) / v->token;
     char a[32];
     mt_words_add(
-        t, " Each token of each sequence keeps %s of keys and values (%g layers x %g x %d bytes%s)",
-        MT_BYTES((uint64_t)v->token), v->layers, v->width, HALF,
-        v->cards > 1 && v->token < v->layers * v->width * HALF ? ", divided" : "");
+        t, " Each token of each sequence keeps %s of keys and values (%g layers x %g x %u bytes%s)",
+        MT_BYTES((uint64_t)v->token), v->layers, v->width, v->each,
+        v->cards > 1 && v->token < v->layers * v->width * v->each ? ", divided" : "");
     if (d->model.estimate.card > 0 && tokens >= 1) {
         mt_words_add(t,
                      ": beside the weights %s has room for %s tokens at the most, of all sequences "
@@ -142,14 +153,14 @@ void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d)
     }
     if (v->weights < GIB || d->model.is_over_share)
         return;
-    mt_words_add(t, "%sThe weights are %.3g B parameters x %d bytes%s = %s on a card", lead,
-                 v->params / 1e9, HALF, v->cards > 1 ? ", divided" : "",
+    mt_words_add(t, "%sThe weights are %.3g B parameters x %u bytes%s = %s on a card", lead,
+                 v->params / 1e9, v->each, v->cards > 1 ? ", divided" : "",
                  MT_BYTES((uint64_t)v->weights));
     if (card > 0 && v->weights > card) {
         mt_words_add(t,
-                     ", which has %s: in 16 bits they do not fit on it, whatever the batch is; "
+                     ", which has %s: in %u bits they do not fit on it, whatever the batch is; "
                      "more cards or weights of fewer bits can.",
-                     MT_BYTES((uint64_t)card));
+                     MT_BYTES((uint64_t)card), 8 * v->each);
         return;
     }
     mt_words_add(t, ".");

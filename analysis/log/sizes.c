@@ -241,6 +241,7 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
                                                                  "zero stage-3", NULL},
                *const zero2[] = {"zero2",        "zero-2",       "zero 2",       "zero stage 2",
                                  "zero_stage 2", "zero-stage 2", "zero stage-2", NULL};
+    static const char *const wide[] = {"fp32", "float32", "full precision", "全精度", NULL};
     bool trains_on = false, one = false;
     memset(t, 0, sizeof *t);
     t->card = mt_logdiag_card(log);
@@ -253,6 +254,7 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
         t->nodes = t->nodes || has_any(s, nodes);
         t->adapters = t->adapters || affirms(s, adapters);
         t->smaller = t->smaller || affirms(s, smaller);
+        t->wide = t->wide || affirms(s, wide);
         t->less = t->less || t->adapters || t->smaller || affirms(s, less);
         if (!mt_spoken_is_logged(s)) { /* "(Trainer pid=7)" is a process's name */
             t->trains = t->trains || tells_training(s, trains);
