@@ -44,13 +44,13 @@ static bool is_thing(const char *p)
 }
 
 /* Bytes of the thing at p: its clause, and no subject of the next one. */
-static size_t thing_length(const char *p)
+static size_t thing_length(const char *p, const char *to)
 {
     static const char *const ends[] = {" it ",  " the job ", " everything ", " training ",
                                        " and ", " out ",     " out,",        " i ",
                                        " but ", " at all",   " then ",       NULL};
     size_t n = 0;
-    for (int words = 0; p[n] != '\0' && strchr(",;:()?!", p[n]) == NULL; n++) {
+    for (int words = 0; p + n < to && strchr(",;:()?!", p[n]) == NULL; n++) {
         if ((p[n] == '.' && (p[n + 1] == ' ' || p[n + 1] == '\0')) || begins(p + n, ends) != 0)
             break;
         words += p[n] == ' ';
@@ -86,8 +86,8 @@ static bool is_open(const char *s)
     return mt_log_has_one(s, words) || s[strcspn(s, "?")] == '?';
 }
 
-/* The thing that the sentence says it runs without; NULL = none. */
-static const char *thing_of(const char *s)
+/* The thing that the sentence says it runs without, which ends before *to; NULL = none. */
+static const char *thing_of(const char *s, const char **to)
 {
     static const char *const fails[] = {"still ",     "fail",  "error", "oom",
                                         "out of mem", "crash", NULL};
@@ -99,14 +99,17 @@ static const char *thing_of(const char *s)
             away = NULL;
         if (n != 0 && is_thing(p + n) && (away == NULL || runs == NULL))
             away = p + n;
+        *to = p;
         if (behind != NULL && away != NULL && away < p)
             return away;
         if (behind != NULL)
             runs = behind;
         /* "it runs fine without X": nothing but a word or two between */
         if (n != 0 && away == p + n && runs != NULL && p - runs <= 12 &&
-            memchr(runs, ',', (size_t)(p - runs)) == NULL)
+            memchr(runs, ',', (size_t)(p - runs)) == NULL) {
+            *to = s + strlen(s);
             return away;
+        }
     }
     return NULL;
 }
@@ -129,8 +132,8 @@ uint64_t mt_logdiag_contrast(char what[MT_LOG_CONTRAST], const struct mt_log *lo
             continue;
         mt_spoken_line(&t, log, i);
         for (char *s; (s = mt_spoken_sentence(&t)) != NULL;) {
-            const char *thing = thing_of(s);
-            size_t n = thing != NULL ? thing_length(thing) : 0;
+            const char *to = s, *thing = thing_of(s, &to);
+            size_t n = thing != NULL ? thing_length(thing, to) : 0;
             if (n < 3 || n >= MT_LOG_CONTRAST)
                 continue;
             memcpy(what, thing, n);

@@ -313,9 +313,12 @@ static bool is_refused(const struct mt_saying *t, const char *at, const char *en
 static bool helps(const struct mt_saying *t, const char *at, const char *end)
 {
     static const char *const ifs[] = {"if i ", "if we ", "when i ", "when we ", "once i ", NULL},
+                             *const on[] = {"switch", "turn on",   "enable ", "use ",
+                                            "add ",   "activate ", NULL},
                              *const verbs[] = {" runs", " works", " trains", " goes through", NULL},
                              *const others[] = {" out", " into", " slow", " on ", NULL};
-    if (t->is_asked || last_of(t->text, at, ifs) == NULL)
+    const char *from = last_of(t->text, at, ifs);
+    if (t->is_asked || from == NULL || last_of(from, at, on) == NULL)
         return false;
     for (const char *p = end; *p != '\0'; p++) {
         size_t n = length_of(p, verbs);
@@ -331,7 +334,7 @@ bool mt_saying_is_so(const struct mt_saying *t, const char *at, const char *end,
     bool refused = is_refused(t, at, end), denied;
     if (t->is_error)
         return refused;
-    if (helps(t, at, end))
+    if (!has_number && helps(t, at, end))
         return true;
     denied = mt_log_is_denied(t->text, at) || is_only_thought(t, at, end);
     if (denied || is_off(end) || is_switched_off(t->text, at))

@@ -374,4 +374,6 @@ ask part 'RL training runs out of memory in the backward'
 phase part train
 ask engine 'verl: OOM, and the inference engine is deployed on 2 cards'
 has_not engine 'inference_mode'
+ask behind 'We train a model here.\n\nOnce the model is loaded, the backward runs out of memory.'
+phase behind train
 finish

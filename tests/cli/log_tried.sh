@@ -69,7 +69,7 @@ for says in 'Expandable segments would be the remedy, but this build cannot use 
     ask pool <<< "$pieces"$'\n\n'"$says"
     has_not pool 'expandable_segments:True'
 done
-for says in 'Would it work if I switch on expandable segments?' 'If I switch on expandable segments, it runs out of memory later.' 'vLLM has its own cards.'; do
+for says in 'If I set max_split_size_mb, it works.' 'Would it work if I switch on expandable segments?' 'If I switch on expandable segments, it runs out of memory later.' 'vLLM has its own cards.'; do
     ask open <<< "$pieces"$'\n\n'"$says"
     has open 'expandable_segments:True'
 done
