@@ -65,7 +65,7 @@ void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
     double n = kind != MT_FWK_RL && runs_only(d, told, engine) ? cards(s, told, engine) : 0;
     if (params <= 0 || told->smaller || mt_run_is_set(conf, "quantization"))
         return;
-    if (told->adapters && told->trains && !divided && !told->spread) {
+    if (told->adapters && told->trains && !divided && !told->spread && !told->wide) {
         v->frozen = params * HALF;
         v->params = params;
     }

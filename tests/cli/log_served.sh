@@ -77,6 +77,8 @@ has_not large 'of keys and values'
 
 # Below adapters: 8,190,735,360 parameters of Qwen3-8B in 16 bits.
 { echo 'I train LoRA adapters of Qwen3-8B with batch size 1 and run out of memory'; full 24 1.50; } | ask lora
+{ echo 'I train LoRA adapters of Qwen3-8B in float32 with batch size 1 and run out of memory'; full 24 1.50; } | ask lora32
+has_not lora32 'stay in 16 bits'
 has lora '8.19 B parameters stay in 16 bits: 15.26 GiB on every card'
 first_has lora 'Frozen weights in 4 bits'
 { echo 'I train LoRA adapters of Qwen3-8B with batch size 1 and run out of memory'; full 15 1.50; } | ask below
