@@ -122,12 +122,18 @@ static size_t number_behind(const char **p)
  * has n bytes. 0 = it became something else. */
 static size_t number_now(const char **p, size_t n)
 {
-    static const char *const to[] = {"to ", "from ", "down to ", NULL};
-    const char *q = *p + n;
+    static const char *const to[] = {"to ", "from ", "down to ", "up to ", NULL},
+                             *const changes[] = {"lower", "reduc",   "decreas", "drop",  "cut",
+                                                 "chang", "set",     "brought", "bring", "turn",
+                                                 "rais",  "increas", NULL};
+    const char *q = *p + n, *verb;
     while (n != 0 && (q = strstr(q, " it ")) != NULL) {
-        q += strlen(" it ");
-        if (!mt_log_begins(q, to))
+        for (verb = q; verb > *p && verb[-1] != ' ';)
+            verb--;
+        q += strlen(" it");
+        if (!mt_log_begins(verb, changes) || !mt_log_begins(q + 1, to))
             continue;
+        q++;
         n = number_behind(&q);
         *p = q;
     }

@@ -33,6 +33,10 @@ for words in 'gpu_memory_utilization was 0.6 and I lowered it to 0.25.' 'We had 
     printf 'verl fails while the weights go to vLLM (update_weights)\n\n- %s\n\nray::WorkerDict.actor_rollout_update_weights()\n%s\n' "$words" "$OOM" | ask became
     check [ "$(value became $share)" = 0.2 ]
 done
+echo 'verl OOM in training
+
+We use ppo_micro_batch_size_per_gpu 8 and I run it from 2 terminals.' | ask runs
+check [ "$(value runs actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu)" = 4 ]
 for words in 'gpu_memory_utilization was 0.6 and I lowered it to half of that.' 'My colleague runs the same with gpu_memory_utilization 0.6 there.'; do
     printf 'verl fails while the weights go to vLLM (update_weights)\n\n- %s\n\nray::WorkerDict.actor_rollout_update_weights()\n%s\n' "$words" "$OOM" | ask unknown
     check [ "$(jq -r --arg key $share '[.settings[]? | select(.key == $key)] | length' unknown.json)" = 0 ]
