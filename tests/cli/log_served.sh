@@ -36,7 +36,7 @@ has engine 'tokens at the most, of all sequences together, 4 of 32,768'
 { serve 262144; full 24 1.50; } | ask longest
 has longest 'less than one of 262,144'
 # In 32 bits: 47 GiB less 32,121,044,992 bytes, 262,144 a token. With keys and values of 8 bits, or words of 32, nothing is worked out.
-typed() { printf 'It runs out of memory\n\n```\nvllm serve meta-llama/Meta-Llama-3-8B --gpu-memory-utilization 1 %s\n```\n' "$1"; }
+typed() { printf 'It runs out of memory\n\n    vllm serve meta-llama/Meta-Llama-3-8B --gpu-memory-utilization 1 %s\n\n' "$1"; }
 { typed '--dtype float32'; full 47 1.50; } | ask float
 has float '8.03 B parameters x 4 bytes = 29.92 GiB'
 has float '256.0 KiB of keys and values'
