@@ -60,6 +60,16 @@ const char *mt_copies_words(const struct mt_moment *m, const struct mt_copies *c
 
 const char *mt_remade_words(const struct mt_moment *m, char *s, size_t cap)
 {
+    char label[MT_LABEL], buf[MT_LABEL];
+    if (m->remade_by != 0) {
+        (void)mt_stack_label(m->w->r->t, m->remade_by, label, sizeof label);
+        (void)snprintf(s, cap,
+                       "One tensor of %s, made at %s in the round before, was still live when the "
+                       "next round began; the round before began without one. A name holds it, or "
+                       "a view of it.",
+                       MT_BYTES(m->remade), mt_words_label(buf, label));
+        return s;
+    }
     (void)snprintf(s, cap,
                    "One tensor of %s from the line that asked was still live from before the last "
                    "pass: where the request takes its place, the old one goes only when the new "

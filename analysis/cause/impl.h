@@ -194,6 +194,8 @@ struct mt_moment {
     uint64_t old_state;  /* of optimizers that were replaced; 0 = none */
     uint32_t state_each; /* blocks that an optimizer makes for a weight; 0 = not known */
     uint64_t remade;     /* one block that the request would take the place of; 0 = none */
+    mt_stack_id
+        remade_by; /* a later line of the same function that made it; 0 = the line that asks */
     struct mt_made made[MT_MADE];
     uint32_t n_made;
     struct mt_maker maker;

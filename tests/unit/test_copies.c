@@ -370,6 +370,50 @@ MT_TEST(what_is_made_anew_beside_the_old_one)
     }
 }
 
+#define INFER "torch/utils/_contextlib.py:116:decorate_context|"
+#define TURN(line) "own/rank.py:" line ":evaluate|" INFER "own/rank.py:60:main|" MAIN
+
+/* A name of a loop's body without gradients holds what a later line made the round before, when the
+ * next round begins. Not where the round before began with one (a state that goes round), where two
+ * are kept, where another function made it, nor in the first round. */
+MT_TEST(what_the_round_before_left)
+{
+    enum { LEFT, GOES_ROUND, LIST, OTHER_LINE, ROUND_ONE, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned scores = 0, state = 0;
+        model(h, 0, LAYERS, WEIGHTS);
+        if (what == GOES_ROUND)
+            state = heap_alloc(h, 2 * GIB, "own/rank.py:50:main|" MAIN);
+        heap_free(h,
+                  heap_alloc(
+                      h, 64 * MIB,
+                      "own/net.py:9:forward|torch/nn/modules/module.py:60:_call_impl|" TURN("42")));
+        if (what != ROUND_ONE)
+            scores = heap_alloc(h, GIB, TURN("43"));
+        if (what == LIST)
+            heap_alloc(h, 2 * GIB, TURN("45"));
+        heap_alloc(h, 2 * GIB, what == OTHER_LINE ? "own/rank.py:70:main|" MAIN : TURN("45"));
+        if (what == GOES_ROUND)
+            heap_free(h, state);
+        if (what != ROUND_ONE)
+            heap_free(h, scores);
+        heap_free(h,
+                  heap_alloc(
+                      h, 64 * MIB,
+                      "own/net.py:9:forward|torch/nn/modules/module.py:60:_call_impl|" TURN("42")));
+        heap_oom(h, GIB, 16 * MIB, TURN("43"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->remade, what == LEFT ? 2 * GIB : 0);
+            MT_CHECK_EQ(card(a, "P203") != NULL, what == LEFT);
+            if (what == LEFT)
+                MT_CHECK_HAS(c->sentence, "made at own/rank.py:45 evaluate in the round before");
+            DONE;
+        }
+    }
+}
+
 /* What unfold makes and what is computed with it: P204 names the line. Not where it is little. */
 MT_TEST(windows_by_unfold)
 {
@@ -397,5 +441,6 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_copy_of_each_weight) MT_RUN(clones_that_go_a
             MT_RUN(a_flat_copy_of_all_weights) MT_RUN(weights_that_a_pass_makes)
                 MT_RUN(terms_over_the_weights) MT_RUN(a_history_of_lbfgs)
                     MT_RUN(an_optimizer_that_was_replaced)
-                        MT_RUN(what_is_made_anew_beside_the_old_one) MT_RUN(windows_by_unfold)
-                            MT_RUN(rules_done))
+                        MT_RUN(what_is_made_anew_beside_the_old_one)
+                            MT_RUN(what_the_round_before_left) MT_RUN(windows_by_unfold)
+                                MT_RUN(rules_done))
