@@ -111,6 +111,7 @@ struct mt_logdiag_served {
     double weights;        /* bytes on each card */
     double layers, width;  /* numbers that one token keeps in each layer, undivided */
     double token;          /* bytes of one token's keys and values on each card */
+    bool may_be_wide;      /* nothing says that they are in 16 bits */
     double frozen;         /* bytes below adapters that are trained */
     double batch, answer;  /* sequences at once, and tokens of an answer */
     unsigned each;         /* bytes of a number of the weights that run, and of keys and values */
@@ -319,6 +320,7 @@ struct mt_logdiag_sizes {
     bool less;              /* adapters, fewer bits, offloading or frozen parts are spoken of */
     bool adapters, smaller; /* of these adapters; fewer bits or offloading */
     bool wide;              /* of weights of 32 bits */
+    bool half;              /* of 16 bits are spoken of */
     bool fsdp, zero2, zero3;
     bool spread; /* a model that is laid over the cards, in another way than these, is spoken of */
     double card; /* bytes of the card that is named, or whose size is; 0 = none, or several */

@@ -74,6 +74,8 @@ void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
     v->params = params;
     v->cards = n;
     v->each = HALF;
+    /* Transformers before 5 loads 32 bits where nothing is said of the type (modeling_utils.py) */
+    v->may_be_wide = !engine && !told->half;
     v->weights = params * HALF / n;
     v->layers = s->layers;
     v->batch = engine ? 0 : mt_run_number(conf, "script_batch");
@@ -153,9 +155,10 @@ void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d)
     }
     if (v->weights < GIB || d->model.is_over_share)
         return;
-    mt_words_add(t, "%sThe weights are %.3g B parameters x %u bytes%s = %s on a card", lead,
+    mt_words_add(t, "%sThe weights are %.3g B parameters x %u bytes%s = %s on a card%s", lead,
                  v->params / 1e9, v->each, v->cards > 1 ? ", divided" : "",
-                 MT_BYTES((uint64_t)v->weights));
+                 MT_BYTES((uint64_t)v->weights),
+                 v->may_be_wide ? " (twice that where they are loaded in 32 bits)" : "");
     if (card > 0 && v->weights > card) {
         mt_words_add(t,
                      ", which has %s: in %u bits they do not fit on it, whatever the batch is; "

@@ -241,6 +241,9 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
                                                                  "zero stage-3", NULL},
                *const zero2[] = {"zero2",        "zero-2",       "zero 2",       "zero stage 2",
                                  "zero_stage 2", "zero-stage 2", "zero stage-2", NULL};
+    static const char *const half[] = {
+        "bf16",           "bfloat16", "fp16",   "float16", "half precision",
+        "half-precision", "16 bit",   "16-bit", "半精度",  NULL};
     static const char *const wide[] = {"fp32", "float32", "full precision", "全精度", NULL};
     bool trains_on = false, one = false;
     memset(t, 0, sizeof *t);
@@ -255,6 +258,7 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
         t->adapters = t->adapters || affirms(s, adapters);
         t->smaller = t->smaller || affirms(s, smaller);
         t->wide = t->wide || affirms(s, wide);
+        t->half = t->half || affirms(s, half);
         t->less = t->less || t->adapters || t->smaller || affirms(s, less);
         if (!mt_spoken_is_logged(s)) { /* "(Trainer pid=7)" is a process's name */
             t->trains = t->trains || tells_training(s, trains);
