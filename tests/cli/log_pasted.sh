@@ -179,4 +179,13 @@ has bus.txt 'docker run --shm-size=16g'
 has bus.txt 'num_workers=<fewer>'
 has_not bus.txt 'prefetch_factor=2'
 
+# No phase is told: a log-prob micro-batch far above that of the training is named, an even one is not; no token budget where sequences are counted.
+for rows in 16 2; do
+    verl logp "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=$rows \\\\"
+    sed -i 's/ in training//' logp.txt
+    ask logp.txt
+    check [ "$(jq '[.advice[] | select(.id == "V09")] | length' logp.txt.json)" = "$([ $rows = 16 ] && echo 1 || echo 0)" ]
+done
+has_not logp.txt 'ppo_max_token_len_per_gpu=<'
+
 finish
