@@ -1,7 +1,8 @@
 /* A cache of keys and values that the job's own code makes: one tensor for each layer, all of one
- * size, made one after the other and there at once, outside of any pass. No frame says what they
- * are. How many layers there are the weights tell: sizes of a layer come once in each, or a few
- * times. What has the size of a weight, a gradient or a state may be one of those. */
+ * size, made one after the other and there at once, outside of any pass; or two, of two lines in
+ * turn. No frame says what they are. How many layers there are the weights tell: sizes of a layer
+ * come once in each, or a few times. What has the size of a weight, a gradient or a state may be
+ * one of those. */
 #include "analysis/base/divisor.h"
 #include "analysis/roles/impl.h"
 
@@ -11,9 +12,11 @@
  * layer is no cache that matters. */
 enum { MIN_LAYERS = 4, MIN_MATRIX = 16384, MIN_BYTES = 1 << 20 };
 
+/* Blocks of one size, by one line, or by two in turn. */
 struct run {
     MT_VEC(uint32_t) events;
-    mt_stack_id stack;
+    mt_stack_id stack[2];
+    uint32_t n_stacks;
     uint64_t size;
 };
 
@@ -66,15 +69,24 @@ static bool may_be_one(struct mt_rwork *k, uint32_t i)
     return u == NULL || (u->weights == 0 && u->made == 0 && u->grads_peak == 0);
 }
 
+/* The next block, or request, of the run: the lines come in turn. */
+static bool goes_on(const struct run *r, mt_stack_id stack, uint64_t size)
+{
+    uint32_t n = r->events.n;
+    if (size != r->size)
+        return false;
+    return n == 0 || stack == r->stack[n % r->n_stacks] || (n == 1 && stack != r->stack[0]);
+}
+
 /* The blocks of a run are a cache, where they are as many as layers, and the first is still there
  * when the last is made. The request that failed may be one of them. */
 static void close_run(struct mt_rwork *k, struct run *r, uint32_t layers)
 {
     const struct mt_device_analysis *o = k->r->out;
-    uint32_t n = r->events.n, last = n != 0 ? r->events.p[n - 1] : 0;
-    bool is_cut = n != 0 && n < layers && o->ooms.n != 0 && o->ooms.p[0].stack == r->stack &&
-                  o->ooms.p[0].request == r->size && n >= MIN_LAYERS && o->ooms.p[0].event > last;
-    bool together = n == layers || is_cut;
+    uint32_t n = r->events.n, all = layers * r->n_stacks, last = n != 0 ? r->events.p[n - 1] : 0;
+    bool is_cut = n != 0 && n < all && n >= MIN_LAYERS * r->n_stacks && o->ooms.n != 0 &&
+                  o->ooms.p[0].event > last && goes_on(r, o->ooms.p[0].stack, o->ooms.p[0].request);
+    bool together = n != 0 && (n == all || is_cut);
     for (uint32_t i = 0; together && i < n; i++)
         together = k->w->fate[r->events.p[i]].freed > last;
     for (uint32_t i = 0; together && i < n; i++) {
@@ -89,7 +101,7 @@ static void close_run(struct mt_rwork *k, struct run *r, uint32_t layers)
 
 int mt_layered_find(struct mt_rwork *k)
 {
-    struct run r = {.stack = 0};
+    struct run r = {.n_stacks = 1};
     bool ok = true;
     uint32_t layers, n = k->r->attr != NULL ? mt_n_events(k) : 0;
     if ((layers = count_layers(k, &ok)) == 0)
@@ -99,12 +111,16 @@ int mt_layered_find(struct mt_rwork *k)
         uint32_t *at;
         if (e->action != MT_ACT_ALLOC)
             continue;
-        if (r.events.n != 0 && (e->stack != r.stack || e->size != r.size))
+        if (r.events.n != 0 && !goes_on(&r, e->stack, e->size))
             close_run(k, &r, layers);
         if (!may_be_one(k, i))
             continue;
-        r.stack = e->stack;
-        r.size = e->size;
+        if (r.events.n == 0)
+            r = (struct run){r.events, {e->stack, 0}, 1, e->size};
+        else if (r.events.n == 1 && e->stack != r.stack[0]) {
+            r.stack[1] = e->stack;
+            r.n_stacks = 2;
+        }
         ok = (at = MT_VEC_PUSH(&r.events)) != NULL;
         if (ok)
             *at = i;

@@ -215,6 +215,8 @@ SCENARIOS = [
              must=["P247"], must_not=["P07"], saves={"P247": {"outputs": False}}, where="score"),
     Scenario("saving-p248", "played again with P248 applied: a product beside a matrix of its size", dict(PLAIN, script=operations.kernel("matmul", "matmul")), fail="fit", late=True, cause="capacity",
              must=["P248"], must_not=["P01", "P02"], saves={"P248": {"outputs": False}}, where="fit"),
+    Scenario("saving-p230", "played again with P230 applied: a softmax beside what it is made of", dict(PLAIN, script=operations.kernel("matmul", "softmax")), fail="fit", late=True, cause="capacity",
+             must=["P230"], must_not=["P01", "P02"], saves={"P230": {"outputs": False}}, where="fit"),
     Scenario("saving-p246", "played again with P246 applied: a tensor that is joined with each round's", dict(PLAIN, script=operations.bank), fail="collect", late=True, cause="capacity",
              must=["P246"], saves={"P246": {"outputs": False}}, where="collect"),
     Scenario("saving-p223", "played again with P223 applied: a column of predictions beside a row of targets", dict(PLAIN, script=operations.trained((5, "linear", 112000), (6, "sub_Tensor", 3136000000), (6, "pow_Tensor_Scalar", 3136000000),

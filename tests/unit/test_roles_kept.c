@@ -207,7 +207,7 @@ MT_TEST(a_bank_that_passes_filled)
  * they are not. */
 MT_TEST(one_tensor_for_each_layer)
 {
-    enum { CACHE, ONE_MORE, SIZES, ONE_BY_ONE, OF_WEIGHTS, N };
+    enum { CACHE, TWO_LINES, ONE_MORE, SIZES, ONE_BY_ONE, OF_WEIGHTS, N };
     for (int what = 0; what < N; what++) {
         struct job *j = job_new();
         params(j);
@@ -219,11 +219,15 @@ MT_TEST(one_tensor_for_each_layer)
                               S_CACHE);
             if (what == ONE_BY_ONE)
                 drop(j, at);
+            if (what == TWO_LINES)
+                (void)put(j, 9 * MIB, "/home/u/engine.py:86:make_room" MAIN);
         }
         for (int s = 0; s < 6; s++)
             drop(j, put(j, 40 * MIB, S_PREDICT));
         MT_ASSERT(analyze(j));
-        MT_CHECK_EQ(AT_FOCUS(j, KV_CACHE), what == CACHE ? LAYERS * 9 * MIB : 0);
+        MT_CHECK_EQ(AT_FOCUS(j, KV_CACHE), what == CACHE       ? LAYERS * 9 * MIB
+                                           : what == TWO_LINES ? LAYERS * 18 * MIB
+                                                               : 0);
         CHECK_SUMS(j);
         job_free(j);
     }
