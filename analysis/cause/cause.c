@@ -244,6 +244,12 @@ static void keep_copies(struct mt_cause *out, const struct mt_moment *m)
         out->copies_beside += c->kind == MT_COPIES_IN_PASS ? 0 : c->kept;
         out->asks_copy = out->asks_copy || c->asked;
     }
+    /* what both find is counted once */
+    if (m->fixed.kept > out->copies_kept)
+        out->copies_kept = m->fixed.kept;
+    if (m->fixed.temp > out->copies_temp)
+        out->copies_temp = m->fixed.temp;
+    out->between_calls = m->fixed.between;
     out->remade = m->remade;
     out->n_made = m->n_made;
     out->maker = m->maker;
@@ -276,7 +282,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
              mt_moment_copies(&m) && mt_moment_old_state(&m);
         mt_moment_remade(&m);
         mt_moment_spread(&m);
-        ok = ok && mt_moment_parts(&m) && mt_moment_maker(&m);
+        ok = ok && mt_moment_fixed(&m) && mt_moment_parts(&m) && mt_moment_maker(&m);
         keep_copies(out, &m);
         out->hoard = m.hoard.bytes;
         out->apart = m.apart;

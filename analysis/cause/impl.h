@@ -158,6 +158,12 @@ struct mt_copies {
     uint32_t rounds;
 };
 
+/* What does not follow the batch: made of the weights, by role; made between calls of a model, once
+ * for three calls or more, the request among it. */
+struct mt_fixed {
+    uint64_t kept, temp, between;
+};
+
 struct mt_moment {
     const struct mt_roles *w;
     const struct mt_role_facts *f;
@@ -196,6 +202,7 @@ struct mt_moment {
     uint64_t remade;     /* one block that the request would take the place of; 0 = none */
     mt_stack_id
         remade_by; /* a later line of the same function that made it; 0 = the line that asks */
+    struct mt_fixed fixed;
     struct mt_made made[MT_MADE];
     uint32_t n_made;
     struct mt_maker maker;
@@ -291,6 +298,9 @@ static inline bool mt_is_kept_on(const struct mt_moment *m, uint64_t event)
  */
 int mt_rest_scaled(const struct mt_moment *m, const struct mt_rest *p, uint64_t *bytes,
                    int64_t role[MT_ROLE_COUNT]);
+
+/* fixed.c: fills m->fixed. */
+int mt_moment_fixed(struct mt_moment *m);
 
 /* Fills m->more and what goes with it; after mt_moment_to_come(). */
 int mt_moment_as_before(struct mt_moment *m);

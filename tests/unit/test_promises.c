@@ -537,15 +537,68 @@ MT_TEST(recomputed_call_by_call)
     }
 }
 
+#define QUANT "own/net.py:3:quant|own/net.py:5:forward|" CALL INNER("20")
+
+/* Half a batch leaves alone what a line makes of the weights, in a wider type: a tensor for each
+ * weight of each size. Outputs whose sizes are those of weights come in other numbers. */
+MT_TEST(what_is_made_of_the_weights)
+{
+    enum { WEIGHT, OUTPUT, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        for (int k = 0; k < 8; k++) {
+            heap_alloc(h, 60 * MIB, WEIGHTS);
+            heap_alloc(h, 20 * MIB, WEIGHTS);
+        }
+        heap_free(h, heap_alloc(h, 512, ROOT));
+        for (int k = 0; k < 7; k++) {
+            heap_alloc(h, 120 * MIB, QUANT);
+            heap_alloc(h, 40 * MIB, QUANT);
+            if (what == OUTPUT)
+                heap_alloc(h, 40 * MIB, QUANT);
+            heap_alloc(h, 50 * MIB, LAYER);
+        }
+        heap_oom(h, 50 * MIB, 10 * MIB, LAYER);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->copies_kept, what == WEIGHT ? 7 * 160 * MIB : 0);
+            DONE;
+        }
+    }
+}
+
+/* A sum over all windows is made once, behind many calls: the batch of one call does not change it.
+ * Behind one call it is of that call's batch. */
+MT_TEST(what_is_made_once_for_many_calls)
+{
+    for (int calls = 1; calls <= 5; calls += 4) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (int k = 0; k < calls; k++) {
+            unsigned first = heap_alloc(h, 64 * MIB, SPOKEN);
+            heap_free(h, heap_alloc(h, 32 * MIB, SPOKEN));
+            heap_free(h, first);
+        }
+        heap_alloc(h, 2 * GIB, ANSWER("46"));
+        heap_oom(h, 4 * GIB, 64 * MIB, ANSWER("47"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->between_calls, calls == 5 ? 6 * GIB : 0);
+            MT_CHECK_EQ(card(a, "P09") != NULL, calls == 1);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
-MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
-            MT_RUN(a_chain_that_one_backward_follows) MT_RUN(rounds_are_more_than_pieces)
-                MT_RUN(gradients_of_each_pass) MT_RUN(what_a_first_pass_keeps)
-                    MT_RUN(a_pass_that_may_be_no_training) MT_RUN(logits_that_another_loss_reads)
-                        MT_RUN(pieces_of_a_log_softmax_that_is_there)
-                            MT_RUN(half_a_batch_of_what_follows_it)
-                                MT_RUN(pieces_that_serve_one_request)
-                                    MT_RUN(what_fits_by_little_is_likely)
-                                        MT_RUN(holes_that_are_less_than_a_page)
-                                            MT_RUN(recomputed_call_by_call) MT_RUN(rules_done))
+MT_MAIN(
+    MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded) MT_RUN(a_chain_that_one_backward_follows)
+        MT_RUN(rounds_are_more_than_pieces) MT_RUN(gradients_of_each_pass)
+            MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training)
+                MT_RUN(logits_that_another_loss_reads) MT_RUN(pieces_of_a_log_softmax_that_is_there)
+                    MT_RUN(half_a_batch_of_what_follows_it) MT_RUN(pieces_that_serve_one_request)
+                        MT_RUN(what_fits_by_little_is_likely)
+                            MT_RUN(holes_that_are_less_than_a_page) MT_RUN(recomputed_call_by_call)
+                                MT_RUN(what_is_made_of_the_weights)
+                                    MT_RUN(what_is_made_once_for_many_calls) MT_RUN(rules_done))
