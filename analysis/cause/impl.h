@@ -324,7 +324,7 @@ int mt_moment_copies(struct mt_moment *m);
 int mt_cause_pieces(struct mt_pieces *out, const struct mt_roles *w,
                     const struct mt_device_analysis *d);
 
-/* Fills c->least, where something failed. */
+/* Fills c->least: of a failure, or of the highest point. */
 int mt_cause_least(struct mt_cause *c, const struct mt_moment *m);
 
 /* Fills m->old_state. */

@@ -1,5 +1,6 @@
 /* The smallest change by the numbers alone: what the failed request lacked, and whose bytes that
- * could be. It is said where no rule fits, so that no failure goes without a change. */
+ * could be. It is said where no rule fits, so that no failure goes without a change. Where nothing
+ * failed: how high the highest point would be without what the line made that has most of it. */
 #include "analysis/cause/impl.h"
 #include "analysis/base/frames.h"
 #include "analysis/base/words.h"
@@ -19,6 +20,97 @@ static uint64_t lacking(const struct mt_cause *c, const struct mt_oom *o)
     return asked > have ? asked - have : 0;
 }
 
+/* ---- where nothing failed ---- */
+
+/* The line that a stack was made at, as owners go by it; 0 = none is known. known: by stack, what
+ * was found, + 1. */
+static mt_frame_id line_of(const struct mt_moment *m, mt_stack_id s, uint32_t *known)
+{
+    mt_frame_id line = 0;
+    if (s == 0 || s >= m->w->r->t->stacks.n)
+        return 0;
+    if (known[s] == 0) {
+        if (mt_stack_site(m->w->r->t, NULL, s, &line) != MT_SITE_PYTHON)
+            line = 0;
+        known[s] = line + 1;
+    }
+    return known[s] - 1;
+}
+
+/* Whether a block is of the work at hand: no weights, and nothing that an optimizer or an engine
+ * keeps. */
+static bool is_work(const struct mt_moment *m, uint64_t born)
+{
+    uint8_t role = m->w->fate[born].role;
+    return mt_is_transient(role) || role == MT_ROLE_UNKNOWN || role == MT_ROLE_DATA;
+}
+
+/* The highest live bytes of the recording without what that line made for the work at hand. */
+static uint64_t highest_without(const struct mt_moment *m, mt_frame_id line, uint32_t *known)
+{
+    const struct mt_device *d = m->w->r->d;
+    int64_t live = 0, most = INT64_MIN, of_line = 0, at_focus = 0;
+    for (uint64_t i = 0; i < d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(d, i);
+        uint32_t born = m->w->fate[i].freed;
+        if (e->action == MT_ACT_ALLOC) {
+            live += (int64_t)e->size;
+            if (line_of(m, e->stack, known) == line && is_work(m, i))
+                of_line += (int64_t)e->size;
+        } else if (e->action == MT_ACT_FREE_COMPLETED) {
+            live -= (int64_t)e->size;
+            if (born < i && line_of(m, mt_event_at(d, born)->stack, known) == line &&
+                is_work(m, born))
+                of_line -= (int64_t)e->size;
+        }
+        most = live - of_line > most ? live - of_line : most;
+        if ((int64_t)i == m->d->focus.event)
+            at_focus = live;
+    }
+    most += (int64_t)m->d->focus.live - at_focus; /* what was there before the recording */
+    return most > 0 ? (uint64_t)most : 0;
+}
+
+static int of_peak(struct mt_cause *c, const struct mt_moment *m)
+{
+    enum { OF_LIVE = 3, IN = 10, WORTH = 20 }; /* as a maker's; a twentieth less is worth a word */
+    const struct mt_device_analysis *d = m->d;
+    const struct mt_owner *most = d->owners.n != 0 ? &d->owners.p[0] : NULL,
+                          *next = d->owners.n > 1 ? &d->owners.p[1] : NULL;
+    uint32_t *known;
+    uint64_t without = 0;
+    mt_frame_id line;
+    char text[1024], beside[400] = "";
+    bool is = false;
+    if (most == NULL || most->stack == 0 || most->bytes / OF_LIVE < d->focus.live / IN ||
+        d->withheld != NULL || d->sums_only || d->end_state_only || d->focus.event < 0 ||
+        m->w->fate == NULL || d->kind != MT_DEV_CUDA ||
+        (c->next.headroom_known && c->next.headroom > d->capacity / 2)) /* nothing is near */
+        return 1;
+    known = mt_calloc((size_t)m->w->r->t->stacks.n + 1, sizeof *known);
+    if (known == NULL)
+        return 0;
+    line = line_of(m, most->stack, known);
+    if (line != 0) {
+        without = highest_without(m, line, known);
+        is = without < d->focus.live - d->focus.live / WORTH;
+        if (next != NULL && next->stack != 0 && next->bytes / OF_LIVE >= d->focus.live / IN)
+            (void)snprintf(beside, sizeof beside, "; beside it %.300s has %s", next->label,
+                           MT_BYTES(next->bytes));
+    }
+    mt_free(known);
+    if (!is)
+        return 1;
+    (void)snprintf(text, sizeof text,
+                   "The smallest change by the numbers is at %.300s, which has %s of the highest "
+                   "point%s. Without it that would be %s in place of %s: let go of before, made in "
+                   "pieces, in a smaller type, or kept on the host.",
+                   most->label, MT_BYTES(most->bytes), beside, MT_BYTES(without),
+                   MT_BYTES(d->focus.live));
+    c->least = mt_strndup(text, strlen(text));
+    return c->least != NULL;
+}
+
 int mt_cause_least(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_device_analysis *d = m->d;
@@ -26,6 +118,8 @@ int mt_cause_least(struct mt_cause *c, const struct mt_moment *m)
     uint64_t lacks = m->oom != NULL ? lacking(c, m->oom) : 0;
     char text[1024], asker[256] = "";
     int n = 0;
+    if (m->oom == NULL)
+        return of_peak(c, m);
     if (lacks == 0 || m->oom->request == 0 || d->withheld != NULL || d->sums_only ||
         m->oom->device_free >= mt_segment_size(m->oom->request))
         return 1;

@@ -102,7 +102,7 @@ const char *mt_report_no_first(const struct mt_report *r)
         n_helps += list[i].rule->kind <= MT_FIX_TIP;
     }
     if (!mt_diagnosis_failed(r->diagnosis))
-        return NULL;
+        return least_change(r->diagnosis);
     if (n_helps != 0)
         return "Nothing is certain enough to be changed first; what may help stands under \"All "
                "advice\".";

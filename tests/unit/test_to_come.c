@@ -382,6 +382,34 @@ MT_TEST(a_figure_has_what_was_not_asked_for_yet)
     }
 }
 
+/* Nothing failed: the line with most of the highest point is named, and how high the recording
+ * would be without it. Not where it made the weights, nor on a card that is more than half empty.
+ */
+MT_TEST(the_highest_point_without_its_line)
+{
+    enum { WORK, WEIGHTS, EMPTY, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned out[4];
+        heap_alloc(h, what == WEIGHTS ? 8 * GIB : GIB, MODEL);
+        for (int k = 0; k < 4; k++) {
+            heap_free(h, heap_alloc(h, GIB / 2, UNTRAINED("3")));
+            out[k] = heap_alloc(h, GIB, "own/job.py:7:collect|" MAIN);
+        }
+        for (int k = 0; k < 4; k++)
+            heap_free(h, out[k]);
+        {
+            FINISH(what == EMPTY ? 80 * GIB : 0);
+            MT_CHECK_EQ(c->least != NULL, what == WORK);
+            if (c->least != NULL)
+                MT_CHECK_HAS(c->least, "own/job.py:7 collect, which has 4.00 GiB of the highest "
+                                       "point. Without it that would be 1.50 GiB in place of "
+                                       "5.00 GiB");
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_place_that_asks_for_more_than_before)
@@ -392,4 +420,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_place_that_asks_for_more_than_before)
                             MT_RUN(what_a_layer_lets_go_of_again)
                                 MT_RUN(passes_that_are_left_in_the_step)
                                     MT_RUN(a_figure_has_what_was_not_asked_for_yet)
-                                        MT_RUN(rules_done))
+                                        MT_RUN(the_highest_point_without_its_line)
+                                            MT_RUN(rules_done))
