@@ -136,7 +136,7 @@ static bool is_kept_in_rounds(const struct mt_moment *m, mt_stack_id stack, uint
         called = called && w->called && w->again;
     }
     if (out->rounds < MIN_KEPT && apart &&
-        (called || !in_one_pass(m, born[0]->event, born[n - 1]->event)) &&
+        ((w->call == 0 && called) || !in_one_pass(m, born[0]->event, born[n - 1]->event)) &&
         most - least <= most / 8 && out->bytes >= m->d->focus.live / 10)
         out->rounds = n;
     out->n = n;
