@@ -567,8 +567,7 @@ MT_TEST(what_is_made_of_the_weights)
     }
 }
 
-/* A sum over all windows is made once, behind many calls: the batch of one call does not change it.
- * Behind one call it is of that call's batch. */
+/* A sum over all windows is made once, behind many calls; behind one call it is of its batch. */
 MT_TEST(what_is_made_once_for_many_calls)
 {
     for (int calls = 1; calls <= 5; calls += 4) {
@@ -590,6 +589,41 @@ MT_TEST(what_is_made_once_for_many_calls)
     }
 }
 
+#define STEPS(how) "torch/optim/adam.py:476:" how "|torch/optim/optimizer.py:82:wrapper|" MAIN
+#define ROWS(type) "at::native::index_select_out_cuda_impl<" type ">(at::Tensor&)|" SPOKEN
+
+/* What takes one tensor at a time is no foreach; a kernel that says 16 bits leaves none to save. */
+MT_TEST(what_frames_say_of_the_form)
+{
+    for (int what = 0; what < 2; what++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, GIB, WEIGHTS);
+        heap_free(h, heap_alloc(h, 512, ROOT));
+        heap_oom(h, GIB, 10 * MIB,
+                 what == 0 ? STEPS("_single_tensor_adam") : STEPS("_multi_tensor_adam"));
+        {
+            FINISH(0);
+            const struct mt_advice *fused = card(a, "B06");
+            MT_ASSERT(c->known && fused != NULL);
+            MT_CHECK_EQ(strstr(fused->card->title, "foreach") != NULL, what == 1);
+            DONE;
+        }
+        h = heap_new();
+        heap_alloc(h, GIB, WEIGHTS);
+        for (int k = 0; k < 3; k++)
+            heap_free(h,
+                      heap_alloc(h, 256 * MIB, what == 0 ? ROWS("c10::BFloat16") : ROWS("float")));
+        heap_oom(h, GIB, 10 * MIB, SPOKEN);
+        {
+            FINISH(0);
+            const struct mt_advice *half = card(a, "P41");
+            MT_CHECK(c->known && (half != NULL) == (what == 1));
+            MT_CHECK(half == NULL || half->only_if != NULL);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(
@@ -601,4 +635,5 @@ MT_MAIN(
                         MT_RUN(what_fits_by_little_is_likely)
                             MT_RUN(holes_that_are_less_than_a_page) MT_RUN(recomputed_call_by_call)
                                 MT_RUN(what_is_made_of_the_weights)
-                                    MT_RUN(what_is_made_once_for_many_calls) MT_RUN(rules_done))
+                                    MT_RUN(what_is_made_once_for_many_calls)
+                                        MT_RUN(what_frames_say_of_the_form) MT_RUN(rules_done))
