@@ -393,6 +393,9 @@ static const char *const nots[] = {"can't ",
 static const char *const keeping_verbs[] = {"chang",  "reduc", "lower",  "decreas", "shorten",
                                             "shrink", "use ",  "touch",  "drop",    "enable ",
                                             "cut ",   "turn ", "lessen", NULL};
+/* Before the thing or behind it. */
+static const char *const cannot[] = {"不能改", "不能动", "不能减", "不能降", "不能变",
+                                     "不能调", "不能用", "用不了", NULL};
 static const char *const keeps[] = {"must keep ",
                                     "i need the ",
                                     "we need the ",
@@ -400,13 +403,6 @@ static const char *const keeps[] = {"must keep ",
                                     "need to keep ",
                                     "want to keep ",
                                     "has to keep ",
-                                    "不能改",
-                                    "不能动",
-                                    "不能减",
-                                    "不能降",
-                                    "不能变",
-                                    "不能调",
-                                    "不能用",
                                     "不想改",
                                     "不想动",
                                     "不想减",
@@ -418,7 +414,6 @@ static const char *const keeps[] = {"must keep ",
                                     "没法改",
                                     "没法降",
                                     "没法用",
-                                    "用不了",
                                     "必须保持",
                                     "不改变",
                                     "不降低",
@@ -442,15 +437,7 @@ static const char *const after[] = {"cannot be ",
                                     "没用",
                                     "没有用",
                                     "无效",
-                                    "不能改",
-                                    "不能动",
-                                    "不能减",
-                                    "不能降",
-                                    "不能变",
-                                    "不能调",
-                                    "不能用",
                                     "不能再",
-                                    "用不了",
                                     "固定",
                                     NULL};
 
@@ -463,7 +450,8 @@ bool mt_saying_keeps(const struct mt_saying *t, const char *at, const char *end)
         return is_refused(t, at, end);
     while (*to != '\0' && (*to == ':' || !breaks(to)))
         to++;
-    return last_of(from, at, keeps) != NULL || last_of(end, to, after) != NULL ||
+    return last_of(from, at, keeps) != NULL || last_of(from, at, cannot) != NULL ||
+           last_of(end, to, cannot) != NULL || last_of(end, to, after) != NULL ||
            (not != NULL &&
             (last_of(not, at, keeping_verbs) != NULL || is_right_before(not, at, nots))) ||
            is_refused(t, at, end);
@@ -473,5 +461,6 @@ bool mt_saying_may_keep(const struct mt_saying *t)
 {
     const char *s = t->text, *end = s + strlen(s);
     return last_of(s, end, nots) != NULL || last_of(s, end, keeps) != NULL ||
-           last_of(s, end, after) != NULL || last_of(s, end, refusals) != NULL;
+           last_of(s, end, cannot) != NULL || last_of(s, end, after) != NULL ||
+           last_of(s, end, refusals) != NULL;
 }
