@@ -48,8 +48,10 @@ static const unsigned char *pass_name(const unsigned char *p, const unsigned cha
 static inline bool is_there_again(const unsigned char *p, const struct mt_pf_before *b)
 {
     unsigned n = b->n_place, middle = n < 32 ? n - 16 : 16;
-    return n != 0 && (mt_pf_same(p, b->place, 16) & mt_pf_same(p + middle, b->place + middle, 16) &
-                      mt_pf_same(p + n - 16, b->place + n - 16, 16));
+    /* no branch between the three: they nearly always hold */
+    return n != 0 &&
+           ((int)mt_pf_same(p, b->place, 16) & (int)mt_pf_same(p + middle, b->place + middle, 16) &
+            (int)mt_pf_same(p + n - 16, b->place + n - 16, 16)) != 0;
 }
 
 /* The numbers of process and thread, p at the first one, to the time. They are those of the event
