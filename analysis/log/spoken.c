@@ -112,10 +112,10 @@ bool mt_spoken_is_told(const char *line)
     return mt_spoken_is_persons(copy);
 }
 
-const char *mt_spoken_item(const char *s)
+const char *mt_spoken_item(const char *line)
 {
+    const char *s = line + strspn(line, " \t>");
     size_t n;
-    s += strspn(s, " \t>");
     n = strspn(s, "0123456789");
     if (n != 0 && (s[n] == '.' || s[n] == ')') && (s[n + 1] == ' ' || s[n + 1] == '\t'))
         return s + n + 1;

@@ -180,7 +180,7 @@ struct mt_pass_walk {
 /* 1, or 0 = out of memory; mt_pass_walk_done() frees it after either. Then each event in turn. */
 int mt_pass_walk_begin(struct mt_pass_walk *w, const struct mt_trace *t, const struct mt_device *d,
                        const struct mt_attr *attr);
-int mt_pass_walk_see(struct mt_pass_walk *w, uint64_t event);
+int mt_pass_walk_see(struct mt_pass_walk *w, uint64_t i);
 void mt_pass_walk_done(struct mt_pass_walk *w);
 
 /* After all else. Where nothing is trained: what keeps its blocks as training would is inference

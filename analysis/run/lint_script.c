@@ -65,7 +65,7 @@ static bool in_text(const struct mt_log_file *file, const char *name, struct mt_
     const struct mt_log *log = &file->log;
     for (uint32_t i = 0; i < log->prose.n; i++) {
         const char *s = log->prose.p[i].text + strspn(log->prose.p[i].text, " \t");
-        bool goes_on;
+        bool goes_on = false;
         size_t n = assigned(s, &goes_on);
         if (n != strlen(name) || memcmp(s, name, n) != 0 || goes_on || exports(log, name) ||
             !before_command(log, i))

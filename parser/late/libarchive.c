@@ -48,7 +48,8 @@
       (struct archive * a, struct archive_entry * *e), (a, e))                                     \
     F(0, la_int64_t, archive_read_header_position, (struct archive * a), (a))                      \
     F(ARCHIVE_FATAL, int, archive_read_data_block,                                                 \
-      (struct archive * a, const void **p, size_t *n, la_int64_t *offset), (a, p, n, offset))      \
+      (struct archive * a, const void **buff, size_t *size, la_int64_t *offset),                   \
+      (a, buff, size, offset))                                                                     \
     F(0, mode_t, archive_entry_filetype, (struct archive_entry * e), (e))                          \
     F(NULL, const char *, archive_entry_hardlink, (struct archive_entry * e), (e))                 \
     F(NULL, const char *, archive_entry_hardlink_utf8, (struct archive_entry * e), (e))            \
@@ -61,8 +62,8 @@
       (struct archive * a, const char *module, const char *option, const char *value),             \
       (a, module, option, value))                                                                  \
     F(ARCHIVE_FATAL, int, archive_write_set_format_raw, (struct archive * a), (a))                 \
-    F(ARCHIVE_FATAL, int, archive_write_set_bytes_in_last_block, (struct archive * a, int n),      \
-      (a, n))                                                                                      \
+    F(ARCHIVE_FATAL, int, archive_write_set_bytes_in_last_block,                                   \
+      (struct archive * a, int bytes_in_last_block), (a, bytes_in_last_block))                     \
     F(ARCHIVE_FATAL, int, archive_write_open,                                                      \
       (struct archive * a, void *ctx, archive_open_callback *open, archive_write_callback *write,  \
        archive_close_callback *close),                                                             \
@@ -121,13 +122,13 @@ static bool is_there(void)
 GIVES(PASS_ON)
 GIVES_NOTHING(PASS_ON_NOTHING)
 
-void archive_set_error(struct archive *a, int number, const char *format, ...)
+void archive_set_error(struct archive *a, int _err, const char *fmt, ...)
 {
     char text[256];
     va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     if (is_there())
-        real.archive_set_error(a, number, "%s", text);
+        real.archive_set_error(a, _err, "%s", text);
 }

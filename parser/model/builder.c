@@ -216,7 +216,7 @@ __attribute__((noinline)) static int other_time(struct mt_builder *b, struct mt_
     uint64_t first = e->n - k;
     do
         now.width++;
-    while (!fits(s, now.width, ns));
+    while (now.width + 1 < sizeof bytes / sizeof *bytes && !fits(s, now.width, ns));
     now.whole = mt_arena_alloc(&e->times, MT_STRETCH_EVENTS * bytes[now.width], sizeof(uint64_t));
     if (now.whole == NULL)
         return mt_b_nomem(b);

@@ -231,7 +231,7 @@ const unsigned char *mt_pk_like_take(struct pk *m, const unsigned char *p, const
     uint32_t i, n = m->n_stored, n_puts, *memo = m->memo;
     struct numbers x; /* not all cleared: that would take longer than to fill it */
     uint64_t us;
-    x.of[PK_HOLE_TIME] = 0;
+    x.of[PK_HOLE_TIME] = x.of[PK_HOLE_ADDR] = x.of[PK_HOLE_SIZE] = 0;
     x.stack = x.n_frames = 0;
     *is_known = true; /* or not to be told here */
     if (end - p < PK_PIECE_BYTES + TAIL)
