@@ -260,16 +260,15 @@ static const struct mt_held *largest_residue(const struct mt_moment *m)
     return best;
 }
 
-static const char *kept_line(const struct mt_moment *m, char buf[MT_LABEL])
+static const char *kept_line(const struct mt_moment *m, char label[MT_LABEL], char buf[MT_LABEL])
 {
-    char label[MT_LABEL];
-    (void)mt_stack_label(m->w->r->t, m->kept.stack, label, sizeof label);
+    (void)mt_stack_label(m->w->r->t, m->kept.stack, label, MT_LABEL);
     return mt_words_label(buf, label);
 }
 
 static void write_leak(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
 {
-    char buf[MT_LABEL];
+    char label[MT_LABEL], buf[MT_LABEL];
     const struct mt_growth *g = NULL;
     const struct mt_held *h = largest_residue(m);
     bool graph = strcmp(c->by, "no_graph") == 0;
@@ -299,7 +298,7 @@ static void write_leak(char *s, size_t cap, const struct mt_cause *c, const stru
                        "most of it at %s; each of %u passes added %s.",
                        m->phase == MT_PH_UNATTRIBUTED ? "one stretch without steps"
                                                       : MT_PHASE_WORDS(m->phase, MT_PH_NONE),
-                       MT_BYTES(m->kept.bytes), (unsigned)m->kept.n, kept_line(m, buf),
+                       MT_BYTES(m->kept.bytes), (unsigned)m->kept.n, kept_line(m, label, buf),
                        (unsigned)m->kept.rounds, MT_BYTES(m->kept.bytes / m->kept.rounds));
     else if (graph && c->bypassed_graph != 0)
         (void)snprintf(s, cap,

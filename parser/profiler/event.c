@@ -178,12 +178,13 @@ static bool args_by_members(struct mt_pf *f, struct mt_pf_cursor *c, struct mt_p
 
 static bool memory_args(struct mt_pf *f, struct mt_pf_event *e)
 {
-    struct mt_pf_cursor c = {e->args.p, e->args.p + e->args.n};
+    struct mt_pf_cursor c;
     if (e->has_said)
         return true;
     e->said = nothing;
     if (!e->has_ts || e->args.n < 2 || e->args.p[0] != '{')
         return false;
+    c = (struct mt_pf_cursor){e->args.p, e->args.p + e->args.n};
     if (!mt_pf_written_args(&c, &e->said)) {
         e->said = nothing;
         c.p = e->args.p;
@@ -305,7 +306,7 @@ with_escapes(struct mt_pf *f, const struct mt_pf_event *e, const unsigned char *
 {
     unsigned char a[1024], b[16384];
     struct mt_pf_text outer = {NULL, 0};
-    struct mt_pf_cursor c = {stack, e->args.p + e->args.n};
+    struct mt_pf_cursor c = {stack, stack != NULL ? e->args.p + e->args.n : NULL};
     if (stack != NULL) {
         c.p += sizeof "\"Call stack\":" - 1;
         mt_pf_space(&c);
