@@ -22,12 +22,31 @@ static bool starts_word(const char *s, const char *p)
     return p == s || strchr(" ,;:(", p[-1]) != NULL;
 }
 
+/* "None of it worked", "nothing works", "neither ran": the word before p, or the one before "of".
+ */
+static bool is_none(const char *s, const char *p)
+{
+    static const char *const words[] = {"none ",   "nothing ", "neither ", "never ",
+                                        "nobody ", "hardly ",  "no ",      NULL};
+    for (int back = 0; back < 4 && p > s; back++) {
+        while (p > s && p[-1] == ' ')
+            p--;
+        while (p > s && strchr(" ,;:(", p[-1]) == NULL)
+            p--;
+        if (begins(p, words) != 0)
+            return true;
+        if (p > s && p[-1] != ' ')
+            return false;
+    }
+    return false;
+}
+
 /* Behind " it runs", which is no "it runs out of memory" and is not denied; NULL = not at p. */
 static const char *behind_success(const char *s, const char *p)
 {
     static const char *const verbs[] = {"runs", "works", "trains", "ran ", "worked", NULL},
                              *const others[] = {" out", " into", " slow", " on ", " for ", NULL};
-    size_t n = starts_word(s, p) ? begins(p, verbs) : 0;
+    size_t n = starts_word(s, p) && !is_none(s, p) ? begins(p, verbs) : 0;
     if (n == 0 || (p[n] >= 'a' && p[n] <= 'z') || begins(p + n, others) != 0 ||
         mt_log_is_denied(s, p))
         return NULL;
@@ -95,8 +114,8 @@ static const char *thing_of(const char *s, const char **to)
     for (const char *p = s; *p != '\0' && !is_open(s); p++) {
         size_t n = takes_away(s, p);
         const char *behind = behind_success(s, p);
-        if (away != NULL && p > away && starts_word(s, p) && begins(p, fails) != 0)
-            away = NULL;
+        if (away != NULL && p > away && (*p == ';' || (starts_word(s, p) && begins(p, fails) != 0)))
+            away = NULL; /* another clause, or what fails */
         if (n != 0 && is_thing(p + n) && (away == NULL || runs == NULL))
             away = p + n;
         *to = p;

@@ -57,7 +57,7 @@ for text in 'If I leave the Argument out, it runs fine.' 'Without sample packing
     n=$((n + 1))
 done
 check grep -qF 'it runs without "the Argument"' <(jq -r .log_diagnosis.because contrast0.json)
-for text in 'It runs without errors on the big card.' 'If I remove EMA it runs out of memory later.' 'Would it run without packing?' 'It never works without offload.' 'If I remove EMA it still fails, and inference works.' 'I tried without success.'; do
+for text in 'It runs without errors on the big card.' 'If I remove EMA it runs out of memory later.' 'Would it run without packing?' 'It never works without offload.' 'If I remove EMA it still fails, and inference works.' 'I tried without success.' 'I tried the old adapter, without xformers, reinstalling; none worked.' 'Without xformers nothing works.' 'I tried without xformers; inference works.'; do
     printf '# verl: CUDA OOM in training\n\n%s\n' "$text" > none.md
     ask none
     check [ "$(jq '[.advice[] | select(.id == "P261")] | length' none.json)" = 0 ]
