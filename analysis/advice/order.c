@@ -42,7 +42,7 @@ static int before(const struct mt_advice *a, const struct mt_advice *b)
     return a->in_row == b->in_row ? 0 : a->in_row ? -1 : 1;
 }
 
-/* The next of list[i..n): of equals those within a tenth of the largest saving, and of these the
+/* The next of list[i..n): of equals those within a quarter of the largest saving, and of these the
  * one that stands first. UINT32_MAX = none has a saving. */
 static uint32_t next_best(const struct mt_advice *list, uint32_t i, uint32_t n)
 {
@@ -57,7 +57,7 @@ static uint32_t next_best(const struct mt_advice *list, uint32_t i, uint32_t n)
             most = list[k].saving.bytes;
     for (uint32_t k = i; k < n && best != UINT32_MAX; k++)
         if (has_saving(&list[k]) && before(&list[k], &list[best]) == 0 &&
-            list[k].saving.bytes >= most - most / 10)
+            list[k].saving.bytes >= most - most / 4)
             return k;
     return best;
 }

@@ -317,7 +317,7 @@ static size_t key_at(const char *s, const char *p, char name[64])
     bool parts = false;
     if (p > s && (is_part(p[-1]) || p[-1] == ')'))
         return 0;
-    for (; is_part(p[n]) && n < 63; n++) {
+    for (; n < 63 && is_part(p[n]); n++) {
         parts |= n != 0 && plain(p[n]) == '_';
         name[n] = p[n];
     }
