@@ -12,7 +12,7 @@ import ring_lib  # noqa: E402
 # words of fake_app; each has to fill the ring several times
 WORK = {
     "alloc, free and the rest at random": ["random:60000"],
-    "virtual memory": ["vmm:6000"],
+    "virtual memory": ["vmm:24000"],
     "from pools": ["async:50000"],
     "few blocks that live long": ["alloc:300", "host:20", "arrays:5", "leak:40:2", "random:50000", "alloc:5", "random:10000"],
     "graphs, modules, contexts": ["graphs:3", "modules", "leak:10:1", "random:55000", "graphs:2"],
