@@ -204,7 +204,13 @@ test("the curves below the owners follow every gesture: each sample lies where i
   ])) {
     await gesture();
     await kit.settled(page);
-    const hash = await kit.hashOf(page), view = /[#&]t=([\d.]+)-([\d.]+)/.exec(hash), { curves: [torch, host], width, cursor } = await drawn(page);
+    const apart = ({ curves, cursor, width }) => cursor >= 0 && cursor <= width && curves.some((c) => Math.abs(c.failed - cursor) >= 2.5);
+    let now = await drawn(page);
+    for (let i = 0; i < 20 && apart(now); i++) { // on a busy machine the picture is a frame behind the curves
+      await page.waitForTimeout(100);
+      now = await drawn(page);
+    }
+    const hash = await kit.hashOf(page), view = /[#&]t=([\d.]+)-([\d.]+)/.exec(hash), { curves: [torch, host], width, cursor } = now;
     const [from, to] = view ? view.slice(1).map(Number) : [0, (lived.at(-1)[0] - Number(t0)) / 1e9], px = (ns) => (Number(BigInt(ns) - t0) / 1e9 - from) / (to - from) * width;
     views.add(`${from} ${to}`);
     assert.ok(torch.visible && host.visible, name);
