@@ -8,15 +8,6 @@
 
 enum { WORDS = 6 }; /* of the thing, at most */
 
-/* Bytes of the one of the words that s begins with; 0 = of none. */
-static size_t begins(const char *s, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (strncmp(s, *words, strlen(*words)) == 0)
-            return strlen(*words);
-    return 0;
-}
-
 static bool starts_word(const char *s, const char *p)
 {
     return p == s || strchr(" ,;:(", p[-1]) != NULL;
@@ -33,7 +24,7 @@ static bool is_none(const char *s, const char *p)
             p--;
         while (p > s && strchr(" ,;:(", p[-1]) == NULL)
             p--;
-        if (begins(p, words) != 0)
+        if (mt_log_word_at(p, words) != 0)
             return true;
         if (p > s && p[-1] != ' ')
             return false;
@@ -46,8 +37,8 @@ static const char *behind_success(const char *s, const char *p)
 {
     static const char *const verbs[] = {"runs", "works", "trains", "ran ", "worked", NULL},
                              *const others[] = {" out", " into", " slow", " on ", " for ", NULL};
-    size_t n = starts_word(s, p) && !is_none(s, p) ? begins(p, verbs) : 0;
-    if (n == 0 || (p[n] >= 'a' && p[n] <= 'z') || begins(p + n, others) != 0 ||
+    size_t n = starts_word(s, p) && !is_none(s, p) ? mt_log_word_at(p, verbs) : 0;
+    if (n == 0 || (p[n] >= 'a' && p[n] <= 'z') || mt_log_word_at(p + n, others) != 0 ||
         mt_log_is_denied(s, p))
         return NULL;
     return p + n;
@@ -59,7 +50,7 @@ static bool is_thing(const char *p)
     static const char *const none[] = {"error",  "problem", "issue",   "any",     "oom",    "cuda",
                                        "out of", "trouble", "crash",   "success", "this",   "that",
                                        "it ",    "fail",    "warning", "memory",  "losing", NULL};
-    return *p >= '!' && begins(p, none) == 0;
+    return *p >= '!' && mt_log_word_at(p, none) == 0;
 }
 
 /* Bytes of the thing at p: its clause, and no subject of the next one. */
@@ -70,7 +61,8 @@ static size_t thing_length(const char *p, const char *to)
                                        " but ", " at all",   " then ",       NULL};
     size_t n = 0;
     for (int words = 0; p + n < to && strchr(",;:()?!", p[n]) == NULL; n++) {
-        if ((p[n] == '.' && (p[n + 1] == ' ' || p[n + 1] == '\0')) || begins(p + n, ends) != 0)
+        if ((p[n] == '.' && (p[n + 1] == ' ' || p[n + 1] == '\0')) ||
+            mt_log_word_at(p + n, ends) != 0)
             break;
         words += p[n] == ' ';
         if (words >= WORDS)
@@ -91,7 +83,7 @@ static size_t takes_away(const char *s, const char *p)
         "when i disable ",   "if we disable ",      "if i turn off ",
         "when i turn off ",  "if i switch off ",    "when i switch off ",
         "if i comment out ", "when i comment out ", NULL};
-    size_t n = starts_word(s, p) ? begins(p, words) : 0;
+    size_t n = starts_word(s, p) ? mt_log_word_at(p, words) : 0;
     if (n != 0 && strncmp(p + n, "out ", 4) == 0)
         n += 4;
     return n;
@@ -114,7 +106,8 @@ static const char *thing_of(const char *s, const char **to)
     for (const char *p = s; *p != '\0' && !is_open(s); p++) {
         size_t n = takes_away(s, p);
         const char *behind = behind_success(s, p);
-        if (away != NULL && p > away && (*p == ';' || (starts_word(s, p) && begins(p, fails) != 0)))
+        if (away != NULL && p > away &&
+            (*p == ';' || (starts_word(s, p) && mt_log_word_at(p, fails) != 0)))
             away = NULL; /* another clause, or what fails */
         if (n != 0 && is_thing(p + n) && (away == NULL || runs == NULL))
             away = p + n;

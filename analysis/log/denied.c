@@ -7,19 +7,10 @@
 
 enum { THING = 4 }; /* words of a thing that is denied, at most */
 
-/* Bytes of the one of the words that s begins with; 0 = of none. */
-static size_t begins(const char *s, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (strncmp(s, *words, strlen(*words)) == 0)
-            return strlen(*words);
-    return 0;
-}
-
 static bool part_has(const char *s, size_t n, const char *const *words)
 {
     for (size_t i = 0; i < n; i++) {
-        size_t k = begins(s + i, words);
+        size_t k = mt_log_word_at(s + i, words);
         if (k != 0 && i + k <= n)
             return true;
     }
@@ -32,7 +23,7 @@ static bool denies_place(const char *behind)
     static const char *const places[] = {"at ",       "in ",   "during ", "when ",        "while ",
                                          "whenever ", "once ", "by ",     "from ",        "inside ",
                                          "within ",   "the ",  "upon ",   "\xe6\x98\xaf", NULL};
-    return begins(behind, places) != 0;
+    return mt_log_word_at(behind, places) != 0;
 }
 
 /* Of a thing, no verb: "instead of the rollout", "by no means" in Chinese; "can't train" is none.
@@ -61,12 +52,12 @@ static bool denies_failure(const char *behind)
                                              "\xe6\x8a\xa5oom",
                                              "\xe7\x88\x86",
                                              NULL};
-    const char *p = behind + begins(behind, between);
-    if (begins(p, its) != 0)
+    const char *p = behind + mt_log_word_at(behind, between);
+    if (mt_log_word_at(p, its) != 0)
         return true;
     p = behind;
     for (int words = 0; words < 3; words++) {
-        if (begins(p, fails) != 0)
+        if (mt_log_word_at(p, fails) != 0)
             return true;
         p += strcspn(p, " ,;:");
         if (*p++ != ' ')
@@ -81,7 +72,7 @@ static size_t statement_at(const char *s, size_t i)
     static const char *const joins[] = {" and ",     " which ",    " that ",
                                         " because ", " although ", NULL};
     for (size_t k = i; k > 0; k--) {
-        size_t n = begins(s + k - 1, joins);
+        size_t n = mt_log_word_at(s + k - 1, joins);
         if (n != 0 && k - 1 + n <= i)
             return k - 1;
     }
@@ -130,7 +121,7 @@ static bool names_trouble(const char *s, size_t n)
                                         "\xe6\x98\xbe\xe5\xad\x98",
                                         NULL};
     static const char *const first[] = {"this ", "that ", "it ", NULL};
-    return begins(s, first) != 0 || part_has(s, n, words);
+    return mt_log_word_at(s, first) != 0 || part_has(s, n, words);
 }
 
 /* Of trouble, that it ended; the last ones: solved, disappeared, mended. */
@@ -166,7 +157,7 @@ static bool trouble_ended(const char *s, size_t n)
                                        "\xe4\xbf\xae\xe5\xa5\xbd\xe4\xba\x86",
                                        NULL};
     for (size_t i = 0; i < n; i++)
-        if (begins(s + i, ends) != 0)
+        if (mt_log_word_at(s + i, ends) != 0)
             return names_trouble(s, i);
     return false;
 }
@@ -189,12 +180,12 @@ bool mt_clause_is_now(const char *s, size_t n)
     static const char *const first[] = {"now ", "but now ", "and now ", NULL},
                              *const words[] = {" now ", "\xe7\x8e\xb0\xe5\x9c\xa8", NULL};
     bool last = n >= 4 && strncmp(s + n - 4, " now", 4) == 0;
-    return last || begins(s, first) != 0 || part_has(s, n, words);
+    return last || mt_log_word_at(s, first) != 0 || part_has(s, n, words);
 }
 
 /* The last: but, in Chinese, behind "not". */
 bool mt_clause_is_but(const char *s)
 {
     static const char *const buts[] = {"but ", "only ", "\xe8\x80\x8c\xe6\x98\xaf", NULL};
-    return begins(s, buts) != 0;
+    return mt_log_word_at(s, buts) != 0;
 }

@@ -10,22 +10,13 @@ enum { WITH = 40, THE = 4 };
 static bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Bytes of the first of the words that s begins with; 0 = of none. */
-static size_t length_of(const char *s, const char *const *words)
-{
-    for (; *words != NULL; words++)
-        if (*s == **words && strncmp(s, *words, strlen(*words)) == 0)
-            return strlen(*words);
-    return 0;
-}
-
 /* One of them begins at `from` or behind it, before `to`; returns the last one, NULL = none does.
  */
 static const char *last_of(const char *from, const char *to, const char *const *words)
 {
     const char *last = NULL;
     for (const char *p = from; p < to; p++)
-        if (length_of(p, words) != 0)
+        if (mt_log_word_at(p, words) != 0)
             last = p;
     return last;
 }
@@ -35,7 +26,7 @@ static const char *last_of(const char *from, const char *to, const char *const *
 static bool breaks(const char *p)
 {
     static const char *const words[] = {",", ";", ":", "(", " but ", "，", NULL};
-    return length_of(p, words) != 0;
+    return mt_log_word_at(p, words) != 0;
 }
 
 static const char *clause_from(const char *s, const char *at)
@@ -79,7 +70,7 @@ static const char *past_links(const char *end)
     if (strncmp(end, "ing", 3) == 0)
         end += 3;
     end += *end == 's';
-    while ((n = length_of(end, links)) != 0)
+    while ((n = mt_log_word_at(end, links)) != 0)
         end += n;
     return end;
 }
@@ -90,7 +81,7 @@ static bool is_not(const char *behind)
     static const char *const states[] = {" enabled", " on",        " used",   " set",
                                          " active",  " turned",    " in use", " there",
                                          " yet",     " an option", NULL};
-    return *behind == '\0' || breaks(behind) || length_of(behind, states) != 0;
+    return *behind == '\0' || breaks(behind) || mt_log_word_at(behind, states) != 0;
 }
 
 /* Right behind it. In Chinese: not on, not enabled, not set, not added, closed, no. */
@@ -105,11 +96,11 @@ static bool is_off(const char *end)
                                                  "未开", "未启用", "未打开",   "未设",     "关",
                                                  "否",   "❌",      "✗",        NULL};
     const char *p = past_links(end);
-    size_t n = length_of(p, offs);
+    size_t n = mt_log_word_at(p, offs);
     if (n != 0)
         return !is_letter(p[n]) && !is_digit(p[n]) && p[n] != '.';
-    n = length_of(p, nots);
-    return n != 0 ? is_not(p + n) : length_of(p, chinese) != 0;
+    n = mt_log_word_at(p, nots);
+    return n != 0 ? is_not(p + n) : mt_log_word_at(p, chinese) != 0;
 }
 
 /* Right before it: it is made to be off, or alone was left out. In Chinese: closed, forbidden,
@@ -124,7 +115,7 @@ static bool is_switched_off(const char *s, const char *at)
         "关掉",        "关闭",        "关了",         "禁用",
         "除了",        NULL};
     for (const char *p = s; p < at; p++) {
-        size_t n = length_of(p, offs);
+        size_t n = mt_log_word_at(p, offs);
         if (n != 0 && p + n <= at && at - (p + n) <= THE)
             return true;
     }
@@ -221,9 +212,9 @@ static bool is_ordered(const char *from, const char *at)
                                                                                "> ",      " ",
                                                                                NULL};
     size_t n;
-    while (from < at && (n = length_of(from, softly)) != 0)
+    while (from < at && (n = mt_log_word_at(from, softly)) != 0)
         from += n;
-    return from < at && length_of(from, orders) != 0;
+    return from < at && mt_log_word_at(from, orders) != 0;
 }
 
 /* "X would be next." */
@@ -232,7 +223,7 @@ static bool is_guess(const char *end)
     static const char *const words[] = {" would ", " could ", " might ", " should ", NULL};
     if (strncmp(end, "ing", 3) == 0)
         end += 3;
-    return length_of(end, words) != 0;
+    return mt_log_word_at(end, words) != 0;
 }
 
 /* In a list, "use X" is what was done. */
@@ -257,7 +248,7 @@ static bool is_with(const char *s, const char *at)
     for (const char *p = from; p < at; p++)
         if (strchr(",.;:", *p) != NULL)
             from = p + 1;
-    return last_of(from, at, withs) != NULL || (from == s && length_of(s, first) != 0);
+    return last_of(from, at, withs) != NULL || (from == s && mt_log_word_at(s, first) != 0);
 }
 
 /* "are on" and no "is only", "is on the host"; "is 1" and no "is 16". */
@@ -268,9 +259,9 @@ static bool tells_of_state(const char *s)
                                                 " one ", " cpu",   " gpu",        " cuda", " host",
                                                 " disk", " each ", " by default", NULL};
     for (const char *p = s; *p != '\0'; p++) {
-        size_t n = length_of(p, states);
+        size_t n = mt_log_word_at(p, states);
         if (n != 0 && !is_letter(p[n]) && !is_digit(p[n]) && p[n] != '.' &&
-            length_of(p + n, places) == 0)
+            mt_log_word_at(p + n, places) == 0)
             return true;
     }
     return false;
@@ -290,8 +281,8 @@ static bool is_made_on(const char *s, const char *at, const char *end)
                                                 NULL};
     if (strncmp(end, "ing", 3) == 0)
         end += 3;
-    return length_of(end, little) != 0 || (strncmp(end, " on", 3) == 0 && !is_letter(end[3]) &&
-                                           last_of(clause_from(s, at), at, verbs) != NULL);
+    return mt_log_word_at(end, little) != 0 || (strncmp(end, " on", 3) == 0 && !is_letter(end[3]) &&
+                                                last_of(clause_from(s, at), at, verbs) != NULL);
 }
 
 static const char *const refusals[] = {
@@ -321,8 +312,8 @@ static bool helps(const struct mt_saying *t, const char *at, const char *end)
     if (t->is_asked || from == NULL || last_of(from, at, on) == NULL)
         return false;
     for (const char *p = end; *p != '\0'; p++) {
-        size_t n = length_of(p, verbs);
-        if (n != 0 && !is_letter(p[n]) && length_of(p + n, others) == 0 &&
+        size_t n = mt_log_word_at(p, verbs);
+        if (n != 0 && !is_letter(p[n]) && mt_log_word_at(p + n, others) == 0 &&
             !mt_log_is_denied(t->text, p))
             return true;
     }
@@ -354,7 +345,7 @@ static bool is_whole_batch(const char *s, const char *at)
     static const char *const wholes[] = {"global ", "effective ", "total ", "mini ", "overall ",
                                          "全局 ",   "全局",       "总",     NULL};
     for (const char *p = at - s > 12 ? at - 12 : s; p < at; p++) {
-        size_t n = length_of(p, wholes);
+        size_t n = mt_log_word_at(p, wholes);
         if (n != 0 && p + n == at)
             return true;
     }
@@ -368,7 +359,7 @@ static bool is_right_before(const char *word, const char *at, const char *const 
     static const char *const verbs[] = {"chang", "reduc",  "lower", "decreas", "less",
                                         "turn",  "disabl", "short", "shrink",  "smaller",
                                         "改",    "减",     "降",    "关",      NULL};
-    return at - (word + length_of(word, words)) <= THE && length_of(at, verbs) != 0;
+    return at - (word + mt_log_word_at(word, words)) <= THE && mt_log_word_at(at, verbs) != 0;
 }
 
 /* What says so. The Chinese ones: cannot be changed, moved, made less, lowered, varied, used; do

@@ -13,10 +13,15 @@ bool mt_log_has_one(const char *s, const char *const *words)
     return false;
 }
 
-bool mt_log_begins(const char *s, const char *const *words)
+size_t mt_log_word_at(const char *s, const char *const *words)
 {
     for (; *words != NULL; words++)
-        if (strncmp(s, *words, strlen(*words)) == 0)
-            return true;
-    return false;
+        if (*s == **words && strncmp(s, *words, strlen(*words)) == 0)
+            return strlen(*words);
+    return 0;
+}
+
+bool mt_log_begins(const char *s, const char *const *words)
+{
+    return mt_log_word_at(s, words) != 0;
 }

@@ -225,6 +225,8 @@ size_t mt_log_denial(const char *s, const char *p);
 /* s has one of the words, whose list ends with NULL, also inside of others (log/letters.c). */
 bool mt_log_has_one(const char *s, const char *const *words);
 bool mt_log_begins(const char *s, const char *const *words); /* with one of them */
+/* Bytes of the first of them that s begins with; 0 = of none. No word is empty. */
+size_t mt_log_word_at(const char *s, const char *const *words);
 
 /* The sentence, in small letters, says that memory ran out, and that it did: not that it may, that
  * it is over, how to avoid it. Quotation marks in it may be blanked. */
