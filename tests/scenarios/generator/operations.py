@@ -7,20 +7,26 @@ from .record import MIB
 SIZE = 3000 * MIB
 
 
-def scores(*operations, mended=()):
-    """A loss of the job's own behind the layers: a tensor of each operation, kept for the backward pass (outputs), else of those that are mended."""
+def _behind_layers(where, made):
+    """A training that keeps what made(job) gives behind its layers, until the backward pass."""
     def script(job):
         job.phase("init")
         sizes = [block.requested for block in job.params]
         for step in range(job.steps):
             job.truth.step = step
             kept = _forward(job)
-            job.inside("train/score")
-            with job.call(MAIN % 119, at.ROOT + "loss.py:12 score"):
-                for name in operations if job.outputs else mended:
-                    kept.append(job.new(SIZE, "activation", name))
+            job.inside(where)
+            kept += made(job)
             _adamw(job, sizes, _backward(job, kept, sizes))
     return script
+
+
+def scores(*operations, mended=()):
+    """A loss of the job's own behind the layers: a tensor of each operation, kept for the backward pass (outputs), else of those that are mended."""
+    def made(job):
+        with job.call(MAIN % 119, at.ROOT + "loss.py:12 score"):
+            return [job.new(SIZE, "activation", name) for name in (operations if job.outputs else mended)]
+    return _behind_layers("train/score", made)
 
 
 def kernel(first, second):
@@ -75,18 +81,13 @@ def bank(job):
 
 def trained(*made, mended=()):
     """Behind the layers, at lines of their own: (line, operation, bytes) that the backward pass needs (outputs), else of those that are mended."""
-    def script(job):
-        job.phase("init")
-        sizes = [block.requested for block in job.params]
-        for step in range(job.steps):
-            job.truth.step = step
-            kept = _forward(job)
-            job.inside("train/head")
-            for line, name, size in made if job.outputs else mended:
-                with job.call(MAIN % 119, at.ROOT + "head.py:%d head" % line):
-                    kept.append(job.new(size, "activation", name))
-            _adamw(job, sizes, _backward(job, kept, sizes))
-    return script
+    def at_lines(job):
+        kept = []
+        for line, name, size in made if job.outputs else mended:
+            with job.call(MAIN % 119, at.ROOT + "head.py:%d head" % line):
+                kept.append(job.new(size, "activation", name))
+        return kept
+    return _behind_layers("train/head", at_lines)
 
 
 def solver(job):
