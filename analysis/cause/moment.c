@@ -9,7 +9,11 @@
 #include <string.h>
 
 #define ROUND UINT64_C(512)
-#define PAGE (UINT64_C(2) << 20) /* of expandable segments */
+/* Expandable segments map and give back whole pages: of 20 MiB where requests above 1 MiB are
+ * served, of 2 MiB for the smaller ones (kLargeBuffer and kSmallBuffer of
+ * CUDACachingAllocator.cpp). */
+#define LARGE_PAGE (UINT64_C(20) << 20)
+#define SMALL_PAGE (UINT64_C(2) << 20)
 #define MIB (UINT64_C(1) << 20)
 
 static int by_addr(const void *pa, const void *pb)
@@ -253,7 +257,7 @@ uint64_t mt_moment_need(const struct mt_moment *m, uint64_t request)
     bool expandable = false;
     for (uint32_t i = 0; m->laid_out && i < m->n_span && !expandable; i++)
         expandable = m->span[i].expandable && mt_span_serves(&m->span[i], &m->wish);
-    return expandable && request > MIB ? (request + PAGE - 1) / PAGE * PAGE
+    return expandable && request > MIB ? (request + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE
                                        : mt_segment_size(request);
 }
 
@@ -271,8 +275,10 @@ static void add_free_run(struct layout *l, const struct mt_span *s, uint64_t a, 
     if (serves && b - a > l->largest)
         l->largest = b - a;
     if (s->expandable) {
-        uint64_t first = (a + PAGE - 1) / PAGE * PAGE, last = b / PAGE * PAGE;
-        l->returned += last > first ? last - first : 0;
+        /* what is mapped begins where a page does */
+        uint64_t page = s->large ? LARGE_PAGE : SMALL_PAGE, first = (a - s->addr + page - 1) / page,
+                 last = (b - s->addr) / page;
+        l->returned += last > first ? (last - first) * page : 0;
     } else if (a == s->addr && b == s->addr + s->size) {
         l->returned += s->size;
     }

@@ -85,12 +85,14 @@ static inline void bt_trace(struct bt *x, uint32_t device)
 }
 
 /* A segment with its blocks: "512a 1024i 2048p" sizes with state active, inactive or pending, one
- * after the other. */
+ * after the other. A '+' before them: pages of an expandable segment. */
 static inline void bt_segment(struct bt *x, int64_t device, uint64_t addr, uint64_t total,
                               const char *blocks, const char *stack)
 {
     static struct mt_rec r;
+    bool mapped = blocks[0] == '+';
     (void)mt_build_segment_begin(x->b);
+    blocks += mapped;
     for (const char *p = blocks; *p != '\0';) {
         char *end;
         uint64_t size = strtoull(p, &end, 10);
@@ -115,6 +117,8 @@ static inline void bt_segment(struct bt *x, int64_t device, uint64_t addr, uint6
     mt_rec_set(&r, MT_K_TOTAL_SIZE, bt_int((int64_t)total));
     mt_rec_set(&r, MT_K_STREAM, bt_int(0));
     mt_rec_set(&r, MT_K_SEGMENT_TYPE, bt_str(x, total > 2097152 ? "large" : "small"));
+    if (mapped)
+        mt_rec_set(&r, MT_K_IS_EXPANDABLE, (struct mt_val){.type = MT_T_BOOL, .i = 1});
     if (!mt_build_segment(x->b, &r))
         abort();
 }

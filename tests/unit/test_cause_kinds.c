@@ -664,6 +664,39 @@ MT_TEST(what_joins_the_rounds_is_no_batch)
     }
 }
 
+/* Pages of 20 MiB: 8 MiB of weights, MIDDLE that waits for a stream, weights to the end. Without
+ * what waits its free run is 1 MiB too small for the request, and gives back the pages that it
+ * covers whole, one in the first case and two in the second; 15 MiB are free besides. */
+MT_TEST(pages_that_go_back)
+{
+    static const struct {
+        uint64_t middle, lack;
+    } run[] = {{37, 40 - 15 - 20}, {52, 60 - 15 - 40}};
+    for (int i = 0; i < 2; i++) {
+        const uint64_t addr = UINT64_C(0x7f0000000000), all = (i == 0 ? 60 : 80) * MIB,
+                       from = addr + 8 * MIB, size = run[i].middle * MIB, to = from + size;
+        struct heap *h = heap_new();
+        char blocks[96];
+        bt_event(&h->x, "segment_map", addr, all, MODEL);
+        bt_event(&h->x, "alloc", addr, 8 * MIB, MODEL);
+        bt_event(&h->x, "alloc", from, size, FORWARD);
+        bt_event(&h->x, "alloc", to, addr + all - to, MODEL);
+        bt_event(&h->x, "free_requested", from, size, "");
+        heap_oom(h, (i == 0 ? 38 : 53) * MIB, 15 * MIB, FORWARD);
+        snprintf(blocks, sizeof blocks, "+%llua %llup %llua", (unsigned long long)(8 * MIB),
+                 (unsigned long long)size, (unsigned long long)(addr + all - to));
+        bt_segment(&h->x, 0, addr, all, blocks, MODEL);
+        {
+            FINISH(0);
+            const struct mt_what_if *w = heap_what_if(c, "no_pending_frees");
+            MT_ASSERT(w != NULL);
+            MT_CHECK_EQ(w->freed, size);
+            MT_CHECK_EQ(w->short_by, run[i].lack * MIB);
+            DONE;
+        }
+    }
+}
+
 /* A backward pass asks for as much as a weight has: its gradient, which no smaller batch makes
  * less. Where a forward pass makes blocks of that size too, it may be one of theirs. */
 MT_TEST(the_gradient_of_a_large_weight)
@@ -829,8 +862,9 @@ MT_MAIN(
                                     MT_RUN(a_list_of_batches_before_the_passes)
                                         MT_RUN(what_joins_the_rounds_is_no_batch)
                                             MT_RUN(the_gradient_of_a_large_weight)
-                                                MT_RUN(the_gradient_of_a_table)
-                                                    MT_RUN(one_request_of_no_known_phase)
-                                                        MT_RUN(whole_gradients_of_one_unit)
-                                                            MT_RUN(what_a_reader_holds_ahead)
-                                                                MT_RUN(rules_done))
+                                                MT_RUN(pages_that_go_back)
+                                                    MT_RUN(the_gradient_of_a_table)
+                                                        MT_RUN(one_request_of_no_known_phase)
+                                                            MT_RUN(whole_gradients_of_one_unit)
+                                                                MT_RUN(what_a_reader_holds_ahead)
+                                                                    MT_RUN(rules_done))
