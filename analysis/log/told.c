@@ -1,5 +1,5 @@
-/* log/told.c -- which program runs, by a text of somebody's own, a ticket or a question. It counts
- * less than what a job's own lines show. */
+/* log/told.c -- which program runs, by a text of somebody's own, a ticket or a question, and by
+ * lines in a form that one program alone has. It counts less than what a job's own lines show. */
 #include "analysis/log/diagnose.h"
 
 #include <stdio.h>
@@ -23,6 +23,10 @@ int mt_logs_told(const struct mt_logs *l)
     for (uint32_t i = 0; i < l->files.n; i++)
         for (uint32_t k = 0; k < l->files.p[i].log.prose.n; k++)
             mt_framework_of_words(l->rules, l->files.p[i].log.prose.p[k].text, n);
+    for (uint32_t i = 0; i < l->files.n; i++)
+        for (uint32_t k = 0; k < l->files.p[i].log.facts.n; k++)
+            if (l->files.p[i].log.facts.p[k].form != NULL)
+                n[mt_framework_of_log_line(l->rules, l->files.p[i].log.facts.p[k].form)]++;
     f = mt_framework_program(l->rules, n);
     if (f != MT_FW_NONE)
         return (int)f;

@@ -175,7 +175,7 @@ void mt_framework_of_words(const struct mt_framework_rules *r, const char *line,
 /* Whether a line of a text has that word, given in small letters, as a word of its own, of a path
  * too, and does not deny it. Here and in told_by "*word" is the end of a name. */
 bool mt_framework_is_said(const char *line, const char *word);
-/* The one whose lines of a log are of this kind: mt_log_kind_name(). */
+/* The one whose lines of a log are of this kind, mt_log_kind_name(), or have this form. */
 mt_fw mt_framework_of_log_line(const struct mt_framework_rules *r, const char *kind);
 /* The packages whose files a log may name, for mt_log_read(). */
 const char *const *mt_framework_log_packages(const struct mt_framework_rules *r);

@@ -104,6 +104,18 @@ static bool only_model(const struct mt_runconf *rc, int f)
     return false;
 }
 
+/* What is started drives another that is started beside it: an Unsloth script has TRL's trainers,
+ * and runs as Unsloth's. */
+static bool is_driven(const struct mt_runconf *rc, mt_fw f)
+{
+    for (uint32_t i = 0; i < rc->conf.started.n; i++) {
+        mt_fw g = mt_framework_of_start(rc->rules, rc->conf.started.p[i]);
+        if (g != MT_FW_NONE && (mt_framework_at(rc->rules, g)->drives >> f & 1) != 0)
+            return true;
+    }
+    return false;
+}
+
 /* The framework whose own keys are set most often. Of equals it is the one whose flags the others
  * share, else the earlier row, and then it is not sure. */
 void mt_runconf_guess(struct mt_runconf *rc)
@@ -120,7 +132,7 @@ void mt_runconf_guess(struct mt_runconf *rc)
             mt_framework_is_main(rc->rules, f) && f != MT_FW_NONE && !rc->keys.p[i].is_common
                 ? mt_runconf_look_up(rc, rc->keys.p[i].key)
                 : NULL;
-        uint32_t says = e != NULL && !e->is_default /* an option that a script makes is its own */
+        uint32_t says = e != NULL && !e->is_default && !e->is_name /* a script's own */
                             ? weight(rc, &rc->keys.p[i])
                             : 0;
         hits[f] += says;
@@ -134,7 +146,7 @@ void mt_runconf_guess(struct mt_runconf *rc)
     for (uint32_t i = 0; i < rc->conf.started.n; i++) {
         mt_fw f = mt_framework_of_start(rc->rules, rc->conf.started.p[i]);
         uint32_t says = is_engine(rc, f) ? STARTED / 2 : STARTED; /* beside a trainer: a server */
-        if (f != MT_FW_NONE && hits[f] < says)
+        if (f != MT_FW_NONE && hits[f] < says && !is_driven(rc, f))
             hits[f] += says;
     }
     for (int f = 1; f < mt_framework_count(rc->rules); f++) {

@@ -43,6 +43,7 @@ struct mt_conf_entry {
     bool is_variable;
     /* what a Python script sets an option or a field of its own to where nobody else does */
     bool is_default;
+    bool is_name;  /* a Python script's own variable, which may be called like anybody's option */
     bool is_local; /* a script sets it for itself: on a line of its own, and does not export it */
 };
 

@@ -30,6 +30,7 @@ static enum mt_rc push(struct mt_config *c, const char *key, size_t n_key, const
     e->form = (uint8_t)at->form;
     e->is_variable = at->is_variable;
     e->is_default = at->is_default;
+    e->is_name = at->is_name;
     if (e->key == NULL || (value != NULL && e->value == NULL)) {
         c->entries.n--;
         return MT_ENOMEM;

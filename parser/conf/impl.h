@@ -9,7 +9,7 @@ struct mt_conf_at {
     const char *source; /* in the arena of the conf */
     uint32_t line;
     enum mt_conf_form form;
-    bool is_variable, is_default;
+    bool is_variable, is_default, is_name;
 };
 /* conf/entries.c. Copies key and value. value NULL = removed. MT_OK or MT_ENOMEM. */
 enum mt_rc mt_conf_add(struct mt_config *c, const char *key, size_t n_key, const char *value,

@@ -1,7 +1,8 @@
 /* conf/python.c -- settings in a Python script: keyword arguments of classes that it makes
  * ("TrainingArguments(bf16=True)", "LLM(...)", "Model.from_pretrained(...)") and of calls that run
- * something ("model.generate(...)"), plain assignments, os.environ, what it switches on
- * ("pipe.enable_vae_tiling()"); and, as defaults, what it sets options and fields of its own to
+ * something ("model.generate(...)"), dicts of settings by name (ds_config = {"bf16": {"enabled":
+ * True}}), plain assignments, os.environ, what it switches on ("pipe.enable_vae_tiling()"); and, as
+ * defaults, what it sets options and fields of its own to
  * ("add_argument('--rows', default=8)", "rows: int = 8"). Nothing is run: a name stands for what
  * the script itself set it to in plain text, any other value is marked as not known. What the file
  * imports is what it starts. No text is an error: what is no such thing is passed over. */
@@ -21,6 +22,7 @@ enum py_call {
     PY_RUNS,   /* a call that does the work */
     PY_OPTION, /* a call that makes an option of the command line, or a field */
     PY_DEF,    /* the parameters of a function that runs something: what nobody else gives */
+    PY_DICT,   /* a dict of settings */
 };
 struct py {
     struct mt_config *c;
@@ -29,8 +31,12 @@ struct py {
     struct mt_conf_at at;
     MT_VEC(struct py_var) vars;
     uint8_t call[MT_CONF_DEPTH]; /* enum py_call */
-    unsigned depth;              /* brackets that are open; beyond MT_CONF_DEPTH only counted */
-    const char *option;          /* of the innermost PY_OPTION: its name; NULL = not read yet */
+    uint16_t in[MT_CONF_DEPTH];  /* of a PY_DICT: bytes of the path that leads to it */
+    char path[MT_CONF_KEY];      /* of the innermost one's last key, n_path bytes */
+    size_t n_path;
+    const char *dict;   /* where the next PY_DICT opens; NULL = none is ahead */
+    unsigned depth;     /* brackets that are open; beyond MT_CONF_DEPTH only counted */
+    const char *option; /* of the innermost PY_OPTION: its name; NULL = not read yet */
     size_t n_option;
     bool has_keyword;  /* a keyword argument stood before: what follows is no name */
     const char *field; /* of a statement "name: type = field(...)" */
@@ -87,7 +93,7 @@ static const char *past_string(struct py *y, const char *p, const char **from, s
     return p;
 }
 
-static struct py_var *find_var(struct py *y, const char *name, size_t n)
+static struct py_var *find_var(const struct py *y, const char *name, size_t n)
 {
     for (uint32_t i = y->vars.n; i-- > 0;)
         if (strlen(y->vars.p[i].name) == n && memcmp(y->vars.p[i].name, name, n) == 0)
@@ -122,12 +128,31 @@ static void set_var(struct py *y, const char *name, size_t n, const char *value,
     v->value = value != NULL ? copy(y, value, n_value) : NULL;
 }
 
-/* What stands at p, up to what ends it: a number, a word of Python, text, a name that is known. */
+/* What stands at p, up to what ends it: a number, a word of Python, text, a name that is known, or
+ * a sum or product of whole numbers and such names ("rows * groups"). */
 struct py_value {
     const char *p;
     size_t n;
     bool is_known, is_text;
 };
+static const char *value_of(const void *arg, const char *name, size_t n)
+{
+    const struct py *y = arg;
+    const struct py_var *v = find_var(y, name, n);
+    return v != NULL ? v->value : NULL;
+}
+
+static void compute(struct py *y, struct py_value *v)
+{
+    char out[MT_CONF_ARITH_MAX];
+    if (memchr(v->p, '/', v->n) != NULL || memchr(v->p, '%', v->n) != NULL ||
+        !mt_conf_arith(v->p, v->n, value_of, y, out))
+        return; /* a quotient may be a fraction, and "%" puts texts together */
+    v->n = strlen(out);
+    v->p = copy(y, out, v->n);
+    v->is_known = v->p != NULL;
+}
+
 static struct py_value value_at(struct py *y, const char *p)
 {
     struct py_value v = {.p = p};
@@ -158,12 +183,15 @@ static struct py_value value_at(struct py *y, const char *p)
     }
     y->line = line; /* the walk goes over it again */
     q = past_blanks(y, q);
-    if (q < y->end && strchr(",)\n\r#;", *q) == NULL)
+    if (q < y->end && strchr(",)}]\n\r#;", *q) == NULL)
         v.is_known = false; /* more than that */
     if (!v.is_known) {
+        v.is_text = false;
         v.p = p;
-        for (v.n = 0; p + v.n < y->end && v.n < SHOWN && strchr(",)\n\r#", p[v.n]) == NULL;)
+        for (v.n = 0; p + v.n < y->end && v.n < SHOWN && strchr(",)}\n\r#", p[v.n]) == NULL;)
             v.n++;
+        if (v.n != 0 && v.n < SHOWN)
+            compute(y, &v);
     }
     return v;
 }
@@ -367,6 +395,43 @@ static void open_call(struct py *y, const char *name, size_t n)
         y->failed |= mt_conf_start(y->c, name, n - k - 1) != MT_OK;
 }
 
+/* What a script calls the dict that it hands to a program as its settings. */
+static bool is_settings(const char *name, size_t n)
+{
+    static const char *const ends[] = {"config", "conf",    "args",     "kwargs",
+                                       "params", "options", "deepspeed"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t k = strlen(ends[i]);
+        if (n >= k && memcmp(name + n - k, ends[i], k) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A string of a dict of settings; p is behind it. Where it is a key, its value is a setting or one
+ * more dict. */
+static void key_of_dict(struct py *y, const char *key, size_t n, const char *p)
+{
+    size_t at = y->in[y->depth - 1];
+    struct py_value v;
+    if (!is_at(y, p, ':') || n == 0 || at + n + 1 > sizeof y->path)
+        return;
+    if (at != 0)
+        y->path[at++] = '.';
+    memcpy(y->path + at, key, n);
+    y->n_path = at + n;
+    p = past_blanks(y, p + 1);
+    if (is_at(y, p, '{')) {
+        y->dict = p;
+        return;
+    }
+    v = value_at(y, p);
+    y->at.form = MT_CONF_JSON; /* it is typed as one */
+    if (v.is_known)
+        add(y, y->path, y->n_path, &v);
+    y->at.form = MT_CONF_PYTHON;
+}
+
 /* "name=" of a call or of a statement; p is behind the sign. */
 static void assign(struct py *y, const char *name, size_t n, const char *p)
 {
@@ -374,6 +439,12 @@ static void assign(struct py *y, const char *name, size_t n, const char *p)
     enum py_call call = PY_PLAIN;
     if (y->depth != 0 && y->depth <= MT_CONF_DEPTH)
         call = (enum py_call)y->call[y->depth - 1];
+    if (is_at(y, past_blanks(y, p), '{') && is_settings(name, n) &&
+        (call == PY_CLASS || (y->begins && y->depth == 0))) {
+        y->dict = past_blanks(y, p);
+        y->n_path = 0;
+        return;
+    }
     if (call == PY_OPTION) {
         y->has_keyword = true;
         if (is_word(name, n, "default") && y->option != NULL)
@@ -385,8 +456,10 @@ static void assign(struct py *y, const char *name, size_t n, const char *p)
         add(y, name, n, &v);
     } else if (y->begins && y->depth == 0) {
         set_var(y, name, n, v.is_known ? v.p : NULL, v.n);
+        y->at.is_name = true;
         if (!y->indented && v.is_known && !v.is_text)
             add(y, name, n, &v);
+        y->at.is_name = false;
     }
 }
 
@@ -444,6 +517,9 @@ static const char *string(struct py *y, const char *p)
         y->option = from;
         y->n_option = n;
     }
+    if (dashes == 0 && y->depth != 0 && y->depth <= MT_CONF_DEPTH &&
+        y->call[y->depth - 1] == PY_DICT)
+        key_of_dict(y, from, n, past_blanks(y, p));
     return p;
 }
 
@@ -464,8 +540,10 @@ static enum mt_rc walk(struct py *y, struct mt_err *err)
                 y->begins = y->depth == 0;
                 y->indented = y->p + 1 < y->end && (y->p[1] == ' ' || y->p[1] == '\t');
             } else if (ch == '(' || ch == '[' || ch == '{') {
-                if (y->depth < MT_CONF_DEPTH)
-                    y->call[y->depth] = PY_PLAIN;
+                if (y->depth < MT_CONF_DEPTH) {
+                    y->call[y->depth] = y->p == y->dict ? PY_DICT : PY_PLAIN;
+                    y->in[y->depth] = (uint16_t)y->n_path;
+                }
                 y->depth++;
             } else if (ch == ')' || ch == ']' || ch == '}') {
                 y->depth -= y->depth != 0;

@@ -204,6 +204,9 @@ struct mt_log_fact {
      */
     char platform;
     bool ended_above; /* *_BEGUN: a line above says that such a thing ended */
+    /* of a kind that several programs write, the form that one of them alone has:
+     * "torch_usage/pair"; NULL = the form tells nothing */
+    const char *form;
     /* CUDA_OOM: what the line's own place in PyTorch's source says */
     enum mt_log_cuda cuda;
     /* index + 1 in mt_log.stacks of the traceback that led to it; 0 = none */

@@ -98,6 +98,7 @@ static int usage_pair(struct mt_log *l, uint64_t number, const char *s)
     if (f != NULL) {
         f->value[2] = g.v[0];
         f->value[3] = g.v[1];
+        f->form = "torch_usage/pair";
         head_text(f, s, end - 1);
     }
     return 1;

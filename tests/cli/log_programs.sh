@@ -125,4 +125,25 @@ has_not inner.log 'inference_mode()'
 ask beside.log
 has_not beside.log '--chunked-prefill-size 8192'
 
+# A fork that prints its memory in a form of its own, and is named nowhere.
+{ echo '# The update dies'; echo; echo 'In training, in the update of the actor: CUDA out of memory'; echo
+  echo '(WorkerDict pid=80) Before vllm offload in sharding manager: 23.76 GB / 47.53 GB.'
+  echo '(WorkerDict pid=80) After vllm offload in sharding manager: 20.73 GB / 47.53 GB.'; } > lines.log
+ask lines.log
+has lines.log 'worker.actor.micro_batch_size_per_device_for_update'
+has_not lines.log actor_rollout_ref
+sed 's| sharding manager: \([0-9.]*\) GB / \([0-9.]*\) GB.| sharding manager memory, memory allocated (GB): \1, memory reserved (GB): \1, device memory used/total (GB): \1/\2|' lines.log > verl.log
+ask verl.log
+has verl.log actor_rollout_ref
+has_not verl.log 'worker.actor'
+
+# A loop of somebody's own on DeepSpeed, some of whose variables are called as options of TRL: the dict that it hands over has the values.
+{ printf '# OOM with my GRPO loop\n\n```python\nanswers = 4\nrows = 2\nmax_prompt_length = 512\nds_config = {\n    "train_micro_batch_size_per_gpu": rows*answers,\n'
+  printf '    "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}\n}\n```\n\n'; echo "$full"; } > loop.log
+ask loop.log
+has loop.log '"train_micro_batch_size_per_gpu": 4'
+has_not loop.log 'peft_config'
+has_not loop.log 'per_device_train_batch_size'
+has_not loop.log 'offload_optimizer.device'
+
 finish

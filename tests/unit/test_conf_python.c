@@ -217,11 +217,61 @@ MT_TEST(imports)
                 (int)FW(trl));
 }
 
+/* A dict that a script hands to a program: its keys are paths, also of what it holds. */
+MT_TEST(dicts_of_settings)
+{
+    MT_CHECK_EQ(
+        read_py("group = 8\nrows = 2\n"
+                "ds_config = {\n"
+                "    \"train_micro_batch_size_per_gpu\": rows*group, # of one card\n"
+                "    'bf16': {'enabled': True},\n"
+                "    \"zero_optimization\": {\"stage\": 2, \"reduce_bucket_size\": 2e8,\n"
+                "        \"offload_optimizer\": {\"device\": \"cpu\"}},\n"
+                "    \"steps_per_print\": every(5),\n"
+                "}\n"
+                "words = {\"stage\": 9, \"x\": {\"bf16\": 1}}\n"
+                "a = TrainingArguments(deepspeed={\"zero_allow\": {\"one\": 1}}, bf16=True)\n"
+                "b = Call(rate=8/2, more=group + 1)\n"),
+        MT_OK);
+    MT_CHECK_STR(value("train_micro_batch_size_per_gpu"), "16");
+    MT_CHECK_STR(value("bf16.enabled"), "True");
+    MT_CHECK_STR(value("zero_optimization.stage"), "2");
+    MT_CHECK_STR(value("zero_optimization.reduce_bucket_size"), "2e8");
+    MT_CHECK_STR(value("zero_optimization.offload_optimizer.device"), "cpu");
+    MT_CHECK_STR(value("steps_per_print"), "(none)");
+    MT_CHECK_STR(value("stage"), "(none)");
+    MT_CHECK_STR(value("x.bf16"), "(none)");
+    MT_CHECK_STR(value("zero_allow.one"), "1");
+    MT_CHECK_STR(value("bf16"), "True");
+    MT_CHECK_STR(value("rate"), "(not known)");
+    MT_CHECK_STR(value("more"), "9");
+}
+
+/* What a script's own variables are called, many a program has an option of. */
+MT_TEST(variables_tell_no_program)
+{
+    MT_CHECK_EQ(program_of("max_prompt_length = 400\nnum_generations = 8\nbeta = 0.04\n"), -1);
+    MT_CHECK_EQ(program_of("args = C(max_prompt_length=400, max_completion_length=9)\n"),
+                (int)FW(trl));
+}
+
+/* Of two that are started the one that drives the other runs the job. */
+MT_TEST(what_drives_the_other)
+{
+    static const char trains[] = "from trl import GRPOConfig, GRPOTrainer\n"
+                                 "m, t = FastModel.from_pretrained('m', max_seq_length=2048)\n"
+                                 "a = GRPOConfig(max_completion_length=1024)\n";
+    MT_CHECK_EQ(program_of(trains), (int)FW(unsloth));
+    MT_CHECK_EQ(program_of("from unsloth import FastVisionModel\nfrom trl import SFTTrainer\n"),
+                (int)FW(unsloth));
+}
+
 /* Any end and any byte of it: never an error, never read beyond. */
 MT_TEST(hostile)
 {
     static const char text[] = "from a import B\nx = '''y\nz = C(d=\"e\\\"f\", g=[1,(2)], h=-3)\n"
-                               "os.environ[\"K\"]='v'\n))]}\nq=r'\\'\n";
+                               "os.environ[\"K\"]='v'\n))]}\nq=r'\\'\n"
+                               "a_config={'b':{'c':d*2,'e':{}},\"f\":{'g':'h'}}\n";
     char part[sizeof text];
     uint64_t held;
     mt_conf_done(&c);
@@ -241,4 +291,5 @@ MT_TEST(hostile)
 
 MT_MAIN(MT_RUN(arguments) MT_RUN(names) MT_RUN(options_and_fields) MT_RUN(calls_that_run)
             MT_RUN(parameters_of_a_function) MT_RUN(line_of_a_traceback) MT_RUN(environment)
-                MT_RUN(imports) MT_RUN(hostile))
+                MT_RUN(imports) MT_RUN(dicts_of_settings) MT_RUN(variables_tell_no_program)
+                    MT_RUN(what_drives_the_other) MT_RUN(hostile))
