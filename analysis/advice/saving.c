@@ -56,6 +56,7 @@ static double there(struct mt_metrics *m, uint32_t from)
  * it left. */
 struct pot {
     double size[32], left[32];
+    double come[MT_ROLE_COUNT];    /* and of what is still to come */
     double grown[MT_ROLE_COUNT];   /* of the size of a role: what grows from step to step */
     double pending[MT_ROLE_COUNT]; /* and what waits for a stream */
 };
@@ -73,7 +74,7 @@ static void take_part(struct pot *pot, const double of[MT_ROLE_COUNT], double by
     }
 }
 
-static void take(struct pot *pot, uint32_t from, double bytes)
+static void take_live(struct pot *pot, uint32_t from, double bytes)
 {
     double sum = 0;
     if ((from & MT_FIX_FROM_GROWN) != 0) {
@@ -93,6 +94,15 @@ static void take(struct pot *pot, uint32_t from, double bytes)
     }
 }
 
+static void take(struct pot *pot, const struct mt_fix_saving *s, double bytes)
+{
+    double was[MT_ROLE_COUNT];
+    memcpy(was, pot->left, sizeof was);
+    take_live(pot, s->from, bytes);
+    for (int r = 0; r < MT_ROLE_COUNT && !s->only_live; r++)
+        pot->come[r] *= was[r] > 0 ? pot->left[r] / was[r] : 1;
+}
+
 static double taken(const struct pot *pot, uint32_t from)
 {
     double sum = 0;
@@ -108,6 +118,7 @@ static void pot_fill(struct pot *pot, struct mt_metrics *m)
     for (int b = 0; b < 32; b++)
         pot->left[b] = 1;
     for (int r = 0; r < MT_ROLE_COUNT; r++) {
+        pot->come[r] = 1;
         pot->size[r] = there(m, 1u << r);
         pot->grown[r] = mt_metrics_grown(m, (enum mt_role)r);
         pot->pending[r] = mt_metrics_pending(m, (enum mt_role)r);
@@ -120,13 +131,13 @@ static void pot_fill(struct pot *pot, struct mt_metrics *m)
 
 /* A saving at the focus may be less at the peak, where another moment of the phase becomes the
  * highest. */
-static double at_peak(struct mt_metrics *m, uint32_t from, double bytes)
+static double at_peak(struct mt_metrics *m, const struct mt_fix_saving *s, double bytes)
 {
     struct pot pot;
-    if ((from & (MT_FIX_FROM_CACHE | MT_FIX_FROM_PENDING | MT_FIX_FROM_OUTSIDE)) != 0)
+    if ((s->from & (MT_FIX_FROM_CACHE | MT_FIX_FROM_PENDING | MT_FIX_FROM_OUTSIDE)) != 0)
         return bytes;
     pot_fill(&pot, m);
-    take(&pot, from, bytes);
+    take(&pot, s, bytes);
     return mt_metrics_peak_saving(m, pot.left, bytes);
 }
 
@@ -147,13 +158,13 @@ static double asked_for(struct mt_metrics *m)
 
 /* Of what was still to come, what does not come with that. A pass that failed early needs most of
  * its bytes after the request: a figure of what is live alone tells of a part of the need only. */
-static double less_to_come(struct mt_metrics *m, const struct mt_saving *s, uint32_t from,
-                           double bytes)
+static double less_to_come(struct mt_metrics *m, const struct mt_saving *out,
+                           const struct mt_fix_saving *s, double bytes)
 {
     struct pot pot;
     pot_fill(&pot, m);
-    take(&pot, from, bytes);
-    return asked_for(m) - number(m, "request") - bounded(mt_metrics_to_come(m, pot.left), s);
+    take(&pot, s, bytes);
+    return asked_for(m) - number(m, "request") - bounded(mt_metrics_to_come(m, pot.come), out);
 }
 
 static struct mt_saving compute(const struct mt_advice_query *q, const struct mt_fix_saving *s)
@@ -178,8 +189,8 @@ static struct mt_saving compute(const struct mt_advice_query *q, const struct mt
     out.alone[1] = v.v;
     out.alone[2] = high.v > most ? most : high.v > v.v ? high.v : v.v;
     for (int i = 0; i < 3; i++) {
-        later[i] = less_to_come(q->metrics, &out, s->from, out.alone[i]);
-        all[i] = at_peak(q->metrics, s->from, out.alone[i]) + later[i];
+        later[i] = less_to_come(q->metrics, &out, s, out.alone[i]);
+        all[i] = at_peak(q->metrics, s, out.alone[i]) + later[i];
     }
     out.low = bytes_of(all[0]);
     out.bytes = bytes_of(all[1]);
@@ -282,10 +293,10 @@ static struct gain together(const struct mt_analysis *a, struct mt_metrics *m, i
         if ((d->saving_of->from & MT_FIX_FROM_OUTSIDE) != 0)
             outside = bytes > outside ? bytes : outside;
         else
-            take(&pot, d->saving_of->from, bytes);
+            take(&pot, d->saving_of, bytes);
     }
     cache = taken(&pot, MT_FIX_FROM_CACHE);
-    to_come = mt_metrics_to_come(m, pot.left);
+    to_come = mt_metrics_to_come(m, pot.come);
     for (uint32_t i = 0; i < a->advice.n; i++)
         if (a->advice.p[i].is_top && a->advice.p[i].saving.known)
             to_come = bounded(to_come, &a->advice.p[i].saving);
@@ -300,9 +311,9 @@ static struct gain alone(struct mt_metrics *m, const struct mt_advice *a, int wh
     double bytes = a->saving.alone[which];
     struct pot pot;
     pot_fill(&pot, m);
-    take(&pot, from, bytes);
+    take(&pot, a->saving_of, bytes);
     return (struct gain){bytes, from == MT_FIX_FROM_CACHE ? bytes : 0,
-                         bounded(mt_metrics_to_come(m, pot.left), &a->saving),
+                         bounded(mt_metrics_to_come(m, pot.come), &a->saving),
                          (from & MT_FIX_FROM_OUTSIDE) != 0 ? bytes : 0};
 }
 
@@ -323,13 +334,15 @@ static double lacking(struct mt_metrics *m, struct gain g, enum room room)
     static const double page = 20 << 20;
     double holes = number(m, number(m, "fragmented") > 0 ? "largest_free" : "free_usable"),
            asked = number(m, "request") + g.to_come;
-    if (g.cache > 0 && mt_metric_get(m, "largest_free", 12).known &&
-        number(m, "largest_free") < page) {
+    bool crumbs = mt_metric_get(m, "largest_free", 12).known && number(m, "largest_free") < page;
+    if (g.cache > 0 && crumbs) {
         g.saved -= g.cache;
         g.cache = 0;
     }
+    /* it failed in spite of them: they are in pieces, or elsewhere; what comes after it may go
+     * there */
     if (number(m, "free") + holes >= number(m, "request"))
-        holes = 0; /* it failed in spite of them: they are in pieces, or elsewhere */
+        holes = room == SURELY || crumbs ? 0 : g.to_come < holes ? g.to_come : holes;
     if (room == SURELY && holes > g.to_come)
         holes = g.to_come;
     if (room == SURELY)

@@ -238,6 +238,11 @@ static int add_to_come(struct mt_cause *c, const struct mt_moment *m)
                                      : t->each == 2 ? "two blocks"
                                                     : "three blocks",
                                      MT_BYTES(t->bytes));
+    if (t->kind == MT_TO_COME_ROUND)
+        return mt_cause_evidence_add(c, t->bytes,
+                                     "The round before of the same loop went on from there to %s "
+                                     "more, beside what is there now.",
+                                     MT_BYTES(t->bytes));
     if (t->kind == MT_TO_COME_LIST)
         return mt_cause_evidence_add(c, t->bytes,
                                      "The optimizer makes a block there for each of %u gradients "

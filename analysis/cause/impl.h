@@ -6,6 +6,7 @@
  *   moment.c    the blocks of the moment, and whether the request fits without some of them
  *   to_come.c   what the pass or step had still to ask for
  *   scale.c     what an earlier pass went on to, in the sizes of the one at hand
+ *   next_round.c  what the rest of a loop asks for, as its round before did
  *   as_before.c what the pass has beyond earlier ones at the same request
  *   result.c    the result of the pass before, which is still alive
  *   graph.c     what autograd keeps of passes that no backward pass follows
@@ -72,8 +73,9 @@ enum mt_to_come_kind {
     MT_TO_COME_PASS,
     MT_TO_COME_LOGITS,
     MT_TO_COME_STATE,
-    MT_TO_COME_LIST, /* the rest of a list with a block for each gradient */
-    MT_TO_COME_COPY  /* the rest of a second model */
+    MT_TO_COME_ROUND, /* the rest of a loop's round */
+    MT_TO_COME_LIST,  /* the rest of a list with a block for each gradient */
+    MT_TO_COME_COPY   /* the rest of a second model */
 };
 struct mt_to_come {
     enum mt_to_come_kind kind;
@@ -298,6 +300,11 @@ static inline bool mt_is_kept_on(const struct mt_moment *m, uint64_t event)
  */
 int mt_rest_scaled(const struct mt_moment *m, const struct mt_rest *p, uint64_t *bytes,
                    int64_t role[MT_ROLE_COUNT]);
+
+/* What is to come is for what the rise was for that tells it. */
+void mt_to_come_share(struct mt_to_come *t, const int64_t role[MT_ROLE_COUNT]);
+/* Fills m->to_come by the round of a loop before, behind the event `first`, where one tells. */
+int mt_moment_next_round(struct mt_moment *m, uint64_t first);
 
 /* fixed.c: fills m->fixed. */
 int mt_moment_fixed(struct mt_moment *m);

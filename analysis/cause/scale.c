@@ -134,3 +134,12 @@ int mt_rest_scaled(const struct mt_moment *m, const struct mt_rest *p, uint64_t 
     mt_free(s.pair);
     return ok;
 }
+
+void mt_to_come_share(struct mt_to_come *out, const int64_t role[MT_ROLE_COUNT])
+{
+    double sum = 0;
+    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
+        sum += role[r] > 0 ? (double)role[r] : 0;
+    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
+        out->role[r] = role[r] > 0 ? (uint64_t)((double)out->bytes * ((double)role[r] / sum)) : 0;
+}

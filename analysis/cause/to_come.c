@@ -223,16 +223,6 @@ static struct back look_back(const struct mt_moment *m, struct span now)
     return out;
 }
 
-/* What is to come is for what an earlier span's rise was for. */
-static void share_out(struct mt_to_come *out, const int64_t role[MT_ROLE_COUNT])
-{
-    double sum = 0;
-    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
-        sum += role[r] > 0 ? (double)role[r] : 0;
-    for (unsigned r = 0; r < MT_ROLE_COUNT; r++)
-        out->role[r] = role[r] > 0 ? (uint64_t)((double)out->bytes * ((double)role[r] / sum)) : 0;
-}
-
 /* Whether the place let go of its blocks again before it asked for this size: it never held more of
  * them at once than it does now with the request, though it asked twice as often. They are of one
  * layer then, which lets go of them, and not kept layer by layer. */
@@ -279,7 +269,7 @@ static int by_layers(struct mt_moment *m, const struct back *back)
         m->to_come.bytes += up * (layers - n);
     }
     roles_between(m, back->last, m->oom->event, role);
-    share_out(&m->to_come, role);
+    mt_to_come_share(&m->to_come, role);
     return 1;
 }
 
@@ -342,7 +332,7 @@ static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, u
     if (out->like != 0 && !mt_rest_scaled(m, &rest, &out->bytes, role))
         return 0;
     out->bytes = out->bytes > request ? out->bytes - request : 0;
-    share_out(out, role);
+    mt_to_come_share(out, role);
     return 1;
 }
 
@@ -455,7 +445,9 @@ static int find_rest(struct mt_moment *m)
         out->open = false;
         return 1;
     }
-    return m->oom->stack == 0 || !mt_phase_is(m->sub, MT_IN_FORWARD) || by_layers(m, &back);
+    if (m->oom->stack != 0 && mt_phase_is(m->sub, MT_IN_FORWARD))
+        return by_layers(m, &back);
+    return mt_phase_is(m->phase, MT_SETS_UP) || mt_moment_next_round(m, span.first);
 }
 
 static int by_size(const void *pa, const void *pb)

@@ -88,6 +88,44 @@ MT_TEST(the_step_after_a_pass_is_to_come)
     }
 }
 
+#define EVAL(line) "own/eval.py:" line ":evaluate|" MAIN
+
+/* A loop of an evaluation: scores, a copy of them that a name keeps, an order of which a view
+ * stays. After one round, which began with nothing, the next has that one's copy and order beside
+ * it until their successors are made: 100 for the scores, 100 for the copy. After more of them the
+ * recording shows that the old order goes behind the temporary: 200 and 90 while the old copy is
+ * gone. `gathers`: a list keeps the order of each round. */
+MT_TEST(what_the_rest_of_a_round_takes)
+{
+    for (unsigned rounds = 1; rounds < 4; rounds++)
+        for (int gathers = 0; gathers < 2; gathers++) {
+            struct heap *h = heap_new();
+            unsigned copy = 0, order = 0;
+            heap_free(h, heap_alloc(h, 90 * MIB, EVAL("13")));
+            for (unsigned k = 0; k < rounds; k++) {
+                unsigned scores = heap_alloc(h, 100 * MIB, EVAL("10")), old = copy, sorted;
+                if (k != 0)
+                    heap_free(h, old);
+                copy = heap_alloc(h, 100 * MIB, EVAL("11"));
+                heap_free(h, scores);
+                old = order;
+                order = heap_alloc(h, 200 * MIB, EVAL("12"));
+                sorted = heap_alloc(h, 90 * MIB, EVAL("13"));
+                heap_free(h, sorted);
+                if (k != 0 && !gathers)
+                    heap_free(h, old);
+            }
+            heap_oom(h, 100 * MIB, 10 * MIB, EVAL("10"));
+            {
+                FINISH(0);
+                MT_CHECK_EQ(c->pass_to_come, (rounds == 1 ? 200 - 100 : 290 - 100) * MIB);
+                MT_CHECK(
+                    heap_evidence(c, "The round before of the same loop went on", c->pass_to_come));
+                DONE;
+            }
+        }
+}
+
 /* A pass over `n` times as much: two places grow by n, one by its square, and its gradient with it.
  */
 static void squared_pass(struct heap *h, uint64_t n)
@@ -414,11 +452,13 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_place_that_asks_for_more_than_before)
             MT_RUN(not_all_grows_as_the_request_does) MT_RUN(the_step_after_a_pass_is_to_come)
-                MT_RUN(layers_that_are_left) MT_RUN(a_second_model_that_is_being_loaded)
-                    MT_RUN(pieces_while_a_model_is_loaded) MT_RUN(layers_of_one_pass_are_no_leak)
-                        MT_RUN(what_goes_inside_its_pass) MT_RUN(a_cache_that_grows_with_each_token)
-                            MT_RUN(what_a_layer_lets_go_of_again)
-                                MT_RUN(passes_that_are_left_in_the_step)
-                                    MT_RUN(a_figure_has_what_was_not_asked_for_yet)
-                                        MT_RUN(the_highest_point_without_its_line)
-                                            MT_RUN(rules_done))
+                MT_RUN(what_the_rest_of_a_round_takes) MT_RUN(layers_that_are_left)
+                    MT_RUN(a_second_model_that_is_being_loaded)
+                        MT_RUN(pieces_while_a_model_is_loaded)
+                            MT_RUN(layers_of_one_pass_are_no_leak) MT_RUN(what_goes_inside_its_pass)
+                                MT_RUN(a_cache_that_grows_with_each_token)
+                                    MT_RUN(what_a_layer_lets_go_of_again)
+                                        MT_RUN(passes_that_are_left_in_the_step)
+                                            MT_RUN(a_figure_has_what_was_not_asked_for_yet)
+                                                MT_RUN(the_highest_point_without_its_line)
+                                                    MT_RUN(rules_done))
