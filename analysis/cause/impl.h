@@ -31,6 +31,7 @@
  *   evidence.c  the evidence
  *   skew.c      one device beside the others of its job
  *   sentence.c  the sentence
+ *   holder.c    who holds most, in the verdict's words
  *   verdict.c   the verdict: capacity, fragmentation, a limit; needs no roles */
 #ifndef MT_CAUSE_IMPL_H
 #define MT_CAUSE_IMPL_H
@@ -348,7 +349,10 @@ const char *mt_spread_words(const struct mt_moment *m, const struct mt_made *w, 
 int mt_moment_parts(struct mt_moment *m);
 /* Fills m->maker; after mt_moment_graph(), mt_moment_kept() and mt_moment_rounds(). */
 int mt_moment_maker(struct mt_moment *m);
-struct mt_sentence;                                                      /* base/words.h */
+struct mt_sentence; /* base/words.h */
+/* Adds "; the largest part, 9.00 GiB, is gradients; the largest holder, with ...". */
+void mt_verdict_holder(struct mt_sentence *t, const struct mt_analysis *a,
+                       const struct mt_device_analysis *d);
 void mt_maker_words(const struct mt_moment *m, struct mt_sentence *out); /* adds to it */
 
 /* Fills c->pins: segments with free bytes that live blocks hold. */

@@ -103,6 +103,24 @@ static bool is_explained(const struct mt_moment *m)
            (m->open && m->open_bytes >= m->d->focus.live / IN);
 }
 
+/* How often the loop went round: a place that is come to several times in each round, as two
+ * linears of one call, counts them all, so another place of the loop with that part of them counts
+ * rounds. */
+static uint32_t rounds_of(const struct count *rounds, uint32_t n_stacks, uint32_t most,
+                          uint32_t least)
+{
+    uint32_t found = most;
+    for (mt_stack_id s = 1; s < n_stacks; s++) {
+        uint32_t n = rounds[s].alike, times = n != 0 ? (most + n / 2) / n : 0;
+        uint64_t all = (uint64_t)times * n;
+        if (n <= least || n < MIN_ROUNDS || times < 2 ||
+            (all > most ? all - most : most - all) > times) /* the last round is not whole */
+            continue;
+        found = found == most || n > found ? n : found;
+    }
+    return found;
+}
+
 static void find_loop(struct mt_moment *m, const struct count *rounds, uint32_t n_stacks,
                       uint32_t layers)
 {
@@ -116,7 +134,7 @@ static void find_loop(struct mt_moment *m, const struct count *rounds, uint32_t 
     if (bytes < m->d->focus.live / IN * OF_LIVE)
         return;
     m->maker.loop = bytes;
-    m->maker.rounds = most;
+    m->maker.rounds = rounds_of(rounds, n_stacks, most, TIMES * layers);
 }
 
 /* Of blocks by line: the line with most, if that is most of them all. */

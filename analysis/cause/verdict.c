@@ -129,51 +129,6 @@ static void add_device(struct mt_sentence *t, const struct mt_analysis *a,
     mt_words_add(t, "%s", name);
 }
 
-/* Adds "; the largest part, 38.00 GiB, is optimizer state"; false: no role is known of a part that
- * is worth a word, a tenth. */
-static bool add_role(struct mt_sentence *t, const struct mt_device_analysis *d)
-{
-    enum { WORTH = 10 };
-    const uint64_t *bytes = d->roles.at_focus;
-    uint8_t by[MT_ROLE_COUNT];
-    unsigned n = mt_role_order(bytes, by);
-    uint64_t gaps = bytes[MT_ROLE_BEFORE] + bytes[MT_ROLE_UNKNOWN];
-    if (d->kind == MT_DEV_HOST) /* all of it is pinned */
-        return false;
-    if (n == 0 || mt_role_is_gap(by[0]) || bytes[by[0]] < d->focus.live / WORTH)
-        return false;
-    mt_words_add(t, "; the largest part%s, %s, is %s",
-                 gaps > bytes[by[0]] ? " whose use is known" : "", MT_BYTES(bytes[by[0]]),
-                 mt_role_words((enum mt_role)by[0]));
-    return true;
-}
-
-/* Code or the job itself says what it is. */
-static bool is_told(const struct mt_owner *o) { return o->stack != 0 || o->is_named; }
-
-/* Adds "; the largest holder, with 6.00 GiB, is models.py:174 update_nodes". */
-static void add_holder(struct mt_sentence *t, const struct mt_device_analysis *d)
-{
-    const struct mt_owner *o = NULL;
-    char label[MT_LABEL];
-    bool told = add_role(t, d);
-    for (uint32_t i = 0; i < d->owners.n && o == NULL; i++) /* name code when there is any */
-        if (is_told(&d->owners.p[i]))
-            o = &d->owners.p[i];
-    if (d->owners.n == 0)
-        return;
-    if (o == NULL || o->bytes * 10 < d->owners.p[0].bytes)
-        o = &d->owners.p[0];
-    if (is_told(o))
-        mt_words_add(t, "; %sthe largest holder, with %s, is %s",
-                     is_told(&d->owners.p[0]) ? "" : "of what has a stack, ", MT_BYTES(o->bytes),
-                     mt_words_label(label, o->label));
-    else if (!told)
-        mt_words_add(t, "; no stack was recorded for %s%s",
-                     o->bytes >= d->focus.live ? "any of it" : "most of it: ",
-                     o->bytes >= d->focus.live ? "" : MT_BYTES(o->bytes));
-}
-
 static void add_share_of_card(struct mt_sentence *t, const struct mt_device_analysis *d,
                               uint64_t bytes)
 {
@@ -398,7 +353,7 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
             mt_words_add(s, ": %s was live of %s reserved", b1,
                          b2); /* the share of the card, next, is that of the latter */
         add_share_of_card(s, d, o->at.reserved);
-        add_holder(s, d);
+        mt_verdict_holder(s, a, d);
     }
     mt_words_add(s, ".");
     add_oom_reason(d, o, kind, why);
@@ -487,7 +442,7 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
             "is known. Record with "
             "torch.cuda.memory._record_memory_history(max_entries=100000) before the first step.");
     }
-    add_holder(s, d);
+    mt_verdict_holder(s, a, d);
     mt_words_add(s, ".");
     if (kind == MT_V_PEAK)
         add_pinned(a, d, why);

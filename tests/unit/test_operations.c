@@ -223,14 +223,14 @@ MT_TEST(what_is_there_in_a_wider_type)
  * torch.profiler begins with. The line that made most is named in each, with its tensors. */
 MT_TEST(what_a_loop_keeps)
 {
-    enum { LOOP, LAYERS, FEW, KEEPS_NOTHING, NO_WEIGHTS, SUM, N };
+    enum { LOOP, TWICE, LAYERS, FEW, KEEPS_NOTHING, NO_WEIGHTS, SUM, N };
     for (int what = 0; what < N; what++) {
         struct heap *h = heap_new();
-        unsigned weights[40], kept[40],
-            n = what == LAYERS       ? 40
-                : what >= NO_WEIGHTS ? 0
-                                     : 2,
-            rounds = what == FEW ? 10 : 40;
+        unsigned weights[40], kept[40], second[80] = {0};
+        unsigned n = what == LAYERS       ? 40
+                     : what >= NO_WEIGHTS ? 0
+                                          : 2,
+                 rounds = what == FEW ? 10 : 40;
         for (unsigned i = 0; i < n; i++)
             weights[i] = heap_alloc(h, MIB, WEIGHT);
         for (int pass = 0; pass < 3; pass++) {
@@ -238,6 +238,9 @@ MT_TEST(what_a_loop_keeps)
                 kept[i] = heap_alloc(h, 12 * MIB, OP("tanh") "own/net.py:9:forward|" NET);
                 if (what == KEEPS_NOTHING && i > 0)
                     heap_free(h, kept[i - 1]);
+                for (unsigned k = 0; what == TWICE && k < 2; k++)
+                    second[2 * i + k] =
+                        heap_alloc(h, MIB, OP("mul_Tensor") "own/net.py:7:forward|" NET);
             }
             if (pass == 2)
                 break;
@@ -246,6 +249,8 @@ MT_TEST(what_a_loop_keeps)
                     heap_alloc(h, MIB, "??:0:torch::autograd::AccumulateGrad::apply()|" BACKWARD);
             for (unsigned i = what == KEEPS_NOTHING ? rounds - 1 : 0; i < rounds; i++)
                 heap_free_at(h, kept[i], BACKWARD);
+            for (unsigned i = 0; what == TWICE && i < 2 * rounds; i++)
+                heap_free_at(h, second[i], BACKWARD);
             for (unsigned i = 0; i < n; i++)
                 heap_free_at(h, weights[i], "torch/optim/optimizer.py:9:zero_grad|" MAIN);
         }
@@ -256,9 +261,9 @@ MT_TEST(what_a_loop_keeps)
         }
         {
             FINISH(0);
-            bool loop = what == LOOP;
+            bool loop = what == LOOP || what == TWICE;
             MT_CHECK_EQ(c->maker.rounds, loop ? 40 : 0);
-            MT_CHECK_EQ(c->maker.loop, loop ? 480 * MIB : 0);
+            MT_CHECK_EQ(c->maker.loop, !loop ? 0 : (what == TWICE ? 560 : 480) * MIB);
             MT_CHECK_EQ(card(a, "P228") != NULL, loop);
             if (what != KEEPS_NOTHING) {
                 MT_CHECK_EQ(c->maker.n, rounds);

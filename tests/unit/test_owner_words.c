@@ -57,6 +57,33 @@ MT_TEST(owners_of_one_name_say_where_they_were_called_from)
     job_free(j);
 }
 
+/* What one function made by four lines, beside another line with more than each of them. A module's
+ * forward has the name of all others in its file, and one line is all of its function. */
+MT_TEST(lines_of_one_function_together)
+{
+    static const struct {
+        const char *behind, *want;
+        unsigned lines;
+    } of[] = {
+        {"fake_quant|/home/u/quant.py:60:apply|" EVAL,
+         " with 40.0 MiB, is u/run.py:3 load, and all lines of u/quant.py fake_quant together have "
+         "120.0 MiB.",
+         4},
+        {"fake_quant|/home/u/quant.py:60:apply|" EVAL, " with 40.0 MiB, is u/run.py:3 load.", 2},
+        {"forward|" S_CALL "|" EVAL, " with 40.0 MiB, is u/run.py:3 load.", 4},
+        {"__init__|/home/u/quant.py:60:apply|" EVAL, " with 40.0 MiB, is u/run.py:3 load.", 4}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct job *j = job_new();
+        char stack[256];
+        (void)put(j, 40 * MIB, "/home/u/run.py:3:load" MAIN);
+        for (unsigned k = 0; k < of[i].lines; k++) {
+            (void)snprintf(stack, sizeof stack, "/home/u/quant.py:%u:%s", 20 + k, of[i].behind);
+            (void)put(j, 30 * MIB, stack);
+        }
+        check_sentence(j, of[i].want);
+    }
+}
+
 static void check_caveat(bool cpp, const char *want)
 {
     struct mt_rank rank = {.order = 0};
@@ -86,4 +113,5 @@ MT_TEST(what_more_would_tell)
 }
 
 MT_MAIN(MT_RUN(what_has_no_stack_is_no_smaller_for_that)
-            MT_RUN(owners_of_one_name_say_where_they_were_called_from) MT_RUN(what_more_would_tell))
+            MT_RUN(owners_of_one_name_say_where_they_were_called_from)
+                MT_RUN(lines_of_one_function_together) MT_RUN(what_more_would_tell))
