@@ -20,7 +20,7 @@
     "libarchive cannot be loaded on this machine; its package is libarchive13 (Debian, Ubuntu; "   \
     "from 13 and 24.04 on libarchive13t64), elsewhere libarchive"
 
-/* Whether isal_inflate_init() and isal_inflate() may be called; never where ISA-L's headers were
+/* Whether those functions of ISA-L that isal.c has may be called; never where its headers were
  * missing at the build (no MT_WITH_ISAL). */
 bool mt_has_isal(void);
 /* The same of those functions of libdeflate that libdeflate.c has (MT_WITH_LIBDEFLATE). */

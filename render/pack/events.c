@@ -27,7 +27,7 @@ struct walk {
     struct mt_bytes places; /* those addresses */
     uint64_t last_place;
     bool has_rest;
-    unsigned dense[3]; /* of events, remainders, addresses: see mt_blob_next() */
+    struct mt_blob_kind kind[3]; /* of events, remainders, addresses */
     struct clock fine, coarse;
     int64_t role[MT_ROLE_COUNT];
     uint64_t tolerance;            /* in ticks */
@@ -359,14 +359,14 @@ static int end_chunk(struct walk *w)
         w->fine.col[0].n = w->fine.col[1].n = w->coarse.col[0].n = w->coarse.col[1].n = 0;
         return 1;
     }
-    if (!mt_blob_next(&c->events, w->col, N_OPERATION_COLUMNS, &w->dense[0]) || !end_times(w, c))
+    if (!mt_blob_next(&c->events, w->col, N_OPERATION_COLUMNS, &w->kind[0]) || !end_times(w, c))
         return 0;
-    if (w->has_rest && !mt_blob_next(&c->rest, w->rest, N_SIZES, &w->dense[1]))
+    if (w->has_rest && !mt_blob_next(&c->rest, w->rest, N_SIZES, &w->kind[1]))
         return 0;
     w->rest[0].n = w->rest[1].n = 0;
     w->cost +=
         mt_blob_cost(&c->events) + mt_blob_cost(&c->rest) + mt_blob_cost(mt_chunk_times(c, true));
-    return w->p->addr_unit == 0 || mt_blob_next(&c->addresses, w->addr, N_ADDRESSES, &w->dense[2]);
+    return w->p->addr_unit == 0 || mt_blob_next(&c->addresses, w->addr, N_ADDRESSES, &w->kind[2]);
 }
 
 static int walk(struct walk *w)

@@ -1,6 +1,7 @@
 /* pack/impl.h -- what the files of the packer share; nobody else includes it.
  *
- *   pack/bytes.c     columns, blocks
+ *   pack/bytes.c     columns
+ *   pack/blob.c      compressed blocks
  *   pack/sites.c     stacks, sites, lanes
  *   pack/key.c       the state between two events: live blocks, segments; keyframes
  *   pack/events.c    the walk over the events

@@ -254,7 +254,8 @@ int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_
         mt_put_var(&c[SEG_LANE], x->id);
         addr = x->addr;
     }
-    rc = mt_blob_make(out, c, N);
+    /* a page with all events has the first alone, and that one is mostly of few blocks */
+    rc = mt_blob_quick(out, c, N);
     for (int i = 0; i < N; i++)
         mt_bytes_done(&c[i]);
     return rc;

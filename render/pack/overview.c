@@ -180,6 +180,7 @@ static uint8_t phase_of(const struct mt_ov *v, uint32_t i, uint32_t merge)
     return majority(count, v->coarse_phase[i * n]);
 }
 
+/* The coarse overview (merge == fine) is the one that most pages have. */
 static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
 {
     struct mt_bytes c[C_GROUP + MT_PACK_GROUPS + 1];
@@ -216,7 +217,8 @@ static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
             difference(&c[C_GROUP + g], v->group[(size_t)best * n_groups + g],
                        &before[C_GROUP + g]);
     }
-    rc = mt_blob_make(out, c, C_GROUP + n_groups);
+    rc = merge == v->fine ? mt_blob_make(out, c, C_GROUP + n_groups)
+                          : mt_blob_quick(out, c, C_GROUP + n_groups);
     for (uint32_t i = 0; i < C_GROUP + n_groups; i++)
         mt_bytes_done(&c[i]);
     return rc;

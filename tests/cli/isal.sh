@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# ISA-L is used where it is there, and changes nothing but the time: the same is said of whole and of damaged input as without it.
+# ISA-L is used where it is there, and changes nothing but the time: the same is said of whole and of damaged input as without it, and a page
+# holds the same and is no larger.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 run 0 --version
@@ -39,4 +40,12 @@ for name, whole in (("a.pickle.gz", gzip.compress(snapshot, mtime=0)), ("two.pic
         pathlib.Path("bad%d-%s" % (i, name)).write_bytes(bad)
 END
 for file in *.gz; do both "$file"; done
+
+for sample in verl_grpo_oom_logprob.pickle fragmentation_oom.pickle fsdp_finetune.pickle driver_v1.trace.gz; do
+    run 0 report --force -o with.html "$SAMPLES/$sample"
+    LD_LIBRARY_PATH="$without" run 0 report --force -o without.html "$SAMPLES/$sample"
+    for page in with without; do python3 -B "$MT_SOURCE_DIR/tests/cli/unpack_page.py" "$page.html" text > "$page.unpacked"; done
+    same with.unpacked without.unpacked
+    check [ $((100 * $(wc -c < with.html))) -lt $((101 * $(wc -c < without.html))) ] # versions of both differ
+done
 finish

@@ -25,7 +25,7 @@ only 'archive' parser render # reads packed inputs; packs the JSON of a page
 only 'sqlite3[.]h' parser
 only 'nettle/' parser render cli # hashes of inputs, of the page's script, of redacted names
 only 'zlib[.]h' parser capture render cli
-only 'isa-l' parser
+only 'isa-l' parser render # opens it and unpacks; packs the columns of a page
 only 'libdeflate[.]h' parser render # opens it; packs the columns of a page
 only 'gelf[.]h|libelf' capture
 only 'xxhash' parser
