@@ -15,6 +15,8 @@ static struct {
     __typeof__(libdeflate_alloc_compressor) *alloc_compressor;
     __typeof__(libdeflate_zlib_compress_bound) *zlib_compress_bound;
     __typeof__(libdeflate_zlib_compress) *zlib_compress;
+    __typeof__(libdeflate_gzip_compress_bound) *gzip_compress_bound;
+    __typeof__(libdeflate_gzip_compress) *gzip_compress;
     __typeof__(libdeflate_free_compressor) *free_compressor;
     bool is_there;
 } real;
@@ -28,6 +30,8 @@ static void open_library(void)
         mt_late_find(library, &real.alloc_compressor, "libdeflate_alloc_compressor") &&
         mt_late_find(library, &real.zlib_compress_bound, "libdeflate_zlib_compress_bound") &&
         mt_late_find(library, &real.zlib_compress, "libdeflate_zlib_compress") &&
+        mt_late_find(library, &real.gzip_compress_bound, "libdeflate_gzip_compress_bound") &&
+        mt_late_find(library, &real.gzip_compress, "libdeflate_gzip_compress") &&
         mt_late_find(library, &real.free_compressor, "libdeflate_free_compressor");
 }
 
@@ -51,6 +55,17 @@ size_t libdeflate_zlib_compress(struct libdeflate_compressor *c, const void *in,
                                 void *out, size_t out_nbytes_avail)
 {
     return real.zlib_compress(c, in, in_nbytes, out, out_nbytes_avail);
+}
+
+size_t libdeflate_gzip_compress_bound(struct libdeflate_compressor *c, size_t in_nbytes)
+{
+    return real.gzip_compress_bound(c, in_nbytes);
+}
+
+size_t libdeflate_gzip_compress(struct libdeflate_compressor *c, const void *in, size_t in_nbytes,
+                                void *out, size_t out_nbytes_avail)
+{
+    return real.gzip_compress(c, in, in_nbytes, out, out_nbytes_avail);
 }
 
 void libdeflate_free_compressor(struct libdeflate_compressor *c) { real.free_compressor(c); }

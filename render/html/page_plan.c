@@ -12,9 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of one rank a long report (dense 450 to 560 KB for 100,000 to a million events) is as small by
+ * gzip as by xz, 6 % less to 1 % more, in a sixth of the time. A short one takes 10 % more by gzip
+ * and is most of what some page has beside its script; ranks repeat each other farther back than
+ * gzip looks: 64 of them take 40 % more. */
+static int pack_text(struct mt_blob *b, const struct mt_text *text, uint32_t n_ranks)
+{
+    enum { LONG = 1 << 18 };
+    if (text->n > LONG && n_ranks <= 1 && mt_blob_gzip(b, text->p, text->n))
+        return 0;
+    return mt_blob_xz(b, text->p, text->n);
+}
+
 /* The report as small as it gets: without blanks, its keys by their places, its numbers behind it.
  * Of many ranks it is long: each form of it goes as soon as the next one is there. */
-static int pack_dense(struct mt_blob *b, struct mt_out *dense)
+static int pack_dense(struct mt_blob *b, struct mt_out *dense, uint32_t n_ranks)
 {
     struct mt_text keys = {0}, apart = {0};
     int error;
@@ -24,7 +36,7 @@ static int pack_dense(struct mt_blob *b, struct mt_out *dense)
     error = keys.failed || apart.failed ? ENOMEM : 0;
     mt_text_done(&keys);
     if (error == 0)
-        error = mt_blob_xz(b, apart.p, apart.n);
+        error = pack_text(b, &apart, n_ranks);
     mt_text_done(&apart);
     return error;
 }
@@ -45,7 +57,7 @@ static int pack_report(struct mt_blob *b, const struct mt_report *r)
     }
     mt_out_done(&text);
     if (error == 0)
-        error = pack_dense(b, &dense);
+        error = pack_dense(b, &dense, r->diagnosis->ranks.n);
     mt_out_done(&dense);
     return error;
 }

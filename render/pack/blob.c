@@ -283,6 +283,30 @@ int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n,
     return rc;
 }
 
+/* ---- a text ---- */
+
+int mt_blob_gzip(struct mt_blob *out, const void *p, size_t n)
+{
+    size_t used = 0;
+#ifdef MT_WITH_LIBDEFLATE
+    enum { TEXT_LEVEL = 8 }; /* 6 takes 4 % more room and 9 as much, in 0.6 and 1.1 of the time */
+    struct libdeflate_compressor *c =
+        mt_has_libdeflate() ? libdeflate_alloc_compressor(TEXT_LEVEL) : NULL;
+    size_t bound = c != NULL ? libdeflate_gzip_compress_bound(c, n) : 0;
+    unsigned char *buf = bound != 0 && bound <= UINT32_MAX ? mt_malloc(bound) : NULL;
+    if (buf != NULL)
+        used = libdeflate_gzip_compress(c, p, n, buf, bound);
+    if (used != 0)
+        keep(out, buf, used);
+    else
+        mt_free(buf);
+    if (c != NULL)
+        libdeflate_free_compressor(c);
+#endif
+    (void)out, (void)p, (void)n;
+    return used != 0;
+}
+
 /* ---- blocks ---- */
 
 void mt_blob_done(struct mt_blob *b)

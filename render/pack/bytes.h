@@ -80,6 +80,8 @@ struct mt_blob_kind {
 };
 int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n,
                  struct mt_blob_kind *kind);
+/* A text as a file of gzip; 0 where libdeflate is not there, or memory for it. */
+int mt_blob_gzip(struct mt_blob *out, const void *p, size_t n);
 void mt_blob_done(struct mt_blob *b);
 /* Bytes that it takes in a page, element and all. */
 uint64_t mt_blob_cost(const struct mt_blob *b);

@@ -6,6 +6,7 @@
 Every file below each PATH in every format of `report`, and as `info` and `dump`: output, messages and exit status. Of a page what its blocks hold is
 compared, unpacked: how they are packed may differ. Names each difference; status 1 when there is one."""
 import base64
+import gzip
 import hashlib
 import lzma
 import os
@@ -38,7 +39,8 @@ def from_base85(text):
 def unpacked(match):
     """A block's name and the hash of what it holds."""
     name, is85, text = match.groups()
-    data = lzma.decompress(from_base85(text)) if is85 else zlib.decompress(base64.b64decode(text))
+    data = from_base85(text) if is85 else base64.b64decode(text)
+    data = (zlib if not is85 else gzip if data[:2] == b"\x1f\x8b" else lzma).decompress(data)
     return name + b" " + hashlib.sha256(data).hexdigest().encode()
 
 

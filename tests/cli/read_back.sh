@@ -53,6 +53,12 @@ same .out run.json
 tar -czf ticket.tar.gz page.html
 run 0 report ticket.tar.gz --format json
 same .out run.json
+# A long report of one rank is packed by gzip where libdeflate is, else by xz as all others.
+python3 -B "$MT_SOURCE_DIR/tests/bench/gen.py" 20000 long.pickle > /dev/null
+run 0 report long.pickle -o long.html
+run 0 report long.pickle -o long.json
+run 0 report long.html --format json
+same .out long.json
 # Pages of versions that had it as base64, with its numbers in their places, by gzip or by xz.
 element=' id="mt-report" data-digits="85">'
 before="$(grep -abo "$element" page.html | cut -d: -f1)"

@@ -1,8 +1,9 @@
 """The data that a page holds, unpacked; with "text" the page around it too."""
-import base64, lzma, os, re, sys, zlib
+import base64, gzip, lzma, os, re, sys, zlib
 def report(data):
     """Digits of RFC 1924 with other characters for three that HTML reads; the numbers stand behind the text (parser/base/apart.h), keys are two bytes (json_words.h)."""
-    _, text, numbers = lzma.decompress(base64.b85decode(data.translate(bytes.maketrans(b",.:", b"&<>")))).split(b"\x1e")
+    packed = base64.b85decode(data.translate(bytes.maketrans(b",.:", b"&<>")))
+    _, text, numbers = (gzip if packed[:2] == b"\x1f\x8b" else lzma).decompress(packed).split(b"\x1e")
     numbers = iter(numbers.split(b","))
     with open(os.path.join(os.environ["MT_SOURCE_DIR"], "parser/base/json_words.def"), "rb") as f:
         words = re.findall(rb'MT_JSON_WORD\("(\w+)"\)', f.read())
