@@ -38,11 +38,21 @@ static bool put_head(struct mt_bytes *head, const struct mt_bytes *columns, unsi
     return ok && !head->failed;
 }
 
-static void keep(struct mt_blob *out, unsigned char *buf, size_t used)
+/* Room for a block of so many bytes at most; NULL = there is none. */
+static unsigned char *room(struct mt_press *press, size_t bound)
 {
-    unsigned char *exact = mt_realloc(buf, used);
-    out->n = (uint32_t)used;
-    out->p = exact != NULL ? exact : buf;
+    press->out.n = 0;
+    return bound <= UINT32_MAX && mt_bytes_room(&press->out, bound) ? press->out.p : NULL;
+}
+
+/* 1, or 0 = out of memory. */
+static int keep(struct mt_blob *out, const struct mt_press *press, size_t used)
+{
+    out->p = mt_malloc(used);
+    out->n = out->p != NULL ? (uint32_t)used : 0;
+    if (out->p != NULL)
+        memcpy(out->p, press->out.p, used);
+    return out->p != NULL;
 }
 
 /* ---- zlib ---- */
@@ -77,12 +87,12 @@ static bool feed(z_stream *z, const unsigned char *p, size_t n, int flush)
     return deflate(z, flush) == (flush == Z_FINISH ? Z_STREAM_END : Z_OK) && z->avail_in == 0;
 }
 
-static int by_zlib(struct mt_blob *out, const struct mt_bytes *columns, unsigned n, int strategy)
+static int by_zlib(struct mt_press *press, struct mt_blob *out, const struct mt_bytes *columns,
+                   unsigned n, int strategy)
 {
     struct mt_bytes head = {.p = NULL};
     z_stream z;
     size_t total = 0, bound;
-    unsigned char *buf = NULL;
     bool ok;
     int rc = 0;
     memset(&z, 0, sizeof z);
@@ -92,23 +102,18 @@ static int by_zlib(struct mt_blob *out, const struct mt_bytes *columns, unsigned
         deflateInit2(&z, LEVEL, Z_DEFLATED, 15, 8, strategy) != Z_OK)
         goto out;
     bound = deflateBound(&z, (unsigned long)total) + (n + 1) * SPARE;
-    if (bound > UINT32_MAX || (buf = mt_malloc(bound)) == NULL)
+    if ((z.next_out = room(press, bound)) == NULL)
         goto end;
-    z.next_out = buf;
     z.avail_out = (unsigned)bound;
     ok = feed(&z, head.p, head.n, Z_NO_FLUSH);
     for (unsigned i = 0; ok && i < n; i++)
         ok = feed(&z, columns[i].p, columns[i].n,
                   columns[i].n < OWN || i + 1 == n ? Z_NO_FLUSH : Z_BLOCK);
-    if (ok && feed(&z, NULL, 0, Z_FINISH)) {
-        keep(out, buf, bound - z.avail_out);
-        buf = NULL;
-        rc = 1;
-    }
+    if (ok && feed(&z, NULL, 0, Z_FINISH))
+        rc = keep(out, press, bound - z.avail_out);
 end:
     (void)deflateEnd(&z);
 out:
-    mt_free(buf);
     mt_bytes_done(&head);
     return rc;
 }
@@ -119,30 +124,26 @@ out:
 /* It finds by itself where other codes pay. Its level 6 takes 0.56 of the time of zlib's 4 and
  * makes no page larger of 100,000 events and more (a tiny one: 28 bytes); level 5 takes 0.5, and a
  * million events take 0.2 % more. Its own memory, 0.7 MB, is not counted. */
-static int by_libdeflate(struct mt_blob *out, const struct mt_bytes *columns, unsigned n)
+static int by_libdeflate(struct mt_press *press, struct mt_blob *out,
+                         const struct mt_bytes *columns, unsigned n)
 {
     enum { FASTER_LEVEL = 6 };
-    struct libdeflate_compressor *c = NULL;
-    struct mt_bytes all = {.p = NULL};
-    unsigned char *buf = NULL;
-    size_t total = 0, bound, used = 0;
-    bool ok = put_head(&all, columns, n, &total);
+    unsigned char *buf;
+    size_t total = 0, bound, used;
+    bool ok;
+    press->all.n = 0;
+    ok = put_head(&press->all, columns, n, &total);
     for (unsigned i = 0; i < n; i++)
-        mt_put_bytes(&all, columns[i].p, columns[i].n);
-    if (!ok || all.failed || (c = libdeflate_alloc_compressor(FASTER_LEVEL)) == NULL)
-        goto out;
-    bound = libdeflate_zlib_compress_bound(c, all.n);
-    if (bound <= UINT32_MAX && (buf = mt_malloc(bound)) != NULL)
-        used = libdeflate_zlib_compress(c, all.p, all.n, buf, bound);
-    libdeflate_free_compressor(c);
-    if (used != 0) {
-        keep(out, buf, used);
-        buf = NULL;
-    }
-out:
-    mt_free(buf);
-    mt_bytes_done(&all);
-    return used != 0;
+        mt_put_bytes(&press->all, columns[i].p, columns[i].n);
+    if (!ok || press->all.failed)
+        return 0;
+    if (press->deflate == NULL)
+        press->deflate = libdeflate_alloc_compressor(FASTER_LEVEL);
+    bound = press->deflate != NULL ? libdeflate_zlib_compress_bound(press->deflate, total) : 0;
+    if (bound == 0 || (buf = room(press, bound)) == NULL)
+        return 0;
+    used = libdeflate_zlib_compress(press->deflate, press->all.p, total, buf, bound);
+    return used != 0 && keep(out, press, used);
 }
 #endif
 
@@ -154,82 +155,91 @@ out:
  * libdeflate's level 6 for 0.1 to 9 % more room. Which repetitions it takes may differ by
  * processor; what comes out of the block does not. */
 enum { ALL_BITS, ONE_BIT };
-static int by_isal(struct mt_blob *out, const struct mt_bytes *columns, unsigned n,
-                   uint16_t look_back)
+struct mt_press_isal {
+    struct isal_zstream z;
+    unsigned char level[ISAL_DEF_LVL1_DEFAULT];
+};
+static int by_isal(struct mt_press *press, struct mt_blob *out, const struct mt_bytes *columns,
+                   unsigned n, uint16_t look_back)
 {
     enum { FAST_LEVEL = 1, PER_COLUMN = 512 };
-    struct {
-        struct isal_zstream z;
-        unsigned char level[ISAL_DEF_LVL1_DEFAULT];
-    } *s = NULL;
-    struct mt_bytes head = {.p = NULL};
+    struct isal_zstream *z;
     size_t total = 0, bound;
-    unsigned char *buf = NULL;
-    bool done = false, ok = put_head(&head, columns, n, &total);
+    bool ok;
+    press->all.n = 0;
+    ok = put_head(&press->all, columns, n, &total);
     bound = total + total / 8 + ((size_t)n + 2) * PER_COLUMN;
-    if (!ok || bound > UINT32_MAX || (buf = mt_malloc(bound)) == NULL ||
-        (s = mt_malloc(sizeof *s)) == NULL)
-        goto out;
-    isal_deflate_init(&s->z);
-    s->z.level = FAST_LEVEL;
-    s->z.level_buf = s->level;
-    s->z.level_buf_size = sizeof s->level;
-    s->z.hist_bits = look_back;
-    s->z.gzip_flag = IGZIP_ZLIB;
-    s->z.next_out = buf;
-    s->z.avail_out = (uint32_t)bound;
+    if (press->isal == NULL)
+        press->isal = mt_malloc(sizeof *press->isal);
+    if (!ok || press->isal == NULL || room(press, bound) == NULL)
+        return 0;
+    z = &press->isal->z;
+    isal_deflate_init(z);
+    z->level = FAST_LEVEL;
+    z->level_buf = press->isal->level;
+    z->level_buf_size = sizeof press->isal->level;
+    z->hist_bits = look_back;
+    z->gzip_flag = IGZIP_ZLIB;
+    z->next_out = press->out.p;
+    z->avail_out = (uint32_t)bound;
     for (unsigned i = 0; ok && i <= n; i++) {
-        const struct mt_bytes *b = i == 0 ? &head : &columns[i - 1];
-        s->z.next_in = b->p;
-        s->z.avail_in = (uint32_t)b->n;
-        s->z.end_of_stream = i == n;
-        s->z.flush = i < n && b->n >= OWN ? SYNC_FLUSH : NO_FLUSH;
-        ok = isal_deflate(&s->z) == COMP_OK && s->z.avail_in == 0 && s->z.avail_out != 0;
+        const struct mt_bytes *b = i == 0 ? &press->all : &columns[i - 1];
+        z->next_in = b->p;
+        z->avail_in = (uint32_t)b->n;
+        z->end_of_stream = i == n;
+        z->flush = i < n && b->n >= OWN ? SYNC_FLUSH : NO_FLUSH;
+        ok = isal_deflate(z) == COMP_OK && z->avail_in == 0 && z->avail_out != 0;
     }
-    done = ok && s->z.internal_state.state == ZSTATE_END;
-    if (done) {
-        keep(out, buf, s->z.total_out);
-        buf = NULL;
-    }
-out:
-    mt_free(s);
-    mt_free(buf);
-    mt_bytes_done(&head);
-    return done;
+    return ok && z->internal_state.state == ZSTATE_END && keep(out, press, z->total_out);
 }
 #endif
+
+void mt_press_done(struct mt_press *press)
+{
+#ifdef MT_WITH_LIBDEFLATE
+    if (press->deflate != NULL)
+        libdeflate_free_compressor(press->deflate);
+#endif
+    mt_free(press->isal);
+    mt_bytes_done(&press->all);
+    mt_bytes_done(&press->out);
+    memset(press, 0, sizeof *press);
+}
 
 /* ---- which of them ---- */
 
-static int search(struct mt_blob *out, const struct mt_bytes *columns, unsigned n)
+static int search(struct mt_press *press, struct mt_blob *out, const struct mt_bytes *columns,
+                  unsigned n)
 {
 #ifdef MT_WITH_LIBDEFLATE
-    if (mt_has_libdeflate() && by_libdeflate(out, columns, n))
+    if (mt_has_libdeflate() && by_libdeflate(press, out, columns, n))
         return 1;
 #endif
-    return by_zlib(out, columns, n, Z_DEFAULT_STRATEGY);
+    return by_zlib(press, out, columns, n, Z_DEFAULT_STRATEGY);
 }
 
 /* strategy: zlib's, where ISA-L is not there. */
-static int code(struct mt_blob *out, const struct mt_bytes *columns, unsigned n, int strategy)
+static int code(struct mt_press *press, struct mt_blob *out, const struct mt_bytes *columns,
+                unsigned n, int strategy)
 {
 #ifdef MT_WITH_ISAL
-    if (mt_has_isal() && by_isal(out, columns, n, ONE_BIT))
+    if (mt_has_isal() && by_isal(press, out, columns, n, ONE_BIT))
         return 1;
 #endif
-    return by_zlib(out, columns, n, strategy);
+    return by_zlib(press, out, columns, n, strategy);
 }
 
 /* *searched: as search() would. */
-static int quick(struct mt_blob *out, const struct mt_bytes *columns, unsigned n, bool *searched)
+static int quick(struct mt_press *press, struct mt_blob *out, const struct mt_bytes *columns,
+                 unsigned n, bool *searched)
 {
     *searched = false;
 #ifdef MT_WITH_ISAL
-    if (mt_has_isal() && by_isal(out, columns, n, ALL_BITS))
+    if (mt_has_isal() && by_isal(press, out, columns, n, ALL_BITS))
         return 1;
 #endif
     *searched = true;
-    return search(out, columns, n);
+    return search(press, out, columns, n);
 }
 
 static void empty(struct mt_bytes *columns, unsigned n)
@@ -238,44 +248,44 @@ static void empty(struct mt_bytes *columns, unsigned n)
         columns[i].n = 0;
 }
 
-int mt_blob_make(struct mt_blob *out, struct mt_bytes *columns, unsigned n)
+int mt_blob_make(struct mt_press *press, struct mt_blob *out, struct mt_bytes *columns, unsigned n)
 {
-    int rc = search(out, columns, n);
+    int rc = search(press, out, columns, n);
     empty(columns, n);
     return rc;
 }
 
-int mt_blob_noise(struct mt_blob *out, struct mt_bytes *columns, unsigned n)
+int mt_blob_noise(struct mt_press *press, struct mt_blob *out, struct mt_bytes *columns, unsigned n)
 {
-    int rc = code(out, columns, n, Z_HUFFMAN_ONLY);
+    int rc = code(press, out, columns, n, Z_HUFFMAN_ONLY);
     empty(columns, n);
     return rc;
 }
 
-int mt_blob_quick(struct mt_blob *out, struct mt_bytes *columns, unsigned n)
+int mt_blob_quick(struct mt_press *press, struct mt_blob *out, struct mt_bytes *columns, unsigned n)
 {
     bool searched;
-    int rc = quick(out, columns, n, &searched);
+    int rc = quick(press, out, columns, n, &searched);
     empty(columns, n);
     return rc;
 }
 
-int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n,
+int mt_blob_next(struct mt_press *press, struct mt_blob *out, struct mt_bytes *columns, unsigned n,
                  struct mt_blob_kind *kind)
 {
     struct mt_blob noise = {.p = NULL}, found = {.p = NULL};
     bool both = kind->left == 0, searched = false;
     int rc = 1;
     if (both || kind->noise)
-        rc = code(&noise, columns, n, Z_RLE);
+        rc = code(press, &noise, columns, n, Z_RLE);
     if (rc && both)
-        rc = quick(&found, columns, n, &searched);
+        rc = quick(press, &found, columns, n, &searched);
     if (both)
         *kind = (struct mt_blob_kind){AGAIN + 1, noise.n <= found.n};
     kind->left--;
     if (rc && !kind->noise && !searched) {
         mt_blob_done(&found);
-        rc = search(&found, columns, n);
+        rc = search(press, &found, columns, n);
     }
     *out = kind->noise ? noise : found;
     mt_blob_done(kind->noise ? &found : &noise);
@@ -287,24 +297,22 @@ int mt_blob_next(struct mt_blob *out, struct mt_bytes *columns, unsigned n,
 
 int mt_blob_gzip(struct mt_blob *out, const void *p, size_t n)
 {
-    size_t used = 0;
+    int rc = 0;
 #ifdef MT_WITH_LIBDEFLATE
     enum { TEXT_LEVEL = 8 }; /* 6 takes 4 % more room and 9 as much, in 0.6 and 1.1 of the time */
-    struct libdeflate_compressor *c =
-        mt_has_libdeflate() ? libdeflate_alloc_compressor(TEXT_LEVEL) : NULL;
-    size_t bound = c != NULL ? libdeflate_gzip_compress_bound(c, n) : 0;
-    unsigned char *buf = bound != 0 && bound <= UINT32_MAX ? mt_malloc(bound) : NULL;
-    if (buf != NULL)
-        used = libdeflate_gzip_compress(c, p, n, buf, bound);
-    if (used != 0)
-        keep(out, buf, used);
-    else
-        mt_free(buf);
-    if (c != NULL)
-        libdeflate_free_compressor(c);
+    struct mt_press press = {.deflate = NULL};
+    size_t bound, used;
+    if (mt_has_libdeflate() && (press.deflate = libdeflate_alloc_compressor(TEXT_LEVEL)) != NULL) {
+        bound = libdeflate_gzip_compress_bound(press.deflate, n);
+        used = room(&press, bound) != NULL
+                   ? libdeflate_gzip_compress(press.deflate, p, n, press.out.p, bound)
+                   : 0;
+        rc = used != 0 && keep(out, &press, used);
+    }
+    mt_press_done(&press);
 #endif
     (void)out, (void)p, (void)n;
-    return used != 0;
+    return rc;
 }
 
 /* ---- blocks ---- */

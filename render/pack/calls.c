@@ -95,7 +95,7 @@ static int begin_chunk(struct walk *w)
     memset(key, 0, sizeof key);
     for (unsigned i = 0; i < 8; i++) /* nothing is held before the first call */
         mt_put_var(&key[0], 0);
-    ok = mt_blob_make(&c->key, key, N_KEY_COLUMNS);
+    ok = mt_blob_make(&w->p->press, &c->key, key, N_KEY_COLUMNS);
     for (unsigned i = 0; i < N_KEY_COLUMNS; i++)
         mt_bytes_done(&key[i]);
     return ok;
@@ -106,9 +106,9 @@ static int end_chunk(struct walk *w)
     struct mt_pack_chunk *c = &w->p->chunks.p[w->p->chunks.n - 1];
     c->n = w->in_chunk;
     c->has_rest = w->has_rest;
-    if (!mt_blob_make(&c->events, w->col, N_OPERATION_COLUMNS) ||
-        !mt_blob_make(&c->times, w->time, 2) ||
-        (w->has_rest && !mt_blob_make(&c->rest, w->rest, N_SIZES)))
+    if (!mt_blob_make(&w->p->press, &c->events, w->col, N_OPERATION_COLUMNS) ||
+        !mt_blob_make(&w->p->press, &c->times, w->time, 2) ||
+        (w->has_rest && !mt_blob_make(&w->p->press, &c->rest, w->rest, N_SIZES)))
         return 0;
     for (unsigned i = 0; i < N_SIZES; i++)
         w->rest[i].n = 0;
@@ -386,8 +386,8 @@ static int finish(struct walk *w)
     w->sites.words = w->words.p;
     return end_chunk(w) && mt_ov_end(&w->by_event, &at, &w->p->by_event) &&
            (!w->p->has_time || mt_ov_end(&w->by_time, &at, &w->p->by_time)) &&
-           mt_sites_blob(&w->sites, NULL, &w->p->sites) && add_notes(w) &&
-           mt_blob_make(&w->p->phases, w->phase, N_PHASE_COLUMNS);
+           mt_sites_blob(&w->sites, &w->p->press, NULL, &w->p->sites) && add_notes(w) &&
+           mt_blob_make(&w->p->press, &w->p->phases, w->phase, N_PHASE_COLUMNS);
 }
 
 static int pack(struct walk *w)
@@ -441,6 +441,7 @@ int mt_call_pack_make(struct mt_call_pack *out, const struct mt_driverdiag *j, u
     mt_ov_done(&w->by_time);
     mt_ov_done(&w->by_event);
     mt_sites_done(&w->sites);
+    mt_press_done(&w->p->press);
     mt_free(w);
     if (ok && out->pack->n_events == 0) {
         mt_pack_free(out->pack);

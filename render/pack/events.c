@@ -341,8 +341,8 @@ static bool is_needed(struct walk *w, const struct mt_pack_chunk *c)
 static int end_times(struct walk *w, struct mt_pack_chunk *c)
 {
     return !w->p->has_time ||
-           (mt_blob_noise(&c->times, w->fine.col, 2) &&
-            (w->p->time_step == 1 || mt_blob_noise(&c->coarse, w->coarse.col, 2)));
+           (mt_blob_noise(&w->p->press, &c->times, w->fine.col, 2) &&
+            (w->p->time_step == 1 || mt_blob_noise(&w->p->press, &c->coarse, w->coarse.col, 2)));
 }
 
 static int end_chunk(struct walk *w)
@@ -359,14 +359,16 @@ static int end_chunk(struct walk *w)
         w->fine.col[0].n = w->fine.col[1].n = w->coarse.col[0].n = w->coarse.col[1].n = 0;
         return 1;
     }
-    if (!mt_blob_next(&c->events, w->col, N_OPERATION_COLUMNS, &w->kind[0]) || !end_times(w, c))
+    if (!mt_blob_next(&w->p->press, &c->events, w->col, N_OPERATION_COLUMNS, &w->kind[0]) ||
+        !end_times(w, c))
         return 0;
-    if (w->has_rest && !mt_blob_next(&c->rest, w->rest, N_SIZES, &w->kind[1]))
+    if (w->has_rest && !mt_blob_next(&w->p->press, &c->rest, w->rest, N_SIZES, &w->kind[1]))
         return 0;
     w->rest[0].n = w->rest[1].n = 0;
     w->cost +=
         mt_blob_cost(&c->events) + mt_blob_cost(&c->rest) + mt_blob_cost(mt_chunk_times(c, true));
-    return w->p->addr_unit == 0 || mt_blob_next(&c->addresses, w->addr, N_ADDRESSES, &w->kind[2]);
+    return w->p->addr_unit == 0 ||
+           mt_blob_next(&w->p->press, &c->addresses, w->addr, N_ADDRESSES, &w->kind[2]);
 }
 
 static int walk(struct walk *w)
@@ -404,8 +406,8 @@ static int walk(struct walk *w)
     }
     return (w->p->n_events == 0 || end_chunk(w)) && mt_ov_end(&w->by_event, &at, &w->p->by_event) &&
            (!w->p->has_time || mt_ov_end(&w->by_time, &at, &w->p->by_time)) &&
-           mt_sites_blob(&w->sites, w->in->o, &w->p->sites) &&
-           (w->p->addr_unit == 0 || mt_blob_make(&w->p->places, &w->places, 1));
+           mt_sites_blob(&w->sites, &w->p->press, w->in->o, &w->p->sites) &&
+           (w->p->addr_unit == 0 || mt_blob_make(&w->p->press, &w->p->places, &w->places, 1));
 }
 
 int mt_pack_events(const struct mt_pack_in *in)

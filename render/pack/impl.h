@@ -66,7 +66,8 @@ uint32_t mt_sites_lane(struct mt_sites *s, uint32_t lane, bool pool_known);
 uint32_t mt_sites_find_lane(struct mt_sites *s, int64_t stream, const uint64_t pool[2],
                             bool pool_known);
 uint32_t mt_sites_get(struct mt_sites *s, const struct mt_site_key *k);
-int mt_sites_blob(struct mt_sites *s, const struct mt_device_analysis *o, struct mt_blob *out);
+int mt_sites_blob(struct mt_sites *s, struct mt_press *press, const struct mt_device_analysis *o,
+                  struct mt_blob *out);
 
 /* Strings of a block: each once, as it is shown; the first is "". */
 struct mt_pack_strings {
@@ -110,8 +111,8 @@ void mt_state_drop(struct mt_pack_state *s, uint32_t slot);
 int mt_state_segment(struct mt_pack_state *s, const struct mt_event *e, uint32_t lane);
 /* The segment of the end state in which an address lies; NULL. */
 const struct mt_segment *mt_state_last_segment(const struct mt_replay *r, uint64_t addr);
-int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_t first,
-                 uint64_t tick, struct mt_blob *out);
+int mt_state_key(const struct mt_pack_state *s, struct mt_pack *p, uint64_t first, uint64_t tick,
+                 struct mt_blob *out);
 
 /* ---- pack/pools.c ---- */
 
@@ -128,7 +129,7 @@ void mt_pools_done(struct mt_pack_pools *p);
 /* ---- pack/overview.c ---- */
 
 struct mt_ov {
-    const struct mt_pack *p;
+    struct mt_pack *p;
     bool by_time;
     uint64_t x0, span;
     uint32_t n, col, fine; /* buckets; the one at work; how many make one of the coarse overview */
@@ -145,8 +146,7 @@ struct mt_ov_now {
     const int64_t *role;
     uint64_t event; /* + 1 */
 };
-int mt_ov_begin(struct mt_ov *v, const struct mt_pack *p, bool by_time,
-                const struct mt_ov_now *start);
+int mt_ov_begin(struct mt_ov *v, struct mt_pack *p, bool by_time, const struct mt_ov_now *start);
 /* Before an event at x is applied; falls: it takes live bytes away. */
 void mt_ov_before(struct mt_ov *v, uint64_t x, bool falls, const struct mt_ov_now *now);
 void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, unsigned phase);

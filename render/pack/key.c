@@ -214,8 +214,8 @@ void mt_state_done(struct mt_pack_state *s)
 
 /* ---- keyframe ---- */
 
-int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_t first,
-                 uint64_t tick, struct mt_blob *out)
+int mt_state_key(const struct mt_pack_state *s, struct mt_pack *p, uint64_t first, uint64_t tick,
+                 struct mt_blob *out)
 {
     enum { HEAD, ID, SITE, SIZE, REST, STATE, EVENT, ADDRESS, SEG_ADDRESS, SEG_SIZE, SEG_LANE, N };
     struct mt_bytes c[N];
@@ -255,7 +255,7 @@ int mt_state_key(const struct mt_pack_state *s, const struct mt_pack *p, uint64_
         addr = x->addr;
     }
     /* a page with all events has the first alone, and that one is mostly of few blocks */
-    rc = mt_blob_quick(out, c, N);
+    rc = mt_blob_quick(&p->press, out, c, N);
     for (int i = 0; i < N; i++)
         mt_bytes_done(&c[i]);
     return rc;

@@ -18,6 +18,7 @@ int mt_ledger_blob(const struct mt_ledger *l, struct mt_blob *out)
 {
     struct mt_bytes c[C_HOLDER + MT_HOLD_COUNT];
     int64_t before[C_HOLDER + MT_HOLD_COUNT] = {0};
+    struct mt_press press = {.isal = NULL};
     int rc;
     memset(c, 0, sizeof c);
     mt_put_var(&c[C_HEAD], l->n_columns);
@@ -31,8 +32,9 @@ int mt_ledger_blob(const struct mt_ledger *l, struct mt_blob *out)
             difference(&c[C_HOLDER + h], l->by_holder[(size_t)i * MT_HOLD_COUNT + h],
                        &before[C_HOLDER + h]);
     }
-    rc = mt_blob_make(out, c, C_HOLDER + MT_HOLD_COUNT);
+    rc = mt_blob_make(&press, out, c, C_HOLDER + MT_HOLD_COUNT);
     for (unsigned i = 0; i < C_HOLDER + MT_HOLD_COUNT; i++)
         mt_bytes_done(&c[i]);
+    mt_press_done(&press);
     return rc;
 }

@@ -52,6 +52,7 @@ int mt_nvtx_blob(struct mt_blob *out, const struct mt_pack *p, const struct mt_d
     struct mt_bytes c[N_COLUMNS];
     struct mt_pack_strings strings = {.sizes = &c[C_LENGTH], .text = &c[C_TEXT]};
     MT_VEC(struct mt_pack_note) v = {NULL, 0, 0};
+    struct mt_press press = {.isal = NULL};
     int rc = 0;
     *out = (struct mt_blob){NULL, 0};
     if (t == NULL || !p->has_time)
@@ -71,10 +72,11 @@ int mt_nvtx_blob(struct mt_blob *out, const struct mt_pack *p, const struct mt_d
         *to = (struct mt_pack_note){t0, t1, x->name, i};
     }
     mt_pack_notes(v.p, v.n, t, &strings, c);
-    rc = v.n == 0 || mt_blob_make(out, c, N_COLUMNS);
+    rc = v.n == 0 || mt_blob_make(&press, out, c, N_COLUMNS);
 out:
     for (int i = 0; i < N_COLUMNS; i++)
         mt_bytes_done(&c[i]);
+    mt_press_done(&press);
     mt_strpool_done(&strings.seen);
     MT_VEC_DONE(&v);
     return rc;

@@ -32,8 +32,7 @@ static void store(struct mt_ov *v, uint32_t col, const struct mt_ov_now *now)
     store_groups(v, col, now);
 }
 
-int mt_ov_begin(struct mt_ov *v, const struct mt_pack *p, bool by_time,
-                const struct mt_ov_now *start)
+int mt_ov_begin(struct mt_ov *v, struct mt_pack *p, bool by_time, const struct mt_ov_now *start)
 {
     uint64_t last = by_time ? p->end : p->n_events != 0 ? p->n_events - 1 : 0;
     memset(v, 0, sizeof *v);
@@ -217,8 +216,8 @@ static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
             difference(&c[C_GROUP + g], v->group[(size_t)best * n_groups + g],
                        &before[C_GROUP + g]);
     }
-    rc = merge == v->fine ? mt_blob_make(out, c, C_GROUP + n_groups)
-                          : mt_blob_quick(out, c, C_GROUP + n_groups);
+    rc = merge == v->fine ? mt_blob_make(&v->p->press, out, c, C_GROUP + n_groups)
+                          : mt_blob_quick(&v->p->press, out, c, C_GROUP + n_groups);
     for (uint32_t i = 0; i < C_GROUP + n_groups; i++)
         mt_bytes_done(&c[i]);
     return rc;

@@ -128,6 +128,7 @@ int mt_pack_device(void *arg, const struct mt_roles *w, const struct mt_attr *at
     ok = fill(&in);
     mt_free(in.pack->wanted);
     in.pack->wanted = NULL;
+    mt_press_done(&in.pack->press);
     return ok;
 }
 
@@ -156,6 +157,7 @@ void mt_pack_free(struct mt_pack *p)
     mt_blob_done(&p->sites);
     mt_blob_done(&p->places);
     mt_blob_done(&p->phases);
+    mt_press_done(&p->press);
     mt_free(p->why);
     mt_free(p);
 }

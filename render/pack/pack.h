@@ -63,7 +63,9 @@ struct mt_pack {
     struct mt_overview by_time, by_event;
     struct mt_blob sites, phases, places; /* places: addresses of allocations */
     MT_VEC(struct mt_pack_chunk) chunks;
-    bool *wanted; /* by chunk, while the device is packed */
+    /* while the device is packed */
+    bool *wanted; /* by chunk */
+    struct mt_press press;
     uint64_t max_size;
     bool partial; /* too long for a page of max_size: chunks without a finding have no blocks */
     MT_VEC(struct mt_pack_mark) marks;

@@ -106,7 +106,7 @@ int mt_pack_phases(const struct mt_pack_in *in)
     memset(c, 0, sizeof c);
     add_stretches(in, c);
     add_steps(&in->o->roles, c);
-    rc = add_notes(in, c) && mt_blob_make(&in->pack->phases, c, N_COLUMNS);
+    rc = add_notes(in, c) && mt_blob_make(&in->pack->press, &in->pack->phases, c, N_COLUMNS);
     for (int i = 0; i < N_COLUMNS; i++)
         mt_bytes_done(&c[i]);
     return rc;

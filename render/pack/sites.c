@@ -274,7 +274,8 @@ static void add_lanes(struct writer *w, const struct mt_device_analysis *o)
     }
 }
 
-int mt_sites_blob(struct mt_sites *s, const struct mt_device_analysis *o, struct mt_blob *out)
+int mt_sites_blob(struct mt_sites *s, struct mt_press *press, const struct mt_device_analysis *o,
+                  struct mt_blob *out)
 {
     struct writer *w = mt_calloc(1, sizeof *w);
     uint32_t empty;
@@ -301,7 +302,7 @@ int mt_sites_blob(struct mt_sites *s, const struct mt_device_analysis *o, struct
         mt_put_var(&w->col[C_LABEL], label(w, k->stack, empty));
     }
     add_lanes(w, o);
-    rc = mt_blob_make(out, w->col, N_COLUMNS);
+    rc = mt_blob_make(press, out, w->col, N_COLUMNS);
 out:
     for (int i = 0; i < N_COLUMNS; i++)
         mt_bytes_done(&w->col[i]);

@@ -5,6 +5,7 @@
 
 enum { N = 9, MOST = 40000, KINDS = 5 };
 
+static struct mt_press press;
 static uint32_t state;
 static uint32_t any(void)
 {
@@ -46,7 +47,8 @@ static void compare(const struct mt_blob *blob, struct mt_bytes *want, unsigned 
 }
 
 /* n columns through one way; the size of the block */
-static uint32_t there_and_back(int (*make)(struct mt_blob *, struct mt_bytes *, unsigned),
+static uint32_t there_and_back(int (*make)(struct mt_press *, struct mt_blob *, struct mt_bytes *,
+                                           unsigned),
                                struct mt_blob_kind *kind, const struct mt_bytes *from, unsigned n)
 {
     struct mt_bytes c[N] = {{.p = NULL}}, want[N] = {{.p = NULL}};
@@ -56,13 +58,15 @@ static uint32_t there_and_back(int (*make)(struct mt_blob *, struct mt_bytes *, 
         mt_put_bytes(&c[i], from[i].p, from[i].n);
         mt_put_bytes(&want[i], from[i].p, from[i].n);
     }
-    MT_CHECK(kind != NULL ? mt_blob_next(&blob, c, n, kind) : make(&blob, c, n));
+    MT_CHECK(kind != NULL ? mt_blob_next(&press, &blob, c, n, kind) : make(&press, &blob, c, n));
     compare(&blob, want, n);
     for (unsigned i = 0; i < n; i++) {
         MT_CHECK_EQ(c[i].n, 0); /* emptied */
         mt_bytes_done(&c[i]);
         mt_bytes_done(&want[i]);
     }
+    if (any() % 4 == 0) /* another takes its place */
+        mt_press_done(&press);
     size = blob.n;
     mt_blob_done(&blob);
     return size;
@@ -120,4 +124,11 @@ MT_TEST(no_columns)
     (void)there_and_back(mt_blob_noise, NULL, none, 1);
 }
 
-MT_MAIN(MT_RUN(every_way) MT_RUN(one_kind) MT_RUN(no_columns))
+MT_TEST(given_back)
+{
+    mt_press_done(&press);
+    mt_press_done(&press);
+    MT_CHECK(press.deflate == NULL && press.isal == NULL && press.out.p == NULL);
+}
+
+MT_MAIN(MT_RUN(every_way) MT_RUN(one_kind) MT_RUN(no_columns) MT_RUN(given_back))
