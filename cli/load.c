@@ -287,7 +287,7 @@ void mt_load_inputs(struct mt_load *l, const struct mt_cli *c, mt_load_visit vis
     memset(&opts, 0, sizeof opts);
     opts.limits = c->limits;
     opts.budget = c->budget;
-    opts.sha256_always = c->sha256;
+    opts.sha256 = c->sha256;
     opts.opened = mt_output_keep;
     opts.ignored = ignored;
     opts.ignored_arg = l;

@@ -297,7 +297,8 @@ const struct mt_option mt_options[] = {
      "same lines.",
      NULL, false},
     {"sha256", 0, MT_OPT_FLAG, MT_CMD_REPORT | MT_CMD_INFO | MT_CMD_DUMP, AT(sha256), NULL,
-     "Compute the SHA-256 of every input. Without it, only of inputs up to 64 MiB.", NULL, false},
+     "Tell the SHA-256 of every input. Without it none is computed: reading is a fifth faster.",
+     NULL, false},
     {"no-config", 0, MT_OPT_FLAG, MT_CMD_PREFERS, AT(no_config), NULL,
      "Read no memtrace.toml. Without it, what no option says is taken from memtrace.toml in the "
      "working folder, then $XDG_CONFIG_HOME/memtrace/memtrace.toml, then /etc/memtrace.toml.",

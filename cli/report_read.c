@@ -201,10 +201,8 @@ static void begin_pool(struct mt_reading *r)
 /* The files that are read before their turn. 0 after a message. */
 static int begin_ahead(struct mt_reading *r)
 {
-    struct mt_input_opts opts = {.limits = r->c->limits,
-                                 .budget = r->c->budget,
-                                 .sha256_always = r->c->sha256,
-                                 .text = take_log};
+    struct mt_input_opts opts = {
+        .limits = r->c->limits, .budget = r->c->budget, .sha256 = r->c->sha256, .text = take_log};
     int n = 0;
     if (r->load.pool == NULL)
         return 1;

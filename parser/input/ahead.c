@@ -49,7 +49,7 @@ struct mt_ahead *mt_ahead_new(struct mt_team *pool, char *const *paths, int n,
                            .n = n,
                            .opts = {.limits = opts->limits,
                                     .budget = opts->budget,
-                                    .sha256_always = opts->sha256_always,
+                                    .sha256 = opts->sha256,
                                     .text = opts->text != NULL ? no_text : NULL}};
     return a;
 }

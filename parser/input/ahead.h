@@ -11,7 +11,7 @@
 #include "parser/input/input.h"
 
 /* The paths are in the order in which they will be read; both they and pool outlive it. opts:
- * limits and sha256_always count. Every trace that is read holds a token of the pool, which comes
+ * limits and sha256 count. Every trace that is read holds a token of the pool, which comes
  * with it. NULL = out of memory. */
 struct mt_ahead *mt_ahead_new(struct mt_team *pool, char *const *paths, int n,
                               const struct mt_input_opts *opts);

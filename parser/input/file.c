@@ -124,7 +124,7 @@ static size_t raw_read(void *ctx, unsigned char *dst, size_t n, enum mt_rc *rc, 
         return 0;
     }
     f->n_read += (uint64_t)got;
-    if (!f->regular && mt_raw_hashes(f))
+    if (!f->regular && f->opts->sha256)
         sha256_update(&f->hash, (size_t)got, dst);
     if (!f->is_beside)
         mt_raw_tell(f, f->n_read);

@@ -14,7 +14,6 @@
 
 /* A compression ratio says nothing about small files. */
 #define MT_RATIO_AFTER (UINT64_C(64) << 20)
-#define MT_HASH_LIMIT (UINT64_C(64) << 20)
 
 /* ---- input/file.c: one file, pipe or terminal as raw bytes ---- */
 
@@ -50,10 +49,8 @@ bool mt_raw_seek(struct mt_raw *f, struct mt_source *s, uint64_t offset);
 
 /* ---- input/hash.c: its SHA-256 ---- */
 
-/* Whether the rules of --sha256 want it; of a pipe, as far as it was read. */
-bool mt_raw_hashes(const struct mt_raw *f);
-/* Begins it in a thread, where f is a regular file that is worth one; else does nothing. f->fd must
- * stay open until mt_raw_hash() or mt_raw_hash_stop(). */
+/* Begins it in a thread, where it is asked for and f is a regular file that is worth one. f->fd
+ * must stay open until mt_raw_hash() or mt_raw_hash_stop(). */
 void mt_raw_hash_begin(struct mt_raw *f);
 /* The hash of the whole file into f->sha256, waiting for the thread; stays "" where the rules leave
  * it out, where the file cannot be read again, and for a pipe whose end was not reached. */

@@ -20,7 +20,7 @@ struct mt_input_opts {
     struct mt_limits limits;
     /* Of the whole run, which several inputs share; NULL = each has its own. */
     struct mt_budget *budget;
-    bool sha256_always; /* --sha256: also above 64 MiB */
+    bool sha256; /* --sha256: the hash of each input as it was given */
     /* A file that is packed once may be unpacked by a thread ahead of its reader. */
     bool unpack_beside;
     /* Progress of the raw input in bytes (total 0 = unknown); may be NULL. */

@@ -10,7 +10,20 @@ static bool has(const struct mt_page *p)
     return d->ranks.n > 0 || (d->skipped != NULL && d->skipped->unread.n > 0) || d->driver != NULL;
 }
 
-static void input(struct mt_out *o, const struct mt_meta *m)
+/* The i-th of all inputs; NULL behind the last. */
+static const struct mt_meta *meta_at(const struct mt_diagnosis *d, uint32_t i)
+{
+    uint32_t n_drivers = d->driver != NULL ? d->driver->drivers.n : 0;
+    if (i < n_drivers)
+        return &d->driver->drivers.p[i]->meta;
+    i -= n_drivers;
+    if (i < d->ranks.n)
+        return &d->ranks.p[i].trace->meta;
+    i -= d->ranks.n;
+    return i < d->earlier.n ? &d->earlier.p[i].trace->meta : NULL;
+}
+
+static void input(struct mt_out *o, const struct mt_meta *m, bool has_hashes)
 {
     char words[MT_WORDS];
     mt_puts(o, "<tr><th scope=\"row\">");
@@ -44,9 +57,12 @@ static void input(struct mt_out *o, const struct mt_meta *m)
     }
     if (m->rank < 0 && m->pid < 0 && m->host == NULL)
         mt_puts(o, "-");
-    mt_puts(o, "</td><td><code>");
-    mt_html_s(o, m->sha256[0] != '\0' ? m->sha256 : "not computed");
-    mt_puts(o, "</code></td></tr>\n");
+    if (has_hashes) {
+        mt_puts(o, "</td><td><code>");
+        mt_html_s(o, m->sha256[0] != '\0' ? m->sha256 : "not computed");
+        mt_puts(o, "</code>");
+    }
+    mt_puts(o, "</td></tr>\n");
 }
 
 static void draw(const struct mt_page *p, struct mt_out *o)
@@ -54,15 +70,14 @@ static void draw(const struct mt_page *p, struct mt_out *o)
     static const char *const heads[] = {"Input",     "#Size",         "Format",
                                         "#Snapshot", "From its name", "SHA-256 of the input"};
     const struct mt_report *r = p->r;
+    const struct mt_meta *m;
     if (r->diagnosis->ranks.n > 0 || r->diagnosis->driver != NULL) {
-        mt_h_table(o, "Inputs", heads, sizeof heads / sizeof *heads);
-        for (uint32_t i = 0; r->diagnosis->driver != NULL && i < r->diagnosis->driver->drivers.n;
-             i++)
-            input(o, &r->diagnosis->driver->drivers.p[i]->meta);
-        for (uint32_t i = 0; i < r->diagnosis->ranks.n; i++)
-            input(o, &r->diagnosis->ranks.p[i].trace->meta);
-        for (uint32_t i = 0; i < r->diagnosis->earlier.n; i++)
-            input(o, &r->diagnosis->earlier.p[i].trace->meta);
+        bool has_hashes = false;
+        for (uint32_t i = 0; (m = meta_at(r->diagnosis, i)) != NULL; i++)
+            has_hashes |= m->sha256[0] != '\0';
+        mt_h_table(o, "Inputs", heads, sizeof heads / sizeof *heads - !has_hashes);
+        for (uint32_t i = 0; (m = meta_at(r->diagnosis, i)) != NULL; i++)
+            input(o, m, has_hashes);
         mt_h_table_end(o);
     }
     mt_h_rows(o, p, mt_section_files, NULL);

@@ -93,10 +93,10 @@ for input in tiny.pickle verl_two_ranks.tar.gz fragmentation_oom.pickle driver_v
     done
 done
 
-# SHA-256: of inputs up to 64 MiB, above that only when asked for
+# SHA-256: only when asked for
 digest() { "$MEMTRACE" report --format json "$@" | jq -r '[.. | objects | .sha256? // empty] | unique | join(" ")'; }
-check [ "$(digest tiny.pickle)" = "$(sha256sum < tiny.pickle | cut -d ' ' -f 1)" ]
-check [ -z "$(digest blanks.json)" ]
+check [ -z "$(digest tiny.pickle)" ]
+check [ "$(digest --sha256 tiny.pickle)" = "$(sha256sum < tiny.pickle | cut -d ' ' -f 1)" ]
 check [ "$(digest --sha256 blanks.json)" = "$(sha256sum < blanks.json | cut -d ' ' -f 1)" ]
 
 # a rule of one's own stands in the list and, where its phase fits, in the report

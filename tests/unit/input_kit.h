@@ -140,7 +140,7 @@ static inline bool pack(const char *path, const char *format, const char *filter
 }
 static const struct bytes none = {NULL, 0};
 
-static struct mt_input_opts opts = {.limits = MT_LIMITS_DEFAULT};
+static struct mt_input_opts opts = {.limits = MT_LIMITS_DEFAULT, .sha256 = true};
 
 /* Everything an input gave: one line per result. */
 struct walk {
