@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/preferences.h"
+#include "parser/base/heap.h"
 #include "parser/base/mem.h"
 #include "parser/base/secret.h"
 #include "parser/input/budget.h"
@@ -148,8 +149,10 @@ static enum mt_exit run(struct mt_cli *c, int argc, char **argv)
         if (c->command == NULL)
             return unknown_command(argv[1]);
         first = 2;
-        if ((c->command->bit & MT_CMD_READERS) != 0)
+        if ((c->command->bit & MT_CMD_READERS) != 0) {
+            mt_heap_prepare();
             c->limits.max_memory = mt_memory_here(c->limits.max_memory);
+        }
     }
     if (!mt_options_parse(c, argc, argv, first, &err)) {
         mt_say_err(NULL, &err);
