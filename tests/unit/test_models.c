@@ -51,6 +51,12 @@ MT_TEST(names)
         {"mistralai/Mistral-7B-Instruct-v0.3", "Mistral-7B-Instruct-v0.3"},
         {"microsoft/Phi-4-mini-instruct", "Phi-4-mini"},
         {"zai-org/GLM-4.5-Air", "GLM-4.5-Air"},
+        {"lmsys/vicuna-13b-v1.5", "vicuna-13b"},
+        {"internlm/internlm2_5-7b-chat", "internlm2_5-7b"},
+        {"THUDM/glm-4-9b-chat", "GLM-4-9B"},
+        {"THUDM/GLM-4-9B-0414", "GLM-4-9B-0414"},
+        {"codellama/CodeLlama-7b-hf", "CodeLlama-7b"},
+        {"deepseek-ai/deepseek-coder-6.7b-base", "DeepSeek-Coder-6.7B"},
         /* no name, half a name, another model of that name */
         {"", ""},
         {"/ckpts/my-qwen", ""},
