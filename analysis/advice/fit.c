@@ -39,6 +39,8 @@ enum mt_fix_class mt_advice_class(const struct mt_advice_query *q)
 
     if (mt_cause_main(q->cause) == MT_CAUSE_HOST)
         return MT_FIX_HOST_MEMORY;
+    if (sub == IS(RESULTS)) /* whatever pass they are of, it is over */
+        return MT_FIX_RESULTS;
     if (q->sub == MT_PH_BACKWARD && mt_fit_is(q, MT_METRIC_gradients_dominate))
         sub = IS(BACKWARD);
     if (coarse == 0 && mt_fit_is(q, MT_METRIC_inference_only) &&

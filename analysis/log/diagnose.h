@@ -252,6 +252,14 @@ const struct mt_log_fact *mt_logdiag_stop(const struct mt_log *log, const struct
 struct mt_log_place;
 void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
                       const struct mt_log_place *place, const struct mt_phase_rules *rules);
+/* log/traced.c: the same by frames, names and the line of code of a traceback whose program no rule
+ * of whole stacks knows: what of d's phase and sub-phase is not known yet. */
+void mt_logdiag_traced(struct mt_logdiag *d, const struct mt_log_stack *s,
+                       const struct mt_phase_rules *rules);
+bool mt_logdiag_steps_itself(const struct mt_logdiag *d, const struct mt_log_stack *s);
+/* d's sub-phase, where the innermost frame of the job's own works on what a model gave. */
+void mt_logdiag_results(struct mt_logdiag *d, const struct mt_log_stack *s,
+                        const struct mt_phase_rules *rules);
 /* log/host.c: the line that shows what held the host's memory when d's process was killed; 0 = none
  * does, or it is no such failure. */
 uint64_t mt_logdiag_hint(const struct mt_logdiag *d, const struct mt_log *log, enum mt_log_hint h);

@@ -173,81 +173,6 @@ static bool is_of_policy(const struct mt_log_fact *f, const struct mt_log_place 
            strstr(s->objects, " rollout") != NULL;
 }
 
-/* What a rule says of one name; true = the phase is known. */
-static bool of_one(struct mt_logdiag *d, const struct mt_phase_rules *rules, enum mt_cut_kind kind,
-                   const char *file, const char *name)
-{
-    struct mt_cut_phase cut;
-    if (name[0] != '\0' && mt_phase_of_cut(rules, kind, file, name, &cut)) {
-        if (d->phase == MT_PH_UNATTRIBUTED && cut.phase != MT_PH_NONE) {
-            d->phase = cut.phase;
-            d->cut = true;
-            d->by_name = kind == MT_CUT_NAME ? name : NULL;
-        }
-        if (d->sub == MT_PH_NONE && cut.sub != MT_PH_NONE)
-            d->sub = cut.sub;
-    }
-    return d->phase != MT_PH_UNATTRIBUTED;
-}
-
-static bool of_frames(struct mt_logdiag *d, const struct mt_log_stack *s,
-                      const struct mt_phase_rules *rules, enum mt_cut_kind kind)
-{
-    for (uint32_t i = s->frames.n; i-- > 0;)
-        if (of_one(d, rules, kind, s->frames.p[i].file, s->frames.p[i].function))
-            return true;
-    return false;
-}
-
-/* The frames train, and Ray's method generates, sends or loads: it is that of another process,
- * whose line stands near. */
-static bool trains_instead(const struct mt_logdiag *by_name, const struct mt_logdiag *by_method)
-{
-    return by_name->phase == MT_PH_TRAIN && by_method->phase != MT_PH_TRAIN &&
-           by_method->phase != MT_PH_TRAIN_ACTOR && by_method->phase != MT_PH_TRAIN_CRITIC;
-}
-
-/* fit() is at what it calls of its workers: the innermost of those that tell another phase than
- * that it trains. */
-static bool of_calls(struct mt_logdiag *d, const struct mt_log_stack *s,
-                     const struct mt_phase_rules *rules)
-{
-    char name[sizeof s->calls];
-    for (size_t end = strlen(s->calls), at; end > 0; end = at) {
-        struct mt_logdiag by_call = *d;
-        for (at = end; at > 0 && s->calls[at - 1] != ' ';)
-            at--;
-        memcpy(name, s->calls + at, end - at);
-        name[end - at] = '\0';
-        at -= at > 0;
-        if (of_one(&by_call, rules, MT_CUT_METHOD, "", name) &&
-            by_call.phase != MT_PH_UNATTRIBUTED && by_call.phase != MT_PH_TRAIN) {
-            *d = by_call;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What the inner end of a cut traceback tells, else the method that Ray names, else the name of a
- * function in whatever file, else a line of code: from the innermost outward, what is not known
- * yet. The failing process's own frames win where both cannot be. */
-static void of_cut(struct mt_logdiag *d, const struct mt_log_stack *s,
-                   const struct mt_phase_rules *rules)
-{
-    struct mt_logdiag by_name, by_method, by_call;
-    if (of_frames(d, s, rules, MT_CUT_FRAME))
-        return;
-    by_name = by_method = by_call = *d;
-    if (of_one(&by_method, rules, MT_CUT_METHOD, "", s->method) &&
-        !(of_frames(&by_name, s, rules, MT_CUT_NAME) && trains_instead(&by_name, &by_method)))
-        *d = by_method;
-    else if (!of_frames(d, s, rules, MT_CUT_NAME))
-        (void)of_one(d, rules, MT_CUT_CODE, "", s->code);
-    else if (d->phase == MT_PH_TRAIN && of_calls(&by_call, s, rules))
-        *d = by_call;
-}
-
 /* A trainer writes other lines meanwhile, but not for long. */
 static bool of_save(struct mt_logdiag *d, const struct mt_log *log)
 {
@@ -415,8 +340,10 @@ static void of_all(struct mt_logdiag *d, const struct mt_log *log, const struct 
     }
     if (place != NULL && place->at.sub != MT_PH_NONE && d->sub == MT_PH_NONE)
         d->sub = place->at.sub;
-    if (place != NULL && rules != NULL)
+    if (place != NULL && rules != NULL) {
         tell_loss(d, place->stack, rules);
+        mt_logdiag_results(d, place->stack, rules);
+    }
     if (place != NULL)
         tell_logits(d, place->stack);
     if (place != NULL && rules != NULL && place->at.phase == MT_PH_INFER &&
@@ -429,7 +356,7 @@ static void of_all(struct mt_logdiag *d, const struct mt_log *log, const struct 
         return;
     }
     if (place != NULL && rules != NULL) {
-        of_cut(d, place->stack, rules);
+        mt_logdiag_traced(d, place->stack, rules);
         tell_logits(d, place->stack);
         if (d->phase == MT_PH_LOGP && d->by_name != NULL && !is_of_policy(f, place)) {
             d->phase = MT_PH_UNATTRIBUTED;

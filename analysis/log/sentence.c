@@ -164,6 +164,8 @@ static void say_torch(struct mt_sentence *t, const struct mt_logdiag *d,
     }
     mt_words_add(t, " asked for %s%s", d->request == MT_LOG_EXA ? "more than " : "",
                  mt_words_bytes(a, mt_log_or_zero(d->request)));
+    if (d->free == MT_LOG_NONE && d->capacity != MT_LOG_NONE)
+        mt_words_add(t, " on a card of %s", mt_words_bytes(c, d->capacity));
     if (d->site != NULL)
         mt_words_add(t, " at %s", d->site);
     if (d->free != MT_LOG_NONE && d->capacity != MT_LOG_NONE)
@@ -207,9 +209,11 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
                (f->kind == MT_LOG_HOST_OOM && f->text[0] != 'l')) {
         mt_words_add(t, "The host ran out of %smemory",
                      f->kind == MT_LOG_HOST_OOM && f->text[0] == 's' ? "shared " : "");
-        if (d->step != 0 || d->said != 0)
+        if (d->step != 0 || d->said != 0 || d->by_name != NULL)
             during(t, d);
         mt_words_add(t, ", not the GPU: %s", words);
+        if (f->stack != 0 && d->site != NULL)
+            mt_words_add(t, " at %s", d->site);
     } else {
         subject(t, f);
         if (f->stack != 0 || d->begun != 0)

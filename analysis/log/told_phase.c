@@ -339,7 +339,7 @@ static void of_frame(struct votes *v, const struct mt_log_prose *p)
 /* The code of a script that was pasted does one thing alone. */
 static void of_script(struct votes *v, const struct mt_log *log)
 {
-    struct mt_cut_phase cut, one = {MT_PH_NONE, MT_PH_NONE};
+    struct mt_cut_phase cut, one = {.phase = MT_PH_NONE, .sub = MT_PH_NONE};
     uint64_t line = 0;
     for (uint32_t i = 0; i < log->prose.n; i++) {
         if (strstr(log->prose.p[i].text, "File \"") != NULL)

@@ -25,6 +25,7 @@ static const struct mt_rule_spec fields[] = {
     {"with", mt_get_texts, .at = AT(with)},
     {"calls", mt_get_texts, .at = AT(calls)},
     {"launchers", mt_get_texts, .at = AT(launchers)},
+    {"unless_in", mt_get_texts, .at = AT(unless_in)},
     {"source", mt_get_any_text, .at = AT(source)},
     {.name = NULL}};
 
@@ -71,15 +72,18 @@ enum mt_rc mt_cut_read(struct mt_phase_rules *r, const struct mt_rule_reader *rd
         return mt_rule_bad(rd, "cause", "has to stand beside \"told\", without a phase");
     if (row.with != NULL && row.cause == NULL)
         return mt_rule_bad(rd, "with", "has to stand beside \"cause\"");
-    if ((row.file != NULL || row.functions != NULL) + (row.codes != NULL) + (row.methods != NULL) +
-            (row.scripts != NULL) + (row.lines != NULL) + (row.said != NULL) + (row.told != NULL) +
-            (row.calls != NULL) + (row.launchers != NULL) !=
+    if (row.unless_in != NULL && row.functions == NULL)
+        return mt_rule_bad(rd, "unless_in", "has to stand beside \"functions\"");
+    if ((row.file != NULL || (row.functions != NULL && row.codes == NULL && row.scripts == NULL)) +
+            (row.codes != NULL) + (row.methods != NULL) + (row.scripts != NULL) +
+            (row.lines != NULL) + (row.said != NULL) + (row.told != NULL) + (row.calls != NULL) +
+            (row.launchers != NULL) !=
         1)
         return mt_rule_bad(rd, "file",
                            "has to stand there, or \"functions\", \"codes\", \"methods\", "
                            "\"scripts\", \"lines\", \"said\", \"told\", \"calls\" or "
                            "\"launchers\": one of them, and "
-                           "\"functions\" alone beside a file");
+                           "\"functions\" alone beside a file, codes or scripts");
     for (const char *const *p = row.lines; p != NULL && *p != NULL; p++)
         if (strlen(*p) >= MT_PHASE_LINE || (*p)[0] == '%' || (*p)[0] == ' ' || plain_run(*p) < 4)
             return mt_rule_bad(rd, "lines",
@@ -237,6 +241,11 @@ static bool is_script(const char *path, const char *name, const char *const *scr
     return false;
 }
 
+bool mt_phase_is_one_of(const char *name, const char *const *functions)
+{
+    return is_one_of(name, functions);
+}
+
 /* "__validate" is a private "validate"; a row may also name the underscores. */
 static bool is_name(const char *name, const char *const *functions)
 {
@@ -259,6 +268,15 @@ bool mt_phase_of_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, cons
     return mt_phase_next_cut(r, kind, file, name, &row, out);
 }
 
+/* A function by its name and by what its file is called: step() of my_lion.py. */
+static bool is_in_script(const char *file, const char *function, const struct mt_cut_rule *c)
+{
+    const char *name = strrchr(file, '/');
+    return is_name(function, c->functions) &&
+           (is_script(file, name != NULL ? name + 1 : file, c->scripts, false) ||
+            is_script(file, "", c->scripts, true));
+}
+
 bool mt_phase_next_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, const char *file,
                        const char *name, uint32_t *row, struct mt_cut_phase *out)
 {
@@ -266,21 +284,24 @@ bool mt_phase_next_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, co
         const struct mt_cut_rule *c = &r->cut.p[(*row)++];
         bool fits =
             kind == MT_CUT_SCRIPT || kind == MT_CUT_FOLDER
-                ? c->scripts != NULL && is_script(file, name, c->scripts, kind == MT_CUT_FOLDER)
+                ? c->scripts != NULL && c->functions == NULL &&
+                      is_script(file, name, c->scripts, kind == MT_CUT_FOLDER)
             : kind == MT_CUT_LINE ? c->lines != NULL && is_one_of(name, c->lines)
             : kind == MT_CUT_SAID ? c->said != NULL && says_one_of(name, c->said)
             : kind == MT_CUT_TOLD
                 ? c->told != NULL && c->cause == NULL && says_one_of(name, c->told)
-            : kind == MT_CUT_CALL   ? c->calls != NULL && has_one_of(name, c->calls)
-            : kind == MT_CUT_CODE   ? c->codes != NULL && has_one_of(name, c->codes)
+            : kind == MT_CUT_CALL ? c->calls != NULL && has_one_of(name, c->calls)
+            : kind == MT_CUT_CODE ? c->codes != NULL && has_one_of(name, c->codes) &&
+                                        (c->functions == NULL || is_name(file, c->functions))
             : kind == MT_CUT_METHOD ? c->methods != NULL && is_method(name, c->methods)
-            : kind == MT_CUT_NAME
-                ? c->file == NULL && c->functions != NULL && is_name(name, c->functions)
-                : c->file != NULL && is_in(file, c->file) &&
-                      (c->functions == NULL || is_one_of(name, c->functions));
+            : kind == MT_CUT_NAME   ? c->file == NULL && c->codes == NULL && c->scripts == NULL &&
+                                        c->functions != NULL && is_name(name, c->functions)
+            : c->scripts != NULL ? c->functions != NULL && is_in_script(file, name, c)
+                                 : c->file != NULL && is_in(file, c->file) &&
+                                       (c->functions == NULL || is_one_of(name, c->functions));
         if (!fits)
             continue;
-        *out = (struct mt_cut_phase){c->phase, c->sub};
+        *out = (struct mt_cut_phase){c->phase, c->sub, c->unless_in};
         return true;
     }
     return false;

@@ -71,6 +71,7 @@ struct mt_cut_rule {
     const char *const *with; /* of `cause`: one of them has to be in the same sentence */
     const char *cause;       /* what `told` names instead of a phase; NULL = a phase */
     const char *const *launchers;
+    const char *const *unless_in; /* not where one of these functions is further out */
     const char *source;
     enum mt_phase phase, sub;
 };

@@ -63,7 +63,12 @@ enum mt_cut_kind {
 };
 struct mt_cut_phase {
     enum mt_phase phase, sub; /* MT_PH_NONE = it does not tell that */
+    /* of a frame or a name: it does not hold where one of these functions is further out, NULL
+       behind the last; NULL = it holds anywhere. "*part" is any name with that in it */
+    const char *const *unless_in;
 };
+/* Whether a function has one of such names. */
+bool mt_phase_is_one_of(const char *name, const char *const *functions);
 bool mt_phase_of_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, const char *file,
                      const char *name, struct mt_cut_phase *out);
 

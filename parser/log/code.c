@@ -63,10 +63,23 @@ static const char *bare_code(const char *s)
     return *end == '(' && memchr(p, '.', (size_t)(end - p)) != NULL && calls(p) ? p : NULL;
 }
 
+/* Python's marks below a line of code, or the number that a viewer of logs puts before the next. */
+static bool is_between(const char *s)
+{
+    size_t n = strlen(s);
+    while (n > 0 && strchr(" \t\r", s[n - 1]) != NULL)
+        n--;
+    return n > 0 && (strchr("^~", s[n - 1]) != NULL || strspn(s, "0123456789 \t") >= n);
+}
+
 void mt_log_code_line(struct mt_log *l, uint64_t number, const char *s)
 {
     const char *p = mt_log_code_in(s);
     struct mt_log_writer who;
+    if (l->code_line != 0 && l->code_line + 1 == number && is_between(s)) {
+        l->code_line = number;
+        return;
+    }
     if (p == NULL)
         p = bare_code(s);
     if (p == NULL)

@@ -58,6 +58,8 @@ struct mt_log_writer mt_log_writer(const char *s, const char *end)
         pid = before(s, end, pids[i]);
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks && rank == MT_LOG_NONE; i++)
         rank = before(s, end, ranks[i]);
+    if (rank == MT_LOG_NONE) /* people copy a line without its first letter */
+        rank = mt_log_value_at(s, "rank%n]");
     return (struct mt_log_writer){pid <= INT32_MAX ? (int64_t)pid : -1,
                                   rank != MT_LOG_NONE ? mt_log_small(rank) : -1};
 }

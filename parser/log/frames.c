@@ -29,7 +29,7 @@ size_t mt_log_slashes(char *out, size_t cap, const char *path, const char *end)
  * `ob/workers.py", line 504, in update_actor`. Its path begins behind what cannot be in one. */
 static bool headless(struct mt_log_at *a, const char *s)
 {
-    const char *end = strstr(s, ".py\", line ");
+    const char *end = strstr(s, ".py\", ");
     if (end == NULL)
         return false;
     for (a->path = end; a->path > s && !ends_path(a->path[-1]);)
@@ -38,7 +38,8 @@ static bool headless(struct mt_log_at *a, const char *s)
     return a->path < end;
 }
 
-/* `File "/x/job/workers.py", line 504, in update_actor`, also without the blank */
+/* `File "/x/job/workers.py", line 504, in update_actor`, also without the blank or with more of
+ * them */
 bool mt_log_frame_quoted(struct mt_log_at *a, const char *s)
 {
     const char *p = strstr(s, "File \""), *typed = p == NULL ? strstr(s, "File\"") : NULL;
@@ -47,7 +48,8 @@ bool mt_log_frame_quoted(struct mt_log_at *a, const char *s)
     a->end = a->path != NULL ? strchr(a->path, '"') : NULL;
     if (a->path == NULL && !headless(a, s))
         return false;
-    if (a->end == NULL || a->end == a->path || strncmp(a->end, "\", line ", 8) != 0 ||
+    if (a->end == NULL || a->end == a->path ||
+        mt_log_value_at(a->end, "\", line %n, in ") == MT_LOG_NONE ||
         (a->name = mt_log_find(a->end, "\", line %n, in ", &g)) == NULL)
         return false;
     a->name += *a->name == '`';

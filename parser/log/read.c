@@ -60,6 +60,11 @@ static const char *const anchors[] = {
     ".py:",  ", in",                   /* what is left of frames: log/frames.c */
     "p_sq",  "_dot",  "F.co",  "F.li", /* code without its frame */
     "n.ma",  "h.ca",  "h.bm",  "_nn.",
+    "_avg",  "ltin",  "ts.f",  "ts.t",
+    "lm_h",  "ll_l",  "_fct",  "s_fn",
+    "mul(",  "ner(",  "te_d",  "h.sa",
+    "_ten",  "mome",  "s).l",  "h).l",
+    "_lik",  "ate[",  "cdiv",  "cmul",
     "ss_n",  "pid:",  "r ra", /* Ray's rows about an actor */
 };
 /* The same of sentences in Chinese: the card's memory, room. */
@@ -271,7 +276,8 @@ static int look(struct mt_log *l, struct window *w)
     mt_log_prose_line(l, w->number[0], first);
     if (l->table != 0 || l->columns.form != 0 ||
         (l->frame_line != 0 && w->number[0] <= l->frame_line + AFTER_FRAME) ||
-        (l->command_line != 0 && w->number[0] == l->command_line + 1) || is_interesting(w, first) ||
+        (l->command_line != 0 && w->number[0] == l->command_line + 1) ||
+        (l->code_line != 0 && w->number[0] == l->code_line + 1) || is_interesting(w, first) ||
         mt_log_may_say(w->number[0], first) || mt_log_may_start(w->number[0], first)) {
         bool wrapped = may_be_wrapped(w);
         if (wrapped)
