@@ -237,9 +237,37 @@ uint64_t mt_fit_lines(const struct mt_fit *p, const struct mt_fix_card *card, ui
     return with_a_main(card, fits & free_for_all);
 }
 
+/* A command of the run starts an engine by itself. */
+static bool starts_engine(const struct mt_fit *p)
+{
+    const struct mt_runconf *conf = p->q->conf;
+    for (uint32_t i = 0; conf != NULL && i < conf->conf.started.n; i++) {
+        mt_fw f = mt_framework_of_start(p->fw, conf->conf.started.p[i]);
+        if (f != MT_FW_NONE && mt_framework_at(p->fw, f)->kind == MT_FWK_ENGINE)
+            return true;
+    }
+    return false;
+}
+
+/* All that it types are an engine's own flags and calls, and a program runs the engine, which has
+ * other names for them or none: "--max-num-seqs" ends an EasyR1 job at its start. */
+static bool is_for_engine(const struct mt_fit *p, const struct mt_fix_rule *r)
+{
+    mt_fw main = p->q->fw->main;
+    const struct mt_fix_card *card = &r->card;
+    if (main == MT_FW_NONE || mt_framework_at(p->fw, main)->kind > MT_FWK_TUNER ||
+        (r->frameworks & ~mt_framework_kind(p->fw, MT_FWK_ENGINE)) != 0 || starts_engine(p))
+        return false;
+    for (uint32_t i = 0; i < card->n_set; i++)
+        if (card->set[i].frameworks != 0 ||
+            (card->set[i].syntax != MT_FIX_FLAG && card->set[i].syntax != MT_FIX_PYTHON))
+            return false;
+    return card->n_set != 0;
+}
+
 bool mt_fit_rule(const struct mt_fit *p, const struct mt_fix_rule *r)
 {
-    if (!r->offered || (r->unless_components & p->seen) != 0)
+    if (!r->offered || (r->unless_components & p->seen) != 0 || is_for_engine(p, r))
         return false;
     if ((r->frameworks & (p->main | p->engines | mt_framework_kind(p->fw, MT_FWK_LIBRARY))) == 0)
         return false;

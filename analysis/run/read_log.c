@@ -100,23 +100,26 @@ static size_t assignment(const char **line)
     return (size_t)(end - from);
 }
 
-/* A command with variables, behind what lines above it set them to. */
+/* A command, behind what lines above it export, and where it has variables also behind what they
+ * set those to. */
 static enum mt_rc add_command(struct mt_runconf *conf, const struct mt_log_file *f,
                               const struct mt_log_settings *s, const char *base, struct mt_err *err)
 {
     struct mt_text t = {.n = 0};
+    bool has_variables = memchr(s->text, '$', s->n) != NULL;
     enum mt_rc rc;
     for (uint32_t i = 0; i < f->log.prose.n && f->log.prose.p[i].line < s->line; i++) {
         const char *line = f->log.prose.p[i].text;
         size_t n = assignment(&line);
-        if (n != 0) {
+        if (n != 0 && (has_variables || strncmp(line, "export ", 7) == 0)) {
             mt_text_add(&t, line, n);
             mt_text_add(&t, "\n", 1);
         }
     }
+    has_variables |= t.n != 0;
     mt_text_add(&t, s->text, s->n);
     rc = t.failed ? mt_fail(err, MT_ENOMEM, "%s: out of memory", base)
-                  : mt_conf_args(&conf->conf, t.p, t.n, base, true, err);
+                  : mt_conf_args(&conf->conf, t.p, t.n, base, has_variables, err);
     mt_text_done(&t);
     return rc == MT_WARN ? MT_OK : rc; /* a text shows a part of a script */
 }
@@ -136,10 +139,8 @@ enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf
             rc = add_block(conf, s, base, err);
         else if (s->text != NULL && s->is_code)
             rc = mt_conf_code(&conf->conf, s->text, s->n, base, 0, err);
-        else if (s->text != NULL && memchr(s->text, '$', s->n) != NULL)
-            rc = add_command(conf, f, s, base, err);
         else if (s->text != NULL)
-            rc = mt_conf_args(&conf->conf, s->text, s->n, base, false, err);
+            rc = add_command(conf, f, s, base, err);
         for (; first < conf->conf.entries.n; first++) {
             uint32_t in = conf->conf.entries.p[first].line; /* JSON has none */
             uint64_t line = s->line + ((s->is_script || s->is_file) && in != 0 ? in - 1 : 0);

@@ -296,6 +296,8 @@ static bool is_command(const char *s)
             break;
         p += strcspn(p, " ");
         p += strspn(p, " ");
+        if (strcmp(p, "\\") == 0)
+            return true; /* and the command in the next line */
     }
     for (n = 0; is_word_char(p[n]);)
         n++;
