@@ -253,6 +253,7 @@ static void use_metrics(struct mt_metrics *m)
     weights += mt_leak_grown(m->d, MT_ROLE_OPTIM_STATE);
     measured(m, MT_METRIC_earlier_model, f->earlier_model);
     measured(m, MT_METRIC_idle_grads, f->idle_grads);
+    measured(m, MT_METRIC_spent_grads, f->spent_grads);
     measured(m, MT_METRIC_lone_state, f->lone_state);
     measured(m, MT_METRIC_recorded_backward, f->recorded);
     measured(m, MT_METRIC_model_copies, f->model_copies);

@@ -125,6 +125,17 @@ static uint64_t idle_bytes(struct mt_rwork *k, const struct uses *u)
     return state != 0 && with > state / 2 && gone >= with / 4 && idle >= MIN_IDLE ? idle : 0;
 }
 
+/* Gradients that the last step has used. One kept by zero_grad(set_to_none=False) is as old, and
+ * the next backward passes add to it: as soon as one of them ran it is in use again. */
+static uint64_t spent_bytes(const struct mt_rwork *k, int64_t focus, uint64_t step_end)
+{
+    for (uint64_t i = step_end + 1; (int64_t)i <= focus; i++)
+        if (mt_event_at(k->r->d, i)->action == MT_ACT_ALLOC &&
+            mt_phase_is(k->r->attr[i].sub, MT_IN_BACKWARD))
+            return 0;
+    return old_gradients(k, focus, step_end);
+}
+
 int mt_idle_find(struct mt_rwork *k, int64_t focus)
 {
     const struct mt_role_facts *f = k->out;
@@ -134,6 +145,8 @@ int mt_idle_find(struct mt_rwork *k, int64_t focus)
     int ok;
     while (n < f->steps.n && (int64_t)f->steps.p[n].last < focus)
         n++;
+    if (n != 0 && !f->steps_are_guessed && k->r->attr != NULL)
+        k->out->spent_grads = spent_bytes(k, focus, f->steps.p[n - 1].last);
     if (n < 2 || f->steps_are_guessed)
         return 1;
     before = f->steps.p[n - 2].last;

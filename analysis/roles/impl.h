@@ -257,7 +257,7 @@ int mt_loaded_find(struct mt_rwork *k, int64_t focus);
 int mt_data_find(struct mt_rwork *k, int64_t focus);
 /* roles/layered.c: before mt_data_find(); 0 = out of memory */
 int mt_layered_find(struct mt_rwork *k);
-/* roles/idle.c: out->idle_grads, after all roles; 0 = out of memory */
+/* roles/idle.c: out->idle_grads and out->spent_grads, after all roles; 0 = out of memory */
 int mt_idle_find(struct mt_rwork *k, int64_t focus);
 /* roles/lone.c: out->lone_state, after all roles */
 void mt_lone_find(struct mt_rwork *k, int64_t focus);

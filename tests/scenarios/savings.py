@@ -362,6 +362,7 @@ SCENARIOS = [
     saves("P11", dict(PLAIN, begin=("init",), step=("evaluate",), layers=16, logp=(512,), autocast=True, steps=1), "eval", {"autocast": False}, ("unattributed", "eval"),
           must_not=["P05"]),
     saves("P14", dict(PLAIN, micro=(1280,), layers=64, checkpointing=False, optimizer="fused", zero_grad="late"), "train_actor", {"zero_grad": True}, "train"),
+    saves("P231", dict(PLAIN, script=copies.wakes, steps=3), "wake", {"outputs": False}, "rollout.wake_sleep", must_not=["P14"]),
     saves("P13", dict(PLAIN, micro=(256,), layers=24, shape="gpt2_medium", optimizer="fused"), "train_actor", {"lora": True}, "train", must_not=["B32"]),
     saves("P15", dict(PLAIN, checkpointing=False, layers=8, micro=(2048,), scores=2048), "train_actor", {"scores": 0}, "train"),
     saves("P15", dict(PLAIN, checkpointing=False, layers=8, micro=(2048,), scores=2048, scores_by="operations"), "train_actor", {"scores": 0}, "train", name="operations"),

@@ -292,6 +292,10 @@ MT_TEST(a_history_of_lbfgs)
     "torch/optim/adamw.py:80:_init_group|torch/optim/adamw.py:81:step|torch/optim/"                \
     "optimizer.py:82:wrapper|" FIT
 
+#define UPDATE                                                                                     \
+    "torch/optim/adamw.py:90:_single_tensor_adamw|torch/optim/adamw.py:81:step|torch/optim/"       \
+    "optimizer.py:82:wrapper|" FIT
+
 /* A step of an optimizer that makes its state: so many blocks for each weight. */
 static void first_step(struct heap *h, unsigned each)
 {
@@ -435,6 +439,51 @@ MT_TEST(windows_by_unfold)
     }
 }
 
+/* Gradients that a step has used are let go of before the engine wakes: enough for its cache. One
+ * backward pass later they are in use again, as they are where no step was yet; a pass that trains
+ * has its own word for them. */
+MT_TEST(gradients_that_a_step_has_used)
+{
+    enum { USED, PASS_AGAIN, NO_STEP, IN_TRAINING, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        model(h, 0, LAYERS, WEIGHTS);
+        for (int step = 0; step < 2; step++) {
+            unsigned kept = heap_alloc(h, 32 * MIB, "own/net.py:40:forward|" CALL);
+            for (unsigned i = 0; i < LAYERS && step == 0; i++)
+                for (unsigned k = 0; k < 3; k++)
+                    heap_alloc(h, OF[k], ENGINE);
+            heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+            heap_free(h, kept);
+            for (unsigned i = 0; i < LAYERS * 3 && step == 0 && what != NO_STEP; i++)
+                heap_alloc(h, OF[i % 3], FIRST);
+            if (what != NO_STEP)
+                heap_free(h, heap_alloc(h, OF[0], UPDATE));
+        }
+        if (what == PASS_AGAIN) {
+            heap_free(h, heap_alloc(h, 32 * MIB, "own/net.py:40:forward|" CALL));
+            heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+        }
+        for (int i = 0; i < 3 && what != IN_TRAINING; i++)
+            heap_alloc(h, 512 * MIB, "own/engine.py:8:wake|" MAIN);
+        heap_oom(h, 512 * MIB, 16 * MIB,
+                 what == IN_TRAINING ? "own/net.py:40:forward|" CALL
+                                     : "own/engine.py:8:wake|" MAIN);
+        {
+            const struct mt_advice *p;
+            FINISH(0);
+            p = card(a, "P231");
+            MT_CHECK_EQ(p != NULL, what == USED);
+            MT_CHECK(c->known);
+            if (p != NULL) {
+                MT_CHECK_EQ(p->saving.bytes, MODEL_BYTES);
+                MT_CHECK(p->fits_known && p->lacking == 0);
+            }
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_copy_of_each_weight) MT_RUN(clones_that_go_at_once)
@@ -443,4 +492,4 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_copy_of_each_weight) MT_RUN(clones_that_go_a
                     MT_RUN(an_optimizer_that_was_replaced)
                         MT_RUN(what_is_made_anew_beside_the_old_one)
                             MT_RUN(what_the_round_before_left) MT_RUN(windows_by_unfold)
-                                MT_RUN(rules_done))
+                                MT_RUN(gradients_that_a_step_has_used) MT_RUN(rules_done))

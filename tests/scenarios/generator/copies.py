@@ -110,6 +110,29 @@ def shuffles(job):
             _adamw(job, sizes, _backward(job, _forward(job), sizes))
 
 
+def wakes(job):
+    """An engine in the same process makes its cache behind each step, and lets it go before the next. outputs: the step leaves the gradients
+    where they are, as zero_grad(set_to_none=False) does."""
+    job.phase("init")
+    sizes, grads = [block.requested for block in job.params], []
+    for step in range(job.steps):
+        job.truth.step = step
+        kept = _forward(job)
+        if grads:
+            job.inside("train/backward")
+            with job.autograd("MmBackward0"):
+                job.drop(job.new(24 * MIB, "temp", "mm"), *kept)
+        else:
+            grads = _backward(job, kept, sizes)
+        _adamw(job, sizes, [] if job.outputs else grads)
+        grads = grads if job.outputs else []
+        job.inside("wake")
+        with job.call(MAIN % 130, at.ROOT + "engine.py:14 wake"):
+            cache = [job.new(1024 * MIB, "kv_cache", "empty") for _ in range(job.layers)]
+        with job.call(MAIN % 132, at.ROOT + "engine.py:19 sleep"):
+            job.drop(*cache)
+
+
 def merged(job):
     """Weights of each layer that its forward makes of others, and that its backward needs (outputs), else none. What is trained is small."""
     job.phase("init")
