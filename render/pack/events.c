@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum { PLACES, OTHER_PLACES = 3, SPANS, LANES, N_ADDRESSES };
-enum { SEEN_MOST = 1 << 20 };
 #define TOLERANCE_NS UINT64_C(100000)
 
 /* Gaps between operations, fine or in steps. */
@@ -22,9 +21,7 @@ struct walk {
     struct mt_pack_pools pools;
     struct mt_ov by_time, by_event;
     struct mt_bytes col[N_OPERATION_COLUMNS], rest[N_SIZES], addr[N_ADDRESSES];
-    /* address -> its number, from 1, in the order of their first allocations */
-    struct mt_addrmap seen;
-    struct mt_bytes places; /* those addresses */
+    struct mt_bytes places; /* addresses that have a number */
     uint64_t last_place;
     bool has_rest;
     struct mt_blob_kind kind[3]; /* of events, remainders, addresses */
@@ -34,10 +31,11 @@ struct walk {
     uint64_t last_addr, last_span; /* in units, of this chunk */
     /* of the chunks in a page, without addresses, with coarse times */
     uint64_t cost;
-    uint64_t key_at;                    /* event of the last keyframe */
-    uint32_t in_chunk;                  /* events */
-    uint64_t i, ns;                     /* event at work, its time where there is one */
-    bool whole;                         /* the completion at i is part of the operation before */
+    uint64_t key_at;   /* event of the last keyframe */
+    uint32_t in_chunk; /* events */
+    /* event at work; its time, that in ticks, the time of the next one, where there are times */
+    uint64_t i, ns, tick, next_ns;
+    uint32_t whole; /* slot: the completion at i is part of the operation before; MT_NO_SLOT */
     uint32_t lane_of_last, lane_cached; /* lanes change seldom */
 };
 
@@ -90,7 +88,7 @@ static void put_time(struct clock *c, uint64_t tick, uint64_t tolerance)
 /* Rounded, but never to behind the end. */
 static void put_times(struct walk *w, uint64_t tick)
 {
-    uint64_t step = w->p->time_step, rounded = (tick + step / 2) / step * step;
+    uint64_t step = w->p->time_step, rounded = (tick + step / 2) & ~(step - 1); /* a power of 2 */
     put_time(&w->fine, tick, w->tolerance);
     if (step > 1)
         put_time(&w->coarse, rounded < w->p->end ? rounded : w->p->end, w->tolerance);
@@ -102,7 +100,7 @@ static void put_op(struct walk *w, uint64_t op)
 {
     mt_put_wide(&w->col[OPS], op);
     if (w->p->has_time)
-        put_times(w, mt_pack_tick(w->p, w->ns));
+        put_times(w, w->tick);
 }
 
 static void put_special(struct walk *w, unsigned kind)
@@ -148,22 +146,16 @@ static void put_address(const struct walk *w, struct mt_bytes *to, uint64_t addr
 }
 
 /* An allocator hands out the same addresses again and again: the track has a list of them. */
-static int put_place(struct walk *w, uint64_t addr)
+static void put_place(struct walk *w, const struct mt_pack_block *b, bool is_new)
 {
-    uint32_t number = 0, old;
-    bool had;
+    bool numbered = b->place < MT_PLACES_MOST;
     if (w->p->addr_unit == 0)
-        return 1;
-    if (!mt_addrmap_get(&w->seen, addr, &number) && w->seen.n < SEEN_MOST) {
-        number = w->seen.n + 1;
-        if (!mt_addrmap_put(&w->seen, addr, number, &had, &old))
-            return 0;
-        put_address(w, &w->places, addr, &w->last_place);
-    }
-    mt_put_wide(&w->addr[PLACES], number);
-    if (number == 0)
-        put_address(w, &w->addr[OTHER_PLACES], addr, &w->last_addr);
-    return 1;
+        return;
+    mt_put_wide(&w->addr[PLACES], numbered ? (uint64_t)b->place + 1 : 0);
+    if (!numbered)
+        put_address(w, &w->addr[OTHER_PLACES], b->addr, &w->last_addr);
+    else if (is_new)
+        put_address(w, &w->places, b->addr, &w->last_place);
 }
 
 /* Wraps instead of overflowing: live bytes are bounded, those of one role are not where a trace
@@ -176,8 +168,9 @@ static int alloc(struct walk *w, const struct mt_event *e)
     struct mt_pack_block b = {
         .addr = e->addr, .size = e->size, .id = w->s.next_id, .event = (uint32_t)w->i + 1};
     uint32_t lost;
+    bool is_new;
     b.site = site_of(w, e, role);
-    if (b.site == UINT32_MAX || !mt_state_add(&w->s, &b, &lost))
+    if (b.site == UINT32_MAX || !mt_state_add(&w->s, &b, &lost, &is_new))
         return 0;
     if (lost != MT_NO_SLOT) { /* its free is not in the trace: the account never gets it back */
         put_ref(w, S_LOST, lost);
@@ -192,7 +185,8 @@ static int alloc(struct walk *w, const struct mt_event *e)
     w->s.next_id++;
     w->s.live += (int64_t)e->size;
     add_to(&w->role[role], e->size);
-    return put_place(w, e->addr);
+    put_place(w, &b, is_new);
+    return 1;
 }
 
 /* Whether the free requested now is completed by the very next event, for one operation to say
@@ -200,19 +194,13 @@ static int alloc(struct walk *w, const struct mt_event *e)
 static bool is_whole(const struct walk *w, const struct mt_event *e, uint32_t slot)
 {
     const struct mt_event *c;
-    uint32_t unused;
-    uint64_t done_ns, apart = 0;
     if (w->in_chunk + 2 > MT_PACK_CHUNK || w->i + 1 >= w->p->n_events ||
         w->s.block.p[slot].pending || w->s.block.p[slot].size != e->size)
         return false;
     c = mt_event_at(w->in->r->d, w->i + 1);
-    if (w->p->has_time) {
-        done_ns = mt_event_ns(w->in->r->d, w->i + 1);
-        apart = done_ns >= w->ns ? done_ns - w->ns : UINT64_MAX;
-    }
     return c->action == MT_ACT_FREE_COMPLETED && c->addr == e->addr && c->size == e->size &&
-           apart <= TOLERANCE_NS &&
-           (mt_addrmap_get(&w->s.at, e->addr, &unused) || slot == w->s.next_old);
+           (!w->p->has_time || (w->next_ns >= w->ns && w->next_ns - w->ns <= TOLERANCE_NS)) &&
+           mt_state_is_next(&w->s, slot);
 }
 
 static void requested(struct walk *w, const struct mt_event *e)
@@ -223,7 +211,7 @@ static void requested(struct walk *w, const struct mt_event *e)
         put_size(w, S_UNKNOWN_REQUESTED, e->size);
     } else if (is_whole(w, e, slot)) {
         put_op(w, OP_WHOLE + w->s.next_id - w->s.block.p[slot].id - 1);
-        w->whole = true;
+        w->whole = slot;
     } else {
         put_ref(w, S_REQUESTED, slot);
         w->s.block.p[slot].pending = true;
@@ -233,15 +221,19 @@ static void requested(struct walk *w, const struct mt_event *e)
 static void completed(struct walk *w, const struct mt_event *e)
 {
     const struct mt_fate *f = &w->in->w->fate[w->i];
-    uint32_t next_old = w->s.next_old, slot = mt_state_take(&w->s, e->addr);
+    uint32_t next_old = w->s.next_old, slot = w->whole;
     unsigned role = f->freed != MT_NEVER    ? f->role
                     : next_old < w->s.n_old ? w->in->w->old_role[next_old]
                                             : MT_ROLE_UNKNOWN;
     w->s.live -= (int64_t)e->size;
     w->s.pending -= (int64_t)e->size;
     add_to(&w->role[role < MT_ROLE_COUNT ? role : MT_ROLE_UNKNOWN], -e->size);
-    if (w->whole) {
-        w->whole = false;
+    if (slot != MT_NO_SLOT)
+        mt_state_take_found(&w->s, slot);
+    else
+        slot = mt_state_take(&w->s, e->addr);
+    if (w->whole != MT_NO_SLOT) {
+        w->whole = MT_NO_SLOT;
     } else if (slot != MT_NO_SLOT && w->s.block.p[slot].size == e->size) {
         put_ref(w, S_COMPLETED, slot);
     } else { /* another size than was allocated: the block ends, and the books lose what the event
@@ -371,6 +363,14 @@ static int end_chunk(struct walk *w)
            mt_blob_next(&w->p->press, &c->addresses, w->addr, N_ADDRESSES, &w->kind[2]);
 }
 
+static void next_time(struct walk *w)
+{
+    const struct mt_device *d = w->in->r->d;
+    w->ns = w->i != 0 ? w->next_ns : mt_event_ns(d, 0);
+    w->tick = mt_pack_tick(w->p, w->ns);
+    w->next_ns = w->i + 1 < w->p->n_events ? mt_event_ns(d, w->i + 1) : 0;
+}
+
 static int walk(struct walk *w)
 {
     const struct mt_device *d = w->in->r->d;
@@ -388,14 +388,15 @@ static int walk(struct walk *w)
     for (w->i = 0; w->i < w->p->n_events; w->i++) {
         const struct mt_event *e = mt_event_at(d, w->i);
         bool falls = e->action == MT_ACT_FREE_COMPLETED;
-        w->ns = w->p->has_time ? mt_event_ns(d, w->i) : 0;
+        if (w->p->has_time)
+            next_time(w);
         if (w->in_chunk == MT_PACK_CHUNK || w->i == 0) {
             if ((w->i != 0 && !end_chunk(w)) || !begin_chunk(w))
                 return 0;
         }
         mt_ov_before(&w->by_event, w->i, falls, &at);
         if (w->p->has_time)
-            mt_ov_before(&w->by_time, mt_pack_tick(w->p, w->ns), falls, &at);
+            mt_ov_before(&w->by_time, w->tick, falls, &at);
         if (!event(w, e))
             return 0;
         w->in_chunk++;
@@ -419,6 +420,7 @@ int mt_pack_events(const struct mt_pack_in *in)
     w->in = in;
     w->p = in->pack;
     w->lane_cached = UINT32_MAX;
+    w->whole = MT_NO_SLOT;
     w->tolerance = TOLERANCE_NS / (in->pack->tick_ns != 0 ? in->pack->tick_ns : 1);
     ok = mt_sites_begin(&w->sites, in->r->t) && mt_state_begin(&w->s, in, &w->sites) && walk(w);
     for (int i = 0; i < N_OPERATION_COLUMNS; i++)
@@ -431,7 +433,6 @@ int mt_pack_events(const struct mt_pack_in *in)
         mt_bytes_done(&w->fine.col[i]);
         mt_bytes_done(&w->coarse.col[i]);
     }
-    mt_addrmap_done(&w->seen);
     mt_bytes_done(&w->places);
     mt_ov_done(&w->by_time);
     mt_ov_done(&w->by_event);

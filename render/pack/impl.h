@@ -83,14 +83,21 @@ struct mt_pack_block {
     uint64_t addr, size, id;
     uint32_t site, next, prev; /* the live ones in order of id; next also chains the free ones */
     uint32_t event;            /* of its allocation + 1; 0 = before the trace */
+    uint32_t place;            /* of one that the trace allocated */
     bool pending;
 };
+/* Where the trace allocates: a place for each address, in the order of their first allocations, so
+ * that an address is looked for once for all that is asked of it. Beyond MT_PLACES_MOST it is one
+ * place after the other for what is live. */
+#define MT_PLACES_MOST (UINT32_C(1) << 20)
 struct mt_pack_state {
     MT_VEC(struct mt_pack_block) block;
     uint32_t free_head, head, tail, n_live;
-    /* address -> slot: of what the trace allocated; of what was there before */
-    struct mt_addrmap at, old_at;
-    uint32_t *same_old; /* of an old block: the next one at the same address */
+    struct mt_addrmap places; /* address -> place */
+    MT_VEC(uint32_t) slot_at; /* by place, MT_NO_SLOT; of a free one the next free */
+    uint32_t free_place;
+    struct mt_addrmap old_at; /* address -> slot, of what was there before */
+    uint32_t *same_old;       /* of an old block: the next one at the same address */
     /* next_old: the one that the next free of an unknown block is of */
     uint32_t n_old, next_old;
     struct mt_spanset span; /* segments; id: lane << 1 | expandable */
@@ -102,11 +109,15 @@ int mt_state_begin(struct mt_pack_state *s, const struct mt_pack_in *in, struct 
 void mt_state_done(struct mt_pack_state *s);
 /* The slot of what is live at an address; MT_NO_SLOT. */
 uint32_t mt_state_find(const struct mt_pack_state *s, uint64_t addr);
-/* 1, or 0 = out of memory. *lost: what was live there so far, MT_NO_SLOT = nothing; it is still
- * live afterwards. */
-int mt_state_add(struct mt_pack_state *s, const struct mt_pack_block *b, uint32_t *lost);
+/* 1, or 0 = out of memory. The block's place is looked for; *is_new: it had none. *lost: what was
+ * live there so far, MT_NO_SLOT = nothing; it is still live afterwards. */
+int mt_state_add(struct mt_pack_state *s, struct mt_pack_block *b, uint32_t *lost, bool *is_new);
 /* What a free ends; MT_NO_SLOT where the trace contradicts itself. It is still live afterwards. */
 uint32_t mt_state_take(struct mt_pack_state *s, uint64_t addr);
+/* The same of what mt_state_find() has just given: whether mt_state_take() would give it; and then
+ * in its stead. */
+bool mt_state_is_next(const struct mt_pack_state *s, uint32_t slot);
+void mt_state_take_found(struct mt_pack_state *s, uint32_t slot);
 void mt_state_drop(struct mt_pack_state *s, uint32_t slot);
 int mt_state_segment(struct mt_pack_state *s, const struct mt_event *e, uint32_t lane);
 /* The segment of the end state in which an address lies; NULL. */
@@ -128,6 +139,11 @@ void mt_pools_done(struct mt_pack_pools *p);
 
 /* ---- pack/overview.c ---- */
 
+struct mt_ov_bucket {
+    uint64_t high, low, reserved, pending, at;
+    uint32_t events;
+    uint8_t phase;
+};
 struct mt_ov {
     struct mt_pack *p;
     bool by_time;
@@ -135,8 +151,8 @@ struct mt_ov {
     uint32_t n, col, fine; /* buckets; the one at work; how many make one of the coarse overview */
     uint64_t next_x;
     bool dirty; /* the groups of the highest instant are not stored yet */
-    uint64_t *high, *low, *reserved, *pending, *events, *at;
-    uint8_t *phase, *coarse_phase;
+    struct mt_ov_bucket *bucket;
+    uint8_t *coarse_phase;
     uint64_t *group; /* n * (groups + 1) */
     uint32_t count[MT_PH_COUNT], coarse_count[MT_PH_COUNT];
 };
@@ -148,7 +164,16 @@ struct mt_ov_now {
 };
 int mt_ov_begin(struct mt_ov *v, struct mt_pack *p, bool by_time, const struct mt_ov_now *start);
 /* Before an event at x is applied; falls: it takes live bytes away. */
-void mt_ov_before(struct mt_ov *v, uint64_t x, bool falls, const struct mt_ov_now *now);
+void mt_ov_move(struct mt_ov *v, uint64_t x, const struct mt_ov_now *now);
+void mt_ov_keep(struct mt_ov *v, const struct mt_ov_now *now);
+static inline void mt_ov_before(struct mt_ov *v, uint64_t x, bool falls,
+                                const struct mt_ov_now *now)
+{
+    if (x >= v->next_x)
+        mt_ov_move(v, x, now);
+    if (falls && v->dirty)
+        mt_ov_keep(v, now);
+}
 void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, unsigned phase);
 int mt_ov_end(struct mt_ov *v, const struct mt_ov_now *now, struct mt_overview *out);
 void mt_ov_done(struct mt_ov *v);

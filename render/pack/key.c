@@ -43,35 +43,71 @@ void mt_state_drop(struct mt_pack_state *s, uint32_t slot)
     s->n_live--;
 }
 
+/* ---- addresses ---- */
+
+/* What is live at an address where the trace has allocated. */
+static bool live_at(const struct mt_pack_state *s, uint64_t addr, uint32_t *slot)
+{
+    uint32_t place;
+    if (!mt_addrmap_get(&s->places, addr, &place))
+        return false;
+    *slot = s->slot_at.p[place];
+    return *slot != MT_NO_SLOT;
+}
+
 uint32_t mt_state_find(const struct mt_pack_state *s, uint64_t addr)
 {
     uint32_t slot;
-    return mt_addrmap_get(&s->at, addr, &slot) || mt_addrmap_get(&s->old_at, addr, &slot)
-               ? slot
-               : MT_NO_SLOT;
+    return live_at(s, addr, &slot) || mt_addrmap_get(&s->old_at, addr, &slot) ? slot : MT_NO_SLOT;
 }
 
-int mt_state_add(struct mt_pack_state *s, const struct mt_pack_block *b, uint32_t *lost)
+static int new_place(struct mt_pack_state *s, uint64_t addr, uint32_t *place)
 {
-    uint32_t slot = new_slot(s), old;
+    uint32_t *to, old;
     bool had;
-    if (slot == MT_NO_SLOT)
+    if (s->free_place != MT_NO_SLOT) {
+        *place = s->free_place;
+        s->free_place = s->slot_at.p[*place];
+    } else {
+        if ((to = MT_VEC_PUSH(&s->slot_at)) == NULL)
+            return 0;
+        *place = s->slot_at.n - 1;
+    }
+    s->slot_at.p[*place] = MT_NO_SLOT;
+    return mt_addrmap_put(&s->places, addr, *place, &had, &old);
+}
+
+/* A block is no longer there; a place without a number has another address next. */
+static void leave(struct mt_pack_state *s, uint32_t slot)
+{
+    const struct mt_pack_block *b = &s->block.p[slot];
+    uint32_t unused;
+    s->slot_at.p[b->place] = MT_NO_SLOT;
+    if (b->place < MT_PLACES_MOST)
+        return;
+    (void)mt_addrmap_take(&s->places, b->addr, &unused);
+    s->slot_at.p[b->place] = s->free_place;
+    s->free_place = b->place;
+}
+
+int mt_state_add(struct mt_pack_state *s, struct mt_pack_block *b, uint32_t *lost, bool *is_new)
+{
+    uint32_t slot = new_slot(s);
+    *is_new = !mt_addrmap_get(&s->places, b->addr, &b->place);
+    if (slot == MT_NO_SLOT || (*is_new && !new_place(s, b->addr, &b->place)))
         return 0;
     s->block.p[slot] = *b;
     append(s, slot);
-    if (!mt_addrmap_put(&s->at, b->addr, slot, &had, &old))
-        return 0;
-    *lost = had ? old : MT_NO_SLOT;
+    *lost = s->slot_at.p[b->place];
+    s->slot_at.p[b->place] = slot;
     return 1;
 }
 
-uint32_t mt_state_take(struct mt_pack_state *s, uint64_t addr)
+/* The frees of blocks older than the trace come in the order of r->old. */
+static uint32_t take_old(struct mt_pack_state *s, uint64_t addr)
 {
     uint32_t slot, old;
     bool had;
-    if (mt_addrmap_take(&s->at, addr, &slot))
-        return slot;
-    /* The frees of blocks older than the trace come in the order of r->old. */
     if (s->next_old >= s->n_old)
         return MT_NO_SLOT;
     slot = s->next_old++;
@@ -81,6 +117,28 @@ uint32_t mt_state_take(struct mt_pack_state *s, uint64_t addr)
         !mt_addrmap_put(&s->old_at, addr, s->same_old[slot], &had, &old))
         return MT_NO_SLOT;
     return slot;
+}
+
+uint32_t mt_state_take(struct mt_pack_state *s, uint64_t addr)
+{
+    uint32_t slot;
+    if (!live_at(s, addr, &slot))
+        return take_old(s, addr);
+    leave(s, slot);
+    return slot;
+}
+
+bool mt_state_is_next(const struct mt_pack_state *s, uint32_t slot)
+{
+    return s->block.p[slot].id >= s->n_old || slot == s->next_old;
+}
+
+void mt_state_take_found(struct mt_pack_state *s, uint32_t slot)
+{
+    if (s->block.p[slot].id >= s->n_old)
+        leave(s, slot);
+    else
+        (void)take_old(s, s->block.p[slot].addr);
 }
 
 /* ---- segments ---- */
@@ -193,7 +251,7 @@ static int begin_old(struct mt_pack_state *s, const struct mt_pack_in *in, struc
 int mt_state_begin(struct mt_pack_state *s, const struct mt_pack_in *in, struct mt_sites *sites)
 {
     memset(s, 0, sizeof *s);
-    s->free_head = s->head = s->tail = MT_NO_SLOT;
+    s->free_head = s->head = s->tail = s->free_place = MT_NO_SLOT;
     s->n_old = in->r->old.n;
     s->next_id = s->n_old;
     s->live = in->r->start_live;
@@ -207,7 +265,8 @@ void mt_state_done(struct mt_pack_state *s)
 {
     MT_VEC_DONE(&s->block);
     mt_spanset_done(&s->span);
-    mt_addrmap_done(&s->at);
+    mt_addrmap_done(&s->places);
+    MT_VEC_DONE(&s->slot_at);
     mt_addrmap_done(&s->old_at);
     mt_free(s->same_old);
 }

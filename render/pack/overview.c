@@ -25,10 +25,11 @@ static void store_groups(struct mt_ov *v, uint32_t col, const struct mt_ov_now *
 
 static void store(struct mt_ov *v, uint32_t col, const struct mt_ov_now *now)
 {
-    v->high[col] = v->low[col] = now->live;
-    v->reserved[col] = now->reserved;
-    v->pending[col] = now->pending;
-    v->at[col] = now->event;
+    struct mt_ov_bucket *b = &v->bucket[col];
+    b->high = b->low = now->live;
+    b->reserved = now->reserved;
+    b->pending = now->pending;
+    b->at = now->event;
     store_groups(v, col, now);
 }
 
@@ -46,18 +47,10 @@ int mt_ov_begin(struct mt_ov *v, struct mt_pack *p, bool by_time, const struct m
     v->n = v->fine != 1                ? MT_PACK_BUCKETS * MT_PACK_FINE
            : v->span < MT_PACK_BUCKETS ? (uint32_t)v->span
                                        : MT_PACK_BUCKETS;
-    v->high = mt_calloc(v->n, sizeof *v->high);
-    v->low = mt_calloc(v->n, sizeof *v->low);
-    v->reserved = mt_calloc(v->n, sizeof *v->reserved);
-    v->pending = mt_calloc(v->n, sizeof *v->pending);
-    v->events = mt_calloc(v->n, sizeof *v->events);
-    v->at = mt_calloc(v->n, sizeof *v->at);
-    v->phase = mt_calloc(v->n, 1);
+    v->bucket = mt_calloc(v->n, sizeof *v->bucket);
     v->coarse_phase = mt_calloc(v->n / v->fine + 1, 1);
     v->group = mt_calloc((size_t)v->n * (p->n_groups + 1), sizeof *v->group);
-    if (v->high == NULL || v->low == NULL || v->reserved == NULL || v->pending == NULL ||
-        v->events == NULL || v->at == NULL || v->phase == NULL || v->coarse_phase == NULL ||
-        v->group == NULL)
+    if (v->bucket == NULL || v->coarse_phase == NULL || v->group == NULL)
         return 0;
     v->next_x = v->n > 1 ? start_of(v, 1) : UINT64_MAX;
     store(v, 0, start);
@@ -66,13 +59,7 @@ int mt_ov_begin(struct mt_ov *v, struct mt_pack *p, bool by_time, const struct m
 
 void mt_ov_done(struct mt_ov *v)
 {
-    mt_free(v->high);
-    mt_free(v->low);
-    mt_free(v->reserved);
-    mt_free(v->pending);
-    mt_free(v->events);
-    mt_free(v->at);
-    mt_free(v->phase);
+    mt_free(v->bucket);
     mt_free(v->coarse_phase);
     mt_free(v->group);
     memset(v, 0, sizeof *v);
@@ -102,7 +89,7 @@ static void close_bucket(struct mt_ov *v, const struct mt_ov_now *now)
     if (v->dirty)
         store_groups(v, v->col, now);
     v->dirty = false;
-    v->phase[v->col] = majority(v->count, v->col != 0 ? v->phase[v->col - 1] : 0);
+    v->bucket[v->col].phase = majority(v->count, v->col != 0 ? v->bucket[v->col - 1].phase : 0);
     for (uint32_t i = 0; i < MT_PH_COUNT; i++)
         v->coarse_count[i] += v->count[i];
     memset(v->count, 0, sizeof v->count);
@@ -118,42 +105,42 @@ static void fill(struct mt_ov *v, uint32_t to, const struct mt_ov_now *now)
         if (k == to)
             break;
         store(v, k, now);
-        v->phase[k] = v->phase[v->col];
+        v->bucket[k].phase = v->bucket[v->col].phase;
     }
 }
 
-void mt_ov_before(struct mt_ov *v, uint64_t x, bool falls, const struct mt_ov_now *now)
+void mt_ov_move(struct mt_ov *v, uint64_t x, const struct mt_ov_now *now)
 {
-    if (x >= v->next_x) {
-        uint32_t from = v->col, to = from;
-        while (to + 1 < v->n && start_of(v, to + 1) <= x)
-            to++;
-        fill(v, to, now);
-        v->col = to;
-        v->next_x = to + 1 < v->n ? start_of(v, to + 1) : UINT64_MAX;
-    }
-    if (falls && v->dirty) {
-        store_groups(v, v->col, now);
-        v->dirty = false;
-    }
+    uint32_t to = v->col;
+    while (to + 1 < v->n && start_of(v, to + 1) <= x)
+        to++;
+    fill(v, to, now);
+    v->col = to;
+    v->next_x = to + 1 < v->n ? start_of(v, to + 1) : UINT64_MAX;
+}
+
+void mt_ov_keep(struct mt_ov *v, const struct mt_ov_now *now)
+{
+    store_groups(v, v->col, now);
+    v->dirty = false;
 }
 
 void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, unsigned phase)
 {
-    uint32_t c = v->col;
+    struct mt_ov_bucket *b = &v->bucket[v->col];
     /* the first bucket has the state before the first event */
-    bool first = v->events[c] == 0 && c != 0;
-    if (first || now->live > v->high[c]) {
-        v->high[c] = now->live;
-        v->pending[c] = now->pending;
-        v->at[c] = now->event;
+    bool first = b->events == 0 && v->col != 0;
+    if (first || now->live > b->high) {
+        b->high = now->live;
+        b->pending = now->pending;
+        b->at = now->event;
         v->dirty = true;
     }
-    if (first || now->live < v->low[c])
-        v->low[c] = now->live;
-    if (first || now->reserved > v->reserved[c])
-        v->reserved[c] = now->reserved;
-    v->events[c]++;
+    if (first || now->live < b->low)
+        b->low = now->live;
+    if (first || now->reserved > b->reserved)
+        b->reserved = now->reserved;
+    b->events++;
     v->count[phase < MT_PH_COUNT ? phase : 0]++;
 }
 
@@ -172,10 +159,10 @@ static uint8_t phase_of(const struct mt_ov *v, uint32_t i, uint32_t merge)
 {
     uint32_t n = merge / v->fine, count[MT_PH_COUNT] = {0};
     if (merge == 1)
-        return v->phase[i];
+        return v->bucket[i].phase;
     for (uint32_t k = i * n; n > 1 && k < (i + 1) * n; k++)
         for (uint32_t b = k * v->fine; v->coarse_phase[k] != 0 && b < (k + 1) * v->fine; b++)
-            count[v->coarse_phase[k] - 1] += (uint32_t)v->events[b];
+            count[v->coarse_phase[k] - 1] += v->bucket[b].events;
     return majority(count, v->coarse_phase[i * n]);
 }
 
@@ -196,21 +183,21 @@ static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
         uint32_t from = i * merge, best = UINT32_MAX, end = from + merge;
         uint64_t events = 0, low = UINT64_MAX, reserved = 0;
         for (uint32_t k = from; k < end; k++)
-            events += v->events[k];
+            events += v->bucket[k].events;
         /* what a bucket without events shows belongs to the one before */
         for (uint32_t k = from; k < end; k++) {
-            if (v->events[k] == 0 && events != 0 && k != 0)
+            if (v->bucket[k].events == 0 && events != 0 && k != 0)
                 continue;
-            best = best == UINT32_MAX || v->high[k] > v->high[best] ? k : best;
-            low = v->low[k] < low ? v->low[k] : low;
-            reserved = v->reserved[k] > reserved ? v->reserved[k] : reserved;
+            best = best == UINT32_MAX || v->bucket[k].high > v->bucket[best].high ? k : best;
+            low = v->bucket[k].low < low ? v->bucket[k].low : low;
+            reserved = v->bucket[k].reserved > reserved ? v->bucket[k].reserved : reserved;
         }
         mt_put_var(&c[C_EVENTS], events);
-        difference(&c[C_HIGH], v->high[best], &before[C_HIGH]);
+        difference(&c[C_HIGH], v->bucket[best].high, &before[C_HIGH]);
         difference(&c[C_LOW], low, &before[C_LOW]);
         difference(&c[C_RESERVED], reserved, &before[C_RESERVED]);
-        difference(&c[C_PENDING], v->pending[best], &before[C_PENDING]);
-        difference(&c[C_AT], v->at[best], &before[C_AT]);
+        difference(&c[C_PENDING], v->bucket[best].pending, &before[C_PENDING]);
+        difference(&c[C_AT], v->bucket[best].at, &before[C_AT]);
         mt_put_var(&c[C_PHASE], phase_of(v, i, merge));
         for (uint32_t g = 0; g < n_groups; g++)
             difference(&c[C_GROUP + g], v->group[(size_t)best * n_groups + g],
