@@ -174,7 +174,24 @@ static inline void mt_ov_before(struct mt_ov *v, uint64_t x, bool falls,
     if (falls && v->dirty)
         mt_ov_keep(v, now);
 }
-void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, unsigned phase);
+static inline void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, unsigned phase)
+{
+    struct mt_ov_bucket *b = &v->bucket[v->col];
+    /* the first bucket has the state before the first event */
+    bool first = b->events == 0 && v->col != 0;
+    if (first || now->live > b->high) {
+        b->high = now->live;
+        b->pending = now->pending;
+        b->at = now->event;
+        v->dirty = true;
+    }
+    if (first || now->live < b->low)
+        b->low = now->live;
+    if (first || now->reserved > b->reserved)
+        b->reserved = now->reserved;
+    b->events++;
+    v->count[phase < MT_PH_COUNT ? phase : 0]++;
+}
 int mt_ov_end(struct mt_ov *v, const struct mt_ov_now *now, struct mt_overview *out);
 void mt_ov_done(struct mt_ov *v);
 

@@ -125,25 +125,6 @@ void mt_ov_keep(struct mt_ov *v, const struct mt_ov_now *now)
     v->dirty = false;
 }
 
-void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, unsigned phase)
-{
-    struct mt_ov_bucket *b = &v->bucket[v->col];
-    /* the first bucket has the state before the first event */
-    bool first = b->events == 0 && v->col != 0;
-    if (first || now->live > b->high) {
-        b->high = now->live;
-        b->pending = now->pending;
-        b->at = now->event;
-        v->dirty = true;
-    }
-    if (first || now->live < b->low)
-        b->low = now->live;
-    if (first || now->reserved > b->reserved)
-        b->reserved = now->reserved;
-    b->events++;
-    v->count[phase < MT_PH_COUNT ? phase : 0]++;
-}
-
 /* ---- the block ---- */
 
 enum { C_HEAD, C_EVENTS, C_HIGH, C_LOW, C_RESERVED, C_PENDING, C_AT, C_PHASE, C_GROUP };
