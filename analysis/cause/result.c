@@ -13,21 +13,22 @@ struct of_stack {
     /* bits of the frames that it goes through, where a block of it is there that may be a result;
      * else 0 */
     uint64_t asked;
-    uint32_t last; /* event + 1 of its last block */
+    uint32_t last;    /* event + 1 of its last block */
+    mt_frame_id call; /* m->call_of */
 };
 
 struct finding {
     struct mt_moment *m;
     uint32_t *began;   /* as m->call_began, up to the event at hand */
     mt_frame_id call;  /* of the block at hand */
-    mt_frame_id *near; /* by stack: its innermost Python frame */
+    mt_frame_id *near; /* by stack: its innermost Python frame, where that is a line asked of */
     struct of_stack *of;
-    uint8_t *through; /* by frame: whether some stack that is asked of goes through it */
     struct mt_file_kinds files;
     int64_t at;
 };
 
-enum { THROUGH = 1, THROUGH_OWN }; /* the latter: a line of the job's own */
+/* By frame: whether some stack that is asked of goes through it; a line of the job's own. */
+enum { THROUGH = 1, THROUGH_OWN };
 
 static uint64_t bit_of(mt_frame_id frame) { return UINT64_C(1) << (frame % 64); }
 
@@ -65,22 +66,22 @@ static bool keeps_for_none(const struct mt_moment *m, uint32_t born)
 }
 
 /* The line at which a block was let go of for its successor; 0 = not so, or known. Few lines are
- * that of anything asked of, so the event of the free is looked at first, and then that of the
- * birth, which lies anywhere. */
+ * one that is asked of, so the event of the free is looked at first, and then that of the birth,
+ * which lies anywhere. */
 static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
 {
     const struct mt_replay *r = f->m->w->r;
     mt_frame_id line = f->near[stack_of_free(r->d, freed)];
     mt_stack_id stack;
     uint32_t next;
-    if (f->through[line] != THROUGH_OWN)
+    if (line == 0)
         return 0;
     stack = mt_event_at(r->d, born)->stack;
     next = f->of[stack].last;
     if ((f->of[stack].asked & bit_of(line)) == 0 || line == f->m->result_line[stack] ||
         f->m->w->grown[stack] || next == 0 || next - 1 == born || !may_be_result(f->m, born) ||
         !goes_through(r->t, stack, line) ||
-        (f->began[f->m->call_of[stack]] <= born + 1 &&
+        (f->began[f->of[stack].call] <= born + 1 &&
          (keeps_for_none(f->m, born) ||
           mt_micro_at(f->m->f, next - 1) == mt_micro_at(f->m->f, born))))
         return 0;
@@ -95,12 +96,13 @@ static void look_at(struct finding *f, uint64_t from, uint64_t end, bool frees)
     for (uint64_t i = from; i < end && i < r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(r->d, i);
         if (e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM) {
-            mt_frame_id line = f->m->call_of[e->stack];
+            struct of_stack *of = &f->of[e->stack];
+            const mt_frame_id line = of->call;
             if (line != f->call && line != 0)
                 f->began[line] = (uint32_t)i + 1;
             f->call = line;
             if (e->action == MT_ACT_ALLOC)
-                f->of[e->stack].last = (uint32_t)i + 1;
+                of->last = (uint32_t)i + 1;
         } else if (frees && e->action == MT_ACT_FREE_COMPLETED &&
                    f->m->w->fate[i].freed != MT_NEVER) {
             uint32_t born = f->m->w->fate[i].freed;
@@ -138,7 +140,7 @@ bool mt_is_last_result(const struct mt_moment *m, uint64_t event)
 }
 
 /* Other stacks have no block of which it is asked. False = none has. */
-static bool find_asked(struct finding *f)
+static bool find_asked(struct finding *f, uint8_t *through)
 {
     const struct mt_roles *w = f->m->w;
     const struct mt_trace *t = w->r->t;
@@ -151,12 +153,17 @@ static bool find_asked(struct finding *f)
         for (mt_stack_id up = s; up != 0; up = t->stacks.p[up].parent) {
             mt_frame_id id = t->stacks.p[up].frame;
             f->of[s].asked |= bit_of(id);
-            if (f->through[id] == 0)
-                f->through[id] =
+            if (through[id] == 0)
+                through[id] =
                     (mt_file_kind(&f->files, t, t->frames.p[id].file) & MT_FILE_INTERNAL) == 0
                         ? THROUGH_OWN
                         : THROUGH;
         }
+    }
+    for (mt_stack_id s = 0; s < t->stacks.n; s++) {
+        f->of[s].call = f->m->call_of[s];
+        if (through[f->near[s]] != THROUGH_OWN)
+            f->near[s] = 0;
     }
     return any;
 }
@@ -186,30 +193,31 @@ int mt_moment_result(struct mt_moment *m)
     const struct mt_trace *t = m->w->r->t;
     struct finding f = {.m = m, .at = m->d->focus.event};
     size_t n = (size_t)t->stacks.n + 1, n_frames = (size_t)t->frames.n + 1;
+    uint8_t *through;
     int ok;
     if (!mt_is_of_tensors(t) || m->w->fate == NULL || m->d->withheld != NULL || f.at < 0 ||
         f.at == MT_NO_EVENT)
         return 1;
     f.of = mt_calloc(n, sizeof *f.of);
     f.near = mt_calloc(n, sizeof *f.near);
-    f.through = mt_calloc(n_frames, sizeof *f.through);
+    through = mt_calloc(n_frames, sizeof *through);
     f.began = mt_calloc(n_frames, sizeof *f.began);
     m->result_line = mt_calloc(n, sizeof *m->result_line);
     m->call_of = mt_calloc(n, sizeof *m->call_of);
     m->call_began = mt_calloc(n_frames, sizeof *m->call_began);
-    ok = f.of != NULL && f.near != NULL && f.through != NULL && f.began != NULL &&
+    ok = f.of != NULL && f.near != NULL && through != NULL && f.began != NULL &&
          m->result_line != NULL && m->call_of != NULL && m->call_began != NULL &&
          mt_file_kinds_init(&f.files, t);
     if (ok) {
         mt_stack_calls(t, &f.files, m->call_of, f.near);
         m->result.micro = mt_micro_at(m->f, (uint64_t)f.at);
-        find_lines(&f, find_asked(&f));
+        find_lines(&f, find_asked(&f, through));
         add_live(&f);
         mt_file_kinds_done(&f.files);
     }
     mt_free(f.of);
     mt_free(f.near);
-    mt_free(f.through);
+    mt_free(through);
     mt_free(f.began);
     return ok;
 }

@@ -101,15 +101,15 @@ enum { SEEN = 1, KNOWN = 2, OUTSIDE = 4 };
  * its stacks. Some data between two steps counts as well as the steps. False = nothing in common.
  */
 static bool find_common(const struct mt_trace *t, const struct mt_device *d,
-                        struct mt_file_kinds *files, const struct mt_attr *out, uint8_t *seen,
-                        struct path *all, uint32_t *common)
+                        struct mt_file_kinds *files, const struct mt_attr *out,
+                        const struct stretch *training, uint8_t *seen, struct path *all,
+                        uint32_t *common)
 {
-    struct stretch training = find_training(d, out);
     struct path p;
     all->n = 0;
-    if (training.passes < (training.sets_up ? 1 : MIN_PASSES))
+    if (training->passes < (training->sets_up ? 1 : MIN_PASSES))
         return false;
-    for (uint64_t i = training.from; i < training.to; i++) {
+    for (uint64_t i = training->from; i < training->to; i++) {
         mt_stack_id s = mt_event_at(d, i)->stack;
         if (!is_alloc(d, i) || s == 0 || seen[s] != 0 || mt_phase_is(out[i].sub, MT_IN_BACKWARD))
             continue;
@@ -149,6 +149,7 @@ int mt_outside_find(const struct mt_trace *t, const struct mt_device *d, struct 
 {
     struct path steps;
     struct mt_file_kinds files;
+    struct stretch training;
     uint32_t common = 0;
     bool tells;
     uint8_t *seen = mt_calloc((size_t)t->stacks.n + 1, 1);
@@ -156,8 +157,9 @@ int mt_outside_find(const struct mt_trace *t, const struct mt_device *d, struct 
         mt_free(seen);
         return 0;
     }
-    tells = find_common(t, d, &files, out, seen, &steps, &common);
-    for (uint64_t i = find_training(d, out).to; tells && i < d->events.n; i++) {
+    training = find_training(d, out);
+    tells = find_common(t, d, &files, out, &training, seen, &steps, &common);
+    for (uint64_t i = training.to; tells && i < d->events.n; i++) {
         const struct mt_event *e = mt_event_at(d, i);
         if (e->stack == 0 || out[i].sub != MT_PH_NONE || !mt_phase_is(out[i].phase, MT_TRAINS) ||
             mt_attr_conf(out[i]) > MT_CONF_CARRIED)

@@ -74,6 +74,8 @@ int mt_untold_find(const struct mt_trace *t, const struct mt_device *d, struct m
     size_t n = (size_t)t->stacks.n + 1;
     mt_frame_id *near, line = 0;
     bool ok = true;
+    if (d->n_by_action[MT_ACT_OOM] == 0)
+        return 1;
     find_end(&l);
     if (l.failed == UINT64_MAX || l.trained < MIN_TRAINED ||
         !mt_phase_is(out[l.failed].phase, MT_TRAINS) || out[l.failed].sub != MT_PH_FORWARD ||

@@ -58,14 +58,15 @@ static void add_ends(const struct mt_rwork *k, struct growing *g)
     const struct mt_step *step = &k->out->steps.p[g->first];
     const struct mt_fate *fate = k->w->fate;
     uint32_t first = (uint32_t)step[0].last, last = (uint32_t)step[g->n - 1].last;
-    for (uint32_t i = 0; i <= last; i++) {
-        bool at_first = i <= first && fate[i].freed > first, at_last = fate[i].freed > last;
+    for (uint32_t i = 0, end = first; i <= last; i++) {
         const struct mt_event *e;
-        if ((!at_first && !at_last) || (e = mt_event_at(k->r->d, i))->action != MT_ACT_ALLOC)
+        if (i > first)
+            end = last;
+        if (fate[i].freed <= end || (e = mt_event_at(k->r->d, i))->action != MT_ACT_ALLOC)
             continue;
-        if (at_first)
+        if (i <= first)
             g->ends[e->stack].first += e->size;
-        if (at_last)
+        if (fate[i].freed > last)
             g->ends[e->stack].last += e->size;
     }
 }

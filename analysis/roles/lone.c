@@ -21,11 +21,9 @@ void mt_lone_find(struct mt_rwork *k, int64_t focus)
 {
     for (uint32_t i = 0; i < k->sizes.n; i++)
         k->sizes.p[i].states = 0;
-    for (int64_t i = 0; i <= focus; i++) {
-        const struct mt_fate *f = &k->w->fate[i];
-        const struct mt_event *e = mt_event_at(k->r->d, (uint64_t)i);
-        if (e->action == MT_ACT_ALLOC && (f->freed == MT_NEVER || (int64_t)f->freed > focus))
-            count(k, e->size, f->role);
+    for (uint32_t i = 0; i < k->w->there.n; i++) {
+        const uint32_t event = k->w->there.p[i];
+        count(k, mt_event_at(k->r->d, event)->size, k->w->fate[event].role);
     }
     for (uint32_t i = 0; i < k->r->old.n; i++)
         if (k->r->old.p[i].gone_at == UINT64_MAX || (int64_t)k->r->old.p[i].gone_at > focus)
