@@ -8,6 +8,7 @@
 #include "analysis/setup/keys.h"
 #include "parser/base/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Class of a phase or of what happens inside one, + 1; 0 = says nothing. */
@@ -153,6 +154,30 @@ static bool name_of(char words[64], const struct mt_fix_line *l)
     return true;
 }
 
+/* The line moves a number of a feature that the run itself has switched off: vllm_* beside
+ * use_vllm=False. Of another run's default nothing is known. */
+static bool is_of_what_is_off(const struct mt_advice_query *q, const struct mt_fix_line *l)
+{
+    enum { SHORTEST = 3 };
+    static const char *const heads[] = {"--use-", "--enable-"};
+    const char *dot = strrchr(l->key, '.'),
+               *name = dot != NULL ? dot + 1 : l->key + strspn(l->key, "-");
+    size_t n = strcspn(name, "_-");
+    if (q->conf == NULL || l->moves == MT_FIX_EITHER || n < SHORTEST || name[n] == '\0')
+        return false;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        char flag[64];
+        const struct mt_conf_entry *e;
+        if (strlen(heads[i]) + n >= sizeof flag)
+            return false;
+        (void)snprintf(flag, sizeof flag, "%s%.*s", heads[i], (int)n, name);
+        e = mt_runconf_look_up_flag(q->conf, flag);
+        if (e != NULL && mt_runconf_is_false(e->value))
+            return true;
+    }
+    return false;
+}
+
 /* Somebody says of what the line types itself that it is to stay, is refused or did not help; or of
  * a call, which no settings show, that it is there. */
 static bool is_kept(const struct mt_fit *p, const struct mt_fix_line *l)
@@ -216,7 +241,7 @@ uint64_t mt_fit_lines(const struct mt_fit *p, const struct mt_fix_card *card, ui
     for (uint32_t i = 0; i < card->n_set; i++) {
         const struct mt_fix_line *l = &card->set[i];
         if ((l->phases != 0 && (l->phases & classes) == 0) || !mt_advice_line_holds(p->q, l) ||
-            was_tried(p, l))
+            was_tried(p, l) || is_of_what_is_off(p->q, l))
             continue;
         /* Where the phase does not tell the role, lines for the actor are the better guess than
          * lines for a critic. */

@@ -242,7 +242,8 @@ static bool is_only_thought(const struct mt_saying *t, const char *at, const cha
 /* "with X", "using X": it is on, or known to go well or ill. */
 static bool is_with(const char *s, const char *at)
 {
-    static const char *const withs[] = {" with ", " using ", " use ", " used ", " enabling ", NULL},
+    static const char *const withs[] = {" with ",     " using ", " use ", " used ",
+                                        " enabling ", " doing ", NULL},
                              *const first[] = {"with ", "using ", NULL};
     const char *from = at - s > WITH ? at - WITH : s;
     for (const char *p = from; p < at; p++)

@@ -212,7 +212,7 @@ static void say_other(struct mt_sentence *t, const struct mt_logdiag *d,
         if (d->step != 0 || d->said != 0 || d->by_name != NULL)
             during(t, d);
         mt_words_add(t, ", not the GPU: %s", words);
-        if (f->stack != 0 && d->site != NULL)
+        if (f->stack != 0 && d->site != NULL && f->value[0] != MT_LOG_NONE)
             mt_words_add(t, " at %s", d->site);
     } else {
         subject(t, f);

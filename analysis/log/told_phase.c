@@ -229,6 +229,29 @@ static void by_sentence(struct votes *v, const char *s, size_t n, uint64_t line)
         vote(v, &cut, is_broad(cut.phase) ? BY_SENTENCE_BROAD : BY_SENTENCE, line);
 }
 
+/* "inside `_get_batch_logps`", "in compute_map()": a function that a sentence about the failure or
+ * its traceback names, as a frame would. Written as code, it is no other word. Log-probabilities
+ * are computed in a loss as well: without the frames around them they tell no phase. */
+static void by_function(struct votes *v, const char *s, uint64_t line)
+{
+    static const char *const ins[] = {"in ",       "inside ", "at ", "within ",
+                                      "function ", "method ", NULL};
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    struct mt_cut_phase cut;
+    for (const char *p = s; *p != '\0'; p++) {
+        size_t n = p == s || p[-1] == ' ' ? mt_log_word_at(p, ins) : 0, k;
+        const char *name = p + n;
+        bool quoted = *name == '`';
+        if (n == 0)
+            continue;
+        for (name += quoted; (k = strspn(name, letters)) != 0 && name[k] == '.'; name += k + 1) {
+        }
+        if (memchr(name, '_', k) != NULL && (quoted || name[k] == '(') &&
+            phase_in(v, MT_CUT_NAME, name, k, &cut) && !mt_phase_is(cut.phase, MT_LOGP))
+            vote(v, &cut, is_broad(cut.phase) ? BY_TIME_BROAD : BY_TIME, line);
+    }
+}
+
 /* Somebody ended the process: words about a failure may be about another one, but for its time. */
 static bool is_kill(const struct mt_log_fact *f)
 {
@@ -293,6 +316,8 @@ static void of_sentence(struct votes *v, char *s, bool leads, uint64_t line)
     some = !t.fails && !leads && mt_clause_names_failure(s);
     t.denies = drop_denied(v, s);
     some |= t.denies;
+    if (t.fails || strstr(s, "traceback") != NULL || strstr(s, "stack trace") != NULL)
+        by_function(v, s, line);
     t.less = t.fails || leads ? 0 : some ? FAILS_ELSEWHERE : MEMORY_ALONE;
     if (!t.fails && !leads && !some && !mt_clause_names_memory(s))
         return;

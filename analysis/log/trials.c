@@ -87,6 +87,55 @@ static bool sets(const char *s)
     return mt_log_begins(s + strspn(s, " \t>$`"), words);
 }
 
+static bool in_name(char c)
+{
+    return is_letter((char)(c | 32)) || is_digit(c) || c == '_' || c == '.';
+}
+
+/* The end of what may be a statement: no sentence ends so. */
+static bool ends_code(const char *from, const char *end)
+{
+    return strchr("(),:]}\"'", end[-1]) != NULL || memchr(from, ' ', (size_t)(end - from)) == NULL;
+}
+
+/* A name, and right behind it a bracket or a value, to the end of the line: no sentence, and no
+ * more than what is done there. */
+static bool is_code(const char *s)
+{
+    static const char *const heads[] = {"def ",  "class ", "import ", "from ",
+                                        "elif ", "if ",    "return ", NULL},
+                             *const openers[] = {"with ", "@", NULL},
+                             *const options[] = {"add_argument", "eval", "valid", "test_", NULL};
+    const char *p = s + strspn(s, " \t>"), *end = s + strlen(s), *name;
+    if (mt_log_begins(p, heads) || mt_log_has_one(p, options))
+        return false;
+    p += mt_log_word_at(p, openers);
+    for (name = p; in_name(*p);)
+        p++;
+    while (end > p && strchr(" \t\r", end[-1]) != NULL)
+        end--;
+    if (p - name < 2 || is_digit(*name) || p == end)
+        return false;
+    if (*p != '(') {
+        p += strspn(p, " ");
+        if (*p != '=' || p[1] == '=')
+            return false;
+        p += 1 + strspn(p + 1, " ");
+    }
+    return p < end && ends_code(p, end);
+}
+
+/* A line of a script that somebody shows does what it says; those of a traceback are somebody
+ * else's. */
+static bool is_statement(const struct mt_log *log, uint32_t i)
+{
+    const struct mt_log_prose *p = &log->prose.p[i];
+    for (uint32_t k = i; k > 0 && k + 2 > i; k--)
+        if (strstr(log->prose.p[k - 1].text, "File \"") != NULL)
+            return false;
+    return is_code(p->text);
+}
+
 /* What stands in a list below it is asked for or wished. */
 static bool is_wish(const char *s)
 {
@@ -103,11 +152,11 @@ static bool heads(const char *s)
     return *s == '#' || (n > 0 && s[n - 1] == ':');
 }
 
-static bool line_says(const char *line, struct mt_saying *t, const char *pattern, bool kept,
-                      bool wished)
+static bool line_says(const struct mt_log *log, uint32_t i, struct mt_saying *t,
+                      const char *pattern, bool kept, bool wished)
 {
-    const char *item = mt_spoken_item(line);
-    t->is_set = (item != NULL && !wished) || sets(line);
+    const char *line = log->prose.p[i].text, *item = mt_spoken_item(line);
+    t->is_set = (item != NULL && !wished) || sets(line) || is_statement(log, i);
     t->is_error = !t->is_set && !mt_spoken_is_told(line);
     if ((strstr(line, "ried to allocate") != NULL && mt_spoken_is_logged(line)) ||
         strstr(line, "File \"") != NULL)
@@ -132,7 +181,7 @@ static bool log_says(const struct mt_log *log, const char *pattern, bool kept)
     bool wished = false;
     for (uint32_t i = 0; i < log->prose.n; i++) {
         const char *line = log->prose.p[i].text;
-        if (line_says(line, &t, pattern, kept, wished))
+        if (line_says(log, i, &t, pattern, kept, wished))
             return true;
         if (heads(line))
             wished = is_wish(line);

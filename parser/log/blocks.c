@@ -83,6 +83,8 @@ static bool take_line(struct shape *t, const char *line)
     if (pair(t, s))
         return true;
     t->braces |= *s == '{';
+    for (const char *p = s; *s == '{' && (p = strstr(p, "\":")) != NULL; p++)
+        t->pairs++; /* JSON in one line */
     return strspn(s, "{}[],") == n || (*s == '[' && s[n - 1] == ']') ||
            (*s == '-' && s[1] == ' ' && t->lists) || (*s == '"' && s[n - 1] == ',');
 }
