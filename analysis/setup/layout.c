@@ -16,12 +16,8 @@ static bool is_word(const struct mt_runconf *conf, const char *name, const char 
 
 double mt_run_world(const struct mt_runconf *conf)
 {
-    double all = mt_run_number(conf, "all_ranks"), nodes = mt_run_number(conf, "job_nodes");
-    if (all <= 0)
-        all = mt_run_number(conf, "node_gpus") * nodes;
-    if (all <= 0) /* by its launcher, which starts them on one node where it names no more */
-        all = mt_run_number(conf, "node_ranks") * (nodes > 0 ? nodes : 1);
-    return all;
+    double all = mt_run_number(conf, "all_ranks");
+    return all > 0 ? all : mt_run_number(conf, "node_gpus") * mt_run_number(conf, "job_nodes");
 }
 
 static void divide(struct mt_run_shape *s, const struct mt_frameworks *fw,

@@ -398,8 +398,7 @@ static void open_call(struct py *y, const char *name, size_t n)
 /* What a script calls the dict that it hands to a program as its settings. */
 static bool is_settings(const char *name, size_t n)
 {
-    static const char *const ends[] = {"config", "conf",    "args",     "kwargs",
-                                       "params", "options", "deepspeed"};
+    static const char *const ends[] = {"config", "conf", "args", "kwargs", "params", "options"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t k = strlen(ends[i]);
         if (n >= k && memcmp(name + n - k, ends[i], k) == 0)

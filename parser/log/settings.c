@@ -571,12 +571,14 @@ static bool dotted(struct mt_log *l, uint64_t number, const char *s)
     return true;
 }
 
-/* Flags alone in a line are as often what somebody tried: those wait for a word of a log. */
+/* Flags alone in a line are as often what somebody tried: those wait for a word of a log. A
+ * variable that goes on in the next line ("GPUS=6 \\") begins a command. */
 bool mt_log_may_start(uint64_t number, const char *line)
 {
-    const char *p = line + strspn(line, " \t>");
+    const char *p = line + strspn(line, " \t>"), *end = strchr(p, '\\');
     return number <= MT_LOG_SAID_LINES && strncmp(p, "--", 2) != 0 &&
-           (strstr(p, " --") != NULL || strstr(p, "`--") != NULL);
+           (strstr(p, " --") != NULL || strstr(p, "`--") != NULL ||
+            (*p >= 'A' && *p <= 'Z' && end != NULL && end[1 + strspn(end + 1, " \t\r\n")] == '\0'));
 }
 
 int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s)

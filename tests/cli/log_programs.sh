@@ -146,4 +146,47 @@ has_not loop.log 'peft_config'
 has_not loop.log 'per_device_train_batch_size'
 has_not loop.log 'offload_optimizer.device'
 
+# ZeRO-3 gathers the model where TRL unwraps it for generation: no batch makes it smaller. With vLLM nothing is unwrapped.
+{ echo '# RLOO with LoRA of a 70B model: OOM in unwrap_model_for_generation'; echo; echo 'I use trl and DeepSpeed ZeRO-3 on 8 H100. CUDA out of memory at each step.'; } > unwrap.md
+ask unwrap.md
+has unwrap.md 'ds3_gather_for_generation=False'
+has unwrap.md 'synced_gpus=True'
+
+# The engine's share is no change for a test of SFT beside others, nor where the engine is off; a language model has no images.
+{ echo '# The tests of trl fail: OOM'; echo; echo 'FAILED tests/test_sft_trainer.py::T::test_loss - torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.54 GiB. GPU 0 has a total capacity of 14.74 GiB of which 722.19 MiB is free. Process 56 has 3.56 GiB memory in use. Process 47 has 9.17 GiB memory in use. Of the allocated memory 3.34 GiB is allocated by PyTorch, and 70.13 MiB is reserved by PyTorch but unallocated.'; } > tests.md
+ask tests.md
+has_not tests.md vllm_gpu_memory_utilization
+{ printf '# GRPO OOM\n\n```python\nfrom trl import GRPOConfig, GRPOTrainer\nargs = GRPOConfig(per_device_train_batch_size=4, num_generations=4, use_vllm=%s)\n```\n\nCUDA out of memory.\n' False > off.md; }
+ask off.md
+has_not off.md vllm_gpu_memory_utilization
+sed 's/False/True/' off.md > on.md
+ask on.md
+has on.md vllm_gpu_memory_utilization
+{ echo '# DPO of a small LLM: OOM in training'; echo; echo '  File "train_dpo.py", line 93, in train_epoch'; echo '    scaler.scale(loss).backward()'; echo "$full"; } > texts.md
+ask texts.md
+has texts.md 'shorter texts'
+has_not texts.md 'smaller images'
+
+# Processes that the launcher counts, on a line above the command; ZeRO-3's file of ms-swift works out its bucket itself.
+{ printf '# OOM\n\nCUDA out of memory in training.\n\n```\nswift rlhf --rlhf_type grpo --use_vllm true --vllm_mode server --per_device_train_batch_size 2 --deepspeed zero3\n```\n'; } > bucket.md
+ask bucket.md
+has bucket.md '--per_device_train_batch_size 1'
+has_not bucket.md reduce_bucket_size
+{ printf '# OOM\n\nCUDA out of memory.\n\n```\nexport NPROC_PER_NODE=4\nswift rlhf --rlhf_type grpo --use_vllm true --vllm_mode colocate --vllm_gpu_memory_utilization 0.7 --per_device_train_batch_size 1\n```\n'; } > four.md
+ask four.md
+has four.md '--vllm_tensor_parallel_size 2'
+has four.md '--vllm_gpu_memory_utilization 0.65'
+sed 's/^export \(NPROC.*\)/\1 \\/' four.md > above.md
+ask above.md
+has above.md '--vllm_tensor_parallel_size 2'
+sed 's/NODE=4/NODE=1/' four.md > one.md
+ask one.md
+has_not one.md '--vllm_tensor_parallel_size 2'
+
+# A program that runs the engine refuses the engine's own flags.
+{ echo '# EasyR1: vLLM does not start'; echo; echo 'ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.'; } > flags.md
+ask flags.md
+has flags.md 'worker.rollout.gpu_memory_utilization'
+has_not flags.md '--max-num-seqs'
+
 finish

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The table "program of reinforcement learning x stage of its job": a text that names both gets, among what is to be changed first, a key of
 # that program. A cell that is empty has its reason in stages.tsv, and a reason that is no longer true fails as well.
+# shellcheck disable=SC2016 # backquotes of Markdown
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need jq

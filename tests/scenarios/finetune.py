@@ -124,14 +124,14 @@ SCENARIOS = [
        top="checkpoint", must=["B79"], must_not=["P01", "P02", "B62", "B78"], sets={"B79": "fsdp_config.state_dict_type: SHARDED_STATE_DICT"}, not_sets={"B79": GATHERED_ANYWHERE}),
     # -- Unsloth
     ft("loss-unsloth", "unsloth 1744: a trainer of its own making", dict(LF, framework="unsloth", micro=(16384,)), "train_actor/loss", phase="train", top="logits",
-       must=["B67"], must_not=["B31", "P01", "P02"], sets={"B67": ["per_device_train_batch_size=1", "max_seq_length=<tokens>"]}),
+       must=["B67"], must_not=["B31", "P01", "P02"], sets={"B67": ["per_device_train_batch_size=<half of its value>", "max_seq_length=<tokens>"]}),
     ft("states-unsloth", "adapters are what it trains", dict(LF, framework="unsloth", **STATES), "train_actor/", phase="train", must=["B67", "B08"],
        sets={"B08": 'optim="adamw_8bit"'}, not_sets={"B08": ["--optim adamw_bnb_8bit"]}),
     ft("eval-unsloth", "one large batch of an evaluation", dict(LF, framework="unsloth", **dict(EVAL, logp=(16384,), eval_batches=4)), "eval", late=True, phase="eval", must=["B67"],
        must_not=["B64"], sets={"B67": "per_device_eval_batch_size=<half>"}),
     # its engine is given the weights that it trains: they cannot leave the card
     ft("engine-unsloth", "vLLM within Unsloth", dict(COLOCATED, framework="unsloth"), "rollout.kv_alloc", late=True, cause=("capacity", "stale_engine"), phase="rollout.kv_alloc",
-       must=["B67"], must_not=["P16"], sets={"B67": "gpu_memory_utilization=0.3"}),
+       must=["B67"], must_not=["P16"], sets={"B67": "gpu_memory_utilization=<lower than it is>"}),
     # -- torchtune
     ft("loss-torchtune", "a recipe for one card", dict(TUNE, micro=(16384,)), "train_actor/loss", TUNE_YAML, phase="train", top="logits",
        must=["P02", "B62", "B09"], must_not=["P01"], sets={"P02": "batch_size=1", "B09": "loss._component_=torchtune.modules.loss.LinearCrossEntropyLoss"},

@@ -444,7 +444,7 @@ SCENARIOS = [
     alone("skyrl-syncs", "SkyRL 1623: its processes' names are not NeMo-RL's", SKYRL_SYNC, "capacity", phase="weight_sync", must=["B52"], must_not=["B29"]),
     alone("nemorl-by-name", "only the process's name tells the framework", NEMO_SYNC, "capacity", phase="weight_sync", must=["B29"]),
     alone("prime-rl", "prime-rl: its trainer", PRIME_RL, "capacity", phase="train_actor", sub=("logits",)),
-    alone("unsloth", "unsloth 1744, 3864: a copy of TRL's trainer", UNSLOTH, "capacity", must=["B67"], must_not=["B31"], sets={"B67": "per_device_train_batch_size=1"}),
+    alone("unsloth", "unsloth 1744, 3864: a copy of TRL's trainer", UNSLOTH, "capacity", must=["B67"], must_not=["B31"], sets={"B67": "unsloth_grpo_mini_batch=1"}),
     alone("turbomind", "LMDeploy 2236, 1019", "RuntimeError: [TM][ERROR] CUDA runtime error: out of memory /x/turbomind/utils/memory_utils.cu:32\n", "none"),
     alone("state-dict-gathered", "Bagel 157, stanford_alpaca 65", GATHERED, "capacity", sub=("fsdp_unshard",), must=["B87"], must_not=["P03"],
           sets={"B87": "FSDP.set_state_dict_type(model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(offload_to_cpu=True, rank0_only=True))"}),

@@ -230,7 +230,7 @@ MT_TEST(dicts_of_settings)
                 "    \"steps_per_print\": every(5),\n"
                 "}\n"
                 "words = {\"stage\": 9, \"x\": {\"bf16\": 1}}\n"
-                "a = TrainingArguments(deepspeed={\"zero_allow\": {\"one\": 1}}, bf16=True)\n"
+                "a = TrainingArguments(zero_config={\"zero_allow\": {\"one\": 1}}, bf16=True)\n"
                 "b = Call(rate=8/2, more=group + 1)\n"),
         MT_OK);
     MT_CHECK_STR(value("train_micro_batch_size_per_gpu"), "16");
