@@ -167,12 +167,12 @@ static bool put_slot(const struct mt_page *p, struct mt_out *o, const char *word
     return true;
 }
 
-static void put_page(const struct mt_page *p, const struct mt_asset *page, struct mt_out *o)
+/* From s on, without the slots from `end` on. */
+static void put_slots(const struct mt_page *p, const char *s, const char *end, struct mt_out *o)
 {
-    const char *s = (const char *)page->data, *end = s + page->size;
     while (s < end) {
         const char *open = strstr(s, "{{"), *close = open != NULL ? strstr(open, "}}") : NULL;
-        if (close == NULL)
+        if (close == NULL || open >= end)
             break;
         mt_put(o, s, (size_t)(open - s));
         if (!put_slot(p, o, open + 2, (size_t)(close - open - 2)))
@@ -181,6 +181,40 @@ static void put_page(const struct mt_page *p, const struct mt_asset *page, struc
         s = close + 2;
     }
     mt_put(o, s, (size_t)(end - s));
+}
+
+static void put_page(const struct mt_page *p, const struct mt_asset *page, struct mt_out *o)
+{
+    const char *s = (const char *)page->data;
+    put_slots(p, s, s + page->size, o);
+}
+
+/* Whether it is written, because all data have room in it for certain: what is before them is in
+ * memory then, and need not be drawn twice. */
+static bool put_whole(const struct mt_page *p, const struct mt_asset *page,
+                      const struct mt_page_plan *plan, struct mt_out *o)
+{
+    enum { REST = 256 << 10 }; /* of the script, 60 KB, and what the index has beside the tracks */
+    const char *s = (const char *)page->data, *end = s + page->size, *data = strstr(s, "{{data}}");
+    uint64_t cost = mt_page_plan_cost(plan) + REST + mt_blob_cost(&plan->report);
+    struct mt_out drawn;
+    bool fits, partial = false;
+    for (uint32_t i = 0; i < plan->ledger.n; i++)
+        cost += mt_blob_cost(&plan->ledger.p[i]);
+    for (uint32_t i = 0; i < plan->track.n; i++) {
+        cost += mt_blob_cost(&plan->track.p[i].nvtx);
+        partial = partial || plan->track.p[i].pack->partial;
+    }
+    if (partial || data == NULL || cost > plan->max_size || !mt_out_mem(&drawn))
+        return false;
+    put_slots(p, s, data, &drawn);
+    fits = mt_out_finish(&drawn) == 0 && drawn.n + cost <= plan->max_size;
+    if (fits) {
+        mt_put(o, drawn.buf, drawn.used);
+        put_slots(p, data, end, o);
+    }
+    mt_out_done(&drawn);
+    return fits;
 }
 
 static int forget(void *ctx, const void *p, size_t n)
@@ -196,10 +230,8 @@ static int forget(void *ctx, const void *p, size_t n)
 static int fit(const struct mt_page *p, const struct mt_asset *page, struct mt_page_plan *plan)
 {
     enum { MARGIN = 8192 }; /* for what the page says of what it leaves out */
-    uint64_t all = mt_page_plan_cost(plan), least;
+    uint64_t all, least;
     struct mt_out o = {.write = forget};
-    if (plan->max_size == 0 || (p->r->diagnosis->ranks.n <= 1 && all < plan->max_size / 4))
-        return 0;
     mt_page_plan_clear(plan);
     least = mt_page_plan_cost(plan);
     put_page(p, page, &o);
@@ -207,6 +239,13 @@ static int fit(const struct mt_page *p, const struct mt_asset *page, struct mt_p
         return o.error;
     all = o.n + MARGIN < plan->max_size ? plan->max_size - o.n - MARGIN : 0;
     return mt_page_plan_fit(plan, p->r, all + least) ? 0 : ENOMEM;
+}
+
+/* One rank whose data are a part of what may be there. */
+static bool is_small(const struct mt_page *p, const struct mt_page_plan *plan)
+{
+    return plan->max_size == 0 ||
+           (p->r->diagnosis->ranks.n <= 1 && mt_page_plan_cost(plan) < plan->max_size / 4);
 }
 
 void mt_render_html(const struct mt_report *r, struct mt_out *o)
@@ -222,11 +261,12 @@ void mt_render_html(const struct mt_report *r, struct mt_out *o)
         error = mt_page_plan_begin(&plan, r);
     if (error == 0) {
         mt_palette_build(&p.pal, r);
-        error = fit(&p, page, &plan);
+        if (is_small(&p, &plan))
+            put_page(&p, page, o);
+        else if (!put_whole(&p, page, &plan, o) && (error = fit(&p, page, &plan)) == 0)
+            put_page(&p, page, o);
     }
-    if (error == 0)
-        put_page(&p, page, o);
-    else
+    if (error != 0)
         o->error = o->error != 0 ? o->error : error;
     if (page != NULL)
         mt_page_plan_done(&plan);
