@@ -28,8 +28,14 @@ enum kind { OTHER, OWN, MODULE };
 struct site {
     mt_frame_id frame;
     uint32_t up;
+    uint32_t call; /* the next site around it that is_call; 0 = none */
     enum kind kind;
     bool is_call; /* what it calls is a piece */
+};
+
+/* Of all blocks below a site. */
+struct sum {
+    uint64_t all, goes;
 };
 
 /* What a pass made on its way forward. line 0 = of no piece yet. */
@@ -65,9 +71,13 @@ struct work {
     struct mt_addrmap by_frame; /* site around it << 32 | frame -> site */
     uint32_t *of_stack;         /* site + 1; 0 = not known yet */
     struct mt_file_kinds kinds;
-    bool bodies;       /* the lines of one function are wrapped, each for itself */
-    struct call *call; /* by site */
-    uint64_t *weight;  /* sizes, sorted */
+    bool bodies; /* the lines of one function are wrapped, each for itself */
+    /* Few sites have pieces below them: `at` is the site of each call, in their order, and slot the
+     * call of a site, + 1. */
+    struct call *call;
+    uint32_t *at, *slot, n_calls;
+    struct sum *sum;  /* by site */
+    uint64_t *weight; /* sizes, sorted */
     uint32_t n_weights;
 };
 
@@ -98,7 +108,7 @@ static enum kind kind_of(struct work *k, mt_frame_id frame)
 static int add_site(struct work *k, mt_frame_id frame, uint32_t *at)
 {
     uint64_t key = (uint64_t)*at << 32 | frame;
-    struct site s = {frame, *at, kind_of(k, frame), false}, *new;
+    struct site s = {frame, *at, 0, kind_of(k, frame), false}, *new;
     uint32_t old;
     bool had;
     if (mt_addrmap_get(&k->by_frame, key, at))
@@ -250,25 +260,66 @@ static void add(struct call *c, const struct work *k, uint32_t i, uint32_t line)
     c->of_piece = b->size > c->of_piece ? b->size : c->of_piece;
 }
 
+/* The call that the pieces of a site are counted for. */
+static inline struct call *call_of(const struct work *k, uint32_t site)
+{
+    return &k->call[k->slot[k->bodies ? k->sites.p[site].up : site] - 1];
+}
+
+static int make_calls(struct work *k)
+{
+    k->n_calls = 0;
+    memset(k->slot, 0, k->sites.n * sizeof *k->slot);
+    for (uint32_t s = 1; s < k->sites.n; s++)
+        if (k->sites.p[s].is_call)
+            k->slot[k->bodies ? k->sites.p[s].up : s] = 1;
+    for (uint32_t s = 0; s < k->sites.n; s++)
+        if (k->slot[s] != 0) {
+            k->at[k->n_calls++] = s;
+            k->slot[s] = k->n_calls;
+        }
+    mt_free(k->call);
+    return (k->call = mt_malloc((k->n_calls + 1) * sizeof *k->call)) != NULL;
+}
+
+/* What lies below each call in all. A site comes behind the one around it. */
+static void add_sums(struct work *k)
+{
+    memset(k->sum, 0, k->sites.n * sizeof *k->sum);
+    for (uint32_t i = 0; i < k->n; i++) {
+        struct sum *m = &k->sum[k->kept[i].site];
+        if (k->kept[i].line != 0)
+            continue;
+        m->all += k->kept[i].size;
+        m->goes += k->kept[i].goes ? k->kept[i].size : 0;
+    }
+    for (uint32_t s = k->sites.n; s-- > 1;) {
+        const struct site *site = &k->sites.p[s];
+        if (site->is_call) {
+            call_of(k, s)->all += k->sum[s].all;
+            call_of(k, s)->goes += k->sum[s].goes;
+        }
+        k->sum[site->up].all += k->sum[s].all;
+        k->sum[site->up].goes += k->sum[s].goes;
+    }
+}
+
 static void measure(struct work *k)
 {
-    memset(k->call, 0, k->sites.n * sizeof *k->call);
-    for (int look = 0; look < 2; look++)
-        for (uint32_t i = 0; i < k->n; i++)
-            for (uint32_t s = k->kept[i].site; s != 0 && k->kept[i].line == 0;
-                 s = k->sites.p[s].up) {
-                struct call *c = &k->call[k->bodies ? k->sites.p[s].up : s];
-                if (!k->sites.p[s].is_call)
-                    continue;
-                if (look == 1) {
-                    add(c, k, i, s);
-                    continue;
-                }
-                c->all += k->kept[i].size;
-                c->goes += k->kept[i].goes ? k->kept[i].size : 0;
-            }
-    for (uint32_t s = 0; s < k->sites.n; s++)
-        end_row(&k->call[s], k);
+    memset(k->call, 0, k->n_calls * sizeof *k->call);
+    add_sums(k);
+    for (uint32_t s = 1; s < k->sites.n; s++) {
+        const uint32_t up = k->sites.p[s].up;
+        k->sites.p[s].call = k->sites.p[up].is_call ? up : k->sites.p[up].call;
+    }
+    for (uint32_t i = 0; i < k->n; i++) {
+        uint32_t s = k->kept[i].site;
+        s = k->sites.p[s].is_call ? s : k->sites.p[s].call;
+        for (; s != 0 && k->kept[i].line == 0; s = k->sites.p[s].call)
+            add(call_of(k, s), k, i, s);
+    }
+    for (uint32_t c = 0; c < k->n_calls; c++)
+        end_row(&k->call[c], k);
 }
 
 /* What wrapping frees beside other lines, whose largest piece is `most`. */
@@ -304,26 +355,33 @@ static bool is_chosen(const struct work *k, const struct gain *g, const struct g
                      : g->frees >= most->frees - most->frees / WORTH;
 }
 
-static void choose(struct work *k, struct mt_pieces *out)
+static int choose(struct work *k, struct mt_pieces *out)
 {
     struct gain most = {0}, worst = {0};
+    if (!make_calls(k))
+        return 0;
     for (uint32_t turn = 0; turn < LINES; turn++) {
         uint32_t best = 0;
         struct gain g, of_best = {0};
         const struct call *c;
         measure(k);
         for (int look = 0; look < 2; look++)
-            for (uint32_t s = 1; s < k->sites.n; s++) {
-                g = gain_of(&k->call[s], false, k->call[s].input, most.piece);
+            for (uint32_t i = 0; i < k->n_calls; i++) {
+                c = &k->call[i];
+                g = gain_of(c, false, c->input, most.piece);
+                if (k->at[i] == 0)
+                    continue;
                 if (look == 0 && g.frees > of_best.frees)
                     of_best = g;
                 if (look == 1 && g.frees != 0 && is_chosen(k, &g, &of_best, best))
-                    best = s;
+                    best = k->at[i];
             }
-        of_best = gain_of(&k->call[best], false, k->call[best].input, most.piece);
-        if (best == 0 || of_best.frees < k->all / WORTH)
+        if (best == 0)
             break;
-        c = &k->call[best];
+        c = &k->call[k->slot[best] - 1];
+        of_best = gain_of(c, false, c->input, most.piece);
+        if (of_best.frees < k->all / WORTH)
+            break;
         out->n += c->n;
         out->frees += of_best.frees;
         out->inputs += c->input;
@@ -338,6 +396,7 @@ static void choose(struct work *k, struct mt_pieces *out)
         mark(k, best);
     }
     out->least = out->least < out->frees ? out->least : out->frees;
+    return 1;
 }
 
 /* That nothing is freed is told only where most was made once, inside of a call: a site that comes
@@ -345,14 +404,14 @@ static void choose(struct work *k, struct mt_pieces *out)
 static bool is_told(struct work *k)
 {
     uint64_t once = 0, in_call = 0;
-    for (uint32_t s = 1; s < k->sites.n; s++) {
-        in_call = larger(k->call[s].goes, in_call);
-        k->call[s].n = 0;
-    }
+    uint32_t *n = k->slot;
+    for (uint32_t c = 0; c < k->n_calls; c++)
+        in_call = larger(k->at[c] != 0 ? k->call[c].goes : 0, in_call);
+    memset(n, 0, k->sites.n * sizeof *n);
     for (uint32_t i = 0; i < k->n; i++)
-        k->call[k->kept[i].site].n += k->kept[i].goes;
+        n[k->kept[i].site] += k->kept[i].goes;
     for (uint32_t i = 0; i < k->n; i++)
-        once += k->kept[i].goes && k->call[k->kept[i].site].n == 1 ? k->kept[i].size : 0;
+        once += k->kept[i].goes && n[k->kept[i].site] == 1 ? k->kept[i].size : 0;
     return once > k->all / 2 && in_call > k->all / 2;
 }
 
@@ -369,14 +428,18 @@ int mt_cause_pieces(struct mt_pieces *out, const struct mt_roles *w,
     k.of_stack = mt_calloc((size_t)k.t->stacks.n + 1, sizeof *k.of_stack);
     ok = k.of_stack != NULL && mt_file_kinds_init(&k.kinds, k.t) && MT_VEC_PUSH(&k.sites) != NULL;
     if (ok) {
-        k.sites.p[0] = (struct site){0, 0, OTHER, false};
-        ok = collect(&k) && (k.call = mt_calloc(k.sites.n, sizeof *k.call)) != NULL;
+        k.sites.p[0] = (struct site){0, 0, 0, OTHER, false};
+        ok = collect(&k) && (k.at = mt_malloc(k.sites.n * sizeof *k.at)) != NULL &&
+             (k.slot = mt_malloc(k.sites.n * sizeof *k.slot)) != NULL &&
+             (k.sum = mt_malloc(k.sites.n * sizeof *k.sum)) != NULL;
     }
     if (ok && k.all != 0) {
-        choose(&k, out);
+        ok = choose(&k, out);
         k.bodies = out->lines == 0;
-        if (k.bodies)
-            choose(&k, out);
+        if (ok && k.bodies)
+            ok = choose(&k, out);
+    }
+    if (ok && k.all != 0) {
         out->seen = k.n != 0;
         out->known = out->lines != 0 || is_told(&k);
     }
@@ -386,6 +449,9 @@ int mt_cause_pieces(struct mt_pieces *out, const struct mt_roles *w,
     mt_file_kinds_done(&k.kinds);
     mt_free(k.of_stack);
     mt_free(k.call);
+    mt_free(k.at);
+    mt_free(k.slot);
+    mt_free(k.sum);
     mt_free(k.kept);
     mt_free(k.weight);
     return ok;
