@@ -32,15 +32,10 @@ static double number(struct mt_metrics *m, const char *name)
 static double there(struct mt_metrics *m, uint32_t from)
 {
     double sum = 0;
-    char name[48];
     if ((from & MT_FIX_FROM_OUTSIDE) != 0)
         return 1e18;
-    for (int r = 0; r < MT_ROLE_COUNT; r++) {
-        if ((from >> r & 1) == 0)
-            continue;
-        (void)snprintf(name, sizeof name, "role.%s", mt_role_id((enum mt_role)r));
-        sum += number(m, name);
-    }
+    for (int r = 0; r < MT_ROLE_COUNT; r++)
+        sum += (from >> r & 1) != 0 ? mt_metrics_of_role(m, (enum mt_role)r) : 0;
     if ((from & MT_FIX_FROM_CACHE) != 0)
         sum += number(m, "reserved_free");
     if ((from & MT_FIX_FROM_PENDING) != 0)

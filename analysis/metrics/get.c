@@ -3,6 +3,8 @@
 
 #include "analysis/metrics/rows.h"
 
+#include <stdio.h>
+
 /* Most rows are never asked for: each is computed when it first is. */
 static struct mt_value of_row(struct mt_metrics *m, uint32_t at)
 {
@@ -68,6 +70,18 @@ static struct mt_value get_measured(struct mt_metrics *m, const char *name, size
                    : none;
     }
     return is.row >= 0 ? of_row(m, (uint32_t)is.row) : none;
+}
+
+double mt_metrics_of_role(struct mt_metrics *m, enum mt_role role)
+{
+    char name[48];
+    int n;
+    struct mt_value v;
+    if (m->d != NULL) /* as get_measured() has it: advice asks it hundreds of times */
+        return m->roles ? (double)m->d->roles.at_focus[role] : 0;
+    n = snprintf(name, sizeof name, "role.%s", mt_role_id(role));
+    v = get_told(m, name, (size_t)n);
+    return v.known ? v.v : 0;
 }
 
 struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
