@@ -424,6 +424,8 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
         offer_capture(&p);
         mt_advice_rank(out, 0, n_first);
         mt_advice_rank(out, n_first, p.n);
+        if (mt_fit_is(q, MT_METRIC_fragmented) && mt_fit_is(q, MT_METRIC_left_open))
+            mt_advice_pieces_last(out, p.n);
         mt_advice_mark_top(out, p.n);
     } else {
         mt_advice_made_first(out, n_first, p.n);

@@ -81,6 +81,21 @@ void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n)
     }
 }
 
+void mt_advice_pieces_last(struct mt_advice *list, uint32_t n)
+{
+    uint32_t at = 0;
+    while (at < n && (list[at].rule->phases >> MT_FIX_FRAGMENTATION & 1) == 0)
+        at++;
+    for (uint32_t i = at + 1; i < n; i++) {
+        struct mt_advice made = list[i];
+        if (!made.made_it || made.saving.known || made.rule->kind != MT_FIX_SETTING)
+            continue;
+        for (uint32_t k = i; k > at; k--)
+            list[k] = list[k - 1];
+        list[at++] = made;
+    }
+}
+
 static bool is_one_of(const struct mt_advice *list, const struct mt_advice *a, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {

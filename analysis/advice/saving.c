@@ -359,20 +359,26 @@ void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m)
                   (number(m, "fragmented") > 0 && number(m, "grown_cache") <= 0));
     struct mt_advice *p = a->advice.p;
     uint32_t top[N_TOP], n = 0;
+    bool made = false; /* by what has no figure: pieces end with this request, and that does not */
     for (uint32_t i = 0; i < a->advice.n; i++)
         if (p[i].is_top && n < N_TOP)
             top[n++] = i;
+    for (uint32_t k = 0; k < n; k++)
+        made = made || (p[top[k]].made_it && !p[top[k]].saving.known);
+    made = made && number(m, "left_open") > 0;
     for (uint32_t size = 1; tells && size < n; size++) {
         for (uint32_t mask = 1; mask < 1u << n; mask++) {
-            uint32_t members = 0, figures = 0, least = 0, sure = 0;
+            uint32_t members = 0, figures = 0, least = 0, sure = 0, pieces = 0;
             for (uint32_t k = 0; k < n; k++) {
                 p[top[k]].is_top = (mask >> k & 1) != 0;
                 members += p[top[k]].is_top;
                 figures += p[top[k]].is_top && p[top[k]].saving.known;
                 least += p[top[k]].is_top && !p[top[k]].made_it;
                 sure += p[top[k]].is_top && p[top[k]].only_if == NULL;
+                pieces += p[top[k]].is_top && p[top[k]].saving.known &&
+                          p[top[k]].saving_of->from == MT_FIX_FROM_CACHE;
             }
-            if (members == size && figures == size && sure != 0 &&
+            if (members == size && figures == size && sure != 0 && !(made && pieces == size) &&
                 lacking(m, together(a, m, least == 0 ? 0 : -1), LIKELY) <= 0)
                 return;
         }

@@ -111,8 +111,8 @@ struct mt_role_facts {
     /* gradients at the focus of parameters that the optimizer has no state for, though it stepped:
      * a model that runs with gradients for nothing; 0 = none */
     uint64_t idle_grads;
-    /* gradients at the focus that an optimizer step has used, with no backward pass since; 0 = there
-     * are none, or nothing tells */
+    /* gradients at the focus that an optimizer step has used, with no backward pass since; 0 =
+     * there are none, or nothing tells */
     uint64_t spent_grads;
     /* optimizer state at the focus that is one block for each weight of its size, or less: a
      * momentum, a sum of squares; not the two moments of Adam */

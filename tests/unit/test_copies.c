@@ -484,6 +484,39 @@ MT_TEST(gradients_that_a_step_has_used)
     }
 }
 
+#define MUON                                                                                       \
+    "own/muon.py:78:orthogonal|own/muon.py:96:step|torch/optim/optimizer.py:82:wrapper|" FIT
+
+/* A step of the job's own that fails among its temporaries, with pieces that would serve this
+ * request: what the step holds comes first, and pieces are not all that is said. Where PyTorch
+ * steps, pieces are. */
+MT_TEST(pieces_inside_a_step_of_the_jobs_own)
+{
+    for (int own = 0; own < 2; own++) {
+        struct heap *h = heap_new();
+        const char *stack = own ? MUON : UPDATE;
+        model(h, 0, LAYERS, WEIGHTS);
+        heap_free(h, heap_alloc(h, 32 * MIB, "own/net.py:40:forward|" CALL));
+        model(h, 0, LAYERS, ENGINE);
+        for (int i = 0; i < 5; i++)
+            heap_alloc_in(h, (700 + (uint64_t)i) * MIB, (950 + (uint64_t)i) * MIB, stack);
+        heap_oom(h, 500 * MIB, 300 * MIB, stack);
+        {
+            const struct mt_advice *one, *pieces;
+            FINISH(0);
+            one = card(a, "P148");
+            pieces = card(a, "B01");
+            MT_CHECK_EQ(c->kind, MT_CAUSE_FRAGMENTATION);
+            MT_CHECK(c->left_open);
+            MT_CHECK_EQ(one != NULL, own);
+            MT_ASSERT(pieces != NULL);
+            MT_CHECK(pieces->is_top);
+            MT_CHECK(one == NULL || (one->is_top && one < pieces));
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_copy_of_each_weight) MT_RUN(clones_that_go_at_once)
@@ -492,4 +525,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_copy_of_each_weight) MT_RUN(clones_that_go_a
                     MT_RUN(an_optimizer_that_was_replaced)
                         MT_RUN(what_is_made_anew_beside_the_old_one)
                             MT_RUN(what_the_round_before_left) MT_RUN(windows_by_unfold)
-                                MT_RUN(gradients_that_a_step_has_used) MT_RUN(rules_done))
+                                MT_RUN(gradients_that_a_step_has_used)
+                                    MT_RUN(pieces_inside_a_step_of_the_jobs_own) MT_RUN(rules_done))
