@@ -111,12 +111,54 @@ static int of_peak(struct mt_cause *c, const struct mt_moment *m)
     return c->least != NULL;
 }
 
+/* ---- where a request failed ---- */
+
+/* What the line of the request has made in turns before and keeps: none was let go of since the
+ * first of them. Weights, states and caches are made one by one to stay. turns 0 = there are no
+ * two. */
+struct turns {
+    uint64_t bytes;
+    uint32_t n;
+};
+
+static int kept_by_asker(const struct mt_moment *m, struct turns *out)
+{
+    uint32_t *known = mt_calloc((size_t)m->w->r->t->stacks.n + 1, sizeof *known);
+    mt_frame_id line = known != NULL ? line_of(m, m->oom->stack, known) : 0;
+    uint64_t first = UINT64_MAX;
+    if (known == NULL)
+        return 0;
+    if (m->w->fate == NULL || mt_phase_is(m->phase, MT_SETS_UP))
+        line = 0;
+    for (uint32_t i = 0; line != 0 && i < m->n_held; i++) {
+        const struct mt_held *h = &m->held[i];
+        if (h->event == UINT64_MAX || h->pending || line_of(m, h->stack, known) != line ||
+            !is_work(m, h->event))
+            continue;
+        out->bytes += h->size;
+        first = h->event < first ? h->event : first;
+        out->n++;
+    }
+    for (uint64_t i = first; first != UINT64_MAX && i < m->oom->event; i++) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (e->action == MT_ACT_ALLOC && !mt_is_kept_on(m, i) &&
+            line_of(m, e->stack, known) == line)
+            out->n = 0;
+    }
+    mt_free(known);
+    if (out->n < 2)
+        out->bytes = 0;
+    return 1;
+}
+
 int mt_cause_least(struct mt_cause *c, const struct mt_moment *m)
 {
     const struct mt_device_analysis *d = m->d;
     const struct mt_owner *most = d->owners.n != 0 ? &d->owners.p[0] : NULL;
     uint64_t lacks = m->oom != NULL ? lacking(c, m->oom) : 0;
-    char text[1024], asker[256] = "";
+    struct turns kept = {0, 0};
+    char text[1536], asker[256] = "";
+    const char *at_least = "";
     int n = 0;
     if (m->oom == NULL)
         return of_peak(c, m);
@@ -125,12 +167,25 @@ int mt_cause_least(struct mt_cause *c, const struct mt_moment *m)
         return 1;
     if (m->oom->stack != 0)
         (void)mt_stack_label(m->w->r->t, m->oom->stack, asker, sizeof asker);
-    if (most != NULL && most->stack != 0 && most->bytes >= lacks)
-        n = snprintf(text, sizeof text,
-                     "The smallest change by the numbers is %s less of the %s that %.300s holds: "
-                     "let go of before, made in pieces, in a smaller type, or kept on the host",
-                     MT_BYTES(lacks), MT_BYTES(most->bytes), most->label);
-    if (lacks <= m->oom->request && n >= 0 && (size_t)n < sizeof text)
+    if (asker[0] != '\0' && !kept_by_asker(m, &kept))
+        return 0;
+    if (kept.bytes != 0 && kept.bytes >= lacks) {
+        at_least = "at least ";
+        n = snprintf(
+            text, sizeof text,
+            "The smallest change by the numbers is at least %s less of the %s that %s made "
+            "in %u turns before and keeps: each let go of before the next is made, or kept "
+            "on the host, since each turn that is left adds to it",
+            MT_BYTES(lacks), MT_BYTES(kept.bytes), asker, (unsigned)kept.n);
+    }
+    if (most != NULL && most->stack != 0 && most->bytes >= lacks && n >= 0 &&
+        (size_t)n < sizeof text)
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "%s %s%s less of the %s that %.300s holds: let go of before, made in pieces, "
+                      "in a smaller type, or kept on the host",
+                      n != 0 ? ". Or" : "The smallest change by the numbers is", at_least,
+                      MT_BYTES(lacks), MT_BYTES(most->bytes), most->label);
+    if (lacks <= m->oom->request && at_least[0] == '\0' && n >= 0 && (size_t)n < sizeof text)
         n += snprintf(text + n, sizeof text - (size_t)n,
                       "%s %s less in the request of %s%s%s: in pieces, or in a smaller type",
                       n != 0 ? ". Or" : "The smallest change by the numbers is", MT_BYTES(lacks),
