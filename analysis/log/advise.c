@@ -450,6 +450,7 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
         say(m, MT_METRIC_in_attention, 1);
     if (place != NULL && mt_logdiag_steps_itself(d, place->stack))
         say(m, MT_METRIC_steps_itself, 1);
+    say(m, MT_METRIC_outside_pass, place != NULL && mt_logdiag_outside(d, place->stack));
     say(m, MT_METRIC_kv_short, d->kv_short != MT_LOG_NONE ? (double)d->kv_short : 0);
     say(m, MT_METRIC_host_killed,
         f->kind == MT_LOG_KILLED || (f->kind == MT_LOG_KERNEL_KILL && f->value[0] == MT_LOG_NONE));

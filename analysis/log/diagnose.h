@@ -256,6 +256,12 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
  * of whole stacks knows: what of d's phase and sub-phase is not known yet. */
 void mt_logdiag_traced(struct mt_logdiag *d, const struct mt_log_stack *s,
                        const struct mt_phase_rules *rules);
+/* The file is the program's, not of an installed package or of Python. */
+bool mt_logdiag_is_own(const char *file);
+/* The request was made outside of any pass of a model: on what one gave, or by a line of the job's
+ * own that asks for much of the card at once, where nothing is trained, set up, saved or sent. */
+enum { MT_LOG_LARGE = 10 }; /* of the card one such part: less is of any tensor */
+bool mt_logdiag_outside(const struct mt_logdiag *d, const struct mt_log_stack *s);
 bool mt_logdiag_steps_itself(const struct mt_logdiag *d, const struct mt_log_stack *s);
 /* d's sub-phase, where the innermost frame of the job's own works on what a model gave. */
 void mt_logdiag_results(struct mt_logdiag *d, const struct mt_log_stack *s,

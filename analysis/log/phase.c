@@ -252,17 +252,6 @@ static enum mt_phase of_script(const struct mt_phase_rules *rules, enum mt_cut_k
                                                                              : MT_PH_NONE;
 }
 
-/* A file of the program, not of an installed package or of Python. */
-static bool is_own(const char *file)
-{
-    static const char *const others[] = {"-packages", "/lib/python", "/torch/", "/absl/"};
-    size_t n = strlen(file);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strstr(file, others[i]) != NULL)
-            return false;
-    return n > 3 && strcmp(file + n - 3, ".py") == 0 && strncmp(file, "torch/", 6) != 0;
-}
-
 /* The program, or one of the n outermost frames, is called what people call a trainer, or a
  * function of the program's own is: train() of a main.py. */
 static bool is_trainers(const struct mt_logdiag *d, const struct mt_log_stack *s, uint32_t n,
@@ -273,7 +262,8 @@ static bool is_trainers(const struct mt_logdiag *d, const struct mt_log_stack *s
     for (uint32_t i = 0; i < n; i++) {
         const struct mt_log_frame *f = &s->frames.p[i];
         if (of_script(rules, MT_CUT_SCRIPT, f->file, &name) == MT_PH_TRAIN ||
-            (is_own(f->file) && mt_phase_of_cut(rules, MT_CUT_NAME, f->file, f->function, &cut) &&
+            (mt_logdiag_is_own(f->file) &&
+             mt_phase_of_cut(rules, MT_CUT_NAME, f->file, f->function, &cut) &&
              cut.phase == MT_PH_TRAIN))
             return true;
     }
@@ -389,7 +379,7 @@ static void of_files(struct mt_logdiag *d, const struct mt_log_stack *s,
     const char *name, *inner;
     enum mt_phase p = of_script(rules, MT_CUT_SCRIPT, d->program, &name);
     uint32_t own = 0;
-    while (own < s->frames.n && !is_own(s->frames.p[own].file))
+    while (own < s->frames.n && !mt_logdiag_is_own(s->frames.p[own].file))
         own++;
     if (p == MT_PH_NONE && own < s->frames.n)
         p = of_script(rules, MT_CUT_SCRIPT, s->frames.p[own].file, &name);
@@ -397,7 +387,7 @@ static void of_files(struct mt_logdiag *d, const struct mt_log_stack *s,
         for (uint32_t i = 0; p == MT_PH_NONE && i < s->frames.n; i++)
             p = of_script(rules, MT_CUT_FOLDER, s->frames.p[i].file, &name);
         for (uint32_t i = 0; p != MT_PH_NONE && p != MT_PH_TRAIN && i < s->frames.n; i++)
-            if (is_own(s->frames.p[i].file) &&
+            if (mt_logdiag_is_own(s->frames.p[i].file) &&
                 of_script(rules, MT_CUT_SCRIPT, s->frames.p[i].file, &inner) == MT_PH_TRAIN) {
                 p = MT_PH_TRAIN;
                 name = inner;

@@ -53,6 +53,17 @@ static bool of_frame(struct mt_logdiag *d, const struct mt_log_stack *s, uint32_
     return d->phase != MT_PH_UNATTRIBUTED;
 }
 
+/* A file of the program, not of an installed package or of Python. */
+bool mt_logdiag_is_own(const char *file)
+{
+    static const char *const others[] = {"-packages", "/lib/python", "/torch/", "/absl/"};
+    size_t n = strlen(file);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strstr(file, others[i]) != NULL)
+            return false;
+    return n > 3 && strcmp(file + n - 3, ".py") == 0 && strncmp(file, "torch/", 6) != 0;
+}
+
 /* The innermost frame that is not PyTorch's; frames.n = there is none. */
 static uint32_t own_frame(const struct mt_log_stack *s)
 {
@@ -92,6 +103,30 @@ bool mt_logdiag_steps_itself(const struct mt_logdiag *d, const struct mt_log_sta
             return false;
     }
     return steps;
+}
+
+/* A module is called there, or what goes with a pass over one. */
+static bool is_of_pass(const struct mt_log_frame *f)
+{
+    static const char *const names[] = {"forward", "_call_impl", "backward", "step", NULL};
+    return strstr(f->file, "torch/nn/modules/") != NULL || mt_phase_is_one_of(f->function, names);
+}
+
+bool mt_logdiag_outside(const struct mt_logdiag *d, const struct mt_log_stack *s)
+{
+    uint32_t at = own_frame(s);
+    if (d->sub == MT_PH_RESULTS)
+        return true;
+    if (at == s->frames.n || !mt_logdiag_is_own(s->frames.p[at].file) || s->is_deeper ||
+        mt_phase_is(d->phase, MT_TRAINS | MT_SETS_UP | MT_INTERRUPTS | MT_OF_ENGINE) ||
+        mt_phase_is(d->sub, MT_TRAINS) ||
+        (d->cause != MT_CAUSE_HOST && (d->request == MT_LOG_NONE || d->capacity == MT_LOG_NONE ||
+                                       d->request < d->capacity / MT_LOG_LARGE)))
+        return false;
+    for (uint32_t i = 0; i < s->frames.n; i++)
+        if (is_of_pass(&s->frames.p[i]))
+            return false;
+    return true;
 }
 
 /* The function of the frame that the line of code is in. */

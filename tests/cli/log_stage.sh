@@ -44,7 +44,9 @@ check grep -qF zero_optimization.offload_optimizer.device zero.json
 
 # ---- constructors, loading, conversion: nothing has run ----
 text net 'CUDA out of memory during training' train.py '<module>' 'run(args)' main.py run 'net = Net(args).cuda()' nets/mixer.py __init__ 'self.table = torch.zeros(n, n).to(self.device)'
-stage net init - 'P50'
+stage net init - 'P255 P50'
+check grep -qF 'model.to(torch.bfloat16)' net.json
+check [ "$(grep -c 'from_pretrained(' net.json)" = 0 ]
 text parts 'OOM when I train' train.py train 'gen = Generator(cfg)' wide.py __init__ 'self._make_table()' wide.py _make_table 'w = torch.ones(a, b, device="cuda")'
 stage parts init -
 text pack 'the server does not start' serve.py main 'load()' engine/weights.py convert_weights 'w = pack(w)' engine/low_bits.py pack 'out = torch.nn.functional.pad(w, pad)'
@@ -63,6 +65,19 @@ for at in 'viz.py draw_masks' 'utils/general.py non_max_suppression' 'boxes.py b
 done
 text resize 'CUDA out of memory in my demo' demo.py '<module>' 'show(net(x))' show.py prep_display 'm = F.interpolate(m, size)' site-packages/torch/nn/functional.py interpolate 'return torch._C._nn.upsample_bilinear2d('
 stage resize unattributed results
+# A line of the job's own asks for much of the card, outside of any pass: of its data, of all pairs.
+big=${error/1.50 GiB/6.50 GiB}
+{ echo 'my demo is out of memory'; frames inference.py main 'frames = clip(f)' inference.py clip 'x = f.float().to(device) / 255'; echo "$big"; } > clip.txt
+stage clip infer - 'P252 P253 P254'
+{ echo 'out of memory'; frames build.py main 'd = pairs(x)' geo.py pairs 'y = (x[:, None] - x[None]).norm(dim=-1)'; echo "$big"; } > pairs.txt
+stage pairs unattributed - 'P252 P253 P254'
+# Not for little, in training, or where a library asks.
+text small 'my demo is out of memory' inference.py main 'x = f.float().to(device)'
+run 0 report small.txt --force --format json -o small.json
+check [ "$(jq '[.advice[] | select(.id == "P252")] | length' small.json)" = 0 ]
+{ echo 'out of memory'; frames train.py train 'x = f.float().to(device)'; echo "$big"; } > large.txt
+run 0 report large.txt --force --format json -o large.json
+check [ "$(jq '[.advice[] | select(.id == "P252")] | length' large.json)" = 0 ]
 # In the loss of a training step they are none, nor in a layer.
 text loss 'CUDA out of memory during training' train.py train 'l = compute_loss(p, t)' loss.py compute_loss 'iou = box_iou(p, t)' boxes.py box_iou 'x = a[:, None] * b'
 stage loss train forward
@@ -102,6 +117,7 @@ done < codes
   echo "RuntimeError: [enforce fail at CPUAllocator.cpp:64] . DefaultCPUAllocator: can't allocate memory: you tried to allocate 10230727680 bytes. Error code 12 (Cannot allocate memory)"; } > host.txt
 run 0 report host.txt --force --format json -o host.json
 check grep -qF 'could not allocate 9.53 GiB at job/inference_clip.py:12 read' <(jq -r .log_diagnosis.sentence host.json)
+check [ "$(jq -r '.advice[0].id' host.json)" = P256 ]
 # The card's size is told, also where the line does not say what was free.
 { echo 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 32.21 GiB (GPU 0;  31.75 GiB total capacity'; } > card.txt
 run 0 report card.txt --force --format json -o card.json
