@@ -115,6 +115,7 @@ enum mt_rc mt_ranks_add(struct mt_ranks *r, struct mt_trace *t, const char *labe
         mt_ranks_wait(r);
     k->job.run = run;
     k->packs.max_size = r->max_size;
+    k->packs.waits = r->first == NULL && r->packs.n == 0; /* mostly it is the only one */
     detail.arg = &k->packs;
     rc = mt_diagnosis_begin(r->diagnosis, &k->rank, t, r->max_size != 0 ? &detail : NULL, err);
     if (k->rank == NULL)

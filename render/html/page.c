@@ -232,6 +232,8 @@ static int fit(const struct mt_page *p, const struct mt_asset *page, struct mt_p
     enum { MARGIN = 8192 }; /* for what the page says of what it leaves out */
     uint64_t all, least;
     struct mt_out o = {.write = forget};
+    if (!mt_page_plan_settle(plan, p->r))
+        return ENOMEM;
     mt_page_plan_clear(plan);
     least = mt_page_plan_cost(plan);
     put_page(p, page, &o);

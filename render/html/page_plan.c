@@ -185,6 +185,17 @@ void mt_page_plan_done(struct mt_page_plan *p)
     MT_VEC_DONE(&p->ledger);
 }
 
+int mt_page_plan_settle(const struct mt_page_plan *p, const struct mt_report *r)
+{
+    for (uint32_t i = 0; i < p->track.n; i++) {
+        const struct mt_track_plan *t = &p->track.p[i];
+        const struct mt_packs *packs = &r->packs[r->diagnosis->ranks.p[t->rank].order];
+        if (!mt_pack_settle(packs->list.p[t->device]))
+            return 0;
+    }
+    return 1;
+}
+
 bool mt_plan_withheld(const struct mt_track_plan *t)
 {
     return t->pack->withheld || t->pack->why != NULL;

@@ -39,6 +39,8 @@ struct mt_page_plan {
  * done() either way. */
 int mt_page_plan_begin(struct mt_page_plan *p, const struct mt_report *r);
 void mt_page_plan_done(struct mt_page_plan *p);
+/* Before detail is given up: packs what waits in the tracks. 0 = out of memory. */
+int mt_page_plan_settle(const struct mt_page_plan *p, const struct mt_report *r);
 /* Bytes of the packed blocks as planned. */
 uint64_t mt_page_plan_cost(const struct mt_page_plan *p);
 /* overviews alone */

@@ -48,7 +48,7 @@ static unsigned char *room(struct mt_press *press, size_t bound)
 /* 1, or 0 = out of memory. */
 static int keep(struct mt_blob *out, const struct mt_press *press, size_t used)
 {
-    out->p = mt_malloc(used);
+    *out = (struct mt_blob){.p = mt_malloc(used)};
     out->n = out->p != NULL ? (uint32_t)used : 0;
     if (out->p != NULL)
         memcpy(out->p, press->out.p, used);
@@ -270,6 +270,55 @@ int mt_blob_quick(struct mt_press *press, struct mt_blob *out, struct mt_bytes *
     return rc;
 }
 
+int mt_blob_wait(struct mt_press *press, struct mt_blob *out, struct mt_bytes *columns, unsigned n,
+                 enum mt_blob_way way)
+{
+    size_t total = 0;
+    bool ok;
+    press->out.n = 0;
+    ok = put_head(&press->out, columns, n, &total);
+    for (unsigned i = 0; i < n; i++)
+        mt_put_bytes(&press->out, columns[i].p, columns[i].n);
+    empty(columns, n);
+    if (!ok || press->out.failed || total > UINT32_MAX || !keep(out, press, total))
+        return 0;
+    out->waits = way;
+    return 1;
+}
+
+static size_t take_var(const unsigned char *p, size_t *at)
+{
+    size_t v = 0;
+    unsigned shift = 0;
+    do
+        v |= (size_t)(p[*at] & 127) << shift;
+    while (shift += 7, p[(*at)++] > 127);
+    return v;
+}
+
+int mt_blob_settle(struct mt_press *press, struct mt_blob *b)
+{
+    struct mt_bytes columns[MT_BLOB_COLUMNS];
+    struct mt_blob made = {.p = NULL};
+    size_t at = 0, n;
+    int rc;
+    if (b->waits == MT_BLOB_MADE)
+        return 1;
+    n = take_var(b->p, &at);
+    memset(columns, 0, sizeof columns);
+    for (size_t i = 0; i < n; i++)
+        columns[i].n = take_var(b->p, &at);
+    for (size_t i = 0; i < n; at += columns[i++].n)
+        columns[i].p = b->p + at;
+    rc = b->waits == MT_BLOB_NOISE ? mt_blob_noise(press, &made, columns, (unsigned)n)
+                                   : mt_blob_quick(press, &made, columns, (unsigned)n);
+    if (rc) {
+        mt_blob_done(b);
+        *b = made;
+    }
+    return rc;
+}
+
 int mt_blob_next(struct mt_press *press, struct mt_blob *out, struct mt_bytes *columns, unsigned n,
                  struct mt_blob_kind *kind)
 {
@@ -320,8 +369,7 @@ int mt_blob_gzip(struct mt_blob *out, const void *p, size_t n)
 void mt_blob_done(struct mt_blob *b)
 {
     mt_free(b->p);
-    b->p = NULL;
-    b->n = 0;
+    *b = (struct mt_blob){.p = NULL};
 }
 
 uint64_t mt_blob_cost(const struct mt_blob *b)

@@ -20,10 +20,13 @@ struct mt_bytes {
     size_t n, cap;
     bool failed;
 };
-/* A compressed block; p NULL = there is none. */
+/* A compressed block; p NULL = there is none. Where it waits it is its columns still: see
+ * mt_blob_wait(). */
+enum mt_blob_way { MT_BLOB_MADE, MT_BLOB_QUICK, MT_BLOB_NOISE };
 struct mt_blob {
     unsigned char *p;
     uint32_t n;
+    enum mt_blob_way waits;
 };
 
 bool mt_bytes_room(struct mt_bytes *b, size_t more);
@@ -82,6 +85,12 @@ int mt_blob_noise(struct mt_press *press, struct mt_blob *out, struct mt_bytes *
  * few pages carry. */
 int mt_blob_quick(struct mt_press *press, struct mt_blob *out, struct mt_bytes *columns,
                   unsigned n);
+/* For what hardly any page carries: the columns are kept, to be made by mt_blob_settle() as
+ * mt_blob_quick() or mt_blob_noise() would. 1, or 0 = out of memory. */
+int mt_blob_wait(struct mt_press *press, struct mt_blob *out, struct mt_bytes *columns, unsigned n,
+                 enum mt_blob_way way);
+#define MT_BLOB_COLUMNS 24 /* most of one that waits */
+int mt_blob_settle(struct mt_press *press, struct mt_blob *b);
 /* As mt_blob_make() or as mt_blob_noise(), for block after block of one kind: of the first and of
  * every eighth it is found out which takes less room, and those between are made that way. All zero
  * is the beginning. */

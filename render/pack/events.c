@@ -322,6 +322,27 @@ static int begin_chunk(struct walk *w)
     return mt_state_key(&w->s, w->p, w->i, w->fine.tick, &c->key);
 }
 
+/* Of a chunk without addresses and, where they do not wait, with coarse times. */
+static uint64_t cost_of(const struct mt_pack_chunk *c)
+{
+    return mt_blob_cost(&c->events) + mt_blob_cost(&c->rest) +
+           mt_blob_cost(mt_chunk_times(c, c->coarse.waits == MT_BLOB_MADE));
+}
+
+/* Nothing waits any more where the page may be too small for the whole track: then it needs that,
+ * and how much it takes is known. */
+static int settle(struct walk *w)
+{
+    if (!w->p->waits || w->p->max_size == 0 || w->cost <= w->p->max_size)
+        return 1;
+    if (!mt_pack_settle(w->p))
+        return 0;
+    w->cost = 0;
+    for (uint32_t i = 0; i < w->p->chunks.n; i++)
+        w->cost += cost_of(&w->p->chunks.p[i]);
+    return 1;
+}
+
 /* A page that cannot hold the whole track needs the chunks with findings only, and those before one
  * that has no keyframe. */
 static bool is_needed(struct walk *w, const struct mt_pack_chunk *c)
@@ -332,9 +353,9 @@ static bool is_needed(struct walk *w, const struct mt_pack_chunk *c)
 
 static int end_times(struct walk *w, struct mt_pack_chunk *c)
 {
-    return !w->p->has_time ||
-           (mt_blob_noise(&w->p->press, &c->times, w->fine.col, 2) &&
-            (w->p->time_step == 1 || mt_blob_noise(&w->p->press, &c->coarse, w->coarse.col, 2)));
+    return !w->p->has_time || (mt_blob_noise(&w->p->press, &c->times, w->fine.col, 2) &&
+                               (w->p->time_step == 1 ||
+                                mt_pack_seldom(w->p, &c->coarse, w->coarse.col, 2, MT_BLOB_NOISE)));
 }
 
 static int end_chunk(struct walk *w)
@@ -342,6 +363,8 @@ static int end_chunk(struct walk *w)
     struct mt_pack_chunk *c = &w->p->chunks.p[w->p->chunks.n - 1];
     c->n = w->in_chunk;
     c->has_rest = w->has_rest;
+    if (!settle(w))
+        return 0;
     if (!is_needed(w, c)) {
         for (int i = 0; i < N_OPERATION_COLUMNS; i++)
             w->col[i].n = 0;
@@ -357,8 +380,7 @@ static int end_chunk(struct walk *w)
     if (w->has_rest && !mt_blob_next(&w->p->press, &c->rest, w->rest, N_SIZES, &w->kind[1]))
         return 0;
     w->rest[0].n = w->rest[1].n = 0;
-    w->cost +=
-        mt_blob_cost(&c->events) + mt_blob_cost(&c->rest) + mt_blob_cost(mt_chunk_times(c, true));
+    w->cost += cost_of(c);
     return w->p->addr_unit == 0 ||
            mt_blob_next(&w->p->press, &c->addresses, w->addr, N_ADDRESSES, &w->kind[2]);
 }

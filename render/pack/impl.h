@@ -20,6 +20,9 @@
 #include "render/pack/pack.h"
 
 void mt_pack_free(struct mt_pack *p);
+/* A block that hardly any page carries. */
+int mt_pack_seldom(struct mt_pack *p, struct mt_blob *out, struct mt_bytes *columns, unsigned n,
+                   enum mt_blob_way way);
 
 /* What packing one device needs on the way. */
 struct mt_pack_in {
@@ -93,8 +96,8 @@ struct mt_pack_block {
 struct mt_pack_state {
     MT_VEC(struct mt_pack_block) block;
     uint32_t free_head, head, tail, n_live;
-    struct mt_addrmap places; /* address -> place */
-    MT_VEC(uint32_t) slot_at; /* by place, MT_NO_SLOT; of a free one the next free */
+    struct mt_addrmap places, others; /* address -> place; the first MT_PLACES_MOST, and beyond */
+    MT_VEC(uint32_t) slot_at;         /* by place, MT_NO_SLOT; of a free one the next free */
     uint32_t free_place;
     struct mt_addrmap old_at; /* address -> slot, of what was there before */
     uint32_t *same_old;       /* of an old block: the next one at the same address */

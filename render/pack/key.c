@@ -45,11 +45,17 @@ void mt_state_drop(struct mt_pack_state *s, uint32_t slot)
 
 /* ---- addresses ---- */
 
+static bool find_place(const struct mt_pack_state *s, uint64_t addr, uint32_t *place)
+{
+    return mt_addrmap_get(&s->places, addr, place) ||
+           (s->others.n != 0 && mt_addrmap_get(&s->others, addr, place));
+}
+
 /* What is live at an address where the trace has allocated. */
 static bool live_at(const struct mt_pack_state *s, uint64_t addr, uint32_t *slot)
 {
     uint32_t place;
-    if (!mt_addrmap_get(&s->places, addr, &place))
+    if (!find_place(s, addr, &place))
         return false;
     *slot = s->slot_at.p[place];
     return *slot != MT_NO_SLOT;
@@ -74,7 +80,8 @@ static int new_place(struct mt_pack_state *s, uint64_t addr, uint32_t *place)
         *place = s->slot_at.n - 1;
     }
     s->slot_at.p[*place] = MT_NO_SLOT;
-    return mt_addrmap_put(&s->places, addr, *place, &had, &old);
+    return mt_addrmap_put(*place < MT_PLACES_MOST ? &s->places : &s->others, addr, *place, &had,
+                          &old);
 }
 
 /* A block is no longer there; a place without a number has another address next. */
@@ -85,7 +92,7 @@ static void leave(struct mt_pack_state *s, uint32_t slot)
     s->slot_at.p[b->place] = MT_NO_SLOT;
     if (b->place < MT_PLACES_MOST)
         return;
-    (void)mt_addrmap_take(&s->places, b->addr, &unused);
+    (void)mt_addrmap_take(&s->others, b->addr, &unused);
     s->slot_at.p[b->place] = s->free_place;
     s->free_place = b->place;
 }
@@ -93,7 +100,7 @@ static void leave(struct mt_pack_state *s, uint32_t slot)
 int mt_state_add(struct mt_pack_state *s, struct mt_pack_block *b, uint32_t *lost, bool *is_new)
 {
     uint32_t slot = new_slot(s);
-    *is_new = !mt_addrmap_get(&s->places, b->addr, &b->place);
+    *is_new = !find_place(s, b->addr, &b->place);
     if (slot == MT_NO_SLOT || (*is_new && !new_place(s, b->addr, &b->place)))
         return 0;
     s->block.p[slot] = *b;
@@ -266,6 +273,7 @@ void mt_state_done(struct mt_pack_state *s)
     MT_VEC_DONE(&s->block);
     mt_spanset_done(&s->span);
     mt_addrmap_done(&s->places);
+    mt_addrmap_done(&s->others);
     MT_VEC_DONE(&s->slot_at);
     mt_addrmap_done(&s->old_at);
     mt_free(s->same_old);
@@ -314,7 +322,8 @@ int mt_state_key(const struct mt_pack_state *s, struct mt_pack *p, uint64_t firs
         addr = x->addr;
     }
     /* a page with all events has the first alone, and that one is mostly of few blocks */
-    rc = mt_blob_quick(&p->press, out, c, N);
+    rc = first == 0 ? mt_blob_quick(&p->press, out, c, N)
+                    : mt_pack_seldom(p, out, c, N, MT_BLOB_QUICK);
     for (int i = 0; i < N; i++)
         mt_bytes_done(&c[i]);
     return rc;

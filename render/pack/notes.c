@@ -54,7 +54,7 @@ int mt_nvtx_blob(struct mt_blob *out, const struct mt_pack *p, const struct mt_d
     MT_VEC(struct mt_pack_note) v = {NULL, 0, 0};
     struct mt_press press = {.isal = NULL};
     int rc = 0;
-    *out = (struct mt_blob){NULL, 0};
+    *out = (struct mt_blob){.p = NULL};
     if (t == NULL || !p->has_time)
         return 1;
     memset(c, 0, sizeof c);

@@ -129,6 +129,8 @@ void mt_ov_keep(struct mt_ov *v, const struct mt_ov_now *now)
 
 enum { C_HEAD, C_EVENTS, C_HIGH, C_LOW, C_RESERVED, C_PENDING, C_AT, C_PHASE, C_GROUP };
 
+_Static_assert((int)C_GROUP + (int)MT_PACK_GROUPS + 1 <= MT_BLOB_COLUMNS, "they may wait");
+
 static void difference(struct mt_bytes *b, uint64_t now, uint64_t *before)
 {
     mt_put_zig(b, (int64_t)now - (int64_t)*before);
@@ -185,7 +187,7 @@ static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
                        &before[C_GROUP + g]);
     }
     rc = merge == v->fine ? mt_blob_make(&v->p->press, out, c, C_GROUP + n_groups)
-                          : mt_blob_quick(&v->p->press, out, c, C_GROUP + n_groups);
+                          : mt_pack_seldom(v->p, out, c, C_GROUP + n_groups, MT_BLOB_QUICK);
     for (uint32_t i = 0; i < C_GROUP + n_groups; i++)
         mt_bytes_done(&c[i]);
     return rc;
