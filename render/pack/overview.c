@@ -149,7 +149,7 @@ static uint8_t phase_of(const struct mt_ov *v, uint32_t i, uint32_t merge)
     return majority(count, v->coarse_phase[i * n]);
 }
 
-/* The coarse overview (merge == fine) is the one that most pages have. */
+/* The fine overview (merge == 1 where there is a coarse one) is in pages of windows alone. */
 static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
 {
     struct mt_bytes c[C_GROUP + MT_PACK_GROUPS + 1];
@@ -186,8 +186,9 @@ static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
             difference(&c[C_GROUP + g], v->group[(size_t)best * n_groups + g],
                        &before[C_GROUP + g]);
     }
-    rc = merge == v->fine ? mt_blob_make(&v->p->press, out, c, C_GROUP + n_groups)
-                          : mt_pack_seldom(v->p, out, c, C_GROUP + n_groups, MT_BLOB_QUICK);
+    rc = merge != 1 || v->fine == 1
+             ? mt_blob_make(&v->p->press, out, c, C_GROUP + n_groups)
+             : mt_pack_seldom(v->p, out, c, C_GROUP + n_groups, MT_BLOB_QUICK);
     for (uint32_t i = 0; i < C_GROUP + n_groups; i++)
         mt_bytes_done(&c[i]);
     return rc;

@@ -151,7 +151,7 @@ int mt_pack_settle(struct mt_pack *p)
         ok = mt_blob_settle(&press, &p->chunks.p[i].key) &&
              mt_blob_settle(&press, &p->chunks.p[i].coarse);
     for (unsigned i = 0; ok && i < sizeof v / sizeof *v; i++)
-        ok = mt_blob_settle(&press, &v[i]->fine) && mt_blob_settle(&press, &v[i]->thin);
+        ok = mt_blob_settle(&press, &v[i]->fine);
     p->waits = p->waits && !ok;
     mt_press_done(&press);
     return ok;
