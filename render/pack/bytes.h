@@ -59,8 +59,12 @@ static inline void mt_put_zig(struct mt_bytes *b, int64_t v)
 #define MT_WIDE 0xff00u
 static inline void mt_put_wide(struct mt_bytes *b, uint64_t v)
 {
-    mt_put_byte(&b[0], v < MT_WIDE ? (unsigned)v & 255 : 0);
-    mt_put_byte(&b[1], v < MT_WIDE ? (unsigned)v >> 8 : 255);
+    /* the first two are as long, and grow together */
+    if ((b[0].n >= b[0].cap || b[1].n >= b[1].cap) &&
+        (!mt_bytes_room(&b[0], 1) || !mt_bytes_room(&b[1], 1)))
+        return;
+    b[0].p[b[0].n++] = (unsigned char)(v < MT_WIDE ? v : 0);
+    b[1].p[b[1].n++] = (unsigned char)(v < MT_WIDE ? v >> 8 : 255);
     if (v >= MT_WIDE)
         mt_put_var(&b[2], v - MT_WIDE);
 }

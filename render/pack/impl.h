@@ -157,7 +157,11 @@ struct mt_ov {
     struct mt_ov_bucket *bucket;
     uint8_t *coarse_phase;
     uint64_t *group; /* n * (groups + 1) */
+    /* Events of the bucket at work by phase, and of those of a coarse one; which phases occur, a
+     * bit each. Phases come in runs: that of the last events is counted when it ends. */
     uint32_t count[MT_PH_COUNT], coarse_count[MT_PH_COUNT];
+    uint64_t seen, coarse_seen;
+    uint32_t run, run_phase;
 };
 /* What a bucket shows of a moment. */
 struct mt_ov_now {
@@ -169,6 +173,8 @@ int mt_ov_begin(struct mt_ov *v, struct mt_pack *p, bool by_time, const struct m
 /* Before an event at x is applied; falls: it takes live bytes away. */
 void mt_ov_move(struct mt_ov *v, uint64_t x, const struct mt_ov_now *now);
 void mt_ov_keep(struct mt_ov *v, const struct mt_ov_now *now);
+/* Behind a run of events of one phase; `next` begins another. */
+void mt_ov_turn(struct mt_ov *v, uint32_t next);
 static inline void mt_ov_before(struct mt_ov *v, uint64_t x, bool falls,
                                 const struct mt_ov_now *now)
 {
@@ -193,7 +199,9 @@ static inline void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, uns
     if (first || now->reserved > b->reserved)
         b->reserved = now->reserved;
     b->events++;
-    v->count[phase < MT_PH_COUNT ? phase : 0]++;
+    if (phase != v->run_phase)
+        mt_ov_turn(v, phase);
+    v->run++;
 }
 int mt_ov_end(struct mt_ov *v, const struct mt_ov_now *now, struct mt_overview *out);
 void mt_ov_done(struct mt_ov *v);

@@ -77,11 +77,43 @@ static uint8_t majority(const uint32_t count[MT_PH_COUNT], uint8_t else_)
     return else_;
 }
 
+_Static_assert(MT_PH_COUNT <= 64, "a bit for each phase");
+
+void mt_ov_turn(struct mt_ov *v, uint32_t next)
+{
+    uint32_t phase = v->run_phase < MT_PH_COUNT ? v->run_phase : 0;
+    if (v->run != 0) {
+        v->count[phase] += v->run;
+        v->seen |= UINT64_C(1) << phase;
+    }
+    v->run = 0;
+    v->run_phase = next;
+}
+
+/* As majority() of those that were seen; their counts are added to `sum`, where there is one, and
+ * zero afterwards. */
+static uint8_t take_majority(uint32_t count[MT_PH_COUNT], uint64_t *seen, uint32_t *sum,
+                             uint8_t else_)
+{
+    uint32_t best = 0;
+    for (; *seen != 0; *seen &= *seen - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(*seen);
+        if (count[i] > best) {
+            best = count[i];
+            else_ = (uint8_t)(i + 1);
+        }
+        if (sum != NULL)
+            sum[i] += count[i];
+        count[i] = 0;
+    }
+    return else_;
+}
+
 static void close_coarse(struct mt_ov *v, uint32_t col)
 {
     uint32_t c = col / v->fine;
-    v->coarse_phase[c] = majority(v->coarse_count, c != 0 ? v->coarse_phase[c - 1] : 0);
-    memset(v->coarse_count, 0, sizeof v->coarse_count);
+    v->coarse_phase[c] =
+        take_majority(v->coarse_count, &v->coarse_seen, NULL, c != 0 ? v->coarse_phase[c - 1] : 0);
 }
 
 static void close_bucket(struct mt_ov *v, const struct mt_ov_now *now)
@@ -89,10 +121,10 @@ static void close_bucket(struct mt_ov *v, const struct mt_ov_now *now)
     if (v->dirty)
         store_groups(v, v->col, now);
     v->dirty = false;
-    v->bucket[v->col].phase = majority(v->count, v->col != 0 ? v->bucket[v->col - 1].phase : 0);
-    for (uint32_t i = 0; i < MT_PH_COUNT; i++)
-        v->coarse_count[i] += v->count[i];
-    memset(v->count, 0, sizeof v->count);
+    mt_ov_turn(v, v->run_phase);
+    v->coarse_seen |= v->seen;
+    v->bucket[v->col].phase = take_majority(v->count, &v->seen, v->coarse_count,
+                                            v->col != 0 ? v->bucket[v->col - 1].phase : 0);
 }
 
 /* Behind the bucket at work, up to and without `to`: the state that the last event left. */

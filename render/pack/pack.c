@@ -14,8 +14,8 @@ static int refuse(struct mt_pack *p, const char *why)
 /* What the page cannot count: it is one double a number. */
 static bool is_too_large(const struct mt_event *e)
 {
-    return e->action != MT_ACT_OOM && e->action != MT_ACT_SNAPSHOT && e->action != MT_ACT_OTHER &&
-           e->action != MT_ACT_ANNOTATE && e->size > MT_PACK_MAX;
+    return e->size > MT_PACK_MAX && e->action != MT_ACT_OOM && e->action != MT_ACT_SNAPSHOT &&
+           e->action != MT_ACT_OTHER && e->action != MT_ACT_ANNOTATE;
 }
 
 /* Times, addresses and sizes of all events, for the units in which they are written. */
@@ -24,19 +24,22 @@ static int measure(const struct mt_pack_in *in, bool *too_large)
     struct mt_pack *p = in->pack;
     const struct mt_device *d = in->r->d;
     uint64_t t0 = UINT64_MAX, t1 = 0, before = 0, bits = 0, highest = 0, span;
+    bool back = false, large = false;
     for (uint64_t i = 0; i < d->events.n; i++) {
         const struct mt_event *e = mt_event_at(d, i);
         uint64_t ns = mt_event_ns(d, i);
-        *too_large = *too_large || is_too_large(e);
+        large |= is_too_large(e);
         t0 = ns < t0 ? ns : t0;
         t1 = ns > t1 ? ns : t1;
-        p->goes_back = p->goes_back || ns < before;
+        back |= ns < before;
         before = ns;
         if (e->action >= MT_ACT_ALLOC && e->action <= MT_ACT_SEGMENT_UNMAP) {
             bits |= e->addr;
             highest = e->addr > highest ? e->addr : highest;
         }
     }
+    p->goes_back = back;
+    *too_large = *too_large || large;
     for (uint32_t i = 0; i < in->r->old.n; i++) {
         bits |= in->r->old.p[i].addr;
         highest = in->r->old.p[i].addr > highest ? in->r->old.p[i].addr : highest;
