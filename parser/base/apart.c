@@ -27,6 +27,7 @@ static size_t next_number(const char *text, size_t n, size_t i)
 void mt_apart(struct mt_text *out, const char *text, size_t n)
 {
     const char mark = MT_APART;
+    struct mt_text numbers = {0};
     size_t at, end;
     mt_text_add(out, &mark, 1);
     for (size_t i = 0; i < n; i = end) {
@@ -34,14 +35,13 @@ void mt_apart(struct mt_text *out, const char *text, size_t n)
         end = number_end(text, n, at);
         mt_text_add(out, text + i, at - i);
         mt_text_add(out, "0", at < n);
+        mt_text_add(&numbers, text + at, end - at);
+        mt_text_add(&numbers, ",", at < n);
     }
     mt_text_add(out, &mark, 1);
-    for (size_t i = 0; i < n; i = end) {
-        at = next_number(text, n, i);
-        end = number_end(text, n, at);
-        mt_text_add(out, text + at, end - at);
-        mt_text_add(out, ",", at < n);
-    }
+    mt_text_add(out, numbers.p, numbers.n);
+    out->failed = out->failed || numbers.failed;
+    mt_text_done(&numbers);
 }
 
 bool mt_together(struct mt_text *out, const char *text, size_t n)

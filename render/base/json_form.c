@@ -43,6 +43,9 @@ void mt_json_dense(struct mt_out *o, const char *text, size_t n)
         } else if (opens(text[i]) && i + 1 < n && text[i + 1] != '\n' && !closes(text[i + 1])) {
             mt_putc(o, ' ');
             end = value_end(text, n, i);
+        } else { /* what stands between blanks, strings and brackets, in one */
+            while (end < n && !is_blank(text[end]) && text[end] != '"' && !opens(text[end]))
+                end++;
         }
         mt_put(o, text + i, end - i);
     }
