@@ -52,45 +52,52 @@ static int add_old_blocks(struct mt_moment *m, struct mt_phaser *ph, int64_t at)
     return 1;
 }
 
-static int add_new_blocks(struct mt_moment *m, int64_t at)
+static int add_new_blocks(struct mt_moment *m)
 {
     const struct mt_replay *r = m->w->r;
+    for (uint32_t i = 0; i < m->w->there.n; i++) {
+        const uint32_t event = m->w->there.p[i];
+        const struct mt_event *e = mt_event_at(r->d, event);
+        const struct mt_fate *f = &m->w->fate[event];
+        struct mt_held *h = push(m);
+        if (h == NULL)
+            return 0;
+        *h = (struct mt_held){.addr = e->addr,
+                              .size = e->size,
+                              .room = (e->size + ROUND - 1) / ROUND * ROUND,
+                              .event = event,
+                              .stack = e->stack,
+                              .attr = r->attr[event],
+                              .role = f->role,
+                              .life = f->life};
+    }
+    return 1;
+}
+
+/* Those whose free was requested and waits. Most frees are requested and completed by one event
+ * after the other. */
+static int mark_pending(struct mt_moment *m, int64_t at)
+{
+    const struct mt_device *d = m->w->r->d;
     struct mt_addrmap asked = {NULL, 0, 0};
     uint32_t unused;
     bool had;
-    int rc = 0;
-    for (uint64_t i = 0; at >= 0 && i <= (uint64_t)at && i < r->d->events.n; i++) {
-        const struct mt_event *e = mt_event_at(r->d, i);
+    int ok = 1;
+    for (uint64_t i = 0; ok && at >= 0 && i <= (uint64_t)at && i < d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(d, i);
         if (e->action == MT_ACT_FREE_REQUESTED) {
-            if (!mt_addrmap_put(&asked, e->addr, 0, &had, &unused))
-                goto out;
-        } else if (e->action == MT_ACT_FREE_COMPLETED) {
+            const struct mt_event *next = i < (uint64_t)at ? mt_event_at(d, i + 1) : NULL;
+            if (next == NULL || next->action != MT_ACT_FREE_COMPLETED || next->addr != e->addr)
+                ok = mt_addrmap_put(&asked, e->addr, 0, &had, &unused);
+        } else if (asked.n != 0 &&
+                   (e->action == MT_ACT_FREE_COMPLETED || e->action == MT_ACT_ALLOC)) {
             (void)mt_addrmap_take(&asked, e->addr, &unused);
-        } else if (e->action == MT_ACT_ALLOC) {
-            const struct mt_fate *f = &m->w->fate[i];
-            struct mt_held *h;
-            (void)mt_addrmap_take(&asked, e->addr, &unused);
-            if (f->freed != UINT32_MAX && f->freed <= (uint64_t)at)
-                continue;
-            h = push(m);
-            if (h == NULL)
-                goto out;
-            *h = (struct mt_held){.addr = e->addr,
-                                  .size = e->size,
-                                  .room = (e->size + ROUND - 1) / ROUND * ROUND,
-                                  .event = i,
-                                  .stack = e->stack,
-                                  .attr = r->attr[i],
-                                  .role = f->role,
-                                  .life = f->life};
         }
     }
-    for (uint32_t i = 0; i < m->n_held; i++)
+    for (uint32_t i = 0; ok && i < m->n_held; i++)
         m->held[i].pending = mt_addrmap_get(&asked, m->held[i].addr, &unused);
-    rc = 1;
-out:
     mt_addrmap_done(&asked);
-    return rc;
+    return ok;
 }
 
 static void find_spans(struct mt_moment *m)
@@ -200,7 +207,8 @@ int mt_moment_fill(struct mt_moment *m, struct mt_phaser *ph)
     int64_t at = m->d->focus.event;
     memset(m->role, 0, sizeof m->role);
     m->growth = m->sure_growth = 0;
-    if (m->w->fate != NULL && !add_new_blocks(m, at))
+    if (m->w->fate != NULL &&
+        (!add_new_blocks(m) || (m->d->focus.pending != 0 && !mark_pending(m, at))))
         return 0;
     if (!add_old_blocks(m, ph, at) ||
         (m->d->focus.holes_known && !mt_spans_at(m->w->r, at, &m->span, &m->n_span, &m->laid_out)))

@@ -178,8 +178,11 @@ static int collect_waiting_from_start(const struct mt_roles *w, int64_t at, stru
  * of a block that was there before recording. */
 static int pending_at(const struct mt_roles *w, int64_t at, uint64_t pending[MT_ROLE_COUNT])
 {
+    const struct mt_device_analysis *o = w->r->out;
     struct waiting p = {.at = {NULL, 0, 0}};
     uint32_t index;
+    if ((o->ooms.n != 0 ? o->ooms.p[0].at.pending : o->focus.pending) == 0)
+        return 1;
     int ok = collect_waiting(w, at, &p) &&
              (w->r->start_pending == 0 || collect_waiting_from_start(w, at, &p));
     for (int64_t i = at; ok && i >= 0 && p.at.n != 0; i--) {
