@@ -20,8 +20,6 @@ static uint64_t lacking(const struct mt_cause *c, const struct mt_oom *o)
     return asked > have ? asked - have : 0;
 }
 
-/* ---- where nothing failed ---- */
-
 /* The line that a stack was made at, as owners go by it; 0 = none is known. known: by stack, what
  * was found, + 1. */
 static mt_frame_id line_of(const struct mt_moment *m, mt_stack_id s, uint32_t *known)
@@ -43,6 +41,36 @@ static bool is_work(const struct mt_moment *m, uint64_t born)
 {
     uint8_t role = m->w->fate[born].role;
     return mt_is_transient(role) || role == MT_ROLE_UNKNOWN || role == MT_ROLE_DATA;
+}
+
+/* What a line has made in turns before and keeps at that event: none was let go of since the first
+ * of them. Weights, states and caches are made one by one to stay. n 0 = there are no two. */
+struct turns {
+    uint64_t bytes;
+    uint32_t n;
+};
+
+static struct turns kept_by(const struct mt_moment *m, mt_frame_id line, uint64_t at,
+                            uint32_t *known)
+{
+    struct turns out = {0, 0};
+    uint64_t first = UINT64_MAX;
+    for (uint32_t i = 0; line != 0 && i < m->n_held; i++) {
+        const struct mt_held *h = &m->held[i];
+        if (h->event == UINT64_MAX || h->pending || line_of(m, h->stack, known) != line ||
+            !is_work(m, h->event))
+            continue;
+        out.bytes += h->size;
+        first = h->event < first ? h->event : first;
+        out.n++;
+    }
+    for (uint64_t i = first; first != UINT64_MAX && i < at; i++) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (e->action == MT_ACT_ALLOC && m->w->fate[i].freed < at &&
+            line_of(m, e->stack, known) == line)
+            return (struct turns){0, 0};
+    }
+    return out.n < 2 ? (struct turns){0, 0} : out;
 }
 
 /* The highest live bytes of the recording without what that line made for the work at hand. */
@@ -71,16 +99,33 @@ static uint64_t highest_without(const struct mt_moment *m, mt_frame_id line, uin
     return most > 0 ? (uint64_t)most : 0;
 }
 
+/* ---- where nothing failed ---- */
+
+/* Blocks of a line that passes before the last one made and that are still there. */
+static uint32_t left_by_passes(const struct mt_moment *m, mt_frame_id line, uint32_t *known)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; m->call_of != NULL && i < m->w->there.n; i++) {
+        uint32_t born = m->w->there.p[i];
+        mt_stack_id stack = mt_event_at(m->w->r->d, born)->stack;
+        mt_frame_id call = m->call_of[stack];
+        n += call != 0 && born + 1 < m->call_began[call] && line_of(m, stack, known) == line;
+    }
+    return n;
+}
+
 static int of_peak(struct mt_cause *c, const struct mt_moment *m)
 {
     enum { OF_LIVE = 3, IN = 10, WORTH = 20 }; /* as a maker's; a twentieth less is worth a word */
+    enum { MANY = 8 };                         /* as kept.c has it: fewer are layers or results */
     const struct mt_device_analysis *d = m->d;
     const struct mt_owner *most = d->owners.n != 0 ? &d->owners.p[0] : NULL,
                           *next = d->owners.n > 1 ? &d->owners.p[1] : NULL;
     uint32_t *known;
     uint64_t without = 0;
     mt_frame_id line;
-    char text[1024], beside[400] = "";
+    char text[1024], beside[400] = "", turns[80] = "";
+    uint32_t left;
     bool is = false;
     if (most == NULL || most->stack == 0 || most->bytes / OF_LIVE < d->focus.live / IN ||
         d->withheld != NULL || d->sums_only || d->end_state_only || d->focus.event < 0 ||
@@ -94,6 +139,10 @@ static int of_peak(struct mt_cause *c, const struct mt_moment *m)
     if (line != 0) {
         without = highest_without(m, line, known);
         is = without < d->focus.live - d->focus.live / WORTH;
+        left = left_by_passes(m, line, known);
+        if (left >= MANY && !mt_phase_is(m->phase, MT_TRAINS | MT_SETS_UP)) /* no graph */
+            (void)snprintf(turns, sizeof turns, ", in %u blocks that earlier passes left",
+                           (unsigned)left);
         if (next != NULL && next->stack != 0 && next->bytes / OF_LIVE >= d->focus.live / IN)
             (void)snprintf(beside, sizeof beside, "; beside it %.300s has %s", next->label,
                            MT_BYTES(next->bytes));
@@ -101,55 +150,18 @@ static int of_peak(struct mt_cause *c, const struct mt_moment *m)
     mt_free(known);
     if (!is)
         return 1;
-    (void)snprintf(text, sizeof text,
-                   "The smallest change by the numbers is at %.300s, which has %s of the highest "
-                   "point%s. Without it that would be %s in place of %s: let go of before, made in "
-                   "pieces, in a smaller type, or kept on the host.",
-                   most->label, MT_BYTES(most->bytes), beside, MT_BYTES(without),
-                   MT_BYTES(d->focus.live));
+    (void)snprintf(
+        text, sizeof text,
+        "The smallest change by the numbers is at %.300s, which has %s of the highest "
+        "point%s%s. Without it that would be %s in place of %s: let go of before, made in "
+        "pieces, in a smaller type, or kept on the host.",
+        most->label, MT_BYTES(most->bytes), turns, beside, MT_BYTES(without),
+        MT_BYTES(d->focus.live));
     c->least = mt_strndup(text, strlen(text));
     return c->least != NULL;
 }
 
 /* ---- where a request failed ---- */
-
-/* What the line of the request has made in turns before and keeps: none was let go of since the
- * first of them. Weights, states and caches are made one by one to stay. turns 0 = there are no
- * two. */
-struct turns {
-    uint64_t bytes;
-    uint32_t n;
-};
-
-static int kept_by_asker(const struct mt_moment *m, struct turns *out)
-{
-    uint32_t *known = mt_calloc((size_t)m->w->r->t->stacks.n + 1, sizeof *known);
-    mt_frame_id line = known != NULL ? line_of(m, m->oom->stack, known) : 0;
-    uint64_t first = UINT64_MAX;
-    if (known == NULL)
-        return 0;
-    if (m->w->fate == NULL || mt_phase_is(m->phase, MT_SETS_UP))
-        line = 0;
-    for (uint32_t i = 0; line != 0 && i < m->n_held; i++) {
-        const struct mt_held *h = &m->held[i];
-        if (h->event == UINT64_MAX || h->pending || line_of(m, h->stack, known) != line ||
-            !is_work(m, h->event))
-            continue;
-        out->bytes += h->size;
-        first = h->event < first ? h->event : first;
-        out->n++;
-    }
-    for (uint64_t i = first; first != UINT64_MAX && i < m->oom->event; i++) {
-        const struct mt_event *e = mt_event_at(m->w->r->d, i);
-        if (e->action == MT_ACT_ALLOC && !mt_is_kept_on(m, i) &&
-            line_of(m, e->stack, known) == line)
-            out->n = 0;
-    }
-    mt_free(known);
-    if (out->n < 2)
-        out->bytes = 0;
-    return 1;
-}
 
 int mt_cause_least(struct mt_cause *c, const struct mt_moment *m)
 {
@@ -167,8 +179,13 @@ int mt_cause_least(struct mt_cause *c, const struct mt_moment *m)
         return 1;
     if (m->oom->stack != 0)
         (void)mt_stack_label(m->w->r->t, m->oom->stack, asker, sizeof asker);
-    if (asker[0] != '\0' && !kept_by_asker(m, &kept))
-        return 0;
+    if (asker[0] != '\0' && m->w->fate != NULL && !mt_phase_is(m->phase, MT_SETS_UP)) {
+        uint32_t *known = mt_calloc((size_t)m->w->r->t->stacks.n + 1, sizeof *known);
+        if (known == NULL)
+            return 0;
+        kept = kept_by(m, line_of(m, m->oom->stack, known), m->oom->event, known);
+        mt_free(known);
+    }
     if (kept.bytes != 0 && kept.bytes >= lacks) {
         at_least = "at least ";
         n = snprintf(

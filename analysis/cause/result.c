@@ -2,7 +2,9 @@
  * one is there, so a pass runs beside the result of the one before. Proven by frees: a block of a
  * forward pass is let go of at the very line through which it was made, after a later pass has made
  * another one from the same stack. What is made and let go of so within one pass (x = layer(x)) is
- * its own input, and no result. Nor is a cache, which the next pass reads: roles/grown.c tells. */
+ * its own input, and no result. Nor is a cache, which the next pass reads: roles/grown.c tells. Nor
+ * what hooks or a list keep of every pass: of that, blocks of passes before the last one are still
+ * there when it is let go of, at the line whose function ends. */
 #include "analysis/cause/impl.h"
 #include "analysis/base/calls.h"
 
@@ -15,6 +17,10 @@ struct of_stack {
     uint64_t asked;
     uint32_t last;    /* event + 1 of its last block */
     mt_frame_id call; /* m->call_of */
+    /* the pass that it belongs to; event + 1 of the first block of that pass, and of the one before
+     */
+    uint32_t pass, first, before;
+    bool gathers;
 };
 
 struct finding {
@@ -73,19 +79,36 @@ static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
     const struct mt_replay *r = f->m->w->r;
     mt_frame_id line = f->near[stack_of_free(r->d, freed)];
     mt_stack_id stack;
-    uint32_t next;
+    struct of_stack *of;
     if (line == 0)
         return 0;
     stack = mt_event_at(r->d, born)->stack;
-    next = f->of[stack].last;
-    if ((f->of[stack].asked & bit_of(line)) == 0 || line == f->m->result_line[stack] ||
-        f->m->w->grown[stack] || next == 0 || next - 1 == born || !may_be_result(f->m, born) ||
-        !goes_through(r->t, stack, line) ||
-        (f->began[f->of[stack].call] <= born + 1 &&
+    of = &f->of[stack];
+    if ((of->asked & bit_of(line)) == 0 || of->gathers || !goes_through(r->t, stack, line))
+        return 0;
+    if (born + 1 < of->before) {
+        of->gathers = true;
+        f->m->result_line[stack] = 0;
+        return 0;
+    }
+    if (line == f->m->result_line[stack] || f->m->w->grown[stack] || of->last == 0 ||
+        of->last - 1 == born || !may_be_result(f->m, born) ||
+        (f->began[of->call] <= born + 1 &&
          (keeps_for_none(f->m, born) ||
-          mt_micro_at(f->m->f, next - 1) == mt_micro_at(f->m->f, born))))
+          mt_micro_at(f->m->f, of->last - 1) == mt_micro_at(f->m->f, born))))
         return 0;
     return line;
+}
+
+static void note_birth(struct finding *f, struct of_stack *of, uint64_t event)
+{
+    uint32_t pass = of->call != 0 ? f->began[of->call] : mt_micro_at(f->m->f, event);
+    if (of->first == 0 || pass != of->pass) {
+        of->before = of->first;
+        of->first = (uint32_t)event + 1;
+        of->pass = pass;
+    }
+    of->last = (uint32_t)event + 1;
 }
 
 /* Goes through events: when the line that calls the model was come to (the block is the first one
@@ -101,8 +124,8 @@ static void look_at(struct finding *f, uint64_t from, uint64_t end, bool frees)
             if (line != f->call && line != 0)
                 f->began[line] = (uint32_t)i + 1;
             f->call = line;
-            if (e->action == MT_ACT_ALLOC)
-                of->last = (uint32_t)i + 1;
+            if (e->action == MT_ACT_ALLOC && of->asked != 0)
+                note_birth(f, of, i);
         } else if (frees && e->action == MT_ACT_FREE_COMPLETED &&
                    f->m->w->fate[i].freed != MT_NEVER) {
             uint32_t born = f->m->w->fate[i].freed;

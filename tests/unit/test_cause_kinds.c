@@ -285,6 +285,30 @@ MT_TEST(two_results_at_the_peak)
     }
 }
 
+/* What a hook keeps of every pass goes when the function ends, at the line of its call, which all
+ * passes went through: newest first as a list lets go of it, or oldest first. */
+MT_TEST(what_is_kept_of_every_pass_is_no_result)
+{
+    for (int oldest = 0; oldest < 2; oldest++) {
+        struct heap *h = heap_new();
+        unsigned kept[12], n = sizeof kept / sizeof *kept;
+        heap_alloc(h, 4 * GIB, MODEL);
+        for (unsigned i = 0; i < n; i++) {
+            heap_free(h, heap_alloc(h, 64 * MIB, "own/model.py:3:forward|" CALLED));
+            kept[i] = heap_alloc(h, 512 * MIB, "own/model.py:9:forward|" CALLED);
+            heap_free(h, heap_alloc(h, 8 * MIB, "own/cka.py:4:read|" MAIN));
+        }
+        heap_free(h, heap_alloc(h, 256 * MIB, "own/cka.py:8:matrix|" LOOP));
+        for (unsigned i = 0; i < n; i++)
+            heap_free_at(h, kept[oldest ? i : n - 1 - i], LOOP);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->last_result, 0);
+            DONE;
+        }
+    }
+}
+
 /* x = layer(x), a hundred times in one pass: each is the input of the next. */
 MT_TEST(the_input_of_a_layer_is_no_result)
 {
@@ -854,17 +878,18 @@ MT_MAIN(
         MT_RUN(what_a_pass_had_still_to_ask_for) MT_RUN(a_pass_that_says_nothing) MT_RUN(
             state_that_is_still_to_come) MT_RUN(a_list_of_the_optimizer_that_is_not_whole)
             MT_RUN(what_an_exception_lets_go_of_is_no_result) MT_RUN(the_result_of_the_pass_before)
-                MT_RUN(two_results_at_the_peak) MT_RUN(the_input_of_a_layer_is_no_result)
-                    MT_RUN(results_of_batches_of_any_size) MT_RUN(rounds_of_calls_of_a_line)
-                        MT_RUN(a_rank_that_has_more_to_do) MT_RUN(passes_that_no_backward_follows)
-                            MT_RUN(results_that_are_kept_are_no_graph)
-                                MT_RUN(copies_of_weights_that_each_pass_makes)
-                                    MT_RUN(a_list_of_batches_before_the_passes)
-                                        MT_RUN(what_joins_the_rounds_is_no_batch)
-                                            MT_RUN(the_gradient_of_a_large_weight)
-                                                MT_RUN(pages_that_go_back)
-                                                    MT_RUN(the_gradient_of_a_table)
-                                                        MT_RUN(one_request_of_no_known_phase)
+                MT_RUN(two_results_at_the_peak) MT_RUN(what_is_kept_of_every_pass_is_no_result)
+                    MT_RUN(the_input_of_a_layer_is_no_result) MT_RUN(results_of_batches_of_any_size)
+                        MT_RUN(rounds_of_calls_of_a_line) MT_RUN(a_rank_that_has_more_to_do)
+                            MT_RUN(passes_that_no_backward_follows)
+                                MT_RUN(results_that_are_kept_are_no_graph)
+                                    MT_RUN(copies_of_weights_that_each_pass_makes)
+                                        MT_RUN(a_list_of_batches_before_the_passes)
+                                            MT_RUN(what_joins_the_rounds_is_no_batch)
+                                                MT_RUN(the_gradient_of_a_large_weight)
+                                                    MT_RUN(pages_that_go_back)
+                                                        MT_RUN(the_gradient_of_a_table) MT_RUN(
+                                                            one_request_of_no_known_phase)
                                                             MT_RUN(whole_gradients_of_one_unit)
                                                                 MT_RUN(what_a_reader_holds_ahead)
                                                                     MT_RUN(rules_done))

@@ -448,6 +448,28 @@ MT_TEST(the_highest_point_without_its_line)
     }
 }
 
+/* What a hook keeps of ten passes is told by their number; two that a list keeps are not. */
+MT_TEST(the_highest_point_of_what_passes_left)
+{
+    for (unsigned passes = 2; passes <= 10; passes += 8) {
+        struct heap *h = heap_new();
+        heap_alloc(h, GIB, MODEL);
+        for (unsigned k = 0; k < passes; k++) {
+            heap_free(h, heap_alloc(h, 8 * MIB, "own/job.py:5:read|" MAIN));
+            heap_free(h, heap_alloc(h, GIB / 4, UNTRAINED("3")));
+            heap_alloc(h, 4 * GIB / passes, UNTRAINED("3"));
+        }
+        {
+            FINISH(0);
+            MT_ASSERT(c->least != NULL);
+            MT_CHECK_EQ(strstr(c->least, "4.00 GiB of the highest point, in 9 blocks that earlier "
+                                         "passes left. Without") != NULL,
+                        passes == 10);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_place_that_asks_for_more_than_before)
@@ -461,4 +483,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_place_that_asks_for_more_than_before)
                                         MT_RUN(passes_that_are_left_in_the_step)
                                             MT_RUN(a_figure_has_what_was_not_asked_for_yet)
                                                 MT_RUN(the_highest_point_without_its_line)
-                                                    MT_RUN(rules_done))
+                                                    MT_RUN(the_highest_point_of_what_passes_left)
+                                                        MT_RUN(rules_done))
