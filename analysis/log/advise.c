@@ -493,7 +493,6 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
                                 .cause = d->cause,
                                 .conf = o->conf};
     struct mt_logdiag_sizes told;
-    struct mt_logdiag_amounts amounts;
     uint32_t first;
     bool engines, ok, by_words = o->conf != NULL && o->conf->by_words;
     if (o->fixes == NULL || d->cause == MT_CAUSE_NONE || d->cause == MT_CAUSE_SETTING ||
@@ -518,16 +517,14 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     if (fw.engine != MT_FW_NONE && fw.frames[fw.engine] == 0)
         fw.frames[fw.engine] = 1;
     mt_logdiag_sizes(&told, &logs->files.p[d->file].log);
-    (void)mt_logdiag_amounts(&amounts, &logs->files.p[d->file].log);
-    if (told.card <= 0 && amounts.total != MT_LOG_NONE)
-        told.card = (double)amounts.total;
-    d->model.estimate.card = d->capacity != MT_LOG_NONE && d->capacity != 0 &&
-                                     !(d->by_words && told.card > 0) /* 80 GB are not 80 GiB */
-                                 ? (double)d->capacity
-                                 : told.card;
-    if (!mt_logdiag_model(d, &logs->files.p[d->file].log, &told, &fw, place, q.conf) ||
-        mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
+    mt_logdiag_card_size(d, &told, &logs->files.p[d->file].log);
+    if (mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
         return false;
+    mt_logdiag_sizes_by_rules(&told, q.metrics);
+    if (!mt_logdiag_model(d, &logs->files.p[d->file].log, &told, &fw, place, q.conf)) {
+        mt_metrics_free(q.metrics);
+        return false;
+    }
     mt_metrics_code(q.metrics, place != NULL ? place->stack->code : NULL);
     d->model.in_float = is_told(q.metrics, "engine_in_float");
     if (d->model.in_float)
@@ -547,8 +544,13 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     d->model.on_card = more_than(q.metrics, d, "engine_weights_told", 0);
     d->model.is_over_share = is_over_share(r, &fw, q.metrics, d, f);
     say(q.metrics, MT_METRIC_over_share, d->model.is_over_share);
-    if (d->model.is_over_share)
+    if (d->model.is_over_share || mt_logdiag_served_outside(d))
         q.phase = MT_PH_ROLLOUT_LOAD;
+    if (mt_logdiag_served_outside(d))
+        q.cause = MT_CAUSE_CAPACITY;
+    if (mt_logdiag_served_over(d) && mt_framework_at(r, fw.main)->kind != MT_FWK_ENGINE &&
+        (q.phase == MT_PH_UNATTRIBUTED || mt_phase_is(q.phase, MT_TRAINS)))
+        q.phase = MT_PH_INIT, q.sub = MT_PH_NONE; /* no pass matters before they fit */
     if (d->model.states > 0)
         d->model.held = more_than(q.metrics, d, "states_told", 0.5);
     if (d->cause == MT_CAUSE_FOREIGN && f->kind != MT_LOG_TORCH_OOM)
@@ -594,6 +596,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     first = list->n;
     ok = mt_advice_add(&q, list);
     mt_logdiag_first(list, first, d, f, r);
+    mt_logdiag_budget_first(list, first, d);
     mt_metrics_free(q.metrics);
     return ok;
 }

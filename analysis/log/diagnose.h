@@ -99,6 +99,7 @@ struct mt_logdiag_estimate {
     double params, whole, divided, cards, bytes;
     double cut;   /* Megatron: tensor times pipeline parallel; 0 = it is not that */
     double alone; /* bytes where how many cards there are is not told; 0 = it is */
+    bool mixed;   /* they cannot all be in 16 bits */
     double each;  /* of every card that has all of it; 0 = what divides it is known, in bytes */
     double batch, length, vocab;
     double
@@ -112,10 +113,24 @@ struct mt_logdiag_served {
     double layers, width;  /* numbers that one token keeps in each layer, undivided */
     double token;          /* bytes of one token's keys and values on each card */
     bool may_be_wide;      /* nothing says that they are in 16 bits */
-    double frozen;         /* bytes below adapters that are trained */
+    double frozen;         /* bytes below adapters that are trained, on each card */
+    double bits, parts;    /* of each of these weights; cards that divide them */
+    double copy;           /* bytes of an engine's own weights on a card of the trainer's */
     double batch, answer;  /* sequences at once, and tokens of an answer */
     unsigned each;         /* bytes of a number of the weights that run, and of keys and values */
     double longest, share; /* of an engine: tokens of a sequence; its part of the card */
+};
+
+/* log/budget.c: what of a model lies on one card whatever the batch is, as a bound. */
+struct mt_logdiag_budget {
+    double params; /* of the whole model; 0 = not known */
+    bool about;    /* a name or a round number tells them */
+    double each;   /* bytes of each of them that stay, at the most, undivided */
+    double cards;  /* that divide them for certain; 1 = none do */
+    double most;   /* bytes on one card; 0 = no bound is known */
+    double pass;   /* bytes that one pass makes at the most; 0 = not known */
+    bool trains, refers, adapters, moved; /* a reference model is in it; states are on the host */
+    bool little; /* that is a third of the card at the most: a pass makes what fills it */
 };
 
 struct mt_logdiag {
@@ -197,6 +212,7 @@ struct mt_logdiag {
         double held;        /* of all models that are trained, where it is half of a card or more */
         struct mt_logdiag_estimate estimate;
         struct mt_logdiag_served served;
+        struct mt_logdiag_budget budget;
     } model;
     double vocab;  /* of the logits that were asked for, whole; 0 = not known */
     bool in_float; /* what was asked for is their copy in 32 bits */
@@ -338,8 +354,23 @@ struct mt_logdiag_sizes {
     bool fsdp, zero2, zero3;
     bool spread; /* a model that is laid over the cards, in another way than these, is spoken of */
     double card; /* bytes of the card that is named, or whose size is; 0 = none, or several */
+    /* log/counts.c: parameters that a line counts, of the whole model and of what is trained */
+    double counted, trained;
+    double bits;        /* of each weight, where they are told to be fewer than 16 */
+    double visible;     /* cards that CUDA_VISIBLE_DEVICES leaves to the process that trains */
+    double launched;    /* processes that a launcher is told to start, by a variable */
+    bool refers;        /* a reference model beside the one that is trained is usual */
+    bool values;        /* and a critic, as large as it */
+    bool moved, hosted; /* the optimizer's state is on the host; and the weights */
+    bool colocated;     /* an engine is in the trainer's processes */
+    bool launches;      /* a launcher is spoken of: of how many processes is not told */
+    bool mixed;         /* 16 bits beside weights of 32 */
 };
+/* Adds what a line counts. */
+void mt_logdiag_counts(struct mt_logdiag_sizes *t, const char *line);
 void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log);
+/* Adds what rules of metrics.json read from settings and words. */
+void mt_logdiag_sizes_by_rules(struct mt_logdiag_sizes *t, struct mt_metrics *m);
 /* What they say of the run, as numbers for rules. */
 void mt_logdiag_of_sizes(struct mt_metrics *m, const struct mt_logdiag_sizes *told,
                          const struct mt_runconf *conf);
@@ -365,11 +396,33 @@ void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *to
 void mt_logdiag_estimate_logits(struct mt_logdiag *d, const struct mt_run_shape *s,
                                 const struct mt_runconf *conf);
 void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d);
+/* log/budget.c. d->model.estimate.card, of the failure's line or the text's words; told->card too.
+ */
+void mt_logdiag_card_size(struct mt_logdiag *d, struct mt_logdiag_sizes *told,
+                          const struct mt_log *log);
+/* d->model.budget.params and about, of the surest thing that tells: the model's
+ * shape, a line that counts them, a name. by_name: what the settings' name of the model says, 0 =
+ * nothing.
+ */
+void mt_logdiag_size(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
+                     const struct mt_run_shape *s, double by_name);
+/* The rest of d->model.budget, where the estimate and what is served are known. */
+void mt_logdiag_budget(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
+                       const struct mt_run_shape *s, const struct mt_runconf *conf);
+/* What stays is little, and the text has neither numbers of the failure nor its place. */
+bool mt_logdiag_fits_amply(const struct mt_logdiag *d);
+void mt_logdiag_say_budget(struct mt_sentence *t, const struct mt_logdiag *d);
+/* Takes out of the first changes behind `first` those that act on what is not the matter. */
+void mt_logdiag_budget_first(struct mt_advice_list *list, uint32_t first,
+                             const struct mt_logdiag *d);
 /* log/served.c: d->model.served. kind: of the job's program; an engine serves, whatever the phase
  * is. And its words. */
 void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
                        const struct mt_run_shape *s, const struct mt_runconf *conf,
                        enum mt_fw_kind kind);
+/* Weights that are only used, or lie below adapters, are more than the card. */
+bool mt_logdiag_served_over(const struct mt_logdiag *d);
+bool mt_logdiag_served_outside(const struct mt_logdiag *d);
 void mt_logdiag_served_in_float(struct mt_logdiag *d); /* the engine is told to take 32 bits */
 void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d);
 /* What rules may ask of that. */

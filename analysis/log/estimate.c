@@ -87,9 +87,12 @@ void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *to
         return;
     }
     if (cards < 1) { /* on how many, nobody says */
-        if (d->request == MT_LOG_NONE && !fsdp && zero == 0 && told->gpus >= 0 && !told->spread &&
-            !told->nodes)
+        /* beside an error's numbers only where pure 16 bits do not fit either: it may have run */
+        bool sure = d->request == MT_LOG_NONE ||
+                    (!told->launches && params * ALL / (told->mixed ? 1 : 2) > e->card);
+        if (sure && !fsdp && zero == 0 && told->gpus >= 0 && !told->spread && !told->nodes)
             e->alone = params * ALL;
+        e->mixed = told->mixed;
         return;
     }
     e->cards = cards;
@@ -181,15 +184,17 @@ static void say_either(struct mt_sentence *t, const struct mt_logdiag *d)
 static void say_alone(struct mt_sentence *t, const struct mt_logdiag *d)
 {
     const struct mt_logdiag_estimate *e = &d->model.estimate;
-    mt_words_add(t,
-                 "%sTraining all of it with Adam, and nothing of it on the host, keeps %.3g B "
-                 "parameters x %d bytes = %s of parameters, gradients and optimizer's state (half "
-                 "of it where all are in 16 bits), and a card has %s%s: whatever the batch is, it "
-                 "takes ZeRO-3 or FSDP over %.0f such GPUs or more, the states on the host, or "
-                 "adapters.",
-                 t->n != 0 ? " " : "", e->params / 1e9, ALL, MT_BYTES((uint64_t)e->alone),
-                 MT_BYTES((uint64_t)e->card), d->capacity == MT_LOG_NONE ? " by the text" : "",
-                 (double)(uint64_t)(e->alone / e->card) + 1);
+    mt_words_add(
+        t,
+        "%sTraining all of it with Adam, and nothing of it on the host, keeps %.3g B "
+        "parameters x %d bytes = %s of parameters, gradients and optimizer's state%s, and a "
+        "card has %s%s: whatever the batch is, it "
+        "takes ZeRO-3 or FSDP over %.0f such GPUs or more, the states on the host, or "
+        "adapters.",
+        t->n != 0 ? " " : "", e->params / 1e9, ALL, MT_BYTES((uint64_t)e->alone),
+        e->mixed ? "" : " (half of it where all are in 16 bits)", MT_BYTES((uint64_t)e->card),
+        d->capacity == MT_LOG_NONE ? " by the text" : "",
+        (double)(uint64_t)(e->alone / e->card) + 1);
 }
 
 static void say_core(struct mt_sentence *t, const struct mt_logdiag *d)
@@ -267,9 +272,17 @@ void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d)
     if (d->model.served.weights > 0 && e->card > 0)
         mt_metrics_set(m, MT_METRIC_weights_share, d->model.served.weights / e->card,
                        MT_CONF_CARRIED);
-    if (d->model.served.frozen > 0 && e->card > 0)
+    if (d->model.served.frozen > 0 && e->card > 0 && d->model.served.bits < 16)
+        mt_metrics_set(m, MT_METRIC_quantised_share, d->model.served.frozen / e->card,
+                       MT_CONF_CARRIED);
+    else if (d->model.served.frozen > 0 && e->card > 0)
         mt_metrics_set(m, MT_METRIC_frozen_share, d->model.served.frozen / e->card,
                        MT_CONF_CARRIED);
+    if (d->model.served.copy > 0)
+        mt_metrics_set(m, MT_METRIC_engine_copy, d->model.served.copy, MT_CONF_CARRIED);
+    mt_metrics_set(m, MT_METRIC_frozen_whole,
+                   d->model.served.frozen > 0 && d->model.served.parts <= 1, MT_CONF_CARRIED);
+    mt_metrics_set(m, MT_METRIC_fits_amply, mt_logdiag_fits_amply(d), MT_CONF_CARRIED);
     mt_metrics_set(m, MT_METRIC_undivided, d->model.states <= 0 && e->each > 0 && e->cut <= 0,
                    MT_CONF_CARRIED);
 }

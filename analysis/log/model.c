@@ -107,13 +107,6 @@ static bool trains(const struct mt_runconf *conf)
            mt_runconf_find(conf, "train_length", &hit);
 }
 
-/* Ranks of the job, also as a launcher was told them; 0 = not known. */
-static double ranks(const struct mt_runconf *conf)
-{
-    double all = mt_run_world(conf), nodes = mt_run_number(conf, "job_nodes");
-    return all > 0 ? all : mt_run_number(conf, "node_ranks") * (nodes > 0 ? nodes : 1);
-}
-
 /* Under ZeRO: 16-bit parameters and gradients; 32-bit parameters and two moments, 12 bytes of each
  * (deepspeed/runtime/zero). What a part divides by is left out where it is not known. */
 static double of_zero(const struct mt_run_shape *s, double params, double n)
@@ -142,7 +135,7 @@ static double states(const struct mt_run_shape *s, const struct mt_runconf *conf
      */
     if (s->zero < 3 && allocated != MT_LOG_NONE && (double)allocated < 1.9 * params)
         return 0;
-    all = of_zero(s, params, s->shards >= 1 ? s->shards : ranks(conf));
+    all = of_zero(s, params, s->shards >= 1 ? s->shards : mt_run_ranks(conf));
     /* it trains with less than that: something in the script is otherwise than its settings say */
     return ran && allocated != MT_LOG_NONE && all > (double)allocated ? 0 : all;
 }
@@ -152,13 +145,10 @@ static void estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
                      const struct mt_run_shape *s, const struct mt_runconf *conf)
 {
     bool none = conf == NULL || conf->conf.entries.n == 0;
-    double params = s->params > 0 ? s->params : none ? 0 : by_size(conf) / 0.9;
-    if (params <= 0)
-        params = told->billions * 1e9;
     if (!told->trains && !mt_phase_is(d->phase, MT_TRAINS) && (none || !trains(conf)))
         return;
     if (none || !may_train_less(conf))
-        mt_logdiag_estimate(d, told, s, conf, params, none ? 0 : ranks(conf));
+        mt_logdiag_estimate(d, told, s, conf, d->model.budget.params, mt_run_ranks(conf));
     if (!none)
         mt_logdiag_estimate_logits(d, s, conf);
 }
@@ -190,11 +180,13 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
     d->model.is_set = is_set;
     if (is_set)
         d->model.states = states(&s, conf, params, d->allocated, mt_phase_is(d->phase, MT_TRAINS));
+    mt_logdiag_size(d, told, &s, is_set ? by_size(conf) / 0.9 : 0);
     estimate(d, told, &s, conf);
-    if (!is_set || !may_train_less(conf) || s.lora)
+    if (!is_set || !may_train_less(conf) || s.lora || told->adapters)
         mt_logdiag_served(d, told, &s, conf, mt_framework_at(fw->rules, fw->main)->kind);
     if (mt_framework_at(fw->rules, fw->main)->kind == MT_FWK_TUNER)
         d->model.estimate.alone = 0; /* most of them train adapters where nothing says otherwise */
+    mt_logdiag_budget(d, told, &s, conf);
     mt_trace_free(none);
     return true;
 }

@@ -107,7 +107,10 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                          "well, in one piece.",
                          mt_words_bytes(a, d->unallocated));
         break;
-    case MT_CAUSE_OUTSIDE: because_outside(t, d); break;
+    case MT_CAUSE_OUTSIDE:
+        if (!mt_logdiag_served_outside(d)) /* the weights are said instead */
+            because_outside(t, d);
+        break;
     case MT_CAUSE_REQUEST: because_request(t, d); break;
     case MT_CAUSE_LIMIT:
         if (strcmp(f->text, "block") == 0)
@@ -550,6 +553,7 @@ void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
     else if (f->kind == MT_LOG_TORCH_OOM || f->kind == MT_LOG_CUDA_OOM) {
         mt_logdiag_say_estimate(t, d);
         mt_logdiag_say_served(t, d);
+        mt_logdiag_say_budget(t, d);
     }
     if (f->kind == MT_LOG_TORCH_OOM && d->cause != MT_CAUSE_OUTSIDE &&
         mt_logdiag_own_outside(d) >= MT_LOG_MUCH_OUTSIDE &&

@@ -24,18 +24,10 @@ static bool sets_up(const struct mt_logdiag *d)
     return d->phase == MT_PH_INIT || d->phase == MT_PH_ROLLOUT_INIT;
 }
 
-/* By its shape, by a name of the settings, which rounds, or by the one size that a text has in
- * words; 0 = not known. */
-static double parameters(const struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
-                         const struct mt_run_shape *s, bool engine)
+/* 0 = not known. The engine of a text that names a size in words alone: model_by_words() has it. */
+static double parameters(const struct mt_logdiag *d, bool engine)
 {
-    if (s->params > 0)
-        return s->params;
-    if (engine) /* model_by_words() has these */
-        return 0;
-    return d->model.params > 0  ? d->model.params / 0.9
-           : told->billions > 0 ? told->billions * 1e9
-                                : 0;
+    return engine && d->model.params <= 0 ? 0 : d->model.budget.params;
 }
 
 static bool runs_only(const struct mt_logdiag *d, const struct mt_logdiag_sizes *told, bool engine)
@@ -50,8 +42,40 @@ static bool runs_only(const struct mt_logdiag *d, const struct mt_logdiag_sizes 
 /* They would fit, and less is allocated than they take: what is there is not as it is named. */
 static bool is_elsewhere(const struct mt_logdiag *d, double weights)
 {
-    return !sets_up(d) && d->allocated != MT_LOG_NONE && (double)d->allocated < 0.9 * weights &&
+    /* an engine may take them from the driver itself */
+    uint64_t held = d->this_process != MT_LOG_NONE ? d->this_process : d->allocated;
+    return !sets_up(d) && held != MT_LOG_NONE && (double)held < 0.9 * weights &&
            weights < d->model.estimate.card;
+}
+
+/* Bits of a weight that is not trained: as settings or words tell; 0 = told in two ways. */
+static double bits(const struct mt_logdiag_sizes *told, const struct mt_runconf *conf)
+{
+    double set = mt_run_number(conf, "frozen_bits");
+    if (set >= 2 && set <= 16)
+        return set;
+    if (mt_run_is_set(conf, "frozen_bits")) /* load_in_4bit and its like */
+        return 4;
+    return told->bits != 0 ? (told->bits > 0 ? told->bits : 0) : told->smaller ? 0 : 16;
+}
+
+/* What stays where adapters alone are trained: of a job that divides it, this card's part. */
+static void below_adapters(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
+                           const struct mt_run_shape *s, const struct mt_runconf *conf,
+                           enum mt_fw_kind kind)
+{
+    struct mt_logdiag_served *v = &d->model.served;
+    bool untold = told->zero3 && told->zero2 && !s->sharded,
+         divided = told->fsdp || told->zero3 || s->sharded,
+         trains = told->trains || !told->runs; /* adapters are spoken of */
+    double n = bits(told, conf), ranks = mt_run_ranks(conf), cards = ranks > 0 ? ranks : told->gpus;
+    if (!(told->adapters || s->lora) || !trains || n <= 0 || told->spread || told->wide || untold ||
+        (divided && (cards < 2 || n < 16)) || kind == MT_FWK_ENGINE || told->hosted)
+        return;
+    v->params = d->model.budget.params;
+    v->bits = n;
+    v->parts = divided ? cards : 1;
+    v->frozen = v->params * n / 8 / v->parts;
 }
 
 void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
@@ -59,16 +83,17 @@ void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
                        enum mt_fw_kind kind)
 {
     struct mt_logdiag_served *v = &d->model.served;
-    bool divided = told->fsdp || told->zero3 || s->sharded, engine = kind == MT_FWK_ENGINE;
+    bool engine = kind == MT_FWK_ENGINE;
     /* beside an engine of such a job the trainer has its part of the card */
-    double params = parameters(d, told, s, engine);
+    double params = parameters(d, engine);
     double n = kind != MT_FWK_RL && runs_only(d, told, engine) ? cards(s, told, engine) : 0;
-    if (params <= 0 || told->smaller || mt_run_is_set(conf, "quantization"))
+    if (params <= 0 || mt_run_is_set(conf, "quantization"))
         return;
-    if (told->adapters && told->trains && !divided && !told->spread && !told->wide) {
-        v->frozen = params * HALF;
-        v->params = params;
-    }
+    below_adapters(d, told, s, conf, kind);
+    if (kind == MT_FWK_RL && s->rollout_tp <= 1 && told->colocated) /* each has one of its own */
+        v->copy = params * HALF;
+    if (told->smaller)
+        return;
     if (n <= 0 || told->wide || is_elsewhere(d, params * HALF / n))
         return;
     v->params = params;
@@ -101,6 +126,23 @@ void mt_logdiag_served_in_float(struct mt_logdiag *d)
     v->each *= 2;
     v->weights *= 2;
     v->token *= 2;
+}
+
+bool mt_logdiag_served_over(const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_served *v = &d->model.served;
+    double card = d->model.estimate.card;
+    return card > 0 && (v->frozen > card || v->weights > card);
+}
+
+/* What the process has outside PyTorch are the weights: PyTorch has next to none of them, and the
+ * rest is as large. */
+bool mt_logdiag_served_outside(const struct mt_logdiag *d)
+{
+    double weights = d->model.served.weights;
+    return d->cause == MT_CAUSE_OUTSIDE && weights >= GIB && d->outside != MT_LOG_NONE &&
+           (double)mt_logdiag_torch(d) < weights / 8 && (double)d->outside > 0.8 * weights &&
+           (double)d->outside < 1.3 * weights;
 }
 
 /* Bytes of the card, or of the engine's share of it, that the weights leave. */
@@ -144,26 +186,47 @@ void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d)
     const char *lead = t->n != 0 ? " " : "";
     double card = d->model.estimate.card;
     if (v->frozen >= GIB) {
-        mt_words_add(t,
-                     "%sUnder the adapters %.3g B parameters stay in 16 bits: %s on every card, "
-                     "whatever the batch is; in 4 bits a quarter of it",
-                     lead, v->params / 1e9, MT_BYTES((uint64_t)v->frozen));
+        mt_words_add(t, "%sUnder the adapters %s%.3g B parameters stay in %g bits", lead,
+                     d->model.budget.about ? "about " : "", v->params / 1e9, v->bits);
+        if (v->parts > 1)
+            mt_words_add(t, ", divided over %g GPUs", v->parts);
+        mt_words_add(t, ": %s on every card, whatever the batch is%s",
+                     MT_BYTES((uint64_t)v->frozen),
+                     v->bits < 16   ? ", and the scales and what is not quantised beside it"
+                     : v->parts > 1 ? ""
+                                    : "; in 4 bits a quarter of it");
         if (v->frozen > card && card > 0)
-            mt_words_add(t, ". The card has %s: in 16 bits they do not fit on it",
-                         MT_BYTES((uint64_t)card));
+            mt_words_add(t, ". The card has %s: in %g bits they do not fit on it",
+                         MT_BYTES((uint64_t)card), v->bits);
         mt_words_add(t, ".");
     }
+    if (v->copy >= GIB)
+        mt_words_add(
+            t,
+            "%sThe engine in each process has a whole copy, %s%.3g B parameters x %d bytes = "
+            "%s, beside what the trainer has on that card: nothing is set that divides it.",
+            t->n != 0 ? " " : "", d->model.budget.about ? "about " : "",
+            d->model.budget.params / 1e9, HALF, MT_BYTES((uint64_t)v->copy));
     if (v->weights < GIB || d->model.is_over_share)
         return;
-    mt_words_add(t, "%sThe weights are %.3g B parameters x %u bytes%s = %s on a card%s", lead,
-                 v->params / 1e9, v->each, v->cards > 1 ? ", divided" : "",
-                 MT_BYTES((uint64_t)v->weights),
+    mt_words_add(t, "%sThe weights are %s%.3g B parameters x %u bytes%s = %s on a card%s", lead,
+                 d->model.budget.about ? "about " : "", v->params / 1e9, v->each,
+                 v->cards > 1 ? ", divided" : "", MT_BYTES((uint64_t)v->weights),
                  v->may_be_wide ? " (twice that where they are loaded in 32 bits)" : "");
     if (card > 0 && v->weights > card) {
         mt_words_add(t,
                      ", which has %s: in %u bits they do not fit on it, whatever the batch is; "
                      "more cards or weights of fewer bits can.",
                      MT_BYTES((uint64_t)card), 8 * v->each);
+        return;
+    }
+    if (mt_logdiag_served_outside(d)) {
+        mt_words_add(
+            t,
+            ", which has %s: they are most of the %s that the process has outside PyTorch, "
+            "for this engine takes them from the driver itself. More cards, weights of fewer "
+            "bits or a smaller model make room; the cache comes after them.",
+            MT_BYTES((uint64_t)card), MT_BYTES(d->outside));
         return;
     }
     mt_words_add(t, ".");

@@ -56,6 +56,14 @@ static bool begins(const char *p, const char *const *words)
     return false;
 }
 
+/* A method's letters are a word of their own: "ppo" is no part of "support", "dpo" none of
+ * "endpoint". */
+static bool has_method(const char *s, const char *p)
+{
+    static const char *const methods[] = {"sft", "grpo", "ppo", "dpo", "kto", "rlhf", NULL};
+    return begins(p, methods) && (p == s || !is_letter(p[-1]));
+}
+
 static bool has_any(const char *s, const char *const *words)
 {
     for (; *s != '\0'; s++)
@@ -76,7 +84,8 @@ static bool affirms(const char *s, const char *const *words)
 static bool tells_training(const char *s, const char *const *words)
 {
     for (const char *p = s; *p != '\0'; p++)
-        if (begins(p, words) && !mt_log_is_denied(s, p) && strncasecmp(p, "trained", 7) != 0 &&
+        if ((begins(p, words) || has_method(s, p)) && !mt_log_is_denied(s, p) &&
+            strncasecmp(p, "trained", 7) != 0 &&
             !(p == s && strncasecmp(p, "trainer", 7) == 0)) /* "trainer-1 | ..." is a container */
             return true;
     return false;
@@ -141,7 +150,8 @@ static bool is_one_card(const char *p)
 static bool tells_one_card(const char *s)
 {
     for (const char *p = s; *p != '\0'; p++)
-        if ((p == s || !is_letter(p[-1])) && is_one_card(p))
+        if ((p == s || !is_letter(p[-1])) && is_one_card(p) &&
+            (p < s + 6 || memcmp(p - 6, "其中", 6) != 0)) /* "one of the cards" */
             return true;
     return false;
 }
@@ -216,31 +226,117 @@ static void read_numbers(struct mt_logdiag_sizes *t, const char *text, bool *tra
     }
 }
 
+/* Such a method has a reference model unless it is told to have none; SFT has none. PPO has a
+ * critic too. */
+static bool refers(const char *s, bool critic)
+{
+    for (const char *p = s; *p != '\0'; p++)
+        if (has_method(s, p) && (critic ? (*p | 32) == 'p' : (*p | 32) != 's'))
+            return true;
+    return !critic && strstr(s, "reference model") != NULL;
+}
+
+/* Weights of 4 or 8 bits: of what quantises them, no mere number of bits. */
+static void read_bits(struct mt_logdiag_sizes *t, const char *s)
+{
+    static const char *const four[] = {"4bit", "4-bit", "4 bit", "int4",
+                                       "nf4",  "qlora", "awq",   NULL},
+                             *const eight[] = {
+                                 "load_in_8bit", "8-bit quant",   "8bit quant", "int8",
+                                 "fp8",          "8-bit weights", NULL};
+    if (affirms(s, four))
+        settle(&t->bits, 4);
+    if (affirms(s, eight))
+        settle(&t->bits, 8);
+}
+
+/* "CUDA_VISIBLE_DEVICES=0,1,2": as many cards as a process may see. Of two commands the one that
+ * has more: an engine beside a training mostly has the fewer. A launcher's own count beats it. */
+static void read_visible(struct mt_logdiag_sizes *t, const char *s)
+{
+    static const char name[] = "VISIBLE_DEVICES=", count[] = "NPROC_PER_NODE=";
+    const char *n_is = strstr(s, count), *end;
+    if (n_is != NULL && is_digit(n_is[sizeof count - 1]))
+        t->launched = mt_logdiag_number_at(n_is + sizeof count - 1, &end);
+    for (const char *p = s; (p = strstr(p, name)) != NULL;) {
+        double n = 0;
+        p += sizeof name - 1;
+        p += strspn(p, "\"'");
+        for (; is_digit(*p); p += p[0] == ',' && is_digit(p[1])) {
+            p += strspn(p, "0123456789");
+            n++;
+        }
+        if (n > t->visible)
+            t->visible = n;
+    }
+}
+
+static const char *const zero3[] = {"zero3",        "zero-3",       "zero 3",       "zero stage 3",
+                                    "zero_stage 3", "zero-stage 3", "zero stage-3", NULL};
+static const char *const zero2[] = {"zero2",        "zero-2",       "zero 2",       "zero stage 2",
+                                    "zero_stage 2", "zero-stage 2", "zero stage-2", NULL};
+
+static bool is_told(struct mt_metrics *m, const char *name)
+{
+    struct mt_value v = mt_metric_get(m, name, strlen(name));
+    return v.known && v.v > 0;
+}
+
+void mt_logdiag_sizes_by_rules(struct mt_logdiag_sizes *t, struct mt_metrics *m)
+{
+    t->zero3 = t->zero3 || is_told(m, "named_zero3");
+    t->moved = is_told(m, "states_moved");
+    t->hosted = is_told(m, "weights_moved");
+    t->colocated = is_told(m, "engine_colocated");
+    if (is_told(m, "told_adapters"))
+        t->adapters = t->less = true;
+    t->launches = is_told(m, "has_launcher");
+}
+
+/* A line of code or settings that has weights of 16 bits, or makes adapters. */
+static bool sets_half(const char *s)
+{
+    static const char *const types[] = {"bf16", "fp16", "bfloat16", "float16", NULL},
+                             *const on[] = {"true", "torch.", "--", "dtype", NULL};
+    return has_any(s, types) && has_any(s, on);
+}
+
+/* Mixed precision as trainers have it: with fp16 the weights are in 32 bits, or have a copy in 32.
+ */
+static bool mixes(const char *s)
+{
+    static const char *const fp16[] = {"fp16=true", "fp16: true", "--fp16", NULL};
+    return has_any(s, fp16);
+}
+
+static bool makes_adapters(const char *s)
+{
+    static const char *const calls[] = {"get_peft_model(", "LoraConfig(", "peft_config=", NULL};
+    return has_any(s, calls);
+}
+
 void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
 {
-    static const char
-        *const nodes[] = {"nodes", "machines", "servers", "6node", "8node", "4node",
-                          "2node", "多机",     "双机",    "台机",  NULL},
-               *const adapters[] = {"lora", "peft", "adapter", NULL},
-               *const smaller[] = {"quant", "4bit", "4-bit", "8bit",    "8-bit", "int8",
-                                   "int4",  "fp8",  "qlora", "offload", "awq",   "gptq",
-                                   "gguf",  "nf4",  "fp4",   "bnb",     "量化",  NULL},
-               *const less[] = {"adafactor",  "galore",     "freez", "frozen",
-                                "prompt tun", "prefix tun", NULL},
-               *const trains[] = {"train", "fine-tun", "finetun", "fine tun", "sft", "grpo",
-                                  "ppo",   "dpo",      "训练",    "微调",     NULL},
-               *const runs[] = {"inference", ".generate(", "model.generate", "generating", "deploy",
-                                "test.py",   "推理",       "生成",           "部署",       NULL},
-               *const spread[] = {"device_map",        "device map",
-                                  "model parallel",    "model-parallel",
-                                  "tensor parallel",   "tensor-parallel",
-                                  "pipeline parallel", NULL},
-               *const fsdp[] = {"fsdp", NULL}, *const zero3[] = {"zero3",        "zero-3",
-                                                                 "zero 3",       "zero stage 3",
-                                                                 "zero_stage 3", "zero-stage 3",
-                                                                 "zero stage-3", NULL},
-               *const zero2[] = {"zero2",        "zero-2",       "zero 2",       "zero stage 2",
-                                 "zero_stage 2", "zero-stage 2", "zero stage-2", NULL};
+    static const char *const nodes[] = {"nodes", "machines", "servers", "6node", "8node", "4node",
+                                        "2node", "多机",     "双机",    "台机",  NULL},
+                             *const adapters[] = {"lora", "peft", "adapter", NULL},
+                             *const smaller[] = {"quant", "4bit", "4-bit", "8bit",  "8-bit",
+                                                 "int8",  "int4", "fp8",   "qlora", "offload",
+                                                 "awq",   "gptq", "gguf",  "nf4",   "fp4",
+                                                 "bnb",   "量化", NULL},
+                             *const less[] = {"adafactor",  "galore",     "freez", "frozen",
+                                              "prompt tun", "prefix tun", NULL},
+                             *const trains[] = {"train", "fine-tun", "finetun", "fine tun",
+                                                "训练",  "微调",     NULL},
+                             *const runs[] = {"inference",  ".generate(", "model.generate",
+                                              "generating", "deploy",     "test.py",
+                                              "推理",       "生成",       "部署",
+                                              NULL},
+                             *const spread[] = {"device_map",        "device map",
+                                                "model parallel",    "model-parallel",
+                                                "tensor parallel",   "tensor-parallel",
+                                                "pipeline parallel", NULL},
+                             *const fsdp[] = {"fsdp", NULL};
     static const char *const half[] = {
         "bf16",           "bfloat16", "fp16",   "float16", "half precision",
         "half-precision", "16 bit",   "16-bit", "半精度",  NULL};
@@ -249,10 +345,22 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
     memset(t, 0, sizeof *t);
     t->card = mt_logdiag_card(log);
     for (uint32_t i = 0; i < log->prose.n; i++) {
-        const char *s = log->prose.p[i].text;
-        if (!mt_spoken_is_persons(s))
-            continue;
+        const char *s = log->prose.p[i].text, *item = mt_spoken_item(s);
+        mt_logdiag_counts(t, s);
+        read_visible(t, s);
+        t->mixed = t->mixed || mixes(s);
+        if (!mt_spoken_is_persons(s)) {
+            t->half = t->half || sets_half(s);
+            if (makes_adapters(s))
+                t->adapters = t->less = true;
+            if (item == NULL || strstr(s, " --") != NULL)
+                continue;
+            s = item; /* "- Model: Foo-7B", "- GPU: 4x A100" */
+        }
         read_numbers(t, s, &trains_on);
+        read_bits(t, s);
+        t->refers = t->refers || refers(s, false);
+        t->values = t->values || refers(s, true);
         one = one || tells_one_card(s);
         t->nodes = t->nodes || has_any(s, nodes);
         t->adapters = t->adapters || affirms(s, adapters);
@@ -269,17 +377,24 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
         t->zero3 = t->zero3 || affirms(s, zero3);
         t->zero2 = t->zero2 || affirms(s, zero2);
     }
+    if (t->counted > 0 && t->trained > 0 && t->trained < t->counted / 5)
+        t->adapters = t->less = true;
     if (one && t->gpus == 0)
         t->gpus = 1;
     if (t->nodes)
         t->gpus = SEVERAL;
+    else if (t->launched >= 1)
+        t->gpus = t->launched;
+    else if (t->gpus == 0 ||
+             (t->visible >= 2 && t->visible < t->gpus)) /* of those in the machine */
+        t->gpus = t->visible;
 }
 
 /* How many GPUs there are only where no setting says it. */
 void mt_logdiag_of_sizes(struct mt_metrics *m, const struct mt_logdiag_sizes *told,
                          const struct mt_runconf *conf)
 {
-    double gpus = mt_run_world(conf);
+    double gpus = mt_run_ranks(conf);
     mt_metrics_set(m, MT_METRIC_text_trains, told->trains && !told->runs, MT_CONF_MARKED);
     mt_metrics_set(m, MT_METRIC_text_runs, told->runs && !told->trains, MT_CONF_MARKED);
     if (gpus <= 0 && !told->nodes)

@@ -20,6 +20,12 @@ double mt_run_world(const struct mt_runconf *conf)
     return all > 0 ? all : mt_run_number(conf, "node_gpus") * mt_run_number(conf, "job_nodes");
 }
 
+double mt_run_ranks(const struct mt_runconf *conf)
+{
+    double all = mt_run_world(conf), nodes = mt_run_number(conf, "job_nodes");
+    return all > 0 ? all : mt_run_number(conf, "node_ranks") * (nodes > 0 ? nodes : 1);
+}
+
 static void divide(struct mt_run_shape *s, const struct mt_frameworks *fw,
                    const struct mt_runconf *conf)
 {

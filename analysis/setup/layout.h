@@ -56,5 +56,7 @@ void mt_run_shape_make(struct mt_run_shape *s, const struct mt_trace *t,
                        const struct mt_frameworks *fw, const struct mt_runconf *conf);
 /* Ranks of the job; 0 = not among the settings. conf may be NULL. */
 double mt_run_world(const struct mt_runconf *conf);
+/* The same, also as a launcher was told them. */
+double mt_run_ranks(const struct mt_runconf *conf);
 
 #endif

@@ -11,10 +11,10 @@
  * two norms; with experts or without. */
 static bool is_usual(const char *type)
 {
-    static const char *const known[] = {"llama",    "qwen2",     "qwen3",       "mistral",
-                                        "mixtral",  "qwen2_moe", "qwen3_moe",   "deepseek_v2",
-                                        "kimi_k2",  "glm4_moe",  "deepseek_v3", "internlm2",
-                                        "baichuan", "chatglm",   "phi3"};
+    static const char *const known[] = {"llama",       "qwen2",     "qwen3",     "mistral",
+                                        "mixtral",     "qwen2_moe", "qwen3_moe", "deepseek_v2",
+                                        "deepseek_v3", "kimi_k2",   "glm4_moe",  "glm4",
+                                        "phi3",        "internlm2", "baichuan",  "chatglm"};
     for (size_t i = 0; type != NULL && i < sizeof known / sizeof *known; i++)
         if (strcmp(type, known[i]) == 0)
             return true;

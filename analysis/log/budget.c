@@ -1,0 +1,281 @@
+/* log/budget.c -- how many parameters the job's model has, what of it lies on one card whatever the
+ * batch is, and whether that is the matter. Bounds: what nothing tells is counted at its most. */
+#include "analysis/log/diagnose.h"
+#include "analysis/advice/advice.h"
+#include "analysis/base/words.h"
+#include "analysis/setup/keys.h"
+#include "analysis/setup/layout.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Bytes of a parameter where all of it is trained with Adam (log/estimate.c). */
+enum { ALL = 16 };
+/* Parts of the card: what stays is little where it is a third of it at the most; a job fits amply
+ * where that and its pass are half of it. */
+enum { LITTLE = 3, AMPLE = 2 };
+/* Bytes that one token keeps in a layer, with 16-bit activations and nothing recomputed: of each
+ * number of the hidden state (norms, attention, both residuals), of each of the MLP's width (gate,
+ * up, their product and its derivative). And copies of the logits, of 4 bytes. Counted on the
+ * modules of transformers' Llama; a fused attention has no scores. */
+#define GIB (1024.0 * 1024 * 1024)
+enum { PER_HIDDEN = 30, PER_INNER = 12, LOGITS = 3 };
+
+/* ---- the card, and how many parameters ---- */
+
+void mt_logdiag_card_size(struct mt_logdiag *d, struct mt_logdiag_sizes *told,
+                          const struct mt_log *log)
+{
+    struct mt_logdiag_amounts amounts;
+    bool of_line = d->capacity != MT_LOG_NONE && d->capacity != 0;
+    (void)mt_logdiag_amounts(&amounts, log);
+    if (told->card <= 0 && amounts.total != MT_LOG_NONE)
+        told->card = (double)amounts.total;
+    if (d->by_words && told->card > 0) /* 80 GB are not 80 GiB */
+        of_line = false;
+    d->model.estimate.card = of_line ? (double)d->capacity : told->card;
+}
+
+/* "7 billion" has one digit that counts, "6,742,609,920" all. */
+static bool is_round(double n)
+{
+    double unit = pow(10, floor(log10(n)) - 1);
+    return fmod(n, unit) <= 0;
+}
+
+void mt_logdiag_size(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
+                     const struct mt_run_shape *s, double by_name)
+{
+    struct mt_logdiag_budget *b = &d->model.budget;
+    double named = s->params > 0        ? s->params
+                   : by_name > 0        ? by_name
+                   : told->billions > 0 ? told->billions * 1e9
+                                        : 0,
+           counted = told->counted > 0                                            ? told->counted
+                     : told->counted == 0 && told->trained > 0 && !told->adapters ? told->trained
+                                                                                  : 0;
+    b->params = named;
+    b->about = s->params <= 0;
+    /* a line may count a part, a tower or an adapter, or another model */
+    if (s->params <= 0 && counted > 0 &&
+        (named <= 0 || (counted > named / 2 && counted < named * 2))) {
+        b->params = counted;
+        b->about = is_round(counted);
+    }
+}
+
+/* ---- what stays ---- */
+
+static bool is_word(const struct mt_runconf *conf, const char *name, const char *is)
+{
+    const char *v = mt_run_word(conf, name);
+    return v != NULL && strcmp(v, is) == 0;
+}
+
+/* The optimizer's state is on the host. */
+static bool is_moved(const struct mt_run_shape *s, const struct mt_logdiag_sizes *told,
+                     const struct mt_runconf *conf)
+{
+    return told->moved || (s->kept >= 0 && s->kept < 0.5) ||
+           mt_run_is_set(conf, "optimizer_offload");
+}
+
+/* Bytes of a weight, at the most. */
+static double widest(const struct mt_logdiag_sizes *told, const struct mt_runconf *conf)
+{
+    bool half =
+        !told->wide && (told->half || mt_run_is_set(conf, "bf16") || mt_run_is_set(conf, "fp16"));
+    return half ? 2 : 4;
+}
+
+static double each_of(const struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
+                      const struct mt_runconf *conf)
+{
+    const struct mt_logdiag_budget *b = &d->model.budget;
+    double weight = widest(told, conf), bits = d->model.served.bits;
+    /* adapters are a twentieth at the most, and the base without them is their reference; scales,
+     * and matrices that are not quantised, make 4 bits 6 */
+    if (b->adapters)
+        return (bits > 0 && bits < 16 ? bits / 8 * 1.5 : weight) + ALL / 20.0;
+    if (!b->trains)
+        return weight;
+    return (b->moved ? 2 * weight : ALL) + (b->refers ? weight : 0);
+}
+
+/* What one pass makes, at the most, by its tokens and the model's shape. */
+static double of_pass(const struct mt_run_shape *s, const struct mt_runconf *conf)
+{
+    double layer, kept, length = mt_run_number(conf, "max_seq_len"),
+                        batch = mt_run_number(conf, "micro_batch"),
+                        answer = mt_run_number(conf, "max_response_len"),
+                        prompt = mt_run_number(conf, "max_prompt_len");
+    if (prompt + answer > length)
+        length = prompt + answer;
+    if (length <= 0 || batch <= 0 || s->layers <= 0 || s->hidden <= 0 || s->model.inner <= 0)
+        return 0;
+    if (is_word(conf, "rl_type", "dpo"))
+        batch *= 2; /* the chosen and the rejected answer */
+    layer = s->hidden * PER_HIDDEN + s->model.inner * PER_INNER;
+    kept = mt_runconf_is_true(mt_run_word(conf, "grad_ckpt")) ? layer + s->layers * s->hidden * 2
+                                                              : s->layers * layer;
+    return batch * length * (kept + s->vocab * 4 * LOGITS);
+}
+
+static bool is_of_training(const struct mt_logdiag *d, const struct mt_logdiag_sizes *told)
+{
+    return mt_phase_is(d->phase, MT_TRAINS) ||
+           ((d->phase == MT_PH_UNATTRIBUTED || d->phase == MT_PH_INIT) && told->trains &&
+            !told->runs);
+}
+
+void mt_logdiag_budget(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
+                       const struct mt_run_shape *s, const struct mt_runconf *conf)
+{
+    struct mt_logdiag_budget *b = &d->model.budget;
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    double card = e->card;
+    if (b->params <= 0 || !is_of_training(d, told))
+        return;
+    b->trains = true;
+    b->adapters = told->adapters || s->lora;
+    b->refers = told->refers;
+    b->moved = is_moved(s, told, conf);
+    b->each = each_of(d, told, conf);
+    b->cards = b->adapters                                     ? d->model.served.parts
+               : e->bytes > 0 && e->whole <= 0 && e->cards > 1 ? e->cards
+                                                               : 1;
+    b->cards = b->cards < 1 ? 1 : b->cards;
+    b->most = b->params * b->each / b->cards;
+    b->pass = of_pass(s, conf);
+    if (b->most > 0 && card > 0 && b->most * LITTLE <= card && !told->values)
+        b->little = true;
+}
+
+/* ---- in words ---- */
+
+static void say_params(struct mt_sentence *t, const struct mt_logdiag_budget *b)
+{
+    mt_words_add(t, "%s%.4g %s parameters", b->about ? "about " : "",
+                 b->params / (b->params < 1e9 ? 1e6 : 1e9), b->params < 1e9 ? "M" : "B");
+}
+
+bool mt_logdiag_fits_amply(const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_budget *b = &d->model.budget;
+    return b->little && d->request == MT_LOG_NONE && d->allocated == MT_LOG_NONE &&
+           d->site == NULL && d->cause == MT_CAUSE_UNKNOWN && !d->grows;
+}
+
+static bool fits_with_pass(const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_budget *b = &d->model.budget;
+    return mt_logdiag_fits_amply(d) && b->pass > 0 &&
+           (b->most + b->pass) * AMPLE <= d->model.estimate.card;
+}
+
+/* The device, not another process or a library, is what ran full of it; and it was not before
+ * anything ran. */
+static bool is_of_pass(const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_budget *b = &d->model.budget;
+    bool full = d->cause == MT_CAUSE_CAPACITY || d->cause == MT_CAUSE_REQUEST;
+    return b->most > 0 && full && d->phase != MT_PH_INIT &&
+           (b->little || d->allocated != MT_LOG_NONE) && !mt_phase_is(d->sub, MT_IN_OPTIMIZER) &&
+           (d->allocated == MT_LOG_NONE || b->most * 2 <= (double)d->allocated);
+}
+
+/* "What the model keeps on a card whatever the batch is, 25.83 M parameters x 16 bytes (weights,
+ * gradients, Adam's states), is 394.1 MiB at the most, of 14.58 GiB" */
+static void say_product(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_budget *b = &d->model.budget;
+    char a[32];
+    mt_words_add(t, "%sWhat the model keeps on a card whatever the batch is, ",
+                 t->n != 0 ? " " : "");
+    say_params(t, b);
+    mt_words_add(t, " x %.3g bytes", b->each);
+    if (b->cards > 1)
+        mt_words_add(t, " / %g GPUs", b->cards);
+    mt_words_add(t, " (weights%s%s%s), is %s at the most, of %s",
+                 b->adapters ? " and adapters" : ", gradients",
+                 b->adapters ? ""
+                 : b->moved  ? ", the states on the host"
+                             : ", Adam's states",
+                 b->refers && !b->adapters ? ", a reference model" : "",
+                 mt_words_bytes(a, (uint64_t)b->most), MT_BYTES((uint64_t)d->model.estimate.card));
+}
+
+void mt_logdiag_say_budget(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_budget *b = &d->model.budget;
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    char a[32];
+    if (!mt_logdiag_fits_amply(d) && !is_of_pass(d))
+        return;
+    if (e->bytes + e->each >= GIB && mt_logdiag_fits_amply(d)) /* the estimate has the product */
+        mt_words_add(t, "%sWhat stays%s is %s at the most of the card's %s", t->n != 0 ? " " : "",
+                     b->refers ? ", with a reference model," : "",
+                     mt_words_bytes(a, (uint64_t)b->most), MT_BYTES((uint64_t)e->card));
+    else
+        say_product(t, d);
+    if (is_of_pass(d)) {
+        mt_words_add(t,
+                     ": the rest is of what a pass makes, which follows the batch and the length.");
+        return;
+    }
+    if (fits_with_pass(d))
+        mt_words_add(t,
+                     ", and a pass as long as the settings allow fits beside it: no size that the "
+                     "text tells explains a failure. The error's own line");
+    else
+        mt_words_add(t, ": that is not what fills it. The error's own line");
+    mt_words_add(t, ", with its traceback, would say what was asked for and who held the card.");
+}
+
+/* ---- advice ---- */
+
+/* It makes smaller what stays, and nothing of a pass: by what it frees, or by when it is offered.
+ * What helps while a model is set up or in an optimizer's step is of what stays. */
+static bool is_of_stays(const struct mt_advice *a)
+{
+    const uint32_t early = 1u << MT_FIX_INIT | 1u << MT_FIX_OPTIMIZER | 1u << MT_FIX_GRAD_CLIP,
+                   pass = 1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_LOGP,
+                   stays = 1u << MT_ROLE_PARAM | 1u << MT_ROLE_GRAD | 1u << MT_ROLE_OPTIM_STATE |
+                           1u << MT_ROLE_PARAM_CAST | 1u << MT_ROLE_UNSHARDED |
+                           1u << MT_ROLE_OPTIM_TEMP | 1u << MT_ROLE_GRAD_REDUCE;
+    if (a->card->saving != NULL)
+        return a->card->saving->from != 0 && (a->card->saving->from & ~stays) == 0;
+    return strcmp(a->rule->group, "states") == 0 ||
+           ((a->rule->phases & early) != 0 && (a->rule->phases & pass) == 0);
+}
+
+/* A card of many settings keeps those that are not of what stays. true = none is left. */
+static bool trim(struct mt_advice *a)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < a->card->n_set; i++) {
+        const struct mt_fix_line *l = &a->card->set[i];
+        if ((a->lines >> i & 1) == 0)
+            continue;
+        if (l->phases != 0 && (l->phases & (1u << MT_FIX_INIT | 1u << MT_FIX_OPTIMIZER)) != 0 &&
+            (l->phases & 1u << MT_FIX_LOSS) == 0)
+            a->lines &= ~(UINT64_C(1) << i);
+        else
+            any = true;
+    }
+    return !any;
+}
+
+void mt_logdiag_budget_first(struct mt_advice_list *list, uint32_t first,
+                             const struct mt_logdiag *d)
+{
+    bool alone = fits_with_pass(d);
+    if (!d->model.budget.little || (!mt_logdiag_fits_amply(d) && !is_of_pass(d)))
+        return;
+    for (uint32_t i = first; i < list->n; i++) {
+        struct mt_advice *a = &list->p[i];
+        if (!a->is_top || a->made_it)
+            continue;
+        a->is_top = !alone && (a->rule->leads ? !trim(a) : !is_of_stays(a));
+    }
+}
