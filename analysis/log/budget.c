@@ -146,6 +146,10 @@ void mt_logdiag_budget(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
                                                                : 1;
     b->cards = b->cards < 1 ? 1 : b->cards;
     b->most = b->params * b->each / b->cards;
+    if (mt_runconf_is_false(mt_run_word(conf, "reshard"))) { /* whole from forward to backward */
+        b->gathered = b->params * widest(told, conf);
+        b->most += b->gathered;
+    }
     b->pass = of_pass(s, conf);
     if (b->most > 0 && card > 0 && b->most * LITTLE <= card && !told->values)
         b->little = true;
@@ -218,9 +222,12 @@ void mt_logdiag_say_budget(struct mt_sentence *t, const struct mt_logdiag *d)
                      mt_words_bytes(a, (uint64_t)b->most), MT_BYTES((uint64_t)e->card));
     else
         say_product(t, d);
+    if (b->gathered > 0)
+        mt_words_add(t, ", with all weights gathered");
     if (is_of_pass(d)) {
-        mt_words_add(t,
-                     ": the rest is of what a pass makes, which follows the batch and the length.");
+        mt_words_add(
+            t, ": the rest is of what a pass makes, which follows the batch and the length%s.",
+            d->may_have_engine ? ", or of an engine in the same process" : "");
         return;
     }
     if (fits_with_pass(d))
@@ -241,8 +248,8 @@ static bool is_of_stays(const struct mt_advice *a)
     const uint32_t early = 1u << MT_FIX_INIT | 1u << MT_FIX_OPTIMIZER | 1u << MT_FIX_GRAD_CLIP,
                    pass = 1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_LOGP,
                    stays = 1u << MT_ROLE_PARAM | 1u << MT_ROLE_GRAD | 1u << MT_ROLE_OPTIM_STATE |
-                           1u << MT_ROLE_PARAM_CAST | 1u << MT_ROLE_UNSHARDED |
-                           1u << MT_ROLE_OPTIM_TEMP | 1u << MT_ROLE_GRAD_REDUCE;
+                           1u << MT_ROLE_PARAM_CAST | 1u << MT_ROLE_OPTIM_TEMP |
+                           1u << MT_ROLE_GRAD_REDUCE;
     if (a->card->saving != NULL)
         return a->card->saving->from != 0 && (a->card->saving->from & ~stays) == 0;
     return strcmp(a->rule->group, "states") == 0 ||

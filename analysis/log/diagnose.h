@@ -123,12 +123,13 @@ struct mt_logdiag_served {
 
 /* log/budget.c: what of a model lies on one card whatever the batch is, as a bound. */
 struct mt_logdiag_budget {
-    double params; /* of the whole model; 0 = not known */
-    bool about;    /* a name or a round number tells them */
-    double each;   /* bytes of each of them that stay, at the most, undivided */
-    double cards;  /* that divide them for certain; 1 = none do */
-    double most;   /* bytes on one card; 0 = no bound is known */
-    double pass;   /* bytes that one pass makes at the most; 0 = not known */
+    double params;   /* of the whole model; 0 = not known */
+    bool about;      /* a name or a round number tells them */
+    double each;     /* bytes of each of them that stay, at the most, undivided */
+    double cards;    /* that divide them for certain; 1 = none do */
+    double most;     /* bytes on one card; 0 = no bound is known */
+    double gathered; /* of them: whole weights that stay gathered between the passes */
+    double pass;     /* bytes that one pass makes at the most; 0 = not known */
     bool trains, refers, adapters, moved; /* a reference model is in it; states are on the host */
     bool little; /* that is a third of the card at the most: a pass makes what fills it */
 };
