@@ -363,19 +363,6 @@ static bool is_told(struct mt_metrics *m, const char *name)
     return v.known && v.v > 0;
 }
 
-/* The model that an engine serves on one card, where words alone say all of that. */
-static void model_by_words(struct mt_logdiag *d, struct mt_metrics *m,
-                           const struct mt_logdiag_sizes *told, const struct mt_framework *main,
-                           const struct mt_runconf *conf)
-{
-    if (main->kind != MT_FWK_ENGINE || conf == NULL || !conf->by_words || d->model.params > 0 ||
-        d->model.is_set || told->billions <= 0 || told->less || told->trains || told->gpus > 1 ||
-        is_told(m, "told_smaller"))
-        return;
-    d->model.params = told->billions * 1e9;
-    d->model.by_words = true;
-}
-
 /* A size that the settings tell, where it is more than that part of the card; else 0. Of a card
  * whose size is not known nothing is more than a part. */
 static double more_than(struct mt_metrics *m, const struct mt_logdiag *d, const char *name,
@@ -493,8 +480,9 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
                                 .cause = d->cause,
                                 .conf = o->conf};
     struct mt_logdiag_sizes told;
+    enum mt_fw_kind kind;
     uint32_t first;
-    bool engines, ok, by_words = o->conf != NULL && o->conf->by_words;
+    bool engines, is_engine, ok, by_words = o->conf != NULL && o->conf->by_words;
     if (o->fixes == NULL || d->cause == MT_CAUSE_NONE || d->cause == MT_CAUSE_SETTING ||
         d->request == MT_LOG_EXA)
         return true; /* nothing to save; or no saving helps a size that was computed wrongly */
@@ -529,26 +517,27 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     d->model.in_float = is_told(q.metrics, "engine_in_float");
     if (d->model.in_float)
         mt_logdiag_served_in_float(d);
-    model_by_words(d, q.metrics, &told, mt_framework_at(r, fw.main), q.conf);
-    if (mt_framework_at(r, fw.main)->kind == MT_FWK_RL)
+    mt_logdiag_model_by_words(d, q.metrics, &told, mt_framework_at(r, fw.main), q.conf);
+    kind = mt_framework_at(r, fw.main)->kind;
+    is_engine = kind == MT_FWK_ENGINE;
+    if (kind == MT_FWK_RL)
         told.runs = false; /* "the inference engine": such a job trains, whatever else it does */
     fill(q.metrics, d, logs, f, place, &told, q.conf);
     of_families(q.metrics, &fw, q.conf);
     engines = is_engines(r, f, place) || engine_alone(r, d, f, place, o->framework, o->conf);
     d->engine = fw.engine != MT_FW_NONE ? mt_framework_at(r, fw.engine)->words : NULL;
-    d->may_have_engine =
-        fw.engine != MT_FW_NONE || mt_framework_at(r, fw.main)->kind == MT_FWK_RL ||
-        mt_framework_at(r, fw.main)->kind == MT_FWK_ENGINE || is_told(q.metrics, "told_vllm");
+    d->may_have_engine = fw.engine != MT_FW_NONE || kind == MT_FWK_RL || is_engine ||
+                         is_told(q.metrics, "told_vllm");
     d->engine_failed = is_engines(r, f, place);
     d->model.beyond = more_than(q.metrics, d, "engine_weights_told", 0.97);
     d->model.on_card = more_than(q.metrics, d, "engine_weights_told", 0);
     d->model.is_over_share = is_over_share(r, &fw, q.metrics, d, f);
     say(q.metrics, MT_METRIC_over_share, d->model.is_over_share);
-    if (d->model.is_over_share || mt_logdiag_served_outside(d))
+    if (d->model.is_over_share)
         q.phase = MT_PH_ROLLOUT_LOAD;
     if (mt_logdiag_served_outside(d))
-        q.cause = MT_CAUSE_CAPACITY;
-    if (mt_logdiag_served_over(d) && mt_framework_at(r, fw.main)->kind != MT_FWK_ENGINE &&
+        q.phase = MT_PH_ROLLOUT_LOAD, q.cause = MT_CAUSE_CAPACITY;
+    if (mt_logdiag_served_over(d) && !is_engine &&
         (q.phase == MT_PH_UNATTRIBUTED || mt_phase_is(q.phase, MT_TRAINS)))
         q.phase = MT_PH_INIT, q.sub = MT_PH_NONE; /* no pass matters before they fit */
     if (d->model.states > 0)
@@ -588,7 +577,9 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         (d->cause == MT_CAUSE_FOREIGN && mt_logdiag_has_holes(d)) || d->pieces_told)
         say(q.metrics, MT_METRIC_fragmented, 1);
     say(q.metrics, MT_METRIC_few_pieces, are_few(d));
-    mt_logdiag_made_of(d, q.metrics, f, &told);
+    mt_logdiag_made_of(d, q.metrics, f, &told, engines || is_engine);
+    if (d->made_of.what == MT_LOG_OF_MATRIX && d->made_of.is_sure)
+        q.phase = MT_PH_ROLLOUT_LOAD;
     if (d->made_of.what == MT_LOG_OF_FLAT && q.phase == MT_PH_UNATTRIBUTED)
         q.phase = MT_PH_TRAIN, q.sub = MT_PH_OPTIMIZER;
     if (d->sub == MT_PH_LOGITS && d->request != MT_LOG_NONE && d->request != MT_LOG_EXA)

@@ -88,6 +88,8 @@ enum mt_log_made_of {
     MT_LOG_OF_LOGITS,
     MT_LOG_OF_SCORES,    /* as large as what a loss is given, however large that is */
     MT_LOG_OF_ATTENTION, /* scores of an attention that writes them out: tokens x tokens */
+    MT_LOG_OF_MATRIX,    /* one matrix of the model, or its gradient or state */
+    MT_LOG_OF_SQUARE,    /* all pairs of what the length counts */
     MT_LOG_OF_FLAT,      /* a flat copy of its weights, whole or this card's part */
     MT_LOG_OF_MODEL,     /* all its weights or gradients, as many as settings or its name tell */
     MT_LOG_OF_BLOCK      /* the same, where only its size in a backward tells */
@@ -219,7 +221,10 @@ struct mt_logdiag {
     bool in_float; /* what was asked for is their copy in 32 bits */
     struct {
         enum mt_log_made_of what;
-        double numbers; /* of them each has so many bytes; of logits: tokens; 0 = not known */
+        /* of them each has so many bytes; of logits: tokens; of a matrix: rows, and length is the
+           columns; 0 = not known */
+        double numbers;
+        const char *rows, *columns; /* whose width that is */
         double vocab;
         double batch, heads, length; /* of attention; batch, length: of logits, 0 = not known */
         double parts;                /* of a flat copy: cards that divide it */
@@ -339,6 +344,10 @@ struct mt_logdiag_sizes;
 bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
                       const struct mt_logdiag_sizes *told, const struct mt_frameworks *fw,
                       const struct mt_log_place *place, const struct mt_runconf *conf);
+/* The model that an engine serves on one card, where words alone say all of that. */
+void mt_logdiag_model_by_words(struct mt_logdiag *d, struct mt_metrics *m,
+                               const struct mt_logdiag_sizes *told, const struct mt_framework *main,
+                               const struct mt_runconf *conf);
 /* log/sizes.c: of a person's words around the log. Numbers: 0 = not told, below 0 = in several
  * ways.
  */
@@ -433,7 +442,10 @@ void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct 
                       const struct mt_log_fact *f, const struct mt_framework_rules *rules);
 /* log/made_of.c: d->made_of of the failure f, and the metrics that follow from it. */
 void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f,
-                        const struct mt_logdiag_sizes *told);
+                        const struct mt_logdiag_sizes *told, bool engine);
+/* log/matrix.c: the same for one matrix of the model, and for a square. */
+bool mt_logdiag_is_matrix(struct mt_logdiag *d, struct mt_metrics *m, bool engine);
+void mt_logdiag_say_matrix(struct mt_sentence *t, const struct mt_logdiag *d);
 void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d);
 /* log/place.c: d->program, of its log and the traceback s; NULL = it has none; else the script that
  * the settings' command starts. */

@@ -152,9 +152,7 @@ static bool is_attention(struct mt_logdiag *d, struct mt_metrics *m)
  * nothing is said. */
 static bool is_flat(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_logdiag_sizes *told)
 {
-    double params = d->model.params > 0 ? d->model.params / (d->model.by_name ? 0.9 : 1)
-                                        : told->billions * 1e9,
-           gpus = ask(m, "job_gpus");
+    double params = d->model.budget.params, gpus = ask(m, "job_gpus");
     bool in_pass = mt_phase_is(d->sub, MT_IN_LOSS | MT_IN_BACKWARD) || d->sub == MT_PH_FORWARD;
     if (params < 3e9 || told->less || in_pass || d->sub == MT_PH_LOGITS || d->request < GIB ||
         !(told->trains || mt_phase_is(d->phase, MT_TRAINS) || d->phase == MT_PH_UNATTRIBUTED))
@@ -179,9 +177,8 @@ static bool is_model(struct mt_logdiag *d, struct mt_metrics *m, const struct mt
     if (d->request < GIB || !(back || d->phase == MT_PH_INIT || d->sub == MT_PH_GRAD_REDUCE ||
                               mt_phase_is(d->sub, MT_IN_OPTIMIZER)))
         return false;
-    if (d->model.params > 0) /* names round */
-        return d->model.by_name ? fits(d, MT_LOG_OF_MODEL, d->model.params / 0.9, 0.1)
-                                : fits(d, MT_LOG_OF_MODEL, d->model.params, 0.02);
+    if (d->model.budget.params > 0) /* names round */
+        return fits(d, MT_LOG_OF_MODEL, d->model.budget.params, d->model.budget.about ? 0.1 : 0.02);
     if (!back || d->capacity == MT_LOG_NONE || d->request < d->capacity / LARGE_PART ||
         d->request < LARGE_BLOCK || !has_several(m, f))
         return false;
@@ -192,13 +189,14 @@ static bool is_model(struct mt_logdiag *d, struct mt_metrics *m, const struct mt
 }
 
 void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f,
-                        const struct mt_logdiag_sizes *told)
+                        const struct mt_logdiag_sizes *told, bool engine)
 {
     if (f->kind != MT_LOG_TORCH_OOM || d->request == MT_LOG_NONE || d->request == MT_LOG_EXA ||
         d->is_rounded)
         return;
     if (!is_bucket(d, m) && !is_product(d, m) && !is_logits(d, m) && !is_scores(d, m) &&
-        !is_model(d, m, f) && !is_attention(d, m) && !is_flat(d, m, told))
+        !is_model(d, m, f) && !is_attention(d, m) && !is_flat(d, m, told) &&
+        !mt_logdiag_is_matrix(d, m, engine))
         return;
     if (d->made_of.what == MT_LOG_OF_BUCKET)
         mt_metrics_set(m, MT_METRIC_is_bucket, 1, MT_CONF_INFERRED);
@@ -261,6 +259,8 @@ void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d)
                      lead, d->made_of.batch, d->made_of.heads, d->made_of.length, d->made_of.length,
                      d->made_of.each);
         break;
+    case MT_LOG_OF_MATRIX:
+    case MT_LOG_OF_SQUARE: mt_logdiag_say_matrix(t, d); break;
     case MT_LOG_OF_FLAT:
         mt_words_add(t,
                      "%sIt is about as large as %s of %.2f billion weights in 32 bits%s: most "

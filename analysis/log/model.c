@@ -1,6 +1,7 @@
 /* log/model.c -- what the run's settings say that its model takes of a card, where no recording
  * shows it. */
 #include "analysis/log/diagnose.h"
+#include "analysis/metrics/metrics.h"
 #include "analysis/setup/keys.h"
 #include "analysis/setup/layout.h"
 
@@ -189,4 +190,17 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
     mt_logdiag_budget(d, told, &s, conf);
     mt_trace_free(none);
     return true;
+}
+
+void mt_logdiag_model_by_words(struct mt_logdiag *d, struct mt_metrics *m,
+                               const struct mt_logdiag_sizes *told, const struct mt_framework *main,
+                               const struct mt_runconf *conf)
+{
+    struct mt_value smaller = mt_metric_get(m, "told_smaller", 12);
+    if (main->kind != MT_FWK_ENGINE || conf == NULL || !conf->by_words || d->model.params > 0 ||
+        d->model.is_set || told->billions <= 0 || told->less || told->trains || told->gpus > 1 ||
+        (smaller.known && smaller.v > 0))
+        return;
+    d->model.params = told->billions * 1e9;
+    d->model.by_words = true;
 }

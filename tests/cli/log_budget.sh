@@ -124,4 +124,32 @@ has title 'x 16 bytes / 8 GPUs = 2.88 GiB'
 # "support" and "endpoint" have no method in them.
 { echo 'Does it support our endpoint? Inference of a 13B model fails'; oom '270.00 MiB' 23.65 23.60 22.90; } | ask words
 has words '13 B parameters x 2 bytes = 24.21 GiB'
+
+# ---- the request as one matrix of the model, or a square ----
+
+# phi-4: 2 x 17,920 x 5,120 x 2 bytes are 350 MiB; it is loading, whatever the batch is. Qwen2.5-7B: 18,944 x 3,584 x 4 bytes are 259 MiB.
+has engine '35840 x 5120 (twice the MLP'
+has engine 'still being built or loaded'
+step='Traceback (most recent call last):
+  File "train.py", line 120, in train
+    optimizer.step()
+  File "/usr/lib/python3/site-packages/torch/optim/adamw.py", line 188, in step
+    adamw(
+  File "/usr/lib/python3/site-packages/torch/optim/adamw.py", line 120, in _init_group
+    state["exp_avg_sq"] = torch.zeros_like('
+state() { printf 'Full training of Qwen2.5-7B stops\n\n%s\n' "$step"; oom "$1" 79.15 79.10 77.20; }
+state '260.00 MiB' | ask state
+has state '18944 x 3584 (the MLP'
+has state 'x 4 bytes is the request: one matrix of the model, most likely a state of the optimizer, whole: nothing divides it'
+state '264.00 MiB' | ask other
+has_not other 'is the request'
+# In a forward a tensor of so many tokens may be as large.
+{ printf 'Full training of Qwen2.5-7B stops\n\nTraceback (most recent call last):\n  File "train.py", line 12, in train\n    loss = model(x)\n  File "/u/site-packages/transformers/models/qwen2/modeling_qwen2.py", line 46, in forward\n    h = self.up_proj(x)\n'; oom '130.00 MiB' 79.15 79.10 77.20; } | ask forward
+has_not forward 'one matrix of the model'
+# 65,536 x 65,536 x 1 byte are 4 GiB.
+square() { printf 'It stops\n\npython run.py --max_seq_length %s --batch_size 1\n\n' "$1"; oom '4.00 GiB' 23.69 23.60 20.00; }
+square 65536 | ask square
+has square '65536 x 65536 tokens x 1 bytes is the request: most likely a matrix of all pairs'
+square 60000 | ask rectangle
+has_not rectangle 'all pairs'
 finish
