@@ -228,7 +228,8 @@ static const char *written_as(const struct mt_advice_query *q, const struct mt_a
         return mt_runconf_find(q->conf, a->card->current, &hit) && hit.entry != NULL
                    ? as_written(hit.entry, hit.entry->key, buf, sep)
                    : NULL;
-    if (l->syntax == MT_FIX_PYTHON && mt_weigh_find_line(q, l, &hit) && hit.is_prefixed)
+    if ((l->syntax == MT_FIX_PYTHON || l->syntax == MT_FIX_HYDRA) &&
+        mt_weigh_find_line(q, l, &hit) && hit.is_prefixed)
         return as_written(hit.entry, hit.entry->key, buf, sep);
     if ((l->syntax != MT_FIX_FLAG && l->syntax != MT_FIX_YAML) || !mt_weigh_find_line(q, l, &hit) ||
         hit.entry == NULL)
@@ -290,13 +291,19 @@ bool mt_weigh_goes(enum mt_fix_way way, double from, double to)
     return way == MT_FIX_EITHER || (way == MT_FIX_DOWN ? to < from : to > from);
 }
 
+/* The rule's own is a whole number, or says itself that it goes by halves. */
+static bool in_steps(const char *value)
+{
+    return is_whole(value) || strncmp(value, "<half", 5) == 0 || strncmp(value, "<twice", 6) == 0;
+}
+
 /* Where no formula gives a number: half of what is set, or twice that; what cannot be halved goes
  * to the rule's own, if that is the right way. */
 static struct mt_value step(const struct mt_fix_line *l, enum mt_fix_way way,
                             struct mt_value current, bool *at_end)
 {
     struct mt_value to = mt_setting_number(l->value);
-    if (is_whole(l->value) && current.v >= 1 && current.v <= (double)(uint64_t)current.v + 0.0005) {
+    if (in_steps(l->value) && current.v >= 1 && current.v <= (double)(uint64_t)current.v + 0.0005) {
         uint64_t half = (uint64_t)current.v / 2;
         to.v = way == MT_FIX_DOWN ? (double)half : 2 * current.v;
         to.conf = current.conf;
@@ -381,7 +388,7 @@ static int move_line(const struct mt_advice_query *q, struct mt_advice *a, uint3
     if (to.known && from.known) {
         number_text(number, sizeof number, to.v);
         at_end = !mt_weigh_goes(l->moves, from.v, mt_setting_number(number).v);
-    } else if (from.known && is_number(l->value))
+    } else if (from.known && (is_number(l->value) || in_steps(l->value)))
         to = step(l, l->moves, from, &at_end);
     else if (!to.known)
         value = is_number(l->value) ? in_words(l, l->moves) : l->value;

@@ -440,6 +440,9 @@ void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d);
 /* log/first.c: takes from the changes behind `first` those that may wait out of the first ones. */
 void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct mt_logdiag *d,
                       const struct mt_log_fact *f, const struct mt_framework_rules *rules);
+/* log/passes.c: of a pass that keeps nothing and asks in proportion to its tokens, the share of
+ * them that what is free has room for, where that is less than half: token_ratio. */
+void mt_logdiag_of_pass(struct mt_metrics *m, const struct mt_logdiag *d, enum mt_phase phase);
 /* log/made_of.c: d->made_of of the failure f, and the metrics that follow from it. */
 void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f,
                         const struct mt_logdiag_sizes *told, bool engine);

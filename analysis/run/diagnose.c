@@ -24,9 +24,16 @@ static enum mt_rc nomem(const struct mt_diagnosis *d, struct mt_err *err)
 
 /* Words that name a program whose files are called as those that the log shows, where no setting
  * says which of the two it is (EasyR1 is a fork of verl and refuses many of verl's keys): that one.
- * So with flags of a library's trainer, and words that name a program with the same flags. */
+ * So with flags of a library's trainer, and words that name a program with the same flags; and with
+ * a piece of a file, whose few names another program has too ("rollout: gpu_memory_utilization").
+ */
 static void tell_closer(struct mt_runconf *conf, int told)
 {
+    if (told > MT_FW_NONE && conf->framework > MT_FW_NONE && told != conf->framework &&
+        mt_runconf_by_keys(conf) && mt_framework_at(conf->rules, told)->kind == MT_FWK_RL &&
+        mt_framework_at(conf->rules, conf->framework)->kind == MT_FWK_RL &&
+        (mt_framework_at(conf->rules, conf->framework)->drives >> told & 1) == 0)
+        mt_runconf_tell(conf, told);
     if (told > MT_FW_NONE && conf->framework > MT_FW_NONE && !conf->any &&
         mt_framework_at(conf->rules, told)->program_in == (mt_fw)conf->framework)
         mt_runconf_tell(conf, told);

@@ -114,7 +114,7 @@ struct mt_runconf_hit {
     const struct mt_runconf_key *key; /* NULL when found by the exact key */
     const char *value;                /* NULL = set, to what is not known */
     bool is_default;
-    bool is_prefixed; /* entry has the key's name with a word before it: "actor_" */
+    bool is_prefixed; /* entry has the key's name with a word before it: "actor_", or its end */
     /* the value is that of the well-known model that entry names; NULL = it is set, or a default */
     const char *model;
 };

@@ -27,7 +27,7 @@ static size_t override(const char *p, unsigned dots)
 }
 
 /* Overrides alone, as people paste them out of a script without the command above: each goes on in
- * the next line, or is a path of three names and fills its line. */
+ * the next line, or is a path of three names and fills its line, with others like it or alone. */
 bool mt_log_override_list(struct mt_log *l, uint64_t number, const char *s)
 {
     const char *p = mt_log_behind_number(s), *end;
@@ -43,8 +43,13 @@ bool mt_log_override_list(struct mt_log *l, uint64_t number, const char *s)
     if (n == 0 || p[n + 1] == '\0' || p[n + 1] == ' ' || p[n + 1] == '\\')
         return false;
     n += 1 + strcspn(p + n + 1, " \t");
-    if (p + n + strspn(p + n, " \t\\`") < end)
-        return false; /* words of a sentence follow */
+    while (p + n + strspn(p + n, " \t\\`") < end) { /* more of them, or words of a sentence */
+        const char *next = p + n + strspn(p + n, " \t");
+        size_t key = override(next, 1);
+        if (key == 0)
+            return false;
+        n = (size_t)(next - p) + key + 1 + strcspn(next + key + 1, " \t");
+    }
     if (last == NULL || last->dotted == 0 || last->dotted + 1 != number)
         last = mt_log_settings_item(l, number);
     if (last == NULL)

@@ -133,7 +133,7 @@ has_not newer.txt '--actor_zero_stage 3 '
 
 printf 'OOM\n\ndeepspeed /w/DeepSpeed-Chat/training/step2_reward_model_finetuning/main.py --per_device_train_batch_size 4\n' > two.txt
 ask two.txt
-has two.txt '--per_device_train_batch_size <'
+has two.txt '--per_device_train_batch_size 2'
 has_not two.txt '--per_device_training_batch_size'
 
 # PyTorch's end of a gather, in a text that has ZeRO-3 on: what ZeRO-3 may hold whole comes first.

@@ -113,4 +113,32 @@ echo 'Out-of-memory issues with the default settings of our LoRA training' | ask
 has hyphens 'says in words that it ran out of memory'
 echo 'How we avoid out-of-memory errors in our training: a guide' > guide.txt
 run 1 report guide.txt --no-config --force --format text -o guide.text
+
+# A pass for log-probabilities asks in proportion to its rows: what is free says how many it may take. 40 GiB of 16 rows, and 6 are free: 2.
+asked='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 40.00 GiB. GPU 0 has a total capacity of 79.11 GiB of which 6.00 GiB is free. Of the allocated memory 70.00 GiB is allocated by PyTorch, and 310.20 MiB is reserved by PyTorch but unallocated.'
+rows='```python\nfrom trl import GRPOConfig, GRPOTrainer\nargs = GRPOConfig(per_device_train_batch_size=16, num_generations=2)\n```'
+printf '# GRPO: OOM while the old log-probs are computed\n\n%b\n\n%s\n' "$rows" "$asked" | ask rows
+has rows 'per_device_train_batch_size=2'
+printf '# GRPO: OOM while the old log-probs are computed\n\n%b\n\n%s\n' "$rows" "${asked/40.00 GiB/7.00 GiB}" | ask half
+has half 'per_device_train_batch_size=8'
+
+# A key that no table has a setting for is looked up all the same, and its number halved.
+printf '# open-instruct: OOM in training\n\n```\npython open_instruct/grpo_fast.py --pack_length 10240 --response_length 8192\n```\n\nCUDA out of memory.\n' | ask pack
+has pack '--pack_length 5120'
+has pack '--response_length 4096'
+
+# A file of one part of a program, or a piece of a file, leaves out what stands above: it is typed as it stands there. Whose piece it is, words say.
+printf '# prime-rl: OOM in training\n\nuv run trainer @ train.toml\n\n```toml\n[model]\nname = "Qwen/Qwen3-8B"\nseq_len = 32768\n\n[model.ac]\nfreq = 1\n\n[optim]\nlr = 1e-6\n```\n\nCUDA out of memory.\n' | ask toml
+has toml 'model.seq_len = 16384'
+printf '# verl: CUDA out of memory in the actor update\n\n```yaml\nactor:\n  ppo_micro_batch_size_per_gpu: 8\n  fsdp_config:\n    param_offload: false\nrollout:\n  gpu_memory_utilization: 0.6\n```\n' | ask piece
+has piece 'actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4'
+has_not piece 'rollout.enable_offload'
+
+# Several overrides in one line of a text; a sentence with one is none.
+printf '# NeMo-RL: OOM in rollout generation\n\npolicy.generation.vllm_cfg.gpu_memory_utilization=0.8 policy.train_micro_batch_size=2\n\nCUDA out of memory.\n' | ask several
+has several 'policy.generation.vllm_cfg.gpu_memory_utilization=0.75'
+
+# The optimizer's state fills the card, by what the text's settings come to: no micro-batch is the first change.
+printf '# OpenRLHF: OOM in the actor update\n\n```\npython3 -m openrlhf.cli.train_ppo_ray --actor_num_nodes 1 --actor_num_gpus_per_node 2 --vllm_num_engines 2 --pretrain OpenRLHF/Llama-3-8b-sft-mixture --micro_train_batch_size 4 --prompt_max_len 1024 --generate_max_len 1024 --zero_stage 3 --bf16 --gradient_checkpointing\n```\n\n%s\n' "${asked/40.00/1.96}" | sed 's/79.11/39.39/; s/6.00/1.02/; s/70.00/35.9/' | ask states
+check [ "$(jq -r '.advice[0].set[0].key' states.json)" = --adam_offload ]
 finish

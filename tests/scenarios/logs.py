@@ -543,7 +543,7 @@ SCENARIOS = [
     alone("a-fork-of-verl", "EasyR1: keys of its own, and counters that hold what the engine's sleep unmapped",
           frames("", ("/root/EasyR1/verl/workers/fsdp_workers.py", 520, "compute_log_probs"), ("/root/EasyR1/verl/workers/actor/dp_actor.py", 90, "_forward_micro_batch"))
           + torch_says(5, 79.1, 2, 84, 12, "Process 7 has 76.90 GiB memory in use. "), "capacity", phase="logp_old", must=["B107"], must_not=["B01", "V06", "V12"],
-          sets={"B107": "worker.actor.micro_batch_size_per_device_for_experience=8"}),
+          sets={"B107": "worker.actor.micro_batch_size_per_device_for_experience=4"}),
     alone("videos-by-reinforcement", "verl-omni: its own keys, and none of verl's", frames("", ("/w/verl_omni/trainer/diffusion/ray_diffusion_trainer.py", 90, "fit"),
           ("/w/verl_omni/workers/engine.py", 41, "forward")) + torch_says(3, 79.1, 1.2, 75, 0.9), "capacity", must=["B117"], must_not=["V06", "V12", "V01"]),
     alone("fields-of-an-experiment", "Open-Reasoner-Zero wakes its engines", frames("", ("/w/orz/ppo/trainer.py", 70, "train"), ("/w/orz/ppo/actors.py", 55, "backload_to_gpu"))
