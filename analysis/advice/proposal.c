@@ -213,6 +213,28 @@ static const char *as_written(const struct mt_conf_entry *e, const char *key,
     return buf;
 }
 
+/* The script at hand makes what runs ("llm = LLM(max_model_len=4096)"), which takes a flag as one
+ * more argument of that call; nothing has flags. NULL = it is not so. */
+static const char *as_argument(const struct mt_advice_query *q, const struct mt_fix_line *l,
+                               char buf[MT_CONF_KEY + 3], const char **sep)
+{
+    const struct mt_config *c = &q->conf->conf;
+    bool made = false;
+    size_t n = 0;
+    for (uint32_t i = 0; i < c->started.n; i++) {
+        const char *dot = strrchr(c->started.p[i], '.');
+        made |= dot != NULL && dot[1] >= 'A' && dot[1] <= 'Z' &&
+                mt_framework_of_start(q->conf->rules, c->started.p[i]) == q->fw->main;
+    }
+    for (uint32_t i = 0; i < c->entries.n; i++)
+        made &= c->entries.p[i].form != MT_CONF_FLAG;
+    for (const char *p = l->key + 2; made && *p != '\0' && n < MT_CONF_KEY; p++)
+        buf[n++] = *p == '-' ? '_' : *p;
+    buf[n] = '\0';
+    *sep = made ? "=" : *sep;
+    return made ? buf : NULL;
+}
+
 /* How the run writes the line's key, where that is another form than the rule's: a program that
  * reads key=value refuses a flag (ultralytics: "imgsz=640"), and one that was started with flags is
  * started with flags again. A line that is "as_set" has the key of the card's setting. NULL: as the
@@ -231,9 +253,13 @@ static const char *written_as(const struct mt_advice_query *q, const struct mt_a
     if ((l->syntax == MT_FIX_PYTHON || l->syntax == MT_FIX_HYDRA) &&
         mt_weigh_find_line(q, l, &hit) && hit.is_prefixed)
         return as_written(hit.entry, hit.entry->key, buf, sep);
-    if ((l->syntax != MT_FIX_FLAG && l->syntax != MT_FIX_YAML) || !mt_weigh_find_line(q, l, &hit) ||
-        hit.entry == NULL)
+    if (l->syntax != MT_FIX_FLAG && l->syntax != MT_FIX_YAML)
         return NULL;
+    if (!mt_weigh_find_line(q, l, &hit) || hit.entry == NULL)
+        return l->syntax == MT_FIX_FLAG && strncmp(l->key, "--", 2) == 0 &&
+                       (is_number(l->value) || l->value[0] == '<')
+                   ? as_argument(q, l, buf, sep)
+                   : NULL;
     if (hit.is_prefixed)
         return as_written(hit.entry, hit.entry->key, buf, sep);
     if (l->syntax == MT_FIX_FLAG &&

@@ -115,7 +115,7 @@ has_not prose 'batch_size=48'
 held='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB (GPU 0; 40.00 GiB total capacity; 21.91 GiB already allocated; 500.00 MiB free; 22.00 GiB reserved in total by PyTorch)'
 printf '%s\n' '# OOM beside another job' '' '```' 'from vllm import LLM, SamplingParams' 'llm = LLM(model="facebook/opt-125m")' '```' "$held" > beside
 run 0 report beside --force --no-config --format text --full -o beside.text
-has beside '--gpu-memory-utilization 0.55'
+has beside 'gpu_memory_utilization=0.55'
 first_not beside enable_sleep_mode
 # A length that a script gives to Unsloth; no engine is spoken of.
 printf '%s\n' '# Fine-tuning runs out of memory' '' '```' 'from unsloth import FastLanguageModel' 'longest = 12000' \

@@ -141,4 +141,10 @@ has several 'policy.generation.vllm_cfg.gpu_memory_utilization=0.75'
 # The optimizer's state fills the card, by what the text's settings come to: no micro-batch is the first change.
 printf '# OpenRLHF: OOM in the actor update\n\n```\npython3 -m openrlhf.cli.train_ppo_ray --actor_num_nodes 1 --actor_num_gpus_per_node 2 --vllm_num_engines 2 --pretrain OpenRLHF/Llama-3-8b-sft-mixture --micro_train_batch_size 4 --prompt_max_len 1024 --generate_max_len 1024 --zero_stage 3 --bf16 --gradient_checkpointing\n```\n\n%s\n' "${asked/40.00/1.96}" | sed 's/79.11/39.39/; s/6.00/1.02/; s/70.00/35.9/' | ask states
 check [ "$(jq -r '.advice[0].set[0].key' states.json)" = --adam_offload ]
+
+# An engine that a script makes takes arguments, no flags.
+printf '# My script with vLLM\n\n```python\nfrom vllm import LLM\nllm = LLM(model="m/n-3B", gpu_memory_utilization=0.9, max_model_len=8192)\n```\n\n%s\n' "$OOM" | ask call
+has call 'gpu_memory_utilization=0.6'
+has call ' max_num_seqs=<half of its value>'
+has_not call '--max-num-seqs <'
 finish
