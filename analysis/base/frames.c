@@ -437,7 +437,9 @@ char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t 
     if (kind == MT_SITE_PYTHON || is_script) {
         mt_frame_describe(t, id, &v);
         const char *name = v.name[0] == '<' ? function_of(t, s, id) : v.name;
-        if (v.line == 0) /* not said */
+        if (name[0] == '\0') /* a place that somebody typed */
+            (void)snprintf(buf, cap, "%s:%u", v.file, v.line);
+        else if (v.line == 0) /* not said */
             (void)snprintf(buf, cap, v.is_code ? "%s `%s`" : "%s %s", v.file, name);
         else
             (void)snprintf(buf, cap, v.is_code ? "%s:%u `%s`" : "%s:%u %s", v.file, v.line, name);
@@ -445,8 +447,10 @@ char *mt_stack_label(const struct mt_trace *t, mt_stack_id s, char *buf, size_t 
                autograd_node(mt_str(t, f->name), mt_str_len(t, f->name), &node, &len)) {
         (void)snprintf(buf, cap, "autograd %.*s", len, node);
     } else if (kind == MT_SITE_CPP) {
-        (void)snprintf(buf, cap, "%s%s",
-                       t->meta.format == MT_FMT_PROFILER ? "" : "C++: ", mt_str(t, f->name));
+        const char *file = mt_str(t, f->file); /* of a log that lacks it: Python's */
+        bool is_cut = file[0] == '\0' || strcmp(file, "<cut>") == 0;
+        (void)snprintf(buf, cap, "%s%s", t->meta.format == MT_FMT_PROFILER || is_cut ? "" : "C++: ",
+                       mt_str(t, f->name));
     } else {
         (void)snprintf(buf, cap, "(no stack recorded)");
     }

@@ -151,6 +151,14 @@ static bool is_behind_number(const char *from, const char *p)
     return q < p && q > from && is_digit(q[-1]);
 }
 
+/* "free: ": the word names what stands behind it, not what stands before. */
+static bool is_label(const char *end)
+{
+    while (is_letter(*end))
+        end++;
+    return *end == ':' || *end == '=';
+}
+
 /* The word nearest to the amount, with no other number between; before it first. */
 static enum role role_of(const char *from, const char *to, const struct amount *a)
 {
@@ -164,11 +172,11 @@ static enum role role_of(const char *from, const char *to, const struct amount *
                                              : BEFORE + 1;
             bool between = false;
             if (far >= nearest || strncmp(p, words[i].text, n) != 0 ||
-                (p > from && is_letter(p[-1]) && is_letter(*p)))
+                (p > from && is_letter(p[-1]) && is_letter(*p)) || (p >= a->end && is_label(p + n)))
                 continue;
             for (const char *q = p < a->from ? p + n : a->end; q < (p < a->from ? a->from : p); q++)
                 between |= is_digit(*q);
-            if (between || (p < a->from && is_behind_number(from, p)))
+            if (between || (p < a->from && !is_label(p + n) && is_behind_number(from, p)))
                 continue;
             nearest = far;
             role = words[i].role;
@@ -202,6 +210,7 @@ static bool is_torchs(const char *from, const char *to)
 struct found {
     uint64_t is[ROLES];
     bool exact;
+    double unit; /* of the sentence's amounts; 0 = they have none, or several */
 };
 
 static void settle(struct found *f, enum role role, uint64_t bytes, bool exact)
@@ -236,6 +245,32 @@ static bool second_of(const struct amount *a, struct amount *b)
     return false;
 }
 
+/* The one unit of the sentence. */
+static double unit_of(const char *s)
+{
+    struct amount a;
+    double of = 0;
+    for (const char *p = s; *p != '\0'; p++)
+        if (amount_at(s, p, &a) && a.bytes != 0 && a.number > 0) {
+            double one = (double)a.bytes / a.number;
+            if (of > 0 && (one > 1.01 * of || one < 0.99 * of))
+                return 0;
+            of = one;
+            p = a.end - 1;
+        }
+    return of;
+}
+
+/* "total: 24 gb, free: 0.3": a number right behind its label, and nothing behind it. */
+static bool is_labelled(const char *from, const struct amount *a)
+{
+    const char *p = a->from;
+    while (p > from && strchr(" :=~", p[-1]) != NULL)
+        p--;
+    return p > from && p < a->from && is_letter(p[-1]) &&
+           strchr(",;|)`", a->end[strspn(a->end, " .`")]) != NULL; /* also the end */
+}
+
 static void read_clause(struct found *f, const char *from, const char *to)
 {
     const bool card = is_of_card(from, to);
@@ -263,6 +298,8 @@ static void read_clause(struct found *f, const char *from, const char *to)
         if (!pair && role == NO_ROLE && a.bytes != 0 &&
             mt_log_begins(a.end + strspn(a.end, " "), of_card))
             role = TOTAL;
+        if (role != NO_ROLE && !pair && a.bytes == 0 && f->unit > 0 && is_labelled(from, &a))
+            a.bytes = (uint64_t)(a.number * f->unit);
         if (role != NO_ROLE && a.bytes != 0)
             settle(f, role, a.bytes, a.exact);
         if (pair && role != NO_ROLE)
@@ -289,6 +326,7 @@ static void read_sentence(struct found *f, const char *s)
     const char *from = s;
     if (is_of_elsewhere(s))
         return;
+    f->unit = unit_of(s);
     for (const char *p = s;; p++) {
         size_t n = *p != '\0' ? breaks(p) : 1;
         if (n == 0)

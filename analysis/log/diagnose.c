@@ -146,6 +146,29 @@ static void take_words(struct mt_logdiag *d, const struct mt_log *log)
     d->confidence = "low";
 }
 
+/* The error's line has no more than the request, cut there or printed so by the program: the other
+ * amounts stand beside it in other words. */
+static void add_words(struct mt_logdiag *d, const struct mt_log *log)
+{
+    struct mt_logdiag_amounts a;
+    if (d->by_words || d->request == MT_LOG_NONE || d->request == MT_LOG_EXA ||
+        d->capacity != MT_LOG_NONE || d->free != MT_LOG_NONE || d->reserved != MT_LOG_NONE ||
+        d->allocated != MT_LOG_NONE || !mt_logdiag_amounts(&a, log) ||
+        (a.request != MT_LOG_NONE &&
+         (a.request > d->request + d->request / 50 || a.request < d->request - d->request / 50)))
+        return;
+    d->capacity = a.total;
+    d->reserved = a.torch;
+    d->used = a.used;
+    if (a.free != MT_LOG_NONE && a.free < d->request)
+        d->free = a.free;
+    d->rest_by_words = d->free != MT_LOG_NONE || d->reserved != MT_LOG_NONE;
+    if (d->free == MT_LOG_NONE)
+        return;
+    d->cause = MT_CAUSE_CAPACITY;
+    d->confidence = "low";
+}
+
 static void clear_numbers(struct mt_logdiag *d)
 {
     d->used = MT_LOG_NONE;
@@ -287,6 +310,7 @@ static void find_cause(struct mt_logdiag *d, const struct mt_logs *logs,
         mt_logdiag_tell_overcount(d, logs, f, place);
         torch_cause(d, f);
         take_words(d, &logs->files.p[d->file].log);
+        add_words(d, &logs->files.p[d->file].log);
         if (f->platform == MT_LOG_GROWS)
             d->cause = MT_CAUSE_LEAK;
         d->is_untold =

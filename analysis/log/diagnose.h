@@ -183,6 +183,7 @@ struct mt_logdiag {
     /* no line has a number: those above are a person's words (log/amounts.c), and so is what was in
      * use of the card; is_rounded: the request is not as precise as PyTorch prints it */
     bool by_words, is_rounded;
+    bool rest_by_words; /* the line has the request alone: the others are from lines beside it */
     uint64_t used;
     /* other processes that are named, or what remains when all else is taken off the capacity */
     uint64_t others;

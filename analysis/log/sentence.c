@@ -156,6 +156,8 @@ static void say_torch(struct mt_sentence *t, const struct mt_logdiag *d,
     where(t, d);
     if (d->request == MT_LOG_NONE || d->by_words) {
         mt_words_add(t, " ran out of memory");
+        if (d->site != NULL)
+            mt_words_add(t, " at %s", d->site);
         if (d->by_words)
             say_amounts(t, d);
         else
@@ -515,6 +517,11 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
     if (mark != NULL)
         mt_words_add(t, "%sThe last memory line before it, line %llu, says \"%s\".",
                      t->n != 0 ? " " : "", (unsigned long long)mark->line, mark->text);
+    if (d->rest_by_words)
+        mt_words_add(t,
+                     "%sThe error's line has the request alone: the other amounts stand beside "
+                     "it.",
+                     t->n != 0 ? " " : "");
     say_begun(t, d, log);
     if (log->newest_first && (mark != NULL || d->begun != 0))
         mt_words_add(t, "%sBy its time stamps this log has its newest line first.",

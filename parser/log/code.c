@@ -72,6 +72,27 @@ static bool is_between(const char *s)
     return n > 0 && (strchr("^~", s[n - 1]) != NULL || strspn(s, "0123456789 \t") >= n);
 }
 
+bool mt_log_is_bare_code(const char *s) { return *s != '\0' && bare_code(s) == s; }
+
+/* "sliding_window_inference" alone in the line above: the function whose line of code this is. A
+ * word alone may be any, two that are joined are a name. */
+static void name_above(struct mt_log *l, uint64_t number)
+{
+    const struct mt_log_prose *p = l->prose.n >= 2 ? &l->prose.p[l->prose.n - 2] : NULL;
+    const char *name = p != NULL ? p->text + strspn(p->text, " \t`*") : "";
+    size_t n = 0;
+    l->code_name[0] = '\0';
+    while ((name[n] >= 'a' && name[n] <= 'z') || (name[n] >= '0' && name[n] <= '9') ||
+           name[n] == '_')
+        n++;
+    if (p == NULL || p->line + 1 != number || n == 0 || n >= sizeof l->code_name ||
+        memchr(name + 1, '_', n - 1) == NULL || (name[0] >= '0' && name[0] <= '9') ||
+        name[n + strspn(name + n, "()`*: \t\r")] != '\0')
+        return;
+    memcpy(l->code_name, name, n);
+    l->code_name[n] = '\0';
+}
+
 void mt_log_code_line(struct mt_log *l, uint64_t number, const char *s)
 {
     const char *p = mt_log_code_in(s);
@@ -93,4 +114,5 @@ void mt_log_code_line(struct mt_log *l, uint64_t number, const char *s)
     mt_printable(l->code, sizeof l->code, p, strlen(p));
     l->code_of = who;
     l->code_line = number;
+    name_above(l, number);
 }

@@ -38,6 +38,20 @@ static bool headless(struct mt_log_at *a, const char *s)
     return a->path < end;
 }
 
+/* "load_unetRuntimeError: CUDA ...", "__deepcopy__torch.OutOfMemoryError: ...": of a name that the
+ * error's class was glued to, the bytes that are the function's. */
+static size_t without_class(const char *name, size_t n)
+{
+    static const char *const classes[] = {"torch.cuda.OutOfMemoryError", "torch.OutOfMemoryError",
+                                          "OutOfMemoryError", "RuntimeError", "MemoryError"};
+    for (size_t i = 0; name[n] == ':' && i < sizeof classes / sizeof *classes; i++) {
+        size_t k = strlen(classes[i]);
+        if (n > k && memcmp(name + n - k, classes[i], k) == 0)
+            return n - k;
+    }
+    return n;
+}
+
 /* `File "/x/job/workers.py", line 504, in update_actor`, also without the blank or with more of
  * them */
 bool mt_log_frame_quoted(struct mt_log_at *a, const char *s)
@@ -55,6 +69,7 @@ bool mt_log_frame_quoted(struct mt_log_at *a, const char *s)
     a->name += *a->name == '`';
     for (a->n_name = 0; in_name(a->name[a->n_name]);) /* a line that was glued on may follow */
         a->n_name++;
+    a->n_name = without_class(a->name, a->n_name);
     a->line = g.v[0];
     return a->n_name != 0;
 }
@@ -250,6 +265,48 @@ bool mt_log_frame_cut(struct mt_log_at *a, const char *s)
     a->end = py + 3;
     a->line = g.v[0];
     return is_named(a, in);
+}
+
+/* What people draw before a place: "-> ", "=> ", an arrow. */
+static const char *behind_arrow(const char *s)
+{
+    const char *p = s + strspn(s, "-=");
+    if (p > s && *p == '>')
+        p++;
+    else if (strncmp(s, "\xe2\x86\x92", 3) == 0)
+        p = s + 3;
+    else
+        return s;
+    return p + strspn(p, " ");
+}
+
+const char *mt_log_frame_typed(struct mt_log_at *a, const char *s)
+{
+    static const char none[] = "";
+    static const char *const joins[] = {".py:%n", ".py line %n", ".py, line %n", ".py(%n)"};
+    const char *p = behind_prefix(s), *arrow, *py, *code = NULL;
+    struct mt_log_got g;
+    arrow = behind_arrow(p);
+    p = behind_prefix(arrow);
+    py = strstr(p, ".py");
+    if (py == NULL || (size_t)(py - p) >= strcspn(p, " (\"'"))
+        return NULL;
+    for (size_t i = 0; code == NULL && i < sizeof joins / sizeof *joins; i++)
+        code = strncmp(py, joins[i], strcspn(joins[i], "%")) == 0 ? mt_log_find(py, joins[i], &g)
+                                                                  : NULL;
+    if (code == NULL)
+        return NULL;
+    code += *code == ':';
+    code += strspn(code, " ");
+    code = behind_arrow(code);
+    if (!mt_log_is_bare_code(code))
+        return NULL;
+    a->path = p;
+    a->end = py + 3;
+    a->name = none;
+    a->n_name = 0;
+    a->line = g.v[0];
+    return code;
 }
 
 bool mt_log_frame_of_page(struct mt_log_at *a, const char *s)

@@ -28,113 +28,6 @@ static void other_processes(struct mt_log *l, uint64_t number, const char *s)
     }
 }
 
-/* From 1.10 on the sentence goes on: "If reserved memory is >> allocated memory try setting
- * max_split_size_mb". A class of its own for the error is newer still: then somebody cut it. */
-static bool ends_before_advice(const char *s)
-{
-    static const char end[] = "reserved in total by PyTorch)";
-    const char *p = strstr(s, end);
-    return p != NULL && p[sizeof end - 1 + strspn(p + sizeof end - 1, " \t\r\"'")] == '\0' &&
-           strstr(s, "RuntimeError: CUDA out of memory") != NULL;
-}
-
-/* To PyTorch 2.0: everything in one pair of brackets. */
-static bool old_sentence(struct mt_log_fact *f, const char *s)
-{
-    got g;
-    if (mt_log_find(s, "(GPU %n; %b total capacity", &g) == NULL &&
-        mt_log_find(s, "(NPU %n; %b total capacity", &g) == NULL &&
-        mt_log_find(s, "(MLU %n; %b total capacity", &g) == NULL)
-        return false;
-    f->gpu = mt_log_small(g.v[0]);
-    f->value[MT_LO_CAPACITY] = g.v[1];
-    f->value[MT_LO_ALLOCATED] = mt_log_value(s, "capacity; %b already alloc");
-    f->value[MT_LO_FREE] = mt_log_value(s, "already allocated; %b free");
-    if (f->value[MT_LO_FREE] == MT_LOG_NONE) /* torch_npu's workspace */
-        f->value[MT_LO_FREE] = mt_log_value(s, "total capacity; %b free");
-    if (f->value[MT_LO_FREE] == MT_LOG_NONE)
-        f->value[MT_LO_FREE] =
-            mt_log_value(s, "current active; %b free"); /* torch_npu has one more number */
-    f->value[MT_LO_RESERVED] = mt_log_value(s, "; %b reserved in total by PyTorch");
-    f->value[MT_LO_ALLOWED] = mt_log_value(s, "; %b allowed");
-    f->value[MT_LO_UNALLOCATED] = mt_log_value(s, "free; %b cached"); /* to 1.3 */
-    if (strstr(s, "(GPU ") != NULL)
-        f->torch_at_most = f->value[MT_LO_UNALLOCATED] != MT_LOG_NONE ? 103
-                           : ends_before_advice(s)                    ? 109
-                                                                      : 200;
-    if (f->value[MT_LO_ALLOCATED] == MT_LOG_NONE)
-        return true;
-    if (f->value[MT_LO_RESERVED] == MT_LOG_NONE && f->value[MT_LO_UNALLOCATED] != MT_LOG_NONE)
-        f->value[MT_LO_RESERVED] = f->value[MT_LO_ALLOCATED] + f->value[MT_LO_UNALLOCATED];
-    else if (f->value[MT_LO_RESERVED] != MT_LOG_NONE &&
-             f->value[MT_LO_RESERVED] >= f->value[MT_LO_ALLOCATED])
-        f->value[MT_LO_UNALLOCATED] = f->value[MT_LO_RESERVED] - f->value[MT_LO_ALLOCATED];
-    return true;
-}
-
-/* Apple's: "MPS backend out of memory (MPS allocated: 5.05 GB, other allocations: 2.29 GB, max
- * allowed: 6.77 GB). Tried to ...". */
-static bool of_apple(struct mt_log_fact *f, const char *s)
-{
-    got g;
-    if (mt_log_find(s, "(MPS allocated: %b, other allocations: %b, max allowed: %b)", &g) == NULL)
-        return false;
-    f->platform = 'M';
-    f->value[MT_LO_ALLOCATED] = f->value[MT_LO_RESERVED] = g.v[0];
-    f->value[MT_LO_THIS] = g.v[0] + g.v[1];
-    f->value[MT_LO_CAPACITY] = g.v[2];
-    f->value[MT_LO_FREE] = g.v[0] + g.v[1] < g.v[2] ? g.v[2] - g.v[0] - g.v[1] : 0;
-    return true;
-}
-
-/* Reads the numbers of PyTorch's sentence into f; returns how many it has. */
-static int torch_sentence(struct mt_log_fact *f, const char *s)
-{
-    got g;
-    int n = 0;
-    for (int i = 0; i < MT_LOG_VALUES; i++)
-        if (i != MT_LO_REQUEST)
-            f->value[i] = MT_LOG_NONE;
-    f->gpu = -1;
-    if (!old_sentence(f, s) && !of_apple(f, s)) {
-        /* 2.1 misspelt it; without a number where the device has none */
-        bool since_22 = mt_log_find(s, "PU %n has a total capacity of %b", &g) != NULL;
-        if (since_22 || mt_log_find(s, "PU %n has a total capacty of %b", &g) != NULL) {
-            f->gpu = mt_log_small(g.v[0]);
-            f->value[MT_LO_CAPACITY] = g.v[1];
-            f->torch_at_least = since_22 ? 202 : 201;
-        } else {
-            f->value[MT_LO_CAPACITY] = mt_log_value(s, "PU has a total capacity of %b");
-        }
-        f->value[MT_LO_FREE] = mt_log_value(s, "of which %b is free");
-        if (f->value[MT_LO_FREE] == MT_LOG_NONE)
-            f->value[MT_LO_FREE] = mt_log_value(s, "of which %b"); /* cut off behind it */
-        if (f->value[MT_LO_FREE] == MT_LOG_NONE && /* typed: "GPU had 12.44 GiB free of 79.19" */
-            (mt_log_find(s, "had %b free of %b", &g) != NULL ||
-             mt_log_find(s, "had %b free of %G", &g) != NULL)) {
-            f->value[MT_LO_FREE] = g.v[0];
-            if (f->value[MT_LO_CAPACITY] == MT_LOG_NONE)
-                f->value[MT_LO_CAPACITY] = g.v[1];
-        }
-        f->value[MT_LO_THIS] = mt_log_value(s, "this process has %b memory in use");
-        f->value[MT_LO_ALLOWED] = mt_log_value(s, ". %b allowed;");
-        f->value[MT_LO_ALLOCATED] = mt_log_value(s, "allocated memory %b is allocated by PyTorch");
-        f->value[MT_LO_PRIVATE] = mt_log_value(s, "with %b allocated in private pools");
-        f->value[MT_LO_UNALLOCATED] =
-            mt_log_value(s, "and %b is reserved by PyTorch but unallocated");
-        if (f->value[MT_LO_ALLOCATED] != MT_LOG_NONE && f->value[MT_LO_UNALLOCATED] != MT_LOG_NONE)
-            f->value[MT_LO_RESERVED] = f->value[MT_LO_ALLOCATED] + f->value[MT_LO_UNALLOCATED];
-        /* in a container the driver does not find the process and says 0; a process that has less
-         * than PyTorch counts, but much, has an engine that sleeps */
-        if (f->value[MT_LO_THIS] != MT_LOG_NONE && f->value[MT_LO_ALLOCATED] != MT_LOG_NONE &&
-            f->value[MT_LO_THIS] < f->value[MT_LO_ALLOCATED] / 8)
-            f->value[MT_LO_THIS] = MT_LOG_NONE;
-    }
-    for (int i = 0; i < MT_LOG_VALUES; i++)
-        n += f->value[i] != MT_LOG_NONE;
-    return n;
-}
-
 /* "KSampler", "VAEDecode": the class of a node. "Total", "GPU" and the like are words. */
 static bool is_node(const char *s)
 {
@@ -232,7 +125,8 @@ static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const cha
     /* Intel's GPUs */
     uint64_t block = mt_log_value(s, "allocate memory block with size larger than %b");
     int n;
-    if (!absurd && mt_log_find(s, "ried to allocate %b", &g) == NULL) {
+    if (!absurd && mt_log_find(s, "ried to allocate %b", &g) == NULL &&
+        mt_log_find(s, "ried to alocate %b", &g) == NULL) { /* typed */
         /* a terminal cut the number itself */
         if (glued == s || mt_log_find(glued, "ried to allocate %b", &g) == NULL)
             return 0;
@@ -252,11 +146,12 @@ static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const cha
     f->value[MT_LO_REQUEST] = absurd ? MT_LOG_EXA : g.v[0];
     f->platform = platform_of(s);
     mt_log_stack_method(l, number, f, s);
-    n = torch_sentence(f, s);
-    if (glued != s && torch_sentence(f, glued) <= n)
-        torch_sentence(f, s);
+    n = mt_log_torch_sentence(f, s);
+    if (glued != s && mt_log_torch_sentence(f, glued) <= n)
+        mt_log_torch_sentence(f, s);
     else
         s = glued;
+    mt_log_torch_typed(f, s, s == glued);
     f->hints_expandable = strstr(s, "expandable_segments") != NULL;
     if (block != MT_LOG_NONE) {
         f->value[MT_LO_ALLOWED] = block;

@@ -363,6 +363,7 @@ struct mt_log {
     uint64_t frame_line;   /* while it is read: of the last frame; its code follows */
     /* while it is read: the last line that looks like code, by whom, and where */
     char code[96];
+    char code_name[64]; /* the function that stands alone above that line of code; else "" */
     struct mt_log_writer code_of;
     uint64_t code_line;
     /* while it is read: what the next lines of see_memory_usage are of */

@@ -77,6 +77,10 @@ int mt_log_gpu_error(struct mt_log *l, uint64_t number, const char *s);
 bool mt_log_is_cumem(const char *s);
 /* f->cuda, by the file that the line of f names. */
 void mt_log_thc(struct mt_log_fact *f, const char *s);
+/* log/torch.c: the numbers of PyTorch's sentence into f; returns how many it has. */
+int mt_log_torch_sentence(struct mt_log_fact *f, const char *s);
+/* And those that it has as people type it. is_whole: no number of it is cut in two. */
+void mt_log_torch_typed(struct mt_log_fact *f, const char *s, bool is_whole);
 /* log/log.c: where the words of PyTorch on cudaMallocAsync begin; NULL = they are not in it. */
 const char *mt_log_async(const char *s);
 /* log/log.c: the line ends within PyTorch's sentence, before the size that was asked for. */
@@ -191,6 +195,9 @@ bool mt_log_frame_of_page(struct mt_log_at *a, const char *s); /* older notebook
 /* What is left of a frame: `line 9, in step`, `File actor.py, line 9, in step`, `actor.py:9 in
  * step`, `at step (actor.py:9)`. */
 bool mt_log_frame_cut(struct mt_log_at *a, const char *s);
+/* `masked_ce.py:74 logits = logits.float()`, `-> masked_ce.py line 74: ...`, as people type it: the
+ * code behind it, NULL = it is none. The function has no name. */
+const char *mt_log_frame_typed(struct mt_log_at *a, const char *s);
 /* pytest's and rich's. glued: with the lines that follow */
 bool mt_log_frame_boxed(struct mt_log_at *a, const char *s, const char *glued);
 
@@ -202,6 +209,8 @@ void mt_log_code_settings(struct mt_log *l, uint64_t number, const char *file, c
 
 /* The text of a line of code, in s; NULL = it looks like none. */
 const char *mt_log_code_in(const char *s);
+/* s begins with code, and calls something: "x = f(y)", "return a.b(", "loss.backward()". */
+bool mt_log_is_bare_code(const char *s);
 /* The line of code calls that function. */
 bool mt_log_calls(const char *code, const char *function);
 /* A line that states nothing: kept where it looks like one of code, which people paste without its
@@ -233,9 +242,15 @@ void mt_log_actor_take(struct mt_log *l, struct mt_log_fact *f, const char *s);
 /* A worker died, and the writer's last traceback is that of who waited for it: f gets the method
  * that it had called. */
 void mt_log_stack_called(struct mt_log *l, struct mt_log_fact *f, struct mt_log_writer who);
-/* Lines that say in words what was going on - vLLM's "while processing method load_model: ..." and
- * "Failed to load model", a warning of FSDP that gathers a state dict -: a frame, where there is
- * none. */
+/* One more frame of s, the innermost. */
+void mt_log_stack_push(struct mt_log *l, struct mt_log_stack *s, const struct mt_log_at *a,
+                       const char *function);
+/* log/told_place.c: at the end of the log, the place that a sentence tells of a failure without
+ * one. */
+void mt_log_told_place(struct mt_log *l);
+/* log/method.c. Lines that say in words what was going on - vLLM's "while processing method
+ * load_model: ..." and "Failed to load model", a warning of FSDP that gathers a state dict -: a
+ * frame, where there is none. */
 void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *f, const char *s);
 /* Gives f, where it has none, the stack that an observer wrote below it. */
 void mt_log_stack_below(struct mt_log *l, struct mt_log_writer who, struct mt_log_fact *f);

@@ -268,6 +268,20 @@ static bool may_be_wrapped(const struct window *w)
             strstr(w->line[1], "ried to allocate") != NULL);
 }
 
+/* Around a failure of a text that somebody wrote: its place may stand there in any form. */
+static bool is_around(const struct mt_log *l, const struct window *w)
+{
+    enum { ABOVE = 2, BELOW = 4 };
+    const struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
+    if (w->number[0] > MT_LOG_SAID_LINES)
+        return false;
+    for (size_t i = 1; i <= ABOVE && i < w->n; i++)
+        if (strstr(w->line[i], "ried to al") != NULL)
+            return true;
+    return f != NULL && mt_log_has_stack(f->kind) && !mt_log_is_talk(f) &&
+           w->number[0] - f->line <= BELOW;
+}
+
 static int look(struct mt_log *l, struct window *w)
 {
     char *first = w->line[0];
@@ -278,7 +292,8 @@ static int look(struct mt_log *l, struct window *w)
         (l->frame_line != 0 && w->number[0] <= l->frame_line + AFTER_FRAME) ||
         (l->command_line != 0 && w->number[0] == l->command_line + 1) ||
         (l->code_line != 0 && w->number[0] == l->code_line + 1) || is_interesting(w, first) ||
-        mt_log_may_say(w->number[0], first) || mt_log_may_start(w->number[0], first)) {
+        mt_log_may_say(w->number[0], first) || mt_log_may_start(w->number[0], first) ||
+        is_around(l, w)) {
         bool wrapped = may_be_wrapped(w);
         if (wrapped)
             join(w);
@@ -429,6 +444,7 @@ enum mt_rc mt_log_read(struct mt_log *out, struct mt_source *src, const char *co
         mt_log_prose_end(out);
         mt_log_fences_end(out);
         mt_log_cut_end(out);
+        mt_log_told_place(out);
         mt_log_order_end(out);
     }
     window_done(&w);

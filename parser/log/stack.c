@@ -66,37 +66,54 @@ static const char *end_of(const char *path, const char *end, size_t cap)
     return p;
 }
 
+void mt_log_stack_push(struct mt_log *l, struct mt_log_stack *s, const struct mt_log_at *a,
+                       const char *function)
+{
+    char slashed[4 * sizeof s->frames.p->file];
+    const char *path;
+    size_t n;
+    struct mt_log_frame *f =
+        s->frames.n < MAX_FRAMES ? MT_VEC_PUSH(&s->frames) : &s->frames.p[MAX_FRAMES - 1];
+    if (f == NULL) {
+        l->no_memory = true;
+        return;
+    }
+    n = mt_log_slashes(slashed, sizeof slashed, a->path, a->end);
+    path = end_of(slashed, slashed + n, sizeof f->file);
+    mt_printable(f->file, sizeof f->file, path, (size_t)(slashed + n - path));
+    mt_printable(f->function, sizeof f->function, function, strlen(function));
+    if (l->module[0] == '\0' && strcmp(function, "<module>") == 0)
+        memcpy(l->module, f->file, sizeof l->module);
+    f->line = a->line <= UINT32_MAX ? (uint32_t)a->line : 0;
+}
+
 static bool frame(struct mt_log *l, uint64_t number, const struct mt_log_at *a,
                   struct mt_log_writer who)
 {
     struct mt_log_stack *s = open_for(l, who);
-    const char *path;
-    char slashed[4 * sizeof s->frames.p->file];
-    size_t n;
     char function[sizeof s->frames.p->function];
-    struct mt_log_frame *f;
     if (s->line == 0 || number - s->line > NEAR)
         begin(s, number, (struct mt_log_writer){-1, -1}, false);
     s->line = l->frame_line = number;
     mt_printable(function, sizeof function, a->name, a->n_name);
     s->n_inward += mt_log_calls(s->code, function);
     s->code[0] = '\0';
-    if (s->frames.n < MAX_FRAMES)
-        f = MT_VEC_PUSH(&s->frames);
-    else
-        f = &s->frames.p[MAX_FRAMES - 1];
-    if (f == NULL) {
-        l->no_memory = true;
-        return true;
-    }
     s->pins = false;
-    n = mt_log_slashes(slashed, sizeof slashed, a->path, a->end);
-    path = end_of(slashed, slashed + n, sizeof f->file);
-    mt_printable(f->file, sizeof f->file, path, (size_t)(slashed + n - path));
-    memcpy(f->function, function, sizeof f->function);
-    if (l->module[0] == '\0' && strcmp(function, "<module>") == 0)
-        memcpy(l->module, f->file, sizeof l->module);
-    f->line = a->line <= UINT32_MAX ? (uint32_t)a->line : 0;
+    mt_log_stack_push(l, s, a, function);
+    return true;
+}
+
+/* A frame and its code in one line. */
+static bool typed_frame(struct mt_log *l, uint64_t number, const char *s)
+{
+    struct mt_log_at a;
+    const char *code = mt_log_frame_typed(&a, s);
+    struct mt_log_stack *o;
+    if (code == NULL)
+        return false;
+    (void)frame(l, number, &a, mt_log_writer(s, a.path));
+    o = open_for(l, mt_log_writer(s, a.path));
+    mt_printable(o->code, sizeof o->code, code, strcspn(code, "`"));
     return true;
 }
 
@@ -423,6 +440,8 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
         return frame(l, number, &a, mt_log_writer(s, a.path));
     if (mt_log_frame_of_page(&a, s))
         return frame(l, number, &a, (struct mt_log_writer){-1, -1});
+    if (typed_frame(l, number, s))
+        return true;
     if (observed(l, number, s))
         return true;
     p = strstr(s, "pin_memory(");
@@ -537,8 +556,14 @@ void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
     }
     if (is_above(l, number, who)) {
         struct mt_log_stack one = {.writer = who, .of = {-1, -1}, .line = number, .first = number};
+        struct mt_log_at a = {.path = "", .name = l->code_name};
         memcpy(one.code, l->code, sizeof one.code);
+        a.end = a.path;
+        a.n_name = strlen(a.name);
+        if (a.n_name != 0)
+            mt_log_stack_push(l, &one, &a, a.name);
         mt_log_stack_keep(l, &one, f);
+        MT_VEC_DONE(&one.frames); /* empty where it was kept */
     }
 }
 
@@ -554,58 +579,6 @@ void mt_log_stack_called(struct mt_log *l, struct mt_log_fact *f, struct mt_log_
         memcpy(one.method, s->called, sizeof one.method);
         mt_log_stack_keep(l, &one, f);
     }
-}
-
-void mt_log_stack_method(struct mt_log *l, uint64_t number, struct mt_log_fact *f, const char *s)
-{
-    static const struct {
-        const char *words, *file, *function;
-        /* what the traceback does not show: the error is one that was caught there and is raised
-         * again */
-        bool further_in;
-    } said[] = {
-        {"Failed to load model - not enough GPU memory", "vllm/v1/worker/gpu_worker.py",
-         "load_model", false},
-        {"Failed to update parameter online", "sglang/srt/model_executor/model_runner.py",
-         "update_weights_from_distributed", false},
-        {"Capture cuda graph failed", "sglang/srt/model_executor/cuda_graph_runner.py", "capture",
-         true},
-        {"Failed to clone() tensor with name", "torch/distributed/fsdp/_state_dict_utils.py",
-         "_full_post_state_dict_hook", false},
-    };
-    struct mt_log_stack one = {.writer = {f->pid, f->rank},
-                               .of = {-1, -1},
-                               .line = number,
-                               .first = number,
-                               .headed = true};
-    const char *file = "vllm/worker/worker.py"; /* whose methods these are */
-    struct mt_log_got g = {.text = NULL};
-    struct mt_log_stack *to;
-    struct mt_log_frame *at;
-    bool further_in = false;
-    for (size_t i = 0; i < sizeof said / sizeof *said && g.text == NULL; i++) {
-        if (strstr(s, said[i].words) == NULL)
-            continue;
-        file = said[i].file;
-        further_in = said[i].further_in;
-        g.text = said[i].function;
-        g.n_text = strlen(g.text);
-        one.is_deeper = true; /* no frame of the text */
-    }
-    if ((f->stack != 0 && !further_in) ||
-        (g.text == NULL && mt_log_find(s, "while processing method %t:", &g) == NULL))
-        return;
-    to = f->stack != 0 ? &l->stacks.p[f->stack - 1] : &one;
-    at = MT_VEC_PUSH(&to->frames);
-    l->no_memory |= at == NULL;
-    if (at == NULL)
-        return;
-    memset(at, 0, sizeof *at);
-    memcpy(at->file, file, strlen(file));
-    mt_printable(at->function, sizeof at->function, g.text, g.n_text);
-    if (to == &one)
-        mt_log_stack_keep(l, &one, f);
-    MT_VEC_DONE(&one.frames); /* empty where it was kept */
 }
 
 void mt_log_stacks_done(struct mt_log *l)

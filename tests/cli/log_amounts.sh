@@ -63,6 +63,26 @@ is - - -
 ask 'Only 300M are left.\n\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 47.40 GiB of which 99.06 MiB is free.'
 is 2048 99 48537
 
+# A line with the request alone: the rest from the lines beside it, each number by its label, without a unit by that of the others.
+alone='torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB.'
+ask "$alone\nGPU 1 total: 24 GiB | Free: 300 MiB | PyTorch allocated: 22.5 GiB"
+is 2560 300 24576
+used 'on GPU 1'
+used 'PyTorch held 22.50 GiB'
+ask "$alone\ntotal: 24 GB, free: 0.5, allocated 22.5"
+is 2560 512 24576
+ask "$alone\nThere were 0.3 GiB free, and earlier it asked for 3.5 GiB." # of another moment
+is 2560 - -
+ask "$alone\ntotal: 24 GB, free: 3 of 8 jobs"
+is 2560 - -
+# Typed by hand: other capitals, a letter too few, a unit left out where the number is most of the card.
+ask 'torch.OutOfMemoryError: CUDA out of memory. Tried to alocate 640.00MiB. GPY 1 has a total capacity of 24.00 GiB of which 112.00 MiB is free. Of the alocated memory 22.70 is alocated by pytorch and 68.18 is reserved by PyTOrch but unalocated.'
+is 640 112 24576
+used 'on GPU 1'
+used 'PyTorch held 22.70 GiB'
+ask 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.50 GiB. GPU 3 has a'
+used 'on GPU 3'
+
 # The one process that the line names has all that is in use: it is the one that failed. Where something is left over, it is another.
 for used in 78.08 60.08; do
     printf 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB. GPU 3 has a total capacity of 79.11 GiB of which 1.02 GiB is free. Process 1234 has %s GiB memory in use.\n' $used > one$used.log
