@@ -39,7 +39,8 @@ void mt_apart(struct mt_text *out, const char *text, size_t n)
         mt_text_add(&numbers, ",", at < n);
     }
     mt_text_add(out, &mark, 1);
-    mt_text_add(out, numbers.p, numbers.n);
+    if (numbers.n != 0)
+        mt_text_add(out, numbers.p, numbers.n);
     out->failed = out->failed || numbers.failed;
     mt_text_done(&numbers);
 }
