@@ -174,9 +174,10 @@ struct mt_logdiag {
     const char *engine;   /* the inference engine of the job, in words; NULL = none is told */
     bool engine_failed;   /* and the failure is in its own code */
     bool may_have_engine; /* an engine is seen or told of, or the program is one that has one */
-    bool never_ran;       /* a worker of Ray died before its actor ran */
-    bool traced;          /* another one stands above it, without a traceback */
-    bool passed_over;     /* the line is PyTorch's; another library failed before it, and went on */
+    bool uncured;   /* the pieces are the cause, and nothing that keeps them together is offered */
+    bool never_ran; /* a worker of Ray died before its actor ran */
+    bool traced;    /* another one stands above it, without a traceback */
+    bool passed_over; /* the line is PyTorch's; another library failed before it, and went on */
     /* From the sentence of PyTorch, as far as it goes. */
     uint64_t request, capacity, free, allocated, reserved, unallocated, private_pools, allowed;
     uint64_t this_process, outside; /* outside: of this process, outside PyTorch */
@@ -439,8 +440,9 @@ void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d);
 /* What rules may ask of that. */
 void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d);
 /* log/first.c: takes from the changes behind `first` those that may wait out of the first ones. */
-void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct mt_logdiag *d,
-                      const struct mt_log_fact *f, const struct mt_framework_rules *rules);
+void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, struct mt_logdiag *d,
+                      const struct mt_log_fact *f, const struct mt_framework_rules *rules,
+                      const struct mt_runconf *conf);
 /* log/passes.c: of a pass that keeps nothing and asks in proportion to its tokens, the share of
  * them that what is free has room for, where that is less than half: token_ratio. */
 void mt_logdiag_of_pass(struct mt_metrics *m, const struct mt_logdiag *d, enum mt_phase phase);

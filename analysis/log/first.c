@@ -2,6 +2,7 @@
  * the matter. Beside one of these the others wait; a first change without effect costs a rerun. */
 #include "analysis/log/diagnose.h"
 #include "analysis/advice/advice.h"
+#include "analysis/setup/keys.h"
 
 #include <string.h>
 
@@ -43,8 +44,23 @@ static bool is_guess_beside(const struct mt_advice *a, const struct mt_advice *l
                           strcmp(lead->rule->group, "what_ran") == 0);
 }
 
-void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct mt_logdiag *d,
-                      const struct mt_log_fact *f, const struct mt_framework_rules *rules)
+/* The sentence says pieces, and no change against them can be offered, though it is not on. */
+static bool lacks_cure(const struct mt_advice_list *list, uint32_t first,
+                       const struct mt_logdiag *d, const struct mt_runconf *conf)
+{
+    if (conf != NULL &&
+        (mt_run_is_set(conf, "expandable_segments") ||
+         (conf->tries != NULL && conf->tries(conf->says_of, "expandable segments"))))
+        return false;
+    for (uint32_t i = first; i < list->n; i++)
+        if (keeps_together(list->p[i].rule))
+            return false;
+    return d->cause == MT_CAUSE_FRAGMENTATION;
+}
+
+void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, struct mt_logdiag *d,
+                      const struct mt_log_fact *f, const struct mt_framework_rules *rules,
+                      const struct mt_runconf *conf)
 {
     bool is_first = first < list->n && list->p[first].is_top;
     bool pieces = is_first && d->pieces_told && keeps_together(list->p[first].rule);
@@ -57,6 +73,7 @@ void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, const struct 
        evidence of its own, or finds the reason; the rest waits for that */
     bool untold = d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0;
     bool alone = sure && is_too_much(d);
+    d->uncured = lacks_cure(list, first, d, conf);
     for (uint32_t i = first; i < list->n; i++) {
         struct mt_advice *a = &list->p[i];
         if ((untold && i > first) ||

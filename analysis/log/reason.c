@@ -88,6 +88,10 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                      "bytes enough%s, but not in one piece, or in pools that serve other streams.",
                      mt_words_bytes(a, d->unallocated), mt_words_bytes(b, d->request),
                      d->unallocated >= d->request ? "" : " together with what was free");
+        if (d->uncured && d->may_have_engine)
+            mt_words_add(t, " Expandable segments, which keep them together, are not among the "
+                            "changes: an engine that sleeps in the same process refuses them, and "
+                            "the text does not rule that out.");
         break;
     case MT_CAUSE_FOREIGN:
         if (mt_log_or_zero(d->others) > mt_log_or_zero(mt_log_minus(d->request, d->free)))

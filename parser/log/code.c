@@ -31,6 +31,14 @@ bool mt_log_calls(const char *code, const char *function)
     return false;
 }
 
+/* Python's own frame between a with statement and what it enters. */
+bool mt_log_enters_with(const struct mt_log_at *a)
+{
+    static const char file[] = "contextlib.py";
+    size_t n = sizeof file - 1;
+    return (size_t)(a->end - a->path) > n && memcmp(a->end - n, file, n) == 0;
+}
+
 /* "f(" and not "a (b": a call in s. */
 static bool calls(const char *s)
 {

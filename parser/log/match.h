@@ -213,6 +213,9 @@ const char *mt_log_code_in(const char *s);
 bool mt_log_is_bare_code(const char *s);
 /* The line of code calls that function. */
 bool mt_log_calls(const char *code, const char *function);
+/* Python's own frame between a with statement, which is the line of code above it, and what that
+ * enters. */
+bool mt_log_enters_with(const struct mt_log_at *a);
 /* A line that states nothing: kept where it looks like one of code, which people paste without its
  * frame. */
 void mt_log_code_line(struct mt_log *l, uint64_t number, const char *s);

@@ -97,7 +97,8 @@ static bool frame(struct mt_log *l, uint64_t number, const struct mt_log_at *a,
     s->line = l->frame_line = number;
     mt_printable(function, sizeof function, a->name, a->n_name);
     s->n_inward += mt_log_calls(s->code, function);
-    s->code[0] = '\0';
+    if (!mt_log_enters_with(a)) /* what a with statement calls is in the line above */
+        s->code[0] = '\0';
     s->pins = false;
     mt_log_stack_push(l, s, a, function);
     return true;
