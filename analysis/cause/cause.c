@@ -206,6 +206,7 @@ static uint64_t graph_of_none(const struct mt_moment *m)
 static int keep_passes(struct mt_cause *out, const struct mt_moment *m)
 {
     out->last_result = m->result.bytes;
+    out->keeps_results = m->result.is_of_all;
     if (m->graph.retained || m->graph.bypassed)
         out->retained_graph = m->graph.bytes;
     else

@@ -103,8 +103,11 @@ static int add_growth(struct mt_cause *c, const struct mt_moment *m)
         return 0;
     if (c->last_result != 0) {
         if (!mt_cause_evidence_add(c, c->last_result,
-                                   "%s was the result of the pass before, which goes only when "
-                                   "%.160s has made it anew and assigns the same name.",
+                                   c->keeps_results
+                                       ? "%s was kept of earlier passes, and goes only when "
+                                         "%.160s is over."
+                                       : "%s was the result of the pass before, which goes only "
+                                         "when %.160s has made it anew and assigns the same name.",
                                    MT_BYTES(c->last_result), c->last_result_line))
             return 0;
         mt_cause_evidence_at(c, m->result.first, (uint64_t)c->event);

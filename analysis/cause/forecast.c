@@ -185,8 +185,11 @@ static int word_forecast(struct mt_cause *c, const struct mt_moment *m)
                 : ": PyTorch's books hold more than the card has, as with an engine that sleeps");
     if (c->last_result > n->live / 50 && k > 0 && (size_t)k < sizeof text)
         k += snprintf(text + k, sizeof text - (size_t)k,
-                      " %s of it was the result of the pass before, which %.160s lets go of only "
-                      "when the next one is there.",
+                      c->keeps_results
+                          ? " %s of it was kept of earlier passes, which %.160s lets go of only "
+                            "when it is over."
+                          : " %s of it was the result of the pass before, which %.160s lets go of "
+                            "only when the next one is there.",
                       MT_BYTES(c->last_result), c->last_result_line);
     if (n->steps_left != 0 && k > 0 && (size_t)k < sizeof text)
         (void)snprintf(

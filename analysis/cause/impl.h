@@ -108,6 +108,7 @@ struct mt_result {
     uint64_t first;   /* event of the earliest of them */
     mt_frame_id line; /* that makes the most of it and lets go of it */
     uint32_t micro;   /* micro-batch of the moment; UINT32_MAX = none */
+    bool is_of_all;   /* of all passes since the line was come to, not of the last one alone */
 };
 
 /* Activations of earlier passes from the same line, with no backward pass after them; or of all

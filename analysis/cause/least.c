@@ -102,16 +102,19 @@ static uint64_t highest_without(const struct mt_moment *m, mt_frame_id line, uin
 /* ---- where nothing failed ---- */
 
 /* Blocks of a line that passes before the last one made and that are still there. */
-static uint32_t left_by_passes(const struct mt_moment *m, mt_frame_id line, uint32_t *known)
+static struct turns left_by_passes(const struct mt_moment *m, mt_frame_id line, uint32_t *known)
 {
-    uint32_t n = 0;
+    struct turns out = {0, 0};
     for (uint32_t i = 0; m->call_of != NULL && i < m->w->there.n; i++) {
         uint32_t born = m->w->there.p[i];
         mt_stack_id stack = mt_event_at(m->w->r->d, born)->stack;
         mt_frame_id call = m->call_of[stack];
-        n += call != 0 && born + 1 < m->call_began[call] && line_of(m, stack, known) == line;
+        if (call == 0 || born + 1 >= m->call_began[call] || line_of(m, stack, known) != line)
+            continue;
+        out.bytes += mt_event_at(m->w->r->d, born)->size;
+        out.n++;
     }
-    return n;
+    return out;
 }
 
 static int of_peak(struct mt_cause *c, const struct mt_moment *m)
@@ -125,7 +128,7 @@ static int of_peak(struct mt_cause *c, const struct mt_moment *m)
     uint64_t without = 0;
     mt_frame_id line;
     char text[1024], beside[400] = "", turns[80] = "";
-    uint32_t left;
+    struct turns left;
     bool is = false;
     if (most == NULL || most->stack == 0 || most->bytes / OF_LIVE < d->focus.live / IN ||
         d->withheld != NULL || d->sums_only || d->end_state_only || d->focus.event < 0 ||
@@ -140,9 +143,11 @@ static int of_peak(struct mt_cause *c, const struct mt_moment *m)
         without = highest_without(m, line, known);
         is = without < d->focus.live - d->focus.live / WORTH;
         left = left_by_passes(m, line, known);
-        if (left >= MANY && !mt_phase_is(m->phase, MT_TRAINS | MT_SETS_UP)) /* no graph */
+        if (left.n >= MANY && !mt_phase_is(m->phase, MT_TRAINS | MT_SETS_UP)) { /* no graph */
+            c->left = left.bytes;
             (void)snprintf(turns, sizeof turns, ", in %u blocks that earlier passes left",
-                           (unsigned)left);
+                           (unsigned)left.n);
+        }
         if (next != NULL && next->stack != 0 && next->bytes / OF_LIVE >= d->focus.live / IN)
             (void)snprintf(beside, sizeof beside, "; beside it %.300s has %s", next->label,
                            MT_BYTES(next->bytes));

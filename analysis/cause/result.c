@@ -2,9 +2,10 @@
  * one is there, so a pass runs beside the result of the one before. Proven by frees: a block of a
  * forward pass is let go of at the very line through which it was made, after a later pass has made
  * another one from the same stack. What is made and let go of so within one pass (x = layer(x)) is
- * its own input, and no result. Nor is a cache, which the next pass reads: roles/grown.c tells. Nor
- * what hooks or a list keep of every pass: of that, blocks of passes before the last one are still
- * there when it is let go of, at the line whose function ends. */
+ * its own input, and no result. Nor is a cache, which the next pass reads: roles/grown.c tells.
+ * What hooks or a list keep of every pass is proven the same way, and told from it: blocks of
+ * passes before the last one are still there when it is let go of, at the line whose function ends.
+ */
 #include "analysis/cause/impl.h"
 #include "analysis/base/calls.h"
 
@@ -84,13 +85,9 @@ static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
         return 0;
     stack = mt_event_at(r->d, born)->stack;
     of = &f->of[stack];
-    if ((of->asked & bit_of(line)) == 0 || of->gathers || !goes_through(r->t, stack, line))
+    if ((of->asked & bit_of(line)) == 0 || !goes_through(r->t, stack, line))
         return 0;
-    if (born + 1 < of->before) {
-        of->gathers = true;
-        f->m->result_line[stack] = 0;
-        return 0;
-    }
+    of->gathers = of->gathers || born + 1 < of->before;
     if (line == f->m->result_line[stack] || f->m->w->grown[stack] || of->last == 0 ||
         of->last - 1 == born || !may_be_result(f->m, born) ||
         (f->began[of->call] <= born + 1 &&
@@ -102,7 +99,9 @@ static mt_frame_id line_of(struct finding *f, uint32_t born, uint64_t freed)
 
 static void note_birth(struct finding *f, struct of_stack *of, uint64_t event)
 {
-    uint32_t pass = of->call != 0 ? f->began[of->call] : mt_micro_at(f->m->f, event);
+    uint32_t pass = mt_micro_at(f->m->f, event);
+    if (pass == UINT32_MAX)
+        pass = f->began[of->call];
     if (of->first == 0 || pass != of->pass) {
         of->before = of->first;
         of->first = (uint32_t)event + 1;
@@ -207,6 +206,7 @@ static void add_live(struct finding *f)
         if (e->size > most) {
             most = e->size;
             m->result.line = m->result_line[e->stack];
+            m->result.is_of_all = f->of[e->stack].gathers;
         }
     }
 }

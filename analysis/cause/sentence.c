@@ -321,8 +321,11 @@ static void write_leak(char *s, size_t cap, const struct mt_cause *c, const stru
                        MT_BYTES(c->unused_graph), c->unused_graph_line);
     else if (strcmp(c->by, "no_last_result") == 0)
         (void)snprintf(s, cap,
-                       "The result of the pass before was still alive: %s, which %.160s lets go of "
-                       "only when the next one is there.",
+                       c->keeps_results
+                           ? "What earlier passes made was still alive: %s, which %.160s lets go "
+                             "of only when it is over."
+                           : "The result of the pass before was still alive: %s, which %.160s "
+                             "lets go of only when the next one is there.",
                        MT_BYTES(c->last_result), c->last_result_line);
     else
         (void)snprintf(s, cap,

@@ -177,7 +177,9 @@ int mt_cause_what_ifs(struct mt_cause *c, struct mt_moment *m)
         !add_without(c, m, "no_graph", GRAPH, "Without what autograd kept of earlier passes"))
         return 0;
     if (m->result.bytes != 0 &&
-        !add_without(c, m, "no_last_result", RESULT, "Without the result of the pass before"))
+        !add_without(c, m, "no_last_result", RESULT,
+                     m->result.is_of_all ? "Without what was kept of earlier passes"
+                                         : "Without the result of the pass before"))
         return 0;
     if (m->residue >= m->d->focus.live / 100 && m->residue != 0 &&
         !add_without(c, m, "no_residue", RESIDUE, "Without the temporaries of earlier phases"))

@@ -187,6 +187,8 @@ struct mt_cause {
     uint64_t weight_terms;
     /* of all these, by role: activations, of them such as no model's call made, and temporaries */
     uint64_t copies_kept, copies_beside, copies_temp;
+    uint64_t left; /* where nothing failed, at the peak: what passes before the last one left at the
+                      line that has most of it */
     uint64_t between_calls; /* made between a model's calls, once for three or more: no batch of one
                                call makes it less; the request among it */
     bool asks_copy;         /* the request is for one more of them */
@@ -204,9 +206,10 @@ struct mt_cause {
      * it: "train.py:63 main"; 0 and NULL = there is none */
     uint64_t last_result;
     char *last_result_line;
-    uint64_t skew;   /* what it would have had less, had the work been divided evenly */
-    bool skew_first; /* it is the first of the process's devices that do that work */
-    uint64_t strays; /* of other ranks on its device */
+    bool keeps_results; /* it is of all earlier passes: a hook or a list has them */
+    uint64_t skew;      /* what it would have had less, had the work been divided evenly */
+    bool skew_first;    /* it is the first of the process's devices that do that work */
+    uint64_t strays;    /* of other ranks on its device */
     /* activations of earlier passes that no backward pass followed, and the line that called the
      * model */
     uint64_t unused_graph, unused_now; /* now: of the pass at hand */

@@ -300,6 +300,7 @@ static void use_metrics(struct mt_metrics *m)
         set(m, MT_METRIC_growth, slope, MT_CONF_INFERRED);
         measured(m, MT_METRIC_steps, f->steps.n);
         yes(m, MT_METRIC_steps_guessed, f->steps_are_guessed);
+        yes(m, MT_METRIC_keeps_results, m->d->cause != NULL && m->d->cause->keeps_results);
         measured(m, MT_METRIC_last_result, m->d->cause != NULL ? m->d->cause->last_result : 0);
         measured(m, MT_METRIC_rounds_kept, m->d->cause != NULL ? m->d->cause->rounds : 0);
         measured(m, MT_METRIC_rounds_grads, m->d->cause != NULL ? m->d->cause->rounds_grads : 0);

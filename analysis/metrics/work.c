@@ -111,6 +111,8 @@ static void token_metrics(struct mt_metrics *m)
     if (mt_metric_get(m, "asks_loss_chunk", 15).v > 0)
         set(m, MT_METRIC_token_request, 0, MT_CONF_MARKED);
     set(m, MT_METRIC_token_bytes, bytes, MT_CONF_MARKED);
+    set(m, MT_METRIC_left_bytes, m->d->cause != NULL ? (double)m->d->cause->left : 0,
+        MT_CONF_INFERRED);
     set(m, MT_METRIC_between_calls, m->d->cause != NULL ? (double)m->d->cause->between_calls : 0,
         MT_CONF_INFERRED);
     grown_apart(m);

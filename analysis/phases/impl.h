@@ -123,7 +123,10 @@ enum mt_verdict_flag {
     /* a pass in a function that is proven, or known by its rule, to run without gradients */
     MT_VF_NO_GRAD = 32,
     MT_VF_NAMED =
-        64 /* its phase is no more than that function's name, or that it has no gradients */
+        64, /* its phase is no more than that function's name, or that it has no gradients */
+    /* in a function with PyTorch's wrapper for such, below which no model is called: alone it
+     * proves nothing, as a loader of weights may have it */
+    MT_VF_WRAPPED = 128
 };
 
 struct mt_phaser {

@@ -333,6 +333,8 @@ static void judge_own_code(const struct mt_phase_rules *r, const struct state *s
         v->flags |= MT_VF_NO_GRAD;
     else
         no_grad = false;
+    if (st->under != 0 && !no_grad && !trains && !u->none)
+        v->flags |= MT_VF_WRAPPED;
     if (v->own != MT_PH_NONE || v->local != MT_PH_NONE || (v->flags & MT_VF_CERTAIN))
         return;
     by_name = p != MT_PH_NONE &&

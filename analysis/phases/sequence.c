@@ -39,6 +39,7 @@ struct run {
     struct mt_attr hold; /* for events that are no allocation */
     struct frameless frameless;
     int8_t has_backward; /* -1 = not looked yet */
+    bool ran;            /* a pass that trains nothing, by its own stack */
     /* segment_alloc and segment_map whose allocation has not come */
     uint64_t segment[MAX_WAITING_SEGMENTS];
     uint32_t n_segments;
@@ -341,8 +342,13 @@ static struct mt_attr one_allocation(struct run *r, uint64_t i, const struct mt_
         (sub == MT_PH_LOSS && !(local != MT_PH_NONE && (v->flags & MT_VF_NAMED)) &&
          has_backward(r)))
         return implied_training(r, i, is_autograd_thread, sub, sub_conf, rule);
+    r->ran = r->ran || mt_phase_is(local, MT_FORWARD_ONLY);
     if (local != MT_PH_NONE)
         return attr(local, sub, rule, pair_conf((enum mt_conf)v->local_conf, sub, sub_conf));
+    /* what a job that trains nothing makes of what its passes gave */
+    if (r->ran && (v->flags & MT_VF_WRAPPED) &&
+        (r->last == MT_PH_NONE || mt_phase_is(r->last, MT_SETS_UP)) && !has_backward(r))
+        return attr(MT_PH_INFER, sub, MT_METHOD_NO_GRAD, pair_conf(MT_CONF_CARRIED, sub, sub_conf));
     return carried(r, i, sub, sub_conf, rule, v->hint);
 }
 

@@ -280,6 +280,7 @@ MT_TEST(two_results_at_the_peak)
             MT_CHECK_EQ(c->last_result, deletes ? 0 : GIB);
             MT_CHECK_EQ(strstr(c->next.sentence, "the result of the pass before") != NULL,
                         !deletes);
+            MT_CHECK(!c->keeps_results);
             DONE;
         }
     }
@@ -287,7 +288,7 @@ MT_TEST(two_results_at_the_peak)
 
 /* What a hook keeps of every pass goes when the function ends, at the line of its call, which all
  * passes went through: newest first as a list lets go of it, or oldest first. */
-MT_TEST(what_is_kept_of_every_pass_is_no_result)
+MT_TEST(what_is_kept_of_every_pass)
 {
     for (int oldest = 0; oldest < 2; oldest++) {
         struct heap *h = heap_new();
@@ -303,7 +304,11 @@ MT_TEST(what_is_kept_of_every_pass_is_no_result)
             heap_free_at(h, kept[oldest ? i : n - 1 - i], LOOP);
         {
             FINISH(0);
-            MT_CHECK_EQ(c->last_result, 0);
+            MT_CHECK_EQ(c->last_result, (n - 1) * 512 * MIB);
+            MT_CHECK(c->keeps_results);
+            MT_CHECK(strstr(c->next.sentence, "the result of the pass before") == NULL);
+            MT_CHECK_HAS(c->next.sentence, "5.50 GiB of it was kept of earlier passes, which " LINE
+                                           " lets go of only when it is over");
             DONE;
         }
     }
@@ -878,7 +883,7 @@ MT_MAIN(
         MT_RUN(what_a_pass_had_still_to_ask_for) MT_RUN(a_pass_that_says_nothing) MT_RUN(
             state_that_is_still_to_come) MT_RUN(a_list_of_the_optimizer_that_is_not_whole)
             MT_RUN(what_an_exception_lets_go_of_is_no_result) MT_RUN(the_result_of_the_pass_before)
-                MT_RUN(two_results_at_the_peak) MT_RUN(what_is_kept_of_every_pass_is_no_result)
+                MT_RUN(two_results_at_the_peak) MT_RUN(what_is_kept_of_every_pass)
                     MT_RUN(the_input_of_a_layer_is_no_result) MT_RUN(results_of_batches_of_any_size)
                         MT_RUN(rounds_of_calls_of_a_line) MT_RUN(a_rank_that_has_more_to_do)
                             MT_RUN(passes_that_no_backward_follows)

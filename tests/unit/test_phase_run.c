@@ -101,6 +101,27 @@ MT_TEST(the_wrapper_alone_proves_nothing)
     done(&m);
 }
 
+/* What such a function makes of what passes gave is of the same work, behind the first of them and
+ * where nothing is trained: a loader of weights may have the wrapper, too, and so may a step. */
+MT_TEST(behind_passes_without_gradients)
+{
+    for (int trains = 0; trains < 2; trains++) {
+        struct made m;
+        start(&m);
+        alloc(&m, "/job/load.py:read|" NO_GRAD "|" MAIN);
+        alloc(&m, CALL "|/job/cka.py:features|" NO_GRAD "|" MAIN);
+        alloc(&m, "/job/cka.py:kernels|/job/cka.py:matrix|" NO_GRAD "|" MAIN);
+        alloc(&m, "/job/cka.py:plot|" MAIN);
+        if (trains)
+            alloc(&m, MAKE_GRADS "|" BACKWARD "|" MAIN);
+        MT_ASSERT(run(&m, false));
+        SAYS(m, 0, "unattributed/- none method.no_signature");
+        MT_CHECK_EQ(m.at[2].phase, trains ? MT_PH_UNATTRIBUTED : MT_PH_INFER);
+        MT_CHECK_EQ(m.at[3].phase, MT_PH_UNATTRIBUTED);
+        done(&m);
+    }
+}
+
 /* "predict" is no training step where nothing below it asks for gradients while the job does so
  * elsewhere, or nowhere; gradients may be on in it all the same. */
 MT_TEST(names_of_evaluation)
@@ -884,9 +905,9 @@ MT_MAIN(
         MT_RUN(calls_that_keep_nothing) MT_RUN(a_call_that_comes_now_and_then) MT_RUN(
             behind_the_function_that_trains) MT_RUN(a_call_that_keeps_nothing_is_no_training)
             MT_RUN(forward_only_stays_unattributed) MT_RUN(a_pass_without_gradients_is_no_training)
-                MT_RUN(the_wrapper_alone_proves_nothing) MT_RUN(names_of_evaluation) MT_RUN(
-                    a_name_goes_before_what_is_over) MT_RUN(annotations_win_over_names)
-                    MT_RUN(loss_trains_when_there_is_a_backward)
+                MT_RUN(the_wrapper_alone_proves_nothing) MT_RUN(behind_passes_without_gradients)
+                    MT_RUN(names_of_evaluation) MT_RUN(a_name_goes_before_what_is_over) MT_RUN(
+                        annotations_win_over_names) MT_RUN(loss_trains_when_there_is_a_backward)
                         MT_RUN(loss_trains_when_the_backward_has_no_frames) MT_RUN(
                             backward_never_belongs_to_rollout_or_logp)
                             MT_RUN(set_up_is_not_carried_into_training) MT_RUN(
