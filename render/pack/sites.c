@@ -179,6 +179,9 @@ struct writer {
     uint32_t *stack; /* of the trace -> of the block; 0 = not in it */
     uint32_t *frame; /* + 1 */
     uint32_t *label; /* by stack of the trace, + 1 */
+    /* by frame, + 1: of stacks whose label is that frame's; 0 = not made yet, or not that alone */
+    uint32_t *frame_label;
+    struct mt_file_kinds kinds;
     uint32_t n_frames;
 };
 
@@ -225,15 +228,33 @@ static void add_stacks(struct writer *w)
     }
 }
 
+/* Most stacks are called by the frame of Python's that is theirs, whatever stands around it, unless
+ * it has no name of its own, as <lambda>. */
+static uint32_t make_label(struct writer *w, mt_stack_id s)
+{
+    const struct mt_trace *t = w->s->t;
+    char buf[512];
+    struct mt_frame_view v;
+    mt_frame_id frame;
+    bool by_frame = mt_stack_site(t, &w->kinds, s, &frame) == MT_SITE_PYTHON;
+    uint32_t id;
+    if (by_frame && w->frame_label[frame] != 0)
+        return w->frame_label[frame];
+    mt_stack_label(t, s, buf, sizeof buf);
+    id = mt_pack_string(&w->strings, buf, strlen(buf)) + 1;
+    if (by_frame) {
+        mt_frame_describe(t, frame, &v);
+        w->frame_label[frame] = v.name[0] != '<' ? id : 0;
+    }
+    return id;
+}
+
 static uint32_t label(struct writer *w, mt_stack_id s, uint32_t empty)
 {
-    char buf[512];
     if (s == 0 || s >= w->s->t->stacks.n)
         return empty;
-    if (w->label[s] == 0) {
-        mt_stack_label(w->s->t, s, buf, sizeof buf);
-        w->label[s] = mt_pack_string(&w->strings, buf, strlen(buf)) + 1;
-    }
+    if (w->label[s] == 0)
+        w->label[s] = make_label(w, s);
     return w->label[s] - 1;
 }
 
@@ -288,7 +309,9 @@ int mt_sites_blob(struct mt_sites *s, struct mt_press *press, const struct mt_de
     w->stack = mt_calloc((size_t)s->t->stacks.n + 1, sizeof *w->stack);
     w->frame = mt_calloc((size_t)s->t->frames.n + 1, sizeof *w->frame);
     w->label = mt_calloc((size_t)s->t->stacks.n + 1, sizeof *w->label);
-    if (w->stack == NULL || w->frame == NULL || w->label == NULL)
+    w->frame_label = mt_calloc((size_t)s->t->frames.n + 1, sizeof *w->frame_label);
+    if (!mt_file_kinds_init(&w->kinds, s->t) || w->stack == NULL || w->frame == NULL ||
+        w->label == NULL || w->frame_label == NULL)
         goto out;
     empty = mt_pack_string(&w->strings, "", 0);
     add_stacks(w);
@@ -310,6 +333,8 @@ out:
     mt_free(w->stack);
     mt_free(w->frame);
     mt_free(w->label);
+    mt_free(w->frame_label);
+    mt_file_kinds_done(&w->kinds);
     mt_free(w);
     return rc;
 }
