@@ -126,14 +126,21 @@ static uint64_t idle_bytes(struct mt_rwork *k, const struct uses *u)
 }
 
 /* Gradients that the last step has used. One kept by zero_grad(set_to_none=False) is as old, and
- * the next backward passes add to it: as soon as one of them ran it is in use again. */
+ * the next backward passes add to it: as soon as one of them ran it is in use again. Only what the
+ * backward pass itself made goes with the gradient: buckets and flat buffers, of which gradients
+ * are views, are made around it and stay. */
 static uint64_t spent_bytes(const struct mt_rwork *k, int64_t focus, uint64_t step_end)
 {
+    uint64_t sum = 0;
     for (uint64_t i = step_end + 1; (int64_t)i <= focus; i++)
         if (mt_event_at(k->r->d, i)->action == MT_ACT_ALLOC &&
             mt_phase_is(k->r->attr[i].sub, MT_IN_BACKWARD))
             return 0;
-    return old_gradients(k, focus, step_end);
+    for (uint32_t i = 0; i < k->w->there.n && k->w->there.p[i] <= step_end; i++)
+        if (k->w->fate[k->w->there.p[i]].role == MT_ROLE_GRAD &&
+            k->r->attr[k->w->there.p[i]].sub == MT_PH_BACKWARD)
+            sum += mt_event_at(k->r->d, k->w->there.p[i])->size;
+    return sum;
 }
 
 int mt_idle_find(struct mt_rwork *k, int64_t focus)
