@@ -389,7 +389,10 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     if (q->cause == MT_CAUSE_REQUEST || (with_bytes && mt_fit_is(q, MT_METRIC_beyond_card))) {
         p.most_top = class != MT_FIX_CLASS_COUNT ? 1 : N_TOP;
         p.classes = 1u << MT_FIX_REQUEST;
+        n_first = p.n;
         offer_row(&p, MT_FIX_REQUEST);
+        if (!with_bytes) /* two may have made it so large: its tokens, and what writes them out */
+            p.n_top = mt_advice_made_first(out, n_first, p.n);
     }
     if (q->cause == MT_CAUSE_LIMIT && !with_bytes)
         offer_row(&p, MT_FIX_LIMIT);
@@ -428,7 +431,7 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
             mt_advice_pieces_last(out, p.n);
         mt_advice_mark_top(out, p.n);
     } else {
-        mt_advice_made_first(out, n_first, p.n);
+        (void)mt_advice_made_first(out, n_first, p.n);
         mt_advice_late_last(out, n_first, p.n);
         if (just) /* a place was kept for what keeps pieces together */
             mt_advice_fill_top(out, p.n);

@@ -68,8 +68,9 @@ void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n);
 /* What keeps pieces together, where more may come than this request, stands behind what made the
  * request and has no figure. */
 void mt_advice_pieces_last(struct mt_advice *list, uint32_t n);
-/* Without savings: in list[first..n) what made the request stands first, as one of the three. */
-void mt_advice_made_first(struct mt_advice *list, uint32_t first, uint32_t n);
+/* Without savings: in list[first..n) what made the request stands first, as one of the three: of
+ * list[0..n) so many are among these. */
+uint32_t mt_advice_made_first(struct mt_advice *list, uint32_t first, uint32_t n);
 /* Without savings: in list[first..n) what the framework has by default, and only some runs have
  * switched off, stands behind all else that is to be changed. */
 void mt_advice_late_last(struct mt_advice *list, uint32_t first, uint32_t n);

@@ -120,7 +120,7 @@ void mt_advice_fill_top(struct mt_advice *list, uint32_t n)
     }
 }
 
-void mt_advice_made_first(struct mt_advice *list, uint32_t first, uint32_t n)
+uint32_t mt_advice_made_first(struct mt_advice *list, uint32_t first, uint32_t n)
 {
     uint32_t n_top = 0;
     for (uint32_t i = first; i < n; i++) {
@@ -135,6 +135,7 @@ void mt_advice_made_first(struct mt_advice *list, uint32_t first, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         if (list[i].is_top && ++n_top > N_TOP)
             list[i].is_top = false;
+    return n_top < N_TOP ? n_top : N_TOP;
 }
 
 void mt_advice_late_last(struct mt_advice *list, uint32_t first, uint32_t n)

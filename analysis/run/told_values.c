@@ -175,13 +175,29 @@ static bool is_pair(const char *s)
 
 /* A person's line, or one of a person's list or table. Code and files of settings are read
  * elsewhere. */
+/* "max_length = 8192, batch = 4, and it fails": settings within a sentence, and no call. */
+static bool is_listing(const char *s)
+{
+    char copy[MT_SPOKEN_LINE];
+    size_t n = 0;
+    if (strpbrk(s, "(){}") != NULL || strstr(s, " = ") == NULL || strlen(s) >= sizeof copy)
+        return false;
+    for (; *s != '\0'; s++)
+        if (strncmp(s, " = ", 3) == 0)
+            copy[n++] = '=', s += 2;
+        else
+            copy[n++] = *s;
+    copy[n] = '\0';
+    return mt_spoken_is_told(copy);
+}
+
 static bool is_prose(const char *s)
 {
     const char *item = mt_spoken_item(s);
     s += strspn(s, " \t");
     if (item != NULL)
         return strpbrk(item, "(){}") == NULL && strstr(item, " = ") == NULL;
-    return is_pair(s) || mt_spoken_is_told(s);
+    return is_pair(s) || mt_spoken_is_told(s) || is_listing(s);
 }
 
 struct told {

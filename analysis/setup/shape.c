@@ -46,6 +46,17 @@ bool mt_runconf_has_shape(const struct mt_runconf_setting *s, const char *shape,
     return mt_glob(shape, name, n - (size_t)(name - plain)) && !is_unlike(s, plain, name);
 }
 
+/* "llm_args.minibatch_size" of a file, and "minibatch_size" in words: one of the two ends the
+ * other, and the value is the same. */
+static bool is_same(const struct mt_conf_entry *a, const struct mt_conf_entry *b)
+{
+    size_t n = strlen(a->key), k = strlen(b->key);
+    const struct mt_conf_entry *longer = n >= k ? a : b, *other = n >= k ? b : a;
+    size_t rest = n >= k ? n - k : k - n;
+    return strcmp(longer->key + rest, other->key) == 0 &&
+           (rest == 0 || (longer->key[rest - 1] == '.' && strcmp(a->value, b->value) == 0));
+}
+
 const struct mt_conf_entry *mt_runconf_shaped(const struct mt_runconf *rc,
                                               const struct mt_runconf_setting *s, const char *shape)
 {
@@ -64,7 +75,7 @@ const struct mt_conf_entry *mt_runconf_shaped(const struct mt_runconf *rc,
         if (best != NULL && (best_trains > trains || rc->from.p[i] < from))
             continue;
         several = best != NULL && best_trains == trains && rc->from.p[i] == from &&
-                  (several || strcmp(best->key, e->key) != 0);
+                  (several || !is_same(best, e));
         best = e;
         best_trains = trains;
         from = rc->from.p[i];

@@ -34,6 +34,28 @@ lacks B31 num_generations
 ask 'GRPOTrainer of TRL, Qwen3-0.6B, ZeRO-3 on 8 GPUs with 24GB each: training runs out of memory.'
 lacks B31 LoraConfig
 
+# Unsloth: the values of a sentence and of a script; every answer of a prompt is in its pass.
+ask 'SFTTrainer with unsloth, per_device_train_batch_size = 4, max_seq_length = 8192. Training goes out of memory on a 4090.'
+has B67 'per_device_train_batch_size=2'
+has B67 'max_seq_length=4096'
+lacks B67 num_generations
+ask 'Unsloth, training OOM\n\n```python\nmodel, tokenizer = FastLanguageModel.from_pretrained("house/Base-3B", load_in_4bit=True)\nargs = GRPOConfig(per_device_train_batch_size=1, num_generations=8, max_completion_length=1024)\n```'
+has B67 'num_generations=4'
+has B67 'max_completion_length=512'
+lacks B67 per_device_train_batch_size
+# ms-swift without vLLM: nothing of vLLM.
+ask 'swift rlhf --rlhf_type grpo --model house/Base-7B --use_vllm false --max_completion_length 2048 --per_device_train_batch_size 2\n\nIt goes OOM.'
+has B55 '--max_completion_length 1024'
+lacks B55 vllm
+ask 'swift rlhf --rlhf_type grpo --model house/Base-7B --use_vllm true --per_device_train_batch_size 2\n\nIt goes OOM.'
+has B55 vllm
+# A program of its own: what it calls a mini-batch, once, however often the text has it.
+ask "\`\`\`yaml\nhost_args:\n  kind: small\n  minibatch_size: 4\n\`\`\`\n\n$oom"
+has P280 'minibatch_size=2'
+lacks P30 'halve the batch'
+ask "minibatch_size: 1\n\n$oom"
+lacks P280 minibatch
+
 # Images without a bound, by the flag of the program; one that is set is halved instead.
 ask 'torchrun --nproc_per_node 8 src/open_r1/grpo_jsonl.py --num_generations 4 --max_completion_length 384\n\ntraining OOM'
 has P276 '--max_pixels 401408'
@@ -41,6 +63,11 @@ lacks B31 use_liger_kernel # its trainer computes the log-probabilities itself
 ask 'torchrun --nproc_per_node 8 src/open_r1/grpo_jsonl.py --num_generations 4 --max_pixels 802816\n\ntraining of a VLM goes OOM'
 has P162 '--max_pixels 401408'
 lacks P276 max_pixels
+
+# A request larger than the card in a model of images: what writes it out, and how many pixels there are.
+ask '  File "/x/site-packages/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py", line 320, in forward\n    attn_output = F.scaled_dot_product_attention(q, k, v, attention_mask)\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 131.22 GiB. GPU 0 has a total capacity of 79.33 GiB of which 1.27 GiB is free.\n\nSFT on videos.'
+has B85 'max_pixels=1280*28*28'
+has B85 '"nframes": 16'
 
 # A volume's maps, weights that are copied, residues: no training advice.
 ask "sliding_window_inference\n    count_map = torch.zeros(output_shape, dtype=torch.float32, device=device)\n$oom"
