@@ -490,7 +490,7 @@ int mt_log_line(struct mt_log *l, uint64_t number, const char *line, const char 
             mt_log_kill(l, number, is_wrapped_death(line) ? joined : line) ||
             mt_log_bare(l, number, line);
     if (!found && !mt_log_settings_line(l, number, line) &&
-        !mt_log_override_list(l, number, line)) {
+        !mt_log_override_list(l, number, line) && !mt_log_flag_list(l, number, line)) {
         mt_log_stack_close(l, line);
         mt_log_code_line(l, number, line);
     }

@@ -132,6 +132,9 @@ const char *mt_log_behind_number(const char *s);
 
 /* The line is an override of Hydra's, and no command stands before it. */
 bool mt_log_override_list(struct mt_log *l, uint64_t number, const char *s);
+/* Four flags and more in one line, with no command. */
+bool mt_log_flag_list(struct mt_log *l, uint64_t number, const char *s);
+bool mt_log_may_set(const char *line); /* it may be a line of these two */
 
 /* ---- log/program.c ---- */
 

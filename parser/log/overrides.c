@@ -1,5 +1,5 @@
-/* log/overrides.c -- overrides of Hydra that stand in a text without the command they belong to,
- * and the numbers that a listing puts before its lines. */
+/* log/overrides.c -- settings that stand in a text without the command they belong to: overrides of
+ * Hydra, several flags in one line. */
 #include "parser/log/match.h"
 
 #include <ctype.h>
@@ -57,4 +57,57 @@ bool mt_log_override_list(struct mt_log *l, uint64_t number, const char *s)
     last->dotted = number;
     mt_log_command_add(l, last, number, p);
     return true;
+}
+
+/* Where the flags end that begin at p, each with one value at most: "--a 1 --b --c=2 and more".
+ * *count: how many they are. */
+static const char *flags_end(const char *p, unsigned *count)
+{
+    bool flag = false;
+    const char *end = p;
+    for (*count = 0; *p != '\0'; p += strspn(p, " \t")) {
+        size_t n = strcspn(p, " \t");
+        bool is_flag = n > 3 && p[0] == '-' && p[1] == '-' && islower((unsigned char)p[2]);
+        if (!is_flag && !flag)
+            return end;
+        *count += is_flag;
+        flag = is_flag && memchr(p, '=', n) == NULL;
+        p += n;
+        end = p;
+    }
+    return end;
+}
+
+/* So many of them are no example of what might be tried. */
+enum { MANY = 4 };
+static const char *many_flags(const char *s, const char **end)
+{
+    for (const char *p = s; (p = strstr(p, "--")) != NULL; p += 2) {
+        unsigned n = 0;
+        *end = p == s || p[-1] == ' ' || p[-1] == '\t' || p[-1] == '`' ? flags_end(p, &n) : p;
+        if (n >= MANY)
+            return p;
+    }
+    return NULL;
+}
+
+bool mt_log_flag_list(struct mt_log *l, uint64_t number, const char *s)
+{
+    const char *end, *p = many_flags(s, &end);
+    char *copy = p != NULL ? mt_strndup(p, (size_t)(end - p)) : NULL;
+    struct mt_log_settings *to = copy != NULL ? mt_log_settings_item(l, number) : NULL;
+    l->no_memory |= p != NULL && copy == NULL;
+    if (to != NULL) {
+        to->dotted = number; /* what else the command had is not in the text */
+        mt_log_command_add(l, to, number, copy);
+    }
+    mt_free(copy);
+    return p != NULL;
+}
+
+bool mt_log_may_set(const char *line)
+{
+    const char *end, *p = mt_log_behind_number(line);
+    p += strspn(p, " \t>`");
+    return override(p, 2) != 0 || many_flags(p, &end) != NULL;
 }

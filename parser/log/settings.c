@@ -576,9 +576,12 @@ static bool dotted(struct mt_log *l, uint64_t number, const char *s)
 bool mt_log_may_start(uint64_t number, const char *line)
 {
     const char *p = line + strspn(line, " \t>"), *end = strchr(p, '\\');
-    return number <= MT_LOG_SAID_LINES && strncmp(p, "--", 2) != 0 &&
-           (strstr(p, " --") != NULL || strstr(p, "`--") != NULL ||
-            (*p >= 'A' && *p <= 'Z' && end != NULL && end[1 + strspn(end + 1, " \t\r\n")] == '\0'));
+    bool flag = strncmp(p, "--", 2) == 0;
+    return number <= MT_LOG_SAID_LINES &&
+           ((!flag && (strstr(p, " --") != NULL || strstr(p, "`--") != NULL)) ||
+            (*p >= 'A' && *p <= 'Z' && end != NULL &&
+             end[1 + strspn(end + 1, " \t\r\n")] == '\0') ||
+            mt_log_may_set(line));
 }
 
 int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s)

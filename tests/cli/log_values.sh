@@ -147,4 +147,15 @@ printf '# My script with vLLM\n\n```python\nfrom vllm import LLM\nllm = LLM(mode
 has call 'gpu_memory_utilization=0.6'
 has call ' max_num_seqs=<half of its value>'
 has_not call '--max-num-seqs <'
+
+# Four flags in a line are what a job runs with, also behind words; fewer are what somebody might try. Overrides are read wherever they stand.
+printf '# slime: OOM while log-probs are computed\n\nGLM on 8 cards: --colocate --max-tokens-per-gpu 16384 --log-probs-chunk-size 4096 --sglang-mem-fraction-static 0.7, and it fails.\n\nCUDA out of memory.\n' | ask flags
+has flags 'log-probs-chunk-size: 4096'
+printf '# slime: OOM while log-probs are computed\n\nWould --log-probs-chunk-size 4096 --max-tokens-per-gpu 2048 be of use?\n\nCUDA out of memory.\n' | ask asked
+has_not asked 'Set now: log-probs-chunk-size'
+printf '# verl: the host runs out of memory, Ray kills the workers\n\nactor_rollout_ref.actor.fsdp_config.param_offload=True\nactor_rollout_ref.actor.fsdp_config.optimizer_offload=True\n' | ask killed
+has killed 'actor_rollout_ref.actor.fsdp_config.optimizer_offload=False'
+printf '# verl: OOM in the actor update\n\nactor_rollout_ref.actor.use_dynamic_bsz=True\nactor_rollout_ref.actor.ppo_max_token_len_per_gpu=32768\n\nCUDA out of memory.\n' | ask dynamic
+has dynamic 'actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384'
+check [ "$(jq '[.advice[] | select(.top) | .set[] | select(.key | test("micro_batch_size"))] | length' dynamic.json)" = 0 ]
 finish
