@@ -54,7 +54,8 @@ void mt_logdiag_size(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
            counted = told->counted > 0                                            ? told->counted
                      : told->counted == 0 && told->trained > 0 && !told->adapters ? told->trained
                                                                                   : 0;
-    b->params = named;
+    b->part = named <= 0 && counted <= 0 && told->said > 0;
+    b->params = b->part ? told->said : named;
     b->about = s->params <= 0;
     /* a line may count a part, a tower or an adapter, or another model */
     if (s->params <= 0 && counted > 0 &&
@@ -134,7 +135,7 @@ void mt_logdiag_budget(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
     struct mt_logdiag_budget *b = &d->model.budget;
     const struct mt_logdiag_estimate *e = &d->model.estimate;
     double card = e->card;
-    if (b->params <= 0 || !is_of_training(d, told))
+    if (b->params <= 0 || b->part || !is_of_training(d, told)) /* a part is no bound */
         return;
     b->trains = true;
     b->adapters = told->adapters || s->lora;

@@ -141,6 +141,22 @@ static double number_before(const char *line, const char *p)
     }
 }
 
+/* Words near it say that a part of the model is counted, or another one. */
+static bool is_of_part(const char *line, const char *p)
+{
+    static const char *const parts[] = {
+        "backbone",  "encoder",       "decoder", "tower",   "embed",  "head",
+        "projector", "generat",       "discri",  "teacher", "draft",  "layer",
+        "block",     "non-trainable", "activ",   "reward",  "critic", NULL};
+    const char *from = p - line > NEAR ? p - NEAR : line;
+    for (const char *q = from; *q != '\0' && q < p + NEAR; q++)
+        for (const char *const *w = parts; *w != NULL; w++)
+            if ((*q | 32) == **w && strncasecmp(q, *w, strlen(*w)) == 0 &&
+                (q == line || !is_letter(q[-1])))
+                return true;
+    return false;
+}
+
 static void settle(double *known, double v)
 {
     double more = *known > v ? *known : v, less = *known > v ? v : *known;
@@ -156,8 +172,7 @@ void mt_logdiag_counts(struct mt_logdiag_sizes *t, const char *line)
             continue;
         v = number_behind(p + n);
         v = v > 0 ? v : number_before(line, p);
-        if (v >= FEWEST && v < 2e12 && !has_before(line, p, "non-trainable") &&
-            !has_before(line, p, "active") && !has_before(line, p, "activated")) {
+        if (v >= FEWEST && v < 2e12 && !is_of_part(line, p)) {
             bool part = has_before(line, p, "trainable") || has_before(line, p, "learnable") ||
                         has_before(line, p, "可训练");
             settle(part ? &t->trained : &t->counted, v);

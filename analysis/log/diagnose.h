@@ -127,6 +127,7 @@ struct mt_logdiag_served {
 struct mt_logdiag_budget {
     double params;   /* of the whole model; 0 = not known */
     bool about;      /* a name or a round number tells them */
+    bool part;       /* they are those of the model's largest part: there are more */
     double each;     /* bytes of each of them that stay, at the most, undivided */
     double cards;    /* that divide them for certain; 1 = none do */
     double most;     /* bytes on one card; 0 = no bound is known */
@@ -368,6 +369,7 @@ struct mt_logdiag_sizes {
     double card; /* bytes of the card that is named, or whose size is; 0 = none, or several */
     /* log/counts.c: parameters that a line counts, of the whole model and of what is trained */
     double counted, trained;
+    double said;        /* of the largest part of a well-known model that is no language model */
     double bits;        /* of each weight, where they are told to be fewer than 16 */
     double visible;     /* cards that CUDA_VISIBLE_DEVICES leaves to the process that trains */
     double launched;    /* processes that a launcher is told to start, by a variable */

@@ -24,7 +24,8 @@ static double ask(struct mt_metrics *m, const char *name)
 /* What PyTorch asks the driver for, and prints: whole segments, with two decimals. */
 static bool is_printed_as(const struct mt_logdiag *d, double bytes)
 {
-    double whole = (double)(((uint64_t)bytes + SEGMENT - 1) / SEGMENT) * SEGMENT,
+    uint64_t segments = ((uint64_t)bytes + SEGMENT - 1) / SEGMENT;
+    double whole = (double)(segments * SEGMENT),
            printed = (double)d->request >= GIB ? 0.0051 * GIB : 0.0051 * MIB,
            off =
                (double)d->request > whole ? (double)d->request - whole : whole - (double)d->request;

@@ -148,7 +148,7 @@ static void estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
     bool none = conf == NULL || conf->conf.entries.n == 0;
     if (!told->trains && !mt_phase_is(d->phase, MT_TRAINS) && (none || !trains(conf)))
         return;
-    if (none || !may_train_less(conf))
+    if (!d->model.budget.part && (none || !may_train_less(conf))) /* of those mostly an adapter */
         mt_logdiag_estimate(d, told, s, conf, d->model.budget.params, mt_run_ranks(conf));
     if (!none)
         mt_logdiag_estimate_logits(d, s, conf);
@@ -183,7 +183,7 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
         d->model.states = states(&s, conf, params, d->allocated, mt_phase_is(d->phase, MT_TRAINS));
     mt_logdiag_size(d, told, &s, is_set ? by_size(conf) / 0.9 : 0);
     estimate(d, told, &s, conf);
-    if (!is_set || !may_train_less(conf) || s.lora || told->adapters)
+    if (!is_set || !may_train_less(conf) || s.lora || told->adapters || d->model.budget.part)
         mt_logdiag_served(d, told, &s, conf, mt_framework_at(fw->rules, fw->main)->kind);
     if (mt_framework_at(fw->rules, fw->main)->kind == MT_FWK_TUNER)
         d->model.estimate.alone = 0; /* most of them train adapters where nothing says otherwise */

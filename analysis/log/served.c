@@ -69,8 +69,9 @@ static void below_adapters(struct mt_logdiag *d, const struct mt_logdiag_sizes *
          divided = told->fsdp || told->zero3 || s->sharded,
          trains = told->trains || !told->runs; /* adapters are spoken of */
     double n = bits(told, conf), ranks = mt_run_ranks(conf), cards = ranks > 0 ? ranks : told->gpus;
-    if (!(told->adapters || s->lora) || !trains || n <= 0 || told->spread || told->wide || untold ||
-        (divided && (cards < 2 || n < 16)) || kind == MT_FWK_ENGINE || told->hosted)
+    if (!(told->adapters || s->lora || (d->model.budget.part && told->trains)) || !trains ||
+        n <= 0 || told->spread || told->wide || untold || (divided && (cards < 2 || n < 16)) ||
+        kind == MT_FWK_ENGINE || told->hosted)
         return;
     v->params = d->model.budget.params;
     v->bits = n;
@@ -186,7 +187,8 @@ void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d)
     const char *lead = t->n != 0 ? " " : "";
     double card = d->model.estimate.card;
     if (v->frozen >= GIB) {
-        mt_words_add(t, "%sUnder the adapters %s%.3g B parameters stay in %g bits", lead,
+        mt_words_add(t, "%s%s %s%.3g B parameters stay in %g bits", lead,
+                     d->model.budget.part ? "Of its transformer" : "Under the adapters",
                      d->model.budget.about ? "about " : "", v->params / 1e9, v->bits);
         if (v->parts > 1)
             mt_words_add(t, ", divided over %g GPUs", v->parts);

@@ -35,6 +35,21 @@ static bool has_digit(const char *p, size_t n)
     return false;
 }
 
+/* As it is, or as one word: "Qwen 2.5-72B" is a Qwen2.5-72B. */
+static int find_name(const struct mt_models *m, const char *name)
+{
+    char joined[LONGEST];
+    size_t n = 0;
+    int one = mt_models_find(m, name);
+    if (one >= 0 || strchr(name, ' ') == NULL)
+        return one;
+    for (const char *p = name; *p != '\0'; p++)
+        if (*p != ' ')
+            joined[n++] = *p;
+    joined[n] = '\0';
+    return mt_models_find(m, joined);
+}
+
 /* The model that the words from p on name, as many of them as make one: "Llama 3 8B" is no Llama-3.
  * *used: their bytes. */
 static int find_at(const struct mt_models *m, const char *p, size_t *used)
@@ -50,7 +65,7 @@ static int find_at(const struct mt_models *m, const char *p, size_t *used)
         end += n;
         memcpy(name, p, end);
         name[end] = '\0';
-        one = has_digit(name, end) ? mt_models_find(m, name) : NONE;
+        one = has_digit(name, end) ? find_name(m, name) : NONE;
         if (one >= 0) {
             found = one;
             *used = end;

@@ -33,7 +33,7 @@ small 'number of parameters: 124.44M' | ask exact
 has exact '124.4 M parameters x 16 bytes (weights, gradients, Adam'
 has exact 'is 1.85 GiB at the most'
 # A model's own number is no size of its parameters, no rank's part, no group of an optimizer, and no part that is switched on.
-for line in '6,174.298 Total estimated model params size (MB)' ' > number of parameters on (tensor, pipeline) model parallel rank (0, 0): 124354560' 'params of layer 124354560' '124M active parameters' 'The optimizer has 148 parameters'; do
+for line in '6,174.298 Total estimated model params size (MB)' ' > number of parameters on (tensor, pipeline) model parallel rank (0, 0): 124354560' 'params of layer 124354560' '124M active parameters' 'The optimizer has 148 parameters' 'The backbone has 124M parameters' 'number of parameters of the decoder: 124M' '1.2 M Non-trainable params'; do
     small "$line" | ask uncounted
     has_not uncounted 'x 16 bytes'
 done
@@ -59,6 +59,10 @@ has_not fits 'they do not fit'
 { echo 'Running Foo 2.5-72B-Chat with LoRA'; echo; printf '[rank1]:   File "/v/transformers/trainer.py", line 2240, in train\n[rank1]:   File "/v/torch/nn/modules/module.py", line 1329, in convert\n'; oom '462.00 MiB' 79.19 79.10 77.40 | sed 's/^/[rank1]: /; s/GPU 0/GPU 1/'; } | ask ranks
 has ranks 'about 72 B parameters stay in 16 bits: 134.11 GiB'
 has ranks '--zero_stage 3 --zero3_init_flag true'
+# A well-known model that is named in two words: 72,705,376,256 x 2 = 135.42 GiB, and 29,568 x 8,192 x 2 bytes are 462 MiB.
+sed 's/Foo 2.5-72B-Chat/Qwen 2.5-72B-Instruct/' ranks.log | ask known
+has known '72.7 B parameters stay in 16 bits: 135.42 GiB'
+has known '29568 x 8192 (the MLP'
 # ZeRO-3 over four: 13e9 x 2 / 4 = 6.05 GiB; of two stages that are named, none.
 { echo 'LoRA of a 13B model with ZeRO-3 on 4 GPUs fails'; oom '270.00 MiB' 23.65 23.60 22.90; } | ask divided
 has divided 'stay in 16 bits, divided over 4 GPUs: 6.05 GiB'
@@ -97,6 +101,19 @@ has copy '--vllm_tensor_parallel_size 2'
 has_not copy 'Under the adapters'
 colocated server '' | ask server
 has_not server 'has a whole copy'
+
+# A diffusion model's transformer by its name, 11.9e9 x 2 = 22.17 GiB: a part, so it is no bound of what is little. Another thing of that name.
+{ echo 'LoRA training on FLUX with an RTX 4090 stops'; oom '54.00 MiB' 23.63 23.60 20.73; } | ask flux
+has flux 'about 11.9 B parameters stay in 16 bits: 22.17 GiB'
+has flux 'base_model_precision=int8-quanto'
+has_not flux 'Frozen weights in 4 bits (QLoRA)'
+{ echo 'I train FLUX.1-dev and it stops'; oom '1.20 GiB' 79.15 79.10 77.20; } | ask part
+has part 'Of its transformer about 11.9 B parameters stay in 16 bits: 22.17 GiB'
+has_not part 'at the most'
+for text in 'LoRA training on FLUX.2 stops' 'Training of our solar flux model stops' 'LoRA training on FLUX and Qwen-Image stops'; do
+    { echo "$text"; oom '54.00 MiB' 23.63 23.60 20.73; } | ask no_flux
+    has_not no_flux 'parameters stay in 16 bits'
+done
 
 # ---- all fits ----
 
