@@ -406,8 +406,10 @@ static bool diagnose(struct mt_logdiag *d, const struct mt_logs *logs,
         at = ok ? &place : NULL;
     }
     if (at != NULL && at->id != 0 && !at->stack->is_deeper) {
-        char label[MT_LABEL];
+        char label[MT_LABEL], *cut;
         (void)mt_stack_label(at->trace, at->id, label, sizeof label);
+        if ((cut = strstr(label, " <cut>")) != NULL)
+            *cut = '\0'; /* the frame's name was cut off: log/frames.c */
         d->site = mt_strndup(label, strlen(label));
         ok = d->site != NULL;
     }

@@ -288,6 +288,9 @@ bool mt_logdiag_is_own(const char *file);
 enum { MT_LOG_LARGE = 10 }; /* of the card one such part: less is of any tensor */
 bool mt_logdiag_outside(const struct mt_logdiag *d, const struct mt_log_stack *s);
 bool mt_logdiag_steps_itself(const struct mt_logdiag *d, const struct mt_log_stack *s);
+/* d's sub-phase, where its phase is known. */
+void mt_logdiag_inside(struct mt_logdiag *d, const struct mt_log_stack *s,
+                       const struct mt_phase_rules *rules);
 /* d's sub-phase, where the innermost frame of the job's own works on what a model gave. */
 void mt_logdiag_results(struct mt_logdiag *d, const struct mt_log_stack *s,
                         const struct mt_phase_rules *rules);

@@ -343,6 +343,8 @@ static void of_all(struct mt_logdiag *d, const struct mt_log *log, const struct 
     }
     if (place != NULL && place->at.phase != MT_PH_UNATTRIBUTED) {
         d->phase = of_object(of_writer(place->at.phase, f->who), place->stack->objects);
+        if (rules != NULL)
+            mt_logdiag_inside(d, place->stack, rules);
         return;
     }
     if (place != NULL && rules != NULL) {

@@ -224,3 +224,16 @@ void mt_logdiag_traced(struct mt_logdiag *d, const struct mt_log_stack *s,
     if (in_loop && (d->phase == MT_PH_UNATTRIBUTED || d->phase == MT_PH_INFER))
         *d = by_file;
 }
+
+/* The program is known by its loop, and the line of code that its traceback ends in says what of a
+ * pass it was at. */
+void mt_logdiag_inside(struct mt_logdiag *d, const struct mt_log_stack *s,
+                       const struct mt_phase_rules *rules)
+{
+    struct mt_cut_phase cut;
+    if (d->sub == MT_PH_NONE && s->code[0] != '\0' &&
+        mt_phase_of_cut(rules, MT_CUT_CODE, innermost(s), s->code, &cut) &&
+        (cut.phase == MT_PH_NONE ||
+         (mt_phase_is(cut.phase, MT_TRAINS) && mt_phase_is(d->phase, MT_TRAINS))))
+        d->sub = cut.sub;
+}

@@ -225,6 +225,40 @@ static bool is_named(struct mt_log_at *a, const char *name)
     return a->n_name != 0 && (*e == '(' || e[strspn(e, " \t\r`")] == '\0');
 }
 
+/* Bytes of a mark around a path, as word processors, pages and people write Python's. */
+static size_t mark_at(const char *s)
+{
+    static const char *const marks[] = {"\"", "'", "\xe2\x80\x9c", "\xe2\x80\x9d", "&quot;", NULL};
+    return mt_log_word_at(s, marks);
+}
+
+/* `File 'x.py', line 9, in step`; `File "x.py", line 9`, without the name. */
+static bool marked(struct mt_log_at *a, const char *p)
+{
+    static const char none[] = "<cut>";
+    size_t n = strncmp(p, "File ", 5) == 0 ? mark_at(p + 5) : 0;
+    struct mt_log_got g;
+    const char *in, *end;
+    if (n == 0)
+        return false;
+    a->path = p + 5 + n;
+    a->end = strstr(a->path, ".py");
+    if (a->end == NULL || mark_at(a->end + 3) == 0 ||
+        strcspn(a->path, " ") < (size_t)(a->end - a->path))
+        return false;
+    a->end += 3;
+    end = a->end + mark_at(a->end);
+    if ((in = mt_log_find(end, ", line %n", &g)) == NULL)
+        return false;
+    a->line = g.v[0];
+    if (in[strspn(in, " \t\r,")] == '\0') {
+        a->name = none;
+        a->n_name = sizeof none - 1;
+        return true;
+    }
+    return strncmp(in, ", in ", 5) == 0 && is_named(a, in + 5);
+}
+
 bool mt_log_frame_cut(struct mt_log_at *a, const char *s)
 {
     static const char none[] = "<cut>";
@@ -249,6 +283,8 @@ bool mt_log_frame_cut(struct mt_log_at *a, const char *s)
         a->line = g.v[0];
         return is_named(a, in);
     }
+    if (marked(a, p))
+        return true;
     if (strncmp(p, "File ", 5) == 0 && p[5] != '"' && (py = strstr(p, ".py, line ")) != NULL &&
         strcspn(p + 5, " ") > (size_t)(py - p) - 5 &&
         (in = mt_log_find(py, ".py, line %n, in ", &g)) != NULL) {

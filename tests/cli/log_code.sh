@@ -58,6 +58,10 @@ ask 'The settings:
 eval_batch_size="1"' "$pass"
 has 'halve the batch'
 
+# Smaller pictures were tried.
+ask 'I resized the images to 550x550 and it is still out of memory.' "$pass"
+has_not 'smaller images'
+
 # An optimizer in few bits, adapters, shards: no weaker form of what is on.
 ask "$(script 'opt = bnb.optim.AdamW8bit(model.parameters(), lr=1e-5)')" "$step"
 has_not 8bit

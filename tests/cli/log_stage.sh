@@ -103,6 +103,16 @@ sed 's/", line/",  line/' lion2.txt > blanks.txt
 stage blanks train optimizer
 sed 's/^  File/> |   File/; s/^    /> |     /' lion2.txt > quoted.txt
 stage quoted train optimizer
+for mark in "s/\"/'/g" 's/File "\([^"]*\)"/File “\1”/' 's/"/\&quot;/g'; do
+    sed "$mark" lion2.txt > marks.txt
+    stage marks train optimizer
+done
+sed 's/", line \([0-9]*\), in .*/", line \1/' lion2.txt > nameless.txt
+stage nameless train -
+check [ "$(jq -r .verdict.site nameless.json)" = lion_pytorch/lion_pytorch.py:12 ]
+# The program's loop is known, and the last line of code says where in it.
+{ echo OOM; frames site-packages/transformers/trainer.py train 'return inner_training_loop(' site-packages/transformers/trainer.py _inner_training_loop 'self.optimizer.step()'; echo "$error"; } > inside.txt
+stage inside train optimizer
 # The first line of the paste lacks its first letter, the error has the whole of its prefix.
 { echo 'SFT: CUDA out of memory'; echo 'rank3]:   File "/opt/py/site-packages/deepspeed/runtime/zero/stage3.py", line 9, in step'; echo '[rank3]:     x = y'; echo "[rank3]: $error"; } > letter.txt
 stage letter train optimizer
