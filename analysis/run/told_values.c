@@ -175,12 +175,14 @@ static bool is_pair(const char *s)
 
 /* A person's line, or one of a person's list or table. Code and files of settings are read
  * elsewhere. */
-/* "max_length = 8192, batch = 4, and it fails": settings within a sentence, and no call. */
+/* "max_length = 8192, batch = 4, and it fails": settings within a sentence, and no
+ * line of code, which has a call or no commas. */
 static bool is_listing(const char *s)
 {
     char copy[MT_SPOKEN_LINE];
     size_t n = 0;
-    if (strpbrk(s, "(){}") != NULL || strstr(s, " = ") == NULL || strlen(s) >= sizeof copy)
+    if (strpbrk(s, "(){}") != NULL || strstr(s, " = ") == NULL || strstr(s, ", ") == NULL ||
+        strlen(s) >= sizeof copy)
         return false;
     for (; *s != '\0'; s++)
         if (strncmp(s, " = ", 3) == 0)

@@ -34,6 +34,13 @@ static bool numbered(struct mt_log_at *a, const char *s, const char *py)
     return false;
 }
 
+static bool is_same(const struct mt_log_at *a, const struct mt_log_at *b)
+{
+    size_t n = (size_t)(a->end - a->path);
+    return a->line == b->line && n == (size_t)(b->end - b->path) &&
+           strncmp(a->path, b->path, n) == 0;
+}
+
 /* A sentence that says that it went wrong there. */
 static bool tells(const char *from, const char *to)
 {
@@ -105,6 +112,7 @@ void mt_log_told_place(struct mt_log *l)
     struct mt_log_fact *f = l->prose.n != 0 ? only_one(l, &placed) : NULL;
     struct mt_log_stack one = {.of = {-1, -1}};
     struct mt_log_at at = {.line = 0}, found;
+    bool differs = false; /* which of the two nobody knows */
     for (uint32_t i = 0; f != NULL && !placed && i < l->prose.n; i++) {
         const struct mt_log_prose *p = &l->prose.p[i];
         uint64_t far = p->line > f->line ? p->line - f->line : f->line - p->line;
@@ -116,15 +124,14 @@ void mt_log_told_place(struct mt_log *l)
             for (const char *py = s; (py = strstr(py, ".py")) != NULL && py < end; py += 3) {
                 if (!numbered(&found, s, py) || !tells(s, end))
                     continue;
-                if (at.line != 0 && at.line != found.line)
-                    return; /* which of the two nobody knows */
+                differs |= at.line != 0 && !is_same(&at, &found);
                 at = found;
             }
         }
     }
     if (f != NULL && f->gpu < 0 && f->rank < 0)
         told_gpu(l, f);
-    if (at.line == 0)
+    if (at.line == 0 || differs)
         return;
     one.writer = (struct mt_log_writer){f->pid, f->rank};
     one.line = one.first = f->line;

@@ -40,6 +40,8 @@ ask "Example\n    canvas = torch.zeros((n, h, w), device=device)\n$oom"
 site -
 ask "$oom\n\nIt fails in unet.py line 88 or in unet.py line 91."
 site -
+ask "$oom\n\nIt fails in unet.py line 88 of one version and in net.py line 88 of the other."
+site -
 ask "$oom\n\nI changed unet.py line 88 to a smaller batch."
 site -
 finish
