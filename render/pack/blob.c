@@ -17,8 +17,9 @@
 #endif
 
 enum {
-    LEVEL = 4,  /* 6 takes 0.2 to 0.9 % less room, and 8 to 11 % more time for the whole page */
-    AGAIN = 7,  /* blocks until both ways are tried again */
+    LEVEL = 4, /* 6 takes 0.2 to 0.9 % less room, and 8 to 11 % more time for the whole page */
+    SOON = 2,  /* blocks until both ways are tried again, first and later */
+    AGAIN = 8,
     OWN = 4096, /* bytes of a column from which on it gets codes of its own */
     SPARE = 64
 };
@@ -330,7 +331,7 @@ int mt_blob_next(struct mt_press *press, struct mt_blob *out, struct mt_bytes *c
     if (rc && both)
         rc = quick(press, &found, columns, n, &searched);
     if (both)
-        *kind = (struct mt_blob_kind){AGAIN + 1, noise.n <= found.n};
+        *kind = (struct mt_blob_kind){kind->known ? AGAIN : SOON, noise.n <= found.n, true};
     kind->left--;
     if (rc && !kind->noise && !searched) {
         mt_blob_done(&found);

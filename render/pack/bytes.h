@@ -95,12 +95,12 @@ int mt_blob_wait(struct mt_press *press, struct mt_blob *out, struct mt_bytes *c
                  enum mt_blob_way way);
 #define MT_BLOB_COLUMNS 24 /* most of one that waits */
 int mt_blob_settle(struct mt_press *press, struct mt_blob *b);
-/* As mt_blob_make() or as mt_blob_noise(), for block after block of one kind: of the first and of
- * every eighth it is found out which takes less room, and those between are made that way. All zero
- * is the beginning. */
+/* As mt_blob_make() or as mt_blob_noise(), for block after block of one kind: of the first, of the
+ * third, which is more like those that follow, and then of every eighth it is found out which takes
+ * less room, and those between are made that way. All zero is the beginning. */
 struct mt_blob_kind {
     unsigned left; /* until both are made again */
-    bool noise;
+    bool noise, known;
 };
 int mt_blob_next(struct mt_press *press, struct mt_blob *out, struct mt_bytes *columns, unsigned n,
                  struct mt_blob_kind *kind);

@@ -74,7 +74,7 @@ static uint32_t there_and_back(int (*make)(struct mt_press *, struct mt_blob *, 
 
 MT_TEST(every_way)
 {
-    struct mt_blob_kind kind = {0, false};
+    struct mt_blob_kind kind = {.left = 0};
     for (unsigned round = 0; round < 60; round++) {
         struct mt_bytes c[N] = {{.p = NULL}};
         unsigned n = 1 + any() % N;
@@ -94,7 +94,7 @@ MT_TEST(every_way)
 MT_TEST(one_kind)
 {
     struct mt_bytes noise = {.p = NULL}, repeats = {.p = NULL};
-    struct mt_blob_kind kind = {0, false};
+    struct mt_blob_kind kind = {.left = 0};
     uint32_t last = 0, as_noise, as_made;
     for (size_t i = 0; i < MOST; i++) {
         mt_put_byte(&noise, any() & any() & any() & 255); /* small numbers more often */
