@@ -34,6 +34,8 @@ void mt_heap_prepare(void)
     to = (uintptr_t)sbrk(0);
     (void)mallopt(M_TOP_PAD, (int)HUGE_PAGE);
     mt_free(first);
+    if (from == UINTPTR_MAX || to == UINTPTR_MAX) /* there is no such heap */
+        return;
     from = (from + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
     to &= ~(HUGE_PAGE - 1);
     if (to > from)
