@@ -138,7 +138,7 @@ void mt_logdiag_budget(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
     if (b->params <= 0 || b->part || !is_of_training(d, told)) /* a part is no bound */
         return;
     b->trains = true;
-    b->adapters = told->adapters || s->lora;
+    b->adapters = (told->adapters || s->lora) && !told->full;
     b->refers = told->refers;
     b->moved = is_moved(s, told, conf);
     b->each = each_of(d, told, conf);
@@ -152,6 +152,7 @@ void mt_logdiag_budget(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
         b->most += b->gathered;
     }
     b->pass = of_pass(s, conf);
+    b->sized = told->speaks_of_size;
     if (b->most > 0 && card > 0 && b->most * LITTLE <= card && !told->values)
         b->little = true;
 }
@@ -168,7 +169,8 @@ bool mt_logdiag_fits_amply(const struct mt_logdiag *d)
 {
     const struct mt_logdiag_budget *b = &d->model.budget;
     return b->little && d->request == MT_LOG_NONE && d->allocated == MT_LOG_NONE &&
-           d->site == NULL && d->cause == MT_CAUSE_UNKNOWN && !d->grows;
+           d->site == NULL && (b->pass > 0 || !b->sized) && d->cause == MT_CAUSE_UNKNOWN &&
+           !d->grows;
 }
 
 static bool fits_with_pass(const struct mt_logdiag *d)

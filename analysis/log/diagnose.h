@@ -133,6 +133,7 @@ struct mt_logdiag_budget {
     double most;     /* bytes on one card; 0 = no bound is known */
     double gathered; /* of them: whole weights that stay gathered between the passes */
     double pass;     /* bytes that one pass makes at the most; 0 = not known */
+    bool sized;      /* the text speaks of what a pass takes */
     bool trains, refers, adapters, moved; /* a reference model is in it; states are on the host */
     bool little; /* that is a third of the card at the most: a pass makes what fills it */
 };
@@ -372,16 +373,19 @@ struct mt_logdiag_sizes {
     double card; /* bytes of the card that is named, or whose size is; 0 = none, or several */
     /* log/counts.c: parameters that a line counts, of the whole model and of what is trained */
     double counted, trained;
-    double said;        /* of the largest part of a well-known model that is no language model */
-    double bits;        /* of each weight, where they are told to be fewer than 16 */
-    double visible;     /* cards that CUDA_VISIBLE_DEVICES leaves to the process that trains */
-    double launched;    /* processes that a launcher is told to start, by a variable */
-    bool refers;        /* a reference model beside the one that is trained is usual */
-    bool values;        /* and a critic, as large as it */
-    bool moved, hosted; /* the optimizer's state is on the host; and the weights */
-    bool colocated;     /* an engine is in the trainer's processes */
-    bool launches;      /* a launcher is spoken of: of how many processes is not told */
-    bool mixed;         /* 16 bits beside weights of 32 */
+    double said;         /* of the largest part of a well-known model that is no language model */
+    double bits;         /* of each weight, where they are told to be fewer than 16 */
+    double visible;      /* cards that CUDA_VISIBLE_DEVICES leaves to the process that trains */
+    double launched;     /* processes that a launcher is told to start, by a variable */
+    bool refers;         /* a reference model beside the one that is trained is usual */
+    bool values;         /* and a critic, as large as it */
+    bool moved, hosted;  /* the optimizer's state is on the host; and the weights */
+    bool colocated;      /* an engine is in the trainer's processes */
+    bool full;           /* a training of all weights is spoken of */
+    bool merges;         /* weights are joined or written anew */
+    bool speaks_of_size; /* of what one pass takes */
+    bool launches;       /* a launcher is spoken of: of how many processes is not told */
+    bool mixed;          /* 16 bits beside weights of 32 */
 };
 /* Adds what a line counts. */
 void mt_logdiag_counts(struct mt_logdiag_sizes *t, const char *line);

@@ -71,7 +71,7 @@ static void below_adapters(struct mt_logdiag *d, const struct mt_logdiag_sizes *
     double n = bits(told, conf), ranks = mt_run_ranks(conf), cards = ranks > 0 ? ranks : told->gpus;
     if (!(told->adapters || s->lora || (d->model.budget.part && told->trains)) || !trains ||
         n <= 0 || told->spread || told->wide || untold || (divided && (cards < 2 || n < 16)) ||
-        kind == MT_FWK_ENGINE || told->hosted)
+        kind == MT_FWK_ENGINE || told->hosted || told->full || told->merges)
         return;
     v->params = d->model.budget.params;
     v->bits = n;
@@ -231,6 +231,9 @@ void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d)
             MT_BYTES((uint64_t)card), MT_BYTES(d->outside));
         return;
     }
+    if (card > 0 && v->share <= 0 && v->weights * 4 < card && d->allocated != MT_LOG_NONE &&
+        (double)d->allocated > 2 * v->weights)
+        mt_words_add(t, ", a small part of it: the rest is what a pass makes of its input");
     mt_words_add(t, ".");
     if (v->token > 0)
         say_tokens(t, d);

@@ -293,6 +293,10 @@ void mt_logdiag_sizes_by_rules(struct mt_logdiag_sizes *t, struct mt_metrics *m)
     if (is_told(m, "told_adapters"))
         t->adapters = t->less = true;
     t->launches = is_told(m, "has_launcher");
+    t->merges = is_told(m, "says_merging") || is_told(m, "converts");
+    t->speaks_of_size = is_told(m, "speaks_of_size");
+    if (t->bits == 0 && is_told(m, "quantises_by_default"))
+        t->bits = SEVERAL; /* 4, or what the script sets */
 }
 
 /* A line of code or settings that has weights of 16 bits, or makes adapters. */
@@ -328,6 +332,9 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
                                                  "bnb",   "量化", NULL},
                              *const less[] = {"adafactor",  "galore",     "freez", "frozen",
                                               "prompt tun", "prefix tun", NULL},
+                             *const full[] = {"full fine",  "full-fine",   "full param",
+                                              "full-param", "full tuning", "full sft",
+                                              "全量",       "全参",        NULL},
                              *const trains[] = {"train", "fine-tun", "finetun", "fine tun",
                                                 "训练",  "微调",     NULL},
                              *const runs[] = {"inference",  ".generate(", "model.generate",
@@ -366,6 +373,7 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
         one = one || tells_one_card(s);
         t->nodes = t->nodes || has_any(s, nodes);
         t->adapters = t->adapters || affirms(s, adapters);
+        t->full = t->full || affirms(s, full);
         t->smaller = t->smaller || affirms(s, smaller);
         t->wide = t->wide || affirms(s, wide);
         t->half = t->half || affirms(s, half);

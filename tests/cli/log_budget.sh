@@ -115,6 +115,12 @@ for text in 'LoRA training on FLUX.2 stops' 'Training of our solar flux model st
     has_not no_flux 'parameters stay in 16 bits'
 done
 
+# What is not known: a training of all weights beside one of adapters, adapters that are merged, a program that has 4 bits unless told otherwise.
+for text in 'LoRA of a 13B model trains, full fine-tuning of it runs out of memory' 'Merging the LoRA adapter into our 13B model fails' 'Unsloth: LoRA training of a 13B model fails'; do
+    { echo "$text"; oom '270.00 MiB' 23.65 23.60 22.90; } | ask untold
+    has_not untold 'Under the adapters'
+done
+
 # ---- all fits ----
 
 ample='GRPO with Qwen2.5-1.5B on 8 H100 runs out of memory
@@ -130,6 +136,12 @@ has ample 'no size that the text tells explains a failure'
 has ample '1. See what fills the card before a setting is changed'
 has_not ample 'per_device_train_batch_size='
 has_not long 'no size that the text tells'
+# Somebody who speaks of the length, of which no setting tells: it may be the length.
+echo 'Fine-tuning a 1B model on one H100 runs out of memory in the first step. Why?' | ask short
+has short 'that is not what fills it. The error'
+has short '1. See what fills the card before a setting is changed'
+echo 'Fine-tuning a 1B model on one H100 with a context length of 128k tokens runs out of memory' | ask context
+has_not context 'See what fills the card'
 # The launcher's own count beats the cards of the title, and so do the cards that it may see: 1,543,714,304 x 16 / 6 = 3.83 GiB.
 ranks() { printf '8 H100, GRPO of a 1.5B runs out of memory\n\n%s swift rlhf --rlhf_type grpo --model Qwen/Qwen2.5-1.5B-Instruct --train_type full --torch_dtype bfloat16 --deepspeed zero3\n' "$1"; }
 for count in 'NPROC_PER_NODE=6' 'CUDA_VISIBLE_DEVICES=0,1,2,3,4,5'; do
@@ -138,6 +150,11 @@ for count in 'NPROC_PER_NODE=6' 'CUDA_VISIBLE_DEVICES=0,1,2,3,4,5'; do
 done
 ranks 'FOO=1' | ask title
 has title 'x 16 bytes / 8 GPUs = 2.88 GiB'
+# A model that only runs and is small: 1.5e9 x 2 = 2.79 GiB of 23.65, so no smaller weights.
+{ printf 'Inference of a 1.5B model with AutoModelForCausalLM fails on long inputs\n\n'; oom '2.70 GiB' 23.65 23.60 22.90; } | ask runs
+has runs '1.5 B parameters x 2 bytes = 2.79 GiB on a card'
+has runs 'a small part of it: the rest is what a pass makes of its input'
+has_not runs 'load_in_4bit'
 # "support" and "endpoint" have no method in them.
 { echo 'Does it support our endpoint? Inference of a 13B model fails'; oom '270.00 MiB' 23.65 23.60 22.90; } | ask words
 has words '13 B parameters x 2 bytes = 24.21 GiB'
