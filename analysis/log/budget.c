@@ -122,6 +122,17 @@ static double of_pass(const struct mt_run_shape *s, const struct mt_runconf *con
     return batch * length * (kept + s->vocab * 4 * LOGITS);
 }
 
+/* Over how many cards ZeRO-3 or FSDP divides all of it, for certain; 1 = nothing tells. */
+static double divided_by(const struct mt_run_shape *s, const struct mt_logdiag_sizes *told,
+                         const struct mt_runconf *conf)
+{
+    bool divided = s->sharded || told->fsdp || (told->zero3 && !told->zero2);
+    double ranks = mt_run_ranks(conf), n = s->sharded && s->shards >= 1 ? s->shards
+                                           : ranks > 0                  ? ranks
+                                                                        : told->gpus;
+    return divided && n > 1 ? n : 1;
+}
+
 static bool is_of_training(const struct mt_logdiag *d, const struct mt_logdiag_sizes *told)
 {
     return mt_phase_is(d->phase, MT_TRAINS) ||
@@ -142,10 +153,7 @@ void mt_logdiag_budget(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
     b->refers = told->refers;
     b->moved = is_moved(s, told, conf);
     b->each = each_of(d, told, conf);
-    b->cards = b->adapters                                     ? d->model.served.parts
-               : e->bytes > 0 && e->whole <= 0 && e->cards > 1 ? e->cards
-                                                               : 1;
-    b->cards = b->cards < 1 ? 1 : b->cards;
+    b->cards = divided_by(s, told, conf);
     b->most = b->params * b->each / b->cards;
     if (mt_runconf_is_false(mt_run_word(conf, "reshard"))) { /* whole from forward to backward */
         b->gathered = b->params * widest(told, conf);
