@@ -445,6 +445,15 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
 
 /* ---- lists ---- */
 
+/* What one class found set, another may have lines of that are not: then it is offered. */
+static bool is_offered(const struct mt_advice_list *list, const struct mt_settled *s)
+{
+    for (uint32_t i = 0; s->why == MT_SETTLED_SET && i < list->n; i++)
+        if (list->p[i].card == s->card)
+            return true;
+    return false;
+}
+
 static bool has_rule(const struct mt_advice_list *list, const struct mt_fix_rule *r)
 {
     for (uint32_t i = 0; i < list->n; i++) {
@@ -471,7 +480,10 @@ bool mt_advice_move(struct mt_advice_list *list, struct mt_advice_list *more)
         }
     }
     for (uint32_t i = 0; ok && i < more->settled.n; i++) {
-        struct mt_settled *slot = MT_VEC_PUSH(&list->settled);
+        struct mt_settled *slot;
+        if (is_offered(list, &more->settled.p[i]))
+            continue;
+        slot = MT_VEC_PUSH(&list->settled);
         ok = slot != NULL;
         if (ok) {
             *slot = more->settled.p[i];

@@ -78,7 +78,8 @@ static void take(struct mt_log *l, uint32_t from, uint32_t to)
 static void look(struct mt_log *l, uint32_t from, uint32_t to, const char *fence)
 {
     int named = language(fence);
-    if (from == to || mt_log_block_fenced(l, from, to, name_of(fence)))
+    if (from == to || mt_log_flag_block(l, from, to) == to ||
+        mt_log_block_fenced(l, from, to, name_of(fence)))
         return;
     if (named >= 0 && is_script(l, from, to, named))
         take(l, from, to);
@@ -92,8 +93,8 @@ void mt_log_fences_end(struct mt_log *l)
         if (marks(fence) == 0) {
             while (to < l->prose.n && marks(l->prose.p[to].text) == 0)
                 to++;
-            for (uint32_t k = i; k < to;)
-                k = mt_log_block_bare(l, k, to);
+            for (uint32_t k = i, flags; k<to; k = flags> k ? flags : mt_log_block_bare(l, k, to))
+                flags = mt_log_flag_block(l, k, to);
             continue;
         }
         while (to < l->prose.n && !closes(fence, l->prose.p[to].text))

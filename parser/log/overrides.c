@@ -1,5 +1,5 @@
 /* log/overrides.c -- settings that stand in a text without the command they belong to: overrides of
- * Hydra, several flags in one line. */
+ * Hydra, several flags in one line, flags in lines of their own. */
 #include "parser/log/match.h"
 
 #include <ctype.h>
@@ -110,4 +110,38 @@ bool mt_log_may_set(const char *line)
     const char *end, *p = mt_log_behind_number(line);
     p += strspn(p, " \t>`");
     return override(p, 2) != 0 || many_flags(p, &end) != NULL;
+}
+
+/* One flag and its value, and nothing else; *script: the name of a script alone. */
+static bool is_one(const char *s, bool *script)
+{
+    unsigned n = 0;
+    const char *end;
+    size_t word;
+    s += strspn(s, " \t>");
+    word = strcspn(s, " \t\r");
+    end = strncmp(s, "--", 2) == 0 ? flags_end(s, &n) : s;
+    *script = word > 3 && memcmp(s + word - 3, ".py", 3) == 0;
+    end = *script ? s + word : end;
+    return (n == 1 || *script) && end[strspn(end, " \t\r")] == '\0';
+}
+
+uint32_t mt_log_flag_block(struct mt_log *l, uint32_t from, uint32_t end)
+{
+    uint32_t to = from, flags = 0;
+    struct mt_log_settings *s;
+    bool script;
+    for (; to < end && is_one(l->prose.p[to].text, &script); to++)
+        flags += !script;
+    if (flags < MANY || (s = mt_log_settings_item(l, l->prose.p[from].line)) == NULL)
+        return from;
+    s->dotted = l->prose.p[from].line;
+    if (from != 0 && l->prose.p[from - 1].line + 1 == l->prose.p[from].line &&
+        mt_log_command_at(l->prose.p[from - 1].text) != NULL) /* what starts it */
+        mt_log_command_add(l, s, 0, l->prose.p[from - 1].text);
+    for (uint32_t i = from; i < to; i++) {
+        const char *text = l->prose.p[i].text;
+        mt_log_command_add(l, s, 0, text + strspn(text, " \t>"));
+    }
+    return to;
 }

@@ -158,4 +158,11 @@ has killed 'actor_rollout_ref.actor.fsdp_config.optimizer_offload=False'
 printf '# verl: OOM in the actor update\n\nactor_rollout_ref.actor.use_dynamic_bsz=True\nactor_rollout_ref.actor.ppo_max_token_len_per_gpu=32768\n\nCUDA out of memory.\n' | ask dynamic
 has dynamic 'actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384'
 check [ "$(jq '[.advice[] | select(.top) | .set[] | select(.key | test("micro_batch_size"))] | length' dynamic.json)" = 0 ]
+
+# Flags in lines of their own, behind the launcher's line and with the script among them; three are not enough.
+printf '# GRPO: OOM\n\nCUDA out of memory.\n\n/opt/bin/python -m torch.distributed.run\n--nproc_per_node 4\n/w/ms-swift/swift/cli/rlhf.py\n--rlhf_type grpo\n--use_vllm true\n--vllm_mode colocate\n--vllm_gpu_memory_utilization 0.7\n--per_device_train_batch_size 1\n' | ask lines
+has lines '--vllm_gpu_memory_utilization 0.65'
+has lines '--vllm_tensor_parallel_size 2'
+printf '# ms-swift GRPO: OOM\n\nCUDA out of memory. I tried\n\n--use_vllm true\n--vllm_mode colocate\n--sleep_level 1\n' | ask three
+has_not three 'whether an inference engine generates'
 finish
