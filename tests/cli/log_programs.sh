@@ -131,6 +131,9 @@ has_not beside.log '--chunked-prefill-size 8192'
   echo '(WorkerDict pid=80) After vllm offload in sharding manager: 20.73 GB / 47.53 GB.'; } > lines.log
 ask lines.log
 has lines.log 'worker.actor.micro_batch_size_per_device_for_update'
+sed 's/In training, in the update of the actor: /In GRPO training: /' lines.log > broad.log # any pass of it may be meant
+ask broad.log
+has broad.log 'worker.actor.micro_batch_size_per_device_for_experience=8'
 has_not lines.log actor_rollout_ref
 sed 's| sharding manager: \([0-9.]*\) GB / \([0-9.]*\) GB.| sharding manager memory, memory allocated (GB): \1, memory reserved (GB): \1, device memory used/total (GB): \1/\2|' lines.log > verl.log
 ask verl.log
