@@ -192,4 +192,11 @@ ask flags.md
 has flags.md 'worker.rollout.gpu_memory_utilization'
 has_not flags.md '--max-num-seqs'
 
+# An engine in the trainer's processes is divided over them; a file that is called ZeRO-3 divides the states already.
+{ printf '# GRPO of 7B: OOM\n\n```python\nfrom trl import GRPOConfig, GRPOTrainer\na = GRPOConfig(per_device_train_batch_size=8, use_vllm=True, vllm_mode="colocate", vllm_gpu_memory_utilization=0.5)\n```\n\naccelerate launch --config_file zero3.yaml --num_processes 4 grpo.py\n\nCUDA out of memory.\n'; } > colocate.md
+ask colocate.md
+has colocate.md 'vllm_tensor_parallel_size=2'
+has colocate.md 'vllm_gpu_memory_utilization=0.45'
+has_not colocate.md '--use_deepspeed --zero_stage 3'
+
 finish
