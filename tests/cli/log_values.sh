@@ -165,4 +165,9 @@ has lines '--vllm_gpu_memory_utilization 0.65'
 has lines '--vllm_tensor_parallel_size 2'
 printf '# ms-swift GRPO: OOM\n\nCUDA out of memory. I tried\n\n--use_vllm true\n--vllm_mode colocate\n--sleep_level 1\n' | ask three
 has_not three 'whether an inference engine generates'
+
+# verl's older way counts the sequences of all GPUs together: that key is typed, as a multiple of them.
+printf '# verl: OOM while the old log-probs are computed\n\n```\npython3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.log_prob_micro_batch_size=160 actor_rollout_ref.actor.ppo_micro_batch_size=8 trainer.n_gpus_per_node=2 trainer.nnodes=1\n```\n\n%s\n' "$asked" | ask older
+has older 'actor_rollout_ref.rollout.log_prob_micro_batch_size=20'
+has_not older 'actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu='
 finish
