@@ -10,8 +10,7 @@
  * a third or more of what is made. Calls: one may be a trial before the training. */
 enum { MIN_KEPT = 6, OF_MADE = 3, MIN_CALLS = 2 };
 
-/* Whether something may be trained, or a phase of these passes is known already. */
-static bool is_told(const struct mt_device *d, const struct mt_attr *out)
+bool mt_passes_are_told(const struct mt_device *d, const struct mt_attr *out)
 {
     for (uint64_t i = 0; i < d->events.n; i++) {
         const struct mt_attr a = out[i];
@@ -58,7 +57,7 @@ int mt_for_none_find(const struct mt_trace *t, const struct mt_device *d, struct
     struct mt_pass_walk w;
     uint64_t first = UINT64_MAX;
     bool ok;
-    if (is_told(d, out))
+    if (mt_passes_are_told(d, out))
         return 1;
     ok = mt_pass_walk_begin(&w, t, d, out);
     if (ok)

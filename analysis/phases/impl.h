@@ -11,6 +11,7 @@
  *   outside.c   what comes behind the function that trains
  *   let_go.c    a pass after training that keeps nothing for a backward pass
  *   untold.c    a pass behind training that may be none
+ *   first.c     a first pass that memory runs out in, of a training by its function's name
  *   for_none.c  passes that keep what no backward pass comes for */
 #ifndef MT_PHASES_IMPL_H
 #define MT_PHASES_IMPL_H
@@ -57,6 +58,7 @@ enum mt_rule_flag {
     /* what runs below the function runs without gradients, by a with block that no frame shows */
     MT_RF_NO_GRAD = 16,
     MT_RF_UNASKED = 64,  /* a name that counts where nothing below it asks for gradients */
+    MT_RF_KEPT = 128,    /* a name that counts where a first pass keeps what a backward wants */
     MT_RF_LAST_CALL = 32 /* only from one line of it: struct mt_phase_rule.last_call */
 };
 
@@ -105,6 +107,7 @@ struct mt_stack_verdict {
     /* the most telling one: innermost role or sub-phase marker, else the coarse one */
     uint16_t rule;
     uint16_t own_rule;
+    uint16_t kept_rule; /* a name of MT_RF_KEPT that it goes through; 0 = none */
     /* coarse phase that its frames decide and that later events inherit; MT_PH_NONE */
     uint8_t own, own_conf;
     uint8_t local, local_conf; /* coarse phase by a sub-phase marker: for this event only */
@@ -190,6 +193,10 @@ void mt_pass_walk_done(struct mt_pass_walk *w);
 /* After all else. Where nothing is trained: what keeps its blocks as training would is inference
  * without no_grad. 1, or 0 = out of memory. */
 int mt_for_none_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
+/* Whether something may be trained, or a phase of forward passes is known already. */
+bool mt_passes_are_told(const struct mt_device *d, const struct mt_attr *out);
+/* phases/first.c: after mt_for_none_find() */
+int mt_first_find(const struct mt_phaser *p, const struct mt_device *d, struct mt_attr *out);
 /* After all else: the evaluation that follows the last training pass. 1, or 0 = out of memory. */
 int mt_let_go_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
 /* phases/goes_on.c: after mt_let_go_find() */

@@ -23,6 +23,7 @@ struct state {
     uint16_t recompute, reduce;
     uint16_t rollout; /* rollout marker inside an evaluation */
     uint16_t n;       /* outermost name of the job's own code */
+    uint16_t kept;    /* the same of those that count by what a first pass keeps */
     uint16_t p;       /* outermost function that tells the phase where nothing else does */
     /* MK_* of any frame, names of the innermost that has one, and the one below */
     uint16_t flags;
@@ -158,7 +159,9 @@ static void step(const struct mt_phase_rules *r, struct state *st, const struct 
     step_no_grad(st, m);
     step_coarse(r, st, m);
     step_inner(r, st, m);
-    if (st->n == 0)
+    if (m->n != 0 && (r->code.p[m->n].flags & MT_RF_KEPT))
+        st->kept = st->kept == 0 ? m->n : st->kept;
+    else if (st->n == 0)
         st->n = m->n;
     if (st->p == 0)
         st->p = m->p;
@@ -369,6 +372,7 @@ static void judge(const struct mt_phase_rules *r, const struct state *st, const 
 {
     memset(v, 0, sizeof *v);
     v->own = v->local = v->sub = v->hint = MT_PH_NONE;
+    v->kept_rule = st->kept;
     v->flags = (uint8_t)((st->flags & MK_PYTHON ? MT_VF_PYTHON : 0) |
                          (st->flags & MK_MAKE_GRADS ? MT_VF_MAKE_GRADS : 0));
     if (st->c != 0) {

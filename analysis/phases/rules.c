@@ -69,8 +69,9 @@ static const char *const gradient_words[] = {
     "none",    /* all below runs without them */
     "unasked", /* all below waits for no backward pass: nothing there asks for one, the job does so
                   elsewhere or not at all */
+    "kept",    /* a pass below keeps what a backward would want, and no backward pass came yet */
     NULL};
-enum { NONE, UNASKED };
+enum { NONE, UNASKED, KEPT };
 static const char *const loss_words[] = {"step", NULL}; /* the training step itself, not the loss */
 #define AT(member) offsetof(struct row, member)
 static const struct mt_rule_spec fields[] = {
@@ -141,8 +142,9 @@ static enum mt_rc check_row(const struct mt_rule_reader *r, const struct row *ro
         return mt_rule_bad(r, "id", "begins with \"method.\", which is kept for what is built in");
     if (only_c != NULL && rule->level != 'C')
         return mt_rule_bad(r, only_c, "has a meaning at level C only");
-    if (row->gradients == UNASKED && rule->level != 'N')
-        return mt_rule_bad(r, "gradients", "is \"unasked\" at level N only");
+    if ((row->gradients == UNASKED || row->gradients == KEPT) && rule->level != 'N')
+        return mt_rule_bad(r, "gradients", "is \"%s\" at level N only",
+                           gradient_words[row->gradients]);
     rc = check_file(r, rule);
     if (rc != MT_OK || rule->level == 'M' || rule->level == 'K')
         return rc; /* names of containers and role markers are free */
@@ -226,6 +228,7 @@ static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
     compile(r, rd->is_overlay, &row.rule, &r->code.p[at]);
     r->code.p[at].flags |= (uint8_t)((row.gradients == NONE ? MT_RF_NO_GRAD : 0) |
                                      (row.gradients == UNASKED ? MT_RF_UNASKED : 0) |
+                                     (row.gradients == KEPT ? MT_RF_KEPT : 0) |
                                      (row.rule.last_call[0] != '\0' ? MT_RF_LAST_CALL : 0) |
                                      (row.in_loss >= 0 ? MT_RF_IN_LOSS : 0));
     return MT_OK;

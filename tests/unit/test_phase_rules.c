@@ -183,7 +183,7 @@ MT_TEST(overlay_errors_name_file_rule_and_field)
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"C\",\"phase\":"
                                "\"eval\",\"file\":\"a.py\","
                                "\"function\":\"f\",\"status\":\"G\",\"gradients\":\"some\"}")),
-                 "field \"gradients\": \"some\" is not one of none, unasked");
+                 "field \"gradients\": \"some\" is not one of none, unasked, kept");
     MT_CHECK_HAS(refusal(RULES("{\"id\":\"a\",\"framework\":\"x\",\"level\":\"C\",\"phase\":"
                                "\"eval\",\"file\":\"a.py\","
                                "\"function\":\"f\",\"status\":\"G\",\"gradients\":\"unasked\"}")),

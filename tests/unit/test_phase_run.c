@@ -775,6 +775,38 @@ MT_TEST(a_call_that_keeps_nothing_is_no_training)
     }
 }
 
+/* Memory runs out in the first pass of all: it trains where its function's name says so and it
+ * keeps its layers' blocks; the name alone, or the blocks alone, are too little, and a second call
+ * is no first one. */
+MT_TEST(a_first_pass_that_memory_runs_out_in)
+{
+    static const struct {
+        const char *call;
+        unsigned calls, layers;
+        bool lets_go, is_train;
+    } of[] = {
+        {NET("grpo_step"), 1, 8, false, true},  {NET("train"), 1, 8, false, true},
+        {NET("grpo_step"), 1, 8, true, false},  {NET("grpo_step"), 1, 4, false, false},
+        {NET("features"), 1, 8, false, false},  {NET("grpo_step"), 2, 8, false, false},
+        {NET("train_step"), 1, 8, false, true},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct made m;
+        uint32_t last;
+        start(&m);
+        for (unsigned k = 0; k < of[i].calls; k++) {
+            alloc(&m, "/home/u/run.py:load|" MAIN);
+            layers(&m, of[i].call, of[i].layers, of[i].lets_go);
+        }
+        event(&m, "oom", 4096, 512, 0, of[i].call);
+        MT_ASSERT(run(&m, false));
+        last = (uint32_t)m.t->devices.p[0].events.n - 1;
+        MT_CHECK_EQ(m.at[last].phase, of[i].is_train ? MT_PH_TRAIN : MT_PH_UNATTRIBUTED);
+        MT_CHECK_EQ(m.at[0].phase, MT_PH_UNATTRIBUTED);
+        done(&m);
+    }
+}
+
 #define OTHER_NET(by) CALL "|/home/u/frozen.py:forward|" CALL "|/home/u/run.py:" by "|" MAIN
 
 /* So many calls from one line, each after something that the loop does. */
@@ -900,12 +932,12 @@ MT_TEST(behind_one_pass_and_another_model)
     }
 }
 
-MT_MAIN(
-    MT_RUN(behind_one_pass_and_another_model) MT_RUN(training_is_implied_and_carried)
-        MT_RUN(calls_that_keep_nothing) MT_RUN(a_call_that_comes_now_and_then) MT_RUN(
-            behind_the_function_that_trains) MT_RUN(a_call_that_keeps_nothing_is_no_training)
-            MT_RUN(forward_only_stays_unattributed) MT_RUN(a_pass_without_gradients_is_no_training)
-                MT_RUN(the_wrapper_alone_proves_nothing) MT_RUN(behind_passes_without_gradients)
+MT_MAIN(MT_RUN(behind_one_pass_and_another_model) MT_RUN(training_is_implied_and_carried) MT_RUN(
+    a_first_pass_that_memory_runs_out_in) MT_RUN(calls_that_keep_nothing)
+            MT_RUN(a_call_that_comes_now_and_then) MT_RUN(behind_the_function_that_trains) MT_RUN(
+                a_call_that_keeps_nothing_is_no_training) MT_RUN(forward_only_stays_unattributed)
+                MT_RUN(a_pass_without_gradients_is_no_training) MT_RUN(
+                    the_wrapper_alone_proves_nothing) MT_RUN(behind_passes_without_gradients)
                     MT_RUN(names_of_evaluation) MT_RUN(a_name_goes_before_what_is_over) MT_RUN(
                         annotations_win_over_names) MT_RUN(loss_trains_when_there_is_a_backward)
                         MT_RUN(loss_trains_when_the_backward_has_no_frames) MT_RUN(
