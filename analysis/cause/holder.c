@@ -65,7 +65,7 @@ static void add_function(struct mt_sentence *t, const struct mt_trace *trace,
     } of[LOOK_AT];
     uint32_t n = 0, best = 0;
     struct mt_frame_view v;
-    char label[MT_LABEL], name[MT_LABEL];
+    char shown[MT_LABEL], function[MT_LABEL];
     for (uint32_t i = 0; i < d->owners.n && i < LOOK_AT; i++) {
         mt_frame_id frame;
         uint32_t k = 0;
@@ -88,8 +88,8 @@ static void add_function(struct mt_sentence *t, const struct mt_trace *trace,
     if (n == 0 || of[best].lines < 2 || of[best].bytes / TIMES < d->owners.p[0].bytes)
         return;
     mt_frame_describe(trace, of[best].frame, &v);
-    (void)snprintf(name, sizeof name, "%s %s", v.file, v.name);
-    mt_words_add(t, ", and all lines of %s together have %s", mt_words_label(label, name),
+    (void)snprintf(function, sizeof function, "%s %s", v.file, v.name);
+    mt_words_add(t, ", and all lines of %s together have %s", mt_words_label(shown, function),
                  MT_BYTES(of[best].bytes));
 }
 
