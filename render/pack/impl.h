@@ -2,6 +2,7 @@
  *
  *   pack/bytes.c     columns
  *   pack/blob.c      compressed blocks
+ *   pack/seldom.c    those that hardly any page carries
  *   pack/sites.c     stacks, sites, lanes
  *   pack/key.c       the state between two events: live blocks, segments; keyframes
  *   pack/events.c    the walk over the events
@@ -20,9 +21,6 @@
 #include "render/pack/pack.h"
 
 void mt_pack_free(struct mt_pack *p);
-/* A block that hardly any page carries. */
-int mt_pack_seldom(struct mt_pack *p, struct mt_blob *out, struct mt_bytes *columns, unsigned n,
-                   enum mt_blob_way way);
 
 /* What packing one device needs on the way. */
 struct mt_pack_in {
@@ -37,6 +35,12 @@ static inline uint64_t mt_pack_tick(const struct mt_pack *p, uint64_t time_ns)
 {
     return time_ns > p->t0_ns ? (time_ns - p->t0_ns) / p->tick_ns : 0;
 }
+
+/* ---- pack/seldom.c ---- */
+
+/* It waits, or is made at once. */
+int mt_pack_seldom(struct mt_pack *p, struct mt_blob *out, struct mt_bytes *columns, unsigned n,
+                   enum mt_blob_way way);
 
 /* ---- pack/sites.c ---- */
 
