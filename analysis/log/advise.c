@@ -508,6 +508,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     mt_logdiag_card_size(d, &told, &logs->files.p[d->file].log);
     if (mt_metrics_told(&q.metrics, mt_fix_rules_metrics(o->fixes), q.conf, q.trace, true) != MT_OK)
         return false;
+    told.launches = f->rank >= 0;
     mt_logdiag_sizes_by_rules(&told, q.metrics);
     if (!mt_logdiag_model(d, &logs->files.p[d->file].log, &told, &fw, place, q.conf)) {
         mt_metrics_free(q.metrics);

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#define GIB (1024.0 * 1024 * 1024)
 /* Bytes of a parameter where all of it is trained with Adam (log/estimate.c). */
 enum { ALL = 16 };
 /* Parts of the card: what stays is little where it is a third of it at the most; a job fits amply
@@ -18,7 +19,6 @@ enum { LITTLE = 3, AMPLE = 2 };
  * number of the hidden state (norms, attention, both residuals), of each of the MLP's width (gate,
  * up, their product and its derivative). And copies of the logits, of 4 bytes. Counted on the
  * modules of transformers' Llama; a fused attention has no scores. */
-#define GIB (1024.0 * 1024 * 1024)
 enum { PER_HIDDEN = 30, PER_INNER = 12, LOGITS = 3 };
 
 /* ---- the card, and how many parameters ---- */
@@ -146,8 +146,8 @@ void mt_logdiag_budget(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
     struct mt_logdiag_budget *b = &d->model.budget;
     const struct mt_logdiag_estimate *e = &d->model.estimate;
     double card = e->card;
-    if (b->params <= 0 || b->part || !is_of_training(d, told)) /* a part is no bound */
-        return;
+    if (b->params <= 0 || b->part || told->values || !is_of_training(d, told))
+        return; /* a part is no bound, nor is one of two models */
     b->trains = true;
     b->adapters = (told->adapters || s->lora) && !told->full;
     b->refers = told->refers;
@@ -161,7 +161,7 @@ void mt_logdiag_budget(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
     }
     b->pass = of_pass(s, conf);
     b->sized = told->speaks_of_size;
-    if (b->most > 0 && card > 0 && b->most * LITTLE <= card && !told->values)
+    if (b->most > 0 && card > 0 && b->most * LITTLE <= card)
         b->little = true;
 }
 

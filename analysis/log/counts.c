@@ -3,6 +3,7 @@
  * "1.5 B Total params"), and as people write it ("a 350 million parameter model"). */
 #include "analysis/log/diagnose.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -53,6 +54,21 @@ static double unit_at(const char *p, const char **end)
     return 1;
 }
 
+/* "num_params", "total_params": what stands before the '_' at p. "max_live_parameters" is a
+ * setting. */
+static bool counts(const char *line, const char *p)
+{
+    static const char *const words[] = {"num", "n", "total", "all", "model", "trainable", NULL};
+    for (const char *const *w = words; *w != NULL; w++) {
+        size_t n = strlen(*w);
+        if ((size_t)(p - line) >= n && strncasecmp(p - n, *w, n) == 0 &&
+            ((size_t)(p - line) == n ||
+             (!is_letter(p[-(ptrdiff_t)n - 1]) && p[-(ptrdiff_t)n - 1] != '_')))
+            return true;
+    }
+    return false;
+}
+
 /* "param" or its like begins at p; the bytes of the word, 0 = no. No "parameters' size", no rank's
  * part of them, no data type of theirs. */
 static size_t counted_at(const char *line, const char *p)
@@ -60,12 +76,15 @@ static size_t counted_at(const char *line, const char *p)
     static const char *const not_so[] = {"size", "dtype", "type", "group", "norm", "in mb", NULL};
     size_t n = strncasecmp(p, "param", 5) == 0 ? 5 : strncmp(p, "参数", 6) == 0 ? 6 : 0;
     const char *next;
-    if (n == 0 || (n == 5 && p > line && is_letter(p[-1])))
+    if (n == 0 ||
+        (n == 5 && p > line && (is_letter(p[-1]) || (p[-1] == '_' && !counts(line, p - 1)))))
         return 0;
     while (n == 5 && is_letter(p[n]))
         n++;
     n = n == 6 && strncmp(p + n, "量", 3) == 0 ? n + 3 : n;
-    next = p + n + strspn(p + n, " _(");
+    if (p[n] == '_') /* "param_persistence_threshold" */
+        return 0;
+    next = p + n + strspn(p + n, " (");
     for (const char *const *w = not_so; *w != NULL; w++)
         if (strncasecmp(next, *w, strlen(*w)) == 0)
             return 0;

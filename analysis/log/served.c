@@ -67,7 +67,8 @@ static void below_adapters(struct mt_logdiag *d, const struct mt_logdiag_sizes *
     struct mt_logdiag_served *v = &d->model.served;
     bool untold = told->zero3 && told->zero2 && !s->sharded,
          divided = told->fsdp || told->zero3 || s->sharded,
-         trains = told->trains || !told->runs; /* adapters are spoken of */
+         /* of language models, who speaks of adapters trains them or says otherwise */
+        trains = told->trains || (!told->runs && !d->model.budget.part);
     double n = bits(told, conf), ranks = mt_run_ranks(conf), cards = ranks > 0 ? ranks : told->gpus;
     if (!(told->adapters || s->lora || (d->model.budget.part && told->trains)) || !trains ||
         n <= 0 || told->spread || told->wide || untold || (divided && (cards < 2 || n < 16)) ||

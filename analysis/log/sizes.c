@@ -292,7 +292,7 @@ void mt_logdiag_sizes_by_rules(struct mt_logdiag_sizes *t, struct mt_metrics *m)
     t->colocated = is_told(m, "engine_colocated");
     if (is_told(m, "told_adapters"))
         t->adapters = t->less = true;
-    t->launches = is_told(m, "has_launcher");
+    t->launches = t->launches || is_told(m, "has_launcher") || is_told(m, "runs_several");
     t->merges = is_told(m, "says_merging") || is_told(m, "converts");
     t->speaks_of_size = is_told(m, "speaks_of_size");
     if (t->bits == 0 && is_told(m, "quantises_by_default"))

@@ -23,7 +23,7 @@ back='Traceback (most recent call last):
 
 # 124,354,560 x 16 bytes = 1.85 GiB of 23.69; no weights advice.
 small() { printf 'My run stops after some steps\n\n%s\n\n%s\n' "$1" "$back"; oom '2.30 GiB' 23.69 23.60 21.90; }
-for line in 'number of parameters: 124.35M' 'Total params: 124,354,560' 'The model has 124.35 million parameters.' 'Model Params: 124.35M' '总参数量：124.35 百万' '124 M     Trainable params' 'Number of trainable parameters = 124,354,560'; do
+for line in 'number of parameters: 124.35M' 'Total params: 124,354,560' 'The model has 124.35 million parameters.' 'Model Params: 124.35M' 'num_params = 124354560' '总参数量：124.35 百万' '124 M     Trainable params' 'Number of trainable parameters = 124,354,560'; do
     small "$line" | ask counted
     has counted 'M parameters x 16 bytes'
     has counted 'GiB at the most, of 23.69 GiB: the rest is of what a pass makes'
@@ -33,7 +33,7 @@ small 'number of parameters: 124.44M' | ask exact
 has exact '124.4 M parameters x 16 bytes (weights, gradients, Adam'
 has exact 'is 1.85 GiB at the most'
 # A model's own number is no size of its parameters, no rank's part, no group of an optimizer, and no part that is switched on.
-for line in '6,174.298 Total estimated model params size (MB)' ' > number of parameters on (tensor, pipeline) model parallel rank (0, 0): 124354560' 'params of layer 124354560' '124M active parameters' 'The optimizer has 148 parameters' 'The backbone has 124M parameters' 'number of parameters of the decoder: 124M' '1.2 M Non-trainable params'; do
+for line in '6,174.298 Total estimated model params size (MB)' ' > number of parameters on (tensor, pipeline) model parallel rank (0, 0): 124354560' 'params of layer 124354560' '124M active parameters' 'The optimizer has 148 parameters' 'The backbone has 124M parameters' 'number of parameters of the decoder: 124M' '1.2 M Non-trainable params' '"stage3_max_live_parameters": 100000000' '"stage3_param_persistence_threshold": 100000' 'def step(params, n=124000000)'; do
     small "$line" | ask uncounted
     has_not uncounted 'x 16 bytes'
 done
@@ -91,6 +91,8 @@ t4() { echo "The model has 1.55 B parameters. I fine-tune it with $1, batch size
 t4 'fp16=True' | ask mixed
 has mixed '1.55 B parameters x 16 bytes = 23.10 GiB'
 has_not mixed 'half of it where'
+t4 'fp16=True' | sed 's/^torch/[rank1]: torch/' | ask several
+has_not several 'x 16 bytes'
 t4 'the Trainer' | ask unmixed
 has_not unmixed 'x 16 bytes'
 # A whole copy of the engine in each process of the trainer: 8e9 x 2 = 14.90 GiB.
@@ -110,7 +112,7 @@ has_not flux 'Frozen weights in 4 bits (QLoRA)'
 { echo 'I train FLUX.1-dev and it stops'; oom '1.20 GiB' 79.15 79.10 77.20; } | ask part
 has part 'Of its transformer about 11.9 B parameters stay in 16 bits: 22.17 GiB'
 has_not part 'at the most'
-for text in 'LoRA training on FLUX.2 stops' 'Training of our solar flux model stops' 'LoRA training on FLUX and Qwen-Image stops'; do
+for text in 'I load a LoRA for FLUX in ComfyUI and it stops' 'LoRA training on FLUX.2 stops' 'Training of our solar flux model stops' 'LoRA training on FLUX and Qwen-Image stops'; do
     { echo "$text"; oom '54.00 MiB' 23.63 23.60 20.73; } | ask no_flux
     has_not no_flux 'parameters stay in 16 bits'
 done
