@@ -86,4 +86,11 @@ ask "I predict the structure of a complex of 2000 residues, and I decreased the 
 lacks P279 set_chunk_size
 ask "I fine-tune ESMFold on my residues: training fails.\n\n$oom" # it trains
 lacks P279 chains
+# A test's script, and one that is given a video: nothing for a backward pass. A script that trains and tests is a training.
+for what in '  File "/w/seg/test.py", line 80, in main\n    out = net(x)' 'python run_depth.py --video clip.mp4 --encoder large'; do
+    ask "$what\n$oom"
+    check [ "$(jq -r '[.advice[] | select(.top) | .id] | map(select(. == "P31" or . == "P01" or . == "P02")) | length' input.json)" = 0 ]
+done
+ask "  File \"/w/seg/test.py\", line 80, in main\n    loss.backward()\n$oom"
+check [ "$(jq -r '[.advice[] | select(.top) | .id] | map(select(. == "P05" or . == "P32")) | length' input.json)" = 0 ]
 finish
