@@ -30,6 +30,17 @@ check [ "$(jq -r '.advice[] | select(.id == "B31") | .set[] | select(.text | sta
 ask 'python tune.py --model_name_or_path house/Base-3B --per_device_train_batch_size 4\n\nMy SFTTrainer of TRL runs out of memory in training.'
 has B31 'max_length=<tokens>'
 lacks B31 num_generations
+# Pairs and rewards: their length, by the value at hand; nothing of the others.
+for trainer in DPO Reward; do
+    ask "I train with ${trainer}Trainer of TRL, ${trainer}Config(per_device_train_batch_size=4, max_length=2048). It runs out of memory in training."
+    has B31 'max_length=1024'
+    for other in packing padding_free num_generations; do lacks B31 "$other"; done
+done
+ask 'PPOTrainer of TRL, OOM while training.'
+for other in packing padding_free max_length; do lacks B31 "$other"; done
+# An engine on cards of its own needs no sleep.
+ask 'GRPOTrainer of TRL with use_vllm=True, vllm_mode="server", num_generations=8. OOM in training.'
+lacks B31 vllm_
 # Adapters save nothing where the states are small.
 ask 'GRPOTrainer of TRL, Qwen3-0.6B, ZeRO-3 on 8 GPUs with 24GB each: training runs out of memory.'
 lacks B31 LoraConfig
