@@ -75,6 +75,10 @@ ask 'torchrun --nproc_per_node 8 src/open_r1/grpo_jsonl.py --num_generations 4 -
 has P162 '--max_pixels 401408'
 lacks P276 max_pixels
 
+# Weights that are gathered are no pixels.
+ask '  File "/w/src/open_r1/trainer/grpo_trainer.py", line 560, in _generate\n    with unwrap_model_for_generation(model, self.accelerator) as whole:\n\ntorchrun src/open_r1/grpo_jsonl.py --num_generations 4\n\nIt runs out of memory.'
+lacks P276 max_pixels
+
 # A request larger than the card in a model of images: what writes it out, and how many pixels there are.
 ask '  File "/x/site-packages/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py", line 320, in forward\n    attn_output = F.scaled_dot_product_attention(q, k, v, attention_mask)\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 131.22 GiB. GPU 0 has a total capacity of 79.33 GiB of which 1.27 GiB is free.\n\nSFT on videos.'
 has B85 'max_pixels=1280*28*28'
