@@ -178,8 +178,9 @@ static bool tells_more(const struct mt_log *log, const struct mt_log_fact *best,
 {
     enum { NEAR = 64 };
     const struct mt_log_stack *s = f->stack != 0 ? &log->stacks.p[f->stack - 1] : NULL;
-    return best->kind == MT_LOG_TORCH_OOM && f->kind == MT_LOG_TORCH_OOM && best->stack == 0 &&
-           s != NULL && s->frames.n != 0 && !s->is_mates && f->line - best->line <= NEAR;
+    bool placed = best->stack != 0 && log->stacks.p[best->stack - 1].frames.n != 0;
+    return best->kind == MT_LOG_TORCH_OOM && f->kind == MT_LOG_TORCH_OOM && !placed && s != NULL &&
+           s->frames.n != 0 && !s->is_mates && f->line - best->line <= NEAR;
 }
 
 void mt_logdiag_choose(struct mt_logdiag *d, const struct mt_logs *logs)

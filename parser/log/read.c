@@ -271,10 +271,11 @@ static bool may_be_wrapped(const struct window *w)
 /* Around a failure of a text that somebody wrote: its place may stand there in any form. */
 static bool is_around(const struct mt_log *l, const struct window *w)
 {
-    enum { ABOVE = 2, BELOW = 4 };
+    enum { ABOVE = 2, BELOW = 4, LISTED = 24 };
     const struct mt_log_fact *f = l->facts.n != 0 ? &l->facts.p[l->facts.n - 1] : NULL;
-    if (w->number[0] > MT_LOG_SAID_LINES)
-        return false;
+    if (w->number[0] > MT_LOG_SAID_LINES ||
+        (l->frame_line != 0 && w->number[0] - l->frame_line <= LISTED))
+        return false; /* a traceback lists the code around its own line */
     for (size_t i = 1; i <= ABOVE && i < w->n; i++)
         if (strstr(w->line[i], "ried to al") != NULL)
             return true;

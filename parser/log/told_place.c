@@ -41,6 +41,14 @@ static bool is_same(const struct mt_log_at *a, const struct mt_log_at *b)
            strncmp(a->path, b->path, n) == 0;
 }
 
+/* "[ERROR] [launch.py:434:sigkill_handler] ...", "a.py:12: UserWarning": whose line this is. */
+static bool is_loggers(const char *s)
+{
+    static const char *const words[] = {"ERROR",  "INFO",    "WARN", "DEBUG",
+                                        "arning", "File \"", "pid=", NULL};
+    return mt_log_has_one(s, words);
+}
+
 /* A sentence that says that it went wrong there. */
 static bool tells(const char *from, const char *to)
 {
@@ -116,8 +124,7 @@ void mt_log_told_place(struct mt_log *l)
     for (uint32_t i = 0; f != NULL && !placed && i < l->prose.n; i++) {
         const struct mt_log_prose *p = &l->prose.p[i];
         uint64_t far = p->line > f->line ? p->line - f->line : f->line - p->line;
-        if (far > NEAR || strlen(p->text) > LONGEST || strstr(p->text, "File \"") != NULL ||
-            strstr(p->text, "arning") != NULL)
+        if (far > NEAR || strlen(p->text) > LONGEST || is_loggers(p->text))
             continue;
         for (const char *s = p->text, *end; *s != '\0'; s = end) {
             end = sentence_end(s);
