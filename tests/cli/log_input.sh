@@ -75,6 +75,8 @@ ask 'torchrun --nproc_per_node 8 src/open_r1/grpo_jsonl.py --num_generations 4 -
 has P162 '--max_pixels 401408'
 lacks P276 max_pixels
 
+ask 'swift rlhf --rlhf_type dpo --model_type qwen2-vl-2b-instruct --learning_rate 1e-5 --batch_size 1\n\nIt runs out of memory.'
+has P276 'MAX_PIXELS=401408'
 # Weights that are gathered are no pixels.
 ask '  File "/w/src/open_r1/trainer/grpo_trainer.py", line 560, in _generate\n    with unwrap_model_for_generation(model, self.accelerator) as whole:\n\ntorchrun src/open_r1/grpo_jsonl.py --num_generations 4\n\nIt runs out of memory.'
 lacks P276 max_pixels
