@@ -134,7 +134,7 @@ const char *mt_log_behind_number(const char *s);
 bool mt_log_override_list(struct mt_log *l, uint64_t number, const char *s);
 /* Four flags and more in one line, with no command. */
 bool mt_log_flag_list(struct mt_log *l, uint64_t number, const char *s);
-bool mt_log_may_set(const char *line); /* it may be a line of these two */
+bool mt_log_may_set(uint64_t number, const char *line); /* it may be a line of these two */
 /* As many flags in lines of their own, a script's name among them, from that line of the prose on.
  * Returns the line behind them; from = they are not that. */
 uint32_t mt_log_flag_block(struct mt_log *l, uint32_t from, uint32_t end);

@@ -105,11 +105,11 @@ bool mt_log_flag_list(struct mt_log *l, uint64_t number, const char *s)
     return p != NULL;
 }
 
-bool mt_log_may_set(const char *line)
+bool mt_log_may_set(uint64_t number, const char *line)
 {
     const char *end, *p = mt_log_behind_number(line);
     p += strspn(p, " \t>`");
-    return override(p, 2) != 0 || many_flags(p, &end) != NULL;
+    return number <= MT_LOG_SAID_LINES && (override(p, 2) != 0 || many_flags(p, &end) != NULL);
 }
 
 /* One flag and its value, and nothing else; *script: the name of a script alone. */

@@ -294,7 +294,7 @@ static int look(struct mt_log *l, struct window *w)
         (l->command_line != 0 && w->number[0] == l->command_line + 1) ||
         (l->code_line != 0 && w->number[0] == l->code_line + 1) || is_interesting(w, first) ||
         mt_log_may_say(w->number[0], first) || mt_log_may_start(w->number[0], first) ||
-        is_around(l, w)) {
+        mt_log_may_set(w->number[0], first) || is_around(l, w)) {
         bool wrapped = may_be_wrapped(w);
         if (wrapped)
             join(w);

@@ -579,9 +579,7 @@ bool mt_log_may_start(uint64_t number, const char *line)
     bool flag = strncmp(p, "--", 2) == 0;
     return number <= MT_LOG_SAID_LINES &&
            ((!flag && (strstr(p, " --") != NULL || strstr(p, "`--") != NULL)) ||
-            (*p >= 'A' && *p <= 'Z' && end != NULL &&
-             end[1 + strspn(end + 1, " \t\r\n")] == '\0') ||
-            mt_log_may_set(line));
+            (*p >= 'A' && *p <= 'Z' && end != NULL && end[1 + strspn(end + 1, " \t\r\n")] == '\0'));
 }
 
 int mt_log_settings_line(struct mt_log *l, uint64_t number, const char *s)
