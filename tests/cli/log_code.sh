@@ -73,6 +73,10 @@ ask 'I am doing LoRA fine-tuning.' "$step"
 has_not get_peft_model
 ask 'I train with FSDP full shard on 8 GPUs.' "$step"
 has_not full_shard
+ask 'I use DeepSpeed ZeRO-3.' "$step"
+has_not fully_shard
+ask 'Would ZeRO-3 help?' "$step"
+has fully_shard
 ask "${fence}json
 {\"zero_optimization\": {\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\"}, \"offload_param\": {\"device\": \"cpu\"}}}
 ${fence}" "$step"
