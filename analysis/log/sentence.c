@@ -547,11 +547,10 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
                      "may be another.",
                      t->n != 0 ? " " : "", d->by_name);
     else if (d->by_name != NULL)
-        mt_words_add(
-            t,
-            "%sNo frame of the traceback tells the phase by itself: it is read from the name "
-            "of %s, and may be another.",
-            t->n != 0 ? " " : "", d->by_name);
+        mt_words_add(t,
+                     "%sNo frame of the traceback tells it by itself: the phase is read from the "
+                     "name of %s, and may be another.",
+                     t->n != 0 ? " " : "", d->by_name);
     else if (d->cut && (f->stack == 0 || !log->stacks.p[f->stack - 1].headed))
         mt_words_add(t, "%sThe traceback is cut: the phase is read from what is left of it.",
                      t->n != 0 ? " " : "");

@@ -50,6 +50,7 @@ ask 'SFTTrainer with unsloth, per_device_train_batch_size = 4, max_seq_length = 
 has B67 'per_device_train_batch_size=2'
 has B67 'max_seq_length=4096'
 lacks B67 num_generations
+# shellcheck disable=SC2016 # marks of Markdown
 ask 'Unsloth, training OOM\n\n```python\nmodel, tokenizer = FastLanguageModel.from_pretrained("house/Base-3B", load_in_4bit=True)\nargs = GRPOConfig(per_device_train_batch_size=1, num_generations=8, max_completion_length=1024)\n```'
 has B67 'num_generations=4'
 has B67 'max_completion_length=512'
@@ -75,7 +76,7 @@ ask 'torchrun --nproc_per_node 8 src/open_r1/grpo_jsonl.py --num_generations 4 -
 has P162 '--max_pixels 401408'
 lacks P276 max_pixels
 
-ask 'swift rlhf --rlhf_type dpo --model_type qwen2-vl-2b-instruct --learning_rate 1e-5 --batch_size 1\n\nIt runs out of memory.'
+ask 'swift rlhf --rlhf_type dpo --model Qwen/Qwen2-VL-2B-Instruct --learning_rate 1e-5 --batch_size 1\n\nIt runs out of memory.'
 has P276 'MAX_PIXELS=401408'
 # Weights that are gathered are no pixels.
 ask '  File "/w/src/open_r1/trainer/grpo_trainer.py", line 560, in _generate\n    with unwrap_model_for_generation(model, self.accelerator) as whole:\n\ntorchrun src/open_r1/grpo_jsonl.py --num_generations 4\n\nIt runs out of memory.'

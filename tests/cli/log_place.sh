@@ -46,7 +46,4 @@ ask "$oom\n\nI changed unet.py line 88 to a smaller batch."
 site -
 ask "$oom\n[2023-04-21 19:09:43,055] [ERROR] [launch.py:434:sigkill_handler] ['python', 'x.py'] exits with return code = 1"
 site -
-# What IPython lists around a frame's own line is not what asked.
-ask "OutOfMemoryError                          Traceback (most recent call last)\n/w/fit.py in step(x)\n    406         del a\n--> 408         b = torch.empty((262208, 2560))\n    410         torch.mm(a, c, out=b)\n\n$oom"
-site 'w/fit.py:408 step'
 finish
