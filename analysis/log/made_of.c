@@ -154,6 +154,9 @@ static bool is_flat(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_
 {
     double params = d->model.budget.params, gpus = ask(m, "job_gpus");
     bool in_pass = mt_phase_is(d->sub, MT_IN_LOSS | MT_IN_BACKWARD) || d->sub == MT_PH_FORWARD;
+    /* the settings have less than all of it trained, or its states on the host */
+    if ((d->model.is_set && d->model.states <= 0) || ask(m, "states_moved") > 0)
+        return false;
     if (params < 3e9 || told->less || in_pass || d->sub == MT_PH_LOGITS || d->request < GIB ||
         !(told->trains || mt_phase_is(d->phase, MT_TRAINS) || d->phase == MT_PH_UNATTRIBUTED))
         return false;
