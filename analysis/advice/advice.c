@@ -391,7 +391,7 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
         p.classes = 1u << MT_FIX_REQUEST;
         n_first = p.n;
         offer_row(&p, MT_FIX_REQUEST);
-        if (!with_bytes) /* two may have made it so large: its tokens, and what writes them out */
+        if (!with_bytes) /* two may have made it so large */
             p.n_top = mt_advice_made_first(out, n_first, p.n);
     }
     if (q->cause == MT_CAUSE_LIMIT && !with_bytes)

@@ -550,6 +550,11 @@ void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
     }
     if (f->kind == MT_LOG_TORCH_OOM)
         because_torch(t, d, f);
+    if (d->rest_by_words)
+        mt_words_add(t,
+                     "%sThe error's line has the request alone: the other amounts stand beside "
+                     "it.",
+                     t->n != 0 ? " " : "");
     if (f->kind == MT_LOG_TORCH_OOM && d->model.is_over_share)
         because_over_share(t, d);
     if (f->kind == MT_LOG_TORCH_OOM && d->cause == MT_CAUSE_CAPACITY && d->model.held > 0)

@@ -517,11 +517,6 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
     if (mark != NULL)
         mt_words_add(t, "%sThe last memory line before it, line %llu, says \"%s\".",
                      t->n != 0 ? " " : "", (unsigned long long)mark->line, mark->text);
-    if (d->rest_by_words)
-        mt_words_add(t,
-                     "%sThe error's line has the request alone: the other amounts stand beside "
-                     "it.",
-                     t->n != 0 ? " " : "");
     say_begun(t, d, log);
     if (log->newest_first && (mark != NULL || d->begun != 0))
         mt_words_add(t, "%sBy its time stamps this log has its newest line first.",
