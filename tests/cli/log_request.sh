@@ -56,8 +56,8 @@ says_not adapters 'ZeRO-3 or FSDP over'
 # shellcheck disable=SC2016 # the variables are the text's
 { printf '# OOM as I finetune LLaMA 13B with Megatron-LM, A100 40G\n\n%s\nTP=2\nPP=1 # one stage\n\ntorchrun --nproc_per_node 8 pretrain_gpt.py \\\n  --tensor-model-parallel-size $TP \\\n  --pipeline-model-parallel-size ${PP} \\\n  --finetune --bf16\n%s\n' "$fence" "$fence"; } > core.md
 ask core
-says core '18 bytes / 2 (tensor x pipeline parallel) = 108.96 GiB'
-says core '54.48 GiB with --use-distributed-optimizer over 4 data-parallel ranks'
+says core '18 bytes / 2 (tensor x pipeline parallel) = 109.10 GiB'
+says core '54.55 GiB with --use-distributed-optimizer over 4 data-parallel ranks'
 tops core P212
 check [ "$(jq -r '[.advice[0].set[] | select(.key == "--tensor-model-parallel-size") | .value][0]' core.json)" = 4 ]
 
