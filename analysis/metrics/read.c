@@ -173,7 +173,7 @@ static bool is_name(const char *s)
 
 /* Rows are computed from rows before them, one call inside the other: 800 rows that each need the
  * one before took 8 MiB of stack. */
-#define MAX_ROWS 320
+#define MAX_ROWS 400
 
 static enum mt_rc read_row(struct mt_rule_reader *rd, const cJSON *obj)
 {

@@ -86,11 +86,11 @@ stage layer train forward
 
 # ---- before and beside training ----
 text unwrap 'OOM in RLOO training' mine.py train 'with unwrap_model_for_generation(model, acc) as m:' site-packages/trl/models/utils.py unwrap_model_for_generation 'with deepspeed.zero.GatheredParameters(model.parameters()):' site-packages/deepspeed/runtime/zero/partition_parameters.py __enter__ 'self.params[0].all_gather(param_list=self.params)'
-stage unwrap rollout.generate fsdp_unshard 'P257 B31'
+stage unwrap rollout.generate fsdp_unshard 'P270 B31'
 # The text ends in what Python does between the two.
 { echo 'OOM in RLOO training'; frames mine.py train 'with torch.no_grad(), unwrap_model_for_generation(model, acc) as m:'; echo '  File "/usr/lib/python3.12/contextlib.py", line 137, in __enter__'; } > enters.txt
 stage enters rollout.generate fsdp_unshard
-check [ "$(jq -r '.advice[0].id' enters.json)" = P257 ]
+check [ "$(jq -r '.advice[0].id' enters.json)" = P270 ]
 text logp 'OOM in RL training' mine.py train 'self.score(batch)' mine.py actor_batch_logps 'x = torch.gather(logits.log_softmax(-1), 2, y)'
 stage logp logp logits
 # A line of code says more than the loop that it is in.

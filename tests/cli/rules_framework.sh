@@ -170,7 +170,7 @@ wrong '.frameworks[0].id = "model"' 'framework model: field "id": has a meaning 
 wrong '.phases += [.phases[0]]' 'field "id": is there twice in this file'
 wrong '.order[0].generic = [] | .order += [.order[0]]' 'is there twice'
 wrong '.metrics = [{"name": "x", "unit": "n", "says": "x", "is": "1"}, {"name": "x", "unit": "n", "says": "x", "is": "2"}]' 'metric x: field "name": is there twice in this file'
-wrong '.metrics = [range(400) | {"name": "m\(.)", "unit": "n", "says": "x", "is": "1"}]' 'there are more than 320 metrics'
+wrong '.metrics = [range(400) | {"name": "m\(.)", "unit": "n", "says": "x", "is": "1"}]' 'there are more than 400 metrics'
 wrong '.libraries = [{"library": 7, "holder": "torch"}]' 'wrong.json: library 1: field "library": has to be a text'
 wrong '.settings += [{"logical": "zz", "words": "a\u001bb", "keys": []}]' 'setting zz: field "words": has a control character'
 finish
