@@ -120,10 +120,11 @@ static bool is_named(const struct mt_advice_query *q, const struct mt_fix_line *
     return mt_glob(pattern, small, n);
 }
 
-/* "leave out --x": that x is on is the reason for the line, none against it. */
+/* "leave out --x", "x=False": that x is on is the reason for the line, none against it. */
 static bool takes_out(const struct mt_fix_line *l)
 {
-    return strncmp(l->text, "leave out ", 10) == 0 || strncmp(l->text, "without ", 8) == 0;
+    return strncmp(l->text, "leave out ", 10) == 0 || strncmp(l->text, "without ", 8) == 0 ||
+           (l->key[0] != '\0' && l->value != NULL && mt_runconf_is_false(l->value));
 }
 
 static bool is_name_char(char c)
