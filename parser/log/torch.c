@@ -20,7 +20,10 @@ static bool ends_before_advice(const char *s)
 static bool old_sentence(struct mt_log_fact *f, const char *s)
 {
     got g;
-    if (mt_log_find(s, "(GPU %n; %b total capacity", &g) == NULL &&
+    /* somebody shortened it: "(GPU 0; 23.52 GiB total; 0 bytes free)" */
+    bool is_short = mt_log_find(s, "(GPU %n; %b total;", &g) != NULL ||
+                    mt_log_find(s, "(GPU %n; %b total,", &g) != NULL;
+    if (!is_short && mt_log_find(s, "(GPU %n; %b total capacity", &g) == NULL &&
         mt_log_find(s, "(NPU %n; %b total capacity", &g) == NULL &&
         mt_log_find(s, "(MLU %n; %b total capacity", &g) == NULL)
         return false;
@@ -28,6 +31,14 @@ static bool old_sentence(struct mt_log_fact *f, const char *s)
     f->value[MT_LO_CAPACITY] = g.v[1];
     f->value[MT_LO_ALLOCATED] = mt_log_value(s, "capacity; %b already alloc");
     f->value[MT_LO_FREE] = mt_log_value(s, "already allocated; %b free");
+    if (is_short) {
+        f->value[MT_LO_ALLOCATED] = mt_log_value(s, " total; %b already alloc");
+        f->value[MT_LO_FREE] = mt_log_value(s, "; %b free");
+        if (f->value[MT_LO_ALLOCATED] == MT_LOG_NONE)
+            f->value[MT_LO_ALLOCATED] = mt_log_value(s, " total, %b already alloc");
+        if (f->value[MT_LO_FREE] == MT_LOG_NONE)
+            f->value[MT_LO_FREE] = mt_log_value(s, ", %b free");
+    }
     if (f->value[MT_LO_FREE] == MT_LOG_NONE) /* torch_npu's workspace */
         f->value[MT_LO_FREE] = mt_log_value(s, "total capacity; %b free");
     if (f->value[MT_LO_FREE] == MT_LOG_NONE)
@@ -36,7 +47,7 @@ static bool old_sentence(struct mt_log_fact *f, const char *s)
     f->value[MT_LO_RESERVED] = mt_log_value(s, "; %b reserved in total by PyTorch");
     f->value[MT_LO_ALLOWED] = mt_log_value(s, "; %b allowed");
     f->value[MT_LO_UNALLOCATED] = mt_log_value(s, "free; %b cached"); /* to 1.3 */
-    if (strstr(s, "(GPU ") != NULL)
+    if (strstr(s, "(GPU ") != NULL && !is_short)
         f->torch_at_most = f->value[MT_LO_UNALLOCATED] != MT_LOG_NONE ? 103
                            : ends_before_advice(s)                    ? 109
                                                                       : 200;

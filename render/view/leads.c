@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *mt_report_second(const struct mt_report *r)
 {
@@ -19,21 +20,22 @@ const char *mt_report_second(const struct mt_report *r)
 static const char *weak(char buf[MT_FIRST], const struct mt_logdiag *d,
                         const struct mt_runconf *conf)
 {
-    static const char rest[] = ", and these help most jobs";
+    enum { LONGEST = 24 }; /* of a program's name that leaves a heading of one line */
+    static const char most[] = "To try first in most jobs: ";
     int run = mt_runconf_run(conf);
     if (run < 0 && conf != NULL && conf->framework > MT_FW_NONE)
         run = conf->framework; /* a library or an engine that somebody named */
     if (run >= 0)
         (void)snprintf(buf, MT_FIRST, "To try first: memtrace does not know the phase of %s",
                        mt_framework_at(conf->rules, run)->words);
+    else if (d != NULL && d->program[0] != '\0' && strlen(d->program) <= LONGEST)
+        (void)snprintf(buf, MT_FIRST, "%swhat %s was doing is not known", most, d->program);
     else if (d != NULL && d->program[0] != '\0')
-        (void)snprintf(buf, MT_FIRST, "To try first: memtrace does not know what %s was doing%s",
-                       d->program, rest);
+        (void)snprintf(buf, MT_FIRST, "%swhat the program was doing is not known", most);
     else if (d != NULL && (d->site != NULL || d->sub != MT_PH_NONE))
-        (void)snprintf(buf, MT_FIRST, "To try first: the line that asked does not tell the phase%s",
-                       rest);
+        (void)snprintf(buf, MT_FIRST, "%sthe line that asked does not tell the phase", most);
     else
-        (void)snprintf(buf, MT_FIRST, "To try first: memtrace does not know what ran here%s", rest);
+        (void)snprintf(buf, MT_FIRST, "%swhat ran here is not known", most);
     return buf;
 }
 

@@ -90,4 +90,14 @@ for used in 78.08 60.08; do
 done
 check [ "$(jq -r .log_diagnosis.cause one78.08.json)" = capacity ]
 check [ "$(jq -r .log_diagnosis.cause one60.08.json)" = other_processes ]
+
+# The error's line as somebody shortened it.
+for line in '(GPU 1; 23.52 GiB total; 0 bytes free)' '(GPU 1; 23.52 GiB total, 0 bytes free)' '(GPU 1; 23.52 GiB total; 20.50 GiB already allocated; 0 bytes free)'; do
+    printf 'Our server does not start\n\ntorch.cuda.OutOfMemoryError: CUDA out of memory.\nTried to allocate 3.04 GiB %s\n' "$line" > short.log
+    run 0 report short.log --force --no-config --format json -o short.json
+    check [ "$(jq -r '.log_diagnosis | "\(.device_free_bytes) \(.capacity_bytes) \(.cause)"' short.json)" = '0 25254407680 capacity' ]
+    run 0 report short.log --force --no-config --format text -o short.text
+    check grep -qF 'and 0 B of 23.52 GiB were' <(tr -s ' \n' ' ' < short.text)
+    check [ "$(grep -cF 'no more numbers' short.text)" = 0 ]
+done
 finish

@@ -67,7 +67,7 @@ check [ "$(jq -r .verdict.request_bytes many.json)" = 2147483648 ]
 # The program, by a name in words; not one of a path, nor one that is not used.
 ask named 'Qwen with verl runs into OOM on 8 cards'
 has named 'actor_rollout_ref.'
-has_not named 'memtrace does not know what ran here'
+has_not named 'what ran here is not known'
 ask engine 'vLLM gives me OOM at 32k tokens'
 has engine '--gpu-memory-utilization'
 has_not engine 'backward()'
@@ -76,9 +76,9 @@ has tuner 'gradient_accumulation_steps'
 ask shared 'trl: OOM in gather_if_zero3'
 has_not shared 'SWIFT_'
 ask path 'OOM, the data lie in /data/verl/train.parquet'
-has path 'memtrace does not know what ran here'
+has path 'what ran here is not known'
 ask unused 'OOM without verl as well'
-has unused 'memtrace does not know what ran here'
+has unused 'what ran here is not known'
 
 # By a call in its code; what a library is asked for, by a script's class or by words: nothing trains there.
 ask call 'OOM of my llama on two cards\n\nllm = LLM(model="/m/llama", tensor_parallel_size=2)'

@@ -22,7 +22,7 @@ says '3.00 GiB' '23.64 GiB' '1.25 GiB' '21.10 GiB' '0.40 GiB' > bare.log
 ask bare.log
 is "$(cause bare.log)" capacity
 is "$(tops bare.log)" 'P30 P31 P32'
-has bare.log 'To try first: memtrace does not know what ran here'
+has bare.log 'To try first in most jobs: what ran here is not known'
 has bare.log 'If nothing trains'
 { echo '(pid=4) /opt/verl/verl/trainer/main_ppo.py'; cat bare.log; } > named.log
 ask named.log
@@ -114,7 +114,7 @@ check [ "$(jq '[.settings[] | .setting] | index("mini_batch")' script.log.json)"
 ask muon.log
 has muon.log 'training (optimizer step)'
 has muon.log 'the phase is read from the name of _init_group'
-has_not muon.log 'memtrace does not know what ran here'
+has_not muon.log 'what ran here is not known'
 # The place of a notebook's frame has the line of its arrow; where nothing says one, none is made up.
 { echo 'Input In [3], in <cell line: 5>()'; echo '      4 for b in data:'; echo '----> 5     use(b)'; echo
   echo 'Input In [2], in use(b)'; echo '      1 def use(b):'; echo '----> 2     return b @ b.T'; echo; full '0.90 GiB'; } > cell.log
@@ -129,7 +129,7 @@ has still.log 'u/net.py mix'
 # What ran is named where a line says it, whatever it was doing; a flag that many scripts have makes no engine of one.
 { echo '$ accelerate launch --config_file z.yaml tools/tune_it.py --model m'; full '0.90 GiB'; } > script2.log
 ask script2.log
-has script2.log 'memtrace does not know what tune_it.py was doing'
+has script2.log 'what tune_it.py was doing is not known'
 has_not script2.log 'inference engine'
 { full '0.90 GiB'; echo '======'; echo 'pre/train_it.py FAILED'; } > elastic.log
 ask elastic.log
@@ -159,4 +159,12 @@ has mates.log 'Process 722 writes into this log too: it is of the same job'
 { shares 711 733; shares 722 733; } > strangers.log
 ask strangers.log
 has_not strangers.log 'of the same job, and two'
+
+# A heading is not cut in the middle of a word, however long the program's name is.
+for name in run_my_tuning.py run_the_longest_of_my_experiments_again.py; do
+    printf 'It breaks\n\npython %s\n\nThe GPU runs out of memory.\n' "$name" > long.log
+    run 0 report long.log --force --no-config --format text -o long.text
+    check grep -qE '^To try first in most jobs: what .* was doing is not known$' long.text
+    check [ "$(grep -c '^To try first.*[.][.][.]$' long.text)" = 0 ]
+done
 finish
