@@ -133,4 +133,7 @@ tells assign.log train -
 # Logits in 32 bits by the line of code alone.
 { printf '  File "/x/job/net.py", line 7, in head\n    loss = tensor_parallel_cross_entropy(scores.float(), y)\n'; echo "$says"; } > float.log
 tells float.log unattributed logits 'copy of all logits in 32 bits'
+# A trainer's own heading of its training, above a failure that only words tell.
+printf 'Memory of my run\n\nIt runs out of GPU memory at once, why?\n\n[INFO|trainer.py:1721] >> ***** Running it *****\n[INFO|trainer.py:1723] >>   Num Epochs = 4\n  0%%| | 0/75 [00:00<?, ?it/s]\n' > epochs.log
+tells epochs.log train - 'is of training'
 finish
