@@ -5,13 +5,65 @@
 #include "analysis/roles/impl.h"
 
 /* Of the blocks that backward passes made, a third is there still, as of a forward pass whose graph
- * is kept; fewer than MIN_RECORDED are chance. Chosen by hand. */
-enum { MIN_RECORDED = 8, SHARE = 3 };
+ * is kept; fewer than MIN_RECORDED are chance. Chosen by hand. Work of the job's own may lie behind
+ * the backward, in which most of its blocks were short-lived: then the graph that the backward went
+ * through is there still, all but an eighth of it, and what the backward left beside gradients of
+ * parameters is half as much or more. */
+enum { MIN_RECORDED = 8, SHARE = 3, LET_GO = 8 };
 
 static bool has_size_of_weight(struct mt_rwork *k, uint64_t size)
 {
     const struct mt_size_use *u = mt_size_use(k, size, false);
     return u != NULL && (u->param || u->built || u->outside != 0);
+}
+
+static bool is_there(const struct mt_rwork *k, int64_t event, int64_t at)
+{
+    const struct mt_fate *fate = &k->w->fate[event];
+    return fate->freed == MT_NEVER || (int64_t)fate->freed > at;
+}
+
+static bool is_backward(const struct mt_rwork *k, int64_t event)
+{
+    return mt_phase_is(k->r->attr[event].sub, MT_IN_BACKWARD);
+}
+
+static bool is_alloc(const struct mt_rwork *k, int64_t event)
+{
+    return mt_event_at(k->r->d, (uint64_t)event)->action == MT_ACT_ALLOC;
+}
+
+/* The last block before the focus that no backward pass made, nor an optimizer. */
+static int64_t behind_backward(const struct mt_rwork *k, int64_t since, int64_t focus)
+{
+    int64_t i = focus;
+    for (; i >= since; i--) {
+        unsigned sub = k->r->attr[i].sub;
+        if (is_alloc(k, i) && (sub == MT_PH_NONE || mt_phase_is(sub, MT_IN_FORWARD)))
+            break;
+    }
+    return i;
+}
+
+/* Whether the graph that the first backward pass went through was there after it, and beside it
+ * half as much that the pass had left. */
+static bool keeps_graph(struct mt_rwork *k, int64_t since, int64_t focus)
+{
+    int64_t end = behind_backward(k, since, focus), first = since;
+    uint64_t graph = 0, gone = 0, left = 0;
+    while (first <= end && !is_backward(k, first))
+        first++;
+    for (int64_t i = since; i <= end; i++) {
+        uint64_t size = mt_event_at(k->r->d, (uint64_t)i)->size;
+        if (!is_alloc(k, i))
+            continue;
+        if (i < first && is_there(k, i, first)) {
+            graph += size;
+            gone += is_there(k, i, end) ? 0 : size;
+        } else if (is_backward(k, i) && is_there(k, i, end) && !has_size_of_weight(k, size))
+            left += size;
+    }
+    return graph != 0 && gone <= graph / LET_GO && left >= graph / 2;
 }
 
 void mt_recorded_find(struct mt_rwork *k, int64_t focus)
@@ -25,16 +77,14 @@ void mt_recorded_find(struct mt_rwork *k, int64_t focus)
             since = (int64_t)f->steps.p[i].last + 1;
     for (int64_t i = since; k->r->attr != NULL && i <= focus; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, (uint64_t)i);
-        const struct mt_fate *fate = &k->w->fate[i];
-        if (e->action != MT_ACT_ALLOC || !mt_phase_is(k->r->attr[i].sub, MT_IN_BACKWARD))
+        if (!is_alloc(k, i) || !is_backward(k, i))
             continue;
         made++;
-        if ((fate->freed != MT_NEVER && (int64_t)fate->freed <= focus) ||
-            has_size_of_weight(k, e->size))
+        if (!is_there(k, i, focus) || has_size_of_weight(k, e->size))
             continue;
         live++;
         bytes += e->size;
     }
-    if (live >= MIN_RECORDED && live >= made / SHARE)
+    if (live >= MIN_RECORDED && (live >= made / SHARE || keeps_graph(k, since, focus)))
         k->out->recorded = bytes;
 }

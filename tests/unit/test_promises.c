@@ -55,6 +55,42 @@ MT_TEST(a_backward_that_is_recorded)
     }
 }
 
+/* An estimate of the curvature: one forward pass, a backward pass of many short-lived blocks, and
+ * the work that goes on with its gradients. What the graph of the gradients keeps may be a small
+ * part of the blocks that were made, as long as the graph below it is there too. Gradients of a
+ * second kind, as in another type, are left by a backward pass that lets go of its graph. */
+MT_TEST(a_backward_that_is_recorded_with_work_behind_it)
+{
+    enum { TWICE, ONCE, FEW, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned layer[6];
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (unsigned k = 0; k < 6; k++)
+            layer[k] = heap_alloc(h, 256 * MIB, LAYER);
+        heap_free(h, heap_alloc(h, 512, ROOT));
+        for (unsigned k = 6; k-- > 0;) {
+            for (int i = 0; i < 12; i++)
+                heap_free(h, heap_alloc(h, 40 * MIB, ENGINE));
+            for (int i = 0; i < 2; i++)
+                heap_alloc(h, (what == FEW ? 20 : 90) * MIB, ENGINE);
+            if (what == ONCE)
+                heap_free(h, layer[k]);
+        }
+        heap_alloc(h, 10 * MIB, INNER("30"));
+        heap_oom(h, 256 * MIB, 64 * MIB, INNER("31"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(a->devices.p[0].roles.recorded, what == TWICE ? 12 * 90 * MIB : 0);
+            MT_CHECK_EQ(card(a, "P190") != NULL && card(a, "P190")->is_top, what == TWICE);
+            MT_CHECK(what != TWICE || (card(a, "P01") == NULL && card(a, "P04") == NULL));
+            MT_CHECK_EQ(card(a, "P01") != NULL, what == FEW);
+            MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
+            DONE;
+        }
+    }
+}
+
 #define STEP(line) "own/draw.py:" line ":draw|own/draw.py:50:main|" MAIN
 #define TEST(line) "own/draw.py:" line ":test|own/draw.py:60:main|" MAIN
 #define NET "own/net.py:7:forward|" CALL
@@ -626,14 +662,19 @@ MT_TEST(what_frames_say_of_the_form)
 
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
-MT_MAIN(
-    MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded) MT_RUN(a_chain_that_one_backward_follows)
-        MT_RUN(rounds_are_more_than_pieces) MT_RUN(gradients_of_each_pass)
-            MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training)
-                MT_RUN(logits_that_another_loss_reads) MT_RUN(pieces_of_a_log_softmax_that_is_there)
-                    MT_RUN(half_a_batch_of_what_follows_it) MT_RUN(pieces_that_serve_one_request)
-                        MT_RUN(what_fits_by_little_is_likely)
-                            MT_RUN(holes_that_are_less_than_a_page) MT_RUN(recomputed_call_by_call)
-                                MT_RUN(what_is_made_of_the_weights)
-                                    MT_RUN(what_is_made_once_for_many_calls)
-                                        MT_RUN(what_frames_say_of_the_form) MT_RUN(rules_done))
+MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
+            MT_RUN(a_backward_that_is_recorded_with_work_behind_it)
+                MT_RUN(a_chain_that_one_backward_follows) MT_RUN(rounds_are_more_than_pieces)
+                    MT_RUN(gradients_of_each_pass) MT_RUN(what_a_first_pass_keeps)
+                        MT_RUN(a_pass_that_may_be_no_training)
+                            MT_RUN(logits_that_another_loss_reads)
+                                MT_RUN(pieces_of_a_log_softmax_that_is_there)
+                                    MT_RUN(half_a_batch_of_what_follows_it)
+                                        MT_RUN(pieces_that_serve_one_request)
+                                            MT_RUN(what_fits_by_little_is_likely)
+                                                MT_RUN(holes_that_are_less_than_a_page)
+                                                    MT_RUN(recomputed_call_by_call)
+                                                        MT_RUN(what_is_made_of_the_weights)
+                                                            MT_RUN(what_is_made_once_for_many_calls)
+                                                                MT_RUN(what_frames_say_of_the_form)
+                                                                    MT_RUN(rules_done))
