@@ -124,6 +124,7 @@ struct mt_role_facts {
     uint64_t earlier_model;
     uint64_t grown_cache; /* of the KV cache at the focus: what each pass makes anew, longer */
     uint64_t pass_cache;  /* the same, and what the pass at hand has made */
+    uint64_t kept_cache;  /* of grown_cache: what is older than a turn of its loop and the last */
     uint64_t
         second_to_come;    /* of one that memory ran out in, in the order of the first: the rest */
     uint64_t state_before; /* optimizer state that is older than the trace */

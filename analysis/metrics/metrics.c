@@ -260,6 +260,7 @@ static void use_metrics(struct mt_metrics *m)
     measured(m, MT_METRIC_one_copy, f->one_copy);
     set(m, MT_METRIC_grown_cache, (double)f->grown_cache, MT_CONF_INFERRED);
     set(m, MT_METRIC_pass_cache, (double)f->pass_cache, MT_CONF_INFERRED);
+    set(m, MT_METRIC_kept_cache, (double)f->kept_cache, MT_CONF_INFERRED);
     set(m, MT_METRIC_ckpt_tensor, (double)f->largest_copy, MT_CONF_MARKED);
     set(m, MT_METRIC_engine, engine, MT_CONF_MARKED);
     segments = mt_graph_segments(m->d, &in_segments);

@@ -275,8 +275,9 @@ void mt_grown_note(struct mt_grown *g, uint64_t before, uint64_t size, uint32_t 
 bool mt_is_grown(const struct mt_grown *g);
 /* by w->grown of its stack, which is not 0 */
 unsigned mt_grown_role(uint8_t grown);
-/* roles/grown_sum.c: out->grown_cache and pass_cache; after the roles */
-void mt_grown_sum(struct mt_rwork *k, int64_t focus);
+/* roles/grown_sum.c: out->grown_cache, pass_cache and kept_cache; after the roles. 1, or 0 = out of
+ * memory */
+int mt_grown_sum(struct mt_rwork *k, int64_t focus);
 /* roles/twins.c: out->second_model, model_copies; 0 = out of memory */
 int mt_twins_find(struct mt_rwork *k, int64_t focus);
 /* roles/sizes.c: what the job's own name for the block says (event UINT64_MAX: born before the

@@ -483,8 +483,9 @@ static int with_curve(struct mt_rwork *k, bool verify)
     if (tensors) {
         mt_lone_find(k, focus);
         mt_recorded_find(k, focus);
-        mt_grown_sum(k, focus);
         mt_graph_places(k);
+        if (!mt_grown_sum(k, focus))
+            return 0;
     }
     k->out->made = true;
     return pending_at(k->w, focus, k->out->pending_at_focus) && mt_growth_make(k);

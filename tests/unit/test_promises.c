@@ -660,21 +660,55 @@ MT_TEST(what_frames_say_of_the_form)
     }
 }
 
+#define CAT "own/net.py:40:attend|" CALL ANSWER("36")
+
+/* Keys and values of two layers, one token longer with each pass. A sequence alone has those of the
+ * pass at hand and of the one before: half the batch halves them. Each branch of a search keeps its
+ * own: fewer of these are advised, and no smaller batch. */
+MT_TEST(caches_that_branches_keep)
+{
+    for (unsigned branches = 1; branches <= 9; branches += 8) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (unsigned b = 0; b < branches; b++) {
+            unsigned old[4] = {0}, now[4];
+            for (unsigned i = 0; i < 8; i++) {
+                heap_free(h, heap_alloc(h, 8 * MIB, SPOKEN));
+                for (unsigned k = 0; k < 4; k++) {
+                    now[k] = heap_alloc(h, (256 + 2 * i) * MIB, CAT);
+                    if (i != 0)
+                        heap_free(h, old[k]);
+                }
+                memcpy(old, now, sizeof old);
+            }
+        }
+        heap_oom(h, 272 * MIB, 64 * MIB, CAT);
+        {
+            FINISH(0);
+            const struct mt_role_facts *f = &a->devices.p[0].roles;
+            MT_CHECK(f->grown_cache >= branches * 4 * 256 * MIB);
+            /* of a branch, five are there when the first is let go of */
+            MT_CHECK_EQ(f->kept_cache, branches == 1 ? 0 : (9 * 4 - 5) * 270 * MIB);
+            MT_CHECK_EQ(card(a, "P286") != NULL && card(a, "P286")->is_top, branches == 9);
+            MT_CHECK_EQ(card(a, "P09") != NULL, branches == 1);
+            MT_CHECK_EQ(card(a, "P62") != NULL, branches == 1);
+            MT_CHECK(c->kind != MT_CAUSE_NONE);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
-MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded)
-            MT_RUN(a_backward_that_is_recorded_with_work_behind_it)
-                MT_RUN(a_chain_that_one_backward_follows) MT_RUN(rounds_are_more_than_pieces)
-                    MT_RUN(gradients_of_each_pass) MT_RUN(what_a_first_pass_keeps)
-                        MT_RUN(a_pass_that_may_be_no_training)
-                            MT_RUN(logits_that_another_loss_reads)
-                                MT_RUN(pieces_of_a_log_softmax_that_is_there)
-                                    MT_RUN(half_a_batch_of_what_follows_it)
-                                        MT_RUN(pieces_that_serve_one_request)
-                                            MT_RUN(what_fits_by_little_is_likely)
-                                                MT_RUN(holes_that_are_less_than_a_page)
-                                                    MT_RUN(recomputed_call_by_call)
-                                                        MT_RUN(what_is_made_of_the_weights)
-                                                            MT_RUN(what_is_made_once_for_many_calls)
-                                                                MT_RUN(what_frames_say_of_the_form)
-                                                                    MT_RUN(rules_done))
+MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded) MT_RUN(
+    a_backward_that_is_recorded_with_work_behind_it) MT_RUN(a_chain_that_one_backward_follows)
+            MT_RUN(rounds_are_more_than_pieces) MT_RUN(gradients_of_each_pass)
+                MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training) MT_RUN(
+                    logits_that_another_loss_reads) MT_RUN(pieces_of_a_log_softmax_that_is_there)
+                    MT_RUN(half_a_batch_of_what_follows_it) MT_RUN(pieces_that_serve_one_request)
+                        MT_RUN(what_fits_by_little_is_likely)
+                            MT_RUN(holes_that_are_less_than_a_page) MT_RUN(recomputed_call_by_call)
+                                MT_RUN(what_is_made_of_the_weights)
+                                    MT_RUN(what_is_made_once_for_many_calls)
+                                        MT_RUN(caches_that_branches_keep)
+                                            MT_RUN(what_frames_say_of_the_form) MT_RUN(rules_done))
