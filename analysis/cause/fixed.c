@@ -1,6 +1,7 @@
 /* What does not follow the batch, among what a pass has: tensors that one place makes of the
  * weights, a size for each, in another type or not; and what code between the calls of a model made
- * once for many calls, as the sum over all windows of a volume. */
+ * once for many calls, as the sum over all windows of a volume, or in sizes of its own, while the
+ * passes behind them had the same: a table of states, a mask of a grammar. */
 #include "analysis/base/frames.h"
 #include "analysis/cause/impl.h"
 
@@ -168,14 +169,116 @@ static uint32_t calls_before(const struct mt_moment *m)
     return n;
 }
 
+/* ---- in sizes of its own ---- */
+
+/* Times that a place was come to one after the other with one size. size 0 = there were none. */
+struct asked {
+    uint64_t size, first, last; /* events */
+};
+
+/* The last of them before that event. */
+static struct asked asked_before(const struct mt_moment *m, uint64_t until)
+{
+    struct asked of = {0, until, until};
+    for (uint64_t i = until; i-- > m->began;) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (e->action != MT_ACT_ALLOC || e->stack != m->oom->stack)
+            continue;
+        if (of.size == 0)
+            of = (struct asked){e->size, i, i};
+        else if (of.size != e->size)
+            break;
+        of.first = i;
+    }
+    return of;
+}
+
+/* The largest block of each stack between two events, but for small ones. */
+static void add_largest(const struct mt_moment *m, uint64_t from, uint64_t to, uint64_t *largest)
+{
+    for (uint64_t i = from + 1; i < to; i++) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        if (e->action == MT_ACT_ALLOC && e->size >= LARGE && e->size > largest[e->stack])
+            largest[e->stack] = e->size;
+    }
+}
+
+static bool is_half_more(uint64_t a, uint64_t b)
+{
+    uint64_t less = a < b ? a : b, more = a < b ? b : a;
+    return more / 3 >= less / 2;
+}
+
+/* Whether the place asked twice for sizes that differ by half, and now for another one, while what
+ * came behind these two is as large: but for an eighth of its stacks, which may be of this code. */
+static int has_own_sizes(const struct mt_moment *m, bool *has)
+{
+    enum { ALIKE = 16, OTHER = 8 };
+    struct asked last = asked_before(m, m->oom->event), before = asked_before(m, last.first);
+    uint32_t n = m->w->r->t->stacks.n + 1, same = 0, other = 0;
+    uint64_t *then, *now;
+    *has = false;
+    if (last.size == 0 || before.size == 0 || !is_half_more(last.size, before.size) ||
+        !is_half_more(m->oom->request, last.size))
+        return 1;
+    then = mt_calloc(n, sizeof *then);
+    now = mt_calloc(n, sizeof *now);
+    if (then != NULL && now != NULL) {
+        add_largest(m, before.last, last.first, then);
+        add_largest(m, last.last, m->oom->event, now);
+        for (uint32_t s = 1; s < n; s++) {
+            uint64_t less = then[s] < now[s] ? then[s] : now[s], more = then[s] + now[s] - less;
+            if (less != 0 && more - less <= more / ALIKE)
+                same++;
+            else if (less != 0)
+                other++;
+        }
+        *has = same >= MIN_TENSORS && other <= same / OTHER;
+    }
+    mt_free(then);
+    mt_free(now);
+    return then != NULL && now != NULL;
+}
+
+static bool is_one_function(const struct mt_trace *t, mt_frame_id a, mt_frame_id b)
+{
+    return a != 0 && b != 0 && t->frames.p[a].file == t->frames.p[b].file &&
+           t->frames.p[a].name == t->frames.p[b].name;
+}
+
+/* All that the function has which asks. */
+static int find_own_sizes(struct mt_moment *m)
+{
+    const struct mt_held asker = {.stack = m->oom->stack};
+    uint32_t *known;
+    mt_frame_id line;
+    bool has;
+    if (!has_own_sizes(m, &has))
+        return 0;
+    if (!has)
+        return 1;
+    known = mt_calloc((size_t)m->w->r->t->stacks.n + 1, sizeof *known);
+    if (known == NULL)
+        return 0;
+    line = line_of(m, &asker, known);
+    m->fixed.between = m->oom->request;
+    for (uint32_t i = 0; i < m->n_held; i++)
+        if ((is_of_pass(m->held[i].role) || m->held[i].role == MT_ROLE_LOGITS) &&
+            is_one_function(m->w->r->t, line, line_of(m, &m->held[i], known)))
+            m->fixed.between += m->held[i].size;
+    mt_free(known);
+    return 1;
+}
+
 int mt_moment_fixed(struct mt_moment *m)
 {
     if (!find_of_weights(m))
         return 0;
     if (m->oom == NULL || m->oom->stack == 0 || m->sub != MT_PH_NONE ||
-        mt_phase_is(m->phase, MT_TRAINS) || m->oom->event >= m->w->r->d->events.n ||
-        calls_before(m) < MIN_CALLS)
+        mt_phase_is(m->phase, MT_TRAINS) || m->oom->event >= m->w->r->d->events.n)
         return 1;
+    if (calls_before(m) < MIN_CALLS)
+        return find_own_sizes(m);
     m->fixed.between = m->oom->request;
     for (uint32_t i = 0; i < m->n_held; i++)
         if (m->held[i].role == MT_ROLE_TEMP && m->held[i].attr.sub == MT_PH_NONE &&

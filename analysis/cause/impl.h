@@ -163,7 +163,7 @@ struct mt_copies {
 };
 
 /* What does not follow the batch: made of the weights, by role; made between calls of a model, once
- * for three calls or more, the request among it. */
+ * for three calls or more, or in sizes of its own, the request among it. */
 struct mt_fixed {
     uint64_t kept, temp, between;
 };

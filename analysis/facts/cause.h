@@ -189,12 +189,13 @@ struct mt_cause {
     uint64_t copies_kept, copies_beside, copies_temp;
     uint64_t left; /* where nothing failed, at the peak: what passes before the last one left at the
                       line that has most of it */
-    uint64_t between_calls; /* made between a model's calls, once for three or more: no batch of one
-                               call makes it less; the request among it */
-    bool asks_copy;         /* the request is for one more of them */
-    uint64_t history_one;   /* one tensor of the history */
-    uint64_t old_state;     /* of optimizers that were replaced; 0 = none */
-    uint64_t remade;        /* one block that the request would take the place of; 0 = none */
+    /* made between a model's calls, once for three or more, or in sizes of its own: no batch of one
+     * call makes it less; the request among it */
+    uint64_t between_calls;
+    bool asks_copy;       /* the request is for one more of them */
+    uint64_t history_one; /* one tensor of the history */
+    uint64_t old_state;   /* of optimizers that were replaced; 0 = none */
+    uint64_t remade;      /* one block that the request would take the place of; 0 = none */
     struct mt_made made[MT_MADE];
     uint32_t n_made;
     struct mt_maker maker;

@@ -660,6 +660,37 @@ MT_TEST(what_frames_say_of_the_form)
     }
 }
 
+#define NET_AT(line) "own/net.py:" line ":forward|" CALL ANSWER("34")
+#define TABLE "own/table.py:12:make|" ANSWER("31")
+
+/* A table that is made for each question: its sizes are its own while the passes behind it are as
+ * large each time. Where those grow with it, half the batch is half of both. */
+MT_TEST(what_has_sizes_of_its_own)
+{
+    static const char *const net[] = {NET_AT("20"), NET_AT("21"), NET_AT("22"),
+                                      NET_AT("23"), NET_AT("24"), NET_AT("25"),
+                                      NET_AT("26"), NET_AT("27"), NET_AT("28")};
+    enum { OWN, WITH_PASS, ALWAYS, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (unsigned i = 1; i <= 3; i++) {
+            unsigned table = heap_alloc(h, (what == ALWAYS ? 3 : i * i) * 256 * MIB, TABLE);
+            for (unsigned k = 0; k < 9; k++)
+                heap_free(h, heap_alloc(h, (what == WITH_PASS ? i * i : 4) * 16 * MIB, net[k]));
+            if (i != 3)
+                heap_free(h, table);
+        }
+        heap_oom(h, 4 * GIB, 64 * MIB, TABLE);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->between_calls, what == OWN ? 4 * GIB + 9 * 256 * MIB : 0);
+            MT_CHECK_EQ(card(a, "P09") != NULL, what != OWN);
+            DONE;
+        }
+    }
+}
+
 #define CAT "own/net.py:40:attend|" CALL ANSWER("36")
 
 /* Keys and values of two layers, one token longer with each pass. A sequence alone has those of the
@@ -703,12 +734,17 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded) MT_RUN(
     a_backward_that_is_recorded_with_work_behind_it) MT_RUN(a_chain_that_one_backward_follows)
             MT_RUN(rounds_are_more_than_pieces) MT_RUN(gradients_of_each_pass)
-                MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training) MT_RUN(
-                    logits_that_another_loss_reads) MT_RUN(pieces_of_a_log_softmax_that_is_there)
-                    MT_RUN(half_a_batch_of_what_follows_it) MT_RUN(pieces_that_serve_one_request)
-                        MT_RUN(what_fits_by_little_is_likely)
-                            MT_RUN(holes_that_are_less_than_a_page) MT_RUN(recomputed_call_by_call)
-                                MT_RUN(what_is_made_of_the_weights)
-                                    MT_RUN(what_is_made_once_for_many_calls)
-                                        MT_RUN(caches_that_branches_keep)
-                                            MT_RUN(what_frames_say_of_the_form) MT_RUN(rules_done))
+                MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training)
+                    MT_RUN(logits_that_another_loss_reads)
+                        MT_RUN(pieces_of_a_log_softmax_that_is_there)
+                            MT_RUN(half_a_batch_of_what_follows_it)
+                                MT_RUN(pieces_that_serve_one_request)
+                                    MT_RUN(what_fits_by_little_is_likely)
+                                        MT_RUN(holes_that_are_less_than_a_page)
+                                            MT_RUN(recomputed_call_by_call)
+                                                MT_RUN(what_is_made_of_the_weights)
+                                                    MT_RUN(what_is_made_once_for_many_calls)
+                                                        MT_RUN(what_has_sizes_of_its_own)
+                                                            MT_RUN(caches_that_branches_keep)
+                                                                MT_RUN(what_frames_say_of_the_form)
+                                                                    MT_RUN(rules_done))
