@@ -193,6 +193,9 @@ static int judge_growth(struct mt_rwork *k, struct growing *g, uint32_t first, u
     double *series = g->series + (size_t)top->index * g->n;
     unsigned role = k->w->fate[top->last_event].role;
     uint32_t ups;
+    /* keys and values, of which each round makes the whole anew: it grows with what is served */
+    if (k->w->grown[top->stack] == MT_GROWN_CACHE && role == MT_ROLE_KV_CACHE)
+        return 1;
     for (uint32_t i = first + 1; i < end; i++)
         for (uint32_t j = 0; j < g->n; j++)
             series[j] += g->series[(size_t)g->spans.p[i].index * g->n + j];

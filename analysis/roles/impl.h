@@ -268,11 +268,16 @@ void mt_recorded_find(struct mt_rwork *k, int64_t focus);
 /* roles/grown.c: how blocks of a stack follow blocks of another size: a step larger while those
  * before are there, or otherwise. `freed`: when the one before goes. */
 struct mt_grown {
-    uint32_t up, other;
+    uint32_t up, in_turn, other; /* in_turn: larger, but the one before has gone */
 };
-void mt_grown_note(struct mt_grown *g, uint64_t before, uint64_t size, uint32_t freed,
-                   uint32_t now);
+/* handed_on: mt_is_handed_on() */
+void mt_grown_note(struct mt_grown *g, uint64_t before, uint64_t size, uint32_t freed, uint32_t now,
+                   bool handed_on);
+/* Whether the block born at `birth`, which has gone, was still there when another stack made one
+ * like it, a little larger, which is alive at event `now`. */
+bool mt_is_handed_on(const struct mt_rwork *k, uint32_t birth, uint32_t now);
 bool mt_is_grown(const struct mt_grown *g);
+bool mt_is_grown_in_turn(const struct mt_grown *g);
 /* by w->grown of its stack, which is not 0 */
 unsigned mt_grown_role(uint8_t grown);
 /* roles/grown_sum.c: out->grown_cache, pass_cache and kept_cache; after the roles. 1, or 0 = out of

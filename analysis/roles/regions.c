@@ -39,7 +39,9 @@ static inline void note_again(struct mt_rwork *k, struct last_block *last, const
             f->life |= f->freed > i ? MT_SEEN_OVERLAP : MT_SEEN_AGAIN;
             l->several = l->several || f->freed > i;
         } else if (of_tensors)
-            mt_grown_note(&l->grown, l->size, e->size, f->freed, i);
+            mt_grown_note(&l->grown, l->size, e->size, f->freed, i,
+                          l->several && e->size > l->size && f->freed <= i &&
+                              mt_is_handed_on(k, l->event - 1, i));
     }
     l->size = e->size;
     l->event = i + 1;
@@ -84,7 +86,10 @@ static int find_grown(struct mt_rwork *k, const struct last_block *last)
     if ((k->w->grown = mt_calloc((size_t)n + 1, 1)) == NULL)
         return 0;
     for (uint32_t s = 0; s < n; s++) {
-        k->w->grown[s] = mt_is_grown(&last[s].grown) ? MT_GROWN : 0;
+        k->w->grown[s] =
+            mt_is_grown(&last[s].grown) || (last[s].several && mt_is_grown_in_turn(&last[s].grown))
+                ? MT_GROWN
+                : 0;
         of_all += k->w->grown[s] != 0;
         several = several || (k->w->grown[s] != 0 && last[s].several);
     }

@@ -435,6 +435,47 @@ MT_TEST(what_grows_alone_is_no_cache)
     }
 }
 
+#define ADDS                                                                                       \
+    "own/net.py:40:attend|torch/nn/modules/module.py:60:_call_impl|own/server.py:97:"              \
+    "step|own/server.py:116:main|" WITHOUT_GRAD
+#define TAKES_IN "own/server.py:87:join|own/server.py:115:main|" WITHOUT_GRAD
+
+/* One line of a server joins a request to the keys and values, another adds a token: each makes all
+ * of it anew, a little longer, and what it was made of goes. It grows from round to round with what
+ * is served, and is no leak. Where a line's blocks go before the other line makes its own, as of
+ * batches that get longer, they are no cache. */
+MT_TEST(a_cache_that_two_lines_hand_on)
+{
+    enum { LAYERS = 4, ROUNDS = 24, FIRST = 20 };
+    for (int handed = 0; handed < 2; handed++) {
+        struct heap *h = heap_new();
+        unsigned cache[LAYERS], now[LAYERS];
+        heap_alloc(h, GIB, WEIGHTS);
+        for (unsigned k = 0; k < LAYERS; k++)
+            cache[k] = heap_alloc(h, FIRST * 16 * MIB, TAKES_IN);
+        for (unsigned i = 1; i < ROUNDS; i++)
+            for (int line = 0; line < 2; line++) {
+                for (unsigned k = 0; k < LAYERS && !handed; k++)
+                    heap_free(h, cache[k]);
+                for (unsigned k = 0; k < LAYERS; k++)
+                    now[k] = heap_alloc(h, (FIRST + i) * 16 * MIB + (unsigned)line * MIB,
+                                        line == 0 ? TAKES_IN : ADDS);
+                for (unsigned k = 0; k < LAYERS && handed; k++)
+                    heap_free(h, cache[k]);
+                memcpy(cache, now, sizeof cache);
+                heap_free(h, heap_alloc(h, 8 * MIB, ENCODES));
+            }
+        heap_oom(h, (FIRST + ROUNDS) * 16 * MIB, 64 * MIB, TAKES_IN);
+        {
+            FINISH(0);
+            const struct mt_role_facts *f = &a->devices.p[0].roles;
+            MT_CHECK_EQ(f->at_focus[MT_ROLE_KV_CACHE] > GIB, handed);
+            MT_CHECK(!handed || (f->growth.n == 0 && c->kind != MT_CAUSE_LEAK));
+            DONE;
+        }
+    }
+}
+
 /* 128 pictures of 197 tokens: maps of 256 x 197 numbers are whole rows of a known vocabulary. What
  * each layer makes is no logits; what comes once, behind them, may be. */
 MT_TEST(maps_of_layers_are_no_logits)
@@ -464,6 +505,7 @@ MT_TEST(maps_of_layers_are_no_logits)
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_forward_is_kept_for_its_backward)
             MT_RUN(the_largest_holder_without_a_role) MT_RUN(graphs_that_outlive_their_backward)
                 MT_RUN(what_grows_alone_is_no_cache) MT_RUN(maps_of_layers_are_no_logits)
-                    MT_RUN(graphs_that_others_go_by) MT_RUN(a_graph_for_a_backward_to_come)
-                        MT_RUN(a_graph_that_nobody_asked_for) MT_RUN(models_alike)
-                            MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))
+                    MT_RUN(a_cache_that_two_lines_hand_on) MT_RUN(graphs_that_others_go_by)
+                        MT_RUN(a_graph_for_a_backward_to_come) MT_RUN(a_graph_that_nobody_asked_for)
+                            MT_RUN(models_alike) MT_RUN(the_line_that_called_the_backward)
+                                MT_RUN(rules_done))
