@@ -66,6 +66,46 @@ static uint64_t apart(const struct mt_moment *m, const uint64_t *now, const uint
     return same >= MIN_LINES ? grown : 0;
 }
 
+/* Where no pass is known, as of a server that only decodes: what its earlier calls of the model
+ * from that line asked for at this one, whoever called it, often and always less than a quarter, as
+ * the call at hand never did. Stages of one network differ within a call. The numbers were chosen
+ * by hand. */
+static void by_calls(struct mt_moment *m, struct mt_file_kinds *files)
+{
+    enum { OFTEN = 8, LESS = 4 };
+    const struct mt_replay *r = m->w->r;
+    mt_frame_id call = m->call_of != NULL ? m->call_of[m->oom->stack] : 0,
+                line = site(r->t, files, m->oom->stack);
+    uint64_t most = 0, begun = call != 0 && line != 0 ? m->call_began[call] : 0;
+    uint32_t n = 0;
+    for (uint64_t i = 0; begun != 0 && i < m->oom->event && i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        if (e->action != MT_ACT_ALLOC || m->call_of[e->stack] != call ||
+            site(r->t, files, e->stack) != line)
+            continue;
+        if (i + 1 >= begun) {
+            if (e->size != m->oom->request)
+                return;
+            continue;
+        }
+        n++;
+        most = e->size > most ? e->size : most;
+    }
+    if (n < OFTEN || m->oom->request / LESS < most)
+        return;
+    m->to_come.before_most = most;
+    m->to_come.passes = 0;
+}
+
+bool mt_asks_far_more(const struct mt_moment *m)
+{
+    enum { FAR = 4, OF_CARD = 8 }; /* chosen by hand; one of many small ones is not what fills it */
+    uint64_t most = m->to_come.before_most;
+    return most != 0 && m->oom->request / FAR >= most && m->oom->request >= m->visible / OF_CARD &&
+           (mt_moment_need(m, most) <= m->oom->device_free ||
+            (m->oom->at.holes_known && most <= m->oom->at.largest_usable));
+}
+
 int mt_moment_as_before(struct mt_moment *m)
 {
     enum { MOST = 4 }; /* a line with less of the difference explains nothing; chosen by hand */
@@ -74,6 +114,14 @@ int mt_moment_as_before(struct mt_moment *m)
     struct mt_file_kinds files;
     uint64_t *now, *before;
     int ok;
+    if (m->oom == NULL)
+        return 1;
+    if (t->passes == 0 || t->before_most >= m->oom->request) { /* a layer before it asked for it */
+        if (!mt_file_kinds_init(&files, r->t))
+            return 0;
+        by_calls(m, &files);
+        mt_file_kinds_done(&files);
+    }
     if (!is_more(m))
         return 1;
     m->more = t->pass_now - t->pass_before;

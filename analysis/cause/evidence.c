@@ -284,6 +284,12 @@ static int add_before(struct mt_cause *c, const struct mt_moment *m)
     char times[32];
     if (!mt_asked_more(c))
         return 1;
+    if (c->before_passes == 0)
+        return mt_cause_evidence_add(
+            c, c->request,
+            "The same place had asked for %s at most in earlier calls: %s is %s "
+            "times that.",
+            MT_BYTES(c->before_most), MT_BYTES(m->oom->request), mt_asked_times(times, c));
     return mt_cause_evidence_add(
         c, c->request,
         "The same place had asked for %s at most in %u earlier pass%s: %s is %s times that. What "

@@ -313,6 +313,9 @@ int mt_moment_fixed(struct mt_moment *m);
 
 /* Fills m->more and what goes with it; after mt_moment_to_come(). */
 int mt_moment_as_before(struct mt_moment *m);
+/* Whether the request is many times what its place asked for before, and would have fitted in that
+ * size. */
+bool mt_asks_far_more(const struct mt_moment *m);
 
 /* Fills m->kept from the live blocks of the failure. */
 int mt_moment_kept(struct mt_moment *m);

@@ -72,6 +72,18 @@ static int write_parts(char *s, size_t cap, const struct mt_moment *m)
     return k;
 }
 
+/* A request out of proportion to what came before. */
+static void write_far_more(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
+{
+    char times[MT_TIMES];
+    (void)snprintf(s, cap,
+                   "A request out of proportion: %s, %s times the %s that this place had asked for "
+                   "before, as much as would have fitted. What runs through it grew: one long "
+                   "input, and others padded to its length, a larger image or a larger batch.",
+                   MT_BYTES(m->oom->request), mt_asked_times(times, c),
+                   MT_BYTES(m->to_come.before_most));
+}
+
 static void write_capacity(char *s, size_t cap, const struct mt_moment *m)
 {
     bool vast = m->oom != NULL && m->oom->request > m->visible;
@@ -356,6 +368,8 @@ int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struc
     case MT_CAUSE_CAPACITY:
         if (strcmp(c->by, "as_before") == 0)
             write_more(s, sizeof s, m);
+        else if (m->oom != NULL && mt_asks_far_more(m))
+            write_far_more(s, sizeof s, c, m);
         else
             write_capacity(s, sizeof s, m);
         add_maker(s, sizeof s, m);

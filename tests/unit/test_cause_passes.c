@@ -476,6 +476,46 @@ MT_TEST(a_cache_that_two_lines_hand_on)
     }
 }
 
+#define GATHERS(main)                                                                              \
+    "own/net.py:19:gather|own/net.py:27:forward|torch/nn/modules/module.py:60:_call_impl|"         \
+    "own/server.py:58:decode|own/server.py:" main ":main|" WITHOUT_GRAD
+#define EMBEDS(main)                                                                               \
+    "own/net.py:5:forward|torch/nn/modules/module.py:60:_call_impl|own/server.py:57:decode|"       \
+    "own/server.py:" main ":main|" WITHOUT_GRAD
+
+/* A server decodes, and no pass of it is known: the request is many times what the place had asked
+ * for in earlier calls, whoever made them. Not where it is twice that, where sizes differ within a
+ * call, as in the stages of a network, or where it is little beside the card. */
+MT_TEST(a_request_out_of_proportion)
+{
+    enum { FAR, TWICE, STAGES, LITTLE, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        uint64_t least = what == LITTLE ? 4 * MIB : 128 * MIB,
+                 request = what == TWICE ? 2 * least : 20 * least;
+        const struct mt_advice *apart;
+        heap_alloc(h, 8 * GIB, WEIGHTS);
+        for (unsigned call = 0; call < 4; call++) {
+            heap_free(h, heap_alloc(h, 4 * MIB, EMBEDS("71")));
+            for (unsigned k = 0; k < 4; k++)
+                heap_free(h, heap_alloc(h, least, GATHERS("71")));
+        }
+        heap_free(h, heap_alloc(h, 4 * MIB, EMBEDS("74")));
+        heap_alloc(h, what == STAGES ? least : request, GATHERS("74"));
+        heap_oom(h, request, what == LITTLE ? 8 * MIB : 192 * MIB, GATHERS("74"));
+        {
+            FINISH(0);
+            apart = card(a, "P290");
+            MT_CHECK_EQ(c->before_most, what == TWICE || what == STAGES ? 0 : least);
+            MT_CHECK_EQ(strstr(c->sentence, "A request out of proportion: 2.50 GiB, 20.0 times") !=
+                            NULL,
+                        what == FAR);
+            MT_CHECK_EQ(apart != NULL, what == FAR);
+            DONE;
+        }
+    }
+}
+
 /* 128 pictures of 197 tokens: maps of 256 x 197 numbers are whole rows of a known vocabulary. What
  * each layer makes is no logits; what comes once, behind them, may be. */
 MT_TEST(maps_of_layers_are_no_logits)
@@ -505,7 +545,7 @@ MT_TEST(maps_of_layers_are_no_logits)
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_forward_is_kept_for_its_backward)
             MT_RUN(the_largest_holder_without_a_role) MT_RUN(graphs_that_outlive_their_backward)
                 MT_RUN(what_grows_alone_is_no_cache) MT_RUN(maps_of_layers_are_no_logits)
-                    MT_RUN(a_cache_that_two_lines_hand_on) MT_RUN(graphs_that_others_go_by)
-                        MT_RUN(a_graph_for_a_backward_to_come) MT_RUN(a_graph_that_nobody_asked_for)
-                            MT_RUN(models_alike) MT_RUN(the_line_that_called_the_backward)
-                                MT_RUN(rules_done))
+                    MT_RUN(a_cache_that_two_lines_hand_on) MT_RUN(a_request_out_of_proportion)
+                        MT_RUN(graphs_that_others_go_by) MT_RUN(a_graph_for_a_backward_to_come)
+                            MT_RUN(a_graph_that_nobody_asked_for) MT_RUN(models_alike)
+                                MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))
