@@ -191,9 +191,11 @@ static void add_kept(struct mt_kept *all, const struct mt_kept *one)
     all->last = one->last > all->last ? one->last : all->last;
 }
 
-/* Of what a line's calls kept, what those before the last one did: of two or more. */
-static uint64_t of_earlier_calls(const struct mt_moment *m, mt_frame_id line, uint64_t at)
+/* Of what a line's calls kept, what those before the last one did: of two or more, or of one that
+ * holds a quarter of what is live, as of two passes before one backward. */
+static uint64_t of_earlier_calls(struct mt_moment *m, mt_frame_id line, uint64_t at)
 {
+    enum { MUCH = 4 };
     uint64_t bytes = 0, last = m->call_began[line];
     uint32_t n = 0;
     mt_frame_id call = 0;
@@ -203,10 +205,13 @@ static uint64_t of_earlier_calls(const struct mt_moment *m, mt_frame_id line, ui
             continue;
         n += m->call_of[e->stack] == line && call != line;
         call = m->call_of[e->stack];
-        if (call == line && m->w->fate[i].freed > at && mt_is_transient(m->w->fate[i].role))
+        if (call == line && m->w->fate[i].freed > at && mt_is_transient(m->w->fate[i].role)) {
             bytes += e->size;
+            m->open_stack = e->stack;
+        }
     }
-    return n >= 2 ? bytes : 0;
+    m->open_calls = n;
+    return n >= 2 || (n == 1 && bytes >= m->d->focus.live / MUCH) ? bytes : 0;
 }
 
 /* Nothing tells whether a backward pass behind all of it is to come: none has been there, and of

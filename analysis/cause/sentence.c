@@ -131,6 +131,65 @@ static uint32_t copies_of_weights(const struct mt_moment *m)
     return n;
 }
 
+/* Frames of a stack, the outermost first, as many as fit. */
+enum { DEPTH = 256 };
+static uint32_t frames_of(const struct mt_trace *t, mt_stack_id stack, mt_frame_id out[DEPTH])
+{
+    uint32_t n = 0;
+    for (mt_stack_id s = stack; s != 0; s = t->stacks.p[s].parent)
+        n++;
+    for (mt_stack_id s = stack; s != 0; s = t->stacks.p[s].parent)
+        if (--n < DEPTH)
+            out[n] = t->stacks.p[s].frame;
+    while (n < DEPTH && out[n] != 0)
+        n++;
+    return n;
+}
+
+/* The line from which the call before the one at hand came, and that of this one: where their
+ * stacks part. false = they are one line. */
+static bool find_callers(const struct mt_moment *m, mt_frame_id *before, mt_frame_id *now)
+{
+    mt_frame_id a[DEPTH] = {0}, b[DEPTH] = {0};
+    uint32_t i = 0, n_a = frames_of(m->w->r->t, m->open_stack, a),
+             n_b = frames_of(m->w->r->t, m->oom->stack, b);
+    while (i < n_a && i < n_b && a[i] == b[i])
+        i++;
+    if (i >= n_a || i >= n_b || m->call_of[m->open_stack] == 0)
+        return false;
+    *before = a[i];
+    *now = b[i];
+    for (; i < n_a; i++) /* they part before the model is called */
+        if (a[i] == m->call_of[m->open_stack])
+            return true;
+    return false;
+}
+
+/* What calls before the one at hand keep for a backward pass that had not come. */
+static void add_open(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
+{
+    struct mt_frame_view a, b;
+    mt_frame_id before, now;
+    size_t n = strlen(s);
+    if (c->kept_open == 0)
+        return;
+    if (m->open_calls == 1 && c->kept_open == m->open_bytes && find_callers(m, &before, &now)) {
+        mt_frame_describe(m->w->r->t, before, &a);
+        mt_frame_describe(m->w->r->t, now, &b);
+        (void)snprintf(s + n, cap - n,
+                       " Two passes were there at once: %s of it is of the one from %s:%u %s, "
+                       "besides that of %s:%u, and no backward pass had come: needed if one behind "
+                       "both is to come, kept for nothing by one that is only a constant of the "
+                       "loss.",
+                       MT_BYTES(c->kept_open), a.file, a.line, a.name, b.file, b.line);
+        return;
+    }
+    (void)snprintf(s + n, cap - n,
+                   " %s of it was added call by call, and no backward pass had come: needed if "
+                   "one behind all of them is to come, kept for nothing if none is.",
+                   MT_BYTES(c->kept_open));
+}
+
 /* What may be done without, behind the sentence of a full card. */
 static void add_needless(char *s, size_t cap, const struct mt_cause *c, const struct mt_moment *m)
 {
@@ -141,12 +200,7 @@ static void add_needless(char *s, size_t cap, const struct mt_cause *c, const st
             " Autograd is on where nothing is trained: %s waits for a backward pass that "
             "never comes.",
             MT_BYTES(c->graph_of_none));
-    n = strlen(s);
-    if (c->kept_open != 0)
-        (void)snprintf(s + n, cap - n,
-                       " %s of it was added call by call, and no backward pass had come: needed if "
-                       "one behind all of them is to come, kept for nothing if none is.",
-                       MT_BYTES(c->kept_open));
+    add_open(s, cap, c, m);
     n = strlen(s);
     if (m->rounds.bytes != 0) {
         char label[MT_LABEL], buf[MT_LABEL];

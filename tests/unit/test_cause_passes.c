@@ -400,6 +400,41 @@ MT_TEST(a_graph_for_a_backward_to_come)
     }
 }
 
+#define SCORES(line)                                                                               \
+    "own/net.py:38:forward|torch/nn/modules/module.py:60:_call_impl|own/kto.py:71:logps|"          \
+    "own/kto.py:" line ":loss|" MAIN
+
+/* Two passes before the one backward of a first step, from two lines of the loss: both are named.
+ * Not where the earlier one is little, where it let go of its layers, or where the two are one
+ * line. */
+MT_TEST(two_passes_before_one_backward)
+{
+    enum { TWO, LITTLE, NO_GRAPH, ONE_LINE, N, LAYERS = 6 };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, GIB, WEIGHTS);
+        for (unsigned k = 0; k < LAYERS; k++) {
+            unsigned block = heap_alloc(h, what == LITTLE ? 8 * MIB : GIB + k * MIB, SCORES("81"));
+            if (what == NO_GRAPH)
+                heap_free(h, block);
+        }
+        heap_free(h, heap_alloc(h, 8 * MIB, "own/kto.py:72:logps|own/kto.py:81:loss|" MAIN));
+        for (unsigned k = 0; k < LAYERS; k++)
+            heap_alloc(h, GIB + k * MIB, what == ONE_LINE ? SCORES("81") : SCORES("82"));
+        heap_oom(h, GIB, 64 * MIB, what == ONE_LINE ? SCORES("81") : SCORES("82"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->kept_open != 0, what == TWO || what == ONE_LINE);
+            MT_CHECK_EQ(strstr(c->sentence, "Two passes were there at once: 6.01 GiB of it is of "
+                                            "the one from own/kto.py:81 loss, besides that of "
+                                            "own/kto.py:82,") != NULL,
+                        what == TWO);
+            MT_CHECK_EQ(card(a, "P247") != NULL, what == TWO || what == ONE_LINE);
+            DONE;
+        }
+    }
+}
+
 #define WITHOUT_GRAD "torch/utils/_contextlib.py:116:decorate_context|" MAIN
 #define JOINS "own/index.py:49:add|own/index.py:60:main|" WITHOUT_GRAD
 #define ENCODES                                                                                    \
@@ -546,6 +581,7 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_forward_is_kept_for_its_backward)
             MT_RUN(the_largest_holder_without_a_role) MT_RUN(graphs_that_outlive_their_backward)
                 MT_RUN(what_grows_alone_is_no_cache) MT_RUN(maps_of_layers_are_no_logits)
                     MT_RUN(a_cache_that_two_lines_hand_on) MT_RUN(a_request_out_of_proportion)
-                        MT_RUN(graphs_that_others_go_by) MT_RUN(a_graph_for_a_backward_to_come)
-                            MT_RUN(a_graph_that_nobody_asked_for) MT_RUN(models_alike)
-                                MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))
+                        MT_RUN(two_passes_before_one_backward) MT_RUN(graphs_that_others_go_by)
+                            MT_RUN(a_graph_for_a_backward_to_come)
+                                MT_RUN(a_graph_that_nobody_asked_for) MT_RUN(models_alike)
+                                    MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))
