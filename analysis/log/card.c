@@ -40,6 +40,25 @@ static const struct mt_card *card_at(const struct mt_cards *cards, const char *p
     return found;
 }
 
+/* "40GB A100", "80 GB H100": the size stands before the name. */
+static const struct mt_card *card_behind(const struct mt_cards *cards, const char *p, size_t *n)
+{
+    size_t digits = strspn(p, "0123456789"), at = digits + (p[digits] == ' ' || p[digits] == '-');
+    char name[2 * LONGEST];
+    size_t k;
+    if (digits == 0 || digits > 3 || (p[at] | 32) != 'g')
+        return NULL;
+    at += (p[at + 1] | 32) == 'b' ? 2 : 1;
+    if (p[at] != ' ' && p[at] != '-')
+        return NULL;
+    at++;
+    for (k = 0; in_word(p[at + k]) && k < LONGEST; k++) {
+    }
+    (void)snprintf(name, sizeof name, "%.*s %.*sGB", (int)k, p + at, (int)digits, p);
+    *n = at + k;
+    return k != 0 ? mt_cards_find(cards, name) : NULL;
+}
+
 /* "1000 samples", "v4090": a number is a card's name only where words of cards stand beside it. */
 static bool is_number_alone(const char *line, const char *p, size_t n)
 {
@@ -70,6 +89,8 @@ double mt_logdiag_card(const struct mt_log *log)
         for (const char *p = line; *p != '\0'; p++) {
             size_t n = 0;
             const struct mt_card *card = begins(line, p) ? card_at(&cards, p, &n) : NULL;
+            if (card == NULL && begins(line, p))
+                card = card_behind(&cards, p, &n);
             if (card == NULL || is_number_alone(line, p, n))
                 continue;
             several = several || (bytes != 0 && bytes != card->bytes);

@@ -402,6 +402,28 @@ static void drop_whole_job(char *s)
                 memset(p, '-', strlen(*w));
 }
 
+/* Takes out "train_ppo_ray.sh": what a file of such a job is called tells the job, and no phase. */
+static void drop_whole_file(char *s)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-./";
+    static const char *const jobs[] = {"ppo", "grpo", "rloo", "dapo", "rlhf", NULL},
+                             *const ends[] = {".sh", ".py", ".yaml", ".yml", NULL};
+    for (size_t n; *s != '\0'; s += n + (s[n] != '\0')) {
+        char name[128];
+        n = strspn(s, letters);
+        while (n > 0 && s[n - 1] == '.')
+            n--;
+        if (n == 0 || n >= sizeof name)
+            continue;
+        memcpy(name, s, n);
+        name[n] = '\0';
+        for (const char *const *e = ends; *e != NULL; e++)
+            if (n > strlen(*e) && strcmp(name + n - strlen(*e), *e) == 0 &&
+                mt_log_has_one(name, jobs))
+                memset(s, '-', n);
+    }
+}
+
 /* A program's line, but PyTorch's own sentence, which people quote in theirs. */
 static bool is_programs(const char *line)
 {
@@ -419,6 +441,7 @@ static void of_prose(struct votes *v, const struct mt_log *log)
             continue;
         mt_spoken_line(&t, log, i);
         drop_whole_job(t.text);
+        drop_whole_file(t.text);
         for (char *s; (s = mt_spoken_sentence(&t)) != NULL;)
             of_sentence(v, s, leads, t.line);
     }

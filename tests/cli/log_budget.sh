@@ -188,4 +188,14 @@ square 65536 | ask square
 has square '65536 x 65536 tokens x 1 bytes is the request: most likely a matrix of all pairs'
 square 60000 | ask rectangle
 has_not rectangle 'all pairs'
+# The card's size before its name: 3,100,000,000 x 16 bytes = 46.19 GiB, more than a card of 40 GB has; on one of 80 GB nothing is said.
+for card in '40GB A100' '40 GB A100' '40G A100'; do
+    printf 'My run on a %s stops\n\nIt runs out of GPU memory, why?\n\nINFO >>   Num Epochs = 4\nINFO >>   Number of trainable parameters = 3,100,000,000\n' "$card" | ask before
+    has before '3.1 B parameters x 16 bytes = 46.19 GiB'
+    has before 'a card has 39.39 GiB by the text'
+    has before 'trains adapters only'
+done
+printf 'My run on a 80GB A100 stops\n\nIt runs out of GPU memory, why?\n\nINFO >>   Num Epochs = 4\nINFO >>   Number of trainable parameters = 3,100,000,000\n' | ask before
+has_not before 'a card has'
+
 finish

@@ -376,4 +376,11 @@ ask engine 'verl: OOM, and the inference engine is deployed on 2 cards'
 has_not engine 'inference_mode'
 ask behind 'We train a model here.\n\nOnce the model is loaded, the backward runs out of memory.'
 phase behind train
+# What a script of reinforcement learning is called tells no phase: such a job generates, scores and trains.
+for name in run_ppo_train_7b.sh train_grpo.py scripts/train_rlhf.yaml; do
+    printf 'CUDA out of memory when I run %s on 4 cards\n\nAny help?\n' "$name" > named_job.log
+    run 0 report named_job.log --force --no-config --format json -o named_job.json
+    check [ "$(jq -r '.verdict.phase' named_job.json)" = unattributed ]
+done
+
 finish
