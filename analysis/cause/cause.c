@@ -304,6 +304,8 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
         ok = ok && mt_cause_what_ifs(out, &m);
         if (ok && would_fit(out, "as_before"))
             out->pass_more = m.more;
+        if (m.to_come.pass_before != 0)
+            out->pass_ratio = (double)m.to_come.pass_now / (double)m.to_come.pass_before;
         out->fits_only_here = mt_fits_only_here(d);
         out->by = "";
         if (ok)

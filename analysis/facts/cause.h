@@ -158,6 +158,7 @@ struct mt_cause {
     /* what this pass had beyond the earlier ones when they came so far, where without it the
      * request would have fitted */
     uint64_t pass_more;
+    double pass_ratio; /* what it had by then, by the most of an earlier one; 0 = there was none */
     /* what lines of this pass have that grew by half or more, where others have what they had: it
      * does not follow the batch; 0 = none */
     uint64_t apart;

@@ -22,6 +22,16 @@ static bool grew_with_round(const struct mt_metrics *m, enum mt_phase phase, enu
            get(m, MT_METRIC_before_ratio) >= 1.5;
 }
 
+/* What the pass had added by then grew as the request did, within an eighth, and by half or more:
+ * all of it follows the batch, or the length, temporaries too. */
+static bool grew_as_one(const struct mt_metrics *m)
+{
+    double ratio = has(m, MT_METRIC_before_ratio) ? get(m, MT_METRIC_before_ratio) : 0,
+           pass = m->d->cause != NULL ? m->d->cause->pass_ratio : 0;
+    return !in(m, MT_METRIC_in_optimizer) && ratio >= 1.5 && pass >= ratio * 7 / 8 &&
+           pass <= ratio * 9 / 8;
+}
+
 /* What the failed request was for, as far as where and how large it was tell. */
 static void request_metrics(struct mt_metrics *m, enum mt_phase phase, enum mt_phase sub)
 {
@@ -99,7 +109,7 @@ static void token_metrics(struct mt_metrics *m)
     double bytes =
                role(m, MT_ROLE_ACTIVATION) + role(m, MT_ROLE_RECOMPUTE) + role(m, MT_ROLE_LOGITS),
            ratio = 0.5;
-    if (in_pass(m))
+    if (in_pass(m) || grew_as_one(m))
         bytes += role(m, MT_ROLE_TEMP);
     if (f->largest_activation != 0)
         set(m, MT_METRIC_kept_blocks, role(m, MT_ROLE_ACTIVATION) / (double)f->largest_activation,

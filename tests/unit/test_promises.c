@@ -691,6 +691,45 @@ MT_TEST(what_has_sizes_of_its_own)
     }
 }
 
+#define DRAWS(frames)                                                                              \
+    frames "own/noise.py:53:generate|torch/utils/_contextlib.py:116:decorate_context|"             \
+           "own/noise.py:60:main|" MAIN
+#define DRAWN DRAWS("own/net.py:22:forward|" CALL)
+
+/* Passes of a generation over one, four and sixteen rows: the noise behind each is as many times as
+ * large, so half the rows is half of all. Noise that is as large whatever the rows, with a request
+ * that grows, is no such thing. */
+MT_TEST(temporaries_that_grow_with_the_request)
+{
+    for (int rows = 0; rows < 2; rows++) {
+        struct heap *h = heap_new();
+        unsigned noise[2];
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (unsigned n = 1; n <= 16; n *= 4) {
+            (void)heap_alloc(h, 4096, "own/noise.py:58:main|" MAIN);
+            heap_free(h, heap_alloc(h, n * 16 * MIB, DRAWN));
+            for (int k = 0; k < 2; k++)
+                noise[k] = heap_alloc(h, (rows ? n : 16) * 64 * MIB,
+                                      k == 0 ? DRAWS("own/noise.py:38:add_noise|")
+                                             : DRAWS("own/noise.py:39:add_noise|"));
+            if (n == 16)
+                break;
+            heap_free(h, heap_alloc(h, n * 64 * MIB, DRAWS("own/noise.py:40:add_noise|")));
+            heap_free(h, noise[0]);
+            heap_free(h, noise[1]);
+        }
+        heap_oom(h, GIB, 64 * MIB, DRAWS("own/noise.py:40:add_noise|"));
+        {
+            FINISH(0);
+            const struct mt_advice *half = card(a, "P09");
+            MT_CHECK(half != NULL && half->saving.known);
+            MT_CHECK_EQ(half != NULL ? half->saving.bytes : 0, rows ? 3 * GIB / 2 : GIB / 2);
+            MT_CHECK_EQ(c->request, GIB);
+            DONE;
+        }
+    }
+}
+
 #define CAT "own/net.py:40:attend|" CALL ANSWER("36")
 
 /* Keys and values of two layers, one token longer with each pass. A sequence alone has those of the
@@ -734,17 +773,15 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded) MT_RUN(
     a_backward_that_is_recorded_with_work_behind_it) MT_RUN(a_chain_that_one_backward_follows)
             MT_RUN(rounds_are_more_than_pieces) MT_RUN(gradients_of_each_pass)
-                MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training)
-                    MT_RUN(logits_that_another_loss_reads)
-                        MT_RUN(pieces_of_a_log_softmax_that_is_there)
-                            MT_RUN(half_a_batch_of_what_follows_it)
-                                MT_RUN(pieces_that_serve_one_request)
-                                    MT_RUN(what_fits_by_little_is_likely)
-                                        MT_RUN(holes_that_are_less_than_a_page)
-                                            MT_RUN(recomputed_call_by_call)
-                                                MT_RUN(what_is_made_of_the_weights)
-                                                    MT_RUN(what_is_made_once_for_many_calls)
-                                                        MT_RUN(what_has_sizes_of_its_own)
-                                                            MT_RUN(caches_that_branches_keep)
-                                                                MT_RUN(what_frames_say_of_the_form)
-                                                                    MT_RUN(rules_done))
+                MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training) MT_RUN(
+                    logits_that_another_loss_reads) MT_RUN(pieces_of_a_log_softmax_that_is_there)
+                    MT_RUN(half_a_batch_of_what_follows_it) MT_RUN(pieces_that_serve_one_request)
+                        MT_RUN(what_fits_by_little_is_likely)
+                            MT_RUN(holes_that_are_less_than_a_page) MT_RUN(recomputed_call_by_call)
+                                MT_RUN(what_is_made_of_the_weights)
+                                    MT_RUN(what_is_made_once_for_many_calls)
+                                        MT_RUN(what_has_sizes_of_its_own)
+                                            MT_RUN(temporaries_that_grow_with_the_request)
+                                                MT_RUN(caches_that_branches_keep)
+                                                    MT_RUN(what_frames_say_of_the_form)
+                                                        MT_RUN(rules_done))
