@@ -291,6 +291,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
         out->rounds_grads = m.rounds.grads;
         out->pass_so_far = m.to_come.so_far;
         out->left_open = m.to_come.open;
+        out->leaps = m.to_come.leaps && !mt_phase_is(m.phase, MT_TRAINS);
         out->before_most = m.to_come.before_most;
         out->before_passes = m.to_come.passes;
         out->before_rest = m.to_come.before_rest;

@@ -99,6 +99,7 @@ struct mt_to_come {
     uint64_t pass_now, pass_before, now_first, before_first, before_at;
     uint64_t before_rest; /* what came after the request in that pass, in its own sizes */
     bool grows;           /* each pass asks there for more than the one before */
+    bool leaps;           /* by half and more, and each of the few that there are */
     bool open;            /* more may come, and nothing says how much */
 };
 

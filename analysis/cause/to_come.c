@@ -277,12 +277,12 @@ static int by_layers(struct mt_moment *m, const struct back *back)
  * one where it was larger or smaller there. */
 static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, uint32_t n)
 {
-    enum { RISES = 4, STAIRS = 2, OF_LIVE = 100 };
+    enum { RISES = 4, STAIRS = 2, LEAPS = 2, OF_LIVE = 100 };
     struct mt_to_come *out = &m->to_come;
     int64_t role[MT_ROLE_COUNT] = {0};
     uint64_t request = m->oom->request, like = 0, last = request;
     struct mt_rest rest = {0};
-    uint32_t rising = 0, stairs = 0, falls = 0;
+    uint32_t rising = 0, stairs = 0, falls = 0, leaps = 0;
     uint32_t made = 0;
     for (uint32_t i = before; m->oom->stack != 0 && i-- > 0;) {
         struct span span = span_at(m, i);
@@ -310,6 +310,7 @@ static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, u
             out->before_at = p.at;
         }
         rising += p.size < last && rising + 1 == out->passes;
+        leaps += p.size / 2 <= last / 3 && leaps + 1 == out->passes;
         stairs += p.size < last && !is_as_large(p.size, last);
         falls += p.size > last && !is_as_large(p.size, last);
         last = p.size;
@@ -324,6 +325,8 @@ static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, u
     }
     /* what is enlarged now and then, as points are split, asks for the same in between */
     stairs = falls == 0 && out->passes >= RISES && request / 5 >= last / 4 ? stairs : 0;
+    /* texts of a corpus, from the shortest to the longest: half as much again each time */
+    out->leaps = leaps == out->passes && leaps >= LEAPS;
     out->grows = rising >= RISES || stairs >= STAIRS || m->w->grown[m->oom->stack] != 0 || made > 1;
     if (like == 0)
         return 1;

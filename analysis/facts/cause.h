@@ -147,6 +147,8 @@ struct mt_cause {
     /* of both, by what it is for; left_open: more may come, and nothing says how much */
     uint64_t to_come[MT_ROLE_COUNT];
     bool left_open;
+    /* each pass without gradients asked for half as much again as the one before: the next may */
+    bool leaps;
     /* joined pieces would have served the request, and nothing shows that the card is enough for
      * what comes after it: capacity */
     bool fits_only_here;
