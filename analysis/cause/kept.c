@@ -145,6 +145,40 @@ static bool is_kept_in_rounds(const struct mt_moment *m, mt_stack_id stack, uint
     return out->rounds >= MIN_KEPT;
 }
 
+/* Keys and values that each pass makes anew, longer: of the nodes of a search, or of requests that
+ * are over, the last ones of each row of passes are kept. Of requests at work as many as are live
+ * are made anew in each turn, and none of them is older. */
+static bool is_past_caches(const struct mt_moment *m, mt_stack_id stack,
+                           const struct mt_held **born, struct between *w, struct mt_kept *out)
+{
+    enum { TURNS = 2 };
+    uint32_t made = 0, n = 0;
+    *out = (struct mt_kept){.stack = stack, .rounds = 1};
+    for (uint32_t i = 0; i < m->n_held; i++)
+        if (m->held[i].stack == stack && m->held[i].role == MT_ROLE_KV_CACHE &&
+            m->held[i].event != UINT64_MAX && !m->held[i].pending) {
+            born[n++] = &m->held[i];
+            out->bytes += m->held[i].size;
+        }
+    if (n < MIN_KEPT || out->bytes < m->d->focus.live / 10 || m->call_of == NULL ||
+        m->call_of[stack] == 0)
+        return false;
+    qsort(born, n, sizeof *born, by_event);
+    out->n = n;
+    out->first = born[0]->event;
+    out->last = born[n - 1]->event;
+    for (uint64_t i = out->first; i <= out->last; i++) {
+        const struct mt_event *e = mt_event_at(m->w->r->d, i);
+        made += e->action == MT_ACT_ALLOC && e->stack == stack;
+    }
+    w->call = m->call_of[stack];
+    for (uint32_t k = 0; k + 1 < n; k++) {
+        look_between(m, born[k], born[k + 1], w);
+        out->rounds += w->left;
+    }
+    return out->rounds >= MIN_KEPT && made >= TURNS * n;
+}
+
 static int by_bytes(const void *pa, const void *pb)
 {
     const uint64_t *a = pa, *b = pb;
@@ -288,6 +322,11 @@ int mt_moment_kept(struct mt_moment *m)
     }
     if (m->kept.bytes < m->d->focus.live / 10)
         m->kept = (struct mt_kept){.n = 0};
+    for (uint32_t i = 1; ok && m->w->grown != NULL && i + 1 < n_stacks; i++) {
+        struct mt_kept caches;
+        if (m->w->grown[i] != 0 && is_past_caches(m, i, born, &w, &caches))
+            add_kept(&m->past_caches, &caches);
+    }
     mt_free(sum);
     mt_free(sizes);
     mt_free(w.seen);

@@ -213,6 +213,18 @@ static void add_needless(char *s, size_t cap, const struct mt_cause *c, const st
             MT_BYTES(m->rounds.each));
     }
     n = strlen(s);
+    if (m->past_caches.n != 0) {
+        char label[MT_LABEL], buf[MT_LABEL];
+        (void)mt_stack_label(m->w->r->t, m->past_caches.stack, label, sizeof label);
+        (void)snprintf(s + n, cap - n,
+                       " %s of it is keys and values in %u blocks that %s made: the last of each "
+                       "of %u rows of passes, %s each, as of nodes of a search or of requests that "
+                       "are over, and all were still there.",
+                       MT_BYTES(m->past_caches.bytes), (unsigned)m->past_caches.n,
+                       mt_words_label(buf, label), (unsigned)m->past_caches.rounds,
+                       MT_BYTES(m->past_caches.bytes / m->past_caches.rounds));
+    }
+    n = strlen(s);
     if (m->f->idle_grads != 0)
         (void)snprintf(
             s + n, cap - n,

@@ -518,6 +518,38 @@ MT_TEST(a_cache_that_two_lines_hand_on)
     "own/net.py:5:forward|torch/nn/modules/module.py:60:_call_impl|own/server.py:57:decode|"       \
     "own/server.py:" main ":main|" WITHOUT_GRAD
 
+/* A search adds tokens to a cache of each node and keeps the last ones: their bytes and their
+ * number are told. Where requests take turns, each has one that is as young as the others'. */
+MT_TEST(caches_of_nodes_that_are_over)
+{
+    enum { LAYERS = 2, NODES = 12, TOKENS = 6 };
+    for (int turns = 0; turns < 2; turns++) {
+        struct heap *h = heap_new();
+        unsigned cache[NODES][LAYERS];
+        heap_alloc(h, GIB, WEIGHTS);
+        for (unsigned i = 0; i < NODES * TOKENS; i++) {
+            unsigned node = turns ? i % NODES : i / TOKENS, token = turns ? i / NODES : i % TOKENS;
+            for (unsigned k = 0; k < LAYERS; k++) {
+                unsigned now = heap_alloc(h, (256 + 4 * token) * MIB, ADDS);
+                if (token != 0)
+                    heap_free(h, cache[node][k]);
+                cache[node][k] = now;
+            }
+            heap_free(h, heap_alloc(h, 8 * MIB, EMBEDS("71")));
+        }
+        heap_oom(h, 256 * MIB, 64 * MIB, ADDS);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(strstr(c->sentence, "6.47 GiB of it is keys and values in 24 blocks that "
+                                            "own/net.py:40 attend made: the last of each of 12 "
+                                            "rows of passes") != NULL,
+                        !turns);
+            MT_CHECK_EQ(strstr(c->sentence, "keys and values in") != NULL, !turns);
+            DONE;
+        }
+    }
+}
+
 /* A server decodes, and no pass of it is known: the request is many times what the place had asked
  * for in earlier calls, whoever made them. Not where it is twice that, where sizes differ within a
  * call, as in the stages of a network, or where it is little beside the card. */
@@ -581,7 +613,7 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_forward_is_kept_for_its_backward)
             MT_RUN(the_largest_holder_without_a_role) MT_RUN(graphs_that_outlive_their_backward)
                 MT_RUN(what_grows_alone_is_no_cache) MT_RUN(maps_of_layers_are_no_logits)
                     MT_RUN(a_cache_that_two_lines_hand_on) MT_RUN(a_request_out_of_proportion)
-                        MT_RUN(two_passes_before_one_backward) MT_RUN(graphs_that_others_go_by)
-                            MT_RUN(a_graph_for_a_backward_to_come)
+                        MT_RUN(two_passes_before_one_backward) MT_RUN(caches_of_nodes_that_are_over)
+                            MT_RUN(graphs_that_others_go_by) MT_RUN(a_graph_for_a_backward_to_come)
                                 MT_RUN(a_graph_that_nobody_asked_for) MT_RUN(models_alike)
                                     MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))
