@@ -90,6 +90,7 @@ enum mt_log_made_of {
     MT_LOG_OF_ATTENTION, /* scores of an attention that writes them out: tokens x tokens */
     MT_LOG_OF_MATRIX,    /* one matrix of the model, or its gradient or state */
     MT_LOG_OF_SQUARE,    /* all pairs of what the length counts */
+    MT_LOG_OF_PAIRS,     /* all pairs along a side of a matrix that the text names */
     MT_LOG_OF_FLAT,      /* a flat copy of its weights, whole or this card's part */
     MT_LOG_OF_MODEL,     /* all its weights or gradients, as many as settings or its name tell */
     MT_LOG_OF_BLOCK      /* the same, where only its size in a backward tells */
@@ -231,7 +232,7 @@ struct mt_logdiag {
         const char *rows, *columns; /* whose width that is */
         double vocab;
         double batch, heads, length; /* of attention; batch, length: of logits, 0 = not known */
-        double parts;                /* of a flat copy: cards that divide it */
+        double parts;                /* of a flat copy: cards that divide it; of pairs: held */
         unsigned each;
         bool is_sure;
     } made_of;
@@ -386,7 +387,15 @@ struct mt_logdiag_sizes {
     bool speaks_of_size; /* of what one pass takes */
     bool launches;       /* a launcher is spoken of: of how many processes is not told */
     bool mixed;          /* 16 bits beside weights of 32 */
+    double side[4];      /* log/sides.c: of matrices that are named */
+    uint32_t n_sides;
 };
+/* Adds the sides of matrices that a line names. */
+void mt_logdiag_sides(struct mt_logdiag_sizes *t, const char *line);
+/* The request is a matrix of all pairs along one of them: true, and d->made_of. */
+bool mt_logdiag_is_of_pairs(struct mt_logdiag *d, const struct mt_logdiag_sizes *told);
+/* How often PyTorch held as much as was asked for, where it is a whole number; else 0. */
+double mt_logdiag_times_held(const struct mt_logdiag *d);
 /* Adds what a line counts. */
 void mt_logdiag_counts(struct mt_logdiag_sizes *t, const char *line);
 void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log);

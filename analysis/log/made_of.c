@@ -198,8 +198,8 @@ void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct
         d->is_rounded)
         return;
     if (!is_bucket(d, m) && !is_product(d, m) && !is_logits(d, m) && !is_scores(d, m) &&
-        !is_model(d, m, f) && !is_attention(d, m) && !is_flat(d, m, told) &&
-        !mt_logdiag_is_matrix(d, m, engine))
+        !is_model(d, m, f) && !is_attention(d, m) && !mt_logdiag_is_of_pairs(d, told) &&
+        !is_flat(d, m, told) && !mt_logdiag_is_matrix(d, m, engine))
         return;
     if (d->made_of.what == MT_LOG_OF_BUCKET)
         mt_metrics_set(m, MT_METRIC_is_bucket, 1, MT_CONF_INFERRED);
@@ -207,6 +207,8 @@ void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct
         mt_metrics_set(m, MT_METRIC_is_attention, 1, MT_CONF_INFERRED);
     else if (d->made_of.what == MT_LOG_OF_FLAT)
         mt_metrics_set(m, MT_METRIC_is_flat, 1, MT_CONF_INFERRED);
+    else if (d->made_of.what == MT_LOG_OF_PAIRS)
+        mt_metrics_set(m, MT_METRIC_is_pairs, 1, MT_CONF_INFERRED);
     else if (d->made_of.what == MT_LOG_OF_LOGITS)
         mt_metrics_set(m, MT_METRIC_is_logits, 1, MT_CONF_INFERRED);
     else if (d->made_of.what >= MT_LOG_OF_MODEL && mt_phase_is(d->sub, MT_IN_BACKWARD) &&
@@ -264,6 +266,16 @@ void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d)
         break;
     case MT_LOG_OF_MATRIX:
     case MT_LOG_OF_SQUARE: mt_logdiag_say_matrix(t, d); break;
+    case MT_LOG_OF_PAIRS:
+        mt_words_add(t,
+                     "%sAbout %.0f x %.0f x %u bytes is the request, a side of the matrix that the "
+                     "text names squared: most likely a matrix of all pairs, which half the side "
+                     "makes a quarter.",
+                     lead, d->made_of.numbers, d->made_of.numbers, d->made_of.each);
+        if (d->made_of.parts > 0)
+            mt_words_add(t, " PyTorch held %.0f times as much: most likely %.0f more of that size.",
+                         d->made_of.parts, d->made_of.parts);
+        break;
     case MT_LOG_OF_FLAT:
         mt_words_add(t,
                      "%sIt is about as large as %s of %.2f billion weights in 32 bits%s: most "

@@ -367,6 +367,7 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
             s = item; /* "- Model: Foo-7B", "- GPU: 4x A100" */
         }
         read_numbers(t, s, &trains_on);
+        mt_logdiag_sides(t, s);
         read_bits(t, s);
         t->refers = t->refers || refers(s, false);
         t->values = t->values || refers(s, true);

@@ -26,7 +26,7 @@ enum mt_rc mt_metrics_told(struct mt_metrics **out, const struct mt_metric_rules
                                         MT_METRIC_is_attention,  MT_METRIC_is_flat,
                                         MT_METRIC_whole_model,   MT_METRIC_kv_nothing,
                                         MT_METRIC_over_share,    MT_METRIC_host_request,
-                                        MT_METRIC_torch_refused};
+                                        MT_METRIC_torch_refused, MT_METRIC_is_pairs};
     struct mt_metrics *m = mt_calloc(1, sizeof *m + mt_metric_rules_count(rules) * sizeof *m->row);
     *out = m;
     if (m == NULL)

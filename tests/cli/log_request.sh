@@ -70,4 +70,16 @@ pieces() { # ALLOCATED LOOSE
 for name in loose full; do ask $name; check [ "$(jq -r '.advice[0].id' $name.json)" = B01 ]; done
 tops loose B01
 check [ "$(jq '[.advice[] | select(.top)] | length' full.json)" != 1 ]
+# A side that the text names, squared: 52,000^2 x 4 bytes = 10.07 GiB, and three more of it held; of exactly 36,864 (5.06 GiB) none need be held.
+{ printf '# My graph model is out of memory in training\n\nI pass a 900 x 52,000 matrix to it.\n\n'; oom '10.10 GiB' '39.50 GiB' '30.30 GiB' '8.80 GiB' '30.40 GiB'; } > side.md
+{ printf '# My graph model is out of memory in training\n\nIts input is 36864 by 12.\n\n'; oom '5.06 GiB' '15.70 GiB' '12.30 GiB' '2.80 GiB' '12.40 GiB'; } > exact.md
+for name in side exact; do ask $name; says $name 'a side of the matrix that the text names squared'; check [ "$(jq -r '.advice[0].id' $name.json)" = P300 ]; done
+says side 'held 3 times as much'
+tops side P300
+# No whole part of what is held, another request, a side of an image, tokens: nothing is said.
+{ printf '# My graph model is out of memory in training\n\nI pass a 900 x 52,000 matrix to it.\n\n'; oom '10.10 GiB' '39.50 GiB' '27.30 GiB' '8.80 GiB' '28.40 GiB'; } > no_part.md
+{ printf '# My graph model is out of memory in training\n\nI pass a 900 x 52,000 matrix to it.\n\n'; oom '8.10 GiB' '39.50 GiB' '24.30 GiB' '7.80 GiB' '28.40 GiB'; } > other.md
+{ printf '# My net is out of memory in training\n\nImages of 1024x1024 on a 3090.\n\n'; oom '4.00 MiB' '23.60 GiB' '22.30 GiB' '2.80 MiB' '22.40 GiB'; } > image.md
+for name in no_part other image; do ask $name; says_not $name 'names squared'; done
+
 finish
