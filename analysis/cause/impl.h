@@ -197,9 +197,9 @@ struct mt_moment {
     uint64_t sure_growth; /* of that, where it is certain: five steps or more, nearly on a line */
     struct mt_kept kept, hoard;
     struct mt_kept past_caches; /* keys and values of rows of passes that are over */
-    uint64_t open_bytes;    /* of earlier calls of one line */
-    uint32_t open_calls;    /* how many they are */
-    mt_stack_id open_stack; /* of a block of the last of them */
+    uint64_t open_bytes;        /* of earlier calls of one line */
+    uint32_t open_calls;        /* how many they are */
+    mt_stack_id open_stack;     /* of a block of the last of them */
     bool open; /* a backward pass behind all that calls kept may be to come: none of it is a leak */
     struct mt_rounds rounds;
     struct mt_unclaimed unclaimed;
