@@ -24,7 +24,7 @@ bool mt_weigh_is_off(const struct mt_advice_query *q, const struct mt_fix_card *
 
 bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l)
 {
-    return mt_weigh_may_hold(q, &l->when);
+    return mt_weigh_may_hold(q, &l->when) && mt_weigh_divides_ranks(q, l);
 }
 
 /* ---- what is set already ---- */
@@ -388,18 +388,6 @@ static int propose_step(const struct mt_advice_query *q, struct mt_advice *a,
     return 1;
 }
 
-struct mt_value mt_weigh_line_number(const struct mt_advice_query *q, const struct mt_fix_line *l)
-{
-    struct mt_value v = {0, false, MT_CONF_NONE};
-    struct mt_runconf_hit hit;
-    bool found = mt_weigh_find_line(q, l, &hit);
-    if (found)
-        v = mt_setting_number(hit.value);
-    if (found && hit.is_default && v.conf > MT_CONF_CARRIED)
-        v.conf = MT_CONF_CARRIED;
-    return v;
-}
-
 /* One such line: off the card where its number cannot go that way any more. */
 static int move_line(const struct mt_advice_query *q, struct mt_advice *a, uint32_t i)
 {
@@ -424,6 +412,10 @@ static int move_line(const struct mt_advice_query *q, struct mt_advice *a, uint3
     }
     if (value == number)
         number_text(number, sizeof number, to.v);
+    if (mt_weigh_unknown_ranks(q, l) != NULL) {
+        value = mt_weigh_unknown_ranks(q, l);
+        to.known = false;
+    }
     *t = (struct mt_typed){i, NULL, NULL, NULL, from.v, to.v, from.known, to.known};
     if (!make_line(q, a, l, l->key, value, t))
         return 0;
@@ -488,6 +480,8 @@ static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct 
             v = mt_weigh_ask(q, &l->propose);
             v.known = v.known && v.v >= 0;
         }
+        if (v.known && mt_weigh_unknown_ranks(q, l) != NULL)
+            return write_line(q, a, i, moved ? l->key_since : l->key, mt_weigh_unknown_ranks(q, l));
         if (!v.known && !moved)
             continue;
         number_text(number, sizeof number, v.v);

@@ -62,6 +62,7 @@ static const struct mt_rule_spec fields[] = {
     {"when", mt_fix_get_expr, .at = AT(when)},
     {"usual", mt_fix_get_expr, .at = AT(usual)},
     {"propose", mt_fix_get_expr, .at = AT(propose)},
+    {"part_of", mt_fix_get_expr, .at = AT(part_of)},
     {"saving", mt_fix_get_saving, .at = AT(saving)},
     {"moved", mt_get_object, .at = 0, .more = moved_fields},
     {"layout", get_layout, .at = AT(layout)},

@@ -125,6 +125,9 @@ struct mt_fix_line {
     struct mt_fix_expr usual;
     /* the number to type instead of `value`, where it can be computed */
     struct mt_fix_expr propose;
+    /* of a number that divides work over ranks: how many ranks there are; it is a whole part of
+       them, or the program refuses to start */
+    struct mt_fix_expr part_of;
     const struct mt_fix_layout *layout; /* or an allocation string made of the present one; NULL */
     /* key where a frame of key_frames occurs: it has moved; "" = it has not */
     const char *key_since;

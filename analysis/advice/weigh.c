@@ -1,5 +1,7 @@
 #include "analysis/advice/weigh.h"
 
+#include "analysis/setup/keys.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -48,4 +50,41 @@ bool mt_weigh_find_line(const struct mt_advice_query *q, const struct mt_fix_lin
         return found;
     *hit = other;
     return true;
+}
+
+struct mt_value mt_weigh_line_number(const struct mt_advice_query *q, const struct mt_fix_line *l)
+{
+    struct mt_value v = {0, false, MT_CONF_NONE};
+    struct mt_runconf_hit hit;
+    bool found = mt_weigh_find_line(q, l, &hit);
+    if (found)
+        v = mt_setting_number(hit.value);
+    if (found && hit.is_default && v.conf > MT_CONF_CARRIED)
+        v.conf = MT_CONF_CARRIED;
+    return v;
+}
+
+bool mt_weigh_divides_ranks(const struct mt_advice_query *q, const struct mt_fix_line *l)
+{
+    struct mt_value none = {0, false, MT_CONF_NONE}, ranks = mt_weigh_ask(q, &l->part_of),
+                    to = mt_setting_number(l->value);
+    double groups;
+    if (l->part_of.e == NULL || !ranks.known)
+        return true;
+    if (l->propose.e != NULL) {
+        struct mt_value v;
+        mt_metrics_rule(q->metrics, mt_weigh_line_number(q, l), none);
+        v = mt_weigh_ask(q, &l->propose);
+        mt_metrics_rule(q->metrics, none, none);
+        to = v.known ? v : to;
+    }
+    groups = to.known && to.v >= 1 ? ranks.v / to.v : 0;
+    return groups >= 1 && groups <= (double)(uint64_t)groups + 0.0005;
+}
+
+const char *mt_weigh_unknown_ranks(const struct mt_advice_query *q, const struct mt_fix_line *l)
+{
+    return l->part_of.e != NULL && !mt_weigh_computes(q) && !mt_weigh_ask(q, &l->part_of).known
+               ? "<a number that divides the GPUs>"
+               : NULL;
 }

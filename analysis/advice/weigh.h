@@ -15,6 +15,11 @@ struct mt_value mt_weigh_ask(const struct mt_advice_query *q, const struct mt_fi
 static inline bool mt_weigh_holds(struct mt_value v) { return v.known && v.v != 0; }
 /* A condition: mt_metrics_have_roles() says when one that is not known counts as held. */
 bool mt_weigh_may_hold(const struct mt_advice_query *q, const struct mt_fix_expr *e);
+/* Ranks that are known are whole groups of the number that the line would type. A job with one GPU
+ * for a role, or seven for groups of two, is refused at start. */
+bool mt_weigh_divides_ranks(const struct mt_advice_query *q, const struct mt_fix_line *l);
+/* What stands for such a number where a log does not tell the ranks; NULL: it may be typed. */
+const char *mt_weigh_unknown_ranks(const struct mt_advice_query *q, const struct mt_fix_line *l);
 /* Two values that a program reads as the same: "True" and "1", 8192 and "8192". */
 bool mt_weigh_same_value(const char *set, const char *want);
 /* Whether a number goes the way of the card. */

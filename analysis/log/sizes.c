@@ -196,6 +196,14 @@ static bool is_ordinal(const char *text, const char *p)
     return false;
 }
 
+/* nvidia-smi's table: "|   1  NVIDIA H100 80GB HBM3  On |" is card 1, not one card. */
+static bool is_index(const char *text, const char *p, const char *end)
+{
+    while (p > text && p[-1] == ' ')
+        p--;
+    return p > text && p[-1] == '|' && end[0] == ' ' && end[1] == ' ';
+}
+
 /* "4 H100s for train & 4 for inference": the first are those that train. */
 static bool is_for_training(const char *end)
 {
@@ -216,7 +224,8 @@ static void read_numbers(struct mt_logdiag_sizes *t, const char *text, bool *tra
         if (is_size(text, p, end, n))
             settle(&t->billions, n);
         else if ((p == text || !is_letter(p[-1])) && n >= 1 && n <= 64 && is_whole(p, end) &&
-                 ((!is_ordinal(text, p) && counts_cards(end)) || is_count_of_gpus(text, p))) {
+                 ((!is_ordinal(text, p) && !is_index(text, p, end) && counts_cards(end)) ||
+                  is_count_of_gpus(text, p))) {
             if (is_for_training(end) && !*trains_on) {
                 *trains_on = true;
                 t->gpus = n;

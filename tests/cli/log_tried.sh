@@ -85,7 +85,7 @@ has_not unsolved 'micro_train_batch_size'
 # A program refuses it, by its own error.
 swift='ms-swift: GRPO runs out of memory in the backward of the actor.'
 ask whole <<< "$swift"
-has whole '--sequence_parallel_size 2'
+has whole '--sequence_parallel_size <a number that divides the GPUs>'
 ask refused <<< $'# ValueError: sequence parallel is not supported for multimodal models\n\n'"$swift"
 has_not refused '--sequence_parallel_size'
 
