@@ -67,43 +67,78 @@ static uint32_t weights_of(const struct mt_moment *m, uint64_t size)
     return param == 0 ? 0 : param > grad ? param : grad;
 }
 
-/* v is in the order of sizes, and of births in each. */
-static uint64_t beyond_weights(const struct mt_moment *m, const struct state *v, uint32_t n,
-                               uint32_t each)
+/* Where the step begins in which a new optimizer makes its state; UINT64_MAX = it does not. Of
+ * sizes that have more than all weights need, what is older is of optimizers before it. */
+static uint64_t begin_of_state(const struct mt_moment *m)
 {
-    uint64_t sum = 0;
-    for (uint32_t i = 0, next; i < n; i = next) {
-        uint32_t of, all;
-        for (next = i; next < n && v[next].size == v[i].size; next++)
-            ;
-        all = next - i;
-        of = each < all && mt_step_at(m->f, v[i].event) != mt_step_at(m->f, v[next - 1].event)
-                 ? weights_of(m, v[i].size)
-                 : 0;
-        if (of != 0 && all > each * of)
-            sum += (all - each * of) * v[i].size;
-    }
+    uint32_t step = mt_step_at(m->f, m->oom->event);
+    return m->sub == MT_PH_OPTIM_STATE_INIT && step < m->f->steps.n ? m->f->steps.p[step].first
+                                                                    : UINT64_MAX;
+}
+
+/* Of the blocks of one size, in the order of births, how many are beyond what all weights need, or
+ * older than the state that is being made. */
+static uint32_t beyond_weights(const struct mt_moment *m, const struct state *v, uint32_t n,
+                               uint32_t each, uint64_t began)
+{
+    uint32_t of = each < n && mt_step_at(m->f, v->event) != mt_step_at(m->f, v[n - 1].event)
+                      ? weights_of(m, v->size)
+                      : 0;
+    uint32_t old = 0;
+    if (of == 0 || n <= each * of)
+        return 0;
+    if (began == UINT64_MAX)
+        return n - each * of;
+    while (old < n && v[old].event < began)
+        old++;
+    return old;
+}
+
+/* v is in the order of sizes, and of births in each. An optimizer makes all of its state in one
+ * step: of sizes that prove nothing, as those of an embedding that has grown since, what was made
+ * in the steps of optimizers that were replaced is theirs. by_step: 1 = it is one. */
+static uint64_t of_replaced(const struct mt_moment *m, const struct state *v, uint32_t n,
+                            uint32_t each, uint8_t *by_step)
+{
+    uint64_t sum = 0, began = begin_of_state(m);
+    for (int look = 0; look < 2; look++)
+        for (uint32_t i = 0, next; i < n; i = next) {
+            uint32_t old, step;
+            for (next = i; next < n && v[next].size == v[i].size; next++)
+                ;
+            old = beyond_weights(m, v + i, next - i, each, began);
+            sum += look == 0 ? old * v[i].size : 0;
+            for (uint32_t k = i; k < next && (look == 0 ? k < i + old : old == 0); k++) {
+                step = mt_step_at(m->f, v[k].event);
+                if (look == 0 && step < m->f->steps.n)
+                    by_step[step] = 1;
+                else if (look == 1 && step < m->f->steps.n)
+                    sum += by_step[step] * v[k].size;
+            }
+        }
     return sum;
 }
 
 int mt_moment_old_state(struct mt_moment *m)
 {
     struct state *v;
+    uint8_t *by_step = NULL;
     uint32_t n, each;
+    int ok;
     uint64_t sum;
     if (m->oom == NULL || m->role[MT_ROLE_OPTIM_STATE] < m->d->focus.live / OF_LIVE)
         return 1;
-    if (!collect(m, &v, &n))
-        return 0;
-    if (n > 1)
+    ok = collect(m, &v, &n) && (by_step = mt_calloc((size_t)m->f->steps.n + 1, 1)) != NULL;
+    if (ok && n > 1)
         qsort(v, n, sizeof *v, by_birth);
-    each = blocks_each(v, n);
+    each = ok ? blocks_each(v, n) : 0;
     if (each >= LEAST_EACH && each <= MOST_EACH) {
         qsort(v, n, sizeof *v, by_size);
-        sum = beyond_weights(m, v, n, each);
+        sum = of_replaced(m, v, n, each, by_step);
         m->old_state = sum >= m->d->focus.live / OF_LIVE ? sum : 0;
         m->state_each = each;
     }
     mt_free(v);
-    return 1;
+    mt_free(by_step);
+    return ok;
 }

@@ -296,17 +296,56 @@ MT_TEST(a_history_of_lbfgs)
     "torch/optim/adamw.py:90:_single_tensor_adamw|torch/optim/adamw.py:81:step|torch/optim/"       \
     "optimizer.py:82:wrapper|" FIT
 
-/* A step of an optimizer that makes its state: so many blocks for each weight. */
-static void first_step(struct heap *h, unsigned each)
+static void make_state(struct heap *h, unsigned each)
 {
     heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
     for (unsigned i = 0; i < LAYERS; i++)
         for (unsigned k = 0; k < 3; k++)
             for (unsigned n = 0; n < each; n++)
                 heap_alloc(h, OF[k], FIRST);
+}
+
+/* A step of an optimizer that makes its state: so many blocks for each weight. */
+static void first_step(struct heap *h, unsigned each)
+{
+    make_state(h, each);
     for (int i = 0; i < 8; i++) {
         heap_free(h, heap_alloc(h, 32 * MIB, "own/net.py:40:forward|" CALL));
         heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+    }
+}
+
+/* A stage grows an embedding, gets a new optimizer, and memory runs out while that makes its state.
+ * All of the old state is the one's before, that of the embedding too, which has no weight any more
+ * and which alone proves nothing. Where the state at hand is the first, there is none. */
+MT_TEST(state_of_what_has_grown_since)
+{
+    for (int stages = 1; stages <= 2; stages++) {
+        struct heap *h = heap_new();
+        unsigned embed;
+        model(h, 0, LAYERS, WEIGHTS);
+        embed = heap_alloc(h, 300 * MIB, WEIGHTS);
+        if (stages == 2) {
+            make_state(h, 2);
+            heap_alloc(h, 300 * MIB, FIRST);
+            heap_alloc(h, 300 * MIB, FIRST);
+            for (int i = 0; i < 2; i++) {
+                heap_free(h, heap_alloc(h, 32 * MIB, "own/net.py:40:forward|" CALL));
+                heap_free(h, heap_alloc(h, 8 * MIB, ENGINE));
+                heap_free(h, heap_alloc(h, 4 * MIB, UPDATE));
+            }
+            heap_alloc(h, 400 * MIB, WEIGHTS);
+            heap_free(h, embed);
+            heap_free(h, heap_alloc(h, 32 * MIB, "own/net.py:40:forward|" CALL));
+        }
+        make_state(h, 2);
+        heap_oom(h, 400 * MIB, 16 * MIB, FIRST);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->old_state, stages == 2 ? 2 * MODEL_BYTES + 600 * MIB : 0);
+            MT_CHECK_EQ(card(a, "P202") != NULL, stages == 2);
+            DONE;
+        }
     }
 }
 
@@ -522,7 +561,7 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 MT_MAIN(MT_RUN(rules_load) MT_RUN(a_copy_of_each_weight) MT_RUN(clones_that_go_at_once)
             MT_RUN(a_flat_copy_of_all_weights) MT_RUN(weights_that_a_pass_makes)
                 MT_RUN(terms_over_the_weights) MT_RUN(a_history_of_lbfgs)
-                    MT_RUN(an_optimizer_that_was_replaced)
+                    MT_RUN(an_optimizer_that_was_replaced) MT_RUN(state_of_what_has_grown_since)
                         MT_RUN(what_is_made_anew_beside_the_old_one)
                             MT_RUN(what_the_round_before_left) MT_RUN(windows_by_unfold)
                                 MT_RUN(gradients_that_a_step_has_used)
