@@ -283,10 +283,12 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
              mt_moment_copies(&m) && mt_moment_old_state(&m);
         mt_moment_remade(&m);
         mt_moment_spread(&m);
-        ok = ok && mt_moment_fixed(&m) && mt_moment_parts(&m) && mt_moment_maker(&m);
+        ok = ok && mt_moment_fixed(&m) && mt_moment_named(&m) && mt_moment_parts(&m) &&
+             mt_moment_maker(&m);
         keep_copies(out, &m);
         out->hoard = m.hoard.bytes;
         out->apart = m.apart;
+        out->named = m.named;
         out->rounds = m.rounds.bytes;
         out->rounds_grads = m.rounds.grads;
         out->pass_so_far = m.to_come.so_far;

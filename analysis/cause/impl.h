@@ -23,6 +23,7 @@
  *   maker.c     the line that made most of it, and the loop that goes through it
  *   old_state.c state of optimizers that were replaced
  *   copy_words.c  what is said of these three
+ *   named.c     what names of functions at work may hold
  *   pieces.c    what recomputing frees, call by call
  *   least.c     the smallest change by the numbers
  *   shape.c     the request read as tokens x vocabulary
@@ -193,6 +194,7 @@ struct mt_moment {
     uint64_t temporaries; /* born in this stretch of the phase */
     uint64_t pending;     /* freed by the program, not yet by the stream */
     uint64_t residue;     /* temporaries of earlier stretches */
+    uint64_t named;       /* activations that names of functions at work may hold, at most */
     uint64_t growth;      /* between the first and the last compared step */
     uint64_t sure_growth; /* of that, where it is certain: five steps or more, nearly on a line */
     struct mt_kept kept, hoard;
@@ -314,6 +316,7 @@ int mt_moment_next_round(struct mt_moment *m, uint64_t first);
 
 /* fixed.c: fills m->fixed. */
 int mt_moment_fixed(struct mt_moment *m);
+int mt_moment_named(struct mt_moment *m); /* fills m->named */
 
 /* Fills m->more and what goes with it; after mt_moment_to_come(). */
 int mt_moment_as_before(struct mt_moment *m);

@@ -164,6 +164,7 @@ struct mt_cause {
     /* what lines of this pass have that grew by half or more, where others have what they had: it
      * does not follow the batch; 0 = none */
     uint64_t apart;
+    uint64_t named; /* activations that names of functions at work may hold, at most */
     /* what had come after the same request in an earlier pass, in that pass's own sizes; 0 = there
      * was none */
     uint64_t before_rest;

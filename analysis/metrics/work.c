@@ -125,6 +125,7 @@ static void token_metrics(struct mt_metrics *m)
         MT_CONF_INFERRED);
     set(m, MT_METRIC_between_calls, m->d->cause != NULL ? (double)m->d->cause->between_calls : 0,
         MT_CONF_INFERRED);
+    set(m, MT_METRIC_named, m->d->cause != NULL ? (double)m->d->cause->named : 0, MT_CONF_INFERRED);
     grown_apart(m);
     if (has(m, MT_METRIC_shortfall)) {
         double request = get(m, MT_METRIC_token_request);

@@ -478,6 +478,7 @@ MT_TEST(pieces_that_serve_one_request)
 }
 
 #define KEPT "own/deep.py:9:forward|" CALL "own/deep.py:30:main|" MAIN
+#define BEHIND "own/deep.py:15:head|" CALL "own/deep.py:31:main|" MAIN
 #define SCATTERED "own/deep.py:20:setup|" MAIN
 
 /* 100 MiB of a layer at a time stays, and 75 of each may go to the host at least. Ten holes of 4
@@ -497,7 +498,7 @@ MT_TEST(what_fits_by_little_is_likely)
             heap_alloc(h, 100 * MIB, KEPT);
             heap_free(h, heap_alloc(h, 8 * MIB, KEPT));
         }
-        heap_oom(h, 320 * MIB, room[what], KEPT);
+        heap_oom(h, 320 * MIB, room[what], BEHIND);
         {
             FINISH(0);
             const struct mt_advice *host = card(a, "P04");
@@ -660,6 +661,37 @@ MT_TEST(what_frames_say_of_the_form)
     }
 }
 
+#define RATIO(line) "own/ratio.py:" line ":ratio|own/ratio.py:50:main|" MAIN
+
+/* A function of the job's own whose lines each made a tensor that the backward needs. While it
+ * runs, its names hold them: what autograd saves on the host does not go from the card. Where
+ * another function asks, this one is over. Of a line that was come to four times the last is held.
+ */
+MT_TEST(what_names_still_hold)
+{
+    enum { AT_WORK, OVER, IN_TURNS, N };
+    static const char *const line[] = {RATIO("20"), RATIO("21"), RATIO("22"), RATIO("23")};
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        for (int i = 0; i < 4; i++)
+            heap_alloc(h, 50 * MIB, KEPT);
+        for (int i = 0; i < 4; i++)
+            heap_alloc(h, GIB, what == IN_TURNS ? line[0] : line[i]);
+        heap_oom(h, GIB, 64 * MIB, what == OVER ? BEHIND : RATIO("24"));
+        {
+            FINISH(0);
+            const struct mt_advice *host = card(a, "P04");
+            uint64_t named = what == OVER ? 0 : what == IN_TURNS ? GIB : 4 * GIB;
+            MT_CHECK_EQ(a->devices.p[0].roles.at_focus[MT_ROLE_ACTIVATION], 4 * GIB + 200 * MIB);
+            MT_CHECK_EQ(c->named, named);
+            MT_CHECK(host == NULL || host->saving.bytes <= 4 * GIB + 200 * MIB - named);
+            MT_CHECK(what == IN_TURNS || (host != NULL && host->is_probable) == (what == OVER));
+            DONE;
+        }
+    }
+}
+
 #define NET_AT(line) "own/net.py:" line ":forward|" CALL ANSWER("34")
 #define TABLE "own/table.py:12:make|" ANSWER("31")
 
@@ -783,8 +815,9 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded) MT_RUN(
                             MT_RUN(holes_that_are_less_than_a_page) MT_RUN(recomputed_call_by_call)
                                 MT_RUN(what_is_made_of_the_weights)
                                     MT_RUN(what_is_made_once_for_many_calls)
-                                        MT_RUN(what_has_sizes_of_its_own)
-                                            MT_RUN(temporaries_that_grow_with_the_request)
-                                                MT_RUN(caches_that_branches_keep)
-                                                    MT_RUN(what_frames_say_of_the_form)
-                                                        MT_RUN(rules_done))
+                                        MT_RUN(what_names_still_hold)
+                                            MT_RUN(what_has_sizes_of_its_own)
+                                                MT_RUN(temporaries_that_grow_with_the_request)
+                                                    MT_RUN(caches_that_branches_keep)
+                                                        MT_RUN(what_frames_say_of_the_form)
+                                                            MT_RUN(rules_done))
