@@ -311,7 +311,10 @@ static void look_for_each(const struct work *w, uint32_t first, uint32_t end, st
     if (l.state || l.bytes < l.all - l.all / 10 || l.bytes <= c->bytes ||
         l.n_large + (asked && l.n_large == 1) < 2)
         return;
-    if (l.forward ? l.tensors < MIN_TENSORS || like > rest / 4 || w->in_passes == 0
+    /* what has one size again and again is of pairs or pieces, of which one has that size by chance
+     */
+    if (l.forward ? l.tensors < MIN_TENSORS || like > rest / 4 || w->in_passes == 0 ||
+                        l.most > 2 * (l.least + 1) || (l.n_large < 2 && l.tensors > l.made_of)
                   : l.most > l.least + 1)
         return;
     /* few tensors are copies where they are large weights of which there is no second */

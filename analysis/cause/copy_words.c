@@ -58,6 +58,26 @@ const char *mt_copies_words(const struct mt_moment *m, const struct mt_copies *c
     return s;
 }
 
+const char *mt_fixed_words(const struct mt_moment *m, char *s, size_t cap)
+{
+    enum { OF_LIVE = 5 }; /* chosen by hand */
+    char line[MT_LABEL], lines[48] = "";
+    for (uint32_t i = 0; i < m->n_copies; i++)
+        if (m->copies[i].kind == MT_COPIES_IN_PASS || m->copies[i].kind == MT_COPIES_IN_LOSS)
+            return NULL;
+    if (m->fixed.kept < m->d->focus.live / OF_LIVE)
+        return NULL;
+    (void)write_line(m, m->fixed.line, line, sizeof line);
+    if (m->fixed.lines > 1)
+        (void)snprintf(lines, sizeof lines, ", of %u lines that do so", (unsigned)m->fixed.lines);
+    (void)snprintf(s, cap,
+                   "%s of what waits for the backward pass is made of the weights, a tensor for "
+                   "each%s, most of it at %s%s: as large whatever the batch.",
+                   MT_BYTES(m->fixed.kept),
+                   m->fixed.wide > 1 ? " in a wider type" : " of its own size", line, lines);
+    return s;
+}
+
 const char *mt_remade_words(const struct mt_moment *m, char *s, size_t cap)
 {
     char label[MT_LABEL], buf[MT_LABEL];

@@ -89,14 +89,21 @@ static void add_place(struct mt_moment *m, const struct block *b, uint32_t n, st
 {
     static const uint64_t times[] = {1, 2, 4}; /* the same type, or one that is wider */
     uint32_t n_has = group(b, n, has);
-    bool is = false;
-    for (uint32_t k = 0; k < 3 && !is; k++)
-        is = is_of_weights(has, n_has, weights, n_weights, times[k]);
-    for (uint32_t i = 0; i < n && is; i++)
+    uint64_t kept = 0, wide = 0;
+    for (uint32_t k = 0; k < 3 && wide == 0; k++)
+        wide = is_of_weights(has, n_has, weights, n_weights, times[k]) ? times[k] : 0;
+    for (uint32_t i = 0; i < n && wide != 0; i++)
         if (b[i].role == MT_ROLE_TEMP)
             m->fixed.temp += b[i].size;
         else
-            m->fixed.kept += b[i].size;
+            kept += b[i].size;
+    m->fixed.kept += kept;
+    m->fixed.lines += kept != 0;
+    if (kept > m->fixed.most) {
+        m->fixed.most = kept;
+        m->fixed.line = b[0].line;
+        m->fixed.wide = wide;
+    }
 }
 
 /* The line of the job's or of a library that a block was made at; 0 = there is none. known: by

@@ -168,6 +168,11 @@ struct mt_copies {
  * for three calls or more, or in sizes of its own, the request among it. */
 struct mt_fixed {
     uint64_t kept, temp, between;
+    /* of what is kept and made of the weights: how many lines made it; the one with most of it, its
+     * bytes, and how many times as large as a weight each of its tensors is */
+    uint64_t most, wide;
+    uint32_t lines;
+    mt_frame_id line;
 };
 
 struct mt_moment {
@@ -426,6 +431,8 @@ void mt_cause_evidence_at(struct mt_cause *c, uint64_t since, uint64_t event);
 const char *mt_copies_words(const struct mt_moment *m, const struct mt_copies *c, char *s,
                             size_t cap);
 const char *mt_remade_words(const struct mt_moment *m, char *s, size_t cap);
+/* What autograd keeps in the sizes of the weights; NULL = little, or the copies tell it. */
+const char *mt_fixed_words(const struct mt_moment *m, char *s, size_t cap);
 const char *mt_old_state_words(const struct mt_moment *m, char *s, size_t cap);
 
 /* sentence.c: once the kind and the evidence are there. A forecast's sentence stays. */

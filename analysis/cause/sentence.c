@@ -256,6 +256,10 @@ static void add_copies(char *s, size_t cap, const struct mt_moment *m)
         size_t n = strlen(s);
         (void)snprintf(s + n, cap - n, " %s", mt_copies_words(m, &m->copies[i], text, sizeof text));
     }
+    if (mt_fixed_words(m, text, sizeof text) != NULL) {
+        size_t n = strlen(s);
+        (void)snprintf(s + n, cap - n, " %s", text);
+    }
     if (m->old_state != 0) {
         size_t n = strlen(s);
         (void)snprintf(s + n, cap - n, " %s", mt_old_state_words(m, text, sizeof text));
