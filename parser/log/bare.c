@@ -91,8 +91,19 @@ static bool is_over(const char *end)
            strstr(near, "n't ") == NULL;
 }
 
+/* "torch.cuda.OutOfMemoryError": of the error's class, where its name begins. */
+static const char *whole_name(const char *s, const char *at)
+{
+    const char *p = at;
+    if (strncmp(at, "outofmemoryerror", 16) != 0)
+        return at;
+    while (p > s && (mt_log_is_letter(p[-1]) || p[-1] == '.'))
+        p--;
+    return strncmp(p, "torch.", 6) == 0 ? p : at;
+}
+
 /* What stands around it is an error's name and punctuation. */
-static bool is_whole(const char *s, const char *at, const char *end)
+static bool is_whole(const char *s, const char *at, const char *end, bool is_title)
 {
     const char *colon = NULL;
     for (const char *p = s; p + 1 < at; p++)
@@ -100,6 +111,8 @@ static bool is_whole(const char *s, const char *at, const char *end)
             colon = p + 1;
     if (colon != NULL && colon - s >= 5 && memcmp(colon - 5, "rror", 4) == 0)
         s = colon;
+    if (!is_title)
+        at = whole_name(s, at);
     for (const char *p = s; p < at; p++)
         if (strchr(" \t>`'\"*#-.", *p) == NULL)
             return false;
@@ -442,7 +455,8 @@ int mt_log_bare(struct mt_log *l, uint64_t number, const char *line)
         strstr(s, "heap space") != NULL ||
         (!w.sure && (strstr(line, "INFO") != NULL || strstr(line, "DEBUG") != NULL)))
         return 0;
-    whole = w.sure && s == buffer && is_whole(s, w.at, w.at + w.n); /* a title is a person's */
+    whole = w.sure && s == buffer &&
+            is_whole(s, w.at, w.at + w.n, l->prose.n == 1); /* a title is a person's */
     if (!whole && !any_tells(s, asks, &w))
         return 0;
     if (!whole && number > MT_LOG_SAID_LINES)

@@ -550,8 +550,11 @@ void mt_log_stack_take(struct mt_log *l, uint64_t number, struct mt_log_fact *f,
             s->is_deeper = true; /* frames between were cut out */
             memcpy(s->code, l->code, sizeof s->code);
         }
-        if (s->frames.n != 0 || s->method[0] != '\0')
-            mt_log_stack_keep(l, s, f);
+        if (s->frames.n == 0 && s->method[0] == '\0') {
+            s->line = 0; /* its head alone, and lines of code without their frames */
+            break;
+        }
+        mt_log_stack_keep(l, s, f);
         s->line = 0;
         return;
     }

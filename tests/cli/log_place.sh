@@ -46,4 +46,16 @@ ask "$oom\n\nI changed unet.py line 88 to a smaller batch."
 site -
 ask "$oom\n[2023-04-21 19:09:43,055] [ERROR] [launch.py:434:sigkill_handler] ['python', 'x.py'] exits with return code = 1"
 site -
+# A traceback's head, a line of code without its frame, and the error's class alone: its own line, and the phase.
+for error in torch.cuda.OutOfMemoryError torch.OutOfMemoryError 'torch.cuda.OutOfMemoryError: CUDA out of memory.'; do
+    ask "Traceback (most recent call last):\n    net = AutoModel.from_pretrained(where)\n$error"
+    check [ "$(jq -r '.verdict.phase' place.json)" = init ]
+    check [ "$(jq -r '.log_diagnosis.sentence' place.json | grep -cF 'in words')" = 0 ]
+done
+ask "Traceback (most recent call last):\n    loss.backward()\ntorch.OutOfMemoryError"
+check [ "$(jq -r '.verdict | "\(.phase) \(.sub_phase)"' place.json)" = 'train backward' ]
+# As a title it is a person's, and a class in a sentence is no line of its own.
+printf 'torch.OutOfMemoryError\n\nIt is raised as torch.cuda.OutOfMemoryError here, why?\n' > title.md
+run 0 report title.md --no-config --force --format json -o title.json
+check [ "$(jq -r '.log_diagnosis.sentence' title.json | grep -cF 'in words')" = 1 ]
 finish
