@@ -541,6 +541,17 @@ static void because_other(struct mt_sentence *t, const struct mt_logdiag *d,
     (void)d;
 }
 
+/* nvml.h of usedGpuMemory: "Under WDDM, NVML_VALUE_NOT_AVAILABLE is always reported", which is -1;
+ * below WSL lies Windows' own driver. */
+static void because_not_known(struct mt_sentence *t)
+{
+    mt_words_add(t,
+                 "%s17179869184 GiB is no amount and asks for nothing: 2^64 bytes are what the "
+                 "driver answers where it does not know what a process has, as on Windows and WSL. "
+                 "The other amounts hold.",
+                 t->n != 0 ? " " : "");
+}
+
 void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
                         const struct mt_log_fact *f)
 {
@@ -550,6 +561,8 @@ void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
     }
     if (f->kind == MT_LOG_TORCH_OOM)
         because_torch(t, d, f);
+    if (f->use_not_known)
+        because_not_known(t);
     if (d->rest_by_words)
         mt_words_add(t,
                      "%sThe error's line has the request alone: the other amounts stand beside "

@@ -152,6 +152,7 @@ static int torch_oom(struct mt_log *l, uint64_t number, const char *s, const cha
     else
         s = glued;
     mt_log_torch_typed(f, s, s == glued);
+    f->use_not_known = mt_log_use_not_known(s);
     f->hints_expandable = strstr(s, "expandable_segments") != NULL;
     if (block != MT_LOG_NONE) {
         f->value[MT_LO_ALLOWED] = block;

@@ -194,6 +194,7 @@ struct mt_log_fact {
     int32_t gpu, rank;     /* -1 = not said */
     int64_t pid;           /* of the process that wrote the line, -1 = not said */
     bool hints_expandable; /* TORCH_OOM: the sentence advises to set expandable_segments */
+    bool use_not_known;    /* TORCH_OOM: instead of what a process has, it prints 2^64 bytes */
     /* TORCH_OOM: the newest PyTorch that writes this form of the sentence, as 100 x major + minor;
      * 0 = today's, or that of plugins for NPU and MLU, which keep an old one */
     uint16_t torch_at_most;

@@ -81,6 +81,8 @@ void mt_log_thc(struct mt_log_fact *f, const char *s);
 int mt_log_torch_sentence(struct mt_log_fact *f, const char *s);
 /* And those that it has as people type it. is_whole: no number of it is cut in two. */
 void mt_log_torch_typed(struct mt_log_fact *f, const char *s, bool is_whole);
+/* It says of a process that it has 2^64 bytes. */
+bool mt_log_use_not_known(const char *s);
 /* log/log.c: where the words of PyTorch on cudaMallocAsync begin; NULL = they are not in it. */
 const char *mt_log_async(const char *s);
 /* log/log.c: the line ends within PyTorch's sentence, before the size that was asked for. */

@@ -123,6 +123,18 @@ int mt_log_torch_sentence(struct mt_log_fact *f, const char *s)
     return n;
 }
 
+bool mt_log_use_not_known(const char *s)
+{
+    static const char all_bits[] = "17179869184"; /* GiB: 2^64 bytes, -1 without its sign */
+    for (const char *p = s; (p = strstr(p, " has ")) != NULL;) {
+        p += 5;
+        p += strspn(p, "*`");
+        if (strncmp(p, all_bits, sizeof all_bits - 1) == 0 && strstr(p, "memory in use") != NULL)
+            return true;
+    }
+    return false;
+}
+
 /* ---- as people type it: other capitals, a letter too few, a unit left out ---- */
 
 static char small(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }

@@ -100,4 +100,11 @@ for line in '(GPU 1; 23.52 GiB total; 0 bytes free)' '(GPU 1; 23.52 GiB total, 0
     check grep -qF 'and 0 B of 23.52 GiB were' <(tr -s ' \n' ' ' < short.text)
     check [ "$(grep -cF 'no more numbers' short.text)" = 0 ]
 done
+# 2^64 bytes are no amount; 17.18 GiB are one.
+for has in '17179869184.00' '**17179869184.00' '17.18'; do
+    printf 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 400.00 MiB. GPU 0 has a total capacity of 24.00 GiB of which 0 bytes is free. Including non-PyTorch memory, this process has %s GiB memory in use. Of the allocated memory 16.00 GiB is allocated by PyTorch, and 90.00 MiB is reserved by PyTorch but unallocated.\n' "$has" > unreal.log
+    run 0 report unreal.log --force --no-config --format json -o unreal.json
+    check [ "$(jq -r .log_diagnosis.because unreal.json | grep -cF 'GiB is no amount')" = "$([[ $has = *179869* ]] && echo 1 || echo 0)" ]
+    check [ "$(jq -r .log_diagnosis.request_bytes unreal.json)" = 419430400 ]
+done
 finish
