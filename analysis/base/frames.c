@@ -137,6 +137,19 @@ static bool is_relay(const char *f, uint32_t n)
     return ends(f, n, decorators);
 }
 
+/* ".../lib/python3.13/copy.py", ".../lib/python3.11/concurrent/futures/thread.py": Python's own
+ * library, as where copy.deepcopy() makes a model's tensors anew. Who called it is who asked. */
+static bool is_standard(const char *f, uint32_t n)
+{
+    static const char folder[] = "/lib/python3.";
+    const char *end = f + n, *at = mt_find(f, n, folder, sizeof folder - 1);
+    if (at == NULL)
+        return false;
+    for (at += sizeof folder - 1; at < end && *at >= '0' && *at <= '9'; at++)
+        ;
+    return at < end && *at == '/' && mt_find(at, (size_t)(end - at), "-packages/", 10) == NULL;
+}
+
 /* ".../ey/cey3bxvupp5....py": what torch.compile wrote, wherever its cache lies; each line of it is
  * another stack. The next frame is the line of the program that it stands for. */
 static bool is_generated(const char *f, uint32_t n)
@@ -219,7 +232,7 @@ bool mt_file_is_torch(const char *f, uint32_t n)
 bool mt_file_is_internal(const char *f, uint32_t n)
 {
     return is_generated(f, n) || is_notation(f, n) || mt_file_is_torch(f, n) ||
-           (n >= 8 && memcmp(f, "<frozen ", 8) == 0) || is_relay(f, n);
+           (n >= 8 && memcmp(f, "<frozen ", 8) == 0) || is_relay(f, n) || is_standard(f, n);
 }
 
 int mt_file_kinds_init(struct mt_file_kinds *k, const struct mt_trace *t)

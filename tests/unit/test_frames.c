@@ -75,4 +75,25 @@ MT_TEST(by_file_and_function)
     mt_trace_free(t);
 }
 
-MT_MAIN(MT_RUN(a_trace_has_frames) MT_RUN(by_file_and_function))
+/* Python's own library is nobody's line: who called it asked. What is installed beside it, or lies
+ * in folders of like names, is. */
+MT_TEST(pythons_own_library)
+{
+    static const struct {
+        const char *file;
+        bool internal;
+    } of[] = {
+        {"/usr/lib/python3.13/copy.py", true},
+        {"/opt/conda/envs/x/lib/python3.9/concurrent/futures/thread.py", true},
+        {"/usr/lib/python3.13/site-packages/dragon/copy.py", false},
+        {"/usr/lib/python3/dist-packages/dragon/copy.py", false},
+        {"/home/u/lib/python3.x/copy.py", false},
+        {"/home/u/lib/python3.13", false},
+        {"/home/u/python3.13/copy.py", false},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (mt_file_is_internal(of[i].file, (uint32_t)strlen(of[i].file)) != of[i].internal)
+            MT_FAIL_AT("%s", of[i].file);
+}
+
+MT_MAIN(MT_RUN(pythons_own_library) MT_RUN(a_trace_has_frames) MT_RUN(by_file_and_function))
