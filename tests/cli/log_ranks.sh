@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A number that divides work over ranks is a whole part of them, or the program refuses to start: with known ranks it divides them,
 # with unknown ones it is no number, and one rank has nothing to divide.
+# shellcheck disable=SC2016 # backquotes of Markdown
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need jq

@@ -550,6 +550,10 @@ SCENARIOS = [
           + torch_says(3, 79.1, 1.2, 75, 0.9), "capacity", must=["B118"], must_not=["P08", "V01"]),
     alone("states-of-colossalai", "its optimizer divides them itself", frames("", (SITE + "colossalai/zero/low_level/low_level_optim.py", 480, "step")) + torch_says(2, 23.6, 0.4, 22, 0.2),
           "capacity", must=["B119"], must_not=["P03", "B06"]),
+    Scenario("log-four-models-of-a-chat", "PPO of ColossalAI's Chat application: its own batches, and no plugin that it refuses", {}, snapshot=False, cause="capacity",
+             files={"job.log": frames("", (SITE + "coati/trainer/ppo.py", 180, "_training_step")) + torch_says(0.9, 39.6, 0.5, 37, 0.9), "run.sh": "torchrun --nproc_per_node=4 train_prompts.py --pretrain /m/opt --model opt "
+                    "--strategy colossalai_zero2 --train_batch_size 8\n"},
+             options=["--config", "{folder}/run.sh"], must=["P296"], must_not=["B119"], sets={"P296": "--train_batch_size 4"}),
     Scenario("log-three-models-of-a-chat", "step 3 of DeepSpeed-Chat: its own flags, and none that is set", {}, snapshot=False, cause="capacity",
              files={"job.log": torch_says(0.9, 39.6, 0.5, 37, 0.9), "run.sh": "deepspeed main.py --actor_model_name_or_path /m/opt --critic_model_name_or_path /m/rm "
                     "--per_device_training_batch_size 4 --actor_zero_stage 3 --critic_zero_stage 3 --enable_hybrid_engine --actor_gradient_checkpointing\n"},
