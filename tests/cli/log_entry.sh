@@ -44,6 +44,18 @@ has_not lone '--zero_stage 3'
 job shared "python3 -m openrlhf.cli.train_ppo_ray $ppo 2 --colocate_all_models --vllm_num_engines 2"
 has shared --vllm_enable_sleep
 
+# ms-swift: --vllm_device is of versions before padding-free and colocation, and auto takes a card of the engine's own
+swift='swift rlhf --rlhf_type grpo --use_vllm true --model Qwen/Qwen2.5-7B-Instruct --per_device_train_batch_size 2 --max_completion_length 1024'
+job auto "NPROC_PER_NODE=7 $swift --vllm_device auto"
+has auto '--max_completion_length 512'
+has_not auto sleep_level
+has_not auto padding_free
+job beside "NPROC_PER_NODE=8 $swift --vllm_device auto --num_infer_workers 8"
+has beside '--sleep_level 1'
+job now "NPROC_PER_NODE=8 $swift --vllm_mode colocate"
+has now '--sleep_level 1'
+has now '--padding_free true'
+
 # ColossalAI's Chat application: a word for the plugin in two scripts, batches of its own in the third
 job tune 'torchrun --nproc_per_node 4 train_sft.py --pretrain /m/coati --model llama --strategy colossalai_zero2'
 has tune '--strategy colossalai_zero2_cpu'
