@@ -288,9 +288,8 @@ void mt_logdiag_budget_first(struct mt_advice_list *list, uint32_t first,
                              const struct mt_logdiag *d)
 {
     bool alone = fits_with_pass(d);
-    /* all that is held are copies of one matrix: neither a pass nor the batch is in them */
-    for (uint32_t i = first;
-         d->made_of.what == MT_LOG_OF_PAIRS && d->made_of.parts > 0 && i < list->n; i++)
+    /* all that is held are copies of one thing: neither a pass nor the batch is in them */
+    for (uint32_t i = first; d->made_of.copies > 0 && i < list->n; i++)
         list->p[i].is_top = list->p[i].is_top && list->p[i].made_it;
     if (!d->model.budget.little || (!mt_logdiag_fits_amply(d) && !is_of_pass(d)))
         return;

@@ -232,7 +232,8 @@ struct mt_logdiag {
         const char *rows, *columns; /* whose width that is */
         double vocab;
         double batch, heads, length; /* of attention; batch, length: of logits, 0 = not known */
-        double parts;                /* of a flat copy: cards that divide it; of pairs: held */
+        double parts;                /* of a flat copy: cards that divide it */
+        double copies;               /* of it, held; 0 = that is not known */
         unsigned each;
         bool is_sure;
     } made_of;
@@ -378,6 +379,7 @@ struct mt_logdiag_sizes {
     double bits;         /* of each weight, where they are told to be fewer than 16 */
     double visible;      /* cards that CUDA_VISIBLE_DEVICES leaves to the process that trains */
     double launched;     /* processes that a launcher is told to start, by a variable */
+    bool method;         /* one is named that trains language models: SFT, DPO, PPO */
     bool refers;         /* a reference model beside the one that is trained is usual */
     bool values;         /* and a critic, as large as it */
     bool moved, hosted;  /* the optimizer's state is on the host; and the weights */

@@ -173,6 +173,28 @@ static bool is_flat(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_
     return false;
 }
 
+/* The same of a language model whose size nobody tells: blocks of one size are all that is held,
+ * and one more is asked for, outside of a pass. Logits lie beside weights of another size. */
+static bool is_flat_again(struct mt_logdiag *d, struct mt_metrics *m,
+                          const struct mt_logdiag_sizes *told)
+{
+    const double least = 8 * GIB;
+    bool in_pass = mt_phase_is(d->sub, MT_IN_LOSS | MT_IN_BACKWARD) || d->sub == MT_PH_FORWARD ||
+                   d->sub == MT_PH_LOGITS;
+    double times = mt_logdiag_times_held(d);
+    if (d->model.budget.params > 0 || d->model.is_set || told->less || in_pass || times <= 0 ||
+        (double)d->request < least || !(told->method || ask(m, "said_language") > 0) ||
+        ask(m, "said_pictures") > 0 || ask(m, "states_moved") > 0 ||
+        !(told->trains || mt_phase_is(d->phase, MT_TRAINS)))
+        return false;
+    d->made_of.what = MT_LOG_OF_FLAT;
+    d->made_of.numbers = (double)d->request / 4;
+    d->made_of.parts = 1;
+    d->made_of.copies = times;
+    d->made_of.each = 4;
+    return true;
+}
+
 /* All weights of the model, or all their gradients, in one piece. */
 static bool is_model(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_log_fact *f)
 {
@@ -199,7 +221,7 @@ void mt_logdiag_made_of(struct mt_logdiag *d, struct mt_metrics *m, const struct
         return;
     if (!is_bucket(d, m) && !is_product(d, m) && !is_logits(d, m) && !is_scores(d, m) &&
         !is_model(d, m, f) && !is_attention(d, m) && !mt_logdiag_is_of_pairs(d, told) &&
-        !is_flat(d, m, told) && !mt_logdiag_is_matrix(d, m, engine))
+        !is_flat(d, m, told) && !is_flat_again(d, m, told) && !mt_logdiag_is_matrix(d, m, engine))
         return;
     if (d->made_of.what == MT_LOG_OF_BUCKET)
         mt_metrics_set(m, MT_METRIC_is_bucket, 1, MT_CONF_INFERRED);
@@ -272,9 +294,9 @@ void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d)
                      "text names squared: most likely a matrix of all pairs, which half the side "
                      "makes a quarter.",
                      lead, d->made_of.numbers, d->made_of.numbers, d->made_of.each);
-        if (d->made_of.parts > 0)
+        if (d->made_of.copies > 0)
             mt_words_add(t, " PyTorch held %.0f times as much: most likely %.0f more of that size.",
-                         d->made_of.parts, d->made_of.parts);
+                         d->made_of.copies, d->made_of.copies);
         break;
     case MT_LOG_OF_FLAT:
         mt_words_add(t,
@@ -285,6 +307,8 @@ void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d)
                      lead, d->made_of.parts > 1 ? "one card's part" : "a copy",
                      d->made_of.numbers / 1e9,
                      d->made_of.parts > 1 ? ", divided over the GPUs" : "");
+        if (d->made_of.copies > 0)
+            mt_words_add(t, " PyTorch held %.0f times as much.", d->made_of.copies);
         break;
     case MT_LOG_OF_MODEL:
         mt_words_add(t,

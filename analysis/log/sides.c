@@ -111,6 +111,6 @@ bool mt_logdiag_is_of_pairs(struct mt_logdiag *d, const struct mt_logdiag_sizes 
     if (fit != 1)
         return false;
     d->made_of.what = MT_LOG_OF_PAIRS;
-    d->made_of.parts = times;
+    d->made_of.copies = times;
     return true;
 }

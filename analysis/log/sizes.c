@@ -245,6 +245,14 @@ static bool refers(const char *s, bool critic)
     return !critic && strstr(s, "reference model") != NULL;
 }
 
+static bool names_method(const char *s)
+{
+    for (const char *p = s; *p != '\0'; p++)
+        if (has_method(s, p))
+            return true;
+    return false;
+}
+
 /* Weights of 4 or 8 bits: of what quantises them, no mere number of bits. */
 static void read_bits(struct mt_logdiag_sizes *t, const char *s)
 {
@@ -378,6 +386,7 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
         read_numbers(t, s, &trains_on);
         mt_logdiag_sides(t, s);
         read_bits(t, s);
+        t->method = t->method || names_method(s);
         t->refers = t->refers || refers(s, false);
         t->values = t->values || refers(s, true);
         one = one || tells_one_card(s);

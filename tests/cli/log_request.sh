@@ -82,4 +82,23 @@ tops side P300
 { printf '# My net is out of memory in training\n\nImages of 1024x1024 on a 3090.\n\n'; oom '4.00 MiB' '23.60 GiB' '22.30 GiB' '2.80 MiB' '22.40 GiB'; } > image.md
 for name in no_part other image; do ask $name; says_not $name 'names squared'; done
 
+# Blocks of one size are all that is held, and one more is asked for: 13,020,000,000 weights x 4 bytes = 48.50 GiB of a language model whose
+# size nobody tells. In a pass, of images, beside something else, or of adapters nothing is said.
+again() { printf '# Out of memory\n\n%s\n\n' "$1"; oom '48.50 GiB' '79.20 GiB' "$2" '0 bytes' '98.00 GiB'; }
+again 'It fails when I train with sft on an A100.' '97.00 GiB' > again.md
+ask again
+says again 'a copy of 13.02 billion weights in 32 bits'
+says again 'PyTorch held 2 times as much'
+tops again P132
+again 'It fails when I train with sft on an A100.' '80.20 GiB' > beside.md
+again 'It fails when I train my vision model on an A100.' '97.00 GiB' > vision.md
+again 'It fails when I train adapters (LoRA) with sft on an A100.' '97.00 GiB' > lora.md
+again 'It fails when I train with sft on an A100.
+
+Traceback (most recent call last):
+  File "train.py", line 9, in <module>
+    loss.backward()
+  File "/v/site-packages/torch/_tensor.py", line 521, in backward' '97.00 GiB' > back.md
+for name in beside vision lora back; do ask $name; says_not $name 'billion weights in 32 bits'; done
+
 finish
