@@ -15,12 +15,38 @@ static bool is_word(char c)
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/* A folder that a trainer made, "checkpoint-1281", "v0-20250103-101112": the model's is above it.
+ */
+static bool is_of_run(const char *folder)
+{
+    return strncmp(folder, "checkpoint", 10) == 0 || strncmp(folder, "global_step", 11) == 0 ||
+           (folder[0] == 'v' && is_digit(folder[1]) && strchr(folder, '-') != NULL);
+}
+
+/* Where the part of a path begins that is the model's own. */
+static const char *own_folder(const char *path, size_t *n)
+{
+    size_t end = strlen(path);
+    for (;;) {
+        size_t from;
+        while (end > 0 && path[end - 1] == '/')
+            end--;
+        for (from = end; from > 0 && path[from - 1] != '/';)
+            from--;
+        *n = end - from;
+        if (from == 0 || !is_of_run(path + from))
+            return path + from;
+        end = from;
+    }
+}
+
 /* "13" of "/models/my-13b-chat", "3" of "$llama3b_path": the size that a name has in it. 0 = none,
  * or one of "8x7B". */
-static double billions(const char *name)
+static double billions(const char *path)
 {
-    const char *slash = strrchr(name, '/');
-    for (const char *p = slash != NULL ? slash + 1 : name; *p != '\0'; p++) {
+    size_t length;
+    const char *name = own_folder(path, &length);
+    for (const char *p = name; p < name + length; p++) {
         double n;
         const char *first = p;
         if (!is_digit(*p))
@@ -82,9 +108,10 @@ static bool may_train_less(const struct mt_runconf *conf)
         const struct mt_conf_entry *e = &conf->conf.entries.p[i];
         char value[256];
         if (e->value == NULL &&
-            (e == all.entry || (strcmp(e->key, "finetune") != 0 && has_part(e->key, keys))))
+            (e == all.entry || (strcmp(e->key, "finetune") != 0 &&
+                                strncmp(e->key, "save_", 5) != 0 && has_part(e->key, keys))))
             return true; /* what it is set to is not known */
-        if (e->value == NULL)
+        if (e->value == NULL || strncmp(e->key, "save_", 5) == 0) /* of a checkpoint's parts */
             continue;
         if (e != all.entry && has_part(e->key, keys) && strcmp(e->key, "finetune") != 0 &&
             !mt_runconf_is_false(e->value))

@@ -198,4 +198,17 @@ done
 printf 'My run on a 80GB A100 stops\n\nIt runs out of GPU memory, why?\n\nINFO >>   Num Epochs = 4\nINFO >>   Number of trainable parameters = 3,100,000,000\n' | ask before
 has_not before 'a card has'
 
+# The model's name above a trainer's own folders, and a key about what is saved: 9e9 x 16 bytes = 134.11 GiB on each of 4 cards, or 33.53.
+job() { printf '# Training runs out of GPU memory\n\nI train on 4 GPUs.\n\n```\ntorchrun --nproc_per_node 4 train.py \\\n    --model_name_or_path %s \\\n    --learning_rate 1e-5 --bf16 true --num_train_epochs 1 \\\n    %s\n```\n' "$1" "$2"; }
+for path in /m/my-9b-chat /out/my-9b-chat/v2-20250102-101112/checkpoint-40 /out/my-9b-chat/checkpoint-40/; do
+    job "$path" '--save_only_model true' | ask folders
+    has folders '= 134.11 GiB of parameters, gradients'
+    has folders '33.53 GiB where ZeRO-3 or FSDP divides it over 4 GPUs'
+done
+# A folder that the model's name does not stand in, and a key that has a part trained alone.
+job /m/9b-data/mine '--save_only_model true' | ask folders
+has_not folders '134.11 GiB'
+job /m/my-9b-chat '--train_only_head true' | ask folders
+has_not folders '134.11 GiB'
+
 finish
