@@ -246,6 +246,11 @@ static int add_to_come(struct mt_cause *c, const struct mt_moment *m)
                                      "The round before of the same loop went on from there to %s "
                                      "more, beside what is there now.",
                                      MT_BYTES(t->bytes));
+    if (t->kind == MT_TO_COME_CALL)
+        return mt_cause_evidence_add(c, t->bytes,
+                                     "An earlier call of the same function asked for as much at "
+                                     "this line, and went on from there to %s more.",
+                                     MT_BYTES(t->bytes));
     if (t->kind == MT_TO_COME_LIST)
         return mt_cause_evidence_add(c, t->bytes,
                                      "The optimizer makes a block there for each of %u gradients "

@@ -7,6 +7,7 @@
  *   to_come.c   what the pass or step had still to ask for
  *   scale.c     what an earlier pass went on to, in the sizes of the one at hand
  *   next_round.c  what the rest of a loop asks for, as its round before did
+ *   same_call.c what the function that asks went on to in an earlier call
  *   as_before.c what the pass has beyond earlier ones at the same request
  *   result.c    the result of the pass before, which is still alive
  *   graph.c     what autograd keeps of passes that no backward pass follows
@@ -76,6 +77,7 @@ enum mt_to_come_kind {
     MT_TO_COME_LOGITS,
     MT_TO_COME_STATE,
     MT_TO_COME_ROUND, /* the rest of a loop's round */
+    MT_TO_COME_CALL,  /* the rest of the function that asks, as in an earlier call */
     MT_TO_COME_LIST,  /* the rest of a list with a block for each gradient */
     MT_TO_COME_COPY   /* the rest of a second model */
 };
@@ -199,6 +201,7 @@ struct mt_moment {
     uint64_t temporaries; /* born in this stretch of the phase */
     uint64_t pending;     /* freed by the program, not yet by the stream */
     uint64_t residue;     /* temporaries of earlier stretches */
+    uint64_t last_made;   /* event of the last block before the request, which may read it */
     uint64_t named;       /* activations that names of functions at work may hold, at most */
     uint64_t growth;      /* between the first and the last compared step */
     uint64_t sure_growth; /* of that, where it is certain: five steps or more, nearly on a line */
@@ -318,6 +321,8 @@ int mt_rest_scaled(const struct mt_moment *m, const struct mt_rest *p, uint64_t 
 void mt_to_come_share(struct mt_to_come *t, const int64_t role[MT_ROLE_COUNT]);
 /* Fills m->to_come by the round of a loop before, behind the event `first`, where one tells. */
 int mt_moment_next_round(struct mt_moment *m, uint64_t first);
+/* The same by an earlier call of the function that asks, where nothing else tells. */
+int mt_moment_same_call(struct mt_moment *m);
 
 /* fixed.c: fills m->fixed. */
 int mt_moment_fixed(struct mt_moment *m);
@@ -403,7 +408,8 @@ static inline bool mt_is_of_work(const struct mt_held *h)
 static inline bool mt_is_of_stretch(const struct mt_moment *m, const struct mt_held *h)
 {
     return h->event != UINT64_MAX &&
-           (h->event >= m->began || (h->event >= m->pass_began && h->attr.phase == m->phase));
+           (h->event >= m->began || (h->event >= m->pass_began && h->attr.phase == m->phase) ||
+            h->event == m->last_made);
 }
 
 /* Whether a block is a temporary of an earlier stretch of a phase, that should be gone. */

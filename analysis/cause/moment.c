@@ -220,6 +220,16 @@ int mt_moment_fill(struct mt_moment *m, struct mt_phaser *ph)
     return 1;
 }
 
+static uint64_t last_made(const struct mt_moment *m)
+{
+    const struct mt_device *dev = m->w->r->d;
+    uint64_t i = m->oom != NULL && m->oom->event < dev->events.n ? m->oom->event : 0;
+    while (i > 0)
+        if (mt_event_at(dev, --i)->action == MT_ACT_ALLOC)
+            return i;
+    return UINT64_MAX;
+}
+
 int mt_moment_make(struct mt_moment *m, const struct mt_roles *w, const struct mt_role_facts *f,
                    const struct mt_device_analysis *d, struct mt_phaser *ph)
 {
@@ -229,6 +239,7 @@ int mt_moment_make(struct mt_moment *m, const struct mt_roles *w, const struct m
     read_request(m);
     m->began = stretch_begin(w->r, d->focus.event);
     m->pass_began = pass_begin(m, d->focus.event);
+    m->last_made = last_made(m);
     if (d->withheld != NULL)
         return 1;
     if (m->oom == NULL) { /* mt_moment_fill() adds the blocks when a forecast needs them */

@@ -569,7 +569,7 @@ int mt_moment_to_come(struct mt_moment *m, const struct mt_shape *shape)
      * generate(), does not grow with the tokens that follow. */
     m->to_come.open = shape->elem == 0 || !mt_phase_is(m->phase, MT_GENERATES) ||
                       m->role[MT_ROLE_ENGINE_WEIGHTS] == 0;
-    if (!find_rest(m))
+    if (!find_rest(m) || (m->to_come.kind == MT_TO_COME_NONE && !mt_moment_same_call(m)))
         return 0;
     if (m->to_come.kind == MT_TO_COME_NONE && m->oom->stack != 0 &&
         mt_phase_is(m->sub, MT_IN_OPTIMIZER) && !find_list(m))

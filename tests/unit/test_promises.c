@@ -692,6 +692,38 @@ MT_TEST(what_names_still_hold)
     }
 }
 
+#define FILLS(line, by) "own/bank.py:" line ":refill|own/bank.py:" by "|own/bank.py:60:main|" MAIN
+#define HARVESTED                                                                                  \
+    "own/bank.py:9:harvest|torch/utils/_contextlib.py:116:decorate_context|" FILLS("102",          \
+                                                                                   "30:batch")
+
+/* A buffer that is filled as it is made, and again in the loop: joined, then joined anew in another
+ * order. The join fails: the second copy was still to come, as in the first call, and pieces that
+ * serve the join do not serve both. What was made right before the join is what it reads. */
+MT_TEST(what_the_same_function_went_on_to)
+{
+    for (int first = 0; first < 2; first++) {
+        struct heap *h = heap_new();
+        unsigned joined;
+        heap_alloc(h, 100 * MIB, WEIGHTS);
+        joined = heap_alloc(h, (first ? 6 : 1) * GIB, FILLS("103", "20:__init__"));
+        heap_alloc(h, (first ? 6 : 1) * GIB, FILLS("104", "20:__init__"));
+        heap_free(h, joined);
+        for (int i = 0; i < 5; i++)
+            heap_alloc_in(h, 512 * MIB, 2 * GIB, "own/bank.py:40:step|own/bank.py:61:main|" MAIN);
+        heap_alloc(h, 3 * GIB, HARVESTED);
+        heap_oom(h, 6 * GIB, 2 * GIB, FILLS("103", "30:batch"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->pass_to_come, first ? 6 * GIB : 0);
+            MT_CHECK_EQ(heap_evidence(c, "An earlier call of the same function", 6 * GIB), first);
+            MT_CHECK_EQ(c->kind == MT_CAUSE_FRAGMENTATION, !first);
+            MT_CHECK(card(a, "P17") == NULL);
+            DONE;
+        }
+    }
+}
+
 #define NET_AT(line) "own/net.py:" line ":forward|" CALL ANSWER("34")
 #define TABLE "own/table.py:12:make|" ANSWER("31")
 
@@ -816,8 +848,9 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded) MT_RUN(
                                 MT_RUN(what_is_made_of_the_weights)
                                     MT_RUN(what_is_made_once_for_many_calls)
                                         MT_RUN(what_names_still_hold)
-                                            MT_RUN(what_has_sizes_of_its_own)
-                                                MT_RUN(temporaries_that_grow_with_the_request)
-                                                    MT_RUN(caches_that_branches_keep)
-                                                        MT_RUN(what_frames_say_of_the_form)
-                                                            MT_RUN(rules_done))
+                                            MT_RUN(what_the_same_function_went_on_to)
+                                                MT_RUN(what_has_sizes_of_its_own)
+                                                    MT_RUN(temporaries_that_grow_with_the_request)
+                                                        MT_RUN(caches_that_branches_keep)
+                                                            MT_RUN(what_frames_say_of_the_form)
+                                                                MT_RUN(rules_done))
