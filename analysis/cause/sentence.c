@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT = 1024 };
+/* RECORDED: a part of what is live that is worth a sentence; chosen by hand. */
+enum { TEXT = 1024, RECORDED = 10 };
 
 const char *mt_cause_trainers(const struct mt_moment *m)
 {
@@ -224,6 +225,13 @@ static void add_needless(char *s, size_t cap, const struct mt_cause *c, const st
                        mt_words_label(buf, label), (unsigned)m->past_caches.rounds,
                        MT_BYTES(m->past_caches.bytes / m->past_caches.rounds));
     }
+    n = strlen(s);
+    if (m->f->recorded_graph != 0 && m->f->recorded_graph >= m->d->focus.live / RECORDED)
+        (void)snprintf(s + n, cap - n,
+                       " %s of it was left by a backward pass that is recorded itself "
+                       "(create_graph=True): it stays, with what the forward pass keeps, until the "
+                       "second backward.",
+                       MT_BYTES(m->f->recorded_graph));
     n = strlen(s);
     if (m->f->idle_grads != 0)
         (void)snprintf(

@@ -120,6 +120,7 @@ struct mt_role_facts {
     /* what backward passes since the last step made and keep, beside gradients of parameters: they
      * are recorded for a second backward (create_graph); 0 = they are not */
     uint64_t recorded;
+    uint64_t recorded_graph; /* the same, where the graph below it is there too: it is certain */
     /* where memory ran out in setting up a model: parameters of one that has run passes before */
     uint64_t earlier_model;
     uint64_t grown_cache; /* of the KV cache at the focus: what each pass makes anew, longer */

@@ -263,7 +263,7 @@ int mt_idle_find(struct mt_rwork *k, int64_t focus);
 void mt_lone_find(struct mt_rwork *k, int64_t focus);
 /* roles/readers.c: out->logits_by, after mt_vocab_find(); 0 = out of memory */
 int mt_readers_find(struct mt_rwork *k);
-/* roles/recorded.c: out->recorded, after all roles */
+/* roles/recorded.c: out->recorded, after all other roles, some of which it changes */
 void mt_recorded_find(struct mt_rwork *k, int64_t focus);
 /* roles/grown.c: how blocks of a stack follow blocks of another size: a step larger while those
  * before are there, or otherwise. `freed`: when the one before goes. */

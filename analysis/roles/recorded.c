@@ -33,6 +33,20 @@ static bool is_alloc(const struct mt_rwork *k, int64_t event)
     return mt_event_at(k->r->d, (uint64_t)event)->action == MT_ACT_ALLOC;
 }
 
+/* What a backward pass left beside gradients of parameters waits for the second one, as what a
+ * forward pass left. */
+static void set_kept(struct mt_rwork *k, int64_t event)
+{
+    struct mt_fate *f = &k->w->fate[event];
+    if (f->role != MT_ROLE_GRAD || f->why == MT_WHY_NAME || f->why == MT_WHY_FRAME ||
+        has_size_of_weight(k, mt_event_at(k->r->d, (uint64_t)event)->size))
+        return;
+    f->role = MT_ROLE_ACTIVATION;
+    f->why = MT_WHY_LIFE;
+    if (f->freed < mt_n_events(k))
+        k->w->fate[f->freed].role = MT_ROLE_ACTIVATION;
+}
+
 /* The last block before the focus that no backward pass made, nor an optimizer. */
 static int64_t behind_backward(const struct mt_rwork *k, int64_t since, int64_t focus)
 {
@@ -85,6 +99,15 @@ void mt_recorded_find(struct mt_rwork *k, int64_t focus)
         live++;
         bytes += e->size;
     }
-    if (live >= MIN_RECORDED && (live >= made / SHARE || keeps_graph(k, since, focus)))
-        k->out->recorded = bytes;
+    if (live < MIN_RECORDED || (live < made / SHARE && !keeps_graph(k, since, focus)))
+        return;
+    k->out->recorded = bytes;
+    /* whole gradients of a sharded model have sizes of their own as well, and lie beside no graph
+     */
+    if (!keeps_graph(k, since, focus))
+        return;
+    k->out->recorded_graph = bytes;
+    for (int64_t i = since; i <= focus; i++)
+        if (is_alloc(k, i) && is_backward(k, i) && is_there(k, i, focus))
+            set_kept(k, i);
 }

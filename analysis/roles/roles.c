@@ -475,6 +475,8 @@ static int with_curve(struct mt_rwork *k, bool verify)
     if (tensors && (!mt_weights_by_layers(k) || !mt_stays_find(k) || !mt_copies_find(k, focus) ||
                     !mt_loaded_find(k, focus) || !mt_layered_find(k) || !mt_data_find(k, focus)))
         return 0;
+    if (tensors)
+        mt_recorded_find(k, focus);
     if (!add_up(k, focus, verify))
         return 0;
     if (tensors && (!mt_readers_find(k) || !mt_twins_find(k, focus) || !mt_idle_find(k, focus)))
@@ -482,7 +484,6 @@ static int with_curve(struct mt_rwork *k, bool verify)
     request_by_size(k);
     if (tensors) {
         mt_lone_find(k, focus);
-        mt_recorded_find(k, focus);
         mt_graph_places(k);
         if (!mt_grown_sum(k, focus))
             return 0;

@@ -82,6 +82,15 @@ MT_TEST(a_backward_that_is_recorded_with_work_behind_it)
         {
             FINISH(0);
             MT_CHECK_EQ(a->devices.p[0].roles.recorded, what == TWICE ? 12 * 90 * MIB : 0);
+            MT_CHECK_EQ(a->devices.p[0].roles.at_focus[MT_ROLE_GRAD],
+                        what == TWICE ? 0 : UINT64_C(12) * (what == FEW ? 20 : 90) * MIB);
+            MT_CHECK_EQ(a->devices.p[0].roles.at_focus[MT_ROLE_ACTIVATION],
+                        what == TWICE  ? 6 * 256 * MIB + 12 * 90 * MIB
+                        : what == ONCE ? 0
+                                       : 6 * 256 * MIB);
+            MT_CHECK_EQ(strstr(c->sentence, "1.05 GiB of it was left by a backward pass that is "
+                                            "recorded itself (create_graph=True)") != NULL,
+                        what == TWICE);
             MT_CHECK_EQ(card(a, "P190") != NULL && card(a, "P190")->is_top, what == TWICE);
             MT_CHECK(what != TWICE || (card(a, "P01") == NULL && card(a, "P04") == NULL));
             MT_CHECK_EQ(card(a, "P01") != NULL, what == FEW);
