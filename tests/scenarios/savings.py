@@ -185,6 +185,8 @@ SCENARIOS = [
              late=True, cause="capacity", phase="train", must=["P63"], saves={"P63": {"outputs": False}}, where="train", keeps={"P63": ({"outputs": False}, True)}),
     Scenario("saving-p155", "played again with P155 applied: a state goes from pass to pass with its graph", dict(PLAIN, script=scripts.handed_on, steps=4), fail="train/forward", step=3,
              late=True, cause="leak", phase="train", top="activation", must=["P155"], saves={"P155": {"outputs": False}}, where="train"),
+    Scenario("saving-p290", "played again with P290 applied: one row is 20 times as long as those before it, and the others are padded to it", dict(PLAIN, script=scripts.long_row), fail="serve", step=4,
+             cause="capacity", phase="infer", top="temp", must=["P290"], saves={"P290": {"outputs": False}}, where="serve"),
     Scenario("saving-p192", "played again with P192 applied: the whole test set at once, from a line that nothing trains from", dict(PLAIN, script=scripts.whole_set, steps=4), fail="test",
              cause="capacity", phase="unattributed", sub=("forward",), top="temp", must=["P192"], must_not=["P01", "P02", "P04"], saves={"P192": {"outputs": False}}, where="test"),
     # what a line of the job's own has more than once

@@ -291,6 +291,25 @@ def teacher(job):
             job.drop(*grads)
 
 
+def long_row(job):
+    """A server decodes; in the last call one row is 20 times as long as the others (outputs), which are padded to it."""
+    job.phase("init")
+    with job.call(at.ROOT + "serve.py:60 main", at.MODULE + ":942 _apply", at.MODULE + ":1341 convert"):
+        for _ in range(8):
+            job.new(16 * MIB, "param", "_to_copy")
+    for step in range(5):
+        job.truth.step = step
+        job.inside("serve")
+        size = (20 if job.outputs and step == 4 else 1) * 64 * MIB
+        for _ in range(4):
+            with job.call(at.ROOT + "serve.py:118 main", "torch/utils/_contextlib.py:116 decorate_context", at.ROOT + "serve.py:90 decode", *at.NN, at.ROOT + "net.py:33 forward"):
+                first = job.new(size, "temp", "index")
+                second = job.new(size, "temp", "index")
+            job.drop(first, second)
+        with job.call(at.ROOT + "serve.py:118 main", "torch/utils/_contextlib.py:116 decorate_context", at.ROOT + "serve.py:92 decode", *at.NN, at.ROOT + "net.py:50 forward"):
+            job.drop(job.new(4 * MIB, "temp", "mm"))
+
+
 def whole_set(job):
     """After each epoch the whole test set at once (outputs), else half of it, from a line that nothing trains from."""
     job.phase("init")
