@@ -31,10 +31,27 @@ static bool is_in_function(const struct call *c, const struct mt_trace *t, mt_st
     return false;
 }
 
-/* The last time that the line asked for as much in another call; UINT64_MAX = it did not. */
+/* The line that calls the function, in the innermost call of it; 0 = there is none. */
+static mt_frame_id caller(const struct call *c, const struct mt_trace *t, mt_stack_id s)
+{
+    const struct mt_frame *f = &t->frames.p[c->line];
+    bool in = false;
+    for (; s != 0; s = t->stacks.p[s].parent) {
+        const struct mt_frame *k = &t->frames.p[t->stacks.p[s].frame];
+        bool here = k->file == f->file && k->name == f->name;
+        if (in && !here)
+            return t->stacks.p[s].frame;
+        in = in || here;
+    }
+    return 0;
+}
+
+/* The last time that the line asked for as much, come to by another way: what goes the same way
+ * again is a pass or a round. UINT64_MAX = it did not. */
 static uint64_t asked_before(const struct mt_moment *m, struct call *c)
 {
     const struct mt_trace *t = m->w->r->t;
+    const mt_frame_id by = caller(c, t, m->oom->stack);
     bool left = false;
     for (uint64_t i = m->oom->event; i-- > 0;) {
         const struct mt_event *e = mt_event_at(m->w->r->d, i);
@@ -42,7 +59,7 @@ static uint64_t asked_before(const struct mt_moment *m, struct call *c)
             continue;
         left = left || !is_in_function(c, t, e->stack);
         if (left && e->size + ROUNDED >= m->oom->request && e->size <= m->oom->request + ROUNDED &&
-            site(c, t, e->stack) == c->line)
+            site(c, t, e->stack) == c->line && caller(c, t, e->stack) != by)
             return i;
     }
     return UINT64_MAX;

@@ -810,10 +810,13 @@ MT_TEST(temporaries_that_grow_with_the_request)
 
 /* Keys and values of two layers, one token longer with each pass. A sequence alone has those of the
  * pass at hand and of the one before: half the batch halves them. Each branch of a search keeps its
- * own: fewer of these are advised, and no smaller batch. */
+ * own: fewer of these are advised, and no smaller batch. Where nothing failed, a cache in its full
+ * length would only raise the peak. */
 MT_TEST(caches_that_branches_keep)
 {
-    for (unsigned branches = 1; branches <= 9; branches += 8) {
+    for (unsigned turn = 0; turn < 3; turn++) {
+        unsigned branches = turn == 1 ? 9 : 1;
+        bool fails = turn != 2;
         struct heap *h = heap_new();
         heap_alloc(h, 100 * MIB, WEIGHTS);
         for (unsigned b = 0; b < branches; b++) {
@@ -828,7 +831,8 @@ MT_TEST(caches_that_branches_keep)
                 memcpy(old, now, sizeof old);
             }
         }
-        heap_oom(h, 272 * MIB, 64 * MIB, CAT);
+        if (fails)
+            heap_oom(h, 272 * MIB, 64 * MIB, CAT);
         {
             FINISH(0);
             const struct mt_role_facts *f = &a->devices.p[0].roles;
@@ -837,8 +841,8 @@ MT_TEST(caches_that_branches_keep)
             MT_CHECK_EQ(f->kept_cache, branches == 1 ? 0 : (9 * 4 - 5) * 270 * MIB);
             MT_CHECK_EQ(card(a, "P286") != NULL && card(a, "P286")->is_top, branches == 9);
             MT_CHECK_EQ(card(a, "P09") != NULL, branches == 1);
-            MT_CHECK_EQ(card(a, "P62") != NULL, branches == 1);
-            MT_CHECK(c->kind != MT_CAUSE_NONE);
+            MT_CHECK_EQ(card(a, "P62") != NULL, branches == 1 && fails);
+            MT_CHECK(!fails || c->kind != MT_CAUSE_NONE);
             DONE;
         }
     }
