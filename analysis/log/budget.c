@@ -10,6 +10,9 @@
 #include <string.h>
 
 #define GIB (1024.0 * 1024 * 1024)
+/* Of a model, adapters are less: of a matrix of 4,096 x 4,096 a thirty-second at a rank of 64,
+ * which few go beyond. The vocabulary's two matrices are more of models of up to 8 B. */
+#define FEW 0.1
 /* Bytes of a parameter where all of it is trained with Adam (log/estimate.c). */
 enum { ALL = 16 };
 /* Parts of the card: what stays is little where it is a third of it at the most; a job fits amply
@@ -54,6 +57,8 @@ void mt_logdiag_size(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
            counted = told->counted > 0                                            ? told->counted
                      : told->counted == 0 && told->trained > 0 && !told->adapters ? told->trained
                                                                                   : 0;
+    if (told->peft && told->trained > told->counted * FEW && told->trained < told->counted / 2)
+        b->share = told->trained / told->counted;
     b->part = named <= 0 && counted <= 0 && told->said > 0;
     b->params = b->part ? told->said : named;
     b->about = s->params <= 0;
@@ -97,7 +102,8 @@ static double each_of(const struct mt_logdiag *d, const struct mt_logdiag_sizes 
     /* adapters are a twentieth at the most, and the base without them is their reference; scales,
      * and matrices that are not quantised, make 4 bits 6 */
     if (b->adapters)
-        return (bits > 0 && bits < 16 ? bits / 8 * 1.5 : weight) + ALL / 20.0;
+        return (bits > 0 && bits < 16 ? bits / 8 * 1.5 : weight) +
+               (b->share > 0 ? ALL * b->share : ALL / 20.0);
     if (!b->trains)
         return weight;
     return (b->moved ? 2 * weight : ALL) + (b->refers ? weight : 0);

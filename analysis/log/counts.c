@@ -176,6 +176,23 @@ static bool is_of_part(const char *line, const char *p)
     return false;
 }
 
+/* Unsloth's "Trainable parameters = 1,361 of 5,661 (24.05% trained)": the number of all, behind
+ * that of those which are trained. */
+static double all_behind(const char *p)
+{
+    const char *end;
+    double n = 0;
+    p += strcspn(p, "0123456789");
+    (void)number_at(p, &end);
+    (void)unit_at(end, &end);
+    if (strncmp(end, " of ", 4) == 0 || strncmp(end, "/", 1) == 0) {
+        p = end + (*end == '/' ? 1 : 4);
+        n = number_at(p, &end);
+        n *= unit_at(end, &end);
+    }
+    return n;
+}
+
 static void settle(double *known, double v)
 {
     double more = *known > v ? *known : v, less = *known > v ? v : *known;
@@ -194,7 +211,11 @@ void mt_logdiag_counts(struct mt_logdiag_sizes *t, const char *line)
         if (v >= FEWEST && v < 2e12 && !is_of_part(line, p)) {
             bool part = has_before(line, p, "trainable") || has_before(line, p, "learnable") ||
                         has_before(line, p, "可训练");
+            double all = part ? all_behind(p + n) : 0;
             settle(part ? &t->trained : &t->counted, v);
+            if (all > v && all < 2e12)
+                settle(&t->counted, all);
+            t->peft = t->peft || all > v || strstr(line, "trainable%") != NULL;
         }
         p += n - 1;
     }

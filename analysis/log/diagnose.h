@@ -127,6 +127,7 @@ struct mt_logdiag_served {
 /* log/budget.c: what of a model lies on one card whatever the batch is, as a bound. */
 struct mt_logdiag_budget {
     double params;   /* of the whole model; 0 = not known */
+    double share;    /* of all of them, what is trained beside adapters; 0 = not told */
     bool about;      /* a name or a round number tells them */
     bool part;       /* they are those of the model's largest part: there are more */
     double each;     /* bytes of each of them that stay, at the most, undivided */
@@ -375,6 +376,7 @@ struct mt_logdiag_sizes {
     double card; /* bytes of the card that is named, or whose size is; 0 = none, or several */
     /* log/counts.c: parameters that a line counts, of the whole model and of what is trained */
     double counted, trained;
+    bool peft;           /* in the words of PEFT or Unsloth, which mostly train adapters */
     double said;         /* of the largest part of a well-known model that is no language model */
     double bits;         /* of each weight, where they are told to be fewer than 16 */
     double visible;      /* cards that CUDA_VISIBLE_DEVICES leaves to the process that trains */

@@ -282,6 +282,8 @@ void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d)
         mt_metrics_set(m, MT_METRIC_engine_copy, d->model.served.copy, MT_CONF_CARRIED);
     mt_metrics_set(m, MT_METRIC_frozen_whole,
                    d->model.served.frozen > 0 && d->model.served.parts <= 1, MT_CONF_CARRIED);
+    if (d->model.budget.share > 0)
+        mt_metrics_set(m, MT_METRIC_trained_share, d->model.budget.share, MT_CONF_CARRIED);
     mt_metrics_set(m, MT_METRIC_fits_amply, mt_logdiag_fits_amply(d), MT_CONF_CARRIED);
     mt_metrics_set(m, MT_METRIC_undivided, d->model.states <= 0 && e->each > 0 && e->cut <= 0,
                    MT_CONF_CARRIED);

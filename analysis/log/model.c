@@ -128,6 +128,21 @@ static bool may_train_less(const struct mt_runconf *conf)
     return false;
 }
 
+/* "--lora_rank 256", "r: 128": adapters alone may be as many as a vocabulary's matrices. */
+static bool has_high_rank(const struct mt_runconf *conf)
+{
+    const char *end;
+    for (uint32_t i = 0; i < conf->conf.entries.n; i++) {
+        const struct mt_conf_entry *e = &conf->conf.entries.p[i];
+        const char *key = e->key + strspn(e->key, "-");
+        bool is_rank = strcmp(key, "r") == 0 || strstr(key, "lora_r") != NULL ||
+                       strstr(key, "lora-r") != NULL || strstr(key, "lora.r") != NULL;
+        if (is_rank && e->value != NULL && mt_logdiag_number_at(e->value, &end) > 64)
+            return true;
+    }
+    return false;
+}
+
 static bool trains(const struct mt_runconf *conf)
 {
     struct mt_runconf_hit hit;
@@ -209,6 +224,8 @@ bool mt_logdiag_model(struct mt_logdiag *d, const struct mt_log *log,
     if (is_set)
         d->model.states = states(&s, conf, params, d->allocated, mt_phase_is(d->phase, MT_TRAINS));
     mt_logdiag_size(d, told, &s, is_set ? by_size(conf) / 0.9 : 0);
+    if (is_set && has_high_rank(conf))
+        d->model.budget.share = 0;
     estimate(d, told, &s, conf);
     if (!is_set || !may_train_less(conf) || s.lora || told->adapters || d->model.budget.part)
         mt_logdiag_served(d, told, &s, conf, mt_framework_at(fw->rules, fw->main)->kind);

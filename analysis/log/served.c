@@ -187,6 +187,15 @@ void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d)
     const struct mt_logdiag_served *v = &d->model.served;
     const char *lead = t->n != 0 ? " " : "";
     double card = d->model.estimate.card;
+    if (d->model.budget.share > 0) {
+        mt_words_add(t,
+                     "%s%.0f %% of the parameters are trained, where adapters alone are a few in a "
+                     "hundred unless their rank is very high: most likely the embeddings and the "
+                     "output matrix are trained whole, and each has a copy, a gradient and an "
+                     "optimizer's states.",
+                     lead, d->model.budget.share * 100);
+        lead = " ";
+    }
     if (v->frozen >= GIB) {
         mt_words_add(t, "%s%s %s%.3g B parameters stay in %g bits", lead,
                      d->model.budget.part ? "Of its transformer" : "Under the adapters",

@@ -211,4 +211,20 @@ has_not folders '134.11 GiB'
 job /m/my-9b-chat '--train_only_head true' | ask folders
 has_not folders '134.11 GiB'
 
+# More is trained than adapters are: 700,000,000 of 3,500,000,000 are 20 %. Of 1 %, of nine tenths, of no adapters' trainer and with a high rank
+# nothing is said.
+some() { printf 'My tuning stops\n\n%s\n%s\n\n' "$2" "$1"; oom '1.20 GiB' 15.60 15.50 14.60; }
+for line in 'Trainable parameters = 700,000,000 of 3,500,000,000 (20.00% trained)' 'trainable params: 700,000,000 || all params: 3,500,000,000 || trainable%: 20.0000'; do
+    some "$line" 'I use LoRA.' | ask some
+    has some '20 % of the parameters are trained'
+    has some 'take embed_tokens and lm_head out'
+    check [ "$(grep -c '^  1. Adapters without' some.text)" = 1 ]
+    some "$line" $'I tune with LLaMA-Factory:\nllamafactory-cli train --stage sft --finetuning_type lora --lora_rank 256 --learning_rate 1e-4' | ask some
+    has_not some 'of the parameters are trained'
+done
+for line in 'Trainable parameters = 35,000,000 of 3,500,000,000 (1.00% trained)' 'Trainable parameters = 3,150,000,000 of 3,500,000,000 (90.00% trained)' '700 M Trainable params, 3.5 B Total params'; do
+    some "$line" 'I use it.' | ask some
+    has_not some 'of the parameters are trained'
+done
+
 finish

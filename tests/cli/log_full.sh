@@ -50,7 +50,7 @@ means one.log capacity 'the process has only 78.60 GiB of the card' '!other proc
 { echo '(WorkerDict pid=5)   File "/opt/py/site-packages/verl/workers/fsdp_workers.py", line 5, in update_actor'; echo "(WorkerDict pid=5) $(new '1.50 GiB' '79.15 GiB' '500.00 MiB' '90.00 GiB' '10.00 GiB')"; } > verl.log
 means verl.log capacity "what an engine's sleep mode unmapped" '!Windows'
 new '1.50 GiB' '12.00 GiB' '0 bytes' '14.00 GiB' '1.00 GiB' '' '17179869184.00 GiB' > wddm.log
-means wddm.log capacity 'more than the card has' '!17179869184'
+means wddm.log capacity 'more than the card has' '17179869184 GiB is no amount'
 { printf '%s\n' '  File "D:\work\train.py", line 5, in <module>'; new '1.50 GiB' '12.00 GiB' '0 bytes' '14.00 GiB' '1.00 GiB'; } > windows.log
 means windows.log capacity 'unless its CUDA sysmem fallback is switched off' '!sleep'
 
