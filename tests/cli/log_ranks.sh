@@ -13,6 +13,7 @@ value() {
 }
 # job NAME LAUNCH FLAGS
 job() {
+    # shellcheck disable=SC2016 # backquotes of Markdown
     printf 'CUDA out of memory in the backward pass\n\nMy command:\n\n```\n%s \\\n    %s\n```\n' "$2" "$3" > "$1.md"
     ask "$1"
 }
