@@ -199,6 +199,7 @@ printf 'My run on a 80GB A100 stops\n\nIt runs out of GPU memory, why?\n\nINFO >
 has_not before 'a card has'
 
 # The model's name above a trainer's own folders, and a key about what is saved: 9e9 x 16 bytes = 134.11 GiB on each of 4 cards, or 33.53.
+# shellcheck disable=SC2016 # backquotes of Markdown
 job() { printf '# Training runs out of GPU memory\n\nI train on 4 GPUs.\n\n```\ntorchrun --nproc_per_node 4 train.py \\\n    --model_name_or_path %s \\\n    --learning_rate 1e-5 --bf16 true --num_train_epochs 1 \\\n    %s\n```\n' "$1" "$2"; }
 for path in /m/my-9b-chat /out/my-9b-chat/v2-20250102-101112/checkpoint-40 /out/my-9b-chat/checkpoint-40/; do
     job "$path" '--save_only_model true' | ask folders
