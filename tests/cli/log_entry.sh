@@ -5,9 +5,9 @@
 . "$(dirname "$0")/lib.sh"
 need jq
 
-# job NAME LINE: a ticket with that command
+# job NAME LINE [WHERE]: a ticket with that command
 job() {
-    printf 'CUDA out of memory in training\n\nThe command:\n\n```\n%s\n```\n' "$2" > "$1.md"
+    printf 'CUDA out of memory in %s\n\nThe command:\n\n```\n%s\n```\n' "${3:-training}" "$2" > "$1.md"
     run 0 report "$1.md" --force --format json -o "$1.json"
 }
 lines() { jq -r '[.advice[].set[]? | .text] | join("\n")' "$1.json"; }
@@ -55,6 +55,13 @@ has beside '--sleep_level 1'
 job now "NPROC_PER_NODE=8 $swift --vllm_mode colocate"
 has now '--sleep_level 1'
 has now '--padding_free true'
+
+# TRL: use_vllm is off by default, and a command that has no word of it generates with the model itself
+grpo='accelerate launch grpo_text.py --model_name_or_path m --max_completion_length 512 --num_generations 4 --num_train_epochs 2 --learning_rate 1e-6'
+job bare "$grpo # GRPOTrainer of trl" generation
+has_not bare vllm
+job served "$grpo --use_vllm true --vllm_mode colocate # GRPOTrainer of trl" generation
+has served vllm_gpu_memory_utilization
 
 # ColossalAI's Chat application: a word for the plugin in two scripts, batches of its own in the third
 job tune 'torchrun --nproc_per_node 4 train_sft.py --pretrain /m/coati --model llama --strategy colossalai_zero2'
