@@ -110,9 +110,7 @@ static double number_behind(const char *p)
     while (*p != '\0' && !is_digit(*p) && p - from < NEAR && strchr(",;|", *p) == NULL)
         p++;
     /* "parameters of layer 3": a sign of what is counted stands before it, or the word itself */
-    if (!is_digit(*p) || (p - from > 1 && memchr(from, ':', (size_t)(p - from)) == NULL &&
-                          memchr(from, '=', (size_t)(p - from)) == NULL &&
-                          memchr(from, '\xef', (size_t)(p - from)) == NULL))
+    if (!is_digit(*p) || (p - from > 1 && from + strcspn(from, ":=\xef") >= p))
         return 0;
     n = number_at(p, &end);
     times = unit_at(end, &end);

@@ -22,24 +22,25 @@
  * it may be touched before the kernel is told: huge pages come where no page is yet. */
 void mt_heap_prepare(void)
 {
-    uintptr_t from, to;
+    uintptr_t skip, length;
+    char *from, *to;
     void *volatile first;
     if (!mt_big_has_pages())
         return;
     (void)mallopt(M_MMAP_THRESHOLD, (int)MT_BIG_MIN);
     (void)mallopt(M_TRIM_THRESHOLD, (int)(2 * REGION));
     (void)mallopt(M_TOP_PAD, (int)REGION);
-    from = (uintptr_t)sbrk(0);
+    from = sbrk(0);
     first = mt_malloc(TO_GROW);
-    to = (uintptr_t)sbrk(0);
+    to = sbrk(0);
     (void)mallopt(M_TOP_PAD, (int)HUGE_PAGE);
     mt_free(first);
-    if (from == UINTPTR_MAX || to == UINTPTR_MAX) /* there is no such heap */
-        return;
-    from = (from + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-    to &= ~(HUGE_PAGE - 1);
-    if (to > from)
-        (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
+    if ((uintptr_t)from == UINTPTR_MAX || (uintptr_t)to == UINTPTR_MAX || to <= from)
+        return; /* there is no such heap */
+    skip = (HUGE_PAGE - (uintptr_t)from % HUGE_PAGE) % HUGE_PAGE;
+    length = (uintptr_t)(to - from);
+    if (length > skip + (uintptr_t)to % HUGE_PAGE)
+        (void)madvise(from + skip, length - skip - (uintptr_t)to % HUGE_PAGE, MADV_HUGEPAGE);
 }
 
 #else

@@ -87,15 +87,15 @@ bool mt_log_is_bare_code(const char *s) { return *s != '\0' && bare_code(s) == s
 static void name_above(struct mt_log *l, uint64_t number)
 {
     const struct mt_log_prose *p = l->prose.n >= 2 ? &l->prose.p[l->prose.n - 2] : NULL;
-    const char *name = p != NULL ? p->text + strspn(p->text, " \t`*") : "";
-    size_t n = 0;
+    const char *name;
+    size_t n;
     l->code_name[0] = '\0';
-    while ((name[n] >= 'a' && name[n] <= 'z') || (name[n] >= '0' && name[n] <= '9') ||
-           name[n] == '_')
-        n++;
-    if (p == NULL || p->line + 1 != number || n == 0 || n >= sizeof l->code_name ||
-        memchr(name + 1, '_', n - 1) == NULL || (name[0] >= '0' && name[0] <= '9') ||
-        name[n + strspn(name + n, "()`*: \t\r")] != '\0')
+    if (p == NULL || p->line + 1 != number)
+        return;
+    name = p->text + strspn(p->text, " \t`*");
+    n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    if (n == 0 || n >= sizeof l->code_name || memchr(name + 1, '_', n - 1) == NULL ||
+        (name[0] >= '0' && name[0] <= '9') || name[n + strspn(name + n, "()`*: \t\r")] != '\0')
         return;
     memcpy(l->code_name, name, n);
     l->code_name[n] = '\0';

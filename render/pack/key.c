@@ -69,13 +69,13 @@ uint32_t mt_state_find(const struct mt_pack_state *s, uint64_t addr)
 
 static int new_place(struct mt_pack_state *s, uint64_t addr, uint32_t *place)
 {
-    uint32_t *to, old;
+    uint32_t old;
     bool had;
     if (s->free_place != MT_NO_SLOT) {
         *place = s->free_place;
         s->free_place = s->slot_at.p[*place];
     } else {
-        if ((to = MT_VEC_PUSH(&s->slot_at)) == NULL)
+        if (MT_VEC_PUSH(&s->slot_at) == NULL)
             return 0;
         *place = s->slot_at.n - 1;
     }
