@@ -238,6 +238,9 @@ bool mt_log_stack_line(struct mt_log *l, uint64_t number, const char *s, const c
 void mt_log_stack_close(struct mt_log *l, const char *s);
 /* At the end of the log. */
 void mt_log_stacks_end(struct mt_log *l);
+/* The failure of a log that has one alone, however often it is told; NULL = none, or several.
+ * *placed: a line of it has its place. */
+struct mt_log_fact *mt_log_only_failure(struct mt_log *l, bool *placed);
 /* Keeps a stack for the failure f, and empties it. */
 void mt_log_stack_keep(struct mt_log *l, struct mt_log_stack *s, struct mt_log_fact *f);
 /* The fact is what the writer's last traceback led to. */

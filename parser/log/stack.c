@@ -259,21 +259,30 @@ static bool of_mate(const struct mt_log_fact *f, struct mt_log_writer who)
                                        : f->rank >= 0 && who.rank >= 0 && f->rank != who.rank);
 }
 
+struct mt_log_fact *mt_log_only_failure(struct mt_log *l, bool *placed)
+{
+    struct mt_log_fact *only = NULL;
+    *placed = false;
+    for (uint32_t i = 0; i < l->facts.n; i++) {
+        struct mt_log_fact *f = &l->facts.p[i];
+        if (!mt_log_has_stack(f->kind) || f->kind == MT_LOG_RETRIED)
+            continue;
+        if (only != NULL && memcmp(only->value, f->value, sizeof f->value) != 0)
+            return NULL;
+        only = only == NULL ? f : only;
+        *placed |= f->stack != 0;
+    }
+    return only;
+}
+
 /* A whole traceback that led to nothing, below the only failure that has none: people paste the
  * error first, then "Full traceback:". One that begins in the very next line is what other
  * processes of the job print when this one is gone: whose it is it does not say, and the same
  * program runs in all of them. */
 static void pasted_below(struct mt_log *l, struct mt_log_stack *s)
 {
-    struct mt_log_fact *only = NULL;
-    for (uint32_t i = 0; i < l->facts.n; i++) {
-        struct mt_log_fact *f = &l->facts.p[i];
-        if (!mt_log_has_stack(f->kind) || f->kind == MT_LOG_RETRIED)
-            continue;
-        if (only != NULL && memcmp(only->value, f->value, sizeof f->value) != 0)
-            return; /* whose it is nobody knows */
-        only = only == NULL ? f : only;
-    }
+    bool placed;
+    struct mt_log_fact *only = mt_log_only_failure(l, &placed); /* else nobody knows whose it is */
     if (only == NULL || only->stack != 0 || s->line == 0 || s->frames.n == 0 || !s->headed ||
         only->line >= s->first || s->first - only->line > PASTED)
         return;

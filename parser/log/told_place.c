@@ -71,23 +71,6 @@ static const char *sentence_end(const char *s)
     return *s != '\0' ? s + 1 : s;
 }
 
-/* The failure of a text that has one alone, however often it is told; *placed: a line of it has its
- * place. */
-static struct mt_log_fact *only_one(struct mt_log *l, bool *placed)
-{
-    struct mt_log_fact *only = NULL;
-    for (uint32_t i = 0; i < l->facts.n; i++) {
-        struct mt_log_fact *f = &l->facts.p[i];
-        if (!mt_log_has_stack(f->kind) || f->kind == MT_LOG_RETRIED)
-            continue;
-        if (only != NULL && memcmp(only->value, f->value, sizeof f->value) != 0)
-            return NULL;
-        only = only == NULL ? f : only;
-        *placed |= f->stack != 0;
-    }
-    return only != NULL && only->kind == MT_LOG_TORCH_OOM ? only : NULL;
-}
-
 /* "GPU 1 total: 178 GiB", "44 GiB were free on GPU 1": the one card that the lines around a failure
  * name which names none. */
 static void told_gpu(struct mt_log *l, const struct mt_log_fact *f)
@@ -117,10 +100,12 @@ static void told_gpu(struct mt_log *l, const struct mt_log_fact *f)
 void mt_log_told_place(struct mt_log *l)
 {
     bool placed = false;
-    struct mt_log_fact *f = l->prose.n != 0 ? only_one(l, &placed) : NULL;
+    struct mt_log_fact *f = l->prose.n != 0 ? mt_log_only_failure(l, &placed) : NULL;
     struct mt_log_stack one = {.of = {-1, -1}};
     struct mt_log_at at = {.line = 0}, found;
     bool differs = false; /* which of the two nobody knows */
+    if (f != NULL && f->kind != MT_LOG_TORCH_OOM)
+        f = NULL;
     for (uint32_t i = 0; f != NULL && !placed && i < l->prose.n; i++) {
         const struct mt_log_prose *p = &l->prose.p[i];
         uint64_t far = p->line > f->line ? p->line - f->line : f->line - p->line;
