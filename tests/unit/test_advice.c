@@ -199,10 +199,11 @@ MT_TEST(selection)
         {FW(roll), FW(sglang), 0, MT_PH_WEIGHT_SYNC, MT_PH_NONE, "*B53 B33 !B48 !P08"},
         {FW(prime_rl), MT_FW_NONE, FSDP, MT_PH_TRAIN_ACTOR, MT_PH_LOSS, "*B54 B01 B33 !P02"},
         {FW(swift), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*B55 B01 !B44 !B31 !P01"},
-        /* no framework: plain PyTorch only */
-        {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*P01 P02 P04 B01 !B44 !P05 !P09"},
+        /* no framework: plain PyTorch only; P04 where a recording or something recomputed speaks
+           for it */
+        {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_FORWARD, "*P01 P02 B01 !P04 !B44 !P05 !P09"},
         {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_UNATTRIBUTED, MT_PH_BACKWARD,
-         "*P01 P02 P04 B01 !P05 !P09"},
+         "*P01 P02 B01 !P04 !P05 !P09"},
         {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_UNATTRIBUTED, MT_PH_OPTIMIZER, "*B06 B08 P03 B07 !P01"},
         /* nothing is trained: no backward to save for, no gradients to accumulate */
         {MT_FW_NONE, MT_FW_NONE, INFER, MT_PH_UNATTRIBUTED, MT_PH_FORWARD,
@@ -211,12 +212,12 @@ MT_TEST(selection)
         {MT_FW_NONE, MT_FW_NONE, 0, MT_PH_ROLLOUT_GENERATE, MT_PH_FORWARD,
          "*P09 P05 P11 !P01 !P10 !P08"},
         {MT_FW_NONE, MT_FW_NONE, FRAG, MT_PH_TRAIN, MT_PH_LOSS, "*B01 B04 P02 P01 !B02"},
-        {FW(transformers), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "*P02 B09 P01 P04 B01 !B31"},
+        {FW(transformers), MT_FW_NONE, 0, MT_PH_TRAIN, MT_PH_LOSS, "*P02 B09 P01 B01 !P04 !B31"},
         /* an engine by itself, with its own flags */
         {MT_FW_NONE, FW(vllm), 0, MT_PH_ROLLOUT_KV_ALLOC, MT_PH_NONE,
          "*P08/down *B15/bytes *B14 !P16 !B48 !V01"},
         {MT_FW_NONE, FW(sglang), 0, MT_PH_ROLLOUT_DECODE, MT_PH_NONE,
-         "*P05 *P08/down *B17 B49 !B14 !B41 !B51"},
+         "*P05 *P08/down *B17 !B49 !B14 !B41 !B51"},
     };
     struct mt_fix_rules *r = load();
     struct mt_advice *out = calloc(400, sizeof *out);
