@@ -119,7 +119,7 @@ def read_names(path):
     if not path.endswith(".json"):
         return {}
     with open(path, encoding="utf-8") as table:
-        return {r["function"]: r["phase"] for r in json.load(table)["phases"] if r["level"] == "N"}
+        return {r["function"]: r["phase"] for r in json.load(table)["phases"] if r["level"] == "N" and r.get("gradients") != "kept"}
 
 
 def is_own(file):
