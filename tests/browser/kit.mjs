@@ -48,7 +48,7 @@ export async function open(html, { hash = "", js = true, width = 1440, height = 
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, javaScriptEnabled: js, hasTouch: touch });
   const page = await context.newPage(), seen = [];
   page.on("console", (m) => { if (m.type() === "error" || m.type() === "warning") seen.push(`console: ${m.text()}`); });
-  page.on("pageerror", (e) => seen.push(`error: ${e.stack}`));
+  page.on("pageerror", (e) => seen.push(`error: ${e.stack || e.message}`));
   page.on("dialog", (d) => { seen.push(`dialog: ${d.message()}`); d.dismiss(); });
   page.on("request", (r) => { if (r.url() !== `file://${html}` && !/^(blob:|data:)/.test(r.url())) seen.push(`request: ${r.url().slice(0, 200)}`); });
   if (init) await page.addInitScript(init);
