@@ -66,7 +66,6 @@ static const struct word words[] = {
 static const char *const of_card[] = {"vram", "gpu",  "card", "graphics", "显存",
                                       "显卡", "的卡", "卡",   NULL};
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
 /* A number with its unit, in small letters. */
@@ -88,7 +87,7 @@ static double unit(const char *p, const char **end)
     p += *p == ' ';
     for (size_t i = 0; units[i].shift != 0; i++) {
         size_t n = strlen(units[i].name);
-        if (strncmp(p, units[i].name, n) == 0 && !is_letter(p[n]) && !is_digit(p[n])) {
+        if (strncmp(p, units[i].name, n) == 0 && !is_letter(p[n]) && !mt_log_is_digit(p[n])) {
             *end = p + n;
             return (double)(UINT64_C(1) << units[i].shift);
         }
@@ -108,8 +107,8 @@ static bool is_of_other(const char *end)
 static bool amount_at(const char *s, const char *p, struct amount *a)
 {
     double bytes;
-    if (!is_digit(*p) || (p > s && (is_digit(p[-1]) || is_letter(p[-1]) || p[-1] == '.' ||
-                                    p[-1] == '_' || p[-1] == ',')))
+    if (!mt_log_is_digit(*p) || (p > s && (mt_log_is_digit(p[-1]) || is_letter(p[-1]) ||
+                                           p[-1] == '.' || p[-1] == '_' || p[-1] == ',')))
         return false;
     memset(a, 0, sizeof *a);
     a->from = p;
@@ -134,7 +133,7 @@ static bool amount_at(const char *s, const char *p, struct amount *a)
 static size_t breaks(const char *p)
 {
     static const char *const marks[] = {"，", "、", "；", " and ", " but ", " then ", NULL};
-    if (*p == ';' || *p == '(' || *p == ')' || (*p == ',' && !is_digit(p[1])))
+    if (*p == ';' || *p == '(' || *p == ')' || (*p == ',' && !mt_log_is_digit(p[1])))
         return 1;
     for (const char *const *m = marks; *m != NULL; m++)
         if (strncmp(p, *m, strlen(*m)) == 0)
@@ -148,7 +147,7 @@ static bool is_behind_number(const char *from, const char *p)
     const char *q = p;
     while (q > from && p - q < 5 && (q[-1] == ' ' || is_letter(q[-1])))
         q--;
-    return q < p && q > from && is_digit(q[-1]);
+    return q < p && q > from && mt_log_is_digit(q[-1]);
 }
 
 /* "free: ": the word names what stands behind it, not what stands before. */
@@ -175,7 +174,7 @@ static enum role role_of(const char *from, const char *to, const struct amount *
                 (p > from && is_letter(p[-1]) && is_letter(*p)) || (p >= a->end && is_label(p + n)))
                 continue;
             for (const char *q = p < a->from ? p + n : a->end; q < (p < a->from ? a->from : p); q++)
-                between |= is_digit(*q);
+                between |= mt_log_is_digit(*q);
             if (between || (p < a->from && !is_label(p + n) && is_behind_number(from, p)))
                 continue;
             nearest = far;

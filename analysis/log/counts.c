@@ -10,14 +10,11 @@
 /* Words between a number and what it counts, in bytes. */
 enum { NEAR = 28, FEWEST = 100000 };
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 /* "1,543,714,304", "25.830": its value, and what follows. */
 static double number_at(const char *p, const char **end)
 {
     double n = 0, place = 0;
-    for (; is_digit(*p) || ((*p == ',' || *p == '.') && is_digit(p[1])); p++) {
+    for (; mt_log_is_digit(*p) || ((*p == ',' || *p == '.') && mt_log_is_digit(p[1])); p++) {
         bool group = *p == ',' && strspn(p + 1, "0123456789") == 3;
         if (group)
             continue;
@@ -45,7 +42,7 @@ static double unit_at(const char *p, const char **end)
     const char *q = p + strspn(p, " ");
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         size_t n = strlen(units[i].word);
-        if (strncasecmp(q, units[i].word, n) == 0 && !is_letter(q[n])) {
+        if (strncasecmp(q, units[i].word, n) == 0 && !mt_log_is_letter(q[n])) {
             *end = q + n;
             return units[i].times;
         }
@@ -63,7 +60,7 @@ static bool counts(const char *line, const char *p)
         size_t n = strlen(*w);
         if ((size_t)(p - line) >= n && strncasecmp(p - n, *w, n) == 0 &&
             ((size_t)(p - line) == n ||
-             (!is_letter(p[-(ptrdiff_t)n - 1]) && p[-(ptrdiff_t)n - 1] != '_')))
+             (!mt_log_is_letter(p[-(ptrdiff_t)n - 1]) && p[-(ptrdiff_t)n - 1] != '_')))
             return true;
     }
     return false;
@@ -77,9 +74,9 @@ static size_t counted_at(const char *line, const char *p)
     size_t n = strncasecmp(p, "param", 5) == 0 ? 5 : strncmp(p, "参数", 6) == 0 ? 6 : 0;
     const char *next;
     if (n == 0 ||
-        (n == 5 && p > line && (is_letter(p[-1]) || (p[-1] == '_' && !counts(line, p - 1)))))
+        (n == 5 && p > line && (mt_log_is_letter(p[-1]) || (p[-1] == '_' && !counts(line, p - 1)))))
         return 0;
-    while (n == 5 && is_letter(p[n]))
+    while (n == 5 && mt_log_is_letter(p[n]))
         n++;
     n = n == 6 && strncmp(p + n, "量", 3) == 0 ? n + 3 : n;
     if (p[n] == '_') /* "param_persistence_threshold" */
@@ -107,10 +104,10 @@ static double number_behind(const char *p)
     const char *end, *from = p;
     double n, times;
     bool in_millions = strncasecmp(p + strspn(p, " "), "(m)", 3) == 0;
-    while (*p != '\0' && !is_digit(*p) && p - from < NEAR && strchr(",;|", *p) == NULL)
+    while (*p != '\0' && !mt_log_is_digit(*p) && p - from < NEAR && strchr(",;|", *p) == NULL)
         p++;
     /* "parameters of layer 3": a sign of what is counted stands before it, or the word itself */
-    if (!is_digit(*p) || (p - from > 1 && from + strcspn(from, ":=\xef") >= p))
+    if (!mt_log_is_digit(*p) || (p - from > 1 && from + strcspn(from, ":=\xef") >= p))
         return 0;
     n = number_at(p, &end);
     times = unit_at(end, &end);
@@ -132,12 +129,13 @@ static double number_before(const char *line, const char *p)
                 q -= n, more = true;
         }
     }
-    for (size_t letters = 0; q > line && letters < 8 && (is_letter(q[-1]) || q[-1] == ' ');
+    for (size_t letters = 0; q > line && letters < 8 && (mt_log_is_letter(q[-1]) || q[-1] == ' ');
          letters++)
         q--;
-    while (q > line && (is_digit(q[-1]) || ((q[-1] == '.' || q[-1] == ',') && is_digit(*q))))
+    while (q > line &&
+           (mt_log_is_digit(q[-1]) || ((q[-1] == '.' || q[-1] == ',') && mt_log_is_digit(*q))))
         q--;
-    if (!is_digit(*q) || (q > line && is_letter(q[-1])))
+    if (!mt_log_is_digit(*q) || (q > line && mt_log_is_letter(q[-1])))
         return 0;
     {
         double n = number_at(q, &end), times;
@@ -169,7 +167,7 @@ static bool is_of_part(const char *line, const char *p)
     for (const char *q = from; *q != '\0' && q < p + NEAR; q++)
         for (const char *const *w = parts; *w != NULL; w++)
             if ((*q | 32) == **w && strncasecmp(q, *w, strlen(*w)) == 0 &&
-                (q == line || !is_letter(q[-1])))
+                (q == line || !mt_log_is_letter(q[-1])))
                 return true;
     return false;
 }

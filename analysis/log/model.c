@@ -8,11 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 static bool is_word(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return mt_log_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 /* A folder that a trainer made, "checkpoint-1281", "v0-20250103-101112": the model's is above it.
@@ -20,7 +18,7 @@ static bool is_word(char c)
 static bool is_of_run(const char *folder)
 {
     return strncmp(folder, "checkpoint", 10) == 0 || strncmp(folder, "global_step", 11) == 0 ||
-           (folder[0] == 'v' && is_digit(folder[1]) && strchr(folder, '-') != NULL);
+           (folder[0] == 'v' && mt_log_is_digit(folder[1]) && strchr(folder, '-') != NULL);
 }
 
 /* Where the part of a path begins that is the model's own. */
@@ -49,7 +47,7 @@ static double billions(const char *path)
     for (const char *p = name; p < name + length; p++) {
         double n;
         const char *first = p;
-        if (!is_digit(*p))
+        if (!mt_log_is_digit(*p))
             continue;
         n = mt_logdiag_number_at(p, &p);
         if ((*p == 'b' || *p == 'B') && !is_word(p[1]) && n >= 0.1 && n < 2000)

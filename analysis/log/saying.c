@@ -8,7 +8,6 @@
 enum { WITH = 40, THE = 4 };
 
 static bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* One of them begins at `from` or behind it, before `to`; returns the last one, NULL = none does.
  */
@@ -98,7 +97,7 @@ static bool is_off(const char *end)
     const char *p = past_links(end);
     size_t n = mt_log_word_at(p, offs);
     if (n != 0)
-        return !is_letter(p[n]) && !is_digit(p[n]) && p[n] != '.';
+        return !is_letter(p[n]) && !mt_log_is_digit(p[n]) && p[n] != '.';
     n = mt_log_word_at(p, nots);
     return n != 0 ? is_not(p + n) : mt_log_word_at(p, chinese) != 0;
 }
@@ -261,7 +260,7 @@ static bool tells_of_state(const char *s)
                                                 " disk", " each ", " by default", NULL};
     for (const char *p = s; *p != '\0'; p++) {
         size_t n = mt_log_word_at(p, states);
-        if (n != 0 && !is_letter(p[n]) && !is_digit(p[n]) && p[n] != '.' &&
+        if (n != 0 && !is_letter(p[n]) && !mt_log_is_digit(p[n]) && p[n] != '.' &&
             mt_log_word_at(p + n, places) == 0)
             return true;
     }

@@ -14,21 +14,18 @@ enum { LEAST = 4096 };
 /* No number that people round is off by more: one of two digits, "10" to "99" thousand. */
 #define ROUGH 0.025
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 /* "61000", "61,000", "61k"; *end: what follows. 0 = it is none. */
 static double side_at(const char *p, const char **end)
 {
     double n = 0;
-    for (; is_digit(*p) || (*p == ',' && strspn(p + 1, "0123456789") == 3); p++)
+    for (; mt_log_is_digit(*p) || (*p == ',' && strspn(p + 1, "0123456789") == 3); p++)
         n = *p == ',' ? n : n * 10 + (*p - '0');
-    if ((*p == 'k' || *p == 'K') && !is_letter(p[1])) {
+    if ((*p == 'k' || *p == 'K') && !mt_log_is_letter(p[1])) {
         n *= 1000;
         p++;
     }
     *end = p;
-    return *p == '.' && is_digit(p[1]) ? 0 : n;
+    return *p == '.' && mt_log_is_digit(p[1]) ? 0 : n;
 }
 
 /* Behind the sign between two sides: "x", "*", "by"; NULL = there is none. */
@@ -58,11 +55,12 @@ void mt_logdiag_sides(struct mt_logdiag_sizes *t, const char *line)
         const char *second;
         double one, two;
         end = p + 1;
-        if (!is_digit(*p) || (p > line && (is_letter(p[-1]) || is_digit(p[-1]) || p[-1] == '.')))
+        if (!mt_log_is_digit(*p) ||
+            (p > line && (mt_log_is_letter(p[-1]) || mt_log_is_digit(p[-1]) || p[-1] == '.')))
             continue;
         one = side_at(p, &end);
         second = one > 1 ? behind_times(end) : NULL;
-        two = second != NULL && is_digit(*second) ? side_at(second, &end) : 0;
+        two = second != NULL && mt_log_is_digit(*second) ? side_at(second, &end) : 0;
         if (two <= 1)
             continue;
         keep(t, one);

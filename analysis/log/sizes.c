@@ -12,9 +12,6 @@
 
 enum { SEVERAL = -1 };
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 static void settle(double *known, double v)
 {
     bool is_same = *known <= v && *known >= v;
@@ -24,7 +21,7 @@ static void settle(double *known, double v)
 double mt_logdiag_number_at(const char *p, const char **end)
 {
     double n = 0, place = 1;
-    for (; is_digit(*p) || (*p == '.' && place >= 1 && is_digit(p[1])); p++) {
+    for (; mt_log_is_digit(*p) || (*p == '.' && place >= 1 && mt_log_is_digit(p[1])); p++) {
         if (*p == '.')
             place = 0.1;
         else if (place >= 1)
@@ -41,9 +38,10 @@ double mt_logdiag_number_at(const char *p, const char **end)
 static bool is_size(const char *from, const char *p, const char *end, double n)
 {
     const char *next = *end != '\0' ? end + 1 + strspn(end + 1, " -") : end;
-    bool letters = p > from && is_letter(p[-1]), one = p - from < 2 || !is_letter(p[-2]);
-    return (*end == 'B' || *end == 'b') && !is_letter(end[1]) && !is_digit(end[1]) && n >= 0.1 &&
-           n < 2000 && !(letters && one) && strncasecmp(next, "token", 5) != 0 &&
+    bool letters = p > from && mt_log_is_letter(p[-1]),
+         one = p - from < 2 || !mt_log_is_letter(p[-2]);
+    return (*end == 'B' || *end == 'b') && !mt_log_is_letter(end[1]) && !mt_log_is_digit(end[1]) &&
+           n >= 0.1 && n < 2000 && !(letters && one) && strncasecmp(next, "token", 5) != 0 &&
            strncasecmp(next, "sample", 6) != 0;
 }
 
@@ -61,7 +59,7 @@ static bool begins(const char *p, const char *const *words)
 static bool has_method(const char *s, const char *p)
 {
     static const char *const methods[] = {"sft", "grpo", "ppo", "dpo", "kto", "rlhf", NULL};
-    return begins(p, methods) && (p == s || !is_letter(p[-1]));
+    return begins(p, methods) && (p == s || !mt_log_is_letter(p[-1]));
 }
 
 static bool has_any(const char *s, const char *const *words)
@@ -98,7 +96,7 @@ static bool is_card(const char *p)
     size_t n = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"), digits;
     if (n >= 3 && n <= 6 && p[n] == ' ' && p[n + 1] >= 'A' && p[n + 1] <= 'Z')
         return is_card(p + n + 1);
-    if (n >= 3 && n <= 6 && (p[n] == ' ' || p[n] == '-') && is_digit(p[n + 1]))
+    if (n >= 3 && n <= 6 && (p[n] == ' ' || p[n] == '-') && mt_log_is_digit(p[n + 1]))
         n++;
     digits = strspn(p + n, "0123456789");
     return n >= 1 && n <= 7 && digits >= 1 && digits <= 4 && p[n + digits] != '.' &&
@@ -150,7 +148,7 @@ static bool is_one_card(const char *p)
 static bool tells_one_card(const char *s)
 {
     for (const char *p = s; *p != '\0'; p++)
-        if ((p == s || !is_letter(p[-1])) && is_one_card(p) &&
+        if ((p == s || !mt_log_is_letter(p[-1])) && is_one_card(p) &&
             (p < s + 6 || memcmp(p - 6, "其中", 6) != 0)) /* "one of the cards" */
             return true;
     return false;
@@ -170,7 +168,7 @@ static bool is_count_of_gpus(const char *text, const char *p)
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t n = strlen(ends[i]);
         if ((size_t)(p - text) >= n && strncasecmp(p - n, ends[i], n) == 0 &&
-            (p - n == text || !is_letter(p[-(ptrdiff_t)n - 1])))
+            (p - n == text || !mt_log_is_letter(p[-(ptrdiff_t)n - 1])))
             return true;
     }
     return false;
@@ -216,14 +214,14 @@ static void read_numbers(struct mt_logdiag_sizes *t, const char *text, bool *tra
     for (const char *p = text, *end; *p != '\0'; p = end) {
         double n;
         end = p + 1;
-        if (!is_digit(*p))
+        if (!mt_log_is_digit(*p))
             continue;
         n = mt_logdiag_number_at(p, &end);
         if (p > text && (p[-1] == '.' || p[-1] == '_'))
             continue;
         if (is_size(text, p, end, n))
             settle(&t->billions, n);
-        else if ((p == text || !is_letter(p[-1])) && n >= 1 && n <= 64 && is_whole(p, end) &&
+        else if ((p == text || !mt_log_is_letter(p[-1])) && n >= 1 && n <= 64 && is_whole(p, end) &&
                  ((!is_ordinal(text, p) && !is_index(text, p, end) && counts_cards(end)) ||
                   is_count_of_gpus(text, p))) {
             if (is_for_training(end) && !*trains_on) {
@@ -273,13 +271,13 @@ static void read_visible(struct mt_logdiag_sizes *t, const char *s)
 {
     static const char name[] = "VISIBLE_DEVICES=", count[] = "NPROC_PER_NODE=";
     const char *n_is = strstr(s, count), *end;
-    if (n_is != NULL && is_digit(n_is[sizeof count - 1]))
+    if (n_is != NULL && mt_log_is_digit(n_is[sizeof count - 1]))
         t->launched = mt_logdiag_number_at(n_is + sizeof count - 1, &end);
     for (const char *p = s; (p = strstr(p, name)) != NULL;) {
         double n = 0;
         p += sizeof name - 1;
         p += strspn(p, "\"'");
-        for (; is_digit(*p); p += p[0] == ',' && is_digit(p[1])) {
+        for (; mt_log_is_digit(*p); p += p[0] == ',' && mt_log_is_digit(p[1])) {
             p += strspn(p, "0123456789");
             n++;
         }

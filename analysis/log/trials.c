@@ -7,7 +7,6 @@
 #include <string.h>
 
 static bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static bool ends_sentence(char c) { return c == '.' || c == '!' || c == ';' || c == '?'; }
 
@@ -29,8 +28,8 @@ static void normalise(struct mt_saying *t, const char *s, size_t n)
  * "16k". */
 static bool ends_well(const char *end, char last)
 {
-    return !is_digit(last) ||
-           (!is_digit(*end) && *end != 'k' && !(*end == '.' && is_digit(end[1])));
+    return !mt_log_is_digit(last) ||
+           (!mt_log_is_digit(*end) && *end != 'k' && !(*end == '.' && mt_log_is_digit(end[1])));
 }
 
 /* The first n bytes of the pattern stand at s. */
@@ -54,7 +53,7 @@ static const char *behind(const char *s, const char *pattern)
 static bool ends_in_number(const char *pattern)
 {
     size_t n = strlen(pattern);
-    return n != 0 && is_digit(pattern[n - 1]);
+    return n != 0 && mt_log_is_digit(pattern[n - 1]);
 }
 
 /* kept: that it is to stay is asked, not whether it was done. */
@@ -89,7 +88,7 @@ static bool sets(const char *s)
 
 static bool in_name(char c)
 {
-    return is_letter((char)(c | 32)) || is_digit(c) || c == '_' || c == '.';
+    return is_letter((char)(c | 32)) || mt_log_is_digit(c) || c == '_' || c == '.';
 }
 
 /* The end of what may be a statement: no sentence ends so. */
@@ -114,7 +113,7 @@ static bool is_code(const char *s)
         p++;
     while (end > p && strchr(" \t\r", end[-1]) != NULL)
         end--;
-    if (p - name < 2 || is_digit(*name) || p == end)
+    if (p - name < 2 || mt_log_is_digit(*name) || p == end)
         return false;
     if (*p != '(') {
         p += strspn(p, " ");

@@ -231,6 +231,9 @@ bool mt_log_has_one(const char *s, const char *const *words);
 bool mt_log_begins(const char *s, const char *const *words); /* with one of them */
 /* Bytes of the first of them that s begins with; 0 = of none. No word is empty. */
 size_t mt_log_word_at(const char *s, const char *const *words);
+bool mt_log_is_letter(char c); /* of ASCII */
+/* Here, as the walk over each line asks it of each character. */
+static inline bool mt_log_is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* The sentence, in small letters, says that memory ran out, and that it did: not that it may, that
  * it is over, how to avoid it. Quotation marks in it may be blanked. */

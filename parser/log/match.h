@@ -19,12 +19,6 @@ struct mt_log_got {
 /* End of the first match in s, or NULL. */
 const char *mt_log_find(const char *s, const char *pattern, struct mt_log_got *g);
 
-/* ---- log/letters.c ---- */
-
-bool mt_log_is_letter(char c); /* of ASCII */
-/* Here, as the walk over each line asks it of each character. */
-static inline bool mt_log_is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /* ---- log/fact.c ---- */
 
 /* A fact without values; NULL when there are too many (counted), or no memory (noted in l). */
