@@ -359,8 +359,7 @@ static bool is_of(const struct mt_log_fact *f, const char *whose)
 /* What the settings say that the model takes, whatever it is doing. */
 static bool is_told(struct mt_metrics *m, const char *name)
 {
-    struct mt_value v = mt_metric_get(m, name, strlen(name));
-    return v.known && v.v > 0;
+    return mt_metric_above_0(m, name) > 0;
 }
 
 /* A size that the settings tell, where it is more than that part of the card; else 0. Of a card

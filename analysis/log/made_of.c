@@ -5,17 +5,9 @@
 #include "analysis/metrics/metrics.h"
 #include "analysis/phases/phases.h"
 
-#include <string.h>
-
 #define GIB (UINT64_C(1) << 30)
 #define LARGE_PART 5          /* of the card: what layers pass on in a backward is rarely as much */
 #define LARGE_BLOCK (8 * GIB) /* gradients of four billion parameters in 16 bits */
-
-static double ask(struct mt_metrics *m, const char *name)
-{
-    struct mt_value v = mt_metric_get(m, name, strlen(name));
-    return v.known && v.v > 0 ? v.v : 0;
-}
 
 /* PyTorch rounds large blocks up to 2 MiB, and prints two decimals. */
 static bool is_as_large(const struct mt_logdiag *d, double bytes)
@@ -41,11 +33,11 @@ static bool fits(struct mt_logdiag *d, enum mt_log_made_of what, double numbers,
 
 static bool is_bucket(struct mt_logdiag *d, struct mt_metrics *m)
 {
-    bool asks = ask(m, "asks_bucket") > 0;
-    if (!(asks || ask(m, "reduces_in_buckets") > 0))
+    bool asks = mt_metric_above_0(m, "asks_bucket") > 0;
+    if (!(asks || mt_metric_above_0(m, "reduces_in_buckets") > 0))
         return false;
     d->made_of.is_sure = asks;
-    if (!fits(d, MT_LOG_OF_BUCKET, ask(m, "bucket_numbers"), 0) && asks)
+    if (!fits(d, MT_LOG_OF_BUCKET, mt_metric_above_0(m, "bucket_numbers"), 0) && asks)
         d->made_of.what = MT_LOG_OF_BUCKET; /* how large it is set to is not known */
     return d->made_of.what != MT_LOG_OF_NOTHING;
 }
@@ -54,10 +46,11 @@ static bool is_bucket(struct mt_logdiag *d, struct mt_metrics *m)
  * fewer: what layers pass on is far less for so many tokens. */
 static bool is_logits(struct mt_logdiag *d, struct mt_metrics *m)
 {
-    double vocab = ask(m, "setting.vocab"), most = ask(m, "tokens_told");
+    double vocab = mt_metric_above_0(m, "setting.vocab"),
+           most = mt_metric_above_0(m, "tokens_told");
     bool in_pass = mt_phase_is(d->sub, MT_IN_LOSS | MT_IN_BACKWARD);
-    if (d->sub == MT_PH_LOGITS || !in_pass || ask(m, "setting.tp") > 1 || vocab < 16384 ||
-        d->request < GIB)
+    if (d->sub == MT_PH_LOGITS || !in_pass || mt_metric_above_0(m, "setting.tp") > 1 ||
+        vocab < 16384 || d->request < GIB)
         return false;
     for (unsigned each = 4; each >= 2 && most > 0; each -= 2) {
         double rows = (double)d->request / (vocab * each);
@@ -76,14 +69,18 @@ static bool is_logits(struct mt_logdiag *d, struct mt_metrics *m)
  * parts in a thousand: two decimals are printed, and a shift takes one token. */
 static bool is_product(struct mt_logdiag *d, struct mt_metrics *m)
 {
-    double vocab = ask(m, "setting.vocab"), answer = ask(m, "setting.max_response_len"),
-           prompt = ask(m, "setting.max_prompt_len"), batch = ask(m, "setting.micro_batch");
+    double vocab = mt_metric_above_0(m, "setting.vocab"),
+           answer = mt_metric_above_0(m, "setting.max_response_len"),
+           prompt = mt_metric_above_0(m, "setting.max_prompt_len"),
+           batch = mt_metric_above_0(m, "setting.micro_batch");
     double lengths[] = {answer, prompt > 0 && answer > 0 ? prompt + answer : 0,
-                        ask(m, "setting.max_seq_len"), ask(m, "setting.script_length")};
+                        mt_metric_above_0(m, "setting.max_seq_len"),
+                        mt_metric_above_0(m, "setting.script_length")};
     bool other = mt_phase_is(d->sub, MT_IN_OPTIMIZER) || d->sub == MT_PH_FORWARD ||
                  !(mt_phase_is(d->phase, MT_TRAINS | MT_LOGP) || d->phase == MT_PH_UNATTRIBUTED);
-    batch = batch > 0 ? batch : ask(m, "setting.script_batch");
-    if (other || ask(m, "setting.tp") > 1 || vocab < 16384 || d->request < GIB || batch <= 0)
+    batch = batch > 0 ? batch : mt_metric_above_0(m, "setting.script_batch");
+    if (other || mt_metric_above_0(m, "setting.tp") > 1 || vocab < 16384 || d->request < GIB ||
+        batch <= 0)
         return false;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
         for (unsigned each = 4; each >= 2 && lengths[i] >= 256; each -= 2) {
@@ -104,30 +101,32 @@ static bool is_product(struct mt_logdiag *d, struct mt_metrics *m)
 /* Of the loss itself PyTorch makes a tensor that is as large as what it is given. */
 static bool is_scores(struct mt_logdiag *d, struct mt_metrics *m)
 {
-    bool in_loss = ask(m, "asks_log_softmax") > 0 && d->sub == MT_PH_LOSS;
-    if (!in_loss && !(ask(m, "asks_shifted") > 0))
+    bool in_loss = mt_metric_above_0(m, "asks_log_softmax") > 0 && d->sub == MT_PH_LOSS;
+    if (!in_loss && !(mt_metric_above_0(m, "asks_shifted") > 0))
         return false;
     d->made_of.what = MT_LOG_OF_SCORES;
-    d->made_of.vocab = ask(m, "setting.tp") > 1 ? 0 : ask(m, "setting.vocab");
+    d->made_of.vocab =
+        mt_metric_above_0(m, "setting.tp") > 1 ? 0 : mt_metric_above_0(m, "setting.vocab");
     return true;
 }
 
 static bool has_several(struct mt_metrics *m, const struct mt_log_fact *f)
 {
-    return f->rank >= 0 || f->gpu > 0 || ask(m, "runs_several") > 0 ||
-           ask(m, "setting.node_ranks") > 1;
+    return f->rank >= 0 || f->gpu > 0 || mt_metric_above_0(m, "runs_several") > 0 ||
+           mt_metric_above_0(m, "setting.node_ranks") > 1;
 }
 
 /* Scores of all pairs of tokens, for each head: the heads that come out are a number of heads. */
 static bool is_attention(struct mt_logdiag *d, struct mt_metrics *m)
 {
-    double batch = ask(m, "setting.micro_batch"), length = ask(m, "setting.max_seq_len"),
-           told = ask(m, "setting.heads");
-    batch = batch > 0 ? batch : ask(m, "setting.script_batch");
-    length = length > 0 ? length : ask(m, "setting.script_length");
-    if (d->request < GIB || batch <= 0 || length < 1024 || ask(m, "setting.tp") > 1 ||
+    double batch = mt_metric_above_0(m, "setting.micro_batch"),
+           length = mt_metric_above_0(m, "setting.max_seq_len"),
+           told = mt_metric_above_0(m, "setting.heads");
+    batch = batch > 0 ? batch : mt_metric_above_0(m, "setting.script_batch");
+    length = length > 0 ? length : mt_metric_above_0(m, "setting.script_length");
+    if (d->request < GIB || batch <= 0 || length < 1024 || mt_metric_above_0(m, "setting.tp") > 1 ||
         d->phase == MT_PH_INIT || mt_phase_is(d->sub, MT_IN_OPTIMIZER) ||
-        ask(m, "asks_fused") > 0 || ask(m, "set.flash_attn_flag") > 0)
+        mt_metric_above_0(m, "asks_fused") > 0 || mt_metric_above_0(m, "set.flash_attn_flag") > 0)
         return false;
     for (unsigned each = 4; each >= 2; each -= 2) {
         double heads = (double)d->request / (batch * length * length * each);
@@ -152,10 +151,10 @@ static bool is_attention(struct mt_logdiag *d, struct mt_metrics *m)
  * nothing is said. */
 static bool is_flat(struct mt_logdiag *d, struct mt_metrics *m, const struct mt_logdiag_sizes *told)
 {
-    double params = d->model.budget.params, gpus = ask(m, "job_gpus");
+    double params = d->model.budget.params, gpus = mt_metric_above_0(m, "job_gpus");
     bool in_pass = mt_phase_is(d->sub, MT_IN_LOSS | MT_IN_BACKWARD) || d->sub == MT_PH_FORWARD;
     /* the settings have less than all of it trained, or its states on the host */
-    if ((d->model.is_set && d->model.states <= 0) || ask(m, "states_moved") > 0)
+    if ((d->model.is_set && d->model.states <= 0) || mt_metric_above_0(m, "states_moved") > 0)
         return false;
     if (params < 3e9 || told->less || in_pass || d->sub == MT_PH_LOGITS || d->request < GIB ||
         !(told->trains || mt_phase_is(d->phase, MT_TRAINS) || d->phase == MT_PH_UNATTRIBUTED))
@@ -183,8 +182,9 @@ static bool is_flat_again(struct mt_logdiag *d, struct mt_metrics *m,
                    d->sub == MT_PH_LOGITS;
     double times = mt_logdiag_times_held(d);
     if (d->model.budget.params > 0 || d->model.is_set || told->less || in_pass || times <= 0 ||
-        (double)d->request < least || !(told->method || ask(m, "said_language") > 0) ||
-        ask(m, "said_pictures") > 0 || ask(m, "states_moved") > 0 ||
+        (double)d->request < least ||
+        !(told->method || mt_metric_above_0(m, "said_language") > 0) ||
+        mt_metric_above_0(m, "said_pictures") > 0 || mt_metric_above_0(m, "states_moved") > 0 ||
         !(told->trains || mt_phase_is(d->phase, MT_TRAINS)))
         return false;
     d->made_of.what = MT_LOG_OF_FLAT;

@@ -6,20 +6,12 @@
 #include "analysis/metrics/metrics.h"
 #include "analysis/phases/phases.h"
 
-#include <string.h>
-
 #define MIB (1 << 20)
 #define GIB (1024.0 * MIB)
 /* Below it PyTorch asks for other sizes than it was asked for (c10/cuda/CUDACachingAllocator.cpp:
  * 20 MiB for up to 10), and many tensors of a job have the same size. */
 #define LEAST (24.0 * MIB)
 enum { SEGMENT = 2 * MIB, SIDE = 4096 /* a square of less is a tensor among many */ };
-
-static double ask(struct mt_metrics *m, const char *name)
-{
-    struct mt_value v = mt_metric_get(m, name, strlen(name));
-    return v.known && v.v > 0 ? v.v : 0;
-}
 
 /* What PyTorch asks the driver for, and prints: whole segments, with two decimals. */
 static bool is_printed_as(const struct mt_logdiag *d, double bytes)
@@ -57,10 +49,14 @@ static void try_one(struct match *f, const struct mt_logdiag *d, const char *row
 static void try_matrices(struct match *f, const struct mt_logdiag *d, struct mt_metrics *m,
                          bool engine)
 {
-    double hidden = ask(m, "setting.hidden"), inner = ask(m, "setting.intermediate_size"),
-           heads = ask(m, "setting.heads"), kv = ask(m, "setting.kv_heads"),
-           head = ask(m, "setting.head_dim"), vocab = ask(m, "setting.vocab"),
-           tp = engine ? ask(m, "setting.rollout_tp") : ask(m, "setting.tp");
+    double hidden = mt_metric_above_0(m, "setting.hidden"),
+           inner = mt_metric_above_0(m, "setting.intermediate_size"),
+           heads = mt_metric_above_0(m, "setting.heads"),
+           kv = mt_metric_above_0(m, "setting.kv_heads"),
+           head = mt_metric_above_0(m, "setting.head_dim"),
+           vocab = mt_metric_above_0(m, "setting.vocab"),
+           tp = engine ? mt_metric_above_0(m, "setting.rollout_tp")
+                       : mt_metric_above_0(m, "setting.tp");
     head = head > 0 ? head : heads > 0 ? hidden / heads : 0;
     tp = tp >= 1 ? tp : 1;
     for (unsigned each = 2; each <= (engine ? 2 : 4); each += 2) {
@@ -87,7 +83,7 @@ static void try_squares(struct match *f, const struct mt_logdiag *d, struct mt_m
                    {"setting.script_many", "items"}};
     double before = 0;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        double n = ask(m, lengths[i].setting);
+        double n = mt_metric_above_0(m, lengths[i].setting);
         bool same = before > 0 && n <= before && n >= before;
         before = n;
         for (unsigned each = 1; each <= 8 && n >= SIDE && !same; each *= 2)

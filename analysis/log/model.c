@@ -238,10 +238,9 @@ void mt_logdiag_model_by_words(struct mt_logdiag *d, struct mt_metrics *m,
                                const struct mt_logdiag_sizes *told, const struct mt_framework *main,
                                const struct mt_runconf *conf)
 {
-    struct mt_value smaller = mt_metric_get(m, "told_smaller", 12);
     if (main->kind != MT_FWK_ENGINE || conf == NULL || !conf->by_words || d->model.params > 0 ||
         d->model.is_set || told->billions <= 0 || told->less || told->trains || told->gpus > 1 ||
-        (smaller.known && smaller.v > 0))
+        mt_metric_above_0(m, "told_smaller") > 0)
         return;
     d->model.params = told->billions * 1e9;
     d->model.by_words = true;

@@ -293,14 +293,12 @@ static const char *const zero2[] = {"zero2",        "zero-2",       "zero 2",   
 
 static bool is_told(struct mt_metrics *m, const char *name)
 {
-    struct mt_value v = mt_metric_get(m, name, strlen(name));
-    return v.known && v.v > 0;
+    return mt_metric_above_0(m, name) > 0;
 }
 
 void mt_logdiag_sizes_by_rules(struct mt_logdiag_sizes *t, struct mt_metrics *m)
 {
-    struct mt_value said = mt_metric_get(m, "said_params", strlen("said_params"));
-    t->said = said.known && said.v > 0 ? said.v : 0;
+    t->said = mt_metric_above_0(m, "said_params");
     t->zero3 = t->zero3 || is_told(m, "named_zero3");
     t->moved = is_told(m, "states_moved");
     t->hosted = is_told(m, "weights_moved");

@@ -4,6 +4,7 @@
 #include "analysis/metrics/rows.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Most rows are never asked for: each is computed when it first is. */
 static struct mt_value of_row(struct mt_metrics *m, uint32_t at)
@@ -88,4 +89,10 @@ struct mt_value mt_metric_get(void *metrics, const char *name, size_t n)
 {
     struct mt_metrics *m = metrics;
     return m->d != NULL ? get_measured(m, name, n) : get_told(m, name, n);
+}
+
+double mt_metric_above_0(struct mt_metrics *m, const char *name)
+{
+    struct mt_value v = mt_metric_get(m, name, strlen(name));
+    return v.known && v.v > 0 ? v.v : 0;
 }

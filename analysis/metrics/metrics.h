@@ -43,6 +43,8 @@ void mt_metrics_free(struct mt_metrics *m);
 /* Whether the bytes by role are there. With them a condition has to hold; without them hardly any
  * can be known, and only what is known not to hold keeps a rule away. */
 bool mt_metrics_have_roles(const struct mt_metrics *m);
+/* A metric by its name, where it is known and above 0; else 0. */
+double mt_metric_above_0(struct mt_metrics *m, const char *name);
 /* The metric role.NAME of a role; 0 = not known, too. */
 double mt_metrics_of_role(struct mt_metrics *m, enum mt_role role);
 /* Of the metric grown, what is of one role. */
