@@ -29,6 +29,13 @@ const char *mt_backward_op(const char *s, uint32_t n, int *len);
 bool mt_frame_is(const struct mt_trace *t, mt_frame_id id, const char *file, const char *function);
 bool mt_stack_goes_through(const struct mt_trace *t, mt_stack_id s, const char *file,
                            const char *function);
+/* Two frames are lines of one function; 0 is of none. */
+static inline bool mt_frames_are_one_function(const struct mt_trace *t, mt_frame_id a,
+                                              mt_frame_id b)
+{
+    return a != 0 && b != 0 && t->frames.p[a].file == t->frames.p[b].file &&
+           t->frames.p[a].name == t->frames.p[b].name;
+}
 /* Does any function of the trace fit so? Where not, no stack of it goes through such a frame. */
 bool mt_trace_goes_through(const struct mt_trace *t, const char *file, const char *function);
 

@@ -106,21 +106,6 @@ static void add_place(struct mt_moment *m, const struct block *b, uint32_t n, st
     }
 }
 
-/* The line of the job's or of a library that a block was made at; 0 = there is none. known: by
- * stack, what was found, + 1. */
-static mt_frame_id line_of(const struct mt_moment *m, const struct mt_held *h, uint32_t *known)
-{
-    const struct mt_trace *t = m->w->r->t;
-    mt_stack_id s = h->stack < t->stacks.n ? h->stack : 0;
-    mt_frame_id line = 0;
-    if (s != 0 && known[s] == 0) {
-        if (mt_stack_site(t, NULL, s, &line) != MT_SITE_PYTHON)
-            line = 0;
-        known[s] = line + 1;
-    }
-    return s != 0 ? known[s] - 1 : 0;
-}
-
 static bool is_of_pass(unsigned role)
 {
     return role == MT_ROLE_ACTIVATION || role == MT_ROLE_RECOMPUTE || role == MT_ROLE_TEMP;
@@ -142,8 +127,9 @@ static int find_of_weights(struct mt_moment *m)
     n_weights = ok ? group(b, n, weights) : 0;
     n = 0;
     for (uint32_t i = 0; n_weights >= MIN_SIZES && i < m->n_held; i++) {
-        mt_frame_id line =
-            is_of_pass(m->held[i].role) && !m->held[i].pending ? line_of(m, &m->held[i], known) : 0;
+        mt_frame_id line = is_of_pass(m->held[i].role) && !m->held[i].pending
+                               ? mt_moment_line(m, m->held[i].stack, known)
+                               : 0;
         if (line != 0)
             b[n++] = (struct block){m->held[i].size, line, m->held[i].role};
     }
@@ -247,16 +233,9 @@ static int has_own_sizes(const struct mt_moment *m, bool *has)
     return then != NULL && now != NULL;
 }
 
-static bool is_one_function(const struct mt_trace *t, mt_frame_id a, mt_frame_id b)
-{
-    return a != 0 && b != 0 && t->frames.p[a].file == t->frames.p[b].file &&
-           t->frames.p[a].name == t->frames.p[b].name;
-}
-
 /* All that the function has which asks. */
 static int find_own_sizes(struct mt_moment *m)
 {
-    const struct mt_held asker = {.stack = m->oom->stack};
     uint32_t *known;
     mt_frame_id line;
     bool has;
@@ -267,11 +246,12 @@ static int find_own_sizes(struct mt_moment *m)
     known = mt_calloc((size_t)m->w->r->t->stacks.n + 1, sizeof *known);
     if (known == NULL)
         return 0;
-    line = line_of(m, &asker, known);
+    line = mt_moment_line(m, m->oom->stack, known);
     m->fixed.between = m->oom->request;
     for (uint32_t i = 0; i < m->n_held; i++)
         if ((is_of_pass(m->held[i].role) || m->held[i].role == MT_ROLE_LOGITS) &&
-            is_one_function(m->w->r->t, line, line_of(m, &m->held[i], known)))
+            mt_frames_are_one_function(m->w->r->t, line,
+                                       mt_moment_line(m, m->held[i].stack, known)))
             m->fixed.between += m->held[i].size;
     mt_free(known);
     return 1;

@@ -71,8 +71,7 @@ static void add_function(struct mt_sentence *t, const struct mt_trace *trace,
         uint32_t k = 0;
         if (!function_of(trace, &d->owners.p[i], &frame))
             continue;
-        while (k < n && (trace->frames.p[of[k].frame].name != trace->frames.p[frame].name ||
-                         trace->frames.p[of[k].frame].file != trace->frames.p[frame].file))
+        while (k < n && !mt_frames_are_one_function(trace, of[k].frame, frame))
             k++;
         if (k == n) {
             of[n].frame = frame;

@@ -324,6 +324,10 @@ int mt_moment_next_round(struct mt_moment *m, uint64_t first);
 /* The same by an earlier call of the function that asks, where nothing else tells. */
 int mt_moment_same_call(struct mt_moment *m);
 
+/* The line that a stack was made at, as owners go by it; 0 = none is known. known: by stack, what
+ * was found, + 1; zeroed at first. */
+mt_frame_id mt_moment_line(const struct mt_moment *m, mt_stack_id s, uint32_t *known);
+
 /* fixed.c: fills m->fixed. */
 int mt_moment_fixed(struct mt_moment *m);
 int mt_moment_named(struct mt_moment *m); /* fills m->named */

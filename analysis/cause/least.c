@@ -20,21 +20,6 @@ static uint64_t lacking(const struct mt_cause *c, const struct mt_oom *o)
     return asked > have ? asked - have : 0;
 }
 
-/* The line that a stack was made at, as owners go by it; 0 = none is known. known: by stack, what
- * was found, + 1. */
-static mt_frame_id line_of(const struct mt_moment *m, mt_stack_id s, uint32_t *known)
-{
-    mt_frame_id line = 0;
-    if (s == 0 || s >= m->w->r->t->stacks.n)
-        return 0;
-    if (known[s] == 0) {
-        if (mt_stack_site(m->w->r->t, NULL, s, &line) != MT_SITE_PYTHON)
-            line = 0;
-        known[s] = line + 1;
-    }
-    return known[s] - 1;
-}
-
 /* Whether a block is of the work at hand: no weights, and nothing that an optimizer or an engine
  * keeps. */
 static bool is_work(const struct mt_moment *m, uint64_t born)
@@ -57,7 +42,7 @@ static struct turns kept_by(const struct mt_moment *m, mt_frame_id line, uint64_
     uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; line != 0 && i < m->n_held; i++) {
         const struct mt_held *h = &m->held[i];
-        if (h->event == UINT64_MAX || h->pending || line_of(m, h->stack, known) != line ||
+        if (h->event == UINT64_MAX || h->pending || mt_moment_line(m, h->stack, known) != line ||
             !is_work(m, h->event))
             continue;
         out.bytes += h->size;
@@ -67,7 +52,7 @@ static struct turns kept_by(const struct mt_moment *m, mt_frame_id line, uint64_
     for (uint64_t i = first; first != UINT64_MAX && i < at; i++) {
         const struct mt_event *e = mt_event_at(m->w->r->d, i);
         if (e->action == MT_ACT_ALLOC && m->w->fate[i].freed < at &&
-            line_of(m, e->stack, known) == line)
+            mt_moment_line(m, e->stack, known) == line)
             return (struct turns){0, 0};
     }
     return out.n < 2 ? (struct turns){0, 0} : out;
@@ -83,11 +68,11 @@ static uint64_t highest_without(const struct mt_moment *m, mt_frame_id line, uin
         uint32_t born = m->w->fate[i].freed;
         if (e->action == MT_ACT_ALLOC) {
             live += (int64_t)e->size;
-            if (line_of(m, e->stack, known) == line && is_work(m, i))
+            if (mt_moment_line(m, e->stack, known) == line && is_work(m, i))
                 of_line += (int64_t)e->size;
         } else if (e->action == MT_ACT_FREE_COMPLETED) {
             live -= (int64_t)e->size;
-            if (born < i && line_of(m, mt_event_at(d, born)->stack, known) == line &&
+            if (born < i && mt_moment_line(m, mt_event_at(d, born)->stack, known) == line &&
                 is_work(m, born))
                 of_line -= (int64_t)e->size;
         }
@@ -109,7 +94,7 @@ static struct turns left_by_passes(const struct mt_moment *m, mt_frame_id line, 
         uint32_t born = m->w->there.p[i];
         mt_stack_id stack = mt_event_at(m->w->r->d, born)->stack;
         mt_frame_id call = m->call_of[stack];
-        if (call == 0 || born + 1 >= m->call_began[call] || line_of(m, stack, known) != line)
+        if (call == 0 || born + 1 >= m->call_began[call] || mt_moment_line(m, stack, known) != line)
             continue;
         out.bytes += mt_event_at(m->w->r->d, born)->size;
         out.n++;
@@ -138,7 +123,7 @@ static int of_peak(struct mt_cause *c, const struct mt_moment *m)
     known = mt_calloc((size_t)m->w->r->t->stacks.n + 1, sizeof *known);
     if (known == NULL)
         return 0;
-    line = line_of(m, most->stack, known);
+    line = mt_moment_line(m, most->stack, known);
     if (line != 0) {
         without = highest_without(m, line, known);
         is = without < d->focus.live - d->focus.live / WORTH;
@@ -188,7 +173,7 @@ int mt_cause_least(struct mt_cause *c, const struct mt_moment *m)
         uint32_t *known = mt_calloc((size_t)m->w->r->t->stacks.n + 1, sizeof *known);
         if (known == NULL)
             return 0;
-        kept = kept_by(m, line_of(m, m->oom->stack, known), m->oom->event, known);
+        kept = kept_by(m, mt_moment_line(m, m->oom->stack, known), m->oom->event, known);
         mt_free(known);
     }
     if (kept.bytes != 0 && kept.bytes >= lacks) {

@@ -271,6 +271,19 @@ void mt_moment_done(struct mt_moment *m)
     m->span = NULL;
 }
 
+mt_frame_id mt_moment_line(const struct mt_moment *m, mt_stack_id s, uint32_t *known)
+{
+    mt_frame_id line = 0;
+    if (s == 0 || s >= m->w->r->t->stacks.n)
+        return 0;
+    if (known[s] == 0) {
+        if (mt_stack_site(m->w->r->t, NULL, s, &line) != MT_SITE_PYTHON)
+            line = 0;
+        known[s] = line + 1;
+    }
+    return known[s] - 1;
+}
+
 uint64_t mt_moment_need(const struct mt_moment *m, uint64_t request)
 {
     bool expandable = false;

@@ -14,11 +14,9 @@ static bool is_at_work(const struct mt_moment *m, struct mt_file_kinds *files, m
     if (s == 0 || mt_stack_site(t, files, s, &line) != MT_SITE_PYTHON || line == 0 ||
         (mt_file_kind(files, t, t->frames.p[line].file) & MT_FILE_INTERNAL) != 0)
         return false;
-    for (mt_stack_id k = m->oom->stack; k != 0; k = t->stacks.p[k].parent) {
-        const struct mt_frame *f = &t->frames.p[t->stacks.p[k].frame];
-        if (f->file == t->frames.p[line].file && f->name == t->frames.p[line].name)
+    for (mt_stack_id k = m->oom->stack; k != 0; k = t->stacks.p[k].parent)
+        if (mt_frames_are_one_function(t, t->stacks.p[k].frame, line))
             return true;
-    }
     return false;
 }
 

@@ -22,23 +22,18 @@ static mt_frame_id site(struct call *c, const struct mt_trace *t, mt_stack_id s)
 
 static bool is_in_function(const struct call *c, const struct mt_trace *t, mt_stack_id s)
 {
-    const struct mt_frame *f = &t->frames.p[c->line];
-    for (; s != 0; s = t->stacks.p[s].parent) {
-        const struct mt_frame *k = &t->frames.p[t->stacks.p[s].frame];
-        if (k->file == f->file && k->name == f->name)
+    for (; s != 0; s = t->stacks.p[s].parent)
+        if (mt_frames_are_one_function(t, t->stacks.p[s].frame, c->line))
             return true;
-    }
     return false;
 }
 
 /* The line that calls the function, in the innermost call of it; 0 = there is none. */
 static mt_frame_id caller(const struct call *c, const struct mt_trace *t, mt_stack_id s)
 {
-    const struct mt_frame *f = &t->frames.p[c->line];
     bool in = false;
     for (; s != 0; s = t->stacks.p[s].parent) {
-        const struct mt_frame *k = &t->frames.p[t->stacks.p[s].frame];
-        bool here = k->file == f->file && k->name == f->name;
+        bool here = mt_frames_are_one_function(t, t->stacks.p[s].frame, c->line);
         if (in && !here)
             return t->stacks.p[s].frame;
         in = in || here;

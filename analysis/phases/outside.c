@@ -45,11 +45,6 @@ static void read_path(const struct mt_trace *t, struct mt_file_kinds *files, mt_
         out->frame[out->n++] = all[--n];
 }
 
-static bool is_one_function(const struct mt_trace *t, mt_frame_id a, mt_frame_id b)
-{
-    return t->frames.p[a].file == t->frames.p[b].file && t->frames.p[a].name == t->frames.p[b].name;
-}
-
 /* Whether a stack begins as another one does, up to `common` frames, and goes on in the same
  * function.
  */
@@ -61,7 +56,7 @@ static bool is_inside(const struct mt_trace *t, const struct path *steps, uint32
     for (uint32_t i = 0; i < common; i++)
         if (p->frame[i] != steps->frame[i])
             return false;
-    return is_one_function(t, p->frame[common], steps->frame[common]);
+    return mt_frames_are_one_function(t, p->frame[common], steps->frame[common]);
 }
 
 /* Of the training: its first event, its last backward pass or step, and how many passes; whether a
@@ -138,7 +133,7 @@ static bool is_outside(const struct mt_trace *t, struct mt_file_kinds *files,
     if ((seen[s] & KNOWN) == 0) {
         seen[s] |= KNOWN;
         read_path(t, files, s, &p);
-        if (p.n != 0 && is_one_function(t, p.frame[0], steps->frame[0]) &&
+        if (p.n != 0 && mt_frames_are_one_function(t, p.frame[0], steps->frame[0]) &&
             !is_inside(t, steps, common, &p))
             seen[s] |= OUTSIDE;
     }
