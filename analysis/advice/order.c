@@ -81,18 +81,24 @@ void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n)
     }
 }
 
+/* list[i] comes to stand at `at`, before it; those between go one further. */
+static void move_up(struct mt_advice *list, uint32_t i, uint32_t at)
+{
+    struct mt_advice moved = list[i];
+    for (; i > at; i--)
+        list[i] = list[i - 1];
+    list[at] = moved;
+}
+
 void mt_advice_pieces_last(struct mt_advice *list, uint32_t n)
 {
     uint32_t at = 0;
     while (at < n && (list[at].rule->phases >> MT_FIX_FRAGMENTATION & 1) == 0)
         at++;
     for (uint32_t i = at + 1; i < n; i++) {
-        struct mt_advice made = list[i];
-        if (!made.made_it || made.saving.known || made.rule->kind != MT_FIX_SETTING)
-            continue;
-        for (uint32_t k = i; k > at; k--)
-            list[k] = list[k - 1];
-        list[at++] = made;
+        const struct mt_advice *made = &list[i];
+        if (made->made_it && !made->saving.known && made->rule->kind == MT_FIX_SETTING)
+            move_up(list, i, at++);
     }
 }
 
@@ -124,13 +130,10 @@ uint32_t mt_advice_made_first(struct mt_advice *list, uint32_t first, uint32_t n
 {
     uint32_t n_top = 0;
     for (uint32_t i = first; i < n; i++) {
-        struct mt_advice made = list[i];
-        if (!made.made_it || made.rule->kind != MT_FIX_SETTING)
+        if (!list[i].made_it || list[i].rule->kind != MT_FIX_SETTING)
             continue;
-        made.is_top = true;
-        for (uint32_t k = i; k > first; k--)
-            list[k] = list[k - 1];
-        list[first++] = made;
+        list[i].is_top = true;
+        move_up(list, i, first++);
     }
     for (uint32_t i = 0; i < n; i++)
         if (list[i].is_top && ++n_top > N_TOP)

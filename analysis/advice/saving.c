@@ -28,6 +28,12 @@ static double number(struct mt_metrics *m, const char *name)
     return v.known ? v.v : 0;
 }
 
+/* What comes after the request is not known, or the next pass may ask for more than this one. */
+static bool may_go_on(struct mt_metrics *m)
+{
+    return number(m, "left_open") > 0 || number(m, "leaps") > 0;
+}
+
 /* Bytes that there are to be saved from; no bound where a part of them is outside this trace. */
 static double there(struct mt_metrics *m, uint32_t from)
 {
@@ -408,7 +414,7 @@ bool mt_weigh_saving(const struct mt_advice_query *q, struct mt_advice *a)
         a->lacking = bytes_of(least > 0 ? least : lacking(m, alone(m, a, 0), SURELY));
         a->is_narrow = least <= 0 && a->lacking != 0;
         a->is_probable = least <= 0 || lacking(m, alone(m, a, 1), LIKELY) <= 0;
-        a->left_open = number(m, "left_open") > 0 || number(m, "leaps") > 0 || grows_on(m, a);
+        a->left_open = may_go_on(m) || grows_on(m, a);
     }
     return !a->saving.known ||
            a->saving.bytes > bytes_of(mt_metric_get(q->metrics, "live", 4).v) / WORTH;
@@ -433,8 +439,7 @@ static struct mt_outcome outcome(const struct mt_analysis *a, struct mt_metrics 
     o.beside = bytes_of(g[1].cache + g[1].outside);
     if (o.fits_known) {
         o.lacking = bytes_of(lacking(m, g[1], LIKELY));
-        o.is_sure =
-            lacking(m, g[0], SURELY) <= 0 && number(m, "left_open") <= 0 && number(m, "leaps") <= 0;
+        o.is_sure = lacking(m, g[0], SURELY) <= 0 && !may_go_on(m);
     }
     return o;
 }
@@ -467,7 +472,7 @@ int mt_advice_combine(struct mt_analysis *a, struct mt_metrics *m)
     static const char *const some[] = {"the one of these settings that has a figure",
                                        "the two of these settings that have a figure"};
     struct mt_combined *c = &a->combined;
-    bool failed = request_is_known(m), open = number(m, "left_open") > 0 || number(m, "leaps") > 0;
+    bool failed = request_is_known(m), open = may_go_on(m);
     double more = asked_for(m) - number(m, "request");
     uint64_t held = mt_advice_needed(m);
     char text[400], mid[32], asked[96], lacks[32], low[32], high[32], all_of[32];

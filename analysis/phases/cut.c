@@ -131,7 +131,7 @@ static bool is_in(const char *path, const char *file)
     return n >= k && strcmp(path + n - k, file) == 0 && (n == k || path[n - k - 1] == '/');
 }
 
-static bool is_one_of(const char *name, const char *const *functions)
+bool mt_phase_is_one_of(const char *name, const char *const *functions)
 {
     for (; *functions != NULL; functions++)
         if ((*functions)[0] == '*' ? strstr(name, *functions + 1) != NULL
@@ -209,7 +209,7 @@ static bool is_method(const char *name, const char *const *methods)
         if (n > k + 1 && name[n - k - 1] == '_' && strcmp(name + n - k, *m) == 0)
             return true;
     }
-    return is_one_of(name, methods);
+    return mt_phase_is_one_of(name, methods);
 }
 
 /* The word stands in the name by itself: "train" in "my_train-2.py", not in "pretrained.py". */
@@ -241,15 +241,11 @@ static bool is_script(const char *path, const char *name, const char *const *scr
     return false;
 }
 
-bool mt_phase_is_one_of(const char *name, const char *const *functions)
-{
-    return is_one_of(name, functions);
-}
-
 /* "__validate" is a private "validate"; a row may also name the underscores. */
 static bool is_name(const char *name, const char *const *functions)
 {
-    return is_one_of(name, functions) || is_one_of(name + strspn(name, "_"), functions);
+    return mt_phase_is_one_of(name, functions) ||
+           mt_phase_is_one_of(name + strspn(name, "_"), functions);
 }
 
 bool mt_phase_is_launcher(const struct mt_phase_rules *r, const char *file)
@@ -286,7 +282,7 @@ bool mt_phase_next_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, co
             kind == MT_CUT_SCRIPT || kind == MT_CUT_FOLDER
                 ? c->scripts != NULL && c->functions == NULL &&
                       is_script(file, name, c->scripts, kind == MT_CUT_FOLDER)
-            : kind == MT_CUT_LINE ? c->lines != NULL && is_one_of(name, c->lines)
+            : kind == MT_CUT_LINE ? c->lines != NULL && mt_phase_is_one_of(name, c->lines)
             : kind == MT_CUT_SAID ? c->said != NULL && says_one_of(name, c->said)
             : kind == MT_CUT_TOLD
                 ? c->told != NULL && c->cause == NULL && says_one_of(name, c->told)
@@ -296,9 +292,10 @@ bool mt_phase_next_cut(const struct mt_phase_rules *r, enum mt_cut_kind kind, co
             : kind == MT_CUT_METHOD ? c->methods != NULL && is_method(name, c->methods)
             : kind == MT_CUT_NAME   ? c->file == NULL && c->codes == NULL && c->scripts == NULL &&
                                         c->functions != NULL && is_name(name, c->functions)
-            : c->scripts != NULL ? c->functions != NULL && is_in_script(file, name, c)
-                                 : c->file != NULL && is_in(file, c->file) &&
-                                       (c->functions == NULL || is_one_of(name, c->functions));
+            : c->scripts != NULL
+                ? c->functions != NULL && is_in_script(file, name, c)
+                : c->file != NULL && is_in(file, c->file) &&
+                      (c->functions == NULL || mt_phase_is_one_of(name, c->functions));
         if (!fits)
             continue;
         *out = (struct mt_cut_phase){c->phase, c->sub, c->unless_in};

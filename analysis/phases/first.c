@@ -18,7 +18,7 @@ static uint64_t failure(const struct mt_device *d)
 
 int mt_first_find(const struct mt_phaser *p, const struct mt_device *d, struct mt_attr *out)
 {
-    uint64_t at = failure(d);
+    uint64_t at = d->n_by_action[MT_ACT_OOM] != 0 ? failure(d) : UINT64_MAX;
     uint32_t rule =
         at != UINT64_MAX ? mt_stack_verdict_of(p, mt_event_at(d, at)->stack)->kept_rule : 0;
     const struct mt_pass_call *call;

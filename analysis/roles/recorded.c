@@ -86,6 +86,7 @@ void mt_recorded_find(struct mt_rwork *k, int64_t focus)
     uint64_t bytes = 0;
     uint32_t made = 0, live = 0;
     int64_t since = 0;
+    bool graph;
     for (uint32_t i = 0; i < f->steps.n && !f->steps_are_guessed; i++)
         if ((int64_t)f->steps.p[i].last < focus)
             since = (int64_t)f->steps.p[i].last + 1;
@@ -99,12 +100,14 @@ void mt_recorded_find(struct mt_rwork *k, int64_t focus)
         live++;
         bytes += e->size;
     }
-    if (live < MIN_RECORDED || (live < made / SHARE && !keeps_graph(k, since, focus)))
+    if (live < MIN_RECORDED)
         return;
-    k->out->recorded = bytes;
     /* whole gradients of a sharded model have sizes of their own as well, and lie beside no graph
      */
-    if (!keeps_graph(k, since, focus))
+    graph = keeps_graph(k, since, focus);
+    if (graph || live >= made / SHARE)
+        k->out->recorded = bytes;
+    if (!graph)
         return;
     k->out->recorded_graph = bytes;
     for (int64_t i = since; i <= focus; i++)

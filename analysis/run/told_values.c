@@ -173,8 +173,6 @@ static bool is_pair(const char *s)
     return n != 0 && (*s == '\0' || *s == '#');
 }
 
-/* A person's line, or one of a person's list or table. Code and files of settings are read
- * elsewhere. */
 /* "max_length = 8192, batch = 4, and it fails": settings within a sentence, and no
  * line of code, which has a call or no commas. */
 static bool is_listing(const char *s)
@@ -193,6 +191,8 @@ static bool is_listing(const char *s)
     return mt_spoken_is_told(copy);
 }
 
+/* A person's line, or one of a person's list or table. Code and files of settings are read
+ * elsewhere. */
 static bool is_prose(const char *s)
 {
     const char *item = mt_spoken_item(s);
