@@ -86,6 +86,12 @@ struct mt_lap {
     uint64_t grown_end; /* what the stack holds at the end; of the last step growth's `last` */
 };
 
+/* A stack, and the largest block as large as logits that it made or asked for. */
+struct mt_logits_by {
+    mt_stack_id stack;
+    uint64_t most;
+};
+
 /* A private pool, labelled by the frames of what lies in it. */
 struct mt_role_pool {
     uint64_t pool[2];
@@ -155,8 +161,8 @@ struct mt_role_facts {
                                periodicity", "" */
     /* by the order of passes alone: micro-batches of one step look the same */
     bool steps_are_guessed;
-    MT_VEC(mt_stack_id) logits_by; /* that make blocks as large as logits, each once */
-    uint64_t vocab;                /* of the logits that were found; 0 = none */
+    MT_VEC(struct mt_logits_by) logits_by; /* that make blocks as large as logits, each once */
+    uint64_t vocab;                        /* of the logits that were found; 0 = none */
     /* no head of so many rows is among the live blocks: another vocabulary may explain the sizes
      * too
      */

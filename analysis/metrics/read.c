@@ -103,6 +103,7 @@ static MT_RULE_GET(get_way)
                                        [MT_METRIC_LARGEST] = "largest_through",
                                        [MT_METRIC_SINGLE] = "single_block_of",
                                        [MT_METRIC_LOGITS] = "logits_through",
+                                       [MT_METRIC_WHOLE] = "whole_logits_by",
                                        [MT_METRIC_SPREAD] = "spread_by",
                                        [MT_METRIC_ROWS] = "rows_by",
                                        [MT_METRIC_SQUARE] = "square_by",
@@ -138,6 +139,7 @@ static const struct mt_rule_spec row_fields[] = {
     {"largest_through", get_way, .at = 0},
     {"single_block_of", get_way, .at = 0},
     {"logits_through", get_way, .at = 0},
+    {"whole_logits_by", get_way, .at = 0},
     {"spread_by", get_way, .at = 0},
     {"rows_by", get_way, .at = 0},
     {"square_by", get_way, .at = 0},
@@ -150,10 +152,11 @@ static enum mt_rc check(const struct mt_rule_reader *r, const struct mt_metric_r
 {
     bool of_blocks = row->how == MT_METRIC_LIVE || row->how == MT_METRIC_LARGEST;
     if (row->is == NULL && row->frames == NULL)
-        return mt_rule_bad(r, "seen",
-                           "is missing, and so are asked, live_through, largest_through, "
-                           "single_block_of, logits_through, spread_by, rows_by, square_by, "
-                           "joined_by, widened_by and is: one of them says how it is computed");
+        return mt_rule_bad(
+            r, "seen",
+            "is missing, and so are asked, live_through, largest_through, "
+            "single_block_of, logits_through, whole_logits_by, spread_by, rows_by, square_by, "
+            "joined_by, widened_by and is: one of them says how it is computed");
     if (row->with_request && !of_blocks)
         return mt_rule_bad(r, "with_request", "goes with live_through and largest_through only");
     if (row->one_of[0] != '\0' && row->how != MT_METRIC_SEEN)

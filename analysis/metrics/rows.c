@@ -96,17 +96,31 @@ static bool is_frame(const struct mt_metric_row *row, uint64_t there, const stru
     return false;
 }
 
+/* A recording without PyTorch's operators, as of Python's frames alone, names few operations: what
+ * it does not name may be any. */
+static bool has_operators(const struct mt_trace *t)
+{
+    static const char space[] = "at::_ops::";
+    for (uint32_t i = 0; i < t->frames.n; i++)
+        if (strncmp(mt_str(t, t->frames.p[i].name), space, sizeof space - 1) == 0)
+            return true;
+    return false;
+}
+
 static bool is_operation(const struct mt_metric_row *row, const struct mt_trace *t, mt_stack_id s)
 {
     char made_by[128] = "";
-    bool asked = false;
+    bool asked = false, told = false;
     for (uint32_t i = 0; i < row->n_frames; i++) {
         if (row->frames[i].operation[0] == '\0')
             continue;
-        if (!asked && !mt_stack_operation(t, s, made_by, sizeof made_by))
+        if (!asked && !(told = mt_stack_operation(t, s, made_by, sizeof made_by)))
             made_by[0] = '\0';
         asked = true;
-        if (mt_glob(row->frames[i].operation, made_by, strlen(made_by)))
+        if (strcmp(row->frames[i].operation, "none") == 0) {
+            if (!told && !has_operators(t))
+                return true;
+        } else if (mt_glob(row->frames[i].operation, made_by, strlen(made_by)))
             return true;
     }
     return false;
@@ -196,13 +210,20 @@ static double single(const struct mt_metric_row *row, const struct mt_device_ana
     return bytes;
 }
 
-/* Whether a block as large as logits, or a request for one, went through a frame of the row. */
+/* Whether a block as large as logits, or a request for one, went through a frame of the row. Whole
+ * ones are an eighth of the largest or more, for that may be of twice the type, and of a pass four
+ * times as long: a layer's output may be rows of the vocabulary by chance. */
 static bool makes_logits(const struct mt_metric_row *row, const struct mt_device_analysis *d,
                          const struct mt_trace *t)
 {
-    uint64_t there = ways(row, t);
+    enum { PART = 8 };
+    uint64_t there = ways(row, t), least = 0;
+    for (uint32_t i = 0; row->how == MT_METRIC_WHOLE && i < d->roles.logits_by.n; i++)
+        if (d->roles.logits_by.p[i].most / PART > least)
+            least = d->roles.logits_by.p[i].most / PART;
     for (uint32_t i = 0; there != 0 && i < d->roles.logits_by.n; i++)
-        if (goes_through(row, there, t, d->roles.logits_by.p[i], NULL))
+        if (d->roles.logits_by.p[i].most >= least &&
+            goes_through(row, there, t, d->roles.logits_by.p[i].stack, NULL))
             return true;
     return false;
 }
@@ -263,7 +284,8 @@ struct mt_value mt_metric_row_of(const struct mt_metric_row *row,
     case MT_METRIC_LIVE:
     case MT_METRIC_LARGEST: v.v = t != NULL ? through(row, d, t) : 0; break;
     case MT_METRIC_SINGLE: v.v = t != NULL ? single(row, d, t) : 0; break;
-    case MT_METRIC_LOGITS: v.v = t != NULL && makes_logits(row, d, t); break;
+    case MT_METRIC_LOGITS:
+    case MT_METRIC_WHOLE: v.v = t != NULL && makes_logits(row, d, t); break;
     case MT_METRIC_SPREAD:
     case MT_METRIC_ROWS:
     case MT_METRIC_SQUARE:

@@ -22,6 +22,7 @@ enum mt_metric_how {
                           telling frame is one */
     /* "logits_through": a block as large as logits was made through one, anywhere in the trace */
     MT_METRIC_LOGITS,
+    MT_METRIC_WHOLE, /* "whole_logits_by": one of an eighth of the largest of these, or more */
     /* "spread_by": bytes of the shape of a tensor that one made of much smaller ones */
     MT_METRIC_SPREAD,
     MT_METRIC_ROWS,    /* "rows_by": of these, n x n numbers where n numbers were there */

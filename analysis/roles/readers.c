@@ -8,21 +8,27 @@ enum { MAX_READERS = 256 };
 int mt_readers_find(struct mt_rwork *k)
 {
     struct mt_role_facts *f = k->out;
-    uint8_t *seen;
+    uint32_t *seen; /* by stack: its place in the list and 1 */
     if (f->vocab == 0)
         return 1;
-    if ((seen = mt_calloc((size_t)k->r->t->stacks.n + 1, 1)) == NULL)
+    if ((seen = mt_calloc((size_t)k->r->t->stacks.n + 1, sizeof *seen)) == NULL)
         return 0;
-    for (uint64_t i = 0; i < k->r->d->events.n && f->logits_by.n < MAX_READERS; i++) {
+    for (uint64_t i = 0; i < k->r->d->events.n; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
-        mt_stack_id *at;
+        struct mt_logits_by *at;
         if ((e->action != MT_ACT_ALLOC && e->action != MT_ACT_OOM) || e->stack == 0 ||
-            seen[e->stack] || !mt_is_logits_size(k, e->size) || mt_is_layer_size(k, e->size))
+            !mt_is_logits_size(k, e->size) || mt_is_layer_size(k, e->size))
             continue;
-        seen[e->stack] = 1;
-        if ((at = MT_VEC_PUSH(&f->logits_by)) == NULL)
-            break;
-        *at = e->stack;
+        if (seen[e->stack] == 0) {
+            if (f->logits_by.n == MAX_READERS)
+                continue;
+            if ((at = MT_VEC_PUSH(&f->logits_by)) == NULL)
+                break;
+            *at = (struct mt_logits_by){e->stack, 0};
+            seen[e->stack] = f->logits_by.n;
+        }
+        at = &f->logits_by.p[seen[e->stack] - 1];
+        at->most = e->size > at->most ? e->size : at->most;
     }
     mt_free(seen);
     return 1;

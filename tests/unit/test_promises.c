@@ -333,22 +333,34 @@ MT_TEST(a_pass_that_may_be_no_training)
 #define CROSS "torch/nn/functional.py:3494:cross_entropy|" TEACH("35")
 #define HEAD "own/net.py:22:forward|" CALL TEACH("34")
 
+#define JOINED "??:0:at::_ops::cat::call(c10::ArrayRef<at::Tensor>, long)|" TEACH("34")
+#define SCALED "??:0:at::_ops::div_Tensor::call(at::Tensor const&)|" TEACH("34")
+#define PRODUCT                                                                                    \
+    "??:0:at::_ops::mm::call(at::Tensor const&)|??:0:at::_ops::linear::call(at::Tensor const&)|"   \
+    "own/net.py:22:forward|" CALL TEACH("34")
+
 /* A cross-entropy that is fused with the head makes no logits. What else reads them still does: a
- * divergence, or a softmax beside it. A softmax alone may be the loss itself, and one of another
- * size an attention's. */
+ * divergence, or a softmax beside it. A softmax alone has weights, or one word, of its own: only
+ * pieces of the rows are sure to fit it. One of another size is an attention's. Where C++ frames
+ * tell that no product made the logits, they are of no head; where parts are joined, of a part of
+ * one. */
 MT_TEST(logits_that_another_loss_reads)
 {
-    enum { ALONE, DIVERGENCE, BESIDE, ITS_OWN, ATTENTION, N };
+    enum { ALONE, DIVERGENCE, BESIDE, ITS_OWN, ATTENTION, GATHERED, QUOTIENT, TOLD, N };
     static const uint64_t row = UINT64_C(50257) * 4;
-    static const char *const third[] = {CROSS, KL, SOFTMAX, HEAD, SOFTMAX};
+    static const char *const third[] = {CROSS, KL, SOFTMAX, HEAD, SOFTMAX, CROSS, CROSS, CROSS};
     for (int what = 0; what < N; what++) {
         struct heap *h = heap_new();
         bool shared = what == DIVERGENCE || what == BESIDE;
+        const char *head = what == GATHERED   ? JOINED
+                           : what == QUOTIENT ? SCALED
+                           : what == TOLD     ? PRODUCT
+                                              : HEAD;
         unsigned made[3];
         heap_alloc(h, row * 768, WEIGHTS);
         for (int pass = 0; pass < 3; pass++) {
             uint64_t size = row * (pass < 2 ? 512 : 2048);
-            made[0] = heap_alloc(h, size, HEAD);
+            made[0] = heap_alloc(h, size, head);
             made[1] =
                 heap_alloc(h, what == ITS_OWN ? size : 4096, what == ITS_OWN ? SOFTMAX : CROSS);
             if (what != ITS_OWN) {
@@ -367,7 +379,9 @@ MT_TEST(logits_that_another_loss_reads)
             FINISH(0);
             MT_CHECK(c->known);
             MT_CHECK_EQ(a->devices.p[0].roles.vocab, 50257);
-            MT_CHECK_EQ(card(a, "B09") == NULL, shared);
+            MT_CHECK_EQ(card(a, "B09") == NULL,
+                        shared || what == ITS_OWN || what == GATHERED || what == QUOTIENT);
+            MT_CHECK_EQ(card(a, "P287") == NULL, card(a, "B09") != NULL || what == QUOTIENT);
             DONE;
         }
     }

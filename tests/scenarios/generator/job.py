@@ -14,7 +14,7 @@ DEFAULTS = {
     "micro": (4096,), "logp": (4096,), "cap": None, "steps": 2, "begin": ("init",), "step": ("train_actor",), "end": (),
     "checkpointing": True, "act_offload": False, "reshard": True, "defer_sync": False, "ckpt": "whole", "outputs": True, "stream_wait": 2,
     "fused_head": False, "entropy": True, "chunk": 0, "entropy_in_train": False, "entropy_checkpointing": False,
-    "loss_chunk": 0, "optimizer": "foreach", "clip_copy": False, "lora": False,
+    "loss_chunk": 0, "loss_parts": 0, "optimizer": "foreach", "clip_copy": False, "lora": False,
     "param_offload": False, "optim_offload": False, "offload_policy": False, "zero_grad": True, "padding": 0,
     "weights_tp": 1, "engine_layers": None, "kv": 2 * GIB, "kv_step": None, "sleep": True, "graph_sizes": (), "batched": 8192,
     "running": 256, "prompt_logprobs": 0, "draft": 0, "experts": 0, "requests": 0, "weights_split": False, "prefill": 8192,
@@ -343,14 +343,22 @@ class Job:
                 for _ in range(4):
                     self.temp(1024 * vocab * 4, "logits", "mm")
             return []
-        mega = self.backend == "megatron"
-        with self.model(at.HF_MODEL + ":553 forward"), self.call(*(at.NN + ((at.MCORE_HEAD,) if mega else at.LM_HEAD))):
-            logits = self.new(tokens * vocab * 2, "logits", "mm")
+        if train and self.loss_parts:
+            for _ in range(self.loss_parts):
+                self.inside(place + "/loss")
+                self.drop(*self.loss(tokens // self.loss_parts, vocab, self.logits(tokens // self.loss_parts, vocab)))
+            return []
+        logits = self.logits(tokens, vocab)
         self.inside(place + "/loss" if train else place)
         if not train:
             self.logprobs(tokens, vocab, logits)
             return []
         return self.loss(tokens, vocab, logits)
+
+    def logits(self, tokens, vocab):
+        mega = self.backend == "megatron"
+        with self.model(at.HF_MODEL + ":553 forward"), self.call(*(at.NN + ((at.MCORE_HEAD,) if mega else at.LM_HEAD))):
+            return self.new(tokens * vocab * 2, "logits", "mm")
 
     def logprobs(self, tokens, vocab, logits):
         rows = self.chunk or tokens
@@ -388,6 +396,20 @@ class Job:
                     kept.append(soft)
         return kept
 
+    def backward_of_loss(self, tokens, vocab, kept):
+        self.node = "GatherBackward0"  # zeros of the shape of its input, with the picked ones filled in
+        picked = self.new(tokens * vocab * 4, "logits", "zeros")
+        self.node = "LogSoftmaxBackward0"
+        wide = self.new(tokens * vocab * 4, "logits", "_log_softmax_backward_data")
+        self.drop(picked, *kept[1:])
+        self.node = "ToCopyBackward0"
+        narrow = self.new(tokens * vocab * 2, "logits", "_to_copy")
+        self.drop(wide, kept[0])
+        self.node = "MmBackward0"
+        flow = self.new(tokens * self.shape_.hidden * 2, "temp", "mm")
+        self.drop(narrow)
+        return flow
+
     def backward(self, tokens, place, state, kept, last):
         outer_full, hidden, layers = state
         vocab = self.shape_.vocab // self.tp
@@ -400,17 +422,12 @@ class Job:
                 root = self.new(4, "temp", "ones_like")
         with self.autograd("LogSoftmaxBackward0"):
             if len(kept) > 1:
-                self.node = "GatherBackward0"  # zeros of the shape of its input, with the picked ones filled in
-                picked = self.new(tokens * vocab * 4, "logits", "zeros")
-                self.node = "LogSoftmaxBackward0"
-                wide = self.new(tokens * vocab * 4, "logits", "_log_softmax_backward_data")
-                self.drop(picked, *kept[1:])
-                self.node = "ToCopyBackward0"
-                narrow = self.new(tokens * vocab * 2, "logits", "_to_copy")
-                self.drop(wide, kept[0])
-                self.node = "MmBackward0"
+                flow = self.backward_of_loss(tokens, vocab, kept)
+            elif self.loss_parts and not self.fused_head:
+                rows = tokens // self.loss_parts
                 flow = self.new(tokens * self.shape_.hidden * 2, "temp", "mm")
-                self.drop(narrow)
+                for _ in range(self.loss_parts):
+                    self.drop(self.backward_of_loss(rows, vocab, self.loss(rows, vocab, self.logits(rows, vocab))))
             else:
                 flow = self.new(tokens * self.shape_.hidden * 2, "temp", "mm")
                 self.drop(*kept)
