@@ -79,8 +79,8 @@ static uint32_t layers_at_most(const struct mt_moment *m, bool *ok)
 
 /* By stack, and by line in `line`, what there is of one. */
 struct count {
-    uint64_t bytes, size;
-    uint32_t n, alike; /* alike: of the largest size */
+    uint64_t bytes, size; /* size: of the largest */
+    uint32_t n;
 };
 
 static void count(struct count *c, const struct mt_held *h)
@@ -88,6 +88,20 @@ static void count(struct count *c, const struct mt_held *h)
     c->bytes += h->size;
     c->n++;
     c->size = h->size > c->size ? h->size : c->size;
+}
+
+/* A block that a round of the loop made: which line, which size. */
+struct made {
+    mt_stack_id stack;
+    uint64_t size;
+};
+
+static int by_kind(const void *pa, const void *pb)
+{
+    const struct made *a = pa, *b = pb;
+    if (a->stack != b->stack)
+        return a->stack < b->stack ? -1 : 1;
+    return a->size < b->size ? -1 : a->size > b->size;
 }
 
 static bool may_be_round(const struct mt_moment *m, const struct mt_held *h)
@@ -103,38 +117,49 @@ static bool is_explained(const struct mt_moment *m)
            (m->open && m->open_bytes >= m->d->focus.live / IN);
 }
 
-/* How often the loop went round: a place that is come to several times in each round, as two
- * linears of one call, counts them all, so another place of the loop with that part of them counts
- * rounds. */
-static uint32_t rounds_of(const struct count *rounds, uint32_t n_stacks, uint32_t most,
-                          uint32_t least)
+/* How often the loop went round: a place that is come to several times in each round, as the
+ * linears of one call or layers of one width, counts them all, so another place of the loop, or
+ * another size of the same place, with that part of them counts rounds. v: all blocks of rounds, n
+ * of them. */
+static uint32_t rounds_of(const struct made *v, uint32_t n, uint32_t most, uint32_t least)
 {
     uint32_t found = most;
-    for (mt_stack_id s = 1; s < n_stacks; s++) {
-        uint32_t n = rounds[s].alike, times = n != 0 ? (most + n / 2) / n : 0;
-        uint64_t all = (uint64_t)times * n;
-        if (n <= least || n < MIN_ROUNDS || times < 2 ||
+    for (uint32_t i = 0, end; i < n; i = end) {
+        uint32_t k, times;
+        uint64_t all;
+        for (end = i + 1; end < n && by_kind(&v[end], &v[i]) == 0;)
+            end++;
+        k = end - i;
+        times = (most + k / 2) / k;
+        all = (uint64_t)times * k;
+        if (k <= least || k < MIN_ROUNDS || times < 2 ||
             (all > most ? all - most : most - all) > times) /* the last round is not whole */
             continue;
-        found = found == most || n > found ? n : found;
+        found = found == most || k > found ? k : found;
     }
     return found;
 }
 
-static void find_loop(struct mt_moment *m, const struct count *rounds, uint32_t n_stacks,
-                      uint32_t layers)
+static void find_loop(struct mt_moment *m, const struct made *v, uint32_t n, uint32_t layers)
 {
     uint32_t most = 0;
     uint64_t bytes = 0;
-    for (mt_stack_id s = 1; s < n_stacks; s++)
-        if (rounds[s].alike > TIMES * layers && rounds[s].alike >= MIN_ROUNDS) {
-            bytes += rounds[s].bytes;
-            most = rounds[s].alike > most ? rounds[s].alike : most;
+    for (uint32_t i = 0, end; i < n; i = end) {
+        uint64_t all = 0;
+        uint32_t largest = i; /* where the largest of the place begin, which are its last */
+        for (end = i; end < n && v[end].stack == v[i].stack; end++) {
+            largest = v[end].size != v[largest].size ? end : largest;
+            all += v[end].size;
         }
+        if (end - largest > TIMES * layers && end - largest >= MIN_ROUNDS) {
+            bytes += all;
+            most = end - largest > most ? end - largest : most;
+        }
+    }
     if (bytes < m->d->focus.live / IN * OF_LIVE)
         return;
     m->maker.loop = bytes;
-    m->maker.rounds = rounds_of(rounds, n_stacks, most, TIMES * layers);
+    m->maker.rounds = rounds_of(v, n, most, TIMES * layers);
 }
 
 /* Of blocks by line: the line with most, if that is most of them all. */
@@ -167,7 +192,9 @@ static void find_line(struct mt_moment *m, const struct count *of, const mt_fram
             m->maker.stack = s;
 }
 
-static int find_both(struct mt_moment *m, struct count *of, struct count *rounds, uint32_t n_stacks)
+/* rounds: n_rounds blocks, sorted here. */
+static int find_both(struct mt_moment *m, struct count *of, struct made *rounds, uint32_t n_rounds,
+                     uint32_t n_stacks)
 {
     const struct mt_trace *t = m->w->r->t;
     mt_frame_id *line = mt_calloc((size_t)n_stacks + 1, sizeof *line);
@@ -183,8 +210,10 @@ static int find_both(struct mt_moment *m, struct count *of, struct count *rounds
         mt_file_kinds_done(&files);
         find_line(m, of, line, sum, n_stacks);
         layers = layers_at_most(m, &ok);
-        if (layers != 0 && !is_explained(m))
-            find_loop(m, rounds, n_stacks, layers);
+        if (layers != 0 && n_rounds != 0 && !is_explained(m)) {
+            qsort(rounds, n_rounds, sizeof *rounds, by_kind);
+            find_loop(m, rounds, n_rounds, layers);
+        }
     }
     mt_free(line);
     mt_free(sum);
@@ -193,26 +222,24 @@ static int find_both(struct mt_moment *m, struct count *of, struct count *rounds
 
 int mt_moment_maker(struct mt_moment *m)
 {
-    uint32_t n_stacks = m->w->r->t->stacks.n;
-    struct count *of, *rounds;
+    uint32_t n_stacks = m->w->r->t->stacks.n, n_rounds = 0;
+    struct count *of;
+    struct made *rounds;
     int ok;
     if (m->oom == NULL || m->d->focus.live == 0)
         return 1;
     of = mt_calloc((size_t)n_stacks + 1, sizeof *of);
-    rounds = mt_calloc((size_t)n_stacks + 1, sizeof *rounds);
+    rounds = mt_calloc((size_t)m->n_held + 1, sizeof *rounds);
     ok = of != NULL && rounds != NULL;
     for (uint32_t i = 0; ok && i < m->n_held; i++) {
         const struct mt_held *h = &m->held[i];
         if (h->stack == 0 || h->stack >= n_stacks || !mt_is_of_work(h) || h->role == MT_ROLE_LOGITS)
             continue;
         count(&of[h->stack], h);
-        if (may_be_round(m, h)) {
-            struct count *c = &rounds[h->stack];
-            c->alike = h->size > c->size ? 1 : c->alike + (h->size == c->size);
-            count(c, h);
-        }
+        if (may_be_round(m, h))
+            rounds[n_rounds++] = (struct made){h->stack, h->size};
     }
-    ok = ok && find_both(m, of, rounds, n_stacks);
+    ok = ok && find_both(m, of, rounds, n_rounds, n_stacks);
     mt_free(of);
     mt_free(rounds);
     return ok;

@@ -218,15 +218,17 @@ MT_TEST(what_is_there_in_a_wider_type)
     "const&)"
 #define WEIGHT "torch/nn/modules/linear.py:106:__init__|own/net.py:5:__init__|" MAIN
 
-/* A pass that comes by one line forty times: in a loop with two weights, over forty layers, of ten
- * times, over few, and over weights that no block is known of: none, or the sum that a recording of
- * torch.profiler begins with. The line that made most is named in each, with its tensors. */
+/* A pass that comes by one line forty times: in a loop with two weights, with a narrower layer at
+ * the same place in each round (WIDTHS), over forty layers, of ten times, over few, and over
+ * weights that no block is known of: none, or the sum that a recording of torch.profiler begins
+ * with. The line that made most is named in each, with its tensors. */
 MT_TEST(what_a_loop_keeps)
 {
-    enum { LOOP, TWICE, LAYERS, FEW, KEEPS_NOTHING, NO_WEIGHTS, SUM, N };
+    enum { LOOP, TWICE, WIDTHS, LAYERS, FEW, KEEPS_NOTHING, NO_WEIGHTS, SUM, N };
     for (int what = 0; what < N; what++) {
         struct heap *h = heap_new();
-        unsigned weights[40], kept[40], second[80] = {0};
+        unsigned weights[40], kept[40], second[80] = {0},
+                                        per_round = what == TWICE || what == WIDTHS;
         unsigned n = what == LAYERS       ? 40
                      : what >= NO_WEIGHTS ? 0
                                           : 2,
@@ -241,6 +243,9 @@ MT_TEST(what_a_loop_keeps)
                 for (unsigned k = 0; what == TWICE && k < 2; k++)
                     second[2 * i + k] =
                         heap_alloc(h, MIB, OP("mul_Tensor") "own/net.py:7:forward|" NET);
+                for (unsigned k = 0; what == WIDTHS && k < 2; k++)
+                    second[2 * i + k] = heap_alloc(h, (k == 0 ? 12 : 1) * MIB,
+                                                   OP("tanh") "own/net.py:9:forward|" NET);
             }
             if (pass == 2)
                 break;
@@ -249,7 +254,7 @@ MT_TEST(what_a_loop_keeps)
                     heap_alloc(h, MIB, "??:0:torch::autograd::AccumulateGrad::apply()|" BACKWARD);
             for (unsigned i = what == KEEPS_NOTHING ? rounds - 1 : 0; i < rounds; i++)
                 heap_free_at(h, kept[i], BACKWARD);
-            for (unsigned i = 0; what == TWICE && i < 2 * rounds; i++)
+            for (unsigned i = 0; per_round && i < 2 * rounds; i++)
                 heap_free_at(h, second[i], BACKWARD);
             for (unsigned i = 0; i < n; i++)
                 heap_free_at(h, weights[i], "torch/optim/optimizer.py:9:zero_grad|" MAIN);
@@ -261,12 +266,15 @@ MT_TEST(what_a_loop_keeps)
         }
         {
             FINISH(0);
-            bool loop = what == LOOP || what == TWICE;
+            bool loop = what == LOOP || per_round;
             MT_CHECK_EQ(c->maker.rounds, loop ? 40 : 0);
-            MT_CHECK_EQ(c->maker.loop, !loop ? 0 : (what == TWICE ? 560 : 480) * MIB);
+            MT_CHECK_EQ(c->maker.loop, !loop            ? 0
+                                       : what == TWICE  ? 560 * MIB
+                                       : what == WIDTHS ? 1000 * MIB
+                                                        : 480 * MIB);
             MT_CHECK_EQ(card(a, "P228") != NULL, loop);
             if (what != KEEPS_NOTHING) {
-                MT_CHECK_EQ(c->maker.n, rounds);
+                MT_CHECK_EQ(c->maker.n, what == WIDTHS ? 3 * rounds : rounds);
                 MT_CHECK(strstr(c->sentence, "own/net.py:9 forward made ") != NULL);
                 MT_CHECK(strstr(c->sentence,
                                 " tensors of up to 12.0 MiB, there at once, by tanh.") != NULL);
