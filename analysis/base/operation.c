@@ -55,3 +55,15 @@ bool mt_stack_operation(const struct mt_trace *t, mt_stack_id s, char *buf, size
     }
     return found;
 }
+
+bool mt_operation_fills(const char *name)
+{
+    /* the factories of PyTorch's native_functions.yaml that take a size */
+    static const char *const names[] = {"zeros",  "ones",     "full",     "empty",
+                                        "rand",   "randn",    "eye",      "randint",
+                                        "arange", "linspace", "logspace", "randperm"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}

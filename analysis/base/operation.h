@@ -10,5 +10,7 @@
  * tells none. Libraries without symbols name an operator's neighbour now and then: for private
  * operators (a leading underscore) no name is given. */
 bool mt_stack_operation(const struct mt_trace *t, mt_stack_id s, char *buf, size_t cap);
+/* Whether an operation makes its tensor of no other one, as zeros and randn do. */
+bool mt_operation_fills(const char *name);
 
 #endif

@@ -378,6 +378,10 @@ struct mt_sentence; /* base/words.h */
 /* Adds "; the largest part, 9.00 GiB, is gradients; the largest holder, with ...". */
 void mt_verdict_holder(struct mt_sentence *t, const struct mt_analysis *a,
                        const struct mt_device_analysis *d);
+/* Adds " in training (backward)"; of no phase that is known, the functions at work by a stack,
+ * which may be 0. */
+void mt_verdict_phase(struct mt_sentence *s, const struct mt_trace *t, unsigned phase, unsigned sub,
+                      mt_stack_id stack);
 void mt_maker_words(const struct mt_moment *m, struct mt_sentence *out); /* adds to it */
 
 /* Fills c->pins: segments with free bytes that live blocks hold. */

@@ -291,7 +291,8 @@ void mt_maker_words(const struct mt_moment *m, struct mt_sentence *out)
             mt_words_add(out, "%u tensors of up to %s, there at once", (unsigned)k->n,
                          MT_BYTES(k->size));
         mt_words_add(out, "%s%s%s%s.", told ? ", by " : "", told ? by : "",
-                     of_smaller(m, kind, sizeof kind), k->asks ? ", and asked for more" : "");
+                     told && mt_operation_fills(by) ? "" : of_smaller(m, kind, sizeof kind),
+                     k->asks ? ", and asked for more" : "");
     }
     if (k->rounds != 0)
         mt_words_add(out,

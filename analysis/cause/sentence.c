@@ -2,14 +2,16 @@
 #include "analysis/cause/impl.h"
 #include "analysis/cause/verdict.h"
 #include "analysis/base/frames.h"
+#include "analysis/base/operation.h"
 #include "analysis/base/words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* RECORDED: a part of what is live that is worth a sentence; chosen by hand. */
-enum { TEXT = 1024, RECORDED = 10 };
+/* RECORDED: a part of what is live that is worth a sentence; WORTH: that is worth a word beside a
+ * line that holds most. Chosen by hand. */
+enum { TEXT = 1024, RECORDED = 10, WORTH = 50 };
 
 const char *mt_cause_trainers(const struct mt_moment *m)
 {
@@ -48,24 +50,27 @@ static int write_parts(char *s, size_t cap, const struct mt_moment *m)
 {
     uint8_t by[MT_ROLE_COUNT];
     unsigned n = mt_role_order(m->role, by), parts = 0;
-    char label[MT_LABEL], buf[MT_LABEL];
+    char label[MT_LABEL], buf[MT_LABEL], by_op[128];
     int k = 0;
     if (m->unclaimed.bytes != 0) {
+        bool told = mt_stack_operation(m->w->r->t, m->unclaimed.stack, by_op, sizeof by_op);
         (void)mt_stack_label(m->w->r->t, m->unclaimed.stack, label, sizeof label);
-        k = snprintf(s, cap,
-                     m->unclaimed.is_data ? ", %s of it data of the job's own, made at %s"
-                                          : ", %s of it made at %s and of no use that is known",
-                     MT_BYTES(m->unclaimed.bytes), mt_words_label(buf, label));
+        k = snprintf(s, cap, ", %s of it %s%s%s, made at %s", MT_BYTES(m->unclaimed.bytes),
+                     m->unclaimed.is_data ? "data of the job's own" : "tensors",
+                     told && !m->unclaimed.is_data ? " of " : "",
+                     told && !m->unclaimed.is_data ? by_op : "", mt_words_label(buf, label));
         parts++;
     }
     for (unsigned i = 0; i < n && parts < 2 && k >= 0 && (size_t)k < cap; i++) {
-        if (by[i] == MT_ROLE_UNKNOWN || (parts != 0 && mt_role_is_gap(by[i])) ||
+        if (by[i] == MT_ROLE_UNKNOWN ||
+            (m->unclaimed.bytes != 0 && m->role[by[i]] < m->d->focus.live / WORTH) ||
+            (parts != 0 && mt_role_is_gap(by[i])) ||
             (by[i] == MT_ROLE_DATA && m->unclaimed.is_data))
             continue;
         k += snprintf(s + k, cap - (size_t)k, "%s %s%s%s",
-                      parts == 0             ? ","
-                      : m->unclaimed.is_data ? ", and"
-                                             : " and",
+                      parts == 0                ? ","
+                      : m->unclaimed.bytes != 0 ? ", and"
+                                                : " and",
                       MT_BYTES(m->role[by[i]]), parts == 0 ? " of it " : " ",
                       mt_role_words((enum mt_role)by[i]));
         parts++;

@@ -339,11 +339,20 @@ static int find_earlier(struct mt_moment *m, uint32_t before, struct span now, u
     return 1;
 }
 
+static bool trains(const struct mt_moment *m)
+{
+    for (uint32_t i = 0; i < m->f->micros.n; i++)
+        if (m->f->micros.p[i].has_backward)
+            return true;
+    return false;
+}
+
 /* Whether what an earlier span went on to is all that comes: not in a first step, which has
- * gradients and state to make, nor where each asks for more than the one before. */
+ * gradients and state to make, nor where each asks for more than the one before, nor in what a job
+ * that trains does between two trainings. */
 static bool is_all(const struct mt_moment *m, struct span now)
 {
-    if (m->to_come.grows)
+    if (m->to_come.grows || (is_untold(m) && trains(m)))
         return false;
     if (!mt_phase_is(m->phase, MT_TRAINS) && !mt_phase_is(m->sub, MT_TRAINS))
         return true;

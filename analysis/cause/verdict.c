@@ -292,8 +292,9 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
     mt_stack_id caller;
     mt_frame_id frame;
     add_device(s, a, d, true);
-    mt_words_add(s, " ran out of memory in %s: it asked for ",
-                 MT_PHASE_WORDS(a->verdict.phase, a->verdict.sub));
+    mt_words_add(s, " ran out of memory");
+    mt_verdict_phase(s, a->trace, a->verdict.phase, a->verdict.sub, o->stack);
+    mt_words_add(s, ": it asked for ");
     add_request(s, d, o);
     if (o->stack != 0)
         mt_words_add(s, " %s %s",
@@ -423,7 +424,9 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
             mt_words_add(s, " before the first event%s%s", told ? ", most of it from " : "",
                          told ? ph.s : "");
         else
-            mt_words_add(s, " in %s", ph.s);
+            mt_verdict_phase(
+                s, a->trace, a->verdict.phase, a->verdict.sub,
+                mt_event_at(&a->trace->devices.p[d->device], (uint64_t)d->peak_event)->stack);
         if (d->cause != NULL && d->cause->kind == MT_CAUSE_PENDING_FREES)
             mt_words_add(s, ", %s of it let go of already and waiting for another stream",
                          mt_words_bytes(b1, d->focus.pending));

@@ -203,6 +203,8 @@ int mt_let_go_find(const struct mt_trace *t, const struct mt_device *d, struct m
 int mt_goes_on_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
 /* phases/outside.c: after mt_goes_on_find() */
 int mt_outside_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
+/* phases/between.c: after mt_outside_find() */
+int mt_between_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
 /* phases/untold.c: after mt_goes_on_find() */
 int mt_untold_find(const struct mt_trace *t, const struct mt_device *d, struct mt_attr *out);
 

@@ -471,8 +471,9 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
     /* what these tell of passes, they tell by tensors that a graph keeps */
     if (mt_is_of_tensors(p->t) &&
         (!mt_let_go_find(p->t, d, out) || !mt_goes_on_find(p->t, d, out) ||
-         !mt_outside_find(p->t, d, out) || !mt_untold_find(p->t, d, out) ||
-         !mt_for_none_find(p->t, d, out) || !mt_first_find(p, d, out)))
+         !mt_outside_find(p->t, d, out) || !mt_between_find(p->t, d, out) ||
+         !mt_untold_find(p->t, d, out) || !mt_for_none_find(p->t, d, out) ||
+         !mt_first_find(p, d, out)))
         rc = mt_fail(err, MT_ENOMEM, "out of memory while attributing stacks to phases");
 out:
     MT_VEC_DONE(&r.coarse.v);

@@ -17,8 +17,8 @@ MT_TEST(the_largest_holder_without_a_role)
             FINISH(0);
             MT_CHECK_EQ(c->kind, MT_CAUSE_CAPACITY);
             MT_CHECK_EQ(strstr(c->sentence,
-                               ", 7.00 GiB of it made at own/shelf.py:4 fill and of no "
-                               "use that is known and 5.00 GiB parameters.") != NULL,
+                               ", 7.00 GiB of it tensors, made at own/shelf.py:4 fill, and "
+                               "5.00 GiB parameters.") != NULL,
                         large);
             MT_CHECK_EQ(strstr(c->sentence, ", 5.00 GiB of it parameters.") != NULL, !large);
             DONE;

@@ -285,6 +285,39 @@ MT_TEST(what_a_loop_keeps)
     }
 }
 
+/* Where no phase could be told the verdict names the functions at work, without the script's entry,
+ * and the cause the operation that made most; a tensor that is filled is made of no smaller one. */
+MT_TEST(where_no_phase_is_told)
+{
+    static const struct {
+        const char *by, *in, *says, *because;
+    } rows[] = {
+        {OP("zeros"), "own/work.py:5:table|own/work.py:9:__init__|own/run.py:3:main|" MAIN,
+         " in a phase that could not be told (__init__, table): ",
+         " of it tensors of zeros, made at own/work.py:5 table. That line has one tensor, by "
+         "zeros."},
+        {OP("mul_Tensor"), "own/work.py:5:table|" MAIN,
+         " in a phase that could not be told (table): ",
+         " of it tensors of mul, made at own/work.py:5 table. That line has one tensor, by mul, of "
+         "tensors that are much smaller."},
+    };
+    for (unsigned r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct heap *h = heap_new();
+        char stack[256];
+        (void)snprintf(stack, sizeof stack, "%s%s", rows[r].by, rows[r].in);
+        heap_alloc(h, MIB, LINE("3"));
+        heap_alloc(h, 600 * MIB, stack);
+        (void)snprintf(stack, sizeof stack, "own/work.py:6%s", strchr(rows[r].in, ':') + 2);
+        heap_oom(h, 300 * MIB, 64 * MIB, stack);
+        {
+            FINISH(0);
+            MT_CHECK_HAS(a->verdict.sentence, rows[r].says);
+            MT_CHECK_HAS(c->sentence, rows[r].because);
+            DONE;
+        }
+    }
+}
+
 /* Below the job's line the outermost operator counts; private ones have no name; without C++ frames
  * it is the function of torch's in which the Python frames end. */
 MT_TEST(which_operation_it_is)
@@ -322,4 +355,5 @@ MT_TEST(rules_done) { mt_rules_done(&rules); }
 MT_MAIN(MT_RUN(rules_load) MT_RUN(what_is_stretched) MT_RUN(what_each_operation_is_offered)
             MT_RUN(what_is_joined_again_and_again) MT_RUN(what_is_paired)
                 MT_RUN(what_is_joined_of_what_is_there) MT_RUN(what_is_there_in_a_wider_type)
-                    MT_RUN(what_a_loop_keeps) MT_RUN(which_operation_it_is) MT_RUN(rules_done))
+                    MT_RUN(what_a_loop_keeps) MT_RUN(where_no_phase_is_told)
+                        MT_RUN(which_operation_it_is) MT_RUN(rules_done))

@@ -932,12 +932,57 @@ MT_TEST(behind_one_pass_and_another_model)
     }
 }
 
-MT_MAIN(MT_RUN(behind_one_pass_and_another_model) MT_RUN(training_is_implied_and_carried) MT_RUN(
-    a_first_pass_that_memory_runs_out_in) MT_RUN(calls_that_keep_nothing)
-            MT_RUN(a_call_that_comes_now_and_then) MT_RUN(behind_the_function_that_trains) MT_RUN(
-                a_call_that_keeps_nothing_is_no_training) MT_RUN(forward_only_stays_unattributed)
-                MT_RUN(a_pass_without_gradients_is_no_training) MT_RUN(
-                    the_wrapper_alone_proves_nothing) MT_RUN(behind_passes_without_gradients)
+#define SETS_UP(by) "/home/u/x.py:table|/home/u/x.py:build|/home/u/loop.py:fit|" by "|" MAIN
+
+/* What was made before the first training and is made again behind the steps of one is set-up of
+ * the next, also where another line of the script calls it. What comes with every few steps is not,
+ * nor what was not there before, nor the next of it where there was but one training. */
+MT_TEST(what_comes_between_two_trainings)
+{
+    static const struct {
+        unsigned steps;
+        bool optimizer, before, each;
+        const char *then, *says;
+    } of[] = {
+        {3, true, true, false, SETS_UP("/home/u/run.py:main"),
+         "unattributed/- none method.outside"},
+        {3, true, true, false, SETS_UP("/home/u/b.py:main"), "unattributed/- none method.outside"},
+        {2, true, true, false, SETS_UP("/home/u/run.py:main"), "train/- carried method.carry"},
+        {8, true, true, true, SETS_UP("/home/u/run.py:main"), "train/- carried method.carry"},
+        {8, true, false, false, SETS_UP("/home/u/run.py:main"), "train/- carried method.carry"},
+        {8, false, true, false, SETS_UP("/home/u/run.py:main"),
+         "unattributed/- none method.outside"},
+        {7, false, true, false, SETS_UP("/home/u/run.py:main"), "train/- carried method.carry"},
+        {8, true, true, false, "/home/u/x.py:other|/home/u/loop.py:fit|/home/u/run.py:main|" MAIN,
+         "train/- carried method.carry"},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct made m;
+        start(&m);
+        if (of[i].before)
+            alloc(&m, SETS_UP("/home/u/run.py:main"));
+        for (unsigned k = 0; k < of[i].steps; k++) {
+            alloc(&m, CALL "|/home/u/loop.py:fit|/home/u/run.py:main|" MAIN);
+            alloc(&m, ENGINE);
+            if (of[i].optimizer)
+                alloc(&m, STEPS("fit"));
+            if (of[i].each)
+                alloc(&m, SETS_UP("/home/u/run.py:main"));
+        }
+        alloc(&m, of[i].then);
+        MT_ASSERT(run(&m, false));
+        SAYS(m, (uint32_t)m.t->devices.p[0].events.n - 1, of[i].says);
+        done(&m);
+    }
+}
+
+MT_MAIN(
+    MT_RUN(what_comes_between_two_trainings) MT_RUN(behind_one_pass_and_another_model) MT_RUN(
+        training_is_implied_and_carried) MT_RUN(a_first_pass_that_memory_runs_out_in)
+        MT_RUN(calls_that_keep_nothing) MT_RUN(a_call_that_comes_now_and_then) MT_RUN(
+            behind_the_function_that_trains) MT_RUN(a_call_that_keeps_nothing_is_no_training)
+            MT_RUN(forward_only_stays_unattributed) MT_RUN(a_pass_without_gradients_is_no_training)
+                MT_RUN(the_wrapper_alone_proves_nothing) MT_RUN(behind_passes_without_gradients)
                     MT_RUN(names_of_evaluation) MT_RUN(a_name_goes_before_what_is_over) MT_RUN(
                         annotations_win_over_names) MT_RUN(loss_trains_when_there_is_a_backward)
                         MT_RUN(loss_trains_when_the_backward_has_no_frames) MT_RUN(
