@@ -16,6 +16,7 @@ const char *mt_home = MEMTRACE_HOME;
 
 void mt_print_version(struct mt_out *o)
 {
+    const char *sqlite = sqlite3_libversion();
     mt_putf(o, "memtrace %s\n", MEMTRACE_VERSION);
     if (mt_home[0] != '\0')
         mt_putf(o, "issues and releases: %s\n", mt_home);
@@ -28,12 +29,13 @@ void mt_print_version(struct mt_out *o)
         mt_putf(o, "%s%s", f->name, f[1].name != NULL ? ", " : "\n");
     mt_putf(o, "capture: %s\n", MEMTRACE_CAPTURE_STATE);
     mt_putf(o,
-            "libraries: zlib %s, %s, %s, %s, nettle %d.%d, cJSON %s, libyaml %s, SQLite %s, "
+            "libraries: zlib %s, %s, %s, %s, nettle %d.%d, cJSON %s, libyaml %s, %s%s, "
             "xxHash %d.%d.%d\n",
             zlibVersion(), mt_has_isal() ? "ISA-L" : "no ISA-L",
             mt_has_libdeflate() ? "libdeflate" : "no libdeflate", archive_version_string(),
             nettle_version_major(), nettle_version_minor(), cJSON_Version(),
-            yaml_get_version_string(), sqlite3_libversion(), XXH_VERSION_MAJOR, XXH_VERSION_MINOR,
+            yaml_get_version_string(), sqlite != NULL ? "SQLite " : "no SQLite",
+            sqlite != NULL ? sqlite : "", XXH_VERSION_MAJOR, XXH_VERSION_MINOR,
             XXH_VERSION_RELEASE);
     mt_putf(o, "build: %s, %s%s%s\n", MEMTRACE_BUILD_TYPE[0] != '\0' ? MEMTRACE_BUILD_TYPE : "none",
 #if defined(__clang__)

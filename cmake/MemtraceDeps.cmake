@@ -29,23 +29,28 @@ mt_find_dep(sqlite sqlite3 libsqlite3-dev)
 mt_find_dep(elf libelf libelf-dev)
 mt_find_dep(xxhash libxxhash libxxhash-dev HEADER_ONLY)
 
-# libarchive with all that it asks for is more than half of a start, and few runs need it: the program opens it when it meets a packed file or packs
-# a page (parser/late/). By the name that it would have been linked by; where that cannot be told, as of a library for another processor, or where it
-# lies in a folder that is not searched, it is linked.
-set(MEMTRACE_LATE_ARCHIVE "" CACHE STRING "Name by which the program opens libarchive; NO = it is linked; empty = found out")
-if("${MEMTRACE_LATE_ARCHIVE}" STREQUAL "" AND CMAKE_OBJDUMP)
-  set(mt_late NO)
-  list(GET MT_archive_LINK_LIBRARIES 0 library)
-  get_filename_component(folder "${library}" DIRECTORY)
-  execute_process(COMMAND "${CMAKE_OBJDUMP}" -p "${library}" OUTPUT_VARIABLE headers ERROR_QUIET)
-  if(headers MATCHES "SONAME +(libarchive[^ \n]+)" AND folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
-    set(mt_late "${CMAKE_MATCH_1}")
+# libarchive with all that it asks for was more than half of a start, SQLite is a tenth of what is left, and few runs need them: the program opens
+# them when it meets a packed file or packs a page, or meets a database (parser/late/). By the name that they would have been linked by; where that
+# cannot be told, as of a library for another processor, or where it lies in a folder that is not searched, the library is linked.
+# mt_late(<name> <NAME> <library>): MEMTRACE_LATE_<NAME> is the name by which the program opens mt_dep_<name>.
+function(mt_late name NAME library)
+  set(MEMTRACE_LATE_${NAME} "" CACHE STRING "Name by which the program opens ${library}; NO = it is linked; empty = found out")
+  if("${MEMTRACE_LATE_${NAME}}" STREQUAL "" AND CMAKE_OBJDUMP)
+    set(found NO)
+    list(GET MT_${name}_LINK_LIBRARIES 0 path)
+    get_filename_component(folder "${path}" DIRECTORY)
+    execute_process(COMMAND "${CMAKE_OBJDUMP}" -p "${path}" OUTPUT_VARIABLE headers ERROR_QUIET)
+    if(headers MATCHES "SONAME +(${library}[^ \n]+)" AND folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+      set(found "${CMAKE_MATCH_1}")
+    endif()
+    set_property(CACHE MEMTRACE_LATE_${NAME} PROPERTY VALUE "${found}")
   endif()
-  set_property(CACHE MEMTRACE_LATE_ARCHIVE PROPERTY VALUE "${mt_late}")
-endif()
-# Of the target that is linked: MT_LATE_ARCHIVE says that it has these functions itself.
-set_property(TARGET mt_dep_archive PROPERTY INTERFACE_LINK_LIBRARIES
-  "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:MT_LATE_ARCHIVE>>>:${MT_archive_LINK_LIBRARIES}>")
+  # Of the target that is linked: MT_LATE_<NAME> says that it has these functions itself.
+  set_property(TARGET mt_dep_${name} PROPERTY INTERFACE_LINK_LIBRARIES
+    "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:MT_LATE_${NAME}>>>:${MT_${name}_LINK_LIBRARIES}>")
+endfunction()
+mt_late(archive ARCHIVE libarchive)
+mt_late(sqlite SQLITE libsqlite3)
 
 # ISA-L unpacks in two fifths of zlib's time, and packs what does not repeat in a fifth of it. It is opened where it is there (parser/late/isal.c) and nothing links to it, so that what is built here
 # runs without it; only its headers have to be here. The state of its first versions had another layout.

@@ -15,7 +15,6 @@
 #include <archive_entry.h>
 #pragma GCC visibility pop
 
-/* What is given back where there is no library, type, name, parameters, how they are handed on. */
 #define GIVES(F)                                                                                   \
     F(NULL, struct archive *, archive_read_new, (void), ())                                        \
     F(NULL, struct archive *, archive_write_new, (void), ())                                       \
@@ -79,27 +78,23 @@
     F(archive_entry_set_filetype, (struct archive_entry * e, unsigned type), (e, type))            \
     F(archive_entry_set_size, (struct archive_entry * e, la_int64_t size), (e, size))
 
-#define SLOT(none, type, name, params, args) __typeof__(name) *name;
-#define SLOT_OF_NOTHING(name, params, args) __typeof__(name) *name;
 static struct {
-    GIVES(SLOT)
-    GIVES_NOTHING(SLOT_OF_NOTHING)
+    GIVES(MT_LATE_SLOT)
+    GIVES_NOTHING(MT_LATE_SLOT_OF_NOTHING)
     __typeof__(archive_set_error) *archive_set_error;
 } real;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int error; /* errno; 0 = it is there */
 
-#define FIND(none, type, name, params, args) &&mt_late_find(library, &real.name, #name)
-#define FIND_OF_NOTHING(name, params, args) &&mt_late_find(library, &real.name, #name)
 static void open_library(void)
 {
     void *library;
     errno = 0;
-    library = dlopen(MT_LIBARCHIVE, RTLD_NOW | RTLD_LOCAL);
+    library = dlopen(MT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         error = errno == ENOMEM ? ENOMEM : MT_NO_LIBRARY;
-    else if (!(mt_late_find(library, &real.archive_set_error, "archive_set_error") GIVES(FIND)
-                   GIVES_NOTHING(FIND_OF_NOTHING)))
+    else if (!(mt_late_find(library, &real.archive_set_error, "archive_set_error")
+                   GIVES(MT_LATE_FIND) GIVES_NOTHING(MT_LATE_FIND_OF_NOTHING)))
         error = MT_NO_LIBRARY;
 }
 
@@ -111,16 +106,8 @@ static bool is_there(void)
     return error == 0;
 }
 
-#define PASS_ON(none, type, name, params, args)                                                    \
-    type name params { return is_there() ? real.name args : none; }
-#define PASS_ON_NOTHING(name, params, args)                                                        \
-    void name params                                                                               \
-    {                                                                                              \
-        if (is_there())                                                                            \
-            real.name args;                                                                        \
-    }
-GIVES(PASS_ON)
-GIVES_NOTHING(PASS_ON_NOTHING)
+GIVES(MT_LATE_PASS_ON)
+GIVES_NOTHING(MT_LATE_PASS_ON_NOTHING)
 
 void archive_set_error(struct archive *a, int _err, const char *fmt, ...)
 {

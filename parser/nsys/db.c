@@ -6,6 +6,7 @@
 #include "parser/nsys/impl.h"
 
 #include "parser/base/text.h"
+#include "parser/late/late.h"
 
 #include <limits.h>
 #include <string.h>
@@ -64,9 +65,15 @@ static int allowed(void *arg, int action, const char *a, const char *b, const ch
     return action == SQLITE_SELECT || action == SQLITE_READ ? SQLITE_OK : SQLITE_DENY;
 }
 
-static int refuse(struct mt_ns *m)
+static int refuse(struct mt_ns *m, int rc)
 {
     m->fatal = true;
+    if (rc == MT_NO_SQLITE) {
+        mt_fail(m->err, MT_EINPUT,
+                "an SQLite database, as Nsight Systems exports, and " MT_SQLITE_REMEDY
+                "; install that");
+        return 0;
+    }
     mt_fail(m->err, MT_EINPUT,
             "an SQLite database, as Nsight Systems exports, that cannot be opened: %s",
             m->db != NULL ? sqlite3_errmsg(m->db) : "out of memory");
@@ -75,13 +82,14 @@ static int refuse(struct mt_ns *m)
 
 int mt_ns_open(struct mt_ns *m)
 {
+    int rc;
     if (!load(m))
         return 0;
     if (m->n_bytes >= 20 && m->bytes[18] == 2) /* its log of writes is another file */
         m->bytes[18] = m->bytes[19] = 1;
     sqlite3_hard_heap_limit64(HEAP);
-    if (mt_ns_open_bytes(m) != SQLITE_OK)
-        return refuse(m);
+    if ((rc = mt_ns_open_bytes(m)) != SQLITE_OK)
+        return refuse(m, rc);
     sqlite3_db_config(m->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(m->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(m->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
@@ -91,8 +99,8 @@ int mt_ns_open(struct mt_ns *m)
     sqlite3_limit(m->db, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_progress_handler(m->db, STEPS, too_long, m);
     /* sorting in memory: no file is made beside it */
-    if (sqlite3_exec(m->db, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL) != SQLITE_OK)
-        return refuse(m);
+    if ((rc = sqlite3_exec(m->db, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL)) != SQLITE_OK)
+        return refuse(m, rc);
     sqlite3_set_authorizer(m->db, allowed, NULL);
     return 1;
 }

@@ -173,6 +173,7 @@ __attribute__((constructor)) static void begin(void)
     atomic_store(&io, kind != NULL && strcmp(kind, "io") == 0);
     atomic_store(&on, getenv("MT_FAIL_ON") != NULL);
     (void)dlopen(MT_LIBARCHIVE, RTLD_NOW); /* which the program does later */
+    (void)dlopen(MT_LIBSQLITE, RTLD_NOW);
     (void)dl_iterate_phdr(find_archive, NULL);
     if (getenv("MT_FAIL_SITES") != NULL) {
         void *frame[1];

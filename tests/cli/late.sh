@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# libarchive is opened when it is needed: nothing else fails where it is not there, and what fails says what is missing.
+# libarchive and SQLite are opened when they are needed: nothing else fails where they are not there, and what fails says what is missing.
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 name="$(sed -n 's/^MEMTRACE_LATE_ARCHIVE:[A-Z]*=//p' "$MT_BINARY_DIR/CMakeCache.txt")"
@@ -29,4 +29,19 @@ err_has "page.html: cannot be written, as a page is packed: libarchive cannot be
 absent page.html
 run 0 --version
 out_has ", no libarchive, "
+
+sqlite="$(sed -n 's/^MEMTRACE_LATE_SQLITE:[A-Z]*=//p' "$MT_BINARY_DIR/CMakeCache.txt")"
+case "$sqlite" in libsqlite3*) ;; *) finish ;; esac
+ldd "$MEMTRACE" > .out
+out_lacks libsqlite3
+database="$SAMPLES/nsys/job.sqlite"
+run 0 info "$database"
+out_has "Nsight Systems"
+: > "none/$sqlite"
+run 1 info "$database"
+err_has "an SQLite database, as Nsight Systems exports, and SQLite cannot be loaded on this machine; its package is libsqlite3-0"
+run 0 report --format json here.pickle
+same .out before.json
+run 0 --version
+out_has ", no SQLite, "
 finish

@@ -15,7 +15,7 @@ n=0 bad=0
 for file in parser/*/*.c analysis/*/*.c render/*/*.c cli/*.c cli/*/*.c capture/*.c capture/inject/redact*.c; do
     n=$((n + 1))
     musl-gcc -std=c17 -fsyntax-only -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -I. -isystem "$scratch" '-DMEMTRACE_VERSION=""' '-DMEMTRACE_HOME=""' \
-        '-DMEMTRACE_BUILD_TYPE=""' '-DMEMTRACE_BUILD_SANITIZE=""' '-DMEMTRACE_CAPTURE_STATE=""' '-DMT_LIBARCHIVE=""' "$file" || bad=$((bad + 1))
+        '-DMEMTRACE_BUILD_TYPE=""' '-DMEMTRACE_BUILD_SANITIZE=""' '-DMEMTRACE_CAPTURE_STATE=""' '-DMT_LIBRARY=""' "$file" || bad=$((bad + 1))
 done
 echo "$n files, $bad do not compile"
 [ "$bad" -eq 0 ]
