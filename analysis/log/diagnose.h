@@ -166,6 +166,7 @@ struct mt_logdiag {
     uint64_t step;
     bool asks; /* nothing failed, and the advice is for what comes behind a short text's lines */
     uint64_t said; /* the line whose words alone tell the phase; 0 = it is not told so */
+    bool said_job; /* and they say what the job does, not where it failed */
     /* what it came right after, by the words of that line; MT_PH_NONE = none say so */
     enum mt_phase after;
     uint64_t after_line;

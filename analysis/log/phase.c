@@ -1,6 +1,7 @@
 /* log/phase.c -- in which phase of the job a failure of a log was: by its kind, its traceback, the
  * memory lines before it, who wrote it. */
 #include "analysis/log/diagnose.h"
+#include "analysis/log/whole_job.h"
 #include "analysis/phases/phases.h"
 
 #include <string.h>
@@ -417,21 +418,6 @@ static void of_program(struct mt_logdiag *d, const struct mt_log_stack *s,
     }
 }
 
-/* No traceback: a script whose name says that it only uses or scores a model, or writes it anew,
- * does little else. */
-static void of_command(struct mt_logdiag *d, const struct mt_phase_rules *rules)
-{
-    const char *name;
-    enum mt_phase p;
-    if (d->program[0] == '\0' || d->sub != MT_PH_NONE)
-        return;
-    p = of_script(rules, MT_CUT_SCRIPT, d->program, &name);
-    if (p != MT_PH_INFER && p != MT_PH_INIT && p != MT_PH_EVAL)
-        return;
-    d->phase = p;
-    d->by_name = d->program;
-}
-
 _Static_assert(sizeof((struct mt_log_step *)NULL)->pattern == MT_PHASE_LINE,
                "what rules may write, logs keep");
 
@@ -450,6 +436,37 @@ static bool does_more(const struct mt_log *log, const struct mt_log_place *place
            mt_framework_top(r, place->fw.frames, mt_framework_kind(r, MT_FWK_RL)) != MT_FW_NONE;
 }
 
+/* No traceback: a script whose name says that it only uses or scores a model, or writes it anew,
+ * does little else. One that trains does most of its work so, but where it generates as well. */
+static void of_command(struct mt_logdiag *d, const struct mt_log *log, const struct mt_log_fact *f,
+                       const struct mt_phase_rules *rules)
+{
+    const char *name;
+    enum mt_phase p;
+    if (d->program[0] == '\0' || d->sub != MT_PH_NONE)
+        return;
+    p = of_script(rules, MT_CUT_SCRIPT, d->program, &name);
+    if (p != MT_PH_INFER && p != MT_PH_INIT && p != MT_PH_EVAL &&
+        (p != MT_PH_TRAIN || does_more(log, NULL, rules) || mt_whole_job_in(log, f, d->program)))
+        return;
+    d->phase = p;
+    d->by_name = d->program;
+}
+
+/* The step of the failure f, or of the same one printed again: a person's sentence has its numbers
+ * from the error's own line. */
+static const struct mt_log_step *step_of(const struct mt_log *log, const struct mt_log_fact *f)
+{
+    uint32_t step = f->step;
+    for (uint32_t i = 0; step == 0 && i < log->facts.n; i++) {
+        const struct mt_log_fact *g = &log->facts.p[i];
+        if (g->kind == f->kind && g->gpu == f->gpu && g->rank == f->rank && g->pid == f->pid &&
+            g->value[0] != MT_LOG_NONE && memcmp(g->value, f->value, sizeof g->value) == 0)
+            step = g->step;
+    }
+    return step != 0 ? &log->kept_steps.p[step - 1] : NULL;
+}
+
 /* What the job last said that it is at: *cut. A line that tells a part of a pass is one of code: it
  * holds for what stands right below it. Its line; 0 = it says nothing that holds. */
 static uint64_t of_step(struct mt_cut_phase *cut, const struct mt_log *log,
@@ -457,7 +474,7 @@ static uint64_t of_step(struct mt_cut_phase *cut, const struct mt_log *log,
                         const struct mt_phase_rules *rules)
 {
     enum { BELOW = 3 };
-    const struct mt_log_step *s = f->step != 0 ? &log->kept_steps.p[f->step - 1] : NULL;
+    const struct mt_log_step *s = step_of(log, f);
     if (s == NULL || (log->newest_first && s->line != f->line) ||
         (place != NULL && gradients_off(place->stack) != 0) ||
         !mt_phase_of_cut(rules, MT_CUT_LINE, "", s->pattern, cut) ||
@@ -508,5 +525,5 @@ void mt_logdiag_phase(struct mt_logdiag *d, const struct mt_log *log, const stru
         of_program(d, place->stack, rules);
     else if (d->phase == MT_PH_UNATTRIBUTED && rules != NULL &&
              (f->kind == MT_LOG_TORCH_OOM || f->kind == MT_LOG_CUDA_OOM))
-        of_command(d, rules);
+        of_command(d, log, f, rules);
 }

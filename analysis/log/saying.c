@@ -267,7 +267,7 @@ static bool tells_of_state(const char *s)
     return false;
 }
 
-/* "I turned X on", "we have X on", "X is not enough". */
+/* "I turned X on", "we have X on", "X is used", "X is not enough". */
 static bool is_made_on(const char *s, const char *at, const char *end)
 {
     static const char *const verbs[] = {"turn", "switch", "have ", "had ",
@@ -278,6 +278,10 @@ static bool is_made_on(const char *s, const char *at, const char *end)
                                                 " wasn't enough",
                                                 " alone is not",
                                                 " alone was not",
+                                                " is used",
+                                                " are used",
+                                                " is in use",
+                                                " are in use",
                                                 NULL};
     if (strncmp(end, "ing", 3) == 0)
         end += 3;

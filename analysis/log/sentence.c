@@ -528,8 +528,10 @@ static void say_context(struct mt_sentence *t, const struct mt_logdiag *d,
                      "what asked.",
                      t->n != 0 ? " " : "");
     if (d->said != 0)
-        mt_words_add(t, "%sThe phase is what line %llu says.", t->n != 0 ? " " : "",
-                     (unsigned long long)d->said);
+        mt_words_add(t,
+                     d->said_job ? "%sThat it does so line %llu says, not that it failed there."
+                                 : "%sThe phase is what line %llu says.",
+                     t->n != 0 ? " " : "", (unsigned long long)d->said);
     if (d->step != 0)
         mt_words_add(t,
                      "%sNo traceback tells what ran: line %llu, the last one in which the job says "

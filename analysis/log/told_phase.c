@@ -4,6 +4,7 @@
 #include "analysis/log/clause.h"
 #include "analysis/log/diagnose.h"
 #include "analysis/log/spoken.h"
+#include "analysis/log/whole_job.h"
 #include "analysis/phases/phases.h"
 
 #include <string.h>
@@ -24,6 +25,7 @@ enum weight {
     BY_SENTENCE = 25,
     BY_SENTENCE_BROAD = 10, /* anywhere in the sentence that tells of it */
     BY_SCRIPT = 9,          /* the code of a script that was pasted does one thing alone */
+    BY_DOING = 7,           /* "I am fine-tuning with it": what the job is, not where it failed */
     BY_NOW = 25, /* more: a clause that tells of now, or of what is so behind what is not */
     BY_NOW_MOST = BY_STEP - 1, /* but not more than a line of the job's */
     TITLE = 2,
@@ -38,7 +40,9 @@ struct votes {
     enum mt_phase phase, sub, after;
     uint64_t line, after_line, step;
     int weight;
-    bool is_now;  /* the clause that is read tells of now */
+    bool is_now;             /* the clause that is read tells of now */
+    bool is_doing, by_doing; /* the words that are read, and those that hold, say what the job is */
+    bool is_rl;   /* the job generates as often as it trains: "I train it" tells no phase */
     bool differs; /* another phase weighs as much, and both are broad */
 };
 
@@ -78,6 +82,7 @@ static void vote(struct votes *v, const struct mt_cut_phase *cut, int weight, ui
     v->sub = cut->sub;
     v->line = line;
     v->step = 0;
+    v->by_doing = v->is_doing;
 }
 
 static bool is_small(char c) { return c >= 'a' && c <= 'z'; }
@@ -307,6 +312,24 @@ static void of_clause(struct votes *v, const char *s, size_t n, const struct tel
     v->is_now = false;
 }
 
+/* "I am fine-tuning X", "trying to train it": what somebody does with the program, in a sentence
+ * that says nothing of memory. A phase that takes most of a job's time alone; only one that runs
+ * once in a while fails elsewhere as often. */
+static void by_doing(struct votes *v, const char *s, size_t n, uint64_t line)
+{
+    static const char *const doing[] = {
+        "i am ",     "i'm ",       "we are ",   "we're ",   "i was ",  "we were ", "trying to ",
+        "i try to ", "we try to ", "tried to ", "want to ", "when i ", "when we ", NULL};
+    struct mt_cut_phase cut;
+    v->is_doing = true;
+    for (const char *p = s; !v->is_rl && p < s + n; p++) {
+        size_t k = p == s || p[-1] == ' ' || p[-1] == '(' ? mt_log_word_at(p, doing) : 0;
+        if (k != 0 && nearest_phase(v, p + k, 4, &cut) && is_broad(cut.phase))
+            vote(v, &cut, BY_DOING, line);
+    }
+    v->is_doing = false;
+}
+
 /* leads: the error's own line follows. */
 static void of_sentence(struct votes *v, char *s, bool leads, uint64_t line)
 {
@@ -319,26 +342,44 @@ static void of_sentence(struct votes *v, char *s, bool leads, uint64_t line)
     if (t.fails || strstr(s, "traceback") != NULL || strstr(s, "stack trace") != NULL)
         by_function(v, s, line);
     t.less = t.fails || leads ? 0 : some ? FAILS_ELSEWHERE : MEMORY_ALONE;
-    if (!t.fails && !leads && !some && !mt_clause_names_memory(s))
-        return;
+    some |= t.fails || leads || mt_clause_names_memory(s);
     for (size_t n; *s != '\0'; s += n) {
         s += strspn(s, " ,;:");
         n = mt_clause_end(s);
-        of_clause(v, s, n, &t, line);
+        if (some)
+            of_clause(v, s, n, &t, line);
+        else if (!mt_clause_went_well(s, n) && !mt_clause_is_over(s, n))
+            by_doing(v, s, n, line);
         n += n == 0 && *s != '\0';
     }
 }
 
-/* "1. On the first card, during set-up:", and the error below. */
-static bool leads_to(const struct mt_log *log, uint32_t i, const struct mt_log_fact *f)
+/* The error's own line stands below that line of a text whose title may say it as well. */
+static bool fails_below(const struct mt_log *log, const struct mt_log_fact *f, uint64_t line)
 {
     enum { BELOW = 6 };
-    const struct mt_log_prose *p = &log->prose.p[i];
-    size_t n = strlen(p->text);
-    while (n > 0 && p->text[n - 1] == ' ')
+    for (uint32_t i = 0; i < log->facts.n; i++)
+        if (log->facts.p[i].kind == f->kind && log->facts.p[i].line > line &&
+            log->facts.p[i].line - line <= BELOW && !mt_log_is_talk(&log->facts.p[i]))
+            return true;
+    return false;
+}
+
+/* "1. On the first card, during set-up:", and the error below; of a sentence, "... I get this
+ * message". */
+static bool ends_in_colon(const char *s)
+{
+    size_t n = strlen(s);
+    while (n > 0 && s[n - 1] == ' ')
         n--;
-    return !mt_log_is_talk(f) && n > 0 && p->text[n - 1] == ':' && f->line > p->line &&
-           f->line - p->line <= BELOW;
+    return n > 0 && s[n - 1] == ':';
+}
+
+static bool points_below(const char *s)
+{
+    static const char *const words[] = {" below",     "the following", "this error", "this message",
+                                        "such error", "as follows",    "error like", NULL};
+    return mt_log_has_one(s, words);
 }
 
 /* "File "x.py", line 9, in f" of a traceback that led to no line that is here. */
@@ -391,39 +432,6 @@ static void of_method(struct votes *v, const struct mt_log *log)
     }
 }
 
-/* Takes out "RL training": the whole job, in which a model generates as often as it trains. */
-static void drop_whole_job(char *s)
-{
-    static const char *const jobs[] = {"rl training", "rl post-training", "rlhf training",
-                                       "reinforcement learning training", NULL};
-    for (const char *const *w = jobs; *w != NULL; w++)
-        for (char *p = s; (p = strstr(p, *w)) != NULL; p++)
-            if (p == s || !is_small(p[-1]))
-                memset(p, '-', strlen(*w));
-}
-
-/* Takes out "train_ppo_ray.sh": what a file of such a job is called tells the job, and no phase. */
-static void drop_whole_file(char *s)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-./";
-    static const char *const jobs[] = {"ppo", "grpo", "rloo", "dapo", "rlhf", NULL},
-                             *const ends[] = {".sh", ".py", ".yaml", ".yml", NULL};
-    for (size_t n; *s != '\0'; s += n + (s[n] != '\0')) {
-        char name[128];
-        n = strspn(s, letters);
-        while (n > 0 && s[n - 1] == '.')
-            n--;
-        if (n == 0 || n >= sizeof name)
-            continue;
-        memcpy(name, s, n);
-        name[n] = '\0';
-        for (const char *const *e = ends; *e != NULL; e++)
-            if (n > strlen(*e) && strcmp(name + n - strlen(*e), *e) == 0 &&
-                mt_log_has_one(name, jobs))
-                memset(s, '-', n);
-    }
-}
-
 /* A program's line, but PyTorch's own sentence, which people quote in theirs. */
 static bool is_programs(const char *line)
 {
@@ -436,14 +444,14 @@ static void of_prose(struct votes *v, const struct mt_log *log)
     for (uint32_t i = log->prose.n; mt_log_is_talk(v->f) && i-- > 0;) /* the innermost first */
         of_frame(v, &log->prose.p[i]);
     for (uint32_t i = 0; i < log->prose.n; i++) {
-        bool leads = leads_to(log, i, v->f);
+        bool below = fails_below(log, v->f, log->prose.p[i].line),
+             leads = below && ends_in_colon(log->prose.p[i].text);
         if (log->prose.p[i].text[0] == '>' || is_programs(log->prose.p[i].text))
             continue;
         mt_spoken_line(&t, log, i);
-        drop_whole_job(t.text);
-        drop_whole_file(t.text);
+        mt_whole_job_drop(t.text);
         for (char *s; (s = mt_spoken_sentence(&t)) != NULL;)
-            of_sentence(v, s, leads, t.line);
+            of_sentence(v, s, leads || (below && points_below(s)), t.line);
     }
     of_script(v, log);
 }
@@ -454,6 +462,7 @@ void mt_logdiag_told_phase(struct mt_logdiag *d, const struct mt_log *log,
 {
     struct votes v = {.rules = rules, .f = f, .phase = MT_PH_NONE, .after = MT_PH_NONE};
     bool talk = mt_log_is_talk(f);
+    v.is_rl = mt_whole_job_in(log, f, d->program);
     of_method(&v, log);
     if (f->kind != MT_LOG_STOPPED)
         of_prose(&v, log);
@@ -477,4 +486,5 @@ void mt_logdiag_told_phase(struct mt_logdiag *d, const struct mt_log *log,
         d->step = v.step;
     else
         d->said = v.line;
+    d->said_job = v.by_doing && v.step == 0;
 }

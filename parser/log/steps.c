@@ -34,17 +34,17 @@ static void keep(struct mt_log *l, struct mt_log_fact *f, const struct mt_log_st
     f->step = l->kept_steps.n;
 }
 
-/* A bar that is closed by the failure, or was printed by another thread: right below the first
- * failure, which has none above it. */
+/* A bar that is closed by the failure, or was printed by another thread: right below a failure that
+ * has none above it. Titles and sentences that tell of the same stand further up. */
 static void closed_below(struct mt_log *l, const struct mt_log_step *s)
 {
     enum { BELOW = 4 };
     struct mt_log_fact *f = NULL;
     for (uint32_t i = 0; f == NULL && i < l->facts.n; i++)
-        if (mt_log_has_stack(l->facts.p[i].kind) && l->facts.p[i].kind != MT_LOG_RETRIED)
+        if (mt_log_has_stack(l->facts.p[i].kind) && l->facts.p[i].kind != MT_LOG_RETRIED &&
+            l->facts.p[i].line < s->line && s->line - l->facts.p[i].line <= BELOW)
             f = &l->facts.p[i];
-    if (f != NULL && f->step == 0 && s->line > f->line && s->line - f->line <= BELOW &&
-        of_one(s, f->pid, f->rank))
+    if (f != NULL && f->step == 0 && of_one(s, f->pid, f->rank))
         keep(l, f, s);
 }
 

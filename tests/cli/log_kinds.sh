@@ -21,7 +21,7 @@ tells() { # FILE TEXT... ; '!TEXT' = not said; run.sh beside it, where it is the
 # A flag of the command goes before a default, with a word before its name too.
 echo "$says" > job.log
 echo 'accelerate launch distill.py --per_device_train_batch_size 1 --learning_rate 1e-5 --num_train_epochs 2 --student_gradient_checkpointing' > run.sh
-tells job.log '!(default)' '!gradient_checkpointing=True' 'halve the longest input'
+tells job.log '!(default)' '!gradient_checkpointing=True' 'shorter clips or texts'
 sed -i 's/--student_/--/' run.sh
 tells job.log '!(default)' '!gradient_checkpointing=True'
 sed -i 's/--gradient_checkpointing//' run.sh

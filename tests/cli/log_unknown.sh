@@ -133,7 +133,7 @@ has script2.log 'what tune_it.py was doing is not known'
 has_not script2.log 'inference engine'
 { full '0.90 GiB'; echo '======'; echo 'pre/train_it.py FAILED'; } > elastic.log
 ask elastic.log
-has elastic.log 'what train_it.py was doing'
+has elastic.log 'the phase is read from the name of train_it.py, and may be another'
 { echo '  File "/opt/py/bin/torchrun", line 8, in <module>'; echo '  File "/home/u/go_on.py", line 3, in <module>'; echo '  File "/home/u/parts.py", line 9, in gather_all'; full '0.90 GiB'; } > module.log
 ask module.log
 has module.log 'what go_on.py was doing'

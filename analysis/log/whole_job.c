@@ -1,0 +1,79 @@
+/* log/whole_job.c -- words that name a whole job of reinforcement learning. */
+#include "analysis/log/whole_job.h"
+#include "analysis/log/diagnose.h"
+
+#include <string.h>
+
+static const char *const ways[] = {"ppo", "grpo", "rloo", "dapo", "rlhf", NULL};
+
+static char small(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }
+
+static bool is_letter(char c) { return small(c) >= 'a' && small(c) <= 'z'; }
+
+static void drop_words(char *s)
+{
+    static const char *const jobs[] = {"rl training", "rl post-training", "rlhf training",
+                                       "reinforcement learning training", NULL};
+    for (const char *const *w = jobs; *w != NULL; w++)
+        for (char *p = s; (p = strstr(p, *w)) != NULL; p++)
+            if (p == s || !is_letter(p[-1]))
+                memset(p, '-', strlen(*w));
+}
+
+/* "train_ppo_ray.sh": what a file of such a job is called tells the job, and no phase. */
+static void drop_files(char *s)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_-./";
+    static const char *const ends[] = {".sh", ".py", ".yaml", ".yml", NULL};
+    for (size_t n; *s != '\0'; s += n + (s[n] != '\0')) {
+        char name[128];
+        n = strspn(s, letters);
+        while (n > 0 && s[n - 1] == '.')
+            n--;
+        if (n == 0 || n >= sizeof name)
+            continue;
+        memcpy(name, s, n);
+        name[n] = '\0';
+        for (const char *const *e = ends; *e != NULL; e++)
+            if (n > strlen(*e) && strcmp(name + n - strlen(*e), *e) == 0 &&
+                mt_log_has_one(name, ways))
+                memset(s, '-', n);
+    }
+}
+
+void mt_whole_job_drop(char *sentence)
+{
+    drop_words(sentence);
+    drop_files(sentence);
+}
+
+/* Where a word begins: "GRPOTrainer", "main_ppo"; not "dppo". */
+static bool has_way(const char *text)
+{
+    for (const char *p = text; *p != '\0'; p++) {
+        if (p != text && is_letter(p[-1]))
+            continue;
+        for (const char *const *w = ways; *w != NULL; w++) {
+            size_t n = 0;
+            while ((*w)[n] != '\0' && small(p[n]) == (*w)[n])
+                n++;
+            if ((*w)[n] == '\0')
+                return true;
+        }
+    }
+    return false;
+}
+
+bool mt_whole_job_in(const struct mt_log *log, const struct mt_log_fact *f, const char *program)
+{
+    if (has_way(program) ||
+        (f->kind == MT_LOG_TORCH_OOM && mt_log_or_zero(f->value[MT_LO_PRIVATE]) != 0))
+        return true;
+    for (uint32_t i = 0; i < log->prose.n; i++)
+        if (has_way(log->prose.p[i].text))
+            return true;
+    for (uint32_t i = 0; i < log->settings.n; i++)
+        if (log->settings.p[i].text != NULL && has_way(log->settings.p[i].text))
+            return true;
+    return false;
+}
