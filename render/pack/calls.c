@@ -21,7 +21,7 @@ struct walk {
     struct mt_pack *p;
     struct mt_sites sites;
     MT_VEC(char *) words; /* of the lanes */
-    struct mt_ov by_time, by_event;
+    struct mt_ovs overviews;
     struct mt_bytes col[N_OPERATION_COLUMNS], rest[N_SIZES], time[2], phase[N_PHASE_COLUMNS];
     struct mt_pack_strings strings;
     int64_t role[N_ROLES];
@@ -145,9 +145,7 @@ static int begin_event(struct walk *w, uint64_t tick, bool falls, struct mt_attr
         ((w->event != 0 && !end_chunk(w)) || !begin_chunk(w)))
         return 0;
     put_phase(w, a);
-    mt_ov_before(&w->by_event, w->event, falls, &at);
-    if (w->p->has_time)
-        mt_ov_before(&w->by_time, tick, falls, &at);
+    mt_ovs_before(&w->overviews, w->event, tick, falls, &at);
     return 1;
 }
 
@@ -157,9 +155,7 @@ static void end_event(struct walk *w)
     w->event++;
     w->in_chunk++;
     at = now(w);
-    mt_ov_after(&w->by_event, &at, w->attr.phase);
-    if (w->p->has_time)
-        mt_ov_after(&w->by_time, &at, w->attr.phase);
+    mt_ovs_after(&w->overviews, &at, w->attr.phase);
 }
 
 /* ---- events ---- */
@@ -384,8 +380,7 @@ static int finish(struct walk *w)
     }
     find_home(w);
     w->sites.words = w->words.p;
-    return end_chunk(w) && mt_ov_end(&w->by_event, &at, &w->p->by_event) &&
-           (!w->p->has_time || mt_ov_end(&w->by_time, &at, &w->p->by_time)) &&
+    return end_chunk(w) && mt_ovs_end(&w->overviews, &at) &&
            mt_sites_blob(&w->sites, &w->p->press, NULL, &w->p->sites) && add_notes(w) &&
            mt_blob_make(&w->p->press, &w->p->phases, w->phase, N_PHASE_COLUMNS);
 }
@@ -397,8 +392,7 @@ static int pack(struct walk *w)
     if (w->p->n_events == 0)
         return 1;
     if (!mt_sites_begin(&w->sites, w->j->drivers.p[w->l->driver]) || !add_words(w, "") ||
-        !mt_ov_begin(&w->by_event, w->p, false, &at) ||
-        (w->p->has_time && !mt_ov_begin(&w->by_time, w->p, true, &at)))
+        !mt_ovs_begin(&w->overviews, w->p, &at))
         return 0;
     for (uint32_t i = 0; i < w->l->moves.n; i++)
         if (!fail_until(w, w->l->moves.p[i].time_ns) || !move(w, &w->l->moves.p[i]))
@@ -438,8 +432,7 @@ int mt_call_pack_make(struct mt_call_pack *out, const struct mt_driverdiag *j, u
         mt_free(w->words.p[i]);
     MT_VEC_DONE(&w->words);
     mt_strpool_done(&w->strings.seen);
-    mt_ov_done(&w->by_time);
-    mt_ov_done(&w->by_event);
+    mt_ovs_done(&w->overviews);
     mt_sites_done(&w->sites);
     mt_press_done(&w->p->press);
     mt_free(w);

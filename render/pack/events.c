@@ -19,7 +19,7 @@ struct walk {
     struct mt_sites sites;
     struct mt_pack_state s;
     struct mt_pack_pools pools;
-    struct mt_ov by_time, by_event;
+    struct mt_ovs overviews;
     struct mt_bytes col[N_OPERATION_COLUMNS], rest[N_SIZES], addr[N_ADDRESSES];
     struct mt_bytes places; /* addresses that have a number */
     uint64_t last_place;
@@ -404,8 +404,7 @@ static int walk(struct walk *w)
     }
     /* where the trace contradicts itself */
     add_to(&w->role[MT_ROLE_UNKNOWN], (uint64_t)w->s.live - (uint64_t)old);
-    if (!mt_ov_begin(&w->by_event, w->p, false, &at) ||
-        (w->p->has_time && !mt_ov_begin(&w->by_time, w->p, true, &at)))
+    if (!mt_ovs_begin(&w->overviews, w->p, &at))
         return 0;
     for (w->i = 0; w->i < w->p->n_events; w->i++) {
         const struct mt_event *e = mt_event_at(d, w->i);
@@ -416,19 +415,14 @@ static int walk(struct walk *w)
             if ((w->i != 0 && !end_chunk(w)) || !begin_chunk(w))
                 return 0;
         }
-        mt_ov_before(&w->by_event, w->i, falls, &at);
-        if (w->p->has_time)
-            mt_ov_before(&w->by_time, w->tick, falls, &at);
+        mt_ovs_before(&w->overviews, w->i, w->tick, falls, &at);
         if (!event(w, e))
             return 0;
         w->in_chunk++;
         at = now(w, w->i + 1);
-        mt_ov_after(&w->by_event, &at, w->in->attr[w->i].phase);
-        if (w->p->has_time)
-            mt_ov_after(&w->by_time, &at, w->in->attr[w->i].phase);
+        mt_ovs_after(&w->overviews, &at, w->in->attr[w->i].phase);
     }
-    return (w->p->n_events == 0 || end_chunk(w)) && mt_ov_end(&w->by_event, &at, &w->p->by_event) &&
-           (!w->p->has_time || mt_ov_end(&w->by_time, &at, &w->p->by_time)) &&
+    return (w->p->n_events == 0 || end_chunk(w)) && mt_ovs_end(&w->overviews, &at) &&
            mt_sites_blob(&w->sites, &w->p->press, w->in->o, &w->p->sites) &&
            (w->p->addr_unit == 0 || mt_blob_make(&w->p->press, &w->p->places, &w->places, 1));
 }
@@ -456,8 +450,7 @@ int mt_pack_events(const struct mt_pack_in *in)
         mt_bytes_done(&w->coarse.col[i]);
     }
     mt_bytes_done(&w->places);
-    mt_ov_done(&w->by_time);
-    mt_ov_done(&w->by_event);
+    mt_ovs_done(&w->overviews);
     mt_pools_done(&w->pools);
     mt_state_done(&w->s);
     mt_sites_done(&w->sites);

@@ -157,15 +157,13 @@ struct mt_ov {
     uint64_t x0, span;
     uint32_t n, col, fine; /* buckets; the one at work; how many make one of the coarse overview */
     uint64_t next_x;
-    bool dirty; /* the groups of the highest instant are not stored yet */
     struct mt_ov_bucket *bucket;
     uint8_t *coarse_phase;
     uint64_t *group; /* n * (groups + 1) */
     /* Events of the bucket at work by phase, and of those of a coarse one; which phases occur, a
-     * bit each. Phases come in runs: that of the last events is counted when it ends. */
+     * bit each. */
     uint32_t count[MT_PH_COUNT], coarse_count[MT_PH_COUNT];
     uint64_t seen, coarse_seen;
-    uint32_t run, run_phase;
 };
 /* What a bucket shows of a moment. */
 struct mt_ov_now {
@@ -173,42 +171,52 @@ struct mt_ov_now {
     const int64_t *role;
     uint64_t event; /* + 1 */
 };
-int mt_ov_begin(struct mt_ov *v, struct mt_pack *p, bool by_time, const struct mt_ov_now *start);
-/* Before an event at x is applied; falls: it takes live bytes away. */
-void mt_ov_move(struct mt_ov *v, uint64_t x, const struct mt_ov_now *now);
-void mt_ov_keep(struct mt_ov *v, const struct mt_ov_now *now);
+/* The overviews of a track, fed together: what lies between two of their bounds, which in a long
+ * track are few beside the events, is added up once and put into the bucket of each at the next
+ * bound. */
+struct mt_ovs {
+    struct mt_pack *p;
+    struct mt_ov by_event, by_time;
+    uint64_t next_event, next_tick;
+    int64_t high; /* -1 = no event yet */
+    uint64_t low, reserved, pending, at;
+    uint32_t events, run, run_phase; /* phases come in runs: counted when one ends */
+    bool dirty;                      /* the groups of the highest instant are not stored yet */
+    uint64_t group[MT_PACK_GROUPS + 1];
+};
+int mt_ovs_begin(struct mt_ovs *v, struct mt_pack *p, const struct mt_ov_now *start);
+/* A bound is reached: the state before the event at (event, tick). */
+void mt_ovs_move(struct mt_ovs *v, uint64_t event, uint64_t tick, const struct mt_ov_now *now);
+void mt_ovs_keep(struct mt_ovs *v, const struct mt_ov_now *now);
 /* Behind a run of events of one phase; `next` begins another. */
-void mt_ov_turn(struct mt_ov *v, uint32_t next);
-static inline void mt_ov_before(struct mt_ov *v, uint64_t x, bool falls,
-                                const struct mt_ov_now *now)
+void mt_ovs_turn(struct mt_ovs *v, uint32_t next);
+/* Before an event is applied; falls: it takes live bytes away. tick: where the track has times. */
+static inline void mt_ovs_before(struct mt_ovs *v, uint64_t event, uint64_t tick, bool falls,
+                                 const struct mt_ov_now *now)
 {
-    if (x >= v->next_x)
-        mt_ov_move(v, x, now);
+    if (event >= v->next_event || tick >= v->next_tick)
+        mt_ovs_move(v, event, tick, now);
     if (falls && v->dirty)
-        mt_ov_keep(v, now);
+        mt_ovs_keep(v, now);
 }
-static inline void mt_ov_after(struct mt_ov *v, const struct mt_ov_now *now, unsigned phase)
+static inline void mt_ovs_after(struct mt_ovs *v, const struct mt_ov_now *now, unsigned phase)
 {
-    struct mt_ov_bucket *b = &v->bucket[v->col];
-    /* the first bucket has the state before the first event */
-    bool first = b->events == 0 && v->col != 0;
-    if (first || now->live > b->high) {
-        b->high = now->live;
-        b->pending = now->pending;
-        b->at = now->event;
+    if ((int64_t)now->live > v->high) {
+        v->high = (int64_t)now->live;
+        v->pending = now->pending;
+        v->at = now->event;
         v->dirty = true;
     }
-    if (first || now->live < b->low)
-        b->low = now->live;
-    if (first || now->reserved > b->reserved)
-        b->reserved = now->reserved;
-    b->events++;
+    v->low = now->live < v->low ? now->live : v->low;
+    v->reserved = now->reserved > v->reserved ? now->reserved : v->reserved;
+    v->events++;
     if (phase != v->run_phase)
-        mt_ov_turn(v, phase);
+        mt_ovs_turn(v, phase);
     v->run++;
 }
-int mt_ov_end(struct mt_ov *v, const struct mt_ov_now *now, struct mt_overview *out);
-void mt_ov_done(struct mt_ov *v);
+/* Makes the blocks. */
+int mt_ovs_end(struct mt_ovs *v, const struct mt_ov_now *now);
+void mt_ovs_done(struct mt_ovs *v);
 
 /* ---- operations, as the columns of a chunk have them (docs/report-data.md) ---- */
 

@@ -10,17 +10,22 @@ static uint64_t start_of(const struct mt_ov *v, uint32_t col)
     return v->x0 + q * col + (rest * col + v->n - 1) / v->n;
 }
 
-static void store_groups(struct mt_ov *v, uint32_t col, const struct mt_ov_now *now)
+static void store_groups(const struct mt_pack *p, uint64_t *to, const struct mt_ov_now *now)
 {
-    uint64_t *to = v->group + (size_t)col * (v->p->n_groups + 1), rest = now->live;
-    for (uint32_t i = 0; i < v->p->n_groups; i++) {
-        int64_t bytes = now->role[v->p->group[i]];
+    uint64_t rest = now->live;
+    for (uint32_t i = 0; i < p->n_groups; i++) {
+        int64_t bytes = now->role[p->group[i]];
         to[i] = bytes <= 0               ? 0
                 : (uint64_t)bytes < rest ? (uint64_t)bytes
                                          : rest; /* a contradictory trace: never more than live */
         rest -= to[i];
     }
-    to[v->p->n_groups] = rest;
+    to[p->n_groups] = rest;
+}
+
+static uint64_t *groups_of(const struct mt_ov *v, uint32_t col)
+{
+    return v->group + (size_t)col * (v->p->n_groups + 1);
 }
 
 static void store(struct mt_ov *v, uint32_t col, const struct mt_ov_now *now)
@@ -30,10 +35,10 @@ static void store(struct mt_ov *v, uint32_t col, const struct mt_ov_now *now)
     b->reserved = now->reserved;
     b->pending = now->pending;
     b->at = now->event;
-    store_groups(v, col, now);
+    store_groups(v->p, groups_of(v, col), now);
 }
 
-int mt_ov_begin(struct mt_ov *v, struct mt_pack *p, bool by_time, const struct mt_ov_now *start)
+static int begin(struct mt_ov *v, struct mt_pack *p, bool by_time, const struct mt_ov_now *start)
 {
     uint64_t last = by_time ? p->end : p->n_events != 0 ? p->n_events - 1 : 0;
     memset(v, 0, sizeof *v);
@@ -57,14 +62,6 @@ int mt_ov_begin(struct mt_ov *v, struct mt_pack *p, bool by_time, const struct m
     return 1;
 }
 
-void mt_ov_done(struct mt_ov *v)
-{
-    mt_free(v->bucket);
-    mt_free(v->coarse_phase);
-    mt_free(v->group);
-    memset(v, 0, sizeof *v);
-}
-
 /* The phase with most events, + 1; `else_` where there are none. */
 static uint8_t majority(const uint32_t count[MT_PH_COUNT], uint8_t else_)
 {
@@ -78,17 +75,6 @@ static uint8_t majority(const uint32_t count[MT_PH_COUNT], uint8_t else_)
 }
 
 _Static_assert(MT_PH_COUNT <= 64, "a bit for each phase");
-
-void mt_ov_turn(struct mt_ov *v, uint32_t next)
-{
-    uint32_t phase = v->run_phase < MT_PH_COUNT ? v->run_phase : 0;
-    if (v->run != 0) {
-        v->count[phase] += v->run;
-        v->seen |= UINT64_C(1) << phase;
-    }
-    v->run = 0;
-    v->run_phase = next;
-}
 
 /* As majority() of those that were seen; their counts are added to `sum`, where there is one, and
  * zero afterwards. */
@@ -116,12 +102,8 @@ static void close_coarse(struct mt_ov *v, uint32_t col)
         take_majority(v->coarse_count, &v->coarse_seen, NULL, c != 0 ? v->coarse_phase[c - 1] : 0);
 }
 
-static void close_bucket(struct mt_ov *v, const struct mt_ov_now *now)
+static void close_bucket(struct mt_ov *v)
 {
-    if (v->dirty)
-        store_groups(v, v->col, now);
-    v->dirty = false;
-    mt_ov_turn(v, v->run_phase);
     v->coarse_seen |= v->seen;
     v->bucket[v->col].phase = take_majority(v->count, &v->seen, v->coarse_count,
                                             v->col != 0 ? v->bucket[v->col - 1].phase : 0);
@@ -130,7 +112,7 @@ static void close_bucket(struct mt_ov *v, const struct mt_ov_now *now)
 /* Behind the bucket at work, up to and without `to`: the state that the last event left. */
 static void fill(struct mt_ov *v, uint32_t to, const struct mt_ov_now *now)
 {
-    close_bucket(v, now);
+    close_bucket(v);
     for (uint32_t k = v->col + 1; k <= to; k++) {
         if (k % v->fine == 0)
             close_coarse(v, k - 1);
@@ -141,7 +123,8 @@ static void fill(struct mt_ov *v, uint32_t to, const struct mt_ov_now *now)
     }
 }
 
-void mt_ov_move(struct mt_ov *v, uint64_t x, const struct mt_ov_now *now)
+/* To the bucket of x, which is not that at work. */
+static void move(struct mt_ov *v, uint64_t x, const struct mt_ov_now *now)
 {
     uint32_t to = v->col;
     while (to + 1 < v->n && start_of(v, to + 1) <= x)
@@ -149,12 +132,6 @@ void mt_ov_move(struct mt_ov *v, uint64_t x, const struct mt_ov_now *now)
     fill(v, to, now);
     v->col = to;
     v->next_x = to + 1 < v->n ? start_of(v, to + 1) : UINT64_MAX;
-}
-
-void mt_ov_keep(struct mt_ov *v, const struct mt_ov_now *now)
-{
-    store_groups(v, v->col, now);
-    v->dirty = false;
 }
 
 /* ---- the block ---- */
@@ -226,10 +203,111 @@ static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
     return rc;
 }
 
-int mt_ov_end(struct mt_ov *v, const struct mt_ov_now *now, struct mt_overview *out)
+static int end(struct mt_ov *v, const struct mt_ov_now *now, struct mt_overview *out)
 {
     fill(v, v->n, now);
     if (v->n / v->fine == MT_PACK_BUCKETS && !write(v, v->fine * MT_PACK_THIN, &out->thin))
         return 0;
     return write(v, v->fine, &out->coarse) && (v->fine == 1 || write(v, 1, &out->fine));
+}
+
+/* ---- both ---- */
+
+void mt_ovs_turn(struct mt_ovs *v, uint32_t next)
+{
+    uint32_t phase = v->run_phase < MT_PH_COUNT ? v->run_phase : 0;
+    if (v->run != 0) {
+        v->by_event.count[phase] += v->run;
+        v->by_event.seen |= UINT64_C(1) << phase;
+        v->by_time.count[phase] += v->run;
+        v->by_time.seen |= UINT64_C(1) << phase;
+    }
+    v->run = 0;
+    v->run_phase = next;
+}
+
+void mt_ovs_keep(struct mt_ovs *v, const struct mt_ov_now *now)
+{
+    store_groups(v->p, v->group, now);
+    v->dirty = false;
+}
+
+/* The events since the last bound, into the bucket at work. */
+static void take(struct mt_ov *v, const struct mt_ovs *from)
+{
+    struct mt_ov_bucket *b = &v->bucket[v->col];
+    /* the first bucket has the state before the first event */
+    bool first = b->events == 0 && v->col != 0;
+    if (first || (uint64_t)from->high > b->high) {
+        b->high = (uint64_t)from->high;
+        b->pending = from->pending;
+        b->at = from->at;
+        memcpy(groups_of(v, v->col), from->group, (v->p->n_groups + 1) * sizeof *v->group);
+    }
+    b->low = first || from->low < b->low ? from->low : b->low;
+    b->reserved = first || from->reserved > b->reserved ? from->reserved : b->reserved;
+    b->events += from->events;
+}
+
+static void start(struct mt_ovs *v)
+{
+    v->high = -1;
+    v->low = UINT64_MAX;
+    v->reserved = 0;
+    v->events = 0;
+    v->next_event = v->by_event.next_x;
+    v->next_tick = v->p->has_time ? v->by_time.next_x : UINT64_MAX;
+}
+
+static void close_stretch(struct mt_ovs *v, const struct mt_ov_now *now)
+{
+    mt_ovs_turn(v, v->run_phase);
+    if (v->dirty)
+        mt_ovs_keep(v, now);
+    if (v->events == 0)
+        return;
+    take(&v->by_event, v);
+    if (v->p->has_time)
+        take(&v->by_time, v);
+}
+
+void mt_ovs_move(struct mt_ovs *v, uint64_t event, uint64_t tick, const struct mt_ov_now *now)
+{
+    close_stretch(v, now);
+    if (event >= v->next_event)
+        move(&v->by_event, event, now);
+    if (tick >= v->next_tick)
+        move(&v->by_time, tick, now);
+    start(v);
+}
+
+int mt_ovs_begin(struct mt_ovs *v, struct mt_pack *p, const struct mt_ov_now *at)
+{
+    memset(v, 0, sizeof *v);
+    v->p = p;
+    if (!begin(&v->by_event, p, false, at) || (p->has_time && !begin(&v->by_time, p, true, at)))
+        return 0;
+    start(v);
+    return 1;
+}
+
+static void done(struct mt_ov *v)
+{
+    mt_free(v->bucket);
+    mt_free(v->coarse_phase);
+    mt_free(v->group);
+}
+
+void mt_ovs_done(struct mt_ovs *v)
+{
+    done(&v->by_event);
+    done(&v->by_time);
+    memset(v, 0, sizeof *v);
+}
+
+int mt_ovs_end(struct mt_ovs *v, const struct mt_ov_now *now)
+{
+    close_stretch(v, now);
+    return end(&v->by_event, now, &v->p->by_event) &&
+           (!v->p->has_time || end(&v->by_time, now, &v->p->by_time));
 }
