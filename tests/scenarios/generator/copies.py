@@ -133,6 +133,33 @@ def wakes(job):
             job.drop(*cache)
 
 
+def answers(job):
+    """Answers are generated with a cache that grows by a token at a time, then trained on. outputs: the cache goes with them to the training."""
+    job.phase("init")
+    sizes = [block.requested for block in job.params]
+    line = (at.ROOT + "rl.py:36 main", "torch/utils/_contextlib.py:116 decorate_context", at.ROOT + "rl.py:31 sample")
+    for step in range(job.steps):
+        job.truth.step, past = step, []
+        for token in range(40):
+            job.inside("generate")
+            new = []
+            with job.call(*line, *at.NN, at.ROOT + "rl.py:25 forward"):
+                for _ in range(job.layers):
+                    with job.call(*at.NN, at.ROOT + "rl.py:9 forward"):
+                        new += [job.new((4000 + 8 * token) * 8192, "kv_cache", "cat") for part in range(2)]
+                        job.temp((4000 + 8 * token) * 512, "temp", "_softmax")
+                    with job.call(*at.NN, at.ROOT + "rl.py:17 forward"):
+                        job.temp(4 * MIB)
+            with job.call(*line):
+                job.drop(*past)
+            past = new
+        if not job.outputs:
+            job.drop(*past)
+        _adamw(job, sizes, _backward(job, _forward(job), sizes))
+        if job.outputs:
+            job.drop(*past)
+
+
 def merged(job):
     """Weights of each layer that its forward makes of others, and that its backward needs (outputs), else none. What is trained is small."""
     job.phase("init")
