@@ -285,6 +285,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
         mt_moment_spread(&m);
         ok = ok && mt_moment_fixed(&m) && mt_moment_named(&m) && mt_moment_parts(&m) &&
              mt_moment_maker(&m);
+        mt_moment_outlived(&m);
         keep_copies(out, &m);
         out->hoard = m.hoard.bytes;
         out->apart = m.apart;

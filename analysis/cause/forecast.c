@@ -253,8 +253,11 @@ int mt_cause_next(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph)
         if (!mt_moment_fill(m, ph))
             return 0;
         c->kind = waits ? MT_CAUSE_PENDING_FREES : cause_of_full_card(m);
-    } else if (d->kind == MT_DEV_CUDA && !look_for_pins(c, m, ph)) {
-        return 0;
+    } else if (d->kind == MT_DEV_CUDA) {
+        if (!look_for_pins(c, m, ph) || (m->n_held == 0 && !mt_moment_fill(m, ph)) ||
+            !mt_moment_maker(m))
+            return 0;
+        mt_moment_outlived(m);
     }
     if (!word_forecast(c, m))
         return 0;

@@ -21,6 +21,7 @@
  *   remade.c    what the request makes anew while the one before is still there
  *   spread.c    what an operation made much larger than anything that was there
  *   parts.c     what is there twice: joined, or in a wider type
+ *   outlived.c  what stayed of a line that made others and let them go
  *   maker.c     the line that made most of it, and the loop that goes through it
  *   old_state.c state of optimizers that were replaced
  *   copy_words.c  what is said of these three
@@ -177,6 +178,14 @@ struct mt_fixed {
     mt_frame_id line;
 };
 
+/* Tensors of one line and size that stayed, while `gone` others of it came and went. */
+struct mt_outlived {
+    mt_stack_id stack;
+    uint64_t size;
+    uint32_t n; /* 0 = none */
+    uint32_t gone;
+};
+
 struct mt_moment {
     const struct mt_roles *w;
     const struct mt_role_facts *f;
@@ -224,6 +233,7 @@ struct mt_moment {
     struct mt_made made[MT_MADE];
     uint32_t n_made;
     struct mt_maker maker;
+    struct mt_outlived outlived;
     uint64_t alike;   /* of what is no model's or optimizer's, what has the request's own size */
     uint64_t regrown; /* one tensor to which the request would join something; 0 = none */
     struct mt_to_come to_come;
@@ -374,6 +384,8 @@ const char *mt_spread_words(const struct mt_moment *m, const struct mt_made *w, 
 int mt_moment_parts(struct mt_moment *m);
 /* Fills m->maker; after mt_moment_graph(), mt_moment_kept() and mt_moment_rounds(). */
 int mt_moment_maker(struct mt_moment *m);
+/* Fills m->outlived; after mt_moment_result(), mt_moment_kept() and mt_moment_rounds(). */
+void mt_moment_outlived(struct mt_moment *m);
 struct mt_sentence; /* base/words.h */
 /* Adds "; the largest part, 9.00 GiB, is gradients; the largest holder, with ...". */
 void mt_verdict_holder(struct mt_sentence *t, const struct mt_analysis *a,
@@ -383,6 +395,7 @@ void mt_verdict_holder(struct mt_sentence *t, const struct mt_analysis *a,
 void mt_verdict_phase(struct mt_sentence *s, const struct mt_trace *t, unsigned phase, unsigned sub,
                       mt_stack_id stack);
 void mt_maker_words(const struct mt_moment *m, struct mt_sentence *out); /* adds to it */
+void mt_outlived_words(const struct mt_moment *m, struct mt_sentence *out);
 
 /* Fills c->pins: segments with free bytes that live blocks hold. */
 int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c);

@@ -1,8 +1,9 @@
 /* The line that made most of what fills the card and is neither a model's nor an optimizer's, with
- * its tensors counted; and the loop that goes through lines of the pass at hand. Layers of a model
- * come by one line as often as there are layers, and each has a weight of its own: as many weights
- * are alike as there are layers. A line that was come to far more often in one pass is in a loop
- * that uses the same weights again: steps of a solver, an iteration to a fixed point, time steps.
+ * its tensors counted; and the loop that goes through lines of the pass at hand. Where nothing
+ * failed, the line alone. Layers of a model come by one line as often as there are layers, and each
+ * has a weight of its own: as many weights are alike as there are layers. A line that was come to
+ * far more often in one pass is in a loop that uses the same weights again: steps of a solver, an
+ * iteration to a fixed point, time steps.
  */
 #include "analysis/cause/impl.h"
 #include "analysis/base/frames.h"
@@ -178,13 +179,14 @@ static void find_line(struct mt_moment *m, const struct count *of, const mt_fram
         c->size = of[s].size > c->size ? of[s].size : c->size;
         best = best == 0 || c->bytes > sum[best].bytes ? line[s] : best;
     }
-    if (best == 0 || sum[best].bytes < m->d->focus.live / IN * OF_LIVE || sum[best].bytes < all / 2)
+    if (best == 0 || sum[best].bytes < m->d->focus.live / IN * OF_LIVE ||
+        (m->oom != NULL && sum[best].bytes < all / 2))
         return;
     for (uint32_t i = 0; i < m->n_copies; i++)
         if (m->copies[i].line == best) /* has a sentence of its own */
             return;
     m->maker.n = sum[best].n;
-    m->maker.asks = m->oom->stack < n_stacks && line[m->oom->stack] == best;
+    m->maker.asks = m->oom != NULL && m->oom->stack < n_stacks && line[m->oom->stack] == best;
     m->maker.bytes = sum[best].bytes;
     m->maker.size = sum[best].size;
     for (mt_stack_id s = 1; s < n_stacks; s++)
@@ -203,13 +205,13 @@ static int find_both(struct mt_moment *m, struct count *of, struct made *rounds,
     bool ok = line != NULL && sum != NULL && mt_file_kinds_init(&files, t);
     uint32_t layers;
     for (mt_stack_id s = 1; ok && s < n_stacks; s++)
-        if ((of[s].n != 0 || s == m->oom->stack) &&
+        if ((of[s].n != 0 || (m->oom != NULL && s == m->oom->stack)) &&
             mt_stack_site(t, &files, s, &line[s]) != MT_SITE_PYTHON)
             line[s] = 0;
     if (ok) {
         mt_file_kinds_done(&files);
         find_line(m, of, line, sum, n_stacks);
-        layers = layers_at_most(m, &ok);
+        layers = m->oom != NULL ? layers_at_most(m, &ok) : 0;
         if (layers != 0 && n_rounds != 0 && !is_explained(m)) {
             qsort(rounds, n_rounds, sizeof *rounds, by_kind);
             find_loop(m, rounds, n_rounds, layers);
@@ -226,7 +228,7 @@ int mt_moment_maker(struct mt_moment *m)
     struct count *of;
     struct made *rounds;
     int ok;
-    if (m->oom == NULL || m->d->focus.live == 0)
+    if (m->d->focus.live == 0)
         return 1;
     of = mt_calloc((size_t)n_stacks + 1, sizeof *of);
     rounds = mt_calloc((size_t)m->n_held + 1, sizeof *rounds);

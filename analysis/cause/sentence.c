@@ -257,8 +257,9 @@ static void add_maker(char *s, size_t cap, const struct mt_moment *m)
     size_t n = strlen(s);
     if (m->hoard.n == 0)
         mt_maker_words(m, &text);
+    mt_outlived_words(m, &text);
     if (text.n != 0)
-        (void)snprintf(s + n, cap - n, " %s", text.buf);
+        (void)snprintf(s + n, cap - n, "%s%s", n != 0 ? " " : "", text.buf);
 }
 
 /* The lines that keep copies of the weights, and what is made anew beside the old one. */
@@ -447,6 +448,8 @@ int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struc
                                ? "what was free on the device was not recorded, nor how the free "
                                  "bytes of PyTorch lay"
                                : "the state at the failure is not known");
+        else
+            add_maker(s, sizeof s, m);
         break;
     case MT_CAUSE_CAPACITY:
         if (strcmp(c->by, "as_before") == 0)

@@ -318,6 +318,47 @@ MT_TEST(where_no_phase_is_told)
     }
 }
 
+#define ROUND "own/bandit.py:27:update|own/bandit.py:40:simulate|" MAIN
+
+/* Each round makes a state anew and lets go of the last one. One that stays through eight others is
+ * held by something; the last one is the loop's own. Said where memory ran out, and at a peak. */
+MT_TEST(what_stays_while_others_go)
+{
+    static const struct {
+        unsigned rounds, keeps; /* keeps: the round whose state stays; 0 = none */
+        bool fails, says;
+    } rows[] = {{14, 3, true, true},   {14, 3, false, true}, {14, 0, true, false},
+                {14, 0, false, false}, {10, 3, true, false}, {12, 3, true, true}};
+    for (unsigned r = 0; r < sizeof rows / sizeof *rows; r++) {
+        struct heap *h = heap_new();
+        unsigned last = heap_alloc(h, 100 * MIB, "own/bandit.py:12:__init__|" MAIN);
+        for (unsigned i = 1; i <= rows[r].rounds; i++) {
+            unsigned now = heap_alloc(h, 100 * MIB, OP("sub_Tensor") ROUND);
+            if (rows[r].keeps == 0 || i != rows[r].keeps + 1)
+                heap_free(h, last);
+            last = now;
+        }
+        if (rows[r].fails)
+            heap_oom(h, 300 * MIB, 64 * MIB, OP("mul_Tensor") ROUND);
+        else
+            heap_free(h,
+                      heap_alloc(h, 110 * MIB, OP("mul_Tensor") "own/bandit.py:26:update|" MAIN));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(strstr(c->sentence,
+                               "1 tensor of 100.0 MiB from own/bandit.py:27 update stayed while "
+                               "that line made ") != NULL,
+                        rows[r].says);
+            if (!rows[r].fails && rows[r].keeps != 0) /* a peak has its line, too */
+                MT_CHECK_HAS(
+                    c->sentence,
+                    "own/bandit.py:27 update made 200.0 MiB of what was live: 2 tensors of "
+                    "up to 100.0 MiB, there at once, by sub.");
+            DONE;
+        }
+    }
+}
+
 /* Below the job's line the outermost operator counts; private ones have no name; without C++ frames
  * it is the function of torch's in which the Python frames end. */
 MT_TEST(which_operation_it_is)
@@ -356,4 +397,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(what_is_stretched) MT_RUN(what_each_operation_
             MT_RUN(what_is_joined_again_and_again) MT_RUN(what_is_paired)
                 MT_RUN(what_is_joined_of_what_is_there) MT_RUN(what_is_there_in_a_wider_type)
                     MT_RUN(what_a_loop_keeps) MT_RUN(where_no_phase_is_told)
-                        MT_RUN(which_operation_it_is) MT_RUN(rules_done))
+                        MT_RUN(what_stays_while_others_go) MT_RUN(which_operation_it_is)
+                            MT_RUN(rules_done))
