@@ -396,6 +396,7 @@ void mt_verdict_phase(struct mt_sentence *s, const struct mt_trace *t, unsigned 
                       mt_stack_id stack);
 void mt_maker_words(const struct mt_moment *m, struct mt_sentence *out); /* adds to it */
 void mt_outlived_words(const struct mt_moment *m, struct mt_sentence *out);
+void mt_spread_in_cause(const struct mt_moment *m, struct mt_sentence *out);
 
 /* Fills c->pins: segments with free bytes that live blocks hold. */
 int mt_moment_pins(const struct mt_moment *m, struct mt_cause *c);

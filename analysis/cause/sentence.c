@@ -257,6 +257,8 @@ static void add_maker(char *s, size_t cap, const struct mt_moment *m)
     size_t n = strlen(s);
     if (m->hoard.n == 0)
         mt_maker_words(m, &text);
+    if (m->oom != NULL)
+        mt_spread_in_cause(m, &text);
     mt_outlived_words(m, &text);
     if (text.n != 0)
         (void)snprintf(s + n, cap - n, "%s%s", n != 0 ? " " : "", text.buf);

@@ -125,7 +125,7 @@ static uint64_t bytes_alike(const struct mt_moment *m, uint64_t of)
 
 static void add(struct mt_moment *m, uint64_t at, mt_stack_id stack, uint64_t size)
 {
-    struct mt_made w = {.stack = stack, .how = MT_MADE_SPREAD, .size = size};
+    struct mt_made w = {.stack = stack, .how = MT_MADE_SPREAD, .size = size, .event = at};
     if (m->n_made == MT_MADE || stack == 0 || size < m->d->focus.live / LEAST)
         return;
     for (uint32_t i = 0; i < m->n_made; i++)
@@ -196,4 +196,48 @@ const char *mt_spread_words(const struct mt_moment *m, const struct mt_made *w, 
                    MT_BYTES(w->bytes),
                    is_alike(m->oom->request, w->size) ? ", the failed request among it" : "");
     return s;
+}
+
+/* The largest block that was live when event `at` came; 0 = none is known, or some are of before
+ * the recording and went in it. */
+static uint64_t largest_then(const struct mt_moment *m, uint64_t at)
+{
+    const struct mt_replay *r = m->w->r;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < m->n_held; i++)
+        if (m->held[i].event == UINT64_MAX && m->held[i].size > most)
+            most = m->held[i].size;
+    for (uint64_t i = 0; i < r->d->events.n; i++) {
+        const struct mt_event *e = mt_event_at(r->d, i);
+        bool live = i < at ? e->action == MT_ACT_ALLOC && m->w->fate[i].freed > at
+                           : i > at && e->action == MT_ACT_FREE_COMPLETED &&
+                                 m->w->fate[i].freed == MT_NEVER;
+        most = live && e->size > most ? e->size : most;
+    }
+    return most;
+}
+
+/* What an operation made of much smaller ones, where what has its shape is a good part of it all:
+ * the line that made most may be a later one, which works on that shape. */
+void mt_spread_in_cause(const struct mt_moment *m, struct mt_sentence *out)
+{
+    enum { PART = 4 }; /* of what is live; chosen by hand */
+    const struct mt_made *best = NULL;
+    char label[MT_LABEL], buf[MT_LABEL], by[128];
+    uint64_t then;
+    for (uint32_t i = 0; i < m->n_made; i++)
+        if (m->made[i].how == MT_MADE_SPREAD && m->made[i].bytes >= m->d->focus.live / PART &&
+            (best == NULL || m->made[i].bytes > best->bytes))
+            best = &m->made[i];
+    if (best == NULL || best->stack == m->maker.stack || best->stack == m->oom->stack ||
+        !mt_stack_operation(m->w->r->t, best->stack, by, sizeof by) || mt_operation_fills(by) ||
+        (then = largest_then(m, best->event)) == 0 || then > best->size / TIMES)
+        return;
+    (void)mt_stack_label(m->w->r->t, best->stack, label, sizeof label);
+    mt_words_add(out,
+                 "%s%s made one tensor of %s, by %s, more than %" PRIu64
+                 " times as large as any that was live then; what has its shape is %s%s.",
+                 out->n != 0 ? " " : "", mt_words_label(buf, label), MT_BYTES(best->size), by,
+                 best->size / then - (best->size % then == 0), MT_BYTES(best->bytes),
+                 is_alike(m->oom->request, best->size) ? ", the failed request among it" : "");
 }

@@ -108,6 +108,7 @@ struct mt_made {
     /* SPREAD: n of n x n numbers where n numbers of that width were there; else n of n x n numbers,
      * no power of two. 0 = neither */
     uint64_t rows, square;
+    uint64_t event; /* SPREAD: that made it */
 };
 
 /* The line that made most of what is neither a model's nor an optimizer's. n 0 = no line has so

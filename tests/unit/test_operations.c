@@ -359,6 +359,36 @@ MT_TEST(what_stays_while_others_go)
     }
 }
 
+/* An index that multiplies its source; the line that made most works on that shape, further on.
+ * Nothing is said where a block was live that may be the source, or where it is only filled. */
+MT_TEST(what_multiplies_its_source)
+{
+    enum { MULTIPLIES, HAS_A_SOURCE, FILLS, SMALL, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 10 * MIB, LINE("3"));
+        if (what == HAS_A_SOURCE)
+            heap_alloc(h, 50 * MIB, LINE("4"));
+        if (what == SMALL)
+            heap_alloc(h, 5 * GIB, LINE("4"));
+        heap_alloc(h, 300 * MIB,
+                   what == FILLS ? OP("zeros") LINE("5") : OP("index_Tensor") LINE("5"));
+        for (unsigned i = 0; i < 2; i++)
+            heap_alloc(h, 300 * MIB, OP("sub_Tensor") "own/loss.py:9:snr|" MAIN);
+        heap_oom(h, 300 * MIB, 64 * MIB, OP("mul_Tensor") "own/loss.py:10:snr|" MAIN);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(strstr(c->sentence,
+                               " made one tensor of 300.0 MiB, by index, more than 29 times as "
+                               "large as any that was live then; what has its shape is 1.17 GiB, "
+                               "the failed request among it.") != NULL,
+                        what == MULTIPLIES);
+            MT_CHECK_EQ(strstr(c->sentence, "times as large as any") != NULL, what == MULTIPLIES);
+            DONE;
+        }
+    }
+}
+
 /* Below the job's line the outermost operator counts; private ones have no name; without C++ frames
  * it is the function of torch's in which the Python frames end. */
 MT_TEST(which_operation_it_is)
@@ -397,5 +427,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(what_is_stretched) MT_RUN(what_each_operation_
             MT_RUN(what_is_joined_again_and_again) MT_RUN(what_is_paired)
                 MT_RUN(what_is_joined_of_what_is_there) MT_RUN(what_is_there_in_a_wider_type)
                     MT_RUN(what_a_loop_keeps) MT_RUN(where_no_phase_is_told)
-                        MT_RUN(what_stays_while_others_go) MT_RUN(which_operation_it_is)
-                            MT_RUN(rules_done))
+                        MT_RUN(what_multiplies_its_source) MT_RUN(what_stays_while_others_go)
+                            MT_RUN(which_operation_it_is) MT_RUN(rules_done))
