@@ -64,6 +64,7 @@ static const struct mt_rule_spec fields[] = {
     {"propose", mt_fix_get_expr, .at = AT(propose)},
     {"part_of", mt_fix_get_expr, .at = AT(part_of)},
     {"saving", mt_fix_get_saving, .at = AT(saving)},
+    {"frees", mt_fix_get_sources, .at = AT(frees)},
     {"moved", mt_get_object, .at = 0, .more = moved_fields},
     {"layout", get_layout, .at = AT(layout)},
     {"caution", mt_get_object, .at = 0, .more = caution_fields},
@@ -112,3 +113,12 @@ static enum mt_rc finish(const struct mt_rule_reader *r, const char *field, void
 static const struct mt_fix_line blank = {
     .key = "", .value = "", .note = "", .only_if = "", .caution = "", .key_since = ""};
 const struct mt_rule_rows mt_fix_line_rows = {fields, sizeof blank, &blank, finish};
+
+uint32_t mt_fix_frees(const struct mt_fix_card *card, const struct mt_fix_line *l)
+{
+    return l->frees != 0          ? l->frees
+           : l->saving != NULL    ? l->saving->from
+           : card->frees != 0     ? card->frees
+           : card->saving != NULL ? card->saving->from
+                                  : 0;
+}

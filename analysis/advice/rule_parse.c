@@ -44,6 +44,7 @@ static const struct mt_rule_rows doubt_rows = {doubt_fields, sizeof no_pair, &no
         {"moves", mt_get_word, .at = offsetof(S, m moves), .more = mt_fix_ways},                   \
         {"made", mt_fix_get_expr, .at = offsetof(S, m made)},                                      \
         {"finding", mt_get_text, .at = offsetof(S, m finding)},                                    \
+        {"frees", mt_fix_get_sources, .at = offsetof(S, m frees)},                                 \
     {                                                                                              \
         "saving", mt_fix_get_saving, .at = offsetof(S, m saving)                                   \
     }

@@ -15,6 +15,7 @@ static const struct mt_rule_spec lever_fields[] = {
     {"phases", mt_fix_get_classes, AT(line.phases), .is_needed = true},
     {"moves", mt_get_word, .at = AT(line.moves), .more = mt_fix_ways},
     {"note", mt_get_text, .at = AT(line.note)},
+    {"frees", mt_fix_get_sources, .at = AT(line.frees)},
     {"when", mt_fix_get_expr, .at = AT(line.when)},
     {"usual", mt_fix_get_expr, .at = AT(line.usual)},
     {.name = NULL}};

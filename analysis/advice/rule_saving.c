@@ -37,7 +37,10 @@ static uint32_t source_bit(const char *s)
     int role = mt_role_find(s, strlen(s));
     if (role >= 0)
         return 1u << role;
-    return strcmp(s, "cache") == 0     ? MT_FIX_FROM_CACHE
+    return strcmp(s, "states") == 0    ? MT_FIX_STATES
+           : strcmp(s, "pass") == 0    ? MT_FIX_PASS
+           : strcmp(s, "engine") == 0  ? MT_FIX_ENGINE
+           : strcmp(s, "cache") == 0   ? MT_FIX_FROM_CACHE
            : strcmp(s, "pending") == 0 ? MT_FIX_FROM_PENDING
            : strcmp(s, "outside") == 0 ? MT_FIX_FROM_OUTSIDE
            : strcmp(s, "request") == 0 ? MT_FIX_FROM_REQUEST
@@ -45,7 +48,7 @@ static uint32_t source_bit(const char *s)
                                        : 0;
 }
 
-static MT_RULE_GET(get_from)
+MT_RULE_GET(mt_fix_get_sources)
 {
     const cJSON *c;
     char name[64];
@@ -53,16 +56,17 @@ static MT_RULE_GET(get_from)
     enum mt_rc rc = mt_rule_count(r, f->name, v, &n);
     if (rc == MT_OK && n == 0)
         return mt_rule_bad(r, f->name,
-                           "is empty; it says what the bytes are taken from: role ids, cache, "
-                           "pending, outside, request, grown");
+                           "is empty; it says what the bytes are taken from: role ids, states, "
+                           "pass, engine, cache, pending, outside, request, grown");
+    *(uint32_t *)out = 0; /* a variant's own, in place of its rule's */
     cJSON_ArrayForEach(c, v)
     {
         const char *s = cJSON_IsString(c) ? c->valuestring : "...";
         uint32_t bit = source_bit(s);
         if (rc == MT_OK && bit == 0)
             return mt_rule_bad(r, f->name,
-                               "\"%s\" is neither a role id nor cache, pending, outside, request "
-                               "or grown",
+                               "\"%s\" is neither a role id nor states, pass, engine, cache, "
+                               "pending, outside, request or grown",
                                mt_printable(name, sizeof name, s, strlen(s)));
         *(uint32_t *)out |= bit;
     }
@@ -78,7 +82,7 @@ static const struct mt_rule_spec fields[] = {
     {"to_come", mt_fix_get_expr, .at = AT(to_come)},
     {"only_live", mt_get_flag, .at = AT(only_live)},
     {"confidence", mt_get_word, AT(conf), .is_needed = true, .more = confidences},
-    {"from", get_from, AT(from), .is_needed = true},
+    {"from", mt_fix_get_sources, AT(from), .is_needed = true},
     {"note", mt_get_any_text, .at = AT(note)},
     {.name = NULL}};
 

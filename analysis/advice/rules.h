@@ -79,6 +79,15 @@ struct mt_fix_expr {
 #define MT_FIX_FROM_OUTSIDE (1u << 28) /* outside PyTorch's allocator */
 #define MT_FIX_FROM_GROWN (1u << 26)   /* what grows from step to step, of whatever role */
 #define MT_FIX_FROM_REQUEST (1u << 27) /* the failed request itself gets smaller */
+/* Several at once, as "frees" of a rule names them: what a training keeps whatever the batch is,
+ * what a pass makes, what an engine has. */
+#define MT_FIX_STATES                                                                              \
+    (1u << MT_ROLE_PARAM | 1u << MT_ROLE_PARAM_CAST | 1u << MT_ROLE_GRAD |                         \
+     1u << MT_ROLE_GRAD_REDUCE | 1u << MT_ROLE_OPTIM_STATE | 1u << MT_ROLE_OPTIM_TEMP)
+#define MT_FIX_PASS                                                                                \
+    (1u << MT_ROLE_ACTIVATION | 1u << MT_ROLE_RECOMPUTE | 1u << MT_ROLE_LOGITS | 1u << MT_ROLE_TEMP)
+#define MT_FIX_ENGINE                                                                              \
+    (1u << MT_ROLE_KV_CACHE | 1u << MT_ROLE_ENGINE_WEIGHTS | 1u << MT_ROLE_GRAPH_POOL)
 struct mt_fix_saving {
     struct mt_fix_expr bytes, low, high; /* low and high: none = by the confidence */
     /* what is still to come after the request with it, at most; none = its share of each role goes
@@ -134,6 +143,9 @@ struct mt_fix_line {
     const struct mt_fix_pair *key_frames;
     uint32_t n_key_frames;
     const struct mt_fix_saving *saving; /* of this line alone; NULL = the card's */
+    uint32_t
+        frees; /* of this line alone, as a saving's `from`; 0 = that of its saving, or the card's
+                */
     /* makes another line of the card take effect: alone it is no reason for the card */
     bool goes_with;
     bool as_set; /* typed as the run itself wrote the key of the card's `current`, not as `key` */
@@ -166,7 +178,11 @@ struct mt_fix_card {
      */
     const char *finding;
     const struct mt_fix_saving *saving; /* NULL = none can be computed */
+    /* what gets smaller, as a saving's `from`, where nothing computes how much; 0 = the saving's */
+    uint32_t frees;
 };
+/* What a line of a card makes smaller; 0 = nothing says it. */
+uint32_t mt_fix_frees(const struct mt_fix_card *card, const struct mt_fix_line *l);
 
 struct mt_fix_rule {
     const char *id;

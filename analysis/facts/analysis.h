@@ -315,7 +315,9 @@ struct mt_advice {
     bool any_phase;                      /* the phase is not known: it holds in any */
     bool
         is_late; /* behind all else: all it types is the default, or it keeps few pieces together */
-    bool is_filler;         /* said of any job, beside what the program itself has: not on top */
+    /* said of any job, beside what the program itself has, or of memory that the text does not
+     * show: not on top */
+    bool is_filler;
     bool is_weak;           /* nothing proves it here: it helps most jobs */
     struct mt_typed *typed; /* of other lines */
     uint32_t n_typed;

@@ -587,8 +587,7 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
         say(q.metrics, MT_METRIC_logits_request, (double)d->request);
     first = list->n;
     ok = mt_advice_add(&q, list);
-    mt_logdiag_first(list, first, d, f, r, q.conf);
-    mt_logdiag_budget_first(list, first, d);
+    mt_logdiag_ground(list, first, d, f, r, q.conf);
     mt_metrics_free(q.metrics);
     return ok;
 }

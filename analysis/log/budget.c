@@ -1,7 +1,6 @@
 /* log/budget.c -- how many parameters the job's model has, what of it lies on one card whatever the
  * batch is, and whether that is the matter. Bounds: what nothing tells is counted at its most. */
 #include "analysis/log/diagnose.h"
-#include "analysis/advice/advice.h"
 #include "analysis/base/words.h"
 #include "analysis/setup/keys.h"
 #include "analysis/setup/layout.h"
@@ -187,16 +186,14 @@ bool mt_logdiag_fits_amply(const struct mt_logdiag *d)
            !d->grows;
 }
 
-static bool fits_with_pass(const struct mt_logdiag *d)
+bool mt_logdiag_fits_with_pass(const struct mt_logdiag *d)
 {
     const struct mt_logdiag_budget *b = &d->model.budget;
     return mt_logdiag_fits_amply(d) && b->pass > 0 &&
            (b->most + b->pass) * AMPLE <= d->model.estimate.card;
 }
 
-/* The device, not another process or a library, is what ran full of it; and it was not before
- * anything ran. */
-static bool is_of_pass(const struct mt_logdiag *d)
+bool mt_logdiag_is_of_pass(const struct mt_logdiag *d)
 {
     const struct mt_logdiag_budget *b = &d->model.budget;
     bool full = d->cause == MT_CAUSE_CAPACITY || d->cause == MT_CAUSE_REQUEST;
@@ -231,7 +228,7 @@ void mt_logdiag_say_budget(struct mt_sentence *t, const struct mt_logdiag *d)
     const struct mt_logdiag_budget *b = &d->model.budget;
     const struct mt_logdiag_estimate *e = &d->model.estimate;
     char a[32];
-    if (!mt_logdiag_fits_amply(d) && !is_of_pass(d))
+    if (!mt_logdiag_fits_amply(d) && !mt_logdiag_is_of_pass(d))
         return;
     if (e->bytes + e->each >= GIB && mt_logdiag_fits_amply(d)) /* the estimate has the product */
         mt_words_add(t, "%sWhat stays%s is %s at the most of the card's %s", t->n != 0 ? " " : "",
@@ -241,68 +238,17 @@ void mt_logdiag_say_budget(struct mt_sentence *t, const struct mt_logdiag *d)
         say_product(t, d);
     if (b->gathered > 0)
         mt_words_add(t, ", with all weights gathered");
-    if (is_of_pass(d)) {
+    if (mt_logdiag_is_of_pass(d)) {
         mt_words_add(
             t, ": the rest is of what a pass makes, which follows the batch and the length%s.",
             d->may_have_engine ? ", or of an engine in the same process" : "");
         return;
     }
-    if (fits_with_pass(d))
+    if (mt_logdiag_fits_with_pass(d))
         mt_words_add(t,
                      ", and a pass as long as the settings allow fits beside it: no size that the "
                      "text tells explains a failure. The error's own line");
     else
         mt_words_add(t, ": that is not what fills it. The error's own line");
     mt_words_add(t, ", with its traceback, would say what was asked for and who held the card.");
-}
-
-/* ---- advice ---- */
-
-/* It makes smaller what stays, and nothing of a pass: by what it frees, or by when it is offered.
- * What helps while a model is set up or in an optimizer's step is of what stays. */
-static bool is_of_stays(const struct mt_advice *a)
-{
-    const uint32_t early = 1u << MT_FIX_INIT | 1u << MT_FIX_OPTIMIZER | 1u << MT_FIX_GRAD_CLIP,
-                   pass = 1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_LOGP,
-                   stays = 1u << MT_ROLE_PARAM | 1u << MT_ROLE_GRAD | 1u << MT_ROLE_OPTIM_STATE |
-                           1u << MT_ROLE_PARAM_CAST | 1u << MT_ROLE_OPTIM_TEMP |
-                           1u << MT_ROLE_GRAD_REDUCE;
-    if (a->card->saving != NULL)
-        return a->card->saving->from != 0 && (a->card->saving->from & ~stays) == 0;
-    return strcmp(a->rule->group, "states") == 0 ||
-           ((a->rule->phases & early) != 0 && (a->rule->phases & pass) == 0);
-}
-
-/* A card of many settings keeps those that are not of what stays. true = none is left. */
-static bool trim(struct mt_advice *a)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < a->card->n_set; i++) {
-        const struct mt_fix_line *l = &a->card->set[i];
-        if ((a->lines >> i & 1) == 0)
-            continue;
-        if (l->phases != 0 && (l->phases & (1u << MT_FIX_INIT | 1u << MT_FIX_OPTIMIZER)) != 0 &&
-            (l->phases & 1u << MT_FIX_LOSS) == 0)
-            a->lines &= ~(UINT64_C(1) << i);
-        else
-            any = true;
-    }
-    return !any;
-}
-
-void mt_logdiag_budget_first(struct mt_advice_list *list, uint32_t first,
-                             const struct mt_logdiag *d)
-{
-    bool alone = fits_with_pass(d);
-    /* all that is held are copies of one thing: neither a pass nor the batch is in them */
-    for (uint32_t i = first; d->made_of.copies > 0 && i < list->n; i++)
-        list->p[i].is_top = list->p[i].is_top && list->p[i].made_it;
-    if (!d->model.budget.little || (!mt_logdiag_fits_amply(d) && !is_of_pass(d)))
-        return;
-    for (uint32_t i = first; i < list->n; i++) {
-        struct mt_advice *a = &list->p[i];
-        if (!a->is_top || a->made_it)
-            continue;
-        a->is_top = !alone && (a->rule->leads ? !trim(a) : !is_of_stays(a));
-    }
 }

@@ -431,6 +431,8 @@ void mt_logdiag_estimate(struct mt_logdiag *d, const struct mt_logdiag_sizes *to
 void mt_logdiag_estimate_logits(struct mt_logdiag *d, const struct mt_run_shape *s,
                                 const struct mt_runconf *conf);
 void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d);
+/* What a training keeps on a card whatever the batch is, as far as it is told; 0 = it is not. */
+double mt_logdiag_states(const struct mt_logdiag *d);
 /* log/budget.c. d->model.estimate.card, of the failure's line or the text's words; told->card too.
  */
 void mt_logdiag_card_size(struct mt_logdiag *d, struct mt_logdiag_sizes *told,
@@ -446,10 +448,11 @@ void mt_logdiag_budget(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
                        const struct mt_run_shape *s, const struct mt_runconf *conf);
 /* What stays is little, and the text has neither numbers of the failure nor its place. */
 bool mt_logdiag_fits_amply(const struct mt_logdiag *d);
+/* And so is a pass as long as the settings allow. */
+bool mt_logdiag_fits_with_pass(const struct mt_logdiag *d);
+/* What stays is known, and the device, not another process or a library, ran full of the rest. */
+bool mt_logdiag_is_of_pass(const struct mt_logdiag *d);
 void mt_logdiag_say_budget(struct mt_sentence *t, const struct mt_logdiag *d);
-/* Takes out of the first changes behind `first` those that act on what is not the matter. */
-void mt_logdiag_budget_first(struct mt_advice_list *list, uint32_t first,
-                             const struct mt_logdiag *d);
 /* log/served.c: d->model.served. kind: of the job's program; an engine serves, whatever the phase
  * is. And its words. */
 void mt_logdiag_served(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
@@ -462,10 +465,12 @@ void mt_logdiag_served_in_float(struct mt_logdiag *d); /* the engine is told to 
 void mt_logdiag_say_served(struct mt_sentence *t, const struct mt_logdiag *d);
 /* What rules may ask of that. */
 void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d);
-/* log/first.c: takes from the changes behind `first` those that may wait out of the first ones. */
-void mt_logdiag_first(struct mt_advice_list *list, uint32_t first, struct mt_logdiag *d,
-                      const struct mt_log_fact *f, const struct mt_framework_rules *rules,
-                      const struct mt_runconf *conf);
+/* log/ground.c: of the changes behind `first`, which stand first: those whose holder the text
+ * shows.
+ */
+void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_logdiag *d,
+                       const struct mt_log_fact *f, const struct mt_framework_rules *rules,
+                       const struct mt_runconf *conf);
 /* log/passes.c: of a pass that keeps nothing and asks in proportion to its tokens, the share of
  * them that what is free has room for, where that is less than half: token_ratio. */
 void mt_logdiag_of_pass(struct mt_metrics *m, const struct mt_logdiag *d, enum mt_phase phase);

@@ -252,13 +252,19 @@ void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d)
         say_logits(t, d);
 }
 
+double mt_logdiag_states(const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    return d->model.states > 0 ? d->model.states
+           : e->bytes > 0      ? e->bytes
+           : e->each > 0       ? e->each
+                               : e->alone;
+}
+
 void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d)
 {
     const struct mt_logdiag_estimate *e = &d->model.estimate;
-    double states = d->model.states > 0 ? d->model.states
-                    : e->bytes > 0      ? e->bytes
-                    : e->each > 0       ? e->each
-                                        : e->alone;
+    double states = mt_logdiag_states(d);
     if (d->model.params > 0)
         mt_metrics_set(m, MT_METRIC_model_params, d->model.params, MT_CONF_CARRIED);
     if (d->model.states > 0)

@@ -43,4 +43,50 @@ has plain --mem-fraction-static
 has_not plain PROCESSER_CHUNK
 ask asked <<< "$server"' The requests have return_logprob.'$'\n\n'"$error"
 has asked PROCESSER_CHUNK
+# ---- a holder that the text does not show ----
+
+first() { check [ "$(jq -r '[.advice[] | select(.top) | .id][0]' "$1.json")" = "$2" ]; }
+line() { # REQUEST FREE ALLOCATED LOOSE
+    echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate $1. GPU 0 has a total capacity of 79.14 GiB of which $2 is free. Process 3 has 78.90 GiB memory in use. Of the allocated memory $3 is allocated by PyTorch, and $4 is reserved by PyTorch but unallocated."
+}
+run_dpo='deepspeed --module openrlhf.cli.train_dpo --pretrain /m/base --zero_stage 3 --max_len 2048'
+
+# a bucket is 1 GB, and none was asked for; the ends of full segments are no pieces
+{ echo 'DPO training fails.'; echo "$run_dpo"; line '462.00 MiB' '300.00 MiB' '75.10 GiB' '1.61 GiB'; } | ask ends
+has ends --gradient_checkpointing
+has_not ends bucket
+has_not ends expandable
+# 9 GiB are: with what is free they would have been enough
+{ echo 'DPO training fails.'; echo "$run_dpo"; line '4.00 GiB' '300.00 MiB' '67.10 GiB' '9.00 GiB'; } | ask loose
+has loose expandable
+
+# logits asked for: what makes these alone smaller comes first, though nothing says what divides the model
+{ echo 'SFT of qwen3-32b crashes at step 635 on 4 GPUs'; echo; echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 50.51 GiB.'; echo 'GPU 1 total: 178.36 GiB | Free: 44.84 GiB | PyTorch allocated: 130.43 GiB'; echo '-> masked_ce.py line 74: logits = logits.float()'; } | ask logits
+first logits B09
+has_not logits fully_shard
+
+# new weights are in the engine: what comes is generation, no training
+{ echo 'slime out of memory after update_weights'; echo; echo 'We train with slime and Megatron; memory runs out right after update_weights.'; } | ask synced
+has_not synced --recompute-granularity
+has_not synced --max-tokens-per-gpu
+{ echo 'slime out of memory in training'; echo; echo 'We train with slime and Megatron; memory runs out in the training step.'; } | ask trained
+has trained --recompute-granularity
+
+# others have 10.5 GiB, this process 3.4 of 14.7
+theirs() { # ALLOCATED OWN THEIRS
+    echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.54 GiB. GPU 0 has a total capacity of 14.74 GiB of which 722.00 MiB is free. Process 7 has $3 GiB memory in use. Including non-PyTorch memory, this process has $2 GiB memory in use. Of the allocated memory $1 GiB is allocated by PyTorch, and 70.00 MiB is reserved by PyTorch but unallocated."
+}
+{ echo 'My test of TRL DPOTrainer fails.'; theirs 3.34 3.56 10.47; } | ask most
+has most nvidia-smi
+has_not most precompute_ref_log_probs
+{ echo 'My test of TRL DPOTrainer fails.'; theirs 9.21 9.51 4.47; } | ask some
+has some nvidia-smi
+has some precompute_ref_log_probs
+
+# the line that gathers all weights to generate: no batch is in it, and no line stands twice
+gather() { printf '[rank0]:   File "/v/site-packages/transformers/trainer.py", line 3698, in training_step\n[rank0]:     loss = self.compute_loss(model, inputs)\n[rank0]:   File "/w/open_r1/trainer/grpo_trainer.py", line 560, in _generate_and_score_completions\n[rank0]:     with unwrap_model_for_generation(model, self.accelerator) as unwrapped_model:\n'; }
+{ echo 'GRPO with LoRA of a 72B model out of memory'; echo; gather; } | ask gather
+first gather P270
+has_not gather per_device_train_batch_size
+check [ "$(jq -r '[.advice[] | select(.top) | .set[]?.text | select(startswith("ds3_gather"))] | length' gather.json)" = 1 ]
 finish

@@ -86,7 +86,7 @@ stage layer train forward
 
 # ---- before and beside training ----
 text unwrap 'OOM in RLOO training' mine.py train 'with unwrap_model_for_generation(model, acc) as m:' site-packages/trl/models/utils.py unwrap_model_for_generation 'with deepspeed.zero.GatheredParameters(model.parameters()):' site-packages/deepspeed/runtime/zero/partition_parameters.py __enter__ 'self.params[0].all_gather(param_list=self.params)'
-stage unwrap rollout.generate fsdp_unshard 'P270 B31'
+stage unwrap rollout.generate fsdp_unshard P270
 # The text ends in what Python does between the two.
 { echo 'OOM in RLOO training'; frames mine.py train 'with torch.no_grad(), unwrap_model_for_generation(model, acc) as m:'; echo '  File "/usr/lib/python3.12/contextlib.py", line 137, in __enter__'; } > enters.txt
 stage enters rollout.generate fsdp_unshard

@@ -1,0 +1,303 @@
+/* log/ground.c -- the ground of each change: it frees one holder of memory (a rule's "frees"), and
+ * stands among the first only where the text shows that holder to be there and not small. What is
+ * proven to fill the card comes first; a first change without effect costs a rerun. */
+#include "analysis/log/diagnose.h"
+#include "analysis/advice/advice.h"
+#include "analysis/setup/keys.h"
+
+#include <string.h>
+
+enum { MOST = 3 }; /* changes that stand first */
+
+/* What a job does when its engine has new weights: it generates, before anything trains. */
+#define AFTER_SYNC                                                                                 \
+    (1u << MT_FIX_WEIGHT_SYNC | 1u << MT_FIX_SWITCH | 1u << MT_FIX_ROLLOUT_KV_ALLOC |              \
+     1u << MT_FIX_ROLLOUT_RUN | 1u << MT_FIX_ROLLOUT_GRAPH | 1u << MT_FIX_FOREIGN)
+
+/* Holders, as a saving's `from`. */
+struct ground {
+    uint32_t must;  /* they alone are more than the card: a change of nothing else is no help */
+    uint32_t leads; /* shown to be large: what frees them comes first */
+    uint32_t none;  /* nothing shows them, or they are small beside the card */
+    bool alone;     /* and what frees nothing but these before what frees other holders too */
+    uint32_t comes; /* classes of what runs when it fails; 0 = any may */
+};
+
+/* ---- what the text shows of each holder ---- */
+
+/* What is there whatever runs is more than the card: less in one pass is no help. */
+static uint32_t too_much(const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    const struct mt_logdiag_served *v = &d->model.served;
+    uint32_t must = 0;
+    if (d->model.beyond > 0 || d->model.is_over_share || (e->card > 0 && v->weights > e->card))
+        must |= MT_FIX_ENGINE | 1u << MT_ROLE_PARAM;
+    if (e->card > 0 && v->frozen > e->card)
+        must |= MT_FIX_STATES | 1u << MT_ROLE_UNSHARDED;
+    if (e->card > 0 && (d->model.held > e->card || e->bytes > e->card || e->alone > e->card ||
+                        (e->cut > 0 && e->each > e->card)))
+        must |= MT_FIX_STATES;
+    return must;
+}
+
+/* Others have most of the card: they hold more than this process, which failed for a piece of it,
+ * or it holds less than a quarter and more than half is somebody else's or outside its PyTorch. */
+static bool is_theirs(const struct mt_logdiag *d)
+{
+    uint64_t own = mt_logdiag_torch(d);
+    if (own == MT_LOG_NONE || d->capacity == MT_LOG_NONE)
+        return false;
+    return (d->cause == MT_CAUSE_FOREIGN && d->others != MT_LOG_NONE && d->others > own) ||
+           (own < d->capacity / 4 && d->free != MT_LOG_NONE &&
+            mt_log_or_zero(mt_log_minus(d->capacity, d->free + own)) > d->capacity / 2);
+}
+
+/* What a training keeps is known, and no matter: a tenth of the card, or less than any has. */
+static bool is_small(const struct mt_logdiag *d)
+{
+    const double least = 2.0 * 1024 * 1024 * 1024;
+    double states = mt_logdiag_states(d), card = d->model.estimate.card;
+    return states > 0 && (states < least || (card > 0 && states < card / 10));
+}
+
+/* No numbers of a failure speak for free memory in pieces, nor does a word. */
+static bool shows_no_pieces(const struct mt_logdiag *d)
+{
+    bool no_line = (d->request == MT_LOG_NONE && d->cause == MT_CAUSE_UNKNOWN) || d->by_words;
+    bool no_room = d->request != MT_LOG_NONE && d->cause == MT_CAUSE_CAPACITY &&
+                   !mt_logdiag_fits_joined(d) && !mt_logdiag_has_holes(d);
+    return (no_line || no_room) && !d->pieces_told;
+}
+
+/* The failed request are logits, and much of the card. */
+static bool is_of_logits(const struct mt_logdiag *d)
+{
+    enum { MUCH = 8 };
+    bool told = d->sub == MT_PH_LOGITS || d->made_of.what == MT_LOG_OF_LOGITS;
+    return told && d->request != MT_LOG_NONE && d->capacity != MT_LOG_NONE &&
+           d->request >= d->capacity / MUCH;
+}
+
+static struct ground ground_of(const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    struct ground g = {.must = too_much(d)};
+    if (is_theirs(d))
+        g.must = MT_FIX_FROM_OUTSIDE | MT_FIX_ENGINE; /* an engine of the job may be who has it */
+    if (e->card > 0 && e->each > e->card && e->cut <= 0)
+        g.leads |= MT_FIX_STATES; /* unless something divides it that the text does not show */
+    if (d->is_asleep || mt_logdiag_unmapped(d))
+        g.leads |= MT_FIX_ENGINE;
+    if (is_of_logits(d)) {
+        g.leads = 1u << MT_ROLE_LOGITS;
+        g.alone = true;
+        g.none |= e->each > 0 ? MT_FIX_STATES : 0;
+    }
+    if (is_small(d) ||
+        (d->model.budget.little && (mt_logdiag_fits_amply(d) || mt_logdiag_is_of_pass(d))))
+        g.none |= MT_FIX_STATES;
+    if (d->made_of.what != MT_LOG_OF_BUCKET) /* 1 GB of 16 bits at DeepSpeed's own size */
+        g.none |= 1u << MT_ROLE_GRAD_REDUCE;
+    if (shows_no_pieces(d))
+        g.none |= MT_FIX_FROM_CACHE;
+    if (d->phase == MT_PH_UNATTRIBUTED && d->sub == MT_PH_NONE && d->after == MT_PH_WEIGHT_SYNC)
+        g.comes = AFTER_SYNC;
+    g.must &= ~g.none;
+    g.leads &= ~g.none;
+    return g;
+}
+
+/* ---- what a change frees ---- */
+
+static uint32_t frees_of(const struct mt_advice *a)
+{
+    uint32_t all = 0;
+    for (uint32_t i = 0; i < a->card->n_set; i++)
+        if ((a->lines >> i & 1) != 0)
+            all |= mt_fix_frees(a->card, &a->card->set[i]);
+    return all & ~MT_FIX_FROM_REQUEST; /* that the change made it, a->made_it says */
+}
+
+static bool has_ground(const struct ground *g, uint32_t frees)
+{
+    return frees == 0 || ((frees & ~g->none) != 0 && (g->must == 0 || (frees & g->must) != 0));
+}
+
+/* One before it among the first has the line. */
+static bool is_typed(const struct mt_advice_list *list, uint32_t first, const struct mt_advice *a,
+                     const struct mt_fix_line *l)
+{
+    for (const struct mt_advice *b = &list->p[first]; b < a; b++)
+        for (uint32_t k = 0; b->is_top && k < b->card->n_set; k++)
+            if ((b->lines >> k & 1) != 0 && strcmp(b->card->set[k].text, l->text) == 0)
+                return true;
+    return false;
+}
+
+/* A card of many settings keeps those that have a ground, where some do, and no line that stands
+ * before it already. false = nothing of it has one. */
+static bool stands(const struct mt_advice_list *list, uint32_t first, struct mt_advice *a,
+                   const struct ground *g)
+{
+    uint64_t kept = 0;
+    uint32_t known = 0;
+    bool any = false, is_new = a->card->n_set == 0;
+    for (uint32_t i = 0; i < a->card->n_set; i++) {
+        const struct mt_fix_line *l = &a->card->set[i];
+        uint32_t frees = mt_fix_frees(a->card, l) & ~MT_FIX_FROM_REQUEST;
+        if ((a->lines >> i & 1) == 0 || is_typed(list, first, a, l))
+            continue;
+        is_new = true;
+        known |= frees;
+        if (!has_ground(g, frees))
+            continue;
+        kept |= UINT64_C(1) << i;
+        any = any || (!l->goes_with && (g->must == 0 || frees != 0));
+    }
+    if (any)
+        a->lines = kept;
+    return is_new && (any || known == 0);
+}
+
+/* ---- which stand first ---- */
+
+/* The pieces are the matter: much of the card is in no use at all. */
+static bool is_loose(const struct mt_logdiag *d)
+{
+    return d->cause == MT_CAUSE_FRAGMENTATION && d->allocated != MT_LOG_NONE &&
+           d->capacity != MT_LOG_NONE && d->capacity != 0 &&
+           (double)d->allocated < 0.6 * (double)d->capacity;
+}
+
+static bool keeps_together(const struct mt_fix_rule *r)
+{
+    return (r->phases & 1u << MT_FIX_FRAGMENTATION) != 0;
+}
+
+static bool is_any_jobs(const struct mt_fix_rule *r, const struct mt_framework_rules *rules)
+{
+    return (r->frameworks & ~mt_framework_kind(rules, MT_FWK_LIBRARY)) == 0;
+}
+
+/* Beside a change that names a value of this job, is its program's own or of what ran, what helps
+ * most jobs is no more than a guess. */
+static bool is_guess_beside(const struct mt_advice *a, const struct mt_advice *lead,
+                            const struct mt_framework_rules *rules)
+{
+    return a->is_weak && (lead->current != NULL || !is_any_jobs(lead->rule, rules) ||
+                          strcmp(lead->rule->group, "what_ran") == 0);
+}
+
+/* The sentence says pieces, and no change against them can be offered, though it is not on. */
+static bool lacks_cure(const struct mt_advice_list *list, uint32_t first,
+                       const struct mt_logdiag *d, const struct mt_runconf *conf)
+{
+    if (conf != NULL &&
+        (mt_run_is_set(conf, "expandable_segments") ||
+         (conf->tries != NULL && conf->tries(conf->says_of, "expandable segments"))))
+        return false;
+    for (uint32_t i = first; i < list->n; i++)
+        if (keeps_together(list->p[i].rule))
+            return false;
+    return d->cause == MT_CAUSE_FRAGMENTATION;
+}
+
+/* Takes from the first changes those that may wait behind what is sure. */
+static void let_wait(struct mt_advice_list *list, uint32_t first, const struct mt_logdiag *d,
+                     const struct mt_log_fact *f, const struct mt_framework_rules *rules)
+{
+    bool is_first = first < list->n && list->p[first].is_top;
+    bool pieces = is_first && d->pieces_told && keeps_together(list->p[first].rule);
+    bool sure = first < list->n && (list->p[first].made_it || pieces);
+    bool undivided = d->model.estimate.card > 0 &&
+                     d->model.estimate.each > d->model.estimate.card; /* it fits on no card */
+    /* a death that Ray alone tells: memory is only one of the usual reasons. What comes first has
+       evidence of its own, or finds the reason; the rest waits for that */
+    bool untold = d->cause == MT_CAUSE_KILLED && strcmp(f->text, "Ray") == 0;
+    /* all that is held are copies of one thing, or all that is told fits: nothing else is the
+       matter */
+    bool alone = d->made_of.copies > 0 || mt_logdiag_fits_with_pass(d);
+    uint32_t n_weak = 0; /* beside others on the card: one guess is enough */
+    for (uint32_t i = first; i < list->n; i++) {
+        struct mt_advice *a = &list->p[i];
+        n_weak += a->is_top && a->is_weak;
+        if ((untold && i > first) || (d->cause == MT_CAUSE_FOREIGN && a->is_weak && n_weak > 1) ||
+            ((d->grows || d->growth_told) && (a->rule->phases & 1u << MT_FIX_LEAK) == 0 &&
+             d->cause != MT_CAUSE_HOST) ||
+            (alone && !a->made_it))
+            a->is_top = false;
+        if (i > first && is_first &&
+            ((sure && (a->is_weak || undivided || is_loose(d))) || pieces ||
+             is_guess_beside(a, &list->p[first], rules)) &&
+            !a->made_it && a->current == NULL && is_any_jobs(a->rule, rules))
+            a->is_top = false; /* of any job, and nothing of this one speaks for it */
+    }
+}
+
+static void move_up(struct mt_advice_list *list, uint32_t i, uint32_t at)
+{
+    struct mt_advice moved = list->p[i];
+    for (; i > at; i--)
+        list->p[i] = list->p[i - 1];
+    list->p[at] = moved;
+}
+
+/* One of these shrinks the same in another way. */
+static bool is_of_group(const struct mt_advice_list *list, uint32_t first, uint32_t i)
+{
+    const char *group = list->p[i].rule->group;
+    for (uint32_t k = first; k < i && group[0] != '\0'; k++)
+        if (list->p[k].is_top && strcmp(list->p[k].rule->group, group) == 0)
+            return true;
+    return false;
+}
+
+/* What frees a holder comes to stand before what does not, and takes a free place among the first.
+ */
+static void put_first(struct mt_advice_list *list, uint32_t first, const struct ground *g)
+{
+    uint32_t at = first, n = 0, holders = g->must != 0 ? g->must : g->leads;
+    for (uint32_t i = first; i < list->n; i++) /* of it alone: the surest */
+        if (list->p[i].is_top && g->alone && (frees_of(&list->p[i]) & ~holders) == 0)
+            move_up(list, i, at++);
+    for (uint32_t i = first; i < list->n; i++)
+        n += list->p[i].is_top;
+    for (uint32_t i = at; i < list->n; i++) {
+        struct mt_advice *a = &list->p[i];
+        bool frees = (frees_of(a) & holders) != 0;
+        if (frees && !a->is_top && n < MOST && a->rule->kind == MT_FIX_SETTING && !a->is_late &&
+            a->in_row && !is_of_group(list, first, i) && stands(list, first, a, g))
+            a->is_top = (n++, true);
+        if (a->is_top && (a->made_it || frees))
+            move_up(list, i, at++);
+    }
+}
+
+void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_logdiag *d,
+                       const struct mt_log_fact *f, const struct mt_framework_rules *rules,
+                       const struct mt_runconf *conf)
+{
+    struct ground g = ground_of(d);
+    d->uncured = lacks_cure(list, first, d, conf);
+    let_wait(list, first, d, f, rules);
+    for (uint32_t i = first; i < list->n; i++) { /* a gather asked: of no pass */
+        const struct mt_advice *a = &list->p[i];
+        if (a->made_it && (frees_of(a) & 1u << MT_ROLE_UNSHARDED) != 0)
+            g.must |= MT_FIX_STATES | 1u << MT_ROLE_UNSHARDED;
+    }
+    for (uint32_t i = first; i < list->n; i++) {
+        struct mt_advice *a = &list->p[i];
+        if (g.alone && (g.none & MT_FIX_STATES) != 0 && frees_of(a) != 0 &&
+            (frees_of(a) & ~g.none) == 0)
+            a->made_it = false; /* it ran: what divides it, the text only does not show */
+        if (a->made_it)
+            continue;
+        if (!has_ground(&g, frees_of(a)) || (a->is_top && !stands(list, first, a, &g)) ||
+            (g.comes != 0 && (a->rule->phases & g.comes) == 0) ||
+            (g.must != 0 && frees_of(a) == 0 && is_any_jobs(a->rule, rules)))
+            a->is_top = !(a->is_filler = true); /* nor where another gives up its place */
+    }
+    if ((g.must | g.leads) != 0)
+        put_first(list, first, &g);
+}
