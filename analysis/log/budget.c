@@ -50,6 +50,7 @@ void mt_logdiag_size(struct mt_logdiag *d, const struct mt_logdiag_sizes *told,
 {
     struct mt_logdiag_budget *b = &d->model.budget;
     double named = s->params > 0        ? s->params
+                   : s->but_vocab > 0   ? s->but_vocab
                    : by_name > 0        ? by_name
                    : told->billions > 0 ? told->billions * 1e9
                                         : 0,
@@ -128,14 +129,22 @@ static double of_pass(const struct mt_run_shape *s, const struct mt_runconf *con
 }
 
 /* Over how many cards ZeRO-3 or FSDP divides all of it, for certain; 1 = nothing tells. */
-static double divided_by(const struct mt_run_shape *s, const struct mt_logdiag_sizes *told,
-                         const struct mt_runconf *conf)
+static double divided_by(const struct mt_logdiag *d, const struct mt_run_shape *s,
+                         const struct mt_logdiag_sizes *told, const struct mt_runconf *conf)
 {
     bool divided = s->sharded || told->fsdp || (told->zero3 && !told->zero2);
     double ranks = mt_run_ranks(conf), n = s->sharded && s->shards >= 1 ? s->shards
                                            : ranks > 0                  ? ranks
                                                                         : told->gpus;
+    if (d->model.served.bits > 0 && d->model.served.bits < 16 && d->model.served.parts <= 1)
+        return 1; /* log/served.c: packed weights are whole on each card */
     return divided && n > 1 ? n : 1;
+}
+
+/* Each model of the job has cards of its own, and these are the actor's. */
+static bool is_apart(const struct mt_runconf *conf)
+{
+    return mt_run_number(conf, "critic_gpus") >= 1 && !mt_run_is_set(conf, "colocate_all");
 }
 
 static bool is_of_training(const struct mt_logdiag *d, const struct mt_logdiag_sizes *told)
@@ -151,14 +160,15 @@ void mt_logdiag_budget(struct mt_logdiag *d, const struct mt_logdiag_sizes *told
     struct mt_logdiag_budget *b = &d->model.budget;
     const struct mt_logdiag_estimate *e = &d->model.estimate;
     double card = e->card;
-    if (b->params <= 0 || b->part || told->values || !is_of_training(d, told))
+    bool apart = is_apart(conf);
+    if (b->params <= 0 || b->part || (told->values && !apart) || !is_of_training(d, told))
         return; /* a part is no bound, nor is one of two models */
     b->trains = true;
     b->adapters = (told->adapters || s->lora) && !told->full;
-    b->refers = told->refers;
+    b->refers = told->refers && (!apart || mt_run_is_set(conf, "actor_with_reference"));
     b->moved = is_moved(s, told, conf);
     b->each = each_of(d, told, conf);
-    b->cards = divided_by(s, told, conf);
+    b->cards = divided_by(d, s, told, conf);
     b->most = b->params * b->each / b->cards;
     if (mt_runconf_is_false(mt_run_word(conf, "reshard"))) { /* whole from forward to backward */
         b->gathered = b->params * widest(told, conf);

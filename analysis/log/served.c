@@ -70,6 +70,8 @@ static void below_adapters(struct mt_logdiag *d, const struct mt_logdiag_sizes *
          /* of language models, who speaks of adapters trains them or says otherwise */
         trains = told->trains || (!told->runs && !d->model.budget.part);
     double n = bits(told, conf), ranks = mt_run_ranks(conf), cards = ranks > 0 ? ranks : told->gpus;
+    if (n > 0 && n < 16 && s->layout == MT_LAYOUT_ZERO && !told->fsdp)
+        divided = false; /* ZeRO-3 leaves packed weights whole on each card */
     if (!(told->adapters || s->lora || (d->model.budget.part && told->trains)) || !trains ||
         n <= 0 || told->spread || told->wide || untold || (divided && (cards < 2 || n < 16)) ||
         kind == MT_FWK_ENGINE || told->hosted || told->full || told->merges)

@@ -426,6 +426,6 @@ void mt_logdiag_of_sizes(struct mt_metrics *m, const struct mt_logdiag_sizes *to
         gpus = told->gpus;
     if (gpus > 0)
         mt_metrics_set(m, MT_METRIC_job_gpus, gpus, MT_CONF_MARKED);
-    if (gpus > 1)
+    if (gpus > 1 || told->nodes)
         mt_metrics_set(m, MT_METRIC_several_gpus, 1, MT_CONF_MARKED);
 }

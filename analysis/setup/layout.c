@@ -330,9 +330,11 @@ void mt_run_shape_make(struct mt_run_shape *s, const struct mt_trace *t,
     s->kv_width = m->kv_width;
     divide(s, fw, conf);
     (void)snprintf(s->no_params, sizeof s->no_params, "%s", m->missing);
+    part = mt_model_layers(m, 0, m->layers);
+    if (m->but_vocab)
+        s->but_vocab = m->hidden + part.dense + part.experts;
     if (!m->known)
         return;
-    part = mt_model_layers(m, 0, m->layers);
     s->params = m->embed + m->head + m->hidden + part.dense + part.experts;
     if (s->layout != MT_LAYOUT_UNKNOWN)
         mine(s, t, conf);

@@ -24,6 +24,7 @@ struct mt_run_shape {
     const char *no_layout; /* why it is unknown */
     double elem;           /* bytes of a parameter as it is trained; 0 = not known */
     double params;         /* of the whole model; 0 = not known */
+    double but_vocab;      /* all but those of the vocabulary, where its size is not told; else 0 */
     char no_params[128];   /* why they could not be counted */
     double layers, kv_width, vocab, hidden;
     struct mt_model model;

@@ -274,7 +274,7 @@ void mt_model_make(struct mt_model *m, const struct mt_runconf *conf,
               : heads <= 0     ? "attention heads"
                                : attention(m, conf, heads, kv, head);
     if (missing == NULL)
-        missing = inner <= 0 ? "width of the MLP" : m->vocab <= 0 ? "vocabulary" : NULL;
+        missing = inner <= 0 ? "width of the MLP" : NULL;
     if (!flags && type != NULL && !is_usual(type))
         m->kv_width = m->latent = 0;
     if (missing == NULL) {
@@ -284,6 +284,10 @@ void mt_model_make(struct mt_model *m, const struct mt_runconf *conf,
         m->factors +=
             m->layers * 2 * m->hidden + m->hidden + (tied ? 1 : 2) * (m->vocab + m->hidden);
         missing = experts(m, conf, inner);
+    }
+    if (missing == NULL && m->vocab <= 0) {
+        m->but_vocab = flags || is_usual(type);
+        missing = "vocabulary";
     }
     if (missing != NULL)
         (void)snprintf(m->missing, sizeof m->missing,

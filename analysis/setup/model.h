@@ -8,6 +8,7 @@
 
 struct mt_model {
     bool known;        /* all parameters could be counted */
+    bool but_vocab;    /* all but those of the vocabulary, whose size is not told */
     char missing[128]; /* else why not */
     /* ", of NAME as the model is called" where the shape is known by that alone; else "" */
     char named[96];

@@ -89,4 +89,17 @@ gather() { printf '[rank0]:   File "/v/site-packages/transformers/trainer.py", l
 first gather P270
 has_not gather per_device_train_batch_size
 check [ "$(jq -r '[.advice[] | select(.top) | .set[]?.text | select(startswith("ds3_gather"))] | length' gather.json)" = 1 ]
+
+# 140 B below an adapter: 261 GiB in 16 bits, and 65 in 4, which leaves no room on 80 GB. Divided over the nodes they fit. Of that model the
+# vocabulary alone is not known.
+{ printf 'LoRA of Mixtral-8x22B fails\nWe have 4 nodes, 8*A100-80G on each node.\n\nmodel_name_or_path: ./Mixtral-8x22B\nstage: dpo\ndo_train: true\nfinetuning_type: lora\nlora_target: all\ntemplate: mistral\ncutoff_len: 4096\nper_device_train_batch_size: 1\nbf16: true\n\nllamafactory-cli train dpo.yaml\n\nTraceback (most recent call last):\n    model = AutoModelForCausalLM.from_pretrained(**init_kwargs)\ntorch.cuda.OutOfMemoryError\n'; } | ask moe
+check grep -qF 'about 140 B parameters stay in 16 bits: 261.19 GiB' <(jq -r '.log_diagnosis.because' moe.json)
+first moe P263
+has_not moe quantization_bit
+has_not moe nvidia-smi
+
+# ZeRO-3 leaves weights of 4 bits whole on each card: 72.7 B x 4 bits = 33.86 GiB, and the reference of DPO is another copy
+{ echo 'DPO LoRA training of a 72B model fails on 8 GPUs.'; echo "torchrun --module openrlhf.cli.train_dpo --pretrain /m/Qwen2.5-72B-Instruct --zero_stage 3 --max_len 2048 --micro_train_batch_size 1 --bf16 --load_in_4bit --lora_rank 32 --adam_offload"; line '462.00 MiB' '300.00 MiB' '75.10 GiB' '1.61 GiB'; } | ask packed
+check grep -qF '72.7 B parameters stay in 4 bits: 33.86 GiB on every card' <(jq -r '.log_diagnosis.because' packed.json)
+has packed --ref_offload
 finish
