@@ -147,6 +147,15 @@ void mt_spoken_line(struct mt_spoken *t, const struct mt_log *log, uint32_t i)
         memcpy(h, "out of", 6), h[6] = ' ';
     t->rest = t->text;
     t->line = p->line;
+    t->n = n;
+}
+
+const char *mt_spoken_written(const struct mt_spoken *t, const struct mt_log *log, uint32_t i,
+                              const char *at)
+{
+    const char *line = log->prose.p[i].text;
+    size_t behind = t->n - (size_t)(at - t->text), n = strlen(line);
+    return t->n < LONGEST && behind <= n ? line + n - behind : NULL;
 }
 
 char *mt_spoken_sentence(struct mt_spoken *t)

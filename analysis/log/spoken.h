@@ -13,9 +13,14 @@
 
 struct mt_spoken {
     char text[MT_SPOKEN_LINE];
+    size_t n;   /* bytes of text before sentences are handed out */
     char *rest; /* behind the sentence that was handed out; NULL = it was the last */
     uint64_t line;
 };
+/* What stands at `at` of t's text as the i-th line has it, capitals and all; NULL = it is of the
+ * line above. */
+const char *mt_spoken_written(const struct mt_spoken *t, const struct mt_log *log, uint32_t i,
+                              const char *at);
 /* The i-th line of log's prose, with what its first sentence began with in the line above. */
 void mt_spoken_line(struct mt_spoken *t, const struct mt_log *log, uint32_t i);
 /* The next sentence of it, apart; NULL = there is none. */

@@ -1,6 +1,7 @@
 /* run/told_values.c -- values of settings in a person's prose: "rollout_gpu_memory_utilization
  * 0.30". A number that is advised would be no help where the run has a better one. */
 #include "analysis/run/read_log.h"
+#include "analysis/run/told_lines.h"
 
 #include "analysis/log/saying.h"
 #include "analysis/log/spoken.h"
@@ -10,19 +11,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { SHORTEST = 8 }; /* of a last component: shorter ones are words of the language */
-
-static char plain(char c)
-{
-    return (char)(c == '.' || c == '-' ? '_' : c >= 'A' && c <= 'Z' ? c | 32 : c);
-}
-
-static bool is_part(char c)
-{
-    c = plain(c);
-    return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
 
 static const char *last_of(const char *key)
 {
@@ -40,7 +31,8 @@ static bool is_end_of(const char *key, const char *word, size_t n)
     if (n > len || (n < len && key[len - n - 1] != '.'))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (plain(key[len - n + i]) != plain((char)(word[i] == ' ' ? '_' : word[i])))
+        if (mt_told_plain(key[len - n + i]) !=
+            mt_told_plain((char)(word[i] == ' ' ? '_' : word[i])))
             return false;
     return true;
 }
@@ -54,152 +46,6 @@ static bool is_others(const char *sentence)
         " fits",   "is fine", "runs fine", "fine with", "if i ",  "?",       "默认",    "建议",
         "应该",    "是否",    "能否",      "能跑",      "正常",   NULL};
     return mt_log_has_one(sentence, words);
-}
-
-static const char *past(const char *p, const char *const *words)
-{
-    for (bool again = true; again;) {
-        again = false;
-        p += strspn(p, " `*\"'=:|");
-        for (const char *const *w = words; *w != NULL && !again; w++)
-            if (strncmp(p, *w, strlen(*w)) == 0)
-                p += strlen(*w), again = true;
-    }
-    return p;
-}
-
-/* Of a picture's two sides, where they are the same: one of them. */
-static size_t side(const char *p, size_t n)
-{
-    const char *second = p + n + 1;
-    return (p[n] == 'x' || p[n] == '*') && strncmp(p, second, n) == 0 &&
-                   (!is_part(second[n]) || (second[n] == '.' && !is_part(second[n + 1])))
-               ? n
-               : 0;
-}
-
-static size_t digits(const char *p)
-{
-    size_t n = strspn(p, "0123456789.");
-    while (n > 0 && p[n - 1] == '.')
-        n--;
-    if (n != 0 && n < 20 && side(p, n) != 0)
-        return n;
-    return n < 20 && (p[n] == '.' || !is_part(p[n])) && p[n] != '%' ? n : 0;
-}
-
-/* The number behind a key's name at p: "`x`: 0.3", "x 0.3", "x to 0.3"; of "x from 0.8 to 0.6" and
- * "x 8 -> 4" the second, which is in use. 0 = there is none. */
-static size_t number_behind(const char **p)
-{
-    /* the Chinese ones: is set to, is set to, was changed to, was brought to, was lowered to, is */
-    static const char *const links[] = {"to ",     "is ",    "of ",    "at ",    "was ", "were ",
-                                        "set to ", "still ", "only ",  "down ",  "now ", "already ",
-                                        "(",       "设的是", "设置为", "设置成", "设为", "设成",
-                                        "改成",    "改为",   "调到",   "降到",   "是",   "为",
-                                        "：",      NULL},
-                             *const from[] = {"from ", "was changed from ", "从", NULL},
-                             *const to[] = {"->",   "=>",   "→",    "down to ", "to ",
-                                            "降到", "改成", "调到", "到",       NULL},
-                             *const arrows[] = {"->", "=>", "→", "降到", "改成", "调到", NULL};
-    const char *start, *next;
-    size_t n;
-    *p = past(*p, links);
-    start = past(*p, from);
-    n = digits(start);
-    next = start + n + strspn(start + n, " `");
-    if (n != 0 && mt_log_begins(next, start != *p ? to : arrows)) {
-        const char *second = past(next, to);
-        size_t k = digits(second);
-        *p = k != 0 ? second : start;
-        return k != 0 ? k : n;
-    }
-    *p = start;
-    return n;
-}
-
-/* "x was 0.6 and I lowered it to 0.4": the number that it became, of which *p is the first one and
- * has n bytes. 0 = it became something else. */
-static size_t number_now(const char **p, size_t n)
-{
-    static const char *const to[] = {"to ", "from ", "down to ", "up to ", NULL},
-                             *const changes[] = {"lower", "reduc",   "decreas", "drop",  "cut",
-                                                 "chang", "set",     "brought", "bring", "turn",
-                                                 "rais",  "increas", NULL};
-    const char *q = *p + n, *verb;
-    while (n != 0 && (q = strstr(q, " it ")) != NULL) {
-        for (verb = q; verb > *p && verb[-1] != ' ';)
-            verb--;
-        q += strlen(" it");
-        if (!mt_log_begins(verb, changes) || !mt_log_begins(q + 1, to))
-            continue;
-        q++;
-        n = number_behind(&q);
-        *p = q;
-    }
-    return n;
-}
-
-/* "x is already enabled", "x: on", "x=True", "x 已经开了": a switch that is on. */
-static bool is_on(const char *p)
-{
-    static const char *const links[] = {"is ",  "was ", "already ", "set to ", "turned ",
-                                        "已经", "也",   "都",       "：",      NULL},
-                             *const states[] = {"enabled", "true", "on", NULL},
-                             *const chinese[] = {"开了", "打开了", "开启了", "启用了", NULL};
-    p = past(p, links);
-    for (const char *const *w = states; *w != NULL; w++)
-        if (strncmp(p, *w, strlen(*w)) == 0)
-            return p[strlen(*w)] == '\0' || strchr(",.;)`|*\"", p[strlen(*w)]) != NULL ||
-                   strncmp(p + strlen(*w), " and ", 5) == 0 || (p[strlen(*w)] & 0x80) != 0;
-    return mt_log_begins(p, chinese);
-}
-
-/* "num_workers: 8", "batch = 16" and no more, but for a comment. */
-static bool is_pair(const char *s)
-{
-    const char *name = s;
-    size_t n;
-    while (is_part(*s))
-        s++;
-    n = (size_t)(s - name);
-    s += strspn(s, " `");
-    if (n == 0 || (*s != ':' && *s != '='))
-        return false;
-    s += 1 + strspn(s + 1, " `");
-    n = digits(s);
-    s += n;
-    s += strspn(s, " ,`");
-    return n != 0 && (*s == '\0' || *s == '#');
-}
-
-/* "max_length = 8192, batch = 4, and it fails": settings within a sentence, and no
- * line of code, which has a call or no commas. */
-static bool is_listing(const char *s)
-{
-    char copy[MT_SPOKEN_LINE];
-    size_t n = 0;
-    if (strpbrk(s, "(){}") != NULL || strstr(s, " = ") == NULL || strstr(s, ", ") == NULL ||
-        strlen(s) >= sizeof copy)
-        return false;
-    for (; *s != '\0'; s++)
-        if (strncmp(s, " = ", 3) == 0)
-            copy[n++] = '=', s += 2;
-        else
-            copy[n++] = *s;
-    copy[n] = '\0';
-    return mt_spoken_is_told(copy);
-}
-
-/* A person's line, or one of a person's list or table. Code and files of settings are read
- * elsewhere. */
-static bool is_prose(const char *s)
-{
-    const char *item = mt_spoken_item(s);
-    s += strspn(s, " \t");
-    if (item != NULL)
-        return strpbrk(item, "(){}") == NULL && strstr(item, " = ") == NULL;
-    return is_pair(s) || mt_spoken_is_told(s) || is_listing(s);
 }
 
 struct told {
@@ -237,7 +83,7 @@ static size_t name_at(const char *p, const char *small, bool *spaced)
     *spaced = false;
     for (; small[n] != '\0'; n++) {
         *spaced |= small[n] == '_' && p[n] == ' ';
-        if (plain(p[n]) != small[n] && !(small[n] == '_' && p[n] == ' '))
+        if (mt_told_plain(p[n]) != small[n] && !(small[n] == '_' && p[n] == ' '))
             return 0;
     }
     return n;
@@ -252,7 +98,7 @@ static bool begins_name(const char *s, const char *at)
     const char *from;
     while (at > s && at[-1] == ' ')
         at--;
-    for (from = at; from > s && is_part(from[-1]);)
+    for (from = at; from > s && mt_told_is_part(from[-1]);)
         from--;
     if (from == at)
         return true;
@@ -288,7 +134,17 @@ static char written(const char *s, const char *from, const char *end)
     return *end == '=' || *end == ':' ? '_' : 0;
 }
 
-static void look(struct told *t, const struct mt_log *log, const char *key)
+/* The name in the letters that the line has: a key of a program's own may need its capitals. */
+static void name_as(struct told *t, const char *as, size_t n)
+{
+    if (as == NULL || n >= sizeof t->name)
+        return;
+    memcpy(t->name, as, n);
+    t->name[n] = '\0';
+}
+
+/* as_written: the name is a script's own, which may need its capitals and dots. */
+static void look(struct told *t, const struct mt_log *log, const char *key, bool as_written)
 {
     const char *last = last_of(key);
     char small[128];
@@ -296,33 +152,35 @@ static void look(struct told *t, const struct mt_log *log, const char *key)
     if (n == 0 || n >= sizeof small)
         return;
     for (size_t i = 0; i <= n; i++)
-        small[i] = plain(last[i]);
+        small[i] = mt_told_plain(last[i]);
     for (uint32_t i = 0; i < log->prose.n; i++) {
         struct mt_spoken spoken;
-        if (mt_spoken_is_logged(log->prose.p[i].text) || !is_prose(log->prose.p[i].text))
+        if (mt_spoken_is_logged(log->prose.p[i].text) || !mt_told_is_line(log->prose.p[i].text))
             continue;
         mt_spoken_line(&spoken, log, i);
         for (char *s; (s = mt_spoken_sentence(&spoken)) != NULL;)
             for (const char *p = s; *p != '\0';) {
                 bool spaced = false;
-                size_t k = plain(*p) == small[0] ? name_at(p, small, &spaced) : 0;
+                size_t k = mt_told_plain(*p) == small[0] ? name_at(p, small, &spaced) : 0;
                 const char *from = p, *end = p + k;
-                if (k == 0 || is_part(*end)) {
+                if (k == 0 || mt_told_is_part(*end)) {
                     p++;
                     continue;
                 }
-                while (from > s && is_part(from[-1]))
+                while (from > s && mt_told_is_part(from[-1]))
                     from--;
                 from += strspn(from, "-_.");
                 p = end;
                 if (!is_named(s, from, end, key, spaced) || is_others(s) ||
                     mt_saying_is_of_others(s, from))
                     continue;
-                k = number_behind(&p);
-                k = number_now(&p, k);
-                if (k == 0 && !is_on(end))
+                k = mt_told_number(&p);
+                k = mt_told_number_now(&p, k);
+                if (k == 0 && !mt_told_is_on(end))
                     continue;
                 t->sign = written(s, from, end);
+                if (as_written && t->sign == '_' && !spaced)
+                    name_as(t, mt_spoken_written(&spoken, log, i, from), (size_t)(end - from));
                 take(t, k != 0 ? p : "True", k != 0 ? k : 4, spoken.line);
             }
     }
@@ -333,16 +191,16 @@ static size_t key_at(const char *s, const char *p, char name[64])
 {
     size_t n = 0;
     bool parts = false;
-    if (p > s && (is_part(p[-1]) || p[-1] == ')'))
+    if (p > s && (mt_told_is_part(p[-1]) || p[-1] == ')'))
         return 0;
-    for (; n < 63 && is_part(p[n]); n++) {
-        parts |= n != 0 && plain(p[n]) == '_';
+    for (; n < 63 && mt_told_is_part(p[n]); n++) {
+        parts |= n != 0 && mt_told_plain(p[n]) == '_';
         name[n] = p[n];
     }
     while (n > 0 && name[n - 1] == '.')
         n--;
     name[n] = '\0';
-    return parts && !is_part(p[n]) ? n : 0;
+    return parts && !mt_told_is_part(p[n]) ? n : 0;
 }
 
 /* The same as look(), for whatever key has the shape. */
@@ -351,9 +209,20 @@ static void look_shape(struct told *t, const struct mt_log *log,
 {
     for (uint32_t i = 0; i < log->prose.n; i++) {
         struct mt_spoken spoken;
-        if (mt_spoken_is_logged(log->prose.p[i].text) || !is_prose(log->prose.p[i].text))
+        const char *declared;
+        char flag[64];
+        if (mt_spoken_is_logged(log->prose.p[i].text) || !mt_told_is_line(log->prose.p[i].text))
             continue;
         mt_spoken_line(&spoken, log, i);
+        if ((declared = mt_told_declared(log->prose.p[i].text, flag)) != NULL) {
+            if (!mt_runconf_has_shape(setting, shape, flag + 2))
+                continue;
+            t->differs |= t->name[0] != '\0' && strcmp(t->name, flag) != 0;
+            memcpy(t->name, flag, sizeof t->name);
+            t->sign = '-';
+            take(t, declared, mt_told_digits(declared), log->prose.p[i].line);
+            continue;
+        }
         for (char *s; (s = mt_spoken_sentence(&spoken)) != NULL;)
             for (const char *p = s; *p != '\0'; p++) {
                 char name[64];
@@ -361,10 +230,12 @@ static void look_shape(struct told *t, const struct mt_log *log,
                 const char *value = p + n;
                 if (n == 0 || !mt_runconf_has_shape(setting, shape, name) || is_others(s) ||
                     mt_saying_is_of_others(s, p) ||
-                    (n = number_now(&value, number_behind(&value))) == 0)
+                    (n = mt_told_number_now(&value, mt_told_number(&value))) == 0)
                     continue;
-                t->differs |= t->name[0] != '\0' && strcmp(t->name, name) != 0;
-                memcpy(t->name, name, sizeof t->name);
+                t->differs |= t->name[0] != '\0' && strcasecmp(t->name, name) != 0;
+                if (strcasecmp(t->name, name) != 0) /* the line above was read as it is written */
+                    memcpy(t->name, name, sizeof t->name);
+                name_as(t, mt_spoken_written(&spoken, log, i, p), strlen(name));
                 t->sign = name[0] == '-' ? '-' : '_';
                 take(t, value, n, spoken.line);
             }
@@ -403,6 +274,20 @@ static enum mt_rc add(struct mt_runconf *conf, const struct mt_log_file *f, cons
     return rc;
 }
 
+/* A file or a command sets what ends in that name, whose line the text shows: `TRAIN: BATCH_SIZE:
+ * 8` is no second batch. */
+static bool is_set_so(const struct mt_runconf *conf, const char *key)
+{
+    size_t n = strlen(key);
+    for (uint32_t i = 0; i < conf->conf.entries.n; i++) {
+        const char *e = conf->conf.entries.p[i].key;
+        size_t k = strlen(e);
+        if (k > n && e[k - n - 1] == '.' && strcasecmp(e + k - n, key) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The value that the texts give a name, or whatever has the shape; true = it was added. */
 static bool add_told(struct mt_runconf *conf, const struct mt_logs *logs,
                      const struct mt_runconf_setting *setting, const char *name, enum mt_rc *rc,
@@ -412,17 +297,17 @@ static bool add_told(struct mt_runconf *conf, const struct mt_logs *logs,
     for (uint32_t f = 0; f < logs->files.n && *rc == MT_OK; f++) {
         struct told t = {.line = 0};
         struct mt_runconf_hit hit;
+        const char *key;
         if (*name == '*')
             look_shape(&t, &logs->files.p[f].log, setting, name);
         else
-            look(&t, &logs->files.p[f].log, name);
-        if (t.name[0] != '\0')
-            name = t.name;
+            look(&t, &logs->files.p[f].log, name, setting != NULL);
+        key = t.name[0] != '\0' ? t.name : name;
         if (t.number[0] == '\0' || t.differs ||
-            (mt_runconf_find(conf, name, &hit) && !hit.is_default))
+            (mt_runconf_find(conf, key, &hit) && !hit.is_default) || is_set_so(conf, key))
             continue;
         any = true;
-        *rc = add(conf, &logs->files.p[f], name, &t, err);
+        *rc = add(conf, &logs->files.p[f], key, &t, err);
     }
     return any;
 }
@@ -447,6 +332,43 @@ static bool of_program(struct mt_runconf *conf, const struct mt_logs *logs, enum
             strchr(k->key, '*') == NULL && !is_later(conf, i))
             any |= add_told(conf, logs, NULL, k->key, rc, err);
     }
+    return any;
+}
+
+/* "  Instantaneous batch size per device = 4", which a program prints of what it was set to. */
+static void look_printed(struct told *t, const struct mt_log *log, const char *printed)
+{
+    for (uint32_t i = 0; i < log->prose.n; i++) {
+        struct mt_spoken spoken;
+        const char *p;
+        size_t n;
+        mt_spoken_line(&spoken, log, i);
+        p = strstr(spoken.text, printed);
+        p = p != NULL ? p + strlen(printed) : "";
+        p += strspn(p, " ");
+        if (*p != '=' && *p != ':')
+            continue;
+        p += 1 + strspn(p + 1, " ");
+        if ((n = mt_told_digits(p)) != 0)
+            take(t, p, n, spoken.line);
+    }
+}
+
+static bool of_printed(struct mt_runconf *conf, const struct mt_logs *logs, enum mt_rc *rc,
+                       struct mt_err *err)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < conf->keys.n; i++)
+        for (uint32_t f = 0; conf->keys.p[i].printed != NULL && f < logs->files.n; f++) {
+            struct told t = {.sign = '_'};
+            struct mt_runconf_hit hit;
+            look_printed(&t, &logs->files.p[f].log, conf->keys.p[i].printed);
+            if (*rc != MT_OK || t.number[0] == '\0' || t.differs ||
+                (mt_runconf_find(conf, conf->keys.p[i].key, &hit) && !hit.is_default))
+                continue;
+            any = true;
+            *rc = add(conf, &logs->files.p[f], conf->keys.p[i].key, &t, err);
+        }
     return any;
 }
 
@@ -493,7 +415,8 @@ enum mt_rc mt_logs_told_values(const struct mt_logs *logs, struct mt_runconf *co
 {
     enum mt_rc rc = MT_OK;
     bool was_set = conf->any, program = conf->framework > MT_FW_NONE;
-    bool any = program && of_program(conf, logs, &rc, err);
+    bool any = of_printed(conf, logs, &rc, err);
+    any |= program && of_program(conf, logs, &rc, err);
     if (any && mt_runconf_added(conf, MT_FROM_LOG, err) != MT_OK)
         return MT_ENOMEM;
     /* a trainer is a library: the script around it has settings of its own */

@@ -38,6 +38,7 @@ struct mt_runconf_key {
     /* engine or backend that reads it, where the framework has several; MT_FW_NONE = all do */
     mt_fw of;
     const char *source;
+    const char *printed; /* in small letters, before the number that a program prints; NULL */
     bool is_common; /* other programs have a setting of that name: it does not tell the framework */
 };
 struct mt_runconf_setting {

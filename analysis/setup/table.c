@@ -23,6 +23,7 @@ static const struct mt_rule_spec key_fields[] = {
     {"source", mt_get_any_text, AT(source), .is_needed = true},
     {"common", mt_get_flag, .at = AT(is_common)},
     {"of", mt_get_framework, .at = AT(of)},
+    {"printed", mt_get_text, .at = AT(printed)},
     {.name = NULL}};
 
 static MT_RULE_GET(get_keys)

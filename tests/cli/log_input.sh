@@ -63,7 +63,7 @@ ask 'swift rlhf --rlhf_type grpo --model house/Base-7B --use_vllm true --per_dev
 has B55 vllm
 # A program of its own: what it calls a mini-batch, once, however often the text has it.
 ask "\`\`\`yaml\nhost_args:\n  kind: small\n  minibatch_size: 4\n\`\`\`\n\n$oom"
-has P280 'minibatch_size=2'
+has P280 'minibatch_size: 2'
 lacks P30 'halve the batch'
 ask "minibatch_size: 1\n\n$oom"
 lacks P280 minibatch
