@@ -31,26 +31,6 @@ static size_t value_end(const char *text, size_t n, size_t i)
     return n;
 }
 
-void mt_json_dense(struct mt_out *o, const char *text, size_t n)
-{
-    size_t end;
-    for (size_t i = 0; i < n; i = end) {
-        end = i + 1;
-        if (is_blank(text[i]))
-            continue;
-        if (text[i] == '"') {
-            end = string_end(text, n, i);
-        } else if (opens(text[i]) && i + 1 < n && text[i + 1] != '\n' && !closes(text[i + 1])) {
-            mt_putc(o, ' ');
-            end = value_end(text, n, i);
-        } else { /* what stands between blanks, strings and brackets, in one */
-            while (end < n && !is_blank(text[end]) && text[end] != '"' && !opens(text[end]))
-                end++;
-        }
-        mt_put(o, text + i, end - i);
-    }
-}
-
 static void put_indent(struct mt_out *o, size_t depth)
 {
     mt_putc(o, '\n');

@@ -49,6 +49,24 @@ void mt_jw_close(struct mt_jsonw *w, char bracket)
     mt_putc(w->o, bracket);
 }
 
+void mt_jw_open_line(struct mt_jsonw *w, char bracket)
+{
+    if (w->dense) {
+        before(w);
+        mt_putc(w->o, ' ');
+        w->after_key = true; /* nothing more in front of it */
+    }
+    mt_jw_open(w, bracket);
+    w->was_pretty = w->pretty;
+    w->pretty = false;
+}
+
+void mt_jw_close_line(struct mt_jsonw *w, char bracket)
+{
+    mt_jw_close(w, bracket);
+    w->pretty = w->was_pretty;
+}
+
 void mt_jw_key(struct mt_jsonw *w, const char *key)
 {
     before(w);

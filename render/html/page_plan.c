@@ -2,7 +2,6 @@
 
 #include "parser/base/apart.h"
 #include "parser/base/json_words.h"
-#include "render/base/json_form.h"
 #include "render/json/json.h"
 #include "render/pack/ledger.h"
 #include "render/pack/notes.h"
@@ -43,19 +42,12 @@ static int pack_dense(struct mt_blob *b, struct mt_out *dense, uint32_t n_ranks)
 
 static int pack_report(struct mt_blob *b, const struct mt_report *r)
 {
-    struct mt_out text, dense = {0};
-    int error = mt_out_mem(&text) ? 0 : ENOMEM;
+    struct mt_out dense;
+    int error = mt_out_mem(&dense) ? 0 : ENOMEM;
     if (error == 0) {
-        mt_render_json(r, &text);
-        error = mt_out_finish(&text);
-    }
-    if (error == 0 && !mt_out_mem(&dense))
-        error = ENOMEM;
-    if (error == 0) {
-        mt_json_dense(&dense, (const char *)text.buf, text.used);
+        mt_render_json_dense(r, &dense);
         error = mt_out_finish(&dense);
     }
-    mt_out_done(&text);
     if (error == 0)
         error = pack_dense(b, &dense, r->diagnosis->ranks.n);
     mt_out_done(&dense);

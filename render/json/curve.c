@@ -13,14 +13,12 @@ static void column(struct mt_jsonw *w, const char *key, const uint64_t *of, uint
 void mt_json_curve(struct mt_jsonw *w, const struct mt_device_analysis *d)
 {
     const struct mt_timeline *t = &d->timeline;
-    bool pretty = w->pretty;
     mt_jw_key(w, "curve");
     if (d->withheld != NULL || t->n_columns == 0 || t->total == NULL) {
         mt_jw_null(w);
         return;
     }
-    w->pretty = false; /* hundreds of numbers */
-    mt_jw_open(w, '{');
+    mt_jw_open_line(w, '{'); /* hundreds of numbers */
     mt_jw_known(w, "first_time_ns", t->has_time, t->x0);
     mt_jw_known(w, "last_time_ns", t->has_time, t->x1);
     mt_jw_known(w, "first_event", !t->has_time, t->x0);
@@ -28,6 +26,5 @@ void mt_json_curve(struct mt_jsonw *w, const struct mt_device_analysis *d)
     column(w, "live_bytes", t->total, t->n_columns);
     column(w, "reserved_bytes", t->reserved, t->n_columns);
     column(w, "pending_free_bytes", t->pending, t->n_columns);
-    mt_jw_close(w, '}');
-    w->pretty = pretty;
+    mt_jw_close_line(w, '}');
 }

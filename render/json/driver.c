@@ -57,10 +57,8 @@ static void rows(struct mt_jsonw *w, const struct mt_driverdiag *j, const char *
 
 static void columns(struct mt_jsonw *w, const struct mt_ledger *l)
 {
-    bool pretty = w->pretty;
     mt_jw_key(w, "columns");
-    w->pretty = false; /* thousands of numbers */
-    mt_jw_open(w, '{');
+    mt_jw_open_line(w, '{'); /* thousands of numbers */
     for (int h = 0; h < MT_HOLD_COUNT; h++) {
         mt_jw_key(w, mt_holder_id((enum mt_holder)h));
         mt_jw_open(w, '[');
@@ -82,8 +80,7 @@ static void columns(struct mt_jsonw *w, const struct mt_ledger *l)
     for (uint32_t c = 0; c < l->n_columns; c++)
         mt_jw_s(w, mt_phase_id((enum mt_phase)l->phase[c]));
     mt_jw_close(w, ']');
-    mt_jw_close(w, '}');
-    w->pretty = pretty;
+    mt_jw_close_line(w, '}');
 }
 
 static void checks(struct mt_jsonw *w, const struct mt_ledger *l)

@@ -519,10 +519,8 @@ static void ranks(struct mt_jsonw *w, const struct mt_report *r)
             }                                                                                      \
         }
 
-void mt_render_json(const struct mt_report *r, struct mt_out *o)
+static void report(struct mt_jsonw *w, const struct mt_report *r)
 {
-    struct mt_jsonw jw, *w = &jw;
-    mt_jw_init(w, o, true);
     mt_jw_open(w, '{');
     mt_jw_ki(w, "schema_version", SCHEMA_VERSION);
     verdict(w, r);
@@ -547,5 +545,20 @@ void mt_render_json(const struct mt_report *r, struct mt_out *o)
     mt_json_quality(w, r);
     provenance(w, r);
     mt_jw_close(w, '}');
+}
+
+void mt_render_json(const struct mt_report *r, struct mt_out *o)
+{
+    struct mt_jsonw w;
+    mt_jw_init(&w, o, true);
+    report(&w, r);
     mt_putc(o, '\n');
+}
+
+void mt_render_json_dense(const struct mt_report *r, struct mt_out *o)
+{
+    struct mt_jsonw w;
+    mt_jw_init(&w, o, false);
+    w.dense = true;
+    report(&w, r);
 }

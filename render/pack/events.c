@@ -31,11 +31,12 @@ struct walk {
     uint64_t last_addr, last_span; /* in units, of this chunk */
     /* of the chunks in a page, without addresses, with coarse times */
     uint64_t cost;
-    uint64_t key_at;   /* event of the last keyframe */
-    uint32_t in_chunk; /* events */
-    /* event at work; its time, that in ticks, the time of the next one, where there are times */
-    uint64_t i, ns, tick, next_ns;
-    uint32_t whole; /* slot: the completion at i is part of the operation before; MT_NO_SLOT */
+    uint64_t key_at;    /* event of the last keyframe */
+    uint32_t in_chunk;  /* events */
+    uint64_t i, tick;   /* event at work; its time, where there are times */
+    uint64_t base;      /* of the stretch of events at work, in ticks */
+    const uint16_t *us; /* ticks since then; NULL = other times, or ticks */
+    uint32_t whole;     /* slot: the completion at i is part of the operation before; MT_NO_SLOT */
     uint32_t lane_of_last, lane_cached; /* lanes change seldom */
 };
 
@@ -48,41 +49,21 @@ static struct mt_ov_now now(const struct walk *w, uint64_t event)
 
 /* ---- time ---- */
 
-/* A byte whose value is nearest to d ticks; *value is what the reader makes of it. */
-static unsigned near_byte(uint64_t d, uint64_t *value)
+/* The byte whose value is nearest, or 255. */
+static inline void put_time(struct clock *c, uint64_t tick, uint64_t tolerance)
 {
-    unsigned e, b;
-    uint64_t m;
-    if (d < 16) {
-        *value = d;
-        return (unsigned)d;
-    }
-    e = 63u - (unsigned)__builtin_clzll(d);
-    m = (d + (UINT64_C(1) << (e - 3) >> 1)) >> (e - 3);
-    if (m == 16) {
-        m = 8;
-        e++;
-    }
-    b = (e - 2) << 3 | (unsigned)(m & 7);
-    if (b > 254)
-        return 255;
-    *value = m << (e - 3);
-    return b;
-}
-
-static void put_time(struct clock *c, uint64_t tick, uint64_t tolerance)
-{
-    uint64_t value = 0, d = tick > c->tick ? tick - c->tick : 0, off;
-    unsigned b = near_byte(d, &value);
-    off = c->tick + value > tick ? c->tick + value - tick : tick - (c->tick + value);
-    if (b == 255 || off > tolerance) {
-        mt_put_byte(&c->col[0], 255);
+    uint64_t d = tick > c->tick ? tick - c->tick : 0;
+    unsigned shift = 60u - (unsigned)__builtin_clzll(d | 8); /* leaves 8 to 15, or less than 8 */
+    uint64_t m = (d + (UINT64_C(1) << shift >> 1)) >> shift, value = m << shift;
+    unsigned b = (shift << 3) + (unsigned)m; /* of 16 as of 8 one shift further */
+    uint64_t reached = c->tick + value, off = reached > tick ? reached - tick : tick - reached;
+    if (b >= 255 || off > tolerance) {
+        b = 255;
         mt_put_zig(&c->col[1], (int64_t)tick - (int64_t)c->tick);
-        c->tick = tick;
-        return;
+        reached = tick;
     }
     mt_put_byte(&c->col[0], b);
-    c->tick += value;
+    c->tick = reached;
 }
 
 /* Rounded, but never to behind the end. */
@@ -189,6 +170,13 @@ static int alloc(struct walk *w, const struct mt_event *e)
     return 1;
 }
 
+/* Whether the next event comes soon enough to have the same time. */
+static bool follows(const struct mt_device *d, uint64_t i)
+{
+    uint64_t ns = mt_event_ns(d, i), next = mt_event_ns(d, i + 1);
+    return next >= ns && next - ns <= TOLERANCE_NS;
+}
+
 /* Whether the free requested now is completed by the very next event, for one operation to say
  * both. */
 static bool is_whole(const struct walk *w, const struct mt_event *e, uint32_t slot)
@@ -199,8 +187,7 @@ static bool is_whole(const struct walk *w, const struct mt_event *e, uint32_t sl
         return false;
     c = mt_event_at(w->in->r->d, w->i + 1);
     return c->action == MT_ACT_FREE_COMPLETED && c->addr == e->addr && c->size == e->size &&
-           (!w->p->has_time || (w->next_ns >= w->ns && w->next_ns - w->ns <= TOLERANCE_NS)) &&
-           mt_state_is_next(&w->s, slot);
+           (!w->p->has_time || follows(w->in->r->d, w->i)) && mt_state_is_next(&w->s, slot);
 }
 
 static void requested(struct walk *w, const struct mt_event *e)
@@ -385,12 +372,17 @@ static int end_chunk(struct walk *w)
            mt_blob_next(&w->p->press, &c->addresses, w->addr, N_ADDRESSES, &w->kind[2]);
 }
 
+/* Most times are whole microseconds, and so are most ticks: no division for these. */
 static void next_time(struct walk *w)
 {
     const struct mt_device *d = w->in->r->d;
-    w->ns = w->i != 0 ? w->next_ns : mt_event_ns(d, 0);
-    w->tick = mt_pack_tick(w->p, w->ns);
-    w->next_ns = w->i + 1 < w->p->n_events ? mt_event_ns(d, w->i + 1) : 0;
+    uint64_t k = w->i & (MT_STRETCH_EVENTS - 1);
+    if (k == 0) {
+        const struct mt_stretch *s = &d->events.stretches.p[w->i >> MT_STRETCH_SHIFT];
+        w->us = s->width == MT_STRETCH_US && w->p->tick_ns == 1000 ? s->us : NULL;
+        w->base = mt_pack_tick(w->p, s->first_ns);
+    }
+    w->tick = w->us != NULL ? w->base + w->us[k] : mt_pack_tick(w->p, mt_event_ns(d, w->i));
 }
 
 static int walk(struct walk *w)

@@ -11,11 +11,34 @@ static int refuse(struct mt_pack *p, const char *why)
     return p->why != NULL;
 }
 
-/* What the page cannot count: it is one double a number. */
-static bool is_too_large(const struct mt_event *e)
+/* Whether the size goes into totals, which the page counts in doubles. */
+static bool is_counted(const struct mt_event *e)
 {
-    return e->size > MT_PACK_MAX && e->action != MT_ACT_OOM && e->action != MT_ACT_SNAPSHOT &&
-           e->action != MT_ACT_OTHER && e->action != MT_ACT_ANNOTATE;
+    return e->action != MT_ACT_OOM && e->action != MT_ACT_SNAPSHOT && e->action != MT_ACT_OTHER &&
+           e->action != MT_ACT_ANNOTATE;
+}
+
+/* The earliest and the latest time, and whether the clock goes back somewhere. */
+static void measure_times(const struct mt_device *d, uint64_t *t0, uint64_t *t1, bool *back)
+{
+    uint64_t first = UINT64_MAX, last = 0, before = 0;
+    bool falls = false;
+    for (uint64_t i = 0; i < d->events.n; i += MT_STRETCH_EVENTS) {
+        const struct mt_stretch *s = &d->events.stretches.p[i >> MT_STRETCH_SHIFT];
+        uint64_t left = d->events.n - i, n = left < MT_STRETCH_EVENTS ? left : MT_STRETCH_EVENTS;
+        if (s->width == MT_STRETCH_ONE)
+            n = 1;
+        for (uint64_t k = 0; k < n; k++) {
+            uint64_t ns = mt_event_ns(d, i + k);
+            first = ns < first ? ns : first;
+            last = ns > last ? ns : last;
+            falls |= ns < before;
+            before = ns;
+        }
+    }
+    *t0 = first;
+    *t1 = last;
+    *back = falls;
 }
 
 /* Times, addresses and sizes of all events, for the units in which they are written. */
@@ -23,16 +46,12 @@ static int measure(const struct mt_pack_in *in, bool *too_large)
 {
     struct mt_pack *p = in->pack;
     const struct mt_device *d = in->r->d;
-    uint64_t t0 = UINT64_MAX, t1 = 0, before = 0, bits = 0, highest = 0, span;
-    bool back = false, large = false;
+    uint64_t t0, t1, bits = 0, highest = 0, span;
+    bool back, large = false;
+    measure_times(d, &t0, &t1, &back);
     for (uint64_t i = 0; i < d->events.n; i++) {
         const struct mt_event *e = mt_event_at(d, i);
-        uint64_t ns = mt_event_ns(d, i);
-        large |= is_too_large(e);
-        t0 = ns < t0 ? ns : t0;
-        t1 = ns > t1 ? ns : t1;
-        back |= ns < before;
-        before = ns;
+        large |= e->size > MT_PACK_MAX && is_counted(e);
         if (e->action >= MT_ACT_ALLOC && e->action <= MT_ACT_SEGMENT_UNMAP) {
             bits |= e->addr;
             highest = e->addr > highest ? e->addr : highest;

@@ -18,36 +18,36 @@ enum {
     N_COLUMNS
 };
 
-/* How many stretches there are, written where c is not NULL. */
-static uint64_t stretches(const struct mt_pack_in *in, bool subs, struct mt_bytes *c)
+/* False = there are too many, and none is written. */
+static bool put_stretches(const struct mt_pack_in *in, bool subs, struct mt_bytes *c)
 {
+    const struct mt_attr *attr = in->attr;
     uint64_t n = 0, before = 0;
     for (uint64_t i = 0; i < in->pack->n_events; i++) {
-        struct mt_attr a = in->attr[i], b = i != 0 ? in->attr[i - 1] : a;
-        if (i != 0 && a.phase == b.phase && (!subs || a.sub == b.sub))
-            continue;
+        unsigned phase = attr[i].phase, sub = attr[i].sub;
+        if (n == MAX_STRETCHES) {
+            for (unsigned k = C_FIRST; k <= C_SUB; k++)
+                c[k].n = 0;
+            return false;
+        }
         n++;
-        if (c == NULL)
-            continue;
         mt_put_var(&c[C_FIRST], i - before);
-        mt_put_var(&c[C_PHASE], a.phase);
-        mt_put_var(&c[C_SUB], subs && a.sub != MT_PH_NONE ? a.sub + 1u : 0);
+        mt_put_var(&c[C_PHASE], phase);
+        mt_put_var(&c[C_SUB], subs && sub != MT_PH_NONE ? sub + 1u : 0);
         before = i;
+        while (i + 1 < in->pack->n_events && attr[i + 1].phase == phase &&
+               (!subs || attr[i + 1].sub == sub))
+            i++;
     }
-    return n;
+    return true;
 }
 
 static void add_stretches(const struct mt_pack_in *in, struct mt_bytes *c)
 {
-    if (stretches(in, true, NULL) <= MAX_STRETCHES) {
-        (void)stretches(in, true, c);
+    if (put_stretches(in, true, c))
         return;
-    }
     in->pack->subs_left_out = true;
-    if (stretches(in, false, NULL) <= MAX_STRETCHES)
-        (void)stretches(in, false, c);
-    else
-        in->pack->phases_left_out = true;
+    in->pack->phases_left_out = !put_stretches(in, false, c);
 }
 
 static void add_steps(const struct mt_role_facts *f, struct mt_bytes *c)

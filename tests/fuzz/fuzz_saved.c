@@ -37,7 +37,6 @@ static void say(const struct mt_saved *s, const struct mt_saved *other)
         mt_saved_again(s, "a", &(struct mt_paper){&o, (enum mt_paper_format)f, 80, 10});
     mt_saved_info(s, "a", NULL, &o);
     mt_saved_info_json(s, "a", "b", &o);
-    mt_json_dense(&o, s->text, s->n);
     mt_json_pretty(&o, s->text, s->n);
     if (mt_diff_make(&d, other, s, &err) == MT_OK) {
         mt_diff_put(&r, &(struct mt_paper){&o, MT_PAPER_TEXT, 80, 10});

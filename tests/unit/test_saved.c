@@ -149,30 +149,33 @@ static char *text_of(void (*make)(struct mt_out *o, const char *text, size_t n),
     return made;
 }
 
-/* What the writer writes, one part of it in one line, comes back byte for byte. */
-MT_TEST(forms)
+static void write_forms(struct mt_out *o, bool dense)
 {
     struct mt_jsonw w;
-    struct mt_out o;
-    char *dense, *again;
-    MT_CHECK(mt_out_mem(&o));
-    mt_jw_init(&w, &o, true);
+    mt_jw_init(&w, o, !dense);
+    w.dense = dense;
     mt_jw_open(&w, '{');
     mt_jw_ks(&w, "text", " {\"c\": [ \\ x\\\"\n{ [");
     mt_jw_key(&w, "empty");
     mt_jw_open(&w, '[');
     mt_jw_close(&w, ']');
     mt_jw_key(&w, "flat");
-    w.pretty = false;
-    mt_jw_open(&w, '{');
+    mt_jw_open_line(&w, '{');
     mt_jw_ku(&w, "n", 18446744073709551615u);
     mt_jw_key(&w, "list");
     mt_jw_open(&w, '[');
     mt_jw_s(&w, "]}");
     mt_jw_i(&w, -3);
     mt_jw_close(&w, ']');
-    mt_jw_close(&w, '}');
-    w.pretty = true;
+    mt_jw_close_line(&w, '}');
+    mt_jw_key(&w, "lines");
+    mt_jw_open(&w, '[');
+    for (uint64_t i = 0; i < 2; i++) {
+        mt_jw_open_line(&w, '[');
+        mt_jw_u(&w, i);
+        mt_jw_close_line(&w, ']');
+    }
+    mt_jw_close(&w, ']');
     mt_jw_key(&w, "deep");
     mt_jw_open(&w, '[');
     mt_jw_open(&w, '{');
@@ -182,17 +185,27 @@ MT_TEST(forms)
     mt_jw_close(&w, ']');
     mt_jw_close(&w, ']');
     mt_jw_close(&w, '}');
-    mt_putc(&o, '\n');
-    MT_CHECK(mt_out_finish(&o) == 0);
-    dense = text_of(mt_json_dense, (const char *)o.buf);
-    MT_CHECK(dense != NULL && strchr(dense, '\n') == NULL && strlen(dense) < o.used);
-    again = text_of(mt_json_pretty, dense);
+    if (!dense)
+        mt_putc(o, '\n');
+}
+
+/* What the writer writes dense, one part of it in one line, comes back byte for byte. */
+MT_TEST(forms)
+{
+    struct mt_out o, dense;
+    char *again;
+    MT_CHECK(mt_out_mem(&o) && mt_out_mem(&dense));
+    write_forms(&o, false);
+    write_forms(&dense, true);
+    MT_CHECK(mt_out_finish(&o) == 0 && mt_out_finish(&dense) == 0);
+    MT_CHECK(strchr((const char *)dense.buf, '\n') == NULL && dense.used < o.used);
+    again = text_of(mt_json_pretty, (const char *)dense.buf);
     MT_CHECK(again != NULL && strcmp(again, (const char *)o.buf) == 0);
     mt_free(again);
     again = text_of(mt_json_pretty, (const char *)o.buf);
     MT_CHECK(again != NULL && strcmp(again, (const char *)o.buf) == 0);
     mt_free(again);
-    mt_free(dense);
+    mt_out_done(&dense);
     mt_out_done(&o);
 }
 
