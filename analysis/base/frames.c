@@ -56,20 +56,25 @@ static bool has_path(const char *file, uint32_t n, const char *path)
     return false;
 }
 
+/* The functions of a name, which few of the names that rules ask for have: a name that the trace
+ * lacks costs one look. */
 bool mt_trace_has_frame(const struct mt_trace *t, const char *file, const char *function)
 {
     bool is_pattern = strchr(function, '*') != NULL;
+    mt_str_id called = MT_STR_FAIL;
     if (t == NULL)
         return false;
     for (uint32_t i = 0; *function == '\0' && i < t->files.n; i++)
         if (*file == '\0' || has_path(mt_str(t, t->files.p[i]), mt_str_len(t, t->files.p[i]), file))
             return true;
-    for (uint32_t i = 0; *function != '\0' && i < t->functions.n; i++) {
+    if (*function == '\0' ||
+        (!is_pattern &&
+         (called = mt_strpool_find(&t->str, function, strlen(function))) == MT_STR_FAIL))
+        return false;
+    for (uint32_t i = 0; i < t->functions.n; i++) {
         const struct mt_function *f = &t->functions.p[i];
-        const char *name = mt_str(t, f->name);
-        /* nearly all differ in the first letter */
-        bool is = is_pattern ? mt_glob(function, name, mt_str_len(t, f->name))
-                             : *name == *function && strcmp(name, function) == 0;
+        bool is = is_pattern ? mt_glob(function, mt_str(t, f->name), mt_str_len(t, f->name))
+                             : f->name == called;
         if (is && (*file == '\0' || has_path(mt_str(t, f->file), mt_str_len(t, f->file), file)))
             return true;
     }
@@ -86,11 +91,16 @@ static bool is_through(const struct mt_trace *t, mt_str_id name, mt_str_id file,
 
 bool mt_trace_goes_through(const struct mt_trace *t, const char *file, const char *function)
 {
+    mt_str_id called;
     for (uint32_t i = 0; *function == '\0' && i < t->files.n; i++)
         if (strstr(mt_str(t, t->files.p[i]), file) != NULL)
             return true;
-    for (uint32_t i = 0; *function != '\0' && i < t->functions.n; i++)
-        if (is_through(t, t->functions.p[i].name, t->functions.p[i].file, file, function))
+    if (*function == '\0' ||
+        (called = mt_strpool_find(&t->str, function, strlen(function))) == MT_STR_FAIL)
+        return false;
+    for (uint32_t i = 0; i < t->functions.n; i++)
+        if (t->functions.p[i].name == called &&
+            strstr(mt_str(t, t->functions.p[i].file), file) != NULL)
             return true;
     return false;
 }
@@ -378,42 +388,51 @@ static bool autograd_node(const char *name, uint32_t n, const char **node, int *
     return true;
 }
 
+/* The frame that names a stack without Python frames. */
+static enum mt_site_kind cpp_site(const struct mt_trace *t, mt_stack_id s, mt_frame_id *frame)
+{
+    mt_frame_id plain = 0, first = 0;
+    for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
+        mt_frame_id id = t->stacks.p[i].frame;
+        mt_str_id called = t->frames.p[mt_frame_own(t, id)].name;
+        const char *node, *name = mt_str(t, called);
+        uint32_t n = mt_str_len(t, called);
+        int len;
+        first = first == 0 ? id : first;
+        if (autograd_node(name, n, &node, &len)) {
+            *frame = id;
+            return MT_SITE_AUTOGRAD;
+        }
+        if (plain == 0 && !is_noise(name, n))
+            plain = id;
+    }
+    *frame = plain != 0 ? plain : first;
+    return first != 0 ? MT_SITE_CPP : MT_SITE_NONE;
+}
+
 enum mt_site_kind mt_stack_site(const struct mt_trace *t, struct mt_file_kinds *k, mt_stack_id s,
                                 mt_frame_id *frame)
 {
-    mt_frame_id python = 0, plain = 0, first = 0;
-    *frame = 0;
+    mt_frame_id python = 0;
+    mt_str_id last = MT_STR_FAIL; /* frames of C++ share a file, or have none */
+    unsigned kind = 0;
     for (mt_stack_id i = s; i != 0; i = t->stacks.p[i].parent) {
         mt_frame_id id = t->stacks.p[i].frame;
-        const struct mt_frame *f = &t->frames.p[mt_frame_own(t, id)];
-        unsigned kind = mt_file_kind(k, t, f->file);
-        const char *node;
-        int len;
-        if (first == 0)
-            first = id;
-        if ((kind & MT_FILE_PYTHON) != 0) {
-            if ((kind & MT_FILE_INTERNAL) == 0) {
-                *frame = id;
-                return MT_SITE_PYTHON;
-            }
-            if (python == 0)
-                python = id;
-        } else if (python == 0 && *frame == 0 &&
-                   autograd_node(mt_str(t, f->name), mt_str_len(t, f->name), &node, &len)) {
+        mt_str_id file = t->frames.p[mt_frame_own(t, id)].file;
+        kind = file != last ? mt_file_kind(k, t, file) : kind;
+        last = file;
+        if ((kind & MT_FILE_PYTHON) == 0)
+            continue;
+        if ((kind & MT_FILE_INTERNAL) == 0) {
             *frame = id;
-        } else if (python == 0 && plain == 0 &&
-                   !is_noise(mt_str(t, f->name), mt_str_len(t, f->name))) {
-            plain = id;
+            return MT_SITE_PYTHON;
         }
+        python = python == 0 ? id : python;
     }
-    if (python != 0) {
-        *frame = python;
-        return MT_SITE_PYTHON;
-    }
-    if (*frame != 0)
-        return MT_SITE_AUTOGRAD;
-    *frame = plain ? plain : first;
-    return first ? MT_SITE_CPP : MT_SITE_NONE;
+    if (python == 0) /* few stacks: their names are looked at only then */
+        return cpp_site(t, s, frame);
+    *frame = python;
+    return MT_SITE_PYTHON;
 }
 
 /* The function that a frame is in: of <genexpr>, <listcomp>, <lambda> the one around it in the same

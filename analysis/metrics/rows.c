@@ -71,17 +71,26 @@ static bool is_seen(const struct mt_metric_row *row, const struct mt_trace *t,
  * there on. Most rows have none, and their stacks need no walk. Operations are asked of each stack.
  */
 enum { LAST_WAY = 63 };
-static uint64_t ways(const struct mt_metric_row *row, const struct mt_trace *t)
+struct ways {
+    uint64_t frames;
+    bool operations; /* the row may have some */
+};
+static const struct ways all_ways = {UINT64_MAX, true};
+static struct ways ways(const struct mt_metric_row *row, const struct mt_trace *t)
 {
-    uint64_t there = 0;
+    struct ways there = {0, row->n_frames > LAST_WAY};
     for (uint32_t i = 0; i < row->n_frames && i < LAST_WAY; i++) {
         const struct mt_metric_frame *f = &row->frames[i];
-        if (f->operation[0] != '\0' ||
-            (f->code[0] == '\0' && mt_trace_goes_through(t, f->file, f->function)))
-            there |= UINT64_C(1) << i;
+        if (f->operation[0] != '\0')
+            there.operations = true;
+        else if (f->code[0] == '\0' && mt_trace_goes_through(t, f->file, f->function))
+            there.frames |= UINT64_C(1) << i;
     }
-    return row->n_frames > LAST_WAY ? there | UINT64_C(1) << LAST_WAY : there;
+    if (row->n_frames > LAST_WAY)
+        there.frames |= UINT64_C(1) << LAST_WAY;
+    return there;
 }
+static bool any_way(struct ways there) { return there.frames != 0 || there.operations; }
 
 /* Whether a frame is one of the row's that `there` has, by file and function. */
 static bool is_frame(const struct mt_metric_row *row, uint64_t there, const struct mt_trace *t,
@@ -127,19 +136,19 @@ static bool is_operation(const struct mt_metric_row *row, const struct mt_trace 
 }
 
 /* met: by frame, 1 = is_frame() has said no, for stacks share their frames. May be NULL. */
-static bool goes_through(const struct mt_metric_row *row, uint64_t there, const struct mt_trace *t,
-                         mt_stack_id s, uint8_t *met)
+static bool goes_through(const struct mt_metric_row *row, struct ways there,
+                         const struct mt_trace *t, mt_stack_id s, uint8_t *met)
 {
-    for (mt_stack_id at = s; there != 0 && at != 0; at = t->stacks.p[at].parent) {
+    for (mt_stack_id at = s; there.frames != 0 && at != 0; at = t->stacks.p[at].parent) {
         mt_frame_id id = t->stacks.p[at].frame;
         if (met != NULL && met[id] != 0)
             continue;
-        if (is_frame(row, there, t, id))
+        if (is_frame(row, there.frames, t, id))
             return true;
         if (met != NULL)
             met[id] = 1;
     }
-    return there != 0 && is_operation(row, t, s);
+    return there.operations && is_operation(row, t, s);
 }
 
 static bool has_code(const struct mt_metric_row *row, const char *code)
@@ -155,7 +164,7 @@ static const struct mt_oom *asked(const struct mt_metric_row *row,
                                   const struct mt_device_analysis *d, const struct mt_trace *t)
 {
     return d->focus_is_oom && d->ooms.n != 0 &&
-                   goes_through(row, UINT64_MAX, t, d->ooms.p[0].stack, NULL)
+                   goes_through(row, all_ways, t, d->ooms.p[0].stack, NULL)
                ? &d->ooms.p[0]
                : NULL;
 }
@@ -165,9 +174,9 @@ static double through(const struct mt_metric_row *row, const struct mt_device_an
 {
     const struct mt_oom *o = row->with_request ? asked(row, d, t) : NULL;
     double bytes = o != NULL ? (double)o->request : 0, largest = bytes;
-    uint64_t there = ways(row, t);
-    uint8_t *met = there != 0 ? mt_calloc((size_t)t->frames.n + 1, 1) : NULL;
-    for (uint32_t i = 0; there != 0 && i < d->by_stack.n; i++) {
+    struct ways there = ways(row, t);
+    uint8_t *met = there.frames != 0 ? mt_calloc((size_t)t->frames.n + 1, 1) : NULL;
+    for (uint32_t i = 0; any_way(there) && i < d->by_stack.n; i++) {
         const struct mt_stack_share *w = &d->by_stack.p[i];
         if (!goes_through(row, there, t, w->stack, met))
             continue;
@@ -217,11 +226,12 @@ static bool makes_logits(const struct mt_metric_row *row, const struct mt_device
                          const struct mt_trace *t)
 {
     enum { PART = 8 };
-    uint64_t there = ways(row, t), least = 0;
+    struct ways there = ways(row, t);
+    uint64_t least = 0;
     for (uint32_t i = 0; row->how == MT_METRIC_WHOLE && i < d->roles.logits_by.n; i++)
         if (d->roles.logits_by.p[i].most / PART > least)
             least = d->roles.logits_by.p[i].most / PART;
-    for (uint32_t i = 0; there != 0 && i < d->roles.logits_by.n; i++)
+    for (uint32_t i = 0; any_way(there) && i < d->roles.logits_by.n; i++)
         if (d->roles.logits_by.p[i].most >= least &&
             goes_through(row, there, t, d->roles.logits_by.p[i].stack, NULL))
             return true;
@@ -262,7 +272,7 @@ static double made(const struct mt_metric_row *row, const struct mt_device_analy
     for (uint32_t i = 0; d->cause != NULL && i < d->cause->n_made; i++) {
         const struct mt_made *w = &d->cause->made[i];
         if (w->bytes > most && is_made_so(w, row->how) &&
-            goes_through(row, UINT64_MAX, t, w->stack, NULL) &&
+            goes_through(row, all_ways, t, w->stack, NULL) &&
             (row->how == MT_METRIC_SPREAD || !is_others(rules, t, w->stack)))
             most = w->bytes;
     }

@@ -33,6 +33,10 @@ const struct mt_runconf_setting *mt_runconf_setting(const struct mt_runconf *rc,
                                                     size_t n);
 /* Makes the last of rc->settings one that is found. false = out of memory. */
 bool mt_runconf_add_name(struct mt_runconf *rc);
+/* Sorts the keys by their frameworks, once all are there. false = out of memory. */
+bool mt_runconf_sort_keys(struct mt_runconf *rc);
+/* The keys of the run's framework, as indices of rc->keys; *n = 0: it has none. */
+const uint32_t *mt_runconf_own_keys(const struct mt_runconf *rc, uint32_t *n);
 
 /* ---- setup/look_up.c and setup/guess.c ---- */
 

@@ -1,4 +1,5 @@
-/* setup/names.c -- the names of settings.json, sorted: one diagnosis asks for hundreds. */
+/* setup/names.c -- the names of settings.json, sorted, and its keys by framework: one diagnosis
+ * asks for hundreds. */
 #include "analysis/setup/keys.h"
 
 #include <string.h>
@@ -43,4 +44,27 @@ bool mt_runconf_add_name(struct mt_runconf *rc)
     memmove(p + 1, p, (rc->by_name.n - 1 - at) * sizeof *p);
     *p = rc->settings.n - 1;
     return true;
+}
+
+bool mt_runconf_sort_keys(struct mt_runconf *rc)
+{
+    for (int f = 0; f <= MT_FW_MAX; f++) {
+        rc->first_of[f] = rc->by_framework.n;
+        for (uint32_t i = 0; i < rc->keys.n; i++) {
+            uint32_t *slot;
+            if ((int)rc->keys.p[i].framework != f)
+                continue;
+            if ((slot = MT_VEC_PUSH(&rc->by_framework)) == NULL)
+                return false;
+            *slot = i;
+        }
+    }
+    return true;
+}
+
+const uint32_t *mt_runconf_own_keys(const struct mt_runconf *rc, uint32_t *n)
+{
+    bool any = rc->framework > MT_FW_NONE && rc->framework < MT_FW_MAX;
+    *n = any ? rc->first_of[rc->framework + 1] - rc->first_of[rc->framework] : 0;
+    return any ? rc->by_framework.p + rc->first_of[rc->framework] : NULL;
 }

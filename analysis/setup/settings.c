@@ -274,9 +274,11 @@ static bool take_default(const struct mt_runconf *rc, const struct mt_runconf_ke
 
 static bool default_of_key(const struct mt_runconf *rc, const char *key, struct mt_runconf_hit *hit)
 {
-    for (uint32_t i = 0; has_defaults(rc) && i < rc->keys.n; i++) {
-        const struct mt_runconf_key *k = &rc->keys.p[i];
-        if (is_ours(rc, k) && k->fallback != NULL && k->part == NULL && mt_same_key(k->key, key))
+    uint32_t n;
+    const uint32_t *own = mt_runconf_own_keys(rc, &n);
+    for (uint32_t i = 0; has_defaults(rc) && i < n; i++) {
+        const struct mt_runconf_key *k = &rc->keys.p[own[i]];
+        if (k->fallback != NULL && k->part == NULL && mt_same_key(k->key, key))
             return take_default(rc, k, hit);
     }
     for (uint32_t i = 0; rc->conf.entries.n != 0 && i < rc->keys.n; i++) {
@@ -323,11 +325,13 @@ static int column_of(const struct mt_runconf *rc, int f)
 static bool means_another(const struct mt_runconf *rc, const struct mt_runconf_key *k)
 {
     int f = k->framework, run = rc->framework;
+    uint32_t n;
+    const uint32_t *own = mt_runconf_own_keys(rc, &n);
     if (run <= MT_FW_NONE || column_of(rc, run) == column_of(rc, f) ||
         (mt_framework_at(rc->rules, run)->drives & MT_FW_BIT(f)) != 0)
         return false;
-    for (uint32_t i = 0; i < rc->keys.n; i++)
-        if (is_ours(rc, &rc->keys.p[i]) && mt_same_key(rc->keys.p[i].key, k->key))
+    for (uint32_t i = 0; i < n; i++)
+        if (mt_same_key(rc->keys.p[own[i]].key, k->key))
             return true;
     return false;
 }

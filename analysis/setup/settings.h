@@ -67,9 +67,13 @@ struct mt_runconf {
     MT_VEC(struct mt_runconf_key) keys;
     MT_VEC(struct mt_runconf_setting) settings; /* in the order of the file */
     MT_VEC(uint32_t) by_name;                   /* of settings, sorted: setup/names.c */
-    MT_VEC(struct mt_runconf_slot) slots;       /* sorted */
-    MT_VEC(uint8_t) from;                       /* by entry */
-    MT_VEC(uint32_t) countable;                 /* entries that setup/shape.c may find */
+    /* of keys, those of a framework behind each other, in the order of the file; where they begin
+     */
+    MT_VEC(uint32_t) by_framework;
+    uint32_t first_of[MT_FW_MAX + 1];
+    MT_VEC(struct mt_runconf_slot) slots; /* sorted */
+    MT_VEC(uint8_t) from;                 /* by entry */
+    MT_VEC(uint32_t) countable;           /* entries that setup/shape.c may find */
     struct mt_models models;
     MT_VEC(struct mt_runconf_named) named;
     bool has_shape; /* layers, heads or hidden size are set: the model's name tells nothing more */

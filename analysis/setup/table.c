@@ -119,6 +119,8 @@ static enum mt_rc read_table(struct mt_runconf *rc, struct mt_err *err)
     const cJSON *list = mt_framework_overlay(rc->rules, "settings", &rd.file);
     rd.is_overlay = true;
     r = r == MT_OK && list != NULL ? mt_rule_each(&rd, list, lists) : r;
+    if (r == MT_OK && !mt_runconf_sort_keys(rc))
+        r = mt_rule_nomem(&rd);
     return r == MT_OK ? check_names(&rd, rc) : r;
 }
 
@@ -157,6 +159,8 @@ static void share(struct mt_runconf *rc, const struct mt_runconf *of)
     rc->keys = of->keys;
     rc->settings = of->settings;
     rc->by_name = of->by_name;
+    rc->by_framework = of->by_framework;
+    memcpy(rc->first_of, of->first_of, sizeof rc->first_of);
     rc->models = of->models;
 }
 
@@ -202,6 +206,7 @@ void mt_runconf_free(struct mt_runconf *rc)
         MT_VEC_DONE(&rc->keys);
         MT_VEC_DONE(&rc->settings);
         MT_VEC_DONE(&rc->by_name);
+        MT_VEC_DONE(&rc->by_framework);
         mt_models_done(&rc->models);
     }
     MT_VEC_DONE(&rc->slots);

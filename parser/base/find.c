@@ -27,20 +27,32 @@ static unsigned places(const char *s, const char *word, size_t w)
 enum { WIDE = 0 };
 #endif
 
+/* The first of these places, a bit each from s on, that has the word. */
+static inline const char *first_of(unsigned at, const char *s, const char *word, size_t w)
+{
+    for (; at != 0; at &= at - 1)
+        if (memcmp(s + __builtin_ctz(at), word, w) == 0)
+            return s + __builtin_ctz(at);
+    return NULL;
+}
+
 const char *mt_find(const char *s, size_t n, const char *word, size_t w)
 {
-    const char *end;
+    const char *end, *found;
+    unsigned at;
     if (w == 0)
         return s;
     if (n < w)
         return NULL;
     end = s + (n - w) + 1; /* behind the last place */
-    for (; WIDE != 0 && end - s >= WIDE; s += WIDE)
-        for (unsigned at = places(s, word, w); at != 0; at &= at - 1) {
-            const char *p = s + __builtin_ctz(at);
-            if (memcmp(p, word, w) == 0)
-                return p;
-        }
+    if (WIDE != 0 && end - s >= WIDE) {
+        for (; end - s >= WIDE; s += WIDE)
+            if ((at = places(s, word, w)) != 0 && (found = first_of(at, s, word, w)) != NULL)
+                return found;
+        /* the rest are some of the last 16 */
+        at = s < end ? places(end - WIDE, word, w) >> (WIDE - (end - s)) : 0;
+        return first_of(at, s, word, w);
+    }
     while (s < end && (s = memchr(s, word[0], (size_t)(end - s))) != NULL) {
         if (memcmp(s, word, w) == 0)
             return s;

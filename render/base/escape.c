@@ -145,6 +145,26 @@ void mt_seen(struct mt_out *o, const char *s, size_t n)
     mt_put(o, s + run, n - run);
 }
 
+#if defined(__SSE2__) && defined(__GNUC__)
+enum { WIDE = sizeof(__m128i) };
+/* Which of the next 16 bytes are not plain, a bit each. */
+static inline unsigned not_plain(const unsigned char *p)
+{
+    __m128i x, found;
+    memcpy(&x, p, sizeof x);
+    found = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20)); /* and from 0x80 on: these are negative */
+    found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
+    found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
+    found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8(0x7f)));
+    /* '<' and '>', '&' and '\'' differ in one bit */
+    found =
+        _mm_or_si128(found, _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(2)), _mm_set1_epi8('>')));
+    found =
+        _mm_or_si128(found, _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(1)), _mm_set1_epi8('\'')));
+    return (unsigned)_mm_movemask_epi8(found);
+}
+#endif
+
 /* Where text ends that every output here takes as it is: ASCII without control characters and
  * without those that mean something in JSON or HTML. */
 static size_t skip_plain(const unsigned char *u, size_t i, size_t n)
@@ -152,21 +172,12 @@ static size_t skip_plain(const unsigned char *u, size_t i, size_t n)
     static const unsigned char special[128] = {
         ['"'] = 1, ['\\'] = 1, ['<'] = 1, ['>'] = 1, ['&'] = 1, ['\''] = 1, [0x7f] = 1};
 #if defined(__SSE2__) && defined(__GNUC__)
-    for (; n - i >= sizeof(__m128i); i += sizeof(__m128i)) {
-        __m128i x, found;
-        unsigned at;
-        memcpy(&x, u + i, sizeof x);
-        found = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20)); /* and from 0x80 on: these are negative */
-        found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
-        found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
-        found = _mm_or_si128(found, _mm_cmpeq_epi8(x, _mm_set1_epi8(0x7f)));
-        /* '<' and '>', '&' and '\'' differ in one bit */
-        found = _mm_or_si128(found,
-                             _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(2)), _mm_set1_epi8('>')));
-        found = _mm_or_si128(
-            found, _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(1)), _mm_set1_epi8('\'')));
-        if ((at = (unsigned)_mm_movemask_epi8(found)) != 0)
+    for (unsigned at; n - i >= WIDE; i += WIDE)
+        if ((at = not_plain(u + i)) != 0)
             return i + (unsigned)__builtin_ctz(at);
+    if (i < n && n >= WIDE) { /* the rest, by the last 16 bytes of all */
+        unsigned at = not_plain(u + n - WIDE) >> (WIDE - (n - i));
+        return at != 0 ? i + (unsigned)__builtin_ctz(at) : n;
     }
 #endif
     while (i < n && u[i] >= 0x20 && u[i] < 0x80 && special[u[i]] == 0)
@@ -210,7 +221,13 @@ void mt_html_s(struct mt_out *o, const char *s)
         mt_html(o, s, strlen(s));
 }
 
-static void json_u16(struct mt_out *o, uint32_t c) { mt_putf(o, "\\u%04x", (unsigned)c); }
+static void json_u16(struct mt_out *o, uint32_t c)
+{
+    static const char digit[] = "0123456789abcdef";
+    const char text[6] = {
+        '\\', 'u', digit[c >> 12 & 15], digit[c >> 8 & 15], digit[c >> 4 & 15], digit[c & 15]};
+    mt_put(o, text, sizeof text);
+}
 
 /* Faithful, unlike the others: what is hidden is written as \u escapes, so that a program gets the
  * very name back. '<' and '&' are escaped as well, so that no "</script>" and no comment can form.

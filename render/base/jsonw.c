@@ -12,11 +12,14 @@ void mt_jw_init(struct mt_jsonw *w, struct mt_out *o, bool pretty)
     w->first[0] = true;
 }
 
-static void indent(struct mt_jsonw *w)
+/* A comma behind what was before, then a line of its own: as one piece. */
+static void next(struct mt_jsonw *w, bool comma, bool line)
 {
-    static const char line[] = "\n                                                                ";
-    _Static_assert(sizeof line >= 2 * sizeof w->first, "the deepest one fits");
-    mt_put(w->o, line, 1 + 2 * (size_t)w->depth);
+    static const char text[] =
+        ",\n                                                                ";
+    size_t n = line ? 1 + 2 * (size_t)w->depth : 0;
+    _Static_assert(sizeof text > 2 * sizeof w->first + 1, "the deepest one fits");
+    mt_put(w->o, text + !comma, n + comma);
 }
 
 static void before(struct mt_jsonw *w)
@@ -25,11 +28,8 @@ static void before(struct mt_jsonw *w)
         w->after_key = false;
         return;
     }
-    if (!w->first[w->depth])
-        mt_putc(w->o, ',');
+    next(w, !w->first[w->depth], w->pretty && w->depth > 0);
     w->first[w->depth] = false;
-    if (w->pretty && w->depth > 0)
-        indent(w);
 }
 
 void mt_jw_open(struct mt_jsonw *w, char bracket)
@@ -44,8 +44,7 @@ void mt_jw_close(struct mt_jsonw *w, char bracket)
 {
     bool empty = w->first[w->depth];
     w->depth--;
-    if (w->pretty && !empty)
-        indent(w);
+    next(w, false, w->pretty && !empty);
     mt_putc(w->o, bracket);
 }
 
@@ -72,7 +71,7 @@ void mt_jw_key(struct mt_jsonw *w, const char *key)
     before(w);
     mt_putc(w->o, '"');
     mt_puts(w->o, key);
-    mt_puts(w->o, w->pretty ? "\": " : "\":");
+    mt_put(w->o, "\": ", w->pretty ? 3 : 2);
     w->after_key = true;
 }
 
