@@ -31,12 +31,24 @@ bool mt_path_ends(const char *s, uint32_t n, const char *suffix, uint32_t len)
     return true;
 }
 
-/* `path` is the end of a file name, or with a final slash a directory anywhere in it; with a star
- * the whole name. */
-static bool has_path(const char *file, uint32_t n, const char *path)
+/* The end of a file name, or with a final slash a directory anywhere in it; with a star the whole
+ * name. One is asked of all files of a trace. */
+struct path {
+    const char *p;
+    uint32_t n;
+    bool has_star;
+};
+
+static struct path path_of(const char *p)
 {
-    uint32_t k = (uint32_t)strlen(path);
-    if (strchr(path, '*') != NULL)
+    return (struct path){p, (uint32_t)strlen(p), strchr(p, '*') != NULL};
+}
+
+static bool has_path(const struct mt_trace *t, mt_str_id id, const struct path *of)
+{
+    const char *file = mt_str(t, id), *path = of->p;
+    uint32_t n = mt_str_len(t, id), k = of->n;
+    if (of->has_star)
         return mt_glob(path, file, n);
     if (k == 0 || n < k)
         return false;
@@ -61,11 +73,12 @@ static bool has_path(const char *file, uint32_t n, const char *path)
 bool mt_trace_has_frame(const struct mt_trace *t, const char *file, const char *function)
 {
     bool is_pattern = strchr(function, '*') != NULL;
+    const struct path path = path_of(file);
     mt_str_id called = MT_STR_FAIL;
     if (t == NULL)
         return false;
     for (uint32_t i = 0; *function == '\0' && i < t->files.n; i++)
-        if (*file == '\0' || has_path(mt_str(t, t->files.p[i]), mt_str_len(t, t->files.p[i]), file))
+        if (path.n == 0 || has_path(t, t->files.p[i], &path))
             return true;
     if (*function == '\0' ||
         (!is_pattern &&
@@ -75,7 +88,7 @@ bool mt_trace_has_frame(const struct mt_trace *t, const char *file, const char *
         const struct mt_function *f = &t->functions.p[i];
         bool is = is_pattern ? mt_glob(function, mt_str(t, f->name), mt_str_len(t, f->name))
                              : f->name == called;
-        if (is && (*file == '\0' || has_path(mt_str(t, f->file), mt_str_len(t, f->file), file)))
+        if (is && (path.n == 0 || has_path(t, f->file, &path)))
             return true;
     }
     return false;
