@@ -3,12 +3,13 @@
  * Which words are pointers is measured. The same rules are loaded twice, into two regions: a word
  * that moved as far as its region did points into it. A byte that differs otherwise is padding,
  * which nobody reads. What both loads have alike and what lies in this program is a text of the
- * pool, a text of the source, or the zeros that end a list; anything else ends the build, for the
- * program that runs later has it elsewhere. */
+ * pool, a text of the source, or the zeros that end a list: these come into the image too. Anything
+ * else ends the build, for the program that runs later has it elsewhere. */
 #define _GNU_SOURCE
 #include "cmake/rule_image.h"
 
 #include "analysis/base/rule_json.h"
+#include "analysis/run/rule_image.h"
 #include "parser/base/mem.h"
 
 #include <stdalign.h>
@@ -139,11 +140,13 @@ int mt_vec_grow(void **p, uint32_t *cap, uint32_t n, size_t elem)
 enum kind { NUMBER, OWN, POOL, TEXT };
 #define WORD sizeof(uintptr_t)
 #define ZEROS 512 /* bytes: more than any struct that ends a list */
+#define PAGE_WORDS (MT_RULE_IMAGE_PAGE / WORD)
 
 struct image {
     uintptr_t *word;
     unsigned char *kind; /* by word */
     size_t n, cap;       /* words */
+    size_t pool_at;      /* where the pool of texts is in the image, in bytes */
     const char **text;   /* of the source: what stands there, and where in the image; by address */
     size_t *text_at;
     size_t n_texts;
@@ -253,7 +256,10 @@ static bool put_word(struct image *im, const struct block *b, size_t i)
         aim = block_at(0, (size_t)(w - (uintptr_t)region[0].base));
         im->word[to] = aim->to + (w - (uintptr_t)region[0].base - aim->at);
         return true;
-    case POOL: im->word[to] = w - (uintptr_t)mt_rule_text; return true;
+    case POOL:
+        im->kind[to] = OWN;
+        im->word[to] = im->pool_at + (w - (uintptr_t)mt_rule_text);
+        return true;
     case TEXT:
         im->kind[to] = OWN;
         if ((im->word[to] = text_of(im, w)) != 0)
@@ -286,30 +292,21 @@ static bool fill(struct image *im)
     return true;
 }
 
-static uint32_t put_kind(FILE *f, const struct image *im, enum kind k, const char *name)
-{
-    uint32_t n = 0;
-    fprintf(f, "static const uint32_t %s[] = {", name);
-    for (size_t i = 0; i < im->n; i++)
-        if (im->kind[i] == k)
-            fprintf(f, "%s%zuu,", n++ % 12 == 0 ? "\n    " : " ", i);
-    fprintf(f, "%s0};\n", n > 0 ? "\n    " : "");
-    return n;
-}
-
 static bool put(FILE *f, const struct image *im)
 {
-    uint32_t own, text;
-    fputs("/* Made by cmake/rule_image.c from analysis/rules/. */\n"
-          "#include \"analysis/run/rule_image.h\"\n\nstatic const uintptr_t word[] = {",
-          f);
+    uint32_t own = 0;
+    fprintf(f, "/* Made by cmake/rule_image.c from analysis/rules/. */\n"
+               "#include \"analysis/run/rule_image.h\"\n\n"
+               "static const _Alignas(MT_RULE_IMAGE_PAGE) uintptr_t word[] = {");
     for (size_t i = 0; i < im->n; i++)
-        fprintf(f, "%s%#jxu,", i % 8 == 0 ? "\n    " : " ", (uintmax_t)im->word[i]);
-    fprintf(f, "%s0};\n", im->n > 0 ? "\n    " : "");
-    own = put_kind(f, im, OWN, "own");
-    text = put_kind(f, im, POOL, "text");
-    fprintf(f, "const struct mt_rule_image mt_rule_image = {word, own, text, %zuu, %uu, %uu};\n",
-            im->n, (unsigned)own, (unsigned)text);
+        fprintf(f, "%s%#jxu,", i % 8 == 0 ? "\n    " : " ",
+                (uintmax_t)(im->word[i] + (im->kind[i] == OWN ? MT_RULE_IMAGE_AT : 0)));
+    fprintf(f, "%s0};\nstatic const uint32_t own[] = {", im->n > 0 ? "\n    " : "");
+    for (size_t i = 0; i < im->n; i++)
+        if (im->kind[i] == OWN)
+            fprintf(f, "%s%zuu,", own++ % 12 == 0 ? "\n    " : " ", i);
+    fprintf(f, "0};\nconst struct mt_rule_image mt_rule_image = {word, own, %zuu, %uu};\n", im->n,
+            (unsigned)own);
     return true;
 }
 
@@ -325,7 +322,7 @@ bool rule_image_write(const char *path, const void *const root[2])
         ok = region[0].n == region[1].n && region[0].used == region[1].used &&
              root[0] == region[0].base && root[1] == region[1].base && reach(0);
         im.n = ok ? lay_out() / WORD : 0;
-        im.cap = im.n + ((size_t)1 << 20) / WORD;
+        im.cap = im.n + (((size_t)1 << 20) + mt_rule_text_size) / WORD;
         im.word = calloc(im.cap, WORD);
         im.kind = calloc(im.cap, 1);
         im.text = calloc(im.cap, sizeof *im.text);
@@ -334,7 +331,9 @@ bool rule_image_write(const char *path, const void *const root[2])
             fputs("rule_image: two loads are not alike\n", stderr);
             return false;
         }
+        im.pool_at = append(&im, mt_rule_text, mt_rule_text_size);
         ok = fill(&im);
+        im.n = (im.n + PAGE_WORDS - 1) / PAGE_WORDS * PAGE_WORDS;
     }
     if (ok && ((f = fopen(path, "w")) == NULL || !put(f, &im) || fclose(f) != 0)) {
         perror(path);

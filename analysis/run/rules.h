@@ -18,7 +18,10 @@ struct mt_rules {
     /* Text of the --rules file, for the rules of libraries. Borrowed; NULL = none. */
     const char *overlay, *overlay_name;
     size_t overlay_len;
-    void *image; /* the one block that all of the above is in; NULL = each was allocated */
+    /* the one block that all of the above is in; NULL = each was allocated. In place: nobody's to
+     * free or to write */
+    const void *image;
+    bool is_in_place;
 };
 
 /* Fills r. overlay: text of a --rules file and its name for messages, NULL = the built-in rules

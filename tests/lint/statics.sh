@@ -22,6 +22,8 @@ parser/base/big.c spare behind lock
 parser/base/secret.c mt_secret drawn before main() and never written again
 parser/base/json_text.c once pthread_once_t: the allocator of cJSON
 parser/json/scan.c forced of this thread: test hook
+analysis/run/rule_image.c once pthread_once_t: where the built-in rules lie
+analysis/run/rule_image.c moved behind once
 EOF
     ! grep -q '^MT_isal_FOUND:INTERNAL=1' "$build/CMakeCache.txt" || cat << 'EOF'
 parser/late/isal.c once pthread_once_t: the library

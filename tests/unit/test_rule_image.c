@@ -249,14 +249,44 @@ MT_TEST(it_is_one_block_and_goes_whole)
     struct mt_err err = {.rc = MT_OK};
     uint64_t used = mt_mem_used(), calls = mt_mem_calls();
     MT_ASSERT(mt_load_rules(&r));
-    MT_CHECK(mt_rule_image.n == 0 || mt_mem_calls() - calls == 1);
+    MT_CHECK(mt_rule_image.n == 0 || mt_mem_calls() - calls == (r.is_in_place ? 0 : 1));
+    mt_rules_done(&r);
+    MT_CHECK_EQ(mt_mem_used(), used);
+    if (mt_rule_image.n == 0)
+        return;
+    calls = mt_mem_calls();
+    MT_ASSERT(mt_rule_image_copy(&r, &err) == MT_OK);
+    MT_CHECK(mt_mem_calls() - calls == 1 && !r.is_in_place);
     mt_rules_done(&r);
     MT_CHECK_EQ(mt_mem_used(), used);
     mt_mem_fail_after(1);
-    MT_CHECK_EQ(mt_rules_load(&r, NULL, 0, NULL, &err), MT_ENOMEM);
+    MT_CHECK_EQ(mt_rule_image_copy(&r, &err), MT_ENOMEM);
     mt_mem_fail_after(0);
     MT_CHECK(r.fixes == NULL && r.image == NULL);
     MT_CHECK_EQ(mt_mem_used(), used);
+}
+
+/* Where the pages of the image cannot be moved: all of it, pointers that lead to the same. */
+MT_TEST(a_copy_is_the_same)
+{
+    struct mt_rules r;
+    struct mt_err err = {.rc = MT_OK};
+    const uintptr_t *copy, *there = image.image;
+    uint32_t next = 0, differ = 0;
+    if (mt_rule_image.n == 0)
+        return;
+    MT_ASSERT(mt_rule_image_copy(&r, &err) == MT_OK);
+    copy = r.image;
+    for (uint32_t i = 0; i < mt_rule_image.n; i++) {
+        bool is_pointer = next < mt_rule_image.n_own && mt_rule_image.own[next] == i;
+        next += is_pointer;
+        differ += is_pointer ? copy[i] - (uintptr_t)copy != there[i] - (uintptr_t)there ||
+                                   copy[i] - (uintptr_t)copy >= mt_rule_image.n * sizeof *copy
+                             : copy[i] != there[i];
+    }
+    MT_CHECK_EQ(next, mt_rule_image.n_own);
+    MT_CHECK_EQ(differ, 0);
+    mt_rules_done(&r);
 }
 
 MT_TEST(done)
@@ -268,4 +298,4 @@ MT_TEST(done)
 MT_MAIN(MT_RUN(both_are_there) MT_RUN(fixes_are_the_same) MT_RUN(the_order_is_the_same)
             MT_RUN(phases_and_roles_are_the_same) MT_RUN(frameworks_are_the_same)
                 MT_RUN(settings_and_metrics_are_the_same) MT_RUN(it_is_one_block_and_goes_whole)
-                    MT_RUN(done))
+                    MT_RUN(a_copy_is_the_same) MT_RUN(done))
