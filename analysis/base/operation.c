@@ -67,3 +67,9 @@ bool mt_operation_fills(const char *name)
             return true;
     return false;
 }
+
+bool mt_stack_fills(const struct mt_trace *t, mt_stack_id s)
+{
+    char by[64];
+    return mt_stack_operation(t, s, by, sizeof by) && mt_operation_fills(by);
+}

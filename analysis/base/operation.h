@@ -12,5 +12,6 @@
 bool mt_stack_operation(const struct mt_trace *t, mt_stack_id s, char *buf, size_t cap);
 /* Whether an operation makes its tensor of no other one, as zeros and randn do. */
 bool mt_operation_fills(const char *name);
+bool mt_stack_fills(const struct mt_trace *t, mt_stack_id s); /* its operation does */
 
 #endif

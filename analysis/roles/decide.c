@@ -1,5 +1,6 @@
 /* The role and the lifetime of each allocation: its pool, its frames, its exact size, how long it
  * lived, the phase it was born in. */
+#include "analysis/base/operation.h"
 #include "analysis/roles/impl.h"
 
 /* Limits on lifetimes, in events (an allocation with its free takes three), chosen by hand. Counted
@@ -108,7 +109,8 @@ static unsigned role_because(struct mt_fate *f, unsigned role, enum mt_role_why 
 static bool is_logits(struct mt_rwork *k, const struct block *b)
 {
     uint64_t size = b->e->size;
-    if (!mt_is_logits_size(k, size))
+    if (!mt_is_logits_size(k, size) || /* a mask for each word is no product of a head */
+        (b->a.sub == MT_PH_NONE && mt_stack_fills(k->r->t, b->e->stack)))
         return false;
     if (b->a.sub == MT_PH_LOSS || b->a.sub == MT_PH_LOGITS)
         return k->logits_unit != 0 || size * 8 >= k->logits_max;
@@ -301,6 +303,11 @@ static unsigned by_frame(const struct mt_rwork *k, const struct block *b, unsign
                                                        : MT_ROLE_PARAM;
     case MT_ROLE_CHECKPOINT: /* what stays became the model or its optimizer's state */
         return b->freed == MT_NEVER && !b->censored ? MT_ROLE_COUNT : MT_ROLE_CHECKPOINT;
+    case MT_ROLE_DATA: /* an operation that makes masks: of a pass it is what the pass makes of it
+                        */
+        return b->a.sub != MT_PH_NONE || (b->censored ? b->age <= OP_LIFE : b->in_region)
+                   ? MT_ROLE_COUNT
+                   : MT_ROLE_DATA;
     case MT_ROLE_KV_CACHE:
     case MT_ROLE_ENGINE_WEIGHTS:
         return brief && b->freed - b->i <= SHORT_LIFE ? MT_ROLE_TEMP : frame;

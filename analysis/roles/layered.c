@@ -1,9 +1,10 @@
 /* A cache of keys and values that the job's own code makes: one tensor for each layer, all of one
- * size, made one after the other and there at once, outside of any pass; or two, of two lines in
- * turn. No frame says what they are. How many layers there are the weights tell: sizes of a layer
- * come once in each, or a few times. What has the size of a weight, a gradient or a state may be
- * one of those. */
+ * size, made one after the other and there at once, outside of any pass; or two, of one line or of
+ * two lines in turn. No frame says what they are. How many layers there are the weights tell: sizes
+ * of a layer come once in each, or a few times. What has the size of a weight, a gradient or a
+ * state may be one of those. */
 #include "analysis/base/divisor.h"
+#include "analysis/base/frames.h"
 #include "analysis/roles/impl.h"
 
 #include <stdlib.h>
@@ -12,13 +13,21 @@
  * layer is no cache that matters. */
 enum { MIN_LAYERS = 4, MIN_MATRIX = 16384, MIN_BYTES = 1 << 20 };
 
-/* Blocks of one size, by one line, or by two in turn. */
+/* Blocks of one size, by one line, or by two in turn. Of one line the stacks may differ: Python's
+ * interpreter goes other ways through its own code once a line has run a few times. */
 struct run {
     MT_VEC(uint32_t) events;
-    mt_stack_id stack[2];
-    uint32_t n_stacks;
+    mt_frame_id line[2];
+    uint32_t n_lines;
     uint64_t size;
 };
+
+/* 0 = none: no Python frame tells it. */
+static mt_frame_id line_of(const struct mt_rwork *k, mt_stack_id stack)
+{
+    mt_frame_id line = 0;
+    return mt_stack_site(k->r->t, NULL, stack, &line) == MT_SITE_PYTHON ? line : 0;
+}
 
 static int by_size(const void *pa, const void *pb)
 {
@@ -63,6 +72,7 @@ static bool may_be_one(struct mt_rwork *k, uint32_t i)
     const struct mt_size_use *u;
     unsigned role = k->w->fate[i].role;
     if (e->size < MIN_BYTES || e->stack == 0 || k->r->attr[i].sub != MT_PH_NONE ||
+        k->w->fate[i].why == MT_WHY_FRAME || /* as a mask, by its operation */
         (role != MT_ROLE_UNKNOWN && role != MT_ROLE_TEMP && role != MT_ROLE_DATA))
         return false;
     u = mt_size_use(k, e->size, false);
@@ -70,12 +80,12 @@ static bool may_be_one(struct mt_rwork *k, uint32_t i)
 }
 
 /* The next block, or request, of the run: the lines come in turn. */
-static bool goes_on(const struct run *r, mt_stack_id stack, uint64_t size)
+static bool goes_on(const struct run *r, mt_frame_id line, uint64_t size)
 {
     uint32_t n = r->events.n;
-    if (size != r->size)
+    if (size != r->size || line == 0)
         return false;
-    return n == 0 || stack == r->stack[n % r->n_stacks] || (n == 1 && stack != r->stack[0]);
+    return n == 0 || line == r->line[n % r->n_lines] || (n == 1 && line != r->line[0]);
 }
 
 /* The blocks of a run are a cache, where they are as many as layers, and the first is still there
@@ -83,10 +93,14 @@ static bool goes_on(const struct run *r, mt_stack_id stack, uint64_t size)
 static void close_run(struct mt_rwork *k, struct run *r, uint32_t layers)
 {
     const struct mt_device_analysis *o = k->r->out;
-    uint32_t n = r->events.n, all = layers * r->n_stacks, last = n != 0 ? r->events.p[n - 1] : 0;
-    bool is_cut = n != 0 && n < all && n >= MIN_LAYERS * r->n_stacks && o->ooms.n != 0 &&
-                  o->ooms.p[0].event > last && goes_on(r, o->ooms.p[0].stack, o->ooms.p[0].request);
-    bool together = n != 0 && (n == all || is_cut);
+    uint32_t n = r->events.n, all = layers * r->n_lines, last = n != 0 ? r->events.p[n - 1] : 0;
+    bool is_cut, together;
+    if (r->n_lines == 1 && n > all) /* one line makes keys and values */
+        all *= 2;
+    is_cut = n != 0 && n < all && n >= MIN_LAYERS * r->n_lines && o->ooms.n != 0 &&
+             o->ooms.p[0].event > last &&
+             goes_on(r, line_of(k, o->ooms.p[0].stack), o->ooms.p[0].request);
+    together = n != 0 && (n == all || is_cut);
     for (uint32_t i = 0; together && i < n; i++)
         together = k->w->fate[r->events.p[i]].freed > last;
     for (uint32_t i = 0; together && i < n; i++) {
@@ -101,25 +115,29 @@ static void close_run(struct mt_rwork *k, struct run *r, uint32_t layers)
 
 int mt_layered_find(struct mt_rwork *k)
 {
-    struct run r = {.n_stacks = 1};
+    struct run r = {.n_lines = 1};
     bool ok = true;
     uint32_t layers, n = k->r->attr != NULL ? mt_n_events(k) : 0;
     if ((layers = count_layers(k, &ok)) == 0)
         return ok;
     for (uint32_t i = 0; ok && i < n; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
+        mt_frame_id line;
         uint32_t *at;
-        if (e->action != MT_ACT_ALLOC)
+        bool may;
+        if (e->action != MT_ACT_ALLOC || (e->size < MIN_BYTES && r.events.n == 0))
             continue;
-        if (r.events.n != 0 && !goes_on(&r, e->stack, e->size))
+        may = may_be_one(k, i);
+        line = may ? line_of(k, e->stack) : 0;
+        if (r.events.n != 0 && !goes_on(&r, line, e->size))
             close_run(k, &r, layers);
-        if (!may_be_one(k, i))
+        if (line == 0)
             continue;
         if (r.events.n == 0)
-            r = (struct run){r.events, {e->stack, 0}, 1, e->size};
-        else if (r.events.n == 1 && e->stack != r.stack[0]) {
-            r.stack[1] = e->stack;
-            r.n_stacks = 2;
+            r = (struct run){r.events, {line, 0}, 1, e->size};
+        else if (r.events.n == 1 && line != r.line[0]) {
+            r.line[1] = line;
+            r.n_lines = 2;
         }
         ok = (at = MT_VEC_PUSH(&r.events)) != NULL;
         if (ok)

@@ -202,12 +202,13 @@ MT_TEST(a_bank_that_passes_filled)
 
 #define S_CACHE "/home/u/engine.py:85:make_room" MAIN
 
-/* One tensor for each layer, made one after the other outside of any pass: keys and values. As
+/* One tensor for each layer, made one after the other outside of any pass: keys and values; or both
+ * of them by one line (ONE_LINE), which Python's interpreter comes to by several ways (WAYS). As
  * many of other sizes, one more or less, or with the next one made when the one before is gone,
  * they are not. */
 MT_TEST(one_tensor_for_each_layer)
 {
-    enum { CACHE, TWO_LINES, ONE_MORE, SIZES, ONE_BY_ONE, OF_WEIGHTS, N };
+    enum { CACHE, TWO_LINES, ONE_LINE, WAYS, ONE_MORE, SIZES, ONE_BY_ONE, OF_WEIGHTS, N };
     for (int what = 0; what < N; what++) {
         struct job *j = job_new();
         params(j);
@@ -216,7 +217,11 @@ MT_TEST(one_tensor_for_each_layer)
                               what == OF_WEIGHTS ? PARAM_BYTES
                               : what == SIZES    ? 9 * MIB + (unsigned)i * MIB
                                                  : 9 * MIB,
-                              S_CACHE);
+                              what == WAYS && i > 1
+                                  ? "/home/u/engine.py:85:make_room|??:0:_PyObject_MakeTpCall" MAIN
+                                  : S_CACHE);
+            if (what == ONE_LINE)
+                (void)put(j, 9 * MIB, S_CACHE);
             if (what == ONE_BY_ONE)
                 drop(j, at);
             if (what == TWO_LINES)
@@ -225,9 +230,10 @@ MT_TEST(one_tensor_for_each_layer)
         for (int s = 0; s < 6; s++)
             drop(j, put(j, 40 * MIB, S_PREDICT));
         MT_ASSERT(analyze(j));
-        MT_CHECK_EQ(AT_FOCUS(j, KV_CACHE), what == CACHE       ? LAYERS * 9 * MIB
-                                           : what == TWO_LINES ? LAYERS * 18 * MIB
-                                                               : 0);
+        MT_CHECK_EQ(AT_FOCUS(j, KV_CACHE), what == CACHE || what == WAYS ? LAYERS * 9 * MIB
+                                           : what == TWO_LINES || what == ONE_LINE
+                                               ? LAYERS * 18 * MIB
+                                               : 0);
         CHECK_SUMS(j);
         job_free(j);
     }

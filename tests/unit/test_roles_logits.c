@@ -271,6 +271,35 @@ MT_TEST(requests_that_are_rows_of_the_vocabulary)
              !mt_is_logits_request(&f, SMOOTH(240, 4), false)); /* four sequences, shifted */
 }
 
+#define SERVES                                                                                     \
+    "/home/u/serve.py:9:answer|torch/utils/_contextlib.py:116:decorate_context|" MAIN_LINE
+#define MAIN_LINE "/home/u/run.py:3:<module>"
+
+/* A mask for each word has the size of logits, and the job's own code fills it: no head makes that.
+ * What it adds to them is of their size, too, and is logits. */
+MT_TEST(a_mask_that_is_filled_is_no_logits)
+{
+    static const char *const of[] = {"??:0:at::_ops::zeros::call(x)|" SERVES,
+                                     "??:0:at::_ops::add_Tensor::call(x)|" SERVES};
+    for (int what = 0; what < 2; what++) {
+        struct job *j = job_new();
+        head_of(j, 151936);
+        for (int pass = 0; pass < 2; pass++) {
+            for (int i = 0; i < LAYERS; i++)
+                drop(j, put(j, ACT_BYTES,
+                            SITE "torch/nn/modules/linear.py:1:forward|" S_CALL "|" SERVES));
+            drop(j, put(j, ROWS(96, 2),
+                        SITE "torch/nn/modules/linear.py:1:forward|" S_CALL "|" SERVES));
+        }
+        (void)put(j, ROWS(96, 2), of[what]);
+        bt_event(&j->bt, "oom", 12345, ROWS(96, 4), "??:0:at::_ops::mul_Tensor::call(x)|" SERVES);
+        MT_ASSERT(analyze(j));
+        MT_CHECK_EQ(AT_FOCUS(j, LOGITS), what == 0 ? 0 : ROWS(96, 2));
+        CHECK_SUMS(j);
+        job_free(j);
+    }
+}
+
 /* A bucket is known by its size, and what lies beside it is a parameter, in two types or one. */
 MT_TEST(the_largest_tensor_of_a_weight_synchronisation)
 {
@@ -488,13 +517,14 @@ MT_TEST(the_gradient_of_the_embedding_is_no_logits)
 }
 
 MT_MAIN(
-    MT_RUN(logits_by_the_request_that_failed) MT_RUN(logits_by_their_size_and_a_head)
-        MT_RUN(logits_in_16_bits_by_token_ids) MT_RUN(logits_in_32_bits_by_token_ids) MT_RUN(
-            logits_without_token_ids) MT_RUN(no_logits_without_head_or_frames)
-            MT_RUN(a_head_tells_a_vocabulary_that_no_table_has) MT_RUN(
-                of_two_vocabularies_the_head_decides) MT_RUN(logits_of_a_pass_with_larger_batches)
-                MT_RUN(the_type_of_the_logits_is_that_of_the_largest)
-                    MT_RUN(the_type_of_the_logits_by_their_chunks)
+    MT_RUN(a_mask_that_is_filled_is_no_logits) MT_RUN(logits_by_the_request_that_failed) MT_RUN(
+        logits_by_their_size_and_a_head) MT_RUN(logits_in_16_bits_by_token_ids)
+        MT_RUN(logits_in_32_bits_by_token_ids) MT_RUN(logits_without_token_ids) MT_RUN(
+            no_logits_without_head_or_frames) MT_RUN(a_head_tells_a_vocabulary_that_no_table_has)
+            MT_RUN(of_two_vocabularies_the_head_decides)
+                MT_RUN(logits_of_a_pass_with_larger_batches)
+                    MT_RUN(the_type_of_the_logits_is_that_of_the_largest) MT_RUN(
+                        the_type_of_the_logits_by_their_chunks)
                         MT_RUN(requests_that_are_rows_of_the_vocabulary) MT_RUN(
                             the_largest_tensor_of_a_weight_synchronisation) MT_RUN(passes_that_grow)
                             MT_RUN(a_size_that_no_vocabulary_divides_is_no_logits)

@@ -309,6 +309,23 @@ MT_TEST(nested_constructors_before_the_first_pass_make_weights)
     job_free(j);
 }
 
+/* A mask that each layer registers comes as often as its weights; the operation tells that it is
+ * none, and no keys or values either. */
+MT_TEST(masks_in_constructors_are_no_weights)
+{
+    struct job *j = job_new();
+    uint64_t weight[LAYERS];
+    build(j, weight);
+    for (int i = 0; i < LAYERS; i++)
+        (void)put(j, 5 * MIB, "??:0:at::_ops::tril::call(at::Tensor const&, long)|" LAYER NET);
+    evaluate(j);
+    MT_ASSERT(analyze(j));
+    MT_CHECK_EQ(MADE(j, PARAM), LAYERS * PARAM_BYTES + 7 * MIB);
+    MT_CHECK_EQ(MADE(j, DATA), LAYERS * 5 * MIB);
+    CHECK_SUMS(j);
+    job_free(j);
+}
+
 MT_TEST(what_is_not_trained_is_a_buffer)
 {
     struct job *j = job_new();
@@ -527,8 +544,9 @@ MT_MAIN(
                         sizes_that_come_in_every_layer_are_weights)
                         MT_RUN(one_block_more_of_a_size_hides_no_layers) MT_RUN(
                             biases_of_several_widths_are_weights) MT_RUN(moments_are_no_parameters)
-                            MT_RUN(what_an_earlier_pass_kept_is_no_weight)
-                                MT_RUN(one_size_alone_or_no_pass_prove_nothing) MT_RUN(
+                            MT_RUN(what_an_earlier_pass_kept_is_no_weight) MT_RUN(
+                                one_size_alone_or_no_pass_prove_nothing)
+                                MT_RUN(masks_in_constructors_are_no_weights) MT_RUN(
                                     nested_constructors_before_the_first_pass_make_weights)
                                     MT_RUN(what_is_not_trained_is_a_buffer) MT_RUN(
                                         constructors_without_layers_prove_nothing)
