@@ -1,6 +1,5 @@
 /* The role and the lifetime of each allocation: its pool, its frames, its exact size, how long it
  * lived, the phase it was born in. */
-#include "analysis/base/operation.h"
 #include "analysis/roles/impl.h"
 
 /* Limits on lifetimes, in events (an allocation with its free takes three), chosen by hand. Counted
@@ -102,26 +101,9 @@ static unsigned role_because(struct mt_fate *f, unsigned role, enum mt_role_why 
     return role;
 }
 
-/* Whether a block is tokens x vocabulary, in a pass over the model: by the known vocabulary, else
- * by frames of the loss, else as the largest of its pass. An eighth of the largest logits: smaller
- * blocks of whole rows are chance. Half or a thirty-second of them instead change roles in 29 and
- * 23 of 387 reports. */
 static bool is_logits(struct mt_rwork *k, const struct block *b)
 {
-    uint64_t size = b->e->size;
-    if (!mt_is_logits_size(k, size) || /* a mask for each word is no product of a head */
-        (b->a.sub == MT_PH_NONE && mt_stack_fills(k->r->t, b->e->stack)))
-        return false;
-    if (b->a.sub == MT_PH_LOSS || b->a.sub == MT_PH_LOGITS)
-        return k->logits_unit != 0 || size * 8 >= k->logits_max;
-    if (k->logits_unit == 0)
-        return size * 2 >= b->g->largest;
-    if (mt_is_layer_size(k, size))
-        return false;
-    /* Whole rows of the vocabulary may be chance. They are not where the block is half as large as
-     * the largest of its pass and no other layer keeps one like it. */
-    return size * 8 >= k->logits_max &&
-           (mt_is_logits_share(k, size) || (size * 2 >= b->g->largest && !is_overlapped(b)));
+    return mt_is_logits(k, b->e, b->a.sub, b->g->largest, is_overlapped(b));
 }
 
 /* Whether a block has the size of a parameter, whole or gathered, as a gradient has. A size that a

@@ -196,6 +196,12 @@ int mt_vocab_find(struct mt_rwork *k);
 bool mt_is_logits_size(const struct mt_rwork *k, uint64_t size);
 bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size);
 bool mt_is_vocab_weight(struct mt_rwork *k, uint64_t size);
+/* Whether a block is tokens x vocabulary, in a pass over the model: by the known vocabulary, else
+ * by frames of the loss, else as the largest of its pass. overlapped: another of its stack and size
+ * was there. An eighth of the largest logits: smaller blocks of whole rows are chance. Half or a
+ * thirty-second of them instead change roles in 29 and 23 of 387 reports. */
+bool mt_is_logits(struct mt_rwork *k, const struct mt_event *e, unsigned sub, uint64_t largest,
+                  bool overlapped);
 /* roles/chunk.c: whether a loss in chunks proves that a head's output of so many bytes is in 16
  * bits. */
 int mt_head_in_16_bits(struct mt_rwork *k, uint64_t head, bool *yes);

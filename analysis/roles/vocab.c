@@ -1,4 +1,5 @@
 /* Sizes that say what a block is: tokens x vocabulary, gradients as large as a parameter. */
+#include "analysis/base/operation.h"
 #include "analysis/roles/impl.h"
 
 enum {
@@ -399,6 +400,25 @@ bool mt_is_logits_share(const struct mt_rwork *k, uint64_t size)
             return true;
     }
     return false;
+}
+
+bool mt_is_logits(struct mt_rwork *k, const struct mt_event *e, unsigned sub, uint64_t largest,
+                  bool overlapped)
+{
+    uint64_t size = e->size;
+    if (!mt_is_logits_size(k, size) || /* a mask for each word is no product of a head */
+        (sub == MT_PH_NONE && mt_stack_fills(k->r->t, e->stack)))
+        return false;
+    if (sub == MT_PH_LOSS || sub == MT_PH_LOGITS)
+        return k->logits_unit != 0 || size * 8 >= k->logits_max;
+    if (k->logits_unit == 0)
+        return size * 2 >= largest;
+    if (mt_is_layer_size(k, size))
+        return false;
+    /* Whole rows of the vocabulary may be chance. They are not where the block is half as large as
+     * the largest of its pass and no other layer keeps one like it. */
+    return size * 8 >= k->logits_max &&
+           (mt_is_logits_share(k, size) || (size * 2 >= largest && !overlapped));
 }
 
 /* Rows of the vocabulary, and more of them than the largest logits have: the embedding or the head.
