@@ -33,6 +33,7 @@ struct casts {
     uint8_t *places; /* bit per frame: a copy of a weight beyond doubt was made there */
     MT_VEC(struct doubt) doubts;
     bool nomem;
+    bool any; /* some block is marked */
 };
 
 static bool is_cast(const struct mt_rwork *k, mt_stack_id stack)
@@ -74,9 +75,10 @@ static mt_frame_id *places_of(const struct mt_trace *t)
     return place;
 }
 
-static void mark_cast(struct mt_rwork *k, uint32_t event)
+static void mark_cast(struct casts *c, uint32_t event)
 {
-    k->w->fate[event].life |= MT_SEEN_CAST;
+    c->k->w->fate[event].life |= MT_SEEN_CAST;
+    c->any = true;
 }
 
 /* Decides the casts of one call. Input and weight come in either order. Where both have the size of
@@ -91,7 +93,7 @@ static void close_call(struct casts *c)
         if (weight_of(c->k, call->size[i]) == NULL)
             continue;
         if (weight != UINT32_MAX && !bias && call->size[i] / BIAS >= call->size[weight]) {
-            mark_cast(c->k, call->event[weight]);
+            mark_cast(c, call->event[weight]);
             bias = true;
             n_like = 0;
             weight = UINT32_MAX;
@@ -100,7 +102,7 @@ static void close_call(struct casts *c)
         weight = weight == UINT32_MAX ? i : weight;
     }
     if (n_like == 1 || bias) {
-        mark_cast(c->k, call->event[weight]);
+        mark_cast(c, call->event[weight]);
         c->places[place / 8] |= (uint8_t)(1u << place % 8);
     } else if (n_like > 1) {
         struct doubt *d = MT_VEC_PUSH(&c->doubts);
@@ -136,7 +138,7 @@ static int collect_casts(struct casts *c)
     close_call(c);
     for (uint32_t i = 0; i < c->doubts.n; i++)
         if (c->places[c->doubts.p[i].place / 8] >> c->doubts.p[i].place % 8 & 1)
-            mark_cast(k, c->doubts.p[i].event);
+            mark_cast(c, c->doubts.p[i].event);
     return !c->nomem;
 }
 
@@ -144,7 +146,9 @@ static int collect_casts(struct casts *c)
  * are tensors that happen to be as large. */
 static void drop_surplus(struct mt_rwork *k)
 {
-    for (int turn = 0; turn < 2; turn++) {
+    bool any = true;
+    for (int turn = 0; turn < 2 && any; turn++) {
+        any = false;
         for (uint32_t i = 0, n = mt_n_events(k); i < n; i++) {
             const struct mt_event *e = mt_event_at(k->r->d, i);
             struct mt_fate *f = &k->w->fate[i];
@@ -157,7 +161,8 @@ static void drop_surplus(struct mt_rwork *k)
                        (u = weight_of(k, e->size)) != NULL) {
                 if (turn == 0 && ++u->casts > u->casts_peak)
                     u->casts_peak = u->casts;
-                else if (turn == 1 && u->casts_peak > u->outside)
+                any |= u->casts_peak > u->outside;
+                if (turn == 1 && u->casts_peak > u->outside)
                     f->life &= (uint8_t)~MT_SEEN_CAST;
             }
         }
@@ -180,7 +185,7 @@ int mt_casts_find(struct mt_rwork *k)
          i++) /* a block that is freed may be an activation of a pass before the trace */
         ok = k->r->old.p[i].gone_at != UINT64_MAX ||
              note_outside(k, k->r->old.p[i].size, k->r->old.p[i].stack);
-    if ((ok = ok && c.place != NULL && c.places != NULL && collect_casts(&c)))
+    if ((ok = ok && c.place != NULL && c.places != NULL && collect_casts(&c)) && c.any)
         drop_surplus(k);
     mt_free(c.place);
     mt_free(c.places);

@@ -152,7 +152,7 @@ static enum mt_role role_of(const struct mt_rwork *k, const struct run *r,
                             const struct sizes *weights, const struct sizes *doubled,
                             const struct copies *all)
 {
-    if (r->events.n < MIN_TENSORS || !all_stay(k, r))
+    if (!all_stay(k, r))
         return MT_ROLE_UNKNOWN;
     if (r->sizes.bytes >= weights->bytes / MIN_SHARE && !is_state(k->r->t, r->stack) &&
         is_among(&r->sizes, weights))
@@ -174,8 +174,11 @@ static void set_role(struct mt_rwork *k, uint32_t i, enum mt_role role)
 static int close_run(struct mt_rwork *k, struct run *r, const struct sizes *weights,
                      const struct sizes *doubled, struct copies *all)
 {
-    sort(&r->sizes);
-    enum mt_role role = role_of(k, r, weights, doubled, all);
+    enum mt_role role = MT_ROLE_UNKNOWN;
+    if (r->events.n >= MIN_TENSORS) { /* most runs are one block */
+        sort(&r->sizes);
+        role = role_of(k, r, weights, doubled, all);
+    }
     for (uint32_t i = 0; role != MT_ROLE_UNKNOWN && i < r->events.n; i++)
         set_role(k, r->events.p[i], role);
     if (role == MT_ROLE_TEMP)
