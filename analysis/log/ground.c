@@ -14,10 +14,14 @@ enum { MOST = 3 }; /* changes that stand first */
     (1u << MT_FIX_WEIGHT_SYNC | 1u << MT_FIX_SWITCH | 1u << MT_FIX_ROLLOUT_KV_ALLOC |              \
      1u << MT_FIX_ROLLOUT_RUN | 1u << MT_FIX_ROLLOUT_GRAPH | 1u << MT_FIX_FOREIGN)
 
+/* Of the card, what stays whatever the batch is: as much as all that a pass makes may well be. */
+#define MUCH_OF 0.4
+
 /* Holders, as a saving's `from`. */
 struct ground {
     uint32_t must;  /* they alone are more than the card: a change of nothing else is no help */
     uint32_t leads; /* shown to be large: what frees them comes first */
+    uint32_t shown; /* shown to be much of the card: what frees them is no guess */
     uint32_t none;  /* nothing shows them, or they are small beside the card */
     bool alone;     /* and what frees nothing but these before what frees other holders too */
     uint32_t comes; /* classes of what runs when it fails; 0 = any may */
@@ -83,6 +87,8 @@ static struct ground ground_of(const struct mt_logdiag *d)
 {
     const struct mt_logdiag_estimate *e = &d->model.estimate;
     struct ground g = {.must = too_much(d)};
+    if (e->card > 0 && mt_logdiag_states(d) > MUCH_OF * e->card)
+        g.shown |= MT_FIX_STATES;
     if (is_theirs(d))
         g.must = MT_FIX_FROM_OUTSIDE | MT_FIX_ENGINE; /* an engine of the job may be who has it */
     if (e->card > 0 && e->each > e->card && e->cut <= 0)
@@ -204,8 +210,9 @@ static bool lacks_cure(const struct mt_advice_list *list, uint32_t first,
 }
 
 /* Takes from the first changes those that may wait behind what is sure. */
-static void let_wait(struct mt_advice_list *list, uint32_t first, const struct mt_logdiag *d,
-                     const struct mt_log_fact *f, const struct mt_framework_rules *rules)
+static void let_wait(struct mt_advice_list *list, uint32_t first, const struct ground *g,
+                     const struct mt_logdiag *d, const struct mt_log_fact *f,
+                     const struct mt_framework_rules *rules)
 {
     bool is_first = first < list->n && list->p[first].is_top;
     bool pieces = is_first && d->pieces_told && keeps_together(list->p[first].rule);
@@ -230,7 +237,8 @@ static void let_wait(struct mt_advice_list *list, uint32_t first, const struct m
         if (i > first && is_first &&
             ((sure && (a->is_weak || undivided || is_loose(d))) || pieces ||
              is_guess_beside(a, &list->p[first], rules)) &&
-            !a->made_it && a->current == NULL && is_any_jobs(a->rule, rules))
+            !a->made_it && a->current == NULL && is_any_jobs(a->rule, rules) &&
+            (frees_of(a) & g->shown) == 0)
             a->is_top = false; /* of any job, and nothing of this one speaks for it */
     }
 }
@@ -280,7 +288,7 @@ void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_lo
 {
     struct ground g = ground_of(d);
     d->uncured = lacks_cure(list, first, d, conf);
-    let_wait(list, first, d, f, rules);
+    let_wait(list, first, &g, d, f, rules);
     for (uint32_t i = first; i < list->n; i++) { /* a gather asked: of no pass */
         const struct mt_advice *a = &list->p[i];
         if (a->made_it && (frees_of(a) & 1u << MT_ROLE_UNSHARDED) != 0)

@@ -102,4 +102,19 @@ has_not moe nvidia-smi
 { echo 'DPO LoRA training of a 72B model fails on 8 GPUs.'; echo "torchrun --module openrlhf.cli.train_dpo --pretrain /m/Qwen2.5-72B-Instruct --zero_stage 3 --max_len 2048 --micro_train_batch_size 1 --bf16 --load_in_4bit --lora_rank 32 --adam_offload"; line '462.00 MiB' '300.00 MiB' '75.10 GiB' '1.61 GiB'; } | ask packed
 check grep -qF '72.7 B parameters stay in 4 bits: 33.86 GiB on every card' <(jq -r '.log_diagnosis.because' packed.json)
 has packed --ref_offload
+
+# ---- a holder that is much of the card ----
+
+# 3 B x 16 bytes / 2 GPUs = 22.35 of 47.5 GiB: ZeRO's states on the host are no guess; of 80 GB they are less than a third
+much() { printf 'GRPO with TRL GRPOTrainer out of memory\nI run on two %s.\n\ntorchrun --nproc_per_node=2 grpo.py --deepspeed zero3.json --model_name_or_path Qwen/Qwen2.5-VL-3B-Instruct --per_device_train_batch_size 1 --num_generations 2 --bf16 --gradient_checkpointing true\n' "$1"; }
+much 'A6000 GPUs (48G)' | ask much
+has much offload_optimizer
+much 'A100-80G GPUs' | ask less
+has_not less offload_optimizer
+# swift's DDP: 2 B x 16 bytes on each of 8 cards; with ZeRO in the command none is offered
+swift='OOM during RLHF training of Qwen2-VL-2B with the Swift framework\nA single node with 8 H100 GPUs.\n\ntorchrun --nproc_per_node 8 swift/cli/rlhf.py --rlhf_type dpo --model_type qwen2-vl-2b-instruct --sft_type full --batch_size 1 --gradient_checkpointing true --learning_rate 5e-5 --max_length 4096'
+printf '%b\n' "$swift" | ask ddp
+has ddp '--deepspeed zero3'
+printf '%b\n' "$swift --deepspeed default-zero3" | ask zero
+has_not zero '--deepspeed zero3'
 finish
