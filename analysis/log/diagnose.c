@@ -220,13 +220,6 @@ static bool too_large_a_block(const struct mt_logdiag *d)
            d->request >= MT_LOG_LARGE_BLOCK && room != MT_LOG_NONE && room >= d->request;
 }
 
-/* What is to be loaded or decoded is not all there yet: bytes that would do for this request do not
- * for the next ones. */
-static bool more_to_come(const struct mt_logdiag *d)
-{
-    return d->phase == MT_PH_INIT || d->phase == MT_PH_ROLLOUT_LOAD || d->phase == MT_PH_CKPT_LOAD;
-}
-
 /* Unallocated bytes that packed better would have let the job go on: enough for the request, and a
  * tenth of what is reserved, as for a snapshot, or GiBs of which not one piece had a sixteenth.
  * Less is the margin of any full card, which may just be enough. */
@@ -234,7 +227,7 @@ static bool is_fragmented(const struct mt_logdiag *d)
 {
     const uint64_t gib = UINT64_C(1) << 30;
     uint64_t cached = mt_logdiag_cached(d);
-    return mt_logdiag_has_holes(d) && !more_to_come(d) &&
+    return mt_logdiag_has_holes(d) && !mt_logdiag_more_to_come(d) &&
            (cached >= d->reserved / 10 || (cached >= 2 * gib && cached / 16 >= d->request));
 }
 
@@ -304,6 +297,7 @@ static void find_cause(struct mt_logdiag *d, const struct mt_logs *logs,
 {
     d->confidence = "high";
     d->grows = f->platform == MT_LOG_GROWS;
+    d->no_expandable = mt_logs_no_expandable(logs);
     switch ((int)f->kind) {
     case MT_LOG_TORCH_OOM:
         take_numbers(d, &logs->files.p[d->file].log, f);

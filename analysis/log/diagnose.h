@@ -207,6 +207,7 @@ struct mt_logdiag {
     bool is_untold;
     int64_t mate; /* one of those that writes into the log as well: of the same job; 0 = none */
     enum mt_log_whose whose;
+    bool no_expandable;    /* mt_logs_no_expandable() */
     bool hints_expandable; /* a failure advises to set expandable_segments */
     /* log/model.c: parameters of the model that the settings tell, and what each card has of it in
      * training, with gradients and the optimizer's state; 0 = not known */
@@ -512,6 +513,17 @@ static inline uint64_t mt_logdiag_torch(const struct mt_logdiag *d)
 uint64_t mt_logdiag_cached(const struct mt_logdiag *d);
 /* Unallocated bytes alone would do for the request, and are more than crumbs. */
 bool mt_logdiag_has_holes(const struct mt_logdiag *d);
+/* What is there whatever runs is more than the card: less in one pass is no help. */
+bool mt_logdiag_is_too_much(const struct mt_logdiag *d);
+/* What is to be loaded or decoded is not all there yet: bytes that would do for this request do not
+ * for the next ones. */
+bool mt_logdiag_more_to_come(const struct mt_logdiag *d);
+/* log/near.c: what was missing, where that was little and more of it is not known to come; else 0.
+ */
+uint64_t mt_logdiag_short(const struct mt_logdiag *d);
+void mt_logdiag_say_short(struct mt_sentence *t, const struct mt_logdiag *d);
+/* Neither the unused part of what PyTorch had reserved nor that and what was free would do. */
+void mt_logdiag_say_no_pieces(struct mt_sentence *t, const struct mt_logdiag *d);
 /* Free and unallocated bytes would do for the request, but only together. */
 bool mt_logdiag_fits_joined(const struct mt_logdiag *d);
 /* PyTorch uses more than the card has. */

@@ -52,12 +52,25 @@ static bool only_crumbs(const struct mt_logdiag *d)
            mt_logdiag_cached(d) < d->reserved / 30;
 }
 
+bool mt_logdiag_more_to_come(const struct mt_logdiag *d)
+{
+    return d->phase == MT_PH_INIT || d->phase == MT_PH_ROLLOUT_LOAD || d->phase == MT_PH_CKPT_LOAD;
+}
+
+/* Of the ends of segments half may be won, never all, and only by segments that give back what they
+ * do not use: no size of blocks joins them to what is free on the card. */
+static bool may_join(const struct mt_logdiag *d, uint64_t cached)
+{
+    if (only_crumbs(d))
+        return !d->no_expandable && !mt_logdiag_more_to_come(d) &&
+               mt_log_or_zero(mt_log_minus(d->request, d->free)) <= cached / 2;
+    return cached >= d->request / 10 && d->free + cached >= d->request;
+}
+
 bool mt_logdiag_fits_joined(const struct mt_logdiag *d)
 {
-    uint64_t cached = mt_logdiag_cached(d);
     return d->cause == MT_CAUSE_CAPACITY && d->request <= d->capacity && d->free != MT_LOG_NONE &&
-           !mt_logdiag_had_room(d) && !only_crumbs(d) && cached >= d->request / 10 &&
-           d->free + cached >= d->request;
+           !mt_logdiag_had_room(d) && may_join(d, mt_logdiag_cached(d));
 }
 
 bool mt_logdiag_has_holes(const struct mt_logdiag *d)

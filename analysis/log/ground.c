@@ -45,6 +45,8 @@ static uint32_t too_much(const struct mt_logdiag *d)
     return must;
 }
 
+bool mt_logdiag_is_too_much(const struct mt_logdiag *d) { return too_much(d) != 0; }
+
 /* Others have most of the card: they hold more than this process, which failed for a piece of it,
  * or it holds less than a quarter and more than half is somebody else's or outside its PyTorch. */
 static bool is_theirs(const struct mt_logdiag *d)
@@ -282,6 +284,19 @@ static void put_first(struct mt_advice_list *list, uint32_t first, const struct 
     }
 }
 
+/* Of a near miss the sentence says that what keeps the pieces together may do: it costs nothing,
+ * and is shown beside what comes first. */
+static void show_cheapest(struct mt_advice_list *list, uint32_t first, const struct mt_logdiag *d)
+{
+    if (mt_logdiag_short(d) == 0 || !mt_logdiag_fits_joined(d))
+        return;
+    for (uint32_t i = first; i < list->n; i++)
+        if (keeps_together(list->p[i].rule) && list->p[i].rule->kind == MT_FIX_SETTING) {
+            list->p[i].is_top = true;
+            return;
+        }
+}
+
 void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_logdiag *d,
                        const struct mt_log_fact *f, const struct mt_framework_rules *rules,
                        const struct mt_runconf *conf)
@@ -308,4 +323,5 @@ void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_lo
     }
     if ((g.must | g.leads) != 0)
         put_first(list, first, &g);
+    show_cheapest(list, first, d);
 }

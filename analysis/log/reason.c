@@ -188,11 +188,7 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                          "pieces: what keeps the pieces together may be just enough.",
                          mt_words_bytes(a, d->unallocated));
         else if (d->unallocated != MT_LOG_NONE)
-            mt_words_add(t,
-                         "Of what PyTorch had reserved only %s were not in use: less than the %s "
-                         "asked for, so this is no "
-                         "fragmentation.",
-                         mt_words_bytes(a, d->unallocated), mt_words_bytes(b, d->request));
+            mt_logdiag_say_no_pieces(t, d);
         break;
     default:
         if (d->request == MT_LOG_EXA)
@@ -559,8 +555,10 @@ void mt_logdiag_because(struct mt_sentence *t, const struct mt_logdiag *d,
         because_weights(t, d); /* nothing else matters then */
         return;
     }
-    if (f->kind == MT_LOG_TORCH_OOM)
+    if (f->kind == MT_LOG_TORCH_OOM) {
         because_torch(t, d, f);
+        mt_logdiag_say_short(t, d);
+    }
     if (f->use_not_known)
         because_not_known(t);
     if (d->rest_by_words)
