@@ -23,7 +23,7 @@ static bool writes(const struct mt_log *log, uint64_t pid)
  * process's own. */
 static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
 {
-    uint32_t own = UINT32_MAX, largest = UINT32_MAX, newest = UINT32_MAX;
+    uint32_t own = UINT32_MAX, largest = UINT32_MAX, newest = UINT32_MAX, n_may_be = 0;
     uint64_t used = mt_log_minus(d->capacity, d->free), line = log->facts.p[d->fact].line,
              held = d->reserved != MT_LOG_NONE ? d->reserved : d->allocated;
     for (uint32_t k = d->fact + 1; k < log->facts.n && log->facts.p[k].kind == MT_LOG_OTHER_PROC &&
@@ -32,6 +32,8 @@ static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
         uint64_t v = log->facts.p[k].value[1];
         if (v == MT_LOG_NONE || v > d->capacity) /* Windows' driver gives no number */
             continue;
+        if (held != MT_LOG_NONE && v + MT_LOG_ROUNDED >= held && v < held + MT_OWN_CONTEXT)
+            n_may_be++;
         if (d->this_process == MT_LOG_NONE && held != MT_LOG_NONE && v + MT_LOG_ROUNDED >= held &&
             (own == UINT32_MAX || v < log->facts.p[own].value[1]))
             own = k;
@@ -64,6 +66,7 @@ static void sum_others(struct mt_logdiag *d, const struct mt_log *log)
         d->n_others == 1 && used != MT_LOG_NONE && d->others + MT_LOG_ROUNDED >= used)
         own = largest;
     d->others_named = d->n_others != 0;
+    d->own_guessed = own != UINT32_MAX && n_may_be > 1;
     if (own != UINT32_MAX) {
         d->this_process = log->facts.p[own].value[1];
         d->others -= d->this_process;
@@ -98,6 +101,8 @@ static void count_alike(struct mt_logdiag *d, const struct mt_log *log)
              own >= much && v >= own - own / 16 && own >= v - v / 16 &&
              !has_other_name(log, who, log->facts.p[k].value[0]);
     }
+    if (n != 0 && log->facts.p[d->fact].value[MT_LO_THIS] == MT_LOG_NONE)
+        n--; /* this one, which was chosen among them */
     d->n_alike = n < d->n_others ? n : d->n_others; /* one of them may be this one */
 }
 

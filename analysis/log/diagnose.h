@@ -201,8 +201,10 @@ struct mt_logdiag {
      * or an engine's sleep unmapped it, which PyTorch does not see. Neither = not known. */
     bool is_spilled, is_asleep;
     bool others_named;
-    uint32_t n_alike; /* of them, those that hold about as much as this one */
-    bool are_ranks;   /* and the log or the settings show several ranks: n_alike are such */
+    uint32_t n_alike;  /* of them, those that hold about as much as this one */
+    bool are_ranks;    /* and the log or the settings show several ranks: n_alike are such */
+    bool are_siblings; /* their numbers follow each other: of one launch */
+    bool own_guessed;  /* this process is one of several that it may be: nothing names it */
     /* FOREIGN, and the line does not tell others' memory from this process's own outside PyTorch */
     bool is_untold;
     int64_t mate; /* one of those that writes into the log as well: of the same job; 0 = none */

@@ -41,12 +41,30 @@ static bool shows_engine(const struct mt_logs *logs)
     return false;
 }
 
+/* The numbers of the processes that the sentence names follow each other, three of them or more:
+ * one launch started them one after the other. Whose numbers others took in between is not known,
+ * so half of the span may be theirs. */
+static bool follow_each_other(const struct mt_log *log, uint32_t fact)
+{
+    uint64_t low = UINT64_MAX, high = 0, line = log->facts.p[fact].line, n = 0;
+    for (uint32_t k = fact + 1; k < log->facts.n && log->facts.p[k].kind == MT_LOG_OTHER_PROC &&
+                                log->facts.p[k].line == line;
+         k++, n++) {
+        uint64_t pid = log->facts.p[k].value[0];
+        low = pid < low ? pid : low;
+        high = pid > high ? pid : high;
+    }
+    return n >= 3 && high - low < 2 * n;
+}
+
 /* An engine beside a trainer, or another job, has rarely the trainer's size, and under Ray one that
  * has may still be an engine: most of the others have it, and where Ray's workers or an engine
  * write, two. */
 void mt_logdiag_tell_ranks(struct mt_logdiag *d, const struct mt_logs *logs,
                            const struct mt_log_fact *f, const struct mt_runconf *conf)
 {
+    const struct mt_log *log = &logs->files.p[d->file].log;
+    d->are_siblings = !shows_engine(logs) && follow_each_other(log, d->fact);
     d->are_ranks = d->n_alike >= (f->who[0] != '\0' || shows_engine(logs) ? 2 : 1) &&
-                   d->n_alike * 2 >= d->n_others && shows_ranks(logs, f, conf);
+                   d->n_alike * 2 >= d->n_others && (d->are_siblings || shows_ranks(logs, f, conf));
 }

@@ -32,14 +32,16 @@ static void because_request(struct mt_sentence *t, const struct mt_logdiag *d)
 
 static void without_others(struct mt_sentence *t, const struct mt_logdiag *d)
 {
-    mt_words_add(t, "Without the %s of %s the request would have fitted.", MT_BYTES(d->others),
+    mt_words_add(t, "Without %s %s of %s the request would have fitted.",
+                 d->own_guessed ? "about" : "the", MT_BYTES(d->others),
                  d->n_others == 1 ? "the other process" : "other processes");
     if (d->are_ranks)
-        mt_words_add(
-            t,
-            " %u of them hold%s about as much as this one, in a job of several ranks: most "
-            "likely other ranks of it are on this card, and each needs a card of its own.",
-            (unsigned)d->n_alike, d->n_alike == 1 ? "s" : "");
+        mt_words_add(t,
+                     " %u of them hold%s about as much as this one, %s: most "
+                     "likely other ranks of it are on this card, and each needs a card of its own.",
+                     (unsigned)d->n_alike, d->n_alike == 1 ? "s" : "",
+                     d->are_siblings ? "and their numbers follow each other, as of one launch"
+                                     : "in a job of several ranks");
     else if (d->mate > 0)
         mt_words_add(
             t,

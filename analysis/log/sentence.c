@@ -44,15 +44,15 @@ static void holders(struct mt_sentence *t, const struct mt_logdiag *d, const str
             mt_words_add(t, ")");
         sep = ", ";
     }
-    if (d->outside != MT_LOG_NONE) {
+    if (d->outside != MT_LOG_NONE && !d->own_guessed) {
         mt_words_add(t, "%sthis process outside PyTorch %s", sep, mt_words_bytes(b, d->outside));
         sep = ", ";
     }
     if (d->others != MT_LOG_NONE &&
         (d->others_named ? d->n_others != 0 : d->others > MT_LOG_ROUNDED)) {
-        mt_words_add(t, "%s%s %s", sep,
+        mt_words_add(t, "%s%s %s%s", sep,
                      d->others_named ? "other processes" : "other processes and the driver",
-                     mt_words_bytes(b, d->others));
+                     d->own_guessed ? "about " : "", mt_words_bytes(b, d->others));
         sep = ", ";
     }
     if (d->unnamed != MT_LOG_NONE && d->unnamed > (UINT64_C(1) << 30)) {
