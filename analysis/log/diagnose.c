@@ -102,7 +102,7 @@ static void count_alike(struct mt_logdiag *d, const struct mt_log *log)
              !has_other_name(log, who, log->facts.p[k].value[0]);
     }
     if (n != 0 && log->facts.p[d->fact].value[MT_LO_THIS] == MT_LOG_NONE)
-        n--; /* this one, which was chosen among them */
+        n--;                                        /* this one, which was chosen among them */
     d->n_alike = n < d->n_others ? n : d->n_others; /* one of them may be this one */
 }
 
