@@ -450,6 +450,7 @@ static void fill(struct mt_metrics *m, const struct mt_logdiag *d, const struct 
     say(m, MT_METRIC_tensorflow, is_of(f, "TensorFlow"));
     if (is_of(f, "llama.cpp"))
         say(m, MT_METRIC_ggml, 1 + (f->value[1] != MT_LOG_NONE ? (double)f->value[1] : 0));
+    say(m, MT_METRIC_full_before, mt_logdiag_full_before(d));
     say(m, MT_METRIC_unsized, !asked && d->capacity == MT_LOG_NONE && strcmp(f->text, "talk") != 0);
     say(m, MT_METRIC_capped, d->allowed != MT_LOG_NONE);
     of_share(m, d, f);

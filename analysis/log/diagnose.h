@@ -474,6 +474,8 @@ void mt_logdiag_of_model(struct mt_metrics *m, const struct mt_logdiag *d);
 void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_logdiag *d,
                        const struct mt_log_fact *f, const struct mt_framework_rules *rules,
                        const struct mt_runconf *conf);
+/* The card was full when set-up asked for most of it, and this process is not known to have any. */
+bool mt_logdiag_full_before(const struct mt_logdiag *d);
 /* log/passes.c: of a pass that keeps nothing and asks in proportion to its tokens, the share of
  * them that what is free has room for, where that is less than half: token_ratio. */
 void mt_logdiag_of_pass(struct mt_metrics *m, const struct mt_logdiag *d, enum mt_phase phase);

@@ -90,3 +90,13 @@ bool mt_logdiag_unmapped(const struct mt_logdiag *d)
     return d->this_process != MT_LOG_NONE && d->reserved != MT_LOG_NONE &&
            d->reserved > d->this_process + MT_LOG_ROUNDED && !d->is_spilled;
 }
+
+bool mt_logdiag_full_before(const struct mt_logdiag *d)
+{
+    enum { NEXT_TO_NOTHING = 50, MOST = 2 };
+    bool sets_up = mt_phase_is(d->phase, MT_SETS_UP) && d->phase != MT_PH_ROLLOUT_KV_ALLOC;
+    return sets_up && d->request != MT_LOG_NONE && d->request != MT_LOG_EXA &&
+           d->free != MT_LOG_NONE && d->capacity != MT_LOG_NONE && d->allocated == MT_LOG_NONE &&
+           d->reserved == MT_LOG_NONE && d->this_process == MT_LOG_NONE &&
+           d->free < d->capacity / NEXT_TO_NOTHING && d->request > d->capacity / MOST;
+}

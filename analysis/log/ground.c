@@ -91,6 +91,10 @@ static struct ground ground_of(const struct mt_logdiag *d)
     struct ground g = {.must = too_much(d)};
     if (e->card > 0 && mt_logdiag_states(d) > MUCH_OF * e->card)
         g.shown |= MT_FIX_STATES;
+    if (mt_logdiag_full_before(d)) {
+        g.leads |= MT_FIX_FROM_OUTSIDE;
+        g.none |= 1u << MT_ROLE_KV_CACHE | 1u << MT_ROLE_GRAPH_POOL; /* they come after weights */
+    }
     if (is_theirs(d))
         g.must = MT_FIX_FROM_OUTSIDE | MT_FIX_ENGINE; /* an engine of the job may be who has it */
     if (e->card > 0 && e->each > e->card && e->cut <= 0)

@@ -160,6 +160,12 @@ static void because_torch(struct mt_sentence *t, const struct mt_logdiag *d,
                          "were free had no room.",
                          mt_words_bytes(a, mt_logdiag_segment(d->request)),
                          mt_words_bytes(b, d->free));
+        else if (mt_logdiag_full_before(d))
+            mt_words_add(t,
+                         "Next to nothing was free when %s were asked for to load or build the "
+                         "model, and by the line this process had nothing yet: somebody else, "
+                         "or what a library takes as it starts, has the card.",
+                         mt_words_bytes(a, d->request));
         else if (d->capacity != MT_LOG_NONE && d->capacity >= 100 &&
                  d->request / 3 >= d->capacity / 4)
             mt_words_add(t,

@@ -256,7 +256,7 @@ static void say_logits(struct mt_sentence *t, const struct mt_logdiag *d)
 /* What does not fit before anything runs is no matter of batches. */
 static void say_set_up(struct mt_sentence *t, const struct mt_logdiag *d)
 {
-    if (d->cause != MT_CAUSE_CAPACITY)
+    if (d->cause != MT_CAUSE_CAPACITY || mt_logdiag_full_before(d))
         return;
     if (d->phase == MT_PH_ROLLOUT_LOAD)
         mt_words_add(t,

@@ -117,4 +117,17 @@ printf '%b\n' "$swift" | ask ddp
 has ddp '--deepspeed zero3'
 printf '%b\n' "$swift --deepspeed default-zero3" | ask zero
 has_not zero '--deepspeed zero3'
+
+# ---- the card is full before the model is there ----
+
+# the cache's share comes behind the weights; where the process has some already, nobody else need have the card
+before() { printf 'vLLM out of memory during CUDA initialization, before any model weights are loaded\n\ntorch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 23.04 GiB (GPU 0; 23.52 GiB total%s; %s free)\n\nfrom vllm import LLM\nllm = LLM(model="/m/big", tensor_parallel_size=1)\n' "$1" "$2"; }
+before '' '0 bytes' | ask full
+first full P33
+has_not full gpu-memory-utilization
+check grep -qF 'this process had nothing yet' <(jq -r '.log_diagnosis.because' full.json)
+before '' '9.00 GiB' | ask room
+check [ "$(jq -r '.log_diagnosis.because' room.json | grep -c 'had nothing yet')" = 0 ]
+before ' capacity; 20.10 GiB already allocated' '0 bytes' | ask own
+check [ "$(jq -r '.log_diagnosis.because' own.json | grep -c 'had nothing yet')" = 0 ]
 finish
