@@ -367,7 +367,7 @@ int mt_blob_gzip(struct mt_blob *out, const void *p, size_t n)
 {
     int rc = 0;
 #ifdef MT_WITH_LIBDEFLATE
-    enum { TEXT_LEVEL = 8 }; /* 6 takes 4 % more room and 9 as much, in 0.6 and 1.1 of the time */
+    enum { TEXT_LEVEL = 6 }; /* 8 takes 4 % less room, in 1.7 of the time */
     struct mt_press press = {.deflate = NULL};
     size_t bound, used;
     if (mt_has_libdeflate() && (press.deflate = libdeflate_alloc_compressor(TEXT_LEVEL)) != NULL) {
