@@ -216,6 +216,9 @@ static inline void mt_ovs_after(struct mt_ovs *v, const struct mt_ov_now *now, u
 }
 /* Makes the blocks. */
 int mt_ovs_end(struct mt_ovs *v, const struct mt_ov_now *now);
+/* Makes those that wait. 1, or 0 = out of memory. */
+int mt_overview_settle(struct mt_overview *o);
+void mt_overview_done(struct mt_overview *o);
 void mt_ovs_done(struct mt_ovs *v);
 
 /* ---- operations, as the columns of a chunk have them (docs/report-data.md) ---- */

@@ -285,6 +285,7 @@ int mt_state_key(const struct mt_pack_state *s, struct mt_pack *p, uint64_t firs
                  struct mt_blob *out)
 {
     enum { HEAD, ID, SITE, SIZE, REST, STATE, EVENT, ADDRESS, SEG_ADDRESS, SEG_SIZE, SEG_LANE, N };
+    _Static_assert(N <= MT_BLOB_COLUMNS, "they may wait");
     struct mt_bytes c[N];
     const struct mt_spanset_item *x;
     struct mt_spanset_at at;

@@ -138,8 +138,6 @@ static void move(struct mt_ov *v, uint64_t x, const struct mt_ov_now *now)
 
 enum { C_HEAD, C_EVENTS, C_HIGH, C_LOW, C_RESERVED, C_PENDING, C_AT, C_PHASE, C_GROUP };
 
-_Static_assert((int)C_GROUP + (int)MT_PACK_GROUPS + 1 <= MT_BLOB_COLUMNS, "they may wait");
-
 static void difference(struct mt_bytes *b, uint64_t now, uint64_t *before)
 {
     mt_put_zig(b, (int64_t)now - (int64_t)*before);
@@ -195,20 +193,34 @@ static int write(const struct mt_ov *v, uint32_t merge, struct mt_blob *out)
             difference(&c[C_GROUP + g], v->group[(size_t)best * n_groups + g],
                        &before[C_GROUP + g]);
     }
-    rc = merge != 1 || v->fine == 1
-             ? mt_blob_make(&v->p->press, out, c, C_GROUP + n_groups)
-             : mt_pack_seldom(v->p, out, c, C_GROUP + n_groups, MT_BLOB_QUICK);
+    rc = merge != 1 || v->fine == 1 ? mt_blob_make(&v->p->press, out, c, C_GROUP + n_groups)
+                                    : mt_blob_quick(&v->p->press, out, c, C_GROUP + n_groups);
     for (uint32_t i = 0; i < C_GROUP + n_groups; i++)
         mt_bytes_done(&c[i]);
     return rc;
 }
 
+static bool is_thinned(const struct mt_ov *v) { return v->n / v->fine == MT_PACK_BUCKETS; }
+
+static int write_rest(const struct mt_ov *v, struct mt_overview *out)
+{
+    return (!is_thinned(v) || write(v, v->fine * MT_PACK_THIN, &out->thin)) &&
+           (v->fine == 1 || write(v, 1, &out->fine));
+}
+
 static int end(struct mt_ov *v, const struct mt_ov_now *now, struct mt_overview *out)
 {
     fill(v, v->n, now);
-    if (v->n / v->fine == MT_PACK_BUCKETS && !write(v, v->fine * MT_PACK_THIN, &out->thin))
+    if (!write(v, v->fine, &out->coarse))
         return 0;
-    return write(v, v->fine, &out->coarse) && (v->fine == 1 || write(v, 1, &out->fine));
+    if (!v->p->waits || !is_thinned(v))
+        return write_rest(v, out);
+    out->waits = mt_malloc(sizeof *v);
+    if (out->waits == NULL)
+        return 0;
+    *out->waits = *v;
+    memset(v, 0, sizeof *v);
+    return 1;
 }
 
 /* ---- both ---- */
@@ -296,6 +308,28 @@ static void done(struct mt_ov *v)
     mt_free(v->bucket);
     mt_free(v->coarse_phase);
     mt_free(v->group);
+}
+
+int mt_overview_settle(struct mt_overview *o)
+{
+    if (o->waits == NULL)
+        return 1;
+    if (!write_rest(o->waits, o))
+        return 0;
+    done(o->waits);
+    mt_free(o->waits);
+    o->waits = NULL;
+    return 1;
+}
+
+void mt_overview_done(struct mt_overview *o)
+{
+    if (o->waits != NULL)
+        done(o->waits);
+    mt_free(o->waits);
+    mt_blob_done(&o->thin);
+    mt_blob_done(&o->coarse);
+    mt_blob_done(&o->fine);
 }
 
 void mt_ovs_done(struct mt_ovs *v)

@@ -18,27 +18,65 @@ static bool is_counted(const struct mt_event *e)
            e->action != MT_ACT_ANNOTATE;
 }
 
-/* The earliest and the latest time, and whether the clock goes back somewhere. */
-static void measure_times(const struct mt_device *d, uint64_t *t0, uint64_t *t1, bool *back)
+struct times {
+    uint64_t first, last, before;
+    bool back;
+};
+
+static void add_time(struct times *t, uint64_t ns)
 {
-    uint64_t first = UINT64_MAX, last = 0, before = 0;
-    bool falls = false;
+    t->first = ns < t->first ? ns : t->first;
+    t->last = ns > t->last ? ns : t->last;
+    t->back |= ns < t->before;
+    t->before = ns;
+}
+
+/* The earliest and the latest time, and whether the clock goes back somewhere. Most are whole
+ * microseconds, of which a stretch is looked at as they lie. */
+static struct times measure_times(const struct mt_device *d)
+{
+    struct times t = {.first = UINT64_MAX};
     for (uint64_t i = 0; i < d->events.n; i += MT_STRETCH_EVENTS) {
         const struct mt_stretch *s = &d->events.stretches.p[i >> MT_STRETCH_SHIFT];
         uint64_t left = d->events.n - i, n = left < MT_STRETCH_EVENTS ? left : MT_STRETCH_EVENTS;
-        if (s->width == MT_STRETCH_ONE)
-            n = 1;
-        for (uint64_t k = 0; k < n; k++) {
-            uint64_t ns = mt_event_ns(d, i + k);
-            first = ns < first ? ns : first;
-            last = ns > last ? ns : last;
-            falls |= ns < before;
-            before = ns;
+        uint16_t most = 0;
+        bool back = false;
+        for (uint64_t k = 0; s->width != MT_STRETCH_US && k < n; k++)
+            add_time(&t, mt_event_ns(d, i + k));
+        if (s->width != MT_STRETCH_US)
+            continue;
+        for (uint64_t k = 1; k < n; k++) {
+            most = s->us[k] > most ? s->us[k] : most;
+            back |= s->us[k] < s->us[k - 1];
+        }
+        add_time(&t, s->first_ns); /* the earliest: us counts from it */
+        add_time(&t, s->first_ns + (uint64_t)most * 1000);
+        t.back |= back;
+        t.before = mt_event_ns(d, i + n - 1);
+    }
+    return t;
+}
+
+/* What the addresses and sizes of events have in common. */
+struct reach {
+    uint64_t bits, highest;
+    bool too_large;
+};
+
+static void measure_events(struct reach *r, const struct mt_event *e, uint64_t n)
+{
+    uint64_t bits = r->bits, highest = r->highest;
+    bool large = false;
+    for (const struct mt_event *end = e + n; e < end; e++) {
+        large |= e->size > MT_PACK_MAX && is_counted(e);
+        if (e->action >= MT_ACT_ALLOC && e->action <= MT_ACT_SEGMENT_UNMAP) {
+            bits |= e->addr;
+            highest = e->addr > highest ? e->addr : highest;
         }
     }
-    *t0 = first;
-    *t1 = last;
-    *back = falls;
+    r->bits = bits;
+    r->highest = highest;
+    r->too_large |= large;
 }
 
 /* Times, addresses and sizes of all events, for the units in which they are written. */
@@ -46,40 +84,36 @@ static int measure(const struct mt_pack_in *in, bool *too_large)
 {
     struct mt_pack *p = in->pack;
     const struct mt_device *d = in->r->d;
-    uint64_t t0, t1, bits = 0, highest = 0, span;
-    bool back, large = false;
-    measure_times(d, &t0, &t1, &back);
-    for (uint64_t i = 0; i < d->events.n; i++) {
-        const struct mt_event *e = mt_event_at(d, i);
-        large |= e->size > MT_PACK_MAX && is_counted(e);
-        if (e->action >= MT_ACT_ALLOC && e->action <= MT_ACT_SEGMENT_UNMAP) {
-            bits |= e->addr;
-            highest = e->addr > highest ? e->addr : highest;
-        }
+    struct times t = measure_times(d);
+    struct reach r = {.too_large = false};
+    uint64_t span;
+    for (uint64_t i = 0; i < d->events.n; i += MT_CHUNK_EVENTS) {
+        uint64_t left = d->events.n - i;
+        measure_events(&r, mt_event_at(d, i), left < MT_CHUNK_EVENTS ? left : MT_CHUNK_EVENTS);
     }
-    p->goes_back = back;
-    *too_large = *too_large || large;
+    p->goes_back = t.back;
+    *too_large = *too_large || r.too_large;
     for (uint32_t i = 0; i < in->r->old.n; i++) {
-        bits |= in->r->old.p[i].addr;
-        highest = in->r->old.p[i].addr > highest ? in->r->old.p[i].addr : highest;
+        r.bits |= in->r->old.p[i].addr;
+        r.highest = in->r->old.p[i].addr > r.highest ? in->r->old.p[i].addr : r.highest;
         *too_large = *too_large || in->r->old.p[i].size > MT_PACK_MAX;
     }
     for (uint32_t i = 0; i < in->r->t->segments.n; i++)
         if (mt_segment_is_on(&in->r->t->segments.p[i], d->ordinal, d->kind)) {
-            bits |= in->r->t->segments.p[i].addr;
-            highest =
-                in->r->t->segments.p[i].addr > highest ? in->r->t->segments.p[i].addr : highest;
+            r.bits |= in->r->t->segments.p[i].addr;
+            r.highest =
+                in->r->t->segments.p[i].addr > r.highest ? in->r->t->segments.p[i].addr : r.highest;
         }
-    p->addr_unit = (bits & 511) == 0 ? 512 : 1;
-    if (highest / p->addr_unit > MT_PACK_MAX)
+    p->addr_unit = (r.bits & 511) == 0 ? 512 : 1;
+    if (r.highest / p->addr_unit > MT_PACK_MAX)
         p->addr_unit = 0;
-    p->has_time = d->events.n != 0 && d->n_with_time == d->events.n && t1 > t0;
+    p->has_time = d->events.n != 0 && d->n_with_time == d->events.n && t.last > t.first;
     if (!p->has_time) {
         p->goes_back = false;
         return 1;
     }
-    span = t1 - t0;
-    p->t0_ns = t0;
+    span = t.last - t.first;
+    p->t0_ns = t.first;
     p->tick_ns = (span / UINT32_MAX / 1000 + 1) * 1000;
     p->end = span / p->tick_ns;
     for (p->time_step = 1; 2 * p->time_step * p->tick_ns <= MT_PACK_STEP_NS;)
@@ -171,12 +205,8 @@ void mt_pack_free(struct mt_pack *p)
     for (uint32_t i = 0; i < p->marks.n; i++)
         mt_free(p->marks.p[i].text);
     MT_VEC_DONE(&p->marks);
-    mt_blob_done(&p->by_time.thin);
-    mt_blob_done(&p->by_event.thin);
-    mt_blob_done(&p->by_time.coarse);
-    mt_blob_done(&p->by_time.fine);
-    mt_blob_done(&p->by_event.coarse);
-    mt_blob_done(&p->by_event.fine);
+    mt_overview_done(&p->by_time);
+    mt_overview_done(&p->by_event);
     mt_blob_done(&p->sites);
     mt_blob_done(&p->places);
     mt_blob_done(&p->phases);

@@ -41,9 +41,11 @@ struct mt_pack_mark {
     char *text;
 };
 
+struct mt_ov;
 struct mt_overview {
     /* thin and fine: none where the track is too short for them */
     struct mt_blob thin, coarse, fine;
+    struct mt_ov *waits; /* what thin and fine are made of, where they are not made yet */
 };
 
 struct mt_pack {
@@ -81,9 +83,9 @@ static inline const struct mt_blob *mt_chunk_times(const struct mt_pack_chunk *c
 }
 
 /* The tracks of one rank. All zero is the empty list. max_size: of the page; exact events that
- * cannot fit into it are not kept. 0 = all. waits: keyframes but the first, fine overviews and
- * coarse times, which a page with all events has not, are not compressed before one needs them:
- * 4 % of its CPU time, for 2 MB more memory a million events. */
+ * cannot fit into it are not kept. 0 = all. waits: keyframes but the first, other overviews and
+ * coarse times, which a page with all events has not, are not made before one needs them: 4 % of
+ * its CPU time with a million events, 8 % with 20,000, for 5 MB that are kept until then. */
 struct mt_packs {
     uint64_t max_size;
     bool waits;

@@ -12,15 +12,12 @@ int mt_pack_seldom(struct mt_pack *p, struct mt_blob *out, struct mt_bytes *colu
 
 int mt_pack_settle(struct mt_pack *p)
 {
-    struct mt_overview *v[] = {&p->by_event, &p->by_time};
-    struct mt_press press = {.isal = NULL};
     bool ok = true;
     for (uint32_t i = 0; ok && i < p->chunks.n; i++)
-        ok = mt_blob_settle(&press, &p->chunks.p[i].key) &&
-             mt_blob_settle(&press, &p->chunks.p[i].coarse);
-    for (unsigned i = 0; ok && i < sizeof v / sizeof *v; i++)
-        ok = mt_blob_settle(&press, &v[i]->fine);
+        ok = mt_blob_settle(&p->press, &p->chunks.p[i].key) &&
+             mt_blob_settle(&p->press, &p->chunks.p[i].coarse);
+    ok = ok && mt_overview_settle(&p->by_event) && mt_overview_settle(&p->by_time);
     p->waits = p->waits && !ok;
-    mt_press_done(&press);
+    mt_press_done(&p->press);
     return ok;
 }
