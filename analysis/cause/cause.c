@@ -285,7 +285,6 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
         mt_moment_spread(&m);
         ok = ok && mt_moment_fixed(&m) && mt_moment_named(&m) && mt_moment_parts(&m) &&
              mt_moment_maker(&m);
-        mt_moment_outlived(&m);
         keep_copies(out, &m);
         out->hoard = m.hoard.bytes;
         out->apart = m.apart;
@@ -324,6 +323,8 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
     } else if (ok) {
         ok = mt_cause_next(out, &m, ph);
     }
+    ok = ok && mt_moment_outlived(&m);
+    out->outlived = m.outlived.bytes;
     ok = ok && mt_cause_least(out, &m) && mt_cause_evidence(out, &m, &shape) &&
          mt_cause_sentence(out, &m, &shape);
     mt_moment_done(&m);

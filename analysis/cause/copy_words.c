@@ -106,3 +106,17 @@ const char *mt_old_state_words(const struct mt_moment *m, char *s, size_t cap)
                    MT_BYTES(m->old_state), (unsigned)m->state_each);
     return s;
 }
+
+const char *mt_outlived_words(const struct mt_moment *m, char *s, size_t cap)
+{
+    const struct mt_outlived *o = &m->outlived;
+    char label[MT_LABEL], buf[MT_LABEL];
+    (void)mt_stack_label(m->w->r->t, o->stack, label, sizeof label);
+    (void)snprintf(s, cap,
+                   "%s that %s made in %u %s outlived %u others of that size, which it made later "
+                   "and which went one by one: a list, a dict or an attribute keeps %s.",
+                   MT_BYTES(o->bytes), mt_words_label(buf, label), (unsigned)o->n,
+                   o->n == 1 ? "tensor has" : "tensors have", (unsigned)o->came,
+                   o->n == 1 ? "it" : "them");
+    return s;
+}

@@ -257,7 +257,6 @@ int mt_cause_next(struct mt_cause *c, struct mt_moment *m, struct mt_phaser *ph)
         if (!look_for_pins(c, m, ph) || (m->n_held == 0 && !mt_moment_fill(m, ph)) ||
             !mt_moment_maker(m))
             return 0;
-        mt_moment_outlived(m);
     }
     if (!word_forecast(c, m))
         return 0;

@@ -21,12 +21,12 @@
  *   remade.c    what the request makes anew while the one before is still there
  *   spread.c    what an operation made much larger than anything that was there
  *   parts.c     what is there twice: joined, or in a wider type
- *   outlived.c  what stayed of a line that made others and let them go
  *   maker.c     the line that made most of it, and the loop that goes through it
  *   old_state.c state of optimizers that were replaced
  *   copy_words.c  what is said of these three
  *   named.c     what names of functions at work may hold
  *   pieces.c    what recomputing frees, call by call
+ *   outlived.c  what has outlived many others that its line made
  *   least.c     the smallest change by the numbers
  *   shape.c     the request read as tokens x vocabulary
  *   forecast.c  where nothing failed: what would be the first to
@@ -178,12 +178,12 @@ struct mt_fixed {
     mt_frame_id line;
 };
 
-/* Tensors of one line and size that stayed, while `gone` others of it came and went. */
+/* What one line made that `came` others of its size, made later, came and went beside. n 0 = none.
+ */
 struct mt_outlived {
     mt_stack_id stack;
-    uint64_t size;
-    uint32_t n; /* 0 = none */
-    uint32_t gone;
+    uint32_t n, came;
+    uint64_t bytes;
 };
 
 struct mt_moment {
@@ -221,6 +221,7 @@ struct mt_moment {
     mt_stack_id open_stack;     /* of a block of the last of them */
     bool open; /* a backward pass behind all that calls kept may be to come: none of it is a leak */
     struct mt_rounds rounds;
+    struct mt_outlived outlived;
     struct mt_unclaimed unclaimed;
     struct mt_copies copies[MT_MAX_COPIES]; /* the most first */
     uint32_t n_copies;
@@ -233,7 +234,6 @@ struct mt_moment {
     struct mt_made made[MT_MADE];
     uint32_t n_made;
     struct mt_maker maker;
-    struct mt_outlived outlived;
     uint64_t alike;   /* of what is no model's or optimizer's, what has the request's own size */
     uint64_t regrown; /* one tensor to which the request would join something; 0 = none */
     struct mt_to_come to_come;
@@ -290,6 +290,8 @@ bool mt_moment_pool_private(const struct mt_moment *m, const struct mt_held *h);
 int mt_moment_result(struct mt_moment *m);
 /* Whether the block born at that event, live at the moment, is of it. */
 bool mt_is_last_result(const struct mt_moment *m, uint64_t event);
+/* Fills m->outlived. */
+int mt_moment_outlived(struct mt_moment *m);
 /* Fills m->graph; after mt_moment_result(). */
 int mt_moment_graph(struct mt_moment *m);
 /* Fills m->graph where mt_moment_graph() left it empty. */
@@ -384,8 +386,6 @@ const char *mt_spread_words(const struct mt_moment *m, const struct mt_made *w, 
 int mt_moment_parts(struct mt_moment *m);
 /* Fills m->maker; after mt_moment_graph(), mt_moment_kept() and mt_moment_rounds(). */
 int mt_moment_maker(struct mt_moment *m);
-/* Fills m->outlived; after mt_moment_result(), mt_moment_kept() and mt_moment_rounds(). */
-void mt_moment_outlived(struct mt_moment *m);
 struct mt_sentence; /* base/words.h */
 /* Adds "; the largest part, 9.00 GiB, is gradients; the largest holder, with ...". */
 void mt_verdict_holder(struct mt_sentence *t, const struct mt_analysis *a,
@@ -395,7 +395,6 @@ void mt_verdict_holder(struct mt_sentence *t, const struct mt_analysis *a,
 void mt_verdict_phase(struct mt_sentence *s, const struct mt_trace *t, unsigned phase, unsigned sub,
                       mt_stack_id stack);
 void mt_maker_words(const struct mt_moment *m, struct mt_sentence *out); /* adds to it */
-void mt_outlived_words(const struct mt_moment *m, struct mt_sentence *out);
 void mt_spread_in_cause(const struct mt_moment *m, struct mt_sentence *out);
 
 /* Fills c->pins: segments with free bytes that live blocks hold. */
@@ -456,6 +455,7 @@ int mt_cause_evidence_add(struct mt_cause *c, uint64_t bytes, const char *fmt, .
 void mt_cause_evidence_at(struct mt_cause *c, uint64_t since, uint64_t event);
 
 /* copy_words.c: a sentence into s, which it returns. */
+const char *mt_outlived_words(const struct mt_moment *m, char *s, size_t cap);
 const char *mt_copies_words(const struct mt_moment *m, const struct mt_copies *c, char *s,
                             size_t cap);
 const char *mt_remade_words(const struct mt_moment *m, char *s, size_t cap);

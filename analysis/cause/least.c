@@ -143,8 +143,9 @@ static int of_peak(struct mt_cause *c, const struct mt_moment *m)
     (void)snprintf(
         text, sizeof text,
         "The smallest change by the numbers is at %.300s, which has %s of the highest "
-        "point%s%s. Without it that would be %s in place of %s: let go of before, made in "
-        "pieces, in a smaller type, or kept on the host.",
+        "point%s%s. Without all that this line makes it would be %s in place of %s; what of it is "
+        "let go of before, made in pieces, in a smaller type or kept on the host is a part of "
+        "that.",
         most->label, MT_BYTES(most->bytes), turns, beside, MT_BYTES(without),
         MT_BYTES(d->focus.live));
     c->least = mt_strndup(text, strlen(text));
@@ -161,6 +162,8 @@ int mt_cause_least(struct mt_cause *c, const struct mt_moment *m)
     struct turns kept = {0, 0};
     char text[1536], asker[256] = "";
     const char *at_least = "";
+    static const char after[] =
+        ". That serves this request; what comes after it, this recording does not show.";
     int n = 0;
     if (m->oom == NULL)
         return of_peak(c, m);
@@ -197,9 +200,9 @@ int mt_cause_least(struct mt_cause *c, const struct mt_moment *m)
                       "%s %s less in the request of %s%s%s: in pieces, or in a smaller type",
                       n != 0 ? ". Or" : "The smallest change by the numbers is", MT_BYTES(lacks),
                       MT_BYTES(m->oom->request), asker[0] != '\0' ? " at " : "", asker);
-    if (n <= 0 || (size_t)n >= sizeof text - 2)
+    if (n <= 0 || (size_t)n >= sizeof text - sizeof after)
         return 1;
-    (void)snprintf(text + n, sizeof text - (size_t)n, ".");
+    (void)snprintf(text + n, sizeof text - (size_t)n, "%s", c->left_open ? after : ".");
     c->least = mt_strndup(text, strlen(text));
     return c->least != NULL;
 }

@@ -1,72 +1,81 @@
-/* What stays of a line that goes on: large tensors that are there still, while the same line made
- * as large ones again and again since, and those went. Each round of a loop binds a name anew and
- * lets go of the old value; what stayed is held by something else, as the state of an earlier run
- * by a list. */
-#include "analysis/base/frames.h"
-#include "analysis/base/words.h"
+/* What a line made before many others of its size, which came and went one by one: the state of a
+ * policy, of a filter, of a search that is made anew in each round. What goes with the next one is
+ * held by a name; what has outlived them, by a list, a dict or an attribute that keeps what is
+ * over. A line that collects its results keeps most of what it makes, and is told by others. */
 #include "analysis/cause/impl.h"
+#include "analysis/base/frames.h"
 
-/* Chosen by hand: so many others went; a part of what is live that a tensor has, or all of them
- * together. MOST: no more fit into it. */
-enum { MIN_GONE = 8, OF_LIVE = 20, WORTH = 10, MOST = 20 };
+/* Chosen by hand: a twentieth of what is live is one tensor worth a word; eight rounds are no
+ * layers of a pass; a line most of whose tensors stay is one that collects. Where one has outlived
+ * so many, another that has outlived two is kept likewise: the moment may be early in a run. */
+enum { OF_LIVE = 20, CAME = 8, FEW = 2, MAX = 64, ALL_OF_LIVE = 10 };
 
-/* The large ones that are there, by stack and size. */
-static uint32_t candidates(const struct mt_moment *m, struct mt_outlived of[MOST])
+struct candidate {
+    uint64_t size;
+    uint32_t born, came;
+    mt_frame_id line;
+    mt_stack_id stack;
+};
+
+static bool may_be_of(const struct mt_moment *m, uint32_t born, uint64_t size)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < m->n_held; i++) {
-        const struct mt_held *h = &m->held[i];
-        uint32_t k = 0;
-        if (h->event == UINT64_MAX || h->stack == 0 || h->pending ||
-            h->size < m->d->focus.live / OF_LIVE || !mt_is_of_work(h) ||
-            mt_phase_is(h->attr.sub, MT_IN_FORWARD | MT_IN_BACKWARD | MT_IN_OPTIMIZER))
+    uint8_t role = m->w->fate[born].role;
+    return size >= m->d->focus.live / OF_LIVE &&
+           (role == MT_ROLE_TEMP || role == MT_ROLE_UNKNOWN || role == MT_ROLE_DATA);
+}
+
+/* Of the line of `of`: those that many have come after. */
+static struct mt_outlived of_line(const struct candidate *c, uint32_t n, uint32_t of)
+{
+    struct mt_outlived out = {.stack = c[of].stack};
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (c[i].line != c[of].line || c[i].size != c[of].size)
             continue;
-        while (k < n && (of[k].stack != h->stack || of[k].size != h->size))
-            k++;
-        if (k == n && n < MOST)
-            of[n++] = (struct mt_outlived){.stack = h->stack, .size = h->size};
+        kept++;
+        if (c[i].came < FEW)
+            continue;
+        out.n++;
+        out.bytes += c[i].size;
+        out.came = c[i].came > out.came ? c[i].came : out.came;
     }
-    return n;
+    return out.came >= CAME && out.came / CAME >= kept ? out : (struct mt_outlived){.n = 0};
 }
 
-void mt_moment_outlived(struct mt_moment *m)
+int mt_moment_outlived(struct mt_moment *m)
 {
-    const struct mt_replay *r = m->w->r;
-    struct mt_outlived of[MOST];
-    uint32_t n;
-    uint64_t focus = (uint64_t)m->d->focus.event;
-    if (m->w->fate == NULL || m->d->focus.event < 0 || m->kept.n != 0 || m->rounds.bytes != 0 ||
-        m->hoard.n != 0 || m->result.bytes != 0)
-        return;
-    n = candidates(m, of);
-    for (uint64_t i = focus < r->d->events.n ? focus + 1 : r->d->events.n; n != 0 && i-- > 0;) {
-        const struct mt_event *e = mt_event_at(r->d, i);
-        for (uint32_t k = 0; e->action == MT_ACT_ALLOC && k < n; k++) {
-            if (of[k].stack != e->stack || of[k].size != e->size)
-                continue;
-            if (m->w->fate[i].freed <= focus)
-                of[k].gone++;
-            else if (of[k].gone >= MIN_GONE)
-                of[k].n++;
-        }
+    const struct mt_device *d = m->w->r->d;
+    struct candidate c[MAX];
+    uint32_t n = 0, *known;
+    uint64_t end;
+    if (m->w->fate == NULL || m->d->focus.event < 0 || m->d->focus.live == 0)
+        return 1;
+    if ((known = mt_calloc((size_t)m->w->r->t->stacks.n + 1, sizeof *known)) == NULL)
+        return 0;
+    for (uint32_t i = 0; i < m->w->there.n && n < MAX; i++) {
+        uint32_t born = m->w->there.p[i];
+        const struct mt_event *e = mt_event_at(d, born);
+        mt_frame_id line;
+        if (may_be_of(m, born, e->size) && (line = mt_moment_line(m, e->stack, known)) != 0)
+            c[n++] = (struct candidate){e->size, born, 0, line, e->stack};
     }
-    for (uint32_t k = 0; k < n; k++)
-        if (of[k].n * of[k].size >= m->d->focus.live / WORTH &&
-            of[k].n * of[k].size > m->outlived.n * m->outlived.size)
-            m->outlived = of[k];
-}
-
-void mt_outlived_words(const struct mt_moment *m, struct mt_sentence *out)
-{
-    const struct mt_outlived *k = &m->outlived;
-    char label[MT_LABEL], buf[MT_LABEL], count[32];
-    if (k->n == 0)
-        return;
-    (void)mt_stack_label(m->w->r->t, k->stack, label, sizeof label);
-    mt_words_add(out,
-                 "%s%u tensor%s of %s%s from %s stayed while that line made %s others as large, "
-                 "which went: something keeps %s, as a list does or the object of an earlier run.",
-                 out->n != 0 ? " " : "", (unsigned)k->n, k->n == 1 ? "" : "s", MT_BYTES(k->size),
-                 k->n == 1 ? "" : " each", mt_words_label(buf, label),
-                 mt_words_count(count, k->gone), k->n == 1 ? "it" : "them");
+    /* behind a failure its exception lets go of much; behind a peak the job goes on */
+    end = m->oom != NULL ? (uint64_t)m->d->focus.event : d->events.n;
+    for (uint64_t i = 0; n > 1 && i < end; i++) {
+        const struct mt_event *e = mt_event_at(d, i);
+        uint32_t freed = m->w->fate[i].freed;
+        if (e->action != MT_ACT_ALLOC || e->size < m->d->focus.live / OF_LIVE || freed >= end)
+            continue;
+        for (uint32_t k = 0; k < n; k++)
+            c[k].came += c[k].size == e->size && c[k].born < i &&
+                         freed < m->w->fate[c[k].born].freed &&
+                         mt_moment_line(m, e->stack, known) == c[k].line;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        struct mt_outlived now = of_line(c, n, k);
+        if (now.bytes > m->outlived.bytes && now.bytes >= m->d->focus.live / ALL_OF_LIVE)
+            m->outlived = now;
+    }
+    mt_free(known);
+    return 1;
 }

@@ -259,7 +259,6 @@ static void add_maker(char *s, size_t cap, const struct mt_moment *m)
         mt_maker_words(m, &text);
     if (m->oom != NULL)
         mt_spread_in_cause(m, &text);
-    mt_outlived_words(m, &text);
     if (text.n != 0)
         (void)snprintf(s + n, cap - n, "%s%s", n != 0 ? " " : "", text.buf);
 }
@@ -438,6 +437,7 @@ static void write_leak(char *s, size_t cap, const struct mt_cause *c, const stru
 int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struct mt_shape *shape)
 {
     char s[TEXT] = "";
+    size_t n;
     if (c->sentence != NULL) /* mt_cause_next() has written that of a forecast */
         return 1;
     switch ((int)c->kind) {
@@ -497,6 +497,11 @@ int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struc
                        "Host memory: the pinned memory of the host ran out, not that of a GPU.");
         break;
     default: break; /* a log's */
+    }
+    n = strlen(s);
+    if (m->outlived.n != 0 && n + 2 < sizeof s) {
+        s[n] = ' ';
+        (void)mt_outlived_words(m, s + n + (n != 0), sizeof s - n - 1);
     }
     return keep_sentence(c, s);
 }

@@ -228,6 +228,7 @@ static void copy_metrics(struct mt_metrics *m, const struct mt_cause *c)
     measured(m, MT_METRIC_remade, c->remade);
     measured(m, MT_METRIC_alike, c->alike);
     measured(m, MT_METRIC_regrown, c->regrown);
+    measured(m, MT_METRIC_outlived, c->outlived);
     measured(m, MT_METRIC_loop_graph, c->maker.loop);
     measured(m, MT_METRIC_loop_rounds, c->maker.rounds);
 }

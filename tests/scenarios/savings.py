@@ -370,6 +370,7 @@ SCENARIOS = [
     saves("P15", dict(PLAIN, checkpointing=False, layers=8, micro=(2048,), scores=2048, scores_by="operations"), "train_actor", {"scores": 0}, "train", name="operations"),
     saves("P45", dict(PLAIN, checkpointing=False, layers=8, micro=(2048,), scores=2048, scores_by="sdpa"), "train_actor", {"scores": 0}, "train", must_not=["P15"]),
     saves("P288", dict(PLAIN, script=copies.answers, layers=16, steps=2), "train/backward", {"outputs": False}, "train"),
+    saves("P289", dict(PLAIN, script=copies.runs, layers=4), "runs", {"outputs": False}, ("unattributed", "data")),
     saves("P287", dict(PLAIN, micro=(16384,), entropy_in_train=True), "train_actor", {"loss_parts": 4}, "train", must_not=["B09"]),
     saves("P46", dict(PLAIN, ema=True, micro=(512,)), "train_actor", {"ema": False}, "train", must_not=["P18"]),
     saves("P47", dict(PLAIN, tunes=2 * GIB, micro=(512,)), "train_actor", {"tunes": 0}, ("train", "unattributed")),

@@ -876,6 +876,37 @@ MT_TEST(what_a_reader_holds_ahead)
     }
 }
 
+#define ROUND(line) "own/filter.py:" line ":update|own/filter.py:40:main|" MAIN
+
+/* A state that each round makes anew, the one before going then. What is left of an earlier run has
+ * outlived the rounds of this one: it is told, and let go of (P289). A line that collects what it
+ * makes keeps most of it, and rounds too few are layers. */
+MT_TEST(what_has_outlived_its_line)
+{
+    enum { LEFT, COLLECTED, FEW, GONE, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        unsigned state[40], n = 0;
+        for (int i = 0; i < (what == FEW ? 5 : 20); i++) {
+            bool over = i == 3 && what != GONE; /* of the first run, which somebody keeps */
+            heap_free(h, heap_alloc(h, GIB, ROUND("14")));
+            state[n++] = heap_alloc(h, GIB, ROUND("15"));
+            if (i > 0 && !over && what != COLLECTED)
+                heap_free(h, state[n - 2]);
+        }
+        heap_oom(h, GIB, 64 * MIB, ROUND("14"));
+        {
+            FINISH(0);
+            MT_CHECK_EQ(c->outlived, what == LEFT ? GIB : 0);
+            MT_CHECK_EQ(strstr(c->sentence, "own/filter.py:15 update made in 1 tensor has "
+                                            "outlived 15 others of that size") != NULL,
+                        what == LEFT);
+            MT_CHECK_EQ(card(a, "P289") != NULL && card(a, "P289")->is_top, what == LEFT);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(

@@ -345,9 +345,9 @@ MT_TEST(what_stays_while_others_go)
                       heap_alloc(h, 110 * MIB, OP("mul_Tensor") "own/bandit.py:26:update|" MAIN));
         {
             FINISH(0);
+            MT_CHECK_EQ(c->outlived, rows[r].says ? 100 * MIB : 0);
             MT_CHECK_EQ(strstr(c->sentence,
-                               "1 tensor of 100.0 MiB from own/bandit.py:27 update stayed while "
-                               "that line made ") != NULL,
+                               "own/bandit.py:27 update made in 1 tensor has outlived ") != NULL,
                         rows[r].says);
             if (!rows[r].fails && rows[r].keeps != 0) /* a peak has its line, too */
                 MT_CHECK_HAS(

@@ -441,8 +441,8 @@ MT_TEST(the_highest_point_without_its_line)
             MT_CHECK_EQ(c->least != NULL, what == WORK);
             if (c->least != NULL)
                 MT_CHECK_HAS(c->least, "own/job.py:7 collect, which has 4.00 GiB of the highest "
-                                       "point. Without it that would be 1.50 GiB in place of "
-                                       "5.00 GiB");
+                                       "point. Without all that this line makes it would be "
+                                       "1.50 GiB in place of 5.00 GiB");
             DONE;
         }
     }
