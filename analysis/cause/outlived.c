@@ -28,18 +28,14 @@ static bool may_be_of(const struct mt_moment *m, uint32_t born, uint64_t size)
 static struct mt_outlived of_line(const struct candidate *c, uint32_t n, uint32_t of)
 {
     struct mt_outlived out = {.stack = c[of].stack};
-    uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (c[i].line != c[of].line || c[i].size != c[of].size)
-            continue;
-        kept++;
-        if (c[i].came < FEW)
+        if (c[i].line != c[of].line || c[i].size != c[of].size || c[i].came < FEW)
             continue;
         out.n++;
         out.bytes += c[i].size;
         out.came = c[i].came > out.came ? c[i].came : out.came;
     }
-    return out.came >= CAME && out.came / CAME >= kept ? out : (struct mt_outlived){.n = 0};
+    return out.came >= CAME && out.came / CAME >= out.n ? out : (struct mt_outlived){.n = 0};
 }
 
 int mt_moment_outlived(struct mt_moment *m)
