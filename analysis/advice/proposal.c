@@ -22,9 +22,16 @@ bool mt_weigh_is_off(const struct mt_advice_query *q, const struct mt_fix_card *
     return mt_weigh_holds(off) && off.conf > MT_CONF_CARRIED;
 }
 
+/* An older PyTorch, as a log tells it, stops at the line. */
+static bool has_torch(const struct mt_advice_query *q, const struct mt_fix_line *l)
+{
+    struct mt_value newest = mt_metric_get(q->metrics, "torch_at_most", 13);
+    return l->since == 0 || !newest.known || newest.v >= l->since;
+}
+
 bool mt_advice_line_holds(const struct mt_advice_query *q, const struct mt_fix_line *l)
 {
-    return mt_weigh_may_hold(q, &l->when) && mt_weigh_divides_ranks(q, l);
+    return mt_weigh_may_hold(q, &l->when) && mt_weigh_divides_ranks(q, l) && has_torch(q, l);
 }
 
 /* ---- what is set already ---- */

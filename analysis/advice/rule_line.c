@@ -107,6 +107,8 @@ static enum mt_rc finish(const struct mt_rule_reader *r, const char *field, void
         return mt_rule_bad(r, "moves", "needs a key whose number it is");
     if (l->syntax != MT_FIX_FLAG && l->value[0] == '\0')
         return mt_rule_bad(r, "value", "is empty");
+    if (l->syntax != MT_FIX_TEXT) /* words may name what a newer one has */
+        l->since = mt_fix_since(r->of, l->value);
     return add_text(r, l);
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TORCH_FILE "torch.json"
 #define ORDER_FILE "fixes/order.json"
 #define LEVERS_FILE "programs/levers.json"
 #define PROGRAMS_FILE "programs/programs.json"
@@ -108,6 +109,8 @@ static enum mt_rc add_program(struct mt_rule_reader *rd, const cJSON *obj)
     return rc == MT_OK ? add_rule(rd, &rule) : rc;
 }
 static const struct mt_rule_list fixes[] = {{"fixes", "rule", "id", add_one}, {.name = NULL}};
+static const struct mt_rule_list came[] = {{"came", "name of PyTorch", "name", mt_fix_add_came},
+                                           {.name = NULL}};
 static const struct mt_rule_list levers[] = {{"levers", "lever", "lever", mt_fix_add_lever},
                                              {.name = NULL}};
 static const struct mt_rule_list programs[] = {{"programs", "program", "id", add_program},
@@ -262,6 +265,9 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
     if (rc != MT_OK)
         goto out;
     r->names = (struct mt_metric_names){r->settings, r->metrics};
+    rc = mt_rule_builtin(&rd, TORCH_FILE, came);
+    if (rc != MT_OK)
+        goto out;
     for (const struct mt_rule_file *f = mt_rule_files; f->name != NULL; f++) {
         if (strncmp(f->name, "fixes/", 6) == 0 && strcmp(f->name, ORDER_FILE) != 0)
             rc = mt_rule_builtin(&rd, f->name, fixes);
@@ -302,6 +308,7 @@ enum mt_rc mt_fix_rules_load(struct mt_fix_rules **out, const struct mt_framewor
 out:
     cJSON_Delete(dom);
     MT_VEC_DONE(&parse.levers);
+    MT_VEC_DONE(&parse.came);
     if (rc != MT_OK)
         mt_fix_rules_free(r);
     else

@@ -148,6 +148,7 @@ struct mt_fix_line {
                 */
     /* makes another line of the card take effect: alone it is no reason for the card */
     bool goes_with;
+    uint32_t since; /* the oldest PyTorch that has it, as 100 x major + minor; 0 = any */
     bool as_set; /* typed as the run itself wrote the key of the card's `current`, not as `key` */
     enum mt_fix_way moves; /* of a card with several numbers: the way this key's own number goes */
 };

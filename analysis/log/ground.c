@@ -290,9 +290,11 @@ static void put_first(struct mt_advice_list *list, uint32_t first, const struct 
 
 /* Of a near miss the sentence says that what keeps the pieces together may do: it costs nothing,
  * and is shown beside what comes first. */
-static void show_cheapest(struct mt_advice_list *list, uint32_t first, const struct mt_logdiag *d)
+static void show_cheapest(struct mt_advice_list *list, uint32_t first, const struct mt_logdiag *d,
+                          const struct mt_framework_rules *rules)
 {
-    if (mt_logdiag_short(d) == 0 || !mt_logdiag_fits_joined(d))
+    if (mt_logdiag_short(d) == 0 || !mt_logdiag_fits_joined(d) || first >= list->n ||
+        d->engine != NULL || !is_any_jobs(list->p[first].rule, rules))
         return;
     for (uint32_t i = first; i < list->n; i++)
         if (keeps_together(list->p[i].rule) && list->p[i].rule->kind == MT_FIX_SETTING) {
@@ -327,5 +329,5 @@ void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_lo
     }
     if ((g.must | g.leads) != 0)
         put_first(list, first, &g);
-    show_cheapest(list, first, d);
+    show_cheapest(list, first, d, rules);
 }

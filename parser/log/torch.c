@@ -12,8 +12,11 @@ static bool ends_before_advice(const char *s)
 {
     static const char end[] = "reserved in total by PyTorch)";
     const char *p = strstr(s, end);
-    return p != NULL && p[sizeof end - 1 + strspn(p + sizeof end - 1, " \t\r\"'")] == '\0' &&
-           strstr(s, "RuntimeError: CUDA out of memory") != NULL;
+    if (p == NULL || strstr(s, "RuntimeError: CUDA out of memory") == NULL)
+        return false;
+    p += sizeof end - 1;
+    /* quoted in a sentence of somebody's: it ends where the quote does */
+    return *p == '`' || p[strspn(p, " \t\r\"'")] == '\0';
 }
 
 /* To PyTorch 2.0: everything in one pair of brackets. */
