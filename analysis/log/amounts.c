@@ -270,6 +270,30 @@ static bool is_labelled(const char *from, const struct amount *a)
            strchr(",;|)`", a->end[strspn(a->end, " .`")]) != NULL; /* also the end */
 }
 
+/* "I used two GPUs with 32GB of memory": what cards have, whatever was done with them. */
+static bool is_what_cards_have(const char *from, const struct amount *a)
+{
+    static const char *const cards[] = {"gpu", "card", "device", NULL}, *const have[] = {
+                                                                            " with", " having",
+                                                                            " have", " has",
+                                                                            " of",   NULL};
+    const char *end = a->from, *p;
+    while (end > from && strchr(" ~", end[-1]) != NULL)
+        end--;
+    for (p = end; p > from && (p[-1] == ' ' || is_letter(p[-1])) && end - p < 24;)
+        p--;
+    for (; p < end; p++) {
+        size_t n = mt_log_word_at(p, cards);
+        if (n == 0 || (p > from && is_letter(p[-1])))
+            continue;
+        n += p[n] == 's';
+        for (const char *const *h = have; *h != NULL; h++)
+            if (strncmp(p + n, *h, strlen(*h)) == 0 && p + n + strlen(*h) == end)
+                return true;
+    }
+    return false;
+}
+
 static void read_clause(struct found *f, const char *from, const char *to)
 {
     const bool card = is_of_card(from, to);
@@ -286,6 +310,8 @@ static void read_clause(struct found *f, const char *from, const char *to)
         role = role_of(from, to, &whole);
         if (role == NO_ROLE && pair)
             role = role_of(from, to, &a);
+        if (!pair && a.bytes != 0 && is_what_cards_have(from, &a))
+            role = TOTAL;
         if (pair && a.bytes == 0) /* the unit of the second is that of both */
             a.bytes = (uint64_t)(a.number * ((double)b.bytes / b.number));
         if (pair && role != FREE && role != TORCH && (role == USED || card))

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LONGEST = 40, WORDS = 4 }; /* bytes and words of a name */
 
@@ -74,6 +75,29 @@ static bool is_number_alone(const char *line, const char *p, size_t n)
     return true;
 }
 
+/* "H100 90GB GPU": the size that somebody gives the card right behind its name, which no name of
+ * that card has: a part of it, or a variant that the table has not. 0 = there is none. */
+static uint64_t sized(const char *p, uint64_t known)
+{
+    static const char *const ends[] = {" gpu", " card", " vram", " memory", " of vram", ",",
+                                       ".",    ")",     ";",     "s",       NULL};
+    const char *unit;
+    double gb, bytes;
+    p += strspn(p, " (-");
+    gb = mt_log_is_digit(*p) ? mt_logdiag_number_at(p, &unit) : 0;
+    if (gb < 4 || gb > 320)
+        return 0;
+    unit += *unit == ' ';
+    if ((*unit | 32) != 'g')
+        return 0;
+    unit += (unit[1] | 32) == 'b' ? 2 : (unit[1] | 32) == 'i' ? 3 : 1;
+    for (const char *const *e = ends; *unit != '\0' && strncasecmp(unit, *e, strlen(*e)) != 0;)
+        if (*++e == NULL)
+            return 0;
+    bytes = gb * (double)(UINT64_C(1) << 30);
+    return bytes > 1.08 * (double)known || bytes < 0.9 * (double)known ? (uint64_t)bytes : 0;
+}
+
 double mt_logdiag_card(const struct mt_log *log)
 {
     struct mt_cards cards = {0};
@@ -88,13 +112,16 @@ double mt_logdiag_card(const struct mt_log *log)
         const char *line = log->prose.p[i].text;
         for (const char *p = line; *p != '\0'; p++) {
             size_t n = 0;
+            uint64_t told;
             const struct mt_card *card = begins(line, p) ? card_at(&cards, p, &n) : NULL;
             if (card == NULL && begins(line, p))
                 card = card_behind(&cards, p, &n);
             if (card == NULL || is_number_alone(line, p, n))
                 continue;
-            several = several || (bytes != 0 && bytes != card->bytes);
-            bytes = card->bytes;
+            told = sized(p + n, card->bytes);
+            told = told != 0 ? told : card->bytes;
+            several = several || (bytes != 0 && bytes != told);
+            bytes = told;
             p += n - 1;
         }
     }

@@ -238,7 +238,8 @@ void mt_logdiag_say_estimate(struct mt_sentence *t, const struct mt_logdiag *d)
     const struct mt_logdiag_estimate *e = &d->model.estimate;
     const double much = 1024.0 * 1024 * 1024;
     bool no_numbers = d->capacity == MT_LOG_NONE && d->request == MT_LOG_NONE;
-    if (d->grows) /* what is there from the start does not grow */
+    /* what is there from the start does not grow, and steps went by with it */
+    if (d->grows || d->growth_told)
         return;
     if (e->bytes >= much && (no_numbers || (e->card > 0 && e->bytes > e->card)))
         say_states(t, d);

@@ -29,6 +29,11 @@ ask 'The step asked for 2.5 GiB, and\nonly 300 MiB were left.'
 is 2560 300 -
 ask 'It was 300M left of 24G.'
 is - 300 24576
+# What cards have, whatever was done with them.
+ask 'I used four GPUs with 24GB of memory, and it fails at the start.'
+check [ "$(jq -r .log_diagnosis.sentence told.json | grep -c 'in use')" = 0 ]
+ask 'It uses two cards with 16 GB each. It asked for 2.5 GiB and 300 MiB were left.'
+is 2560 300 16384
 # In Chinese.
 ask '训练爆显存：尝试分配 2.5 GiB，显存总共 24GB，只剩 300M。'
 is 2560 300 24576
@@ -107,4 +112,13 @@ for has in '17179869184.00' '**17179869184.00' '17.18'; do
     check [ "$(jq -r .log_diagnosis.because unreal.json | grep -cF 'GiB is no amount')" = "$([[ $has = *179869* ]] && echo 1 || echo 0)" ]
     check [ "$(jq -r .log_diagnosis.request_bytes unreal.json)" = 419430400 ]
 done
+# A size behind a card's name is that card's, where no card of that name has it.
+size() { check [ "$(jq -r .log_diagnosis.because told.json | grep -cF -- "$1")" = "$2" ]; }
+ask 'I train a model with 9B parameters and Adam on one H100 60GB GPU, full fine-tuning.'
+size '60.00 GiB' 1
+ask 'I train a model with 9B parameters and Adam on one H100 80GB GPU, full fine-tuning.'
+size '79.19 GiB' 1
+# What grows from step to step has gone through steps: its states fit.
+ask 'I train a model with 9B parameters and Adam on one H100 80GB GPU, full fine-tuning. Memory keeps increasing with every step until it stops.'
+size '79.19 GiB' 0
 finish

@@ -35,4 +35,7 @@ done
 is_more "$(typed inference_mode "It samples images with a net of my own, nothing is trained.
 
 torch.cuda.OutOfMemoryError: CUDA out of memory.")"
+# A card that is the engine's is no place for layers of what is trained.
+is_more "$(typed 'device_map="auto"' 'I run a 30B model with my script, and it runs out of GPU memory while the model is being loaded.')"
+is "$(typed 'device_map="auto"' 'I train a 30B model with GRPO, one card for it and one for vLLM, and it runs out of GPU memory while the model is being loaded.')" 0
 finish
