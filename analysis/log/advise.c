@@ -569,6 +569,8 @@ bool mt_logdiag_advise(struct mt_advice_list *list, struct mt_logdiag *d,
     }
     mt_metrics_place(q.metrics, q.phase, q.sub);
     mt_logdiag_of_pass(q.metrics, d, q.phase);
+    d->tried_batch = is_told(q.metrics, "tried_batch");
+    d->tried_length = is_told(q.metrics, "tried_length") || is_told(q.metrics, "kept_side");
     d->pieces_told = (d->cause == MT_CAUSE_UNKNOWN || d->by_words) &&
                      mt_logdiag_told_pieces(&logs->files.p[d->file].log, logs->phases);
     d->growth_told = (d->cause == MT_CAUSE_UNKNOWN || d->by_words) && mt_log_is_talk(f) &&

@@ -141,9 +141,10 @@ struct mt_logdiag_budget {
 };
 
 struct mt_logdiag {
-    bool growth_told;         /* somebody says that what grows is the cause */
-    bool pieces_told;         /* somebody says that free memory in pieces is the cause */
-    bool grows;               /* nothing failed: somebody says that memory grows */
+    bool tried_batch, tried_length; /* a smaller batch, a smaller input were tried, or cannot be */
+    bool growth_told;               /* somebody says that what grows is the cause */
+    bool pieces_told;               /* somebody says that free memory in pieces is the cause */
+    bool grows;                     /* nothing failed: somebody says that memory grows */
     enum mt_cause_kind cause; /* NONE = no failure in the logs; UNKNOWN = no line has its numbers */
     const char *confidence;   /* "high", "medium", "low", "none" */
     /* the line it is about; undefined when the cause is NONE and there is no fact */
@@ -522,6 +523,8 @@ bool mt_logdiag_is_too_much(const struct mt_logdiag *d);
 /* What is to be loaded or decoded is not all there yet: bytes that would do for this request do not
  * for the next ones. */
 bool mt_logdiag_more_to_come(const struct mt_logdiag *d);
+/* log/trials.c: what a smaller batch that was tried leaves as the matter. */
+void mt_logdiag_say_tried(struct mt_sentence *t, const struct mt_logdiag *d);
 /* log/near.c: what was missing, where that was little and more of it is not known to come; else 0.
  */
 uint64_t mt_logdiag_short(const struct mt_logdiag *d);

@@ -54,6 +54,7 @@ void mt_logdiag_say_told(struct mt_sentence *s, const struct mt_logdiag *d,
     struct mt_spoken t;
     char thing[MT_LOG_CONTRAST];
     uint64_t line = mt_logdiag_contrast(thing, log);
+    mt_logdiag_say_tried(s, d);
     if (line != 0)
         mt_words_add(s,
                      "%sBy line %llu it runs without \"%s\": what that brings is the first to look "

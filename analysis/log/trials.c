@@ -1,6 +1,7 @@
 /* log/trials.c -- what a text says is on already, was tried, or is refused by the program, so that
  * nobody is told to do it. What the things are called is data; how people say so is saying.c. */
 #include "analysis/log/diagnose.h"
+#include "analysis/base/words.h"
 #include "analysis/log/saying.h"
 
 #include <stddef.h>
@@ -10,9 +11,39 @@ static bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
 static bool ends_sentence(char c) { return c == '.' || c == '!' || c == ';' || c == '?'; }
 
+/* "32->8->4": a number that was changed, and the way it went: 1 down, 2 up; 0 = no arrow joins two
+ * numbers. */
+static int arrow(const char *s, size_t n)
+{
+    static const char *const arrows[] = {"->", "=>", "→", "⇒", NULL};
+    for (size_t i = 1; i < n; i++) {
+        size_t a = mt_log_word_at(s + i, arrows), from = i;
+        const char *end;
+        double was, is;
+        while (a != 0 && from > 0 && s[from - 1] == ' ')
+            from--;
+        if (a == 0 || from == 0 || !mt_log_is_digit(s[from - 1]))
+            continue;
+        while (from > 0 && (mt_log_is_digit(s[from - 1]) || s[from - 1] == '.'))
+            from--;
+        a += strspn(s + i + a, " ");
+        if (!mt_log_is_digit(s[i + a]))
+            continue;
+        was = mt_logdiag_number_at(s + from, &end);
+        is = mt_logdiag_number_at(s + i + a, &end);
+        return is < was ? 1 : is > was ? 2 : 0;
+    }
+    return 0;
+}
+
+/* A change that arrows tell is said as a person would. */
 static void normalise(struct mt_saying *t, const char *s, size_t n)
 {
-    size_t k = 0;
+    static const char *const said[] = {"", "i reduced ", "i raised "};
+    int way = arrow(s, n);
+    size_t k = strlen(said[way]);
+    memcpy(t->text, said[way], k);
+    t->is_set |= way != 0;
     for (size_t i = 0; i < n && k + 1 < sizeof t->text; i++) {
         char c = s[i] == '_' || s[i] == '-' || s[i] == '\t' || s[i] == '|' ? ' ' : s[i];
         if (c == '`' || c == '*' || c == '"' || (c == ' ' && (k == 0 || t->text[k - 1] == ' ')))
@@ -151,12 +182,47 @@ static bool heads(const char *s)
     return *s == '#' || (n > 0 && s[n - 1] == ':');
 }
 
+/* The line without the error that somebody quotes in the midst of it, between marks of code: what
+ * stands around is a person's. */
+static const char *unquoted(char buf[MT_SPOKEN_LINE], const char *line)
+{
+    const char *at = strstr(line, "ried to allocate"), *from = at, *to;
+    while (from != NULL && from > line && *from != '`')
+        from--;
+    to = at != NULL && *from == '`' ? strchr(at, '`') : NULL;
+    if (to == NULL || (size_t)(from - line) + strlen(to) >= MT_SPOKEN_LINE)
+        return line;
+    memcpy(buf, line, (size_t)(from - line));
+    memcpy(buf + (from - line), to, strlen(to) + 1);
+    return buf;
+}
+
+/* What was done before it came to nothing. */
+static bool was_in_vain(const char *s)
+{
+    static const char *const words[] = {"none worked",
+                                        "none helped",
+                                        "none of these",
+                                        "none of them",
+                                        "nothing worked",
+                                        "nothing helped",
+                                        "nothing changed",
+                                        "persist",
+                                        "without effect",
+                                        "without success",
+                                        "stays the same",
+                                        "to no avail",
+                                        NULL};
+    return mt_log_has_one(s, words);
+}
+
 static bool line_says(const struct mt_log *log, uint32_t i, struct mt_saying *t,
                       const char *pattern, bool kept, bool wished)
 {
-    const char *line = log->prose.p[i].text, *item = mt_spoken_item(line);
-    t->is_set = (item != NULL && !wished) || sets(line) || is_statement(log, i);
-    t->is_error = !t->is_set && !mt_spoken_is_told(line);
+    char buf[MT_SPOKEN_LINE];
+    const char *line = unquoted(buf, log->prose.p[i].text), *item = mt_spoken_item(line);
+    const bool is_set = (item != NULL && !wished) || sets(line) || is_statement(log, i);
+    const bool is_error = !is_set && !mt_spoken_is_told(line);
     if ((strstr(line, "ried to allocate") != NULL && mt_spoken_is_logged(line)) ||
         strstr(line, "File \"") != NULL)
         return false;
@@ -166,7 +232,10 @@ static bool line_says(const struct mt_log *log, uint32_t i, struct mt_saying *t,
                strncmp(p + n, "。", 3) != 0 && strncmp(p + n, "？", 3) != 0)
             n++;
         t->is_asked = p[n] == '?' || strncmp(p + n, "？", 3) == 0;
+        t->is_set = is_set;
         normalise(t, p, n);
+        t->is_error = is_error && !t->is_set;
+        t->is_set |= was_in_vain(t->text);
         if (strstr(t->text, "to avoid fragmentation") == NULL && says_so(t, pattern, kept))
             return true;
         p += n + (p[n] != '\0');
@@ -194,6 +263,31 @@ static bool logs_say(const struct mt_logs *l, const char *pattern, bool kept)
         if (log_says(&l->files.p[i].log, pattern, kept))
             return true;
     return false;
+}
+
+/* A run that fails with less in its pass shows that more than the pass fills the card. What no
+ * batch changes is said where nothing else says it. */
+void mt_logdiag_say_tried(struct mt_sentence *t, const struct mt_logdiag *d)
+{
+    const char *sep = t->n != 0 ? " " : "";
+    const bool is_summed = d->model.budget.most > 0 || d->model.served.frozen > 0 ||
+                           d->model.estimate.bytes > 0 || d->model.held > 0;
+    if (!d->tried_batch || is_summed || d->grows || d->growth_told || mt_logdiag_more_to_come(d) ||
+        mt_logdiag_is_too_much(d) ||
+        (d->cause != MT_CAUSE_CAPACITY && d->cause != MT_CAUSE_UNKNOWN))
+        return;
+    if (d->tried_length)
+        mt_words_add(t,
+                     "%sBy the text a smaller batch and a smaller input were tried, or cannot be: "
+                     "what stays on the card whatever they are (weights, gradients and states, "
+                     "another process) is the first to look at.",
+                     sep);
+    else
+        mt_words_add(t,
+                     "%sBy the text a smaller batch was tried, or cannot be: what is left is the "
+                     "size of one sample, and what follows no batch (weights, gradients and "
+                     "states, another process).",
+                     sep);
 }
 
 bool mt_logs_tried(const void *logs, const char *pattern) { return logs_say(logs, pattern, false); }

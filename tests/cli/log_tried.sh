@@ -161,4 +161,28 @@ has checks 'per_device_eval_batch_size'
 ask graphs <<< 'Our SGLang server fails with out of memory while capturing CUDA graphs. I tried lowering --mem-fraction-static, it did not help.'
 has graphs '--cuda-graph-max-bs'
 has_not graphs '--mem-fraction-static <less'
+
+# A change that arrows tell, an error quoted in the sentence that goes on, and what came to nothing.
+ask arrows <<'END'
+My training of a net of my own runs out of memory at random steps. I changed:
+batch_size: 16->8->4
+END
+has_not arrows "$batch"
+has arrows "$recompute"
+# shellcheck disable=SC2016 # backquotes of Markdown
+ask quoted <<'END'
+I train a net of my own. It stops with `RuntimeError: CUDA out of memory. Tried to allocate 96.00 MiB (GPU 0; 7.79 GiB total capacity; 6.60 GiB already allocated; 60.00 MiB free; 6.71 GiB reserved in total by PyTorch)`. Reducing the batch size changes nothing, the error persists.
+END
+has_not quoted "$batch"
+ask raised <<'END'
+My training of a net of my own runs out of memory after a change:
+workers: 2->4
+END
+has raised "$batch"
+# What is left as the matter is said, and what was not tried is not.
+said() { check [ "$(tr -s ' \n' ' ' < "$1.text" | grep -cF -- "$2")" = "$3" ]; }
+said quoted 'a smaller batch was tried, or cannot be: what is left is the size of one sample' 1
+said raised 'a smaller batch was tried' 0
+ask both <<< 'My training of a net of my own runs out of memory. I tried a smaller batch, and smaller images, without effect.'
+said both 'a smaller batch and a smaller input were tried' 1
 finish
