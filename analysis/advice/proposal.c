@@ -290,6 +290,10 @@ static bool make_line(const struct mt_advice_query *q, const struct mt_advice *a
                *written = key == l->key || l->as_set ? written_as(q, a, l, own, &sep) : NULL;
     uint8_t form = mt_spell_form(q, a, l);
     const char *name = written != NULL ? written : key;
+    struct mt_runconf_hit hit;
+    if (l->as_set && q->conf != NULL && mt_runconf_find(q->conf, a->card->current, &hit) &&
+        hit.value != NULL)
+        value = mt_spell_like(hit.value, value);
     if (form != MT_CONF_FORM_COUNT && strncmp(name, "--", 2) == 0)
         name += 2;
     return mt_spell_line(out, form, sep, name, value);
@@ -481,6 +485,8 @@ static int propose(const struct mt_advice_query *q, struct mt_advice *a, struct 
             *at_end = found == MT_LAYOUT_AT_END;
             return found == MT_LAYOUT_MADE ? write_line(q, a, i, key, layout) : 1;
         }
+        if (is_shown(a, i) && l->as_set && l->propose.e == NULL) /* a switch of the run's own */
+            return write_line(q, a, i, l->key, l->value);
         if (!is_shown(a, i) || l->moves != MT_FIX_EITHER || (l->propose.e == NULL && !moved))
             continue;
         if (l->propose.e != NULL) {

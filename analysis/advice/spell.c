@@ -36,6 +36,17 @@ uint8_t mt_spell_form(const struct mt_advice_query *q, const struct mt_advice *a
     return is_file(form) ? form : MT_CONF_FORM_COUNT;
 }
 
+const char *mt_spell_like(const char *now, const char *value)
+{
+    static const char *const pairs[][2] = {{"False", "True"}, {"false", "true"}, {"FALSE", "TRUE"},
+                                           {"no", "yes"},     {"No", "Yes"},     {"off", "on"},
+                                           {"Off", "On"},     {"0", "1"}};
+    for (size_t i = 0; mt_same_word(value, "true") && i < sizeof pairs / sizeof *pairs; i++)
+        if (strcmp(now, pairs[i][0]) == 0)
+            return pairs[i][1];
+    return value;
+}
+
 static void add(struct mt_text *t, const char *s) { mt_text_add(t, s, strlen(s)); }
 
 static bool is_switch(const char *value)

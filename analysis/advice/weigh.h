@@ -29,7 +29,10 @@ bool mt_weigh_is_off(const struct mt_advice_query *q, const struct mt_fix_card *
 /* What the run has for the line's key. A file and code name a flag without dashes. */
 bool mt_weigh_find_line(const struct mt_advice_query *q, const struct mt_fix_line *l,
                         struct mt_runconf_hit *hit);
-/* advice/spell.c: MT_CONF_JSON or MT_CONF_TOML where the run's settings of that line are in such a
+/* advice/spell.c: a switch to be turned on, spelt as the run spells it off: "False" becomes "True",
+ * "no" "yes". Any other value stays. */
+const char *mt_spell_like(const char *now, const char *value);
+/* MT_CONF_JSON or MT_CONF_TOML where the run's settings of that line are in such a
  * file; else MT_CONF_FORM_COUNT: it is typed as the rule has it. */
 uint8_t mt_spell_form(const struct mt_advice_query *q, const struct mt_advice *a,
                       const struct mt_fix_line *l);

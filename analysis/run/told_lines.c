@@ -117,11 +117,26 @@ bool mt_told_is_on(const char *p)
     return mt_log_begins(p, chinese);
 }
 
+static size_t word_of_switch(const char *p)
+{
+    static const char *const words[] = {"true", "True", "false", "False", "yes",
+                                        "no",   "on",   "off",   NULL};
+    size_t n = mt_log_word_at(p, words);
+    return n != 0 && !mt_told_is_part(p[n]) ? n : 0;
+}
+
+size_t mt_told_switch(const char **p)
+{
+    static const char *const links[] = {"is ", "was ", "bool = ", "set to ", NULL};
+    *p = past(*p, links);
+    return word_of_switch(*p);
+}
+
 /* "num_workers: 8", "batch = 16" and no more, but for a comment; "'batch': 16," of a Python
  * dictionary, "batch: int = 16" of a class. */
 static bool is_pair(const char *s)
 {
-    static const char *const types[] = {"int", "float", "Optional[int]", "Optional[float]", NULL};
+    static const char *const types[] = {"int", "float", "bool", NULL};
     char quote = (char)(*s == '\'' || *s == '"' ? *s : 0);
     const char *name = s += quote != 0;
     size_t n;
@@ -134,8 +149,9 @@ static bool is_pair(const char *s)
         return false;
     s += 1 + strspn(s + 1, " `");
     if ((n = mt_log_word_at(s, types)) != 0 && s[n + strspn(s + n, " ")] == '=')
-        s += n + strspn(s + n, " ="), n = 0;
+        s += n + strspn(s + n, " =");
     n = mt_told_digits(s);
+    n = n != 0 ? n : word_of_switch(s);
     s += n;
     s += strspn(s, " ,`");
     return n != 0 && (*s == '\0' || *s == '#');

@@ -14,6 +14,8 @@ size_t mt_told_digits(const char *p);
 /* The same behind a key's name at *p, which moves to it; then the one that it became. */
 size_t mt_told_number(const char **p);
 size_t mt_told_number_now(const char **p, size_t n);
+/* Bytes of "true", "off" ... behind a key's name at *p, which moves to it; 0 = it is none. */
+size_t mt_told_switch(const char **p);
 /* A switch that is on, behind its name at p. */
 bool mt_told_is_on(const char *p);
 /* The line may give a name its number. */

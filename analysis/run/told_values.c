@@ -215,7 +215,7 @@ static void look_shape(struct told *t, const struct mt_log *log,
             continue;
         mt_spoken_line(&spoken, log, i);
         if ((declared = mt_told_declared(log->prose.p[i].text, flag)) != NULL) {
-            if (!mt_runconf_has_shape(setting, shape, flag + 2))
+            if (setting->is_switch || !mt_runconf_has_shape(setting, shape, flag + 2))
                 continue;
             t->differs |= t->name[0] != '\0' && strcmp(t->name, flag) != 0;
             memcpy(t->name, flag, sizeof t->name);
@@ -230,8 +230,12 @@ static void look_shape(struct told *t, const struct mt_log *log,
                 const char *value = p + n;
                 if (n == 0 || !mt_runconf_has_shape(setting, shape, name) || is_others(s) ||
                     mt_saying_is_of_others(s, p) ||
-                    (n = mt_told_number_now(&value, mt_told_number(&value))) == 0)
+                    (n = setting->is_switch
+                             ? mt_told_switch(&value)
+                             : mt_told_number_now(&value, mt_told_number(&value))) == 0)
                     continue;
+                if (setting->is_switch && mt_spoken_written(&spoken, log, i, value) != NULL)
+                    value = mt_spoken_written(&spoken, log, i, value);
                 t->differs |= t->name[0] != '\0' && strcasecmp(t->name, name) != 0;
                 if (strcasecmp(t->name, name) != 0) /* the line above was read as it is written */
                     memcpy(t->name, name, sizeof t->name);
@@ -274,15 +278,21 @@ static enum mt_rc add(struct mt_runconf *conf, const struct mt_log_file *f, cons
     return rc;
 }
 
-/* A file or a command sets what ends in that name, whose line the text shows: `TRAIN: BATCH_SIZE:
- * 8` is no second batch. */
+/* A file or a command sets what ends in that name, however that is written, and the text shows the
+ * line: `TRAIN: BATCH_SIZE: 8` is no second batch, nor is `--num_rays 8` of a command. */
 static bool is_set_so(const struct mt_runconf *conf, const char *key)
 {
-    size_t n = strlen(key);
+    size_t n;
+    key += strspn(key, "-");
+    n = strlen(key);
     for (uint32_t i = 0; i < conf->conf.entries.n; i++) {
-        const char *e = conf->conf.entries.p[i].key;
-        size_t k = strlen(e);
-        if (k > n && e[k - n - 1] == '.' && strcasecmp(e + k - n, key) == 0)
+        const struct mt_conf_entry *e = &conf->conf.entries.p[i];
+        size_t k = strlen(e->key), at = 0;
+        if (e->is_default || k < n || (k > n && e->key[k - n - 1] != '.'))
+            continue;
+        while (at < n && mt_told_plain(e->key[k - n + at]) == mt_told_plain(key[at]))
+            at++;
+        if (at == n)
             return true;
     }
     return false;

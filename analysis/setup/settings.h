@@ -45,6 +45,7 @@ struct mt_runconf_setting {
     const char *name, *words;
     uint32_t first, n;         /* in keys */
     const char *const *unlike; /* parts of keys that have a shape of its and mean another; NULL */
+    bool is_switch;            /* its shapes fit keys that are on or off, not those with a number */
     bool is_quiet;             /* the report does not list it; all its keys are common */
 };
 
@@ -73,7 +74,7 @@ struct mt_runconf {
     uint32_t first_of[MT_FW_MAX + 1];
     MT_VEC(struct mt_runconf_slot) slots; /* sorted */
     MT_VEC(uint8_t) from;                 /* by entry */
-    MT_VEC(uint32_t) countable;           /* entries that setup/shape.c may find */
+    MT_VEC(uint32_t) countable; /* entries that setup/shape.c may find: numbers, and switches */
     struct mt_models models;
     MT_VEC(struct mt_runconf_named) named;
     bool has_shape; /* layers, heads or hidden size are set: the model's name tells nothing more */

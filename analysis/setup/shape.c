@@ -1,14 +1,28 @@
 /* setup/shape.c -- keys that no table has, told by the shape of their names. */
 #include "analysis/setup/shape.h"
 #include "analysis/base/glob.h"
+#include "parser/base/text.h"
 
 #include <string.h>
 
+static bool is_number(const char *value)
+{
+    return value != NULL && *value != '\0' && value[strspn(value, "0123456789")] == '\0';
+}
+
+/* What is none may be a path or a count as well. */
+static bool is_switch(const char *value)
+{
+    static const char *const nones[] = {"null", "none", "~", NULL};
+    for (const char *const *w = nones; *w != NULL; w++)
+        if (value == NULL || mt_same_word(value, *w))
+            return false;
+    return mt_runconf_is_true(value) || mt_runconf_is_false(value);
+}
+
 bool mt_runconf_countable(const struct mt_conf_entry *e)
 {
-    const char *value = e->value;
-    return !e->is_variable && value != NULL && *value != '\0' &&
-           value[strspn(value, "0123456789")] == '\0';
+    return !e->is_variable && (is_number(e->value) || is_switch(e->value));
 }
 
 /* A key as shapes are written: "--Micro-Batch" is "micro_batch". */
@@ -68,7 +82,8 @@ const struct mt_conf_entry *mt_runconf_shaped(const struct mt_runconf *rc,
         const struct mt_conf_entry *e = &rc->conf.entries.p[i];
         char key[MT_CONF_KEY + 1];
         bool trains;
-        if (!mt_runconf_has_shape(s, shape, e->key))
+        if (!(s->is_switch ? is_switch(e->value) : is_number(e->value)) ||
+            !mt_runconf_has_shape(s, shape, e->key))
             continue;
         (void)plain_key(key, e->key);
         trains = strstr(key, "train") != NULL;

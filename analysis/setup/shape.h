@@ -6,7 +6,8 @@
 #include "analysis/setup/settings.h"
 
 /* Of the entries whose key's last component has that shape and none of s->unlike in it, and whose
- * value is a whole number, the one that holds; NULL = there is none. */
+ * value is a whole number, or on or off where s is a switch, the one that holds; NULL = there is
+ * none. */
 const struct mt_conf_entry *mt_runconf_shaped(const struct mt_runconf *rc,
                                               const struct mt_runconf_setting *s,
                                               const char *shape);
@@ -16,7 +17,7 @@ const struct mt_conf_entry *mt_runconf_shaped(const struct mt_runconf *rc,
  * default is not known to hold. What is only evaluated or asked says nothing. */
 bool mt_runconf_prefixed(const struct mt_runconf *rc, const char *key,
                          const struct mt_conf_entry **out);
-/* Whether an entry's value is a whole number, in rc->countable then. */
+/* Whether an entry's value is a whole number, or on or off, in rc->countable then. */
 bool mt_runconf_countable(const struct mt_conf_entry *e);
 
 /* A key, however it is written, has that shape of s and none of s->unlike. */

@@ -46,6 +46,7 @@ static const struct mt_rule_spec setting_fields[] = {
     {"logical", mt_get_text, offsetof(struct mt_runconf_setting, name), .is_needed = true},
     {"words", mt_get_text, .at = offsetof(struct mt_runconf_setting, words)},
     {"quiet", mt_get_flag, .at = offsetof(struct mt_runconf_setting, is_quiet)},
+    {"switch", mt_get_flag, .at = offsetof(struct mt_runconf_setting, is_switch)},
     {"unlike", mt_get_texts, .at = offsetof(struct mt_runconf_setting, unlike)},
     {"keys", get_keys, .at = 0},
     {.name = NULL}};

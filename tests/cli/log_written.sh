@@ -55,4 +55,45 @@ ask '$ python go.py -b 16\n\nparser.add_argument("-b", "--batch_size", type=int,
 not_set 'batch_size 4'
 ask '$ python go.py -b 16\n\nparser.add_argument("--batch_size", "-b", type=int, default=8)'
 not_set 'batch_size 4'
+
+# ---- a command without a prompt reads like a sentence: its flags are there once ----
+ask 'python go_it.py --num_rays 4096'
+set_to '--num_rays 2048'
+ask 'python go_it.py --batch_size 8'
+set_to '--batch_size 4'
+
+# ---- switches of a program's own that are off: turned on by their names, spelt as the text spells them ----
+train() { # TEXT: the same of a training
+    printf 'OOM when training\n\n%b\n' "$1" > t.txt
+    run 0 report t.txt --force --format json -o t.json
+}
+train 'python run.py --batch_size 1 --use_checkpoint False --lr 1e-3'
+set_to '--use_checkpoint True'
+not_set 'torch.utils.checkpoint'
+train '```yaml\nmodel:\n  use_grad_checkpoint: false\n  width: 64\ntrain:\n  batch_size: 1\n```'
+set_to 'model.use_grad_checkpoint: true'
+train 'config.use_amp = False\nconfig.batch_size = 2'
+set_to 'config.use_amp=True'
+train 'python run.py --batch_size 1 --fp16 no'
+set_to '--fp16 yes'
+# What is on is not offered, nor is a second way to it; what is none, or has another word in it, is no switch that is off.
+train 'python run.py --batch_size 1 --use_checkpoint --lr 1e-3'
+not_set checkpoint
+train 'python run.py --batch_size 1 --use_checkpoint null --no_use_amp False'
+not_set 'use_checkpoint'
+not_set 'use_amp'
+# "no" of a name of several ways is not yes: Accelerate's knows no, fp16 and bf16.
+train 'python run.py --batch_size 1 --mixed_precision no'
+not_set 'mixed_precision yes'
+printf 'OOM when sampling images\n\npython sample_it.py --cpu_offload False --n_samples 4\n' > t.txt
+run 0 report t.txt --force --format json -o t.json
+set_to '--cpu_offload True'
+set_to '--n_samples 2'
+printf 'OOM when sampling images\n\npython sample_it.py --offload_model False\n' > t.txt
+run 0 report t.txt --force --format json -o t.json
+set_to '--offload_model True'
+# Nothing trains: recomputation frees nothing.
+printf 'OOM in inference\n\npython sample_it.py --use_checkpoint False\n' > t.txt
+run 0 report t.txt --force --format json -o t.json
+not_set use_checkpoint
 finish

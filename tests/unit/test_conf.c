@@ -594,13 +594,16 @@ MT_TEST(every_key)
             const struct mt_runconf_key key = rc->keys.p[s.first + k];
             struct mt_runconf *one = NULL;
             char text[700];
-            const char *want = key.part == NULL                ? "3"
+            const char *want = s.is_switch                     ? "false"
+                               : key.part == NULL              ? "3"
                                : strcmp(key.part, "name") == 0 ? "fsdp"
                                                                : "2";
             MT_CHECK(key.part == NULL || strlen(key.part) == 1 || strcmp(key.part, "name") == 0);
             MT_CHECK_EQ(mt_runconf_new(&one, mt_test_frameworks(), &err), MT_OK);
             snprintf(text, sizeof text, "%s=%s", key.key,
-                     key.part != NULL ? "fsdp:d2t2p2c2e2" : "3");
+                     key.part != NULL ? "fsdp:d2t2p2c2e2"
+                     : s.is_switch    ? "false"
+                                      : "3");
             for (char *star = text; (star = strchr(star, '*')) != NULL;)
                 *star = 'a'; /* a shape: some name of it */
             MT_CHECK_EQ(mt_conf_args(&one->conf, text, strlen(text), "x", false, &err), MT_OK);
