@@ -61,13 +61,13 @@ bool mt_clause_went_well(const char *clause, size_t n)
     return false;
 }
 
-/* Bytes of the clause at s. */
+/* Bytes of the clause at s; what stands in brackets is one of its own. */
 size_t mt_clause_end(const char *s)
 {
     size_t n = 0;
     for (; s[n] != '\0'; n++)
         if ((strchr(",;:", s[n]) != NULL && s[n + 1] == ' ') || strncmp(s + n, " but ", 5) == 0 ||
-            strncmp(s + n, "\xef\xbc\x8c", 3) == 0)
+            strncmp(s + n, " (", 2) == 0 || strncmp(s + n, "\xef\xbc\x8c", 3) == 0)
             return n;
     return n;
 }

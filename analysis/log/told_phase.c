@@ -312,9 +312,8 @@ static void of_clause(struct votes *v, const char *s, size_t n, const struct tel
     v->is_now = false;
 }
 
-/* "I am fine-tuning X", "trying to train it": what somebody does with the program, in a sentence
- * that says nothing of memory. A phase that takes most of a job's time alone; only one that runs
- * once in a while fails elsewhere as often. */
+/* "I am fine-tuning X", "trying to train it": what somebody does with the program. A phase that
+ * takes most of a job's time alone; only one that runs once in a while fails elsewhere as often. */
 static void by_doing(struct votes *v, const char *s, size_t n, uint64_t line)
 {
     static const char *const doing[] = {
@@ -324,7 +323,14 @@ static void by_doing(struct votes *v, const char *s, size_t n, uint64_t line)
     v->is_doing = true;
     for (const char *p = s; !v->is_rl && p < s + n; p++) {
         size_t k = p == s || p[-1] == ' ' || p[-1] == '(' ? mt_log_word_at(p, doing) : 0;
-        if (k != 0 && nearest_phase(v, p + k, 4, &cut) && is_broad(cut.phase))
+        if (k == 0)
+            continue;
+        if (!nearest_phase(v, p + k, 4, &cut))
+            cut = (struct mt_cut_phase){
+                .phase = mt_whole_job_trains(p + k, mt_clause_words(p + k, 4)) ? MT_PH_TRAIN
+                                                                               : MT_PH_NONE,
+                .sub = MT_PH_NONE};
+        if (is_broad(cut.phase))
             vote(v, &cut, BY_DOING, line);
     }
     v->is_doing = false;
@@ -344,11 +350,11 @@ static void of_sentence(struct votes *v, char *s, bool leads, uint64_t line)
     t.less = t.fails || leads ? 0 : some ? FAILS_ELSEWHERE : MEMORY_ALONE;
     some |= t.fails || leads || mt_clause_names_memory(s);
     for (size_t n; *s != '\0'; s += n) {
-        s += strspn(s, " ,;:");
+        s += strspn(s, " ,;:(");
         n = mt_clause_end(s);
         if (some)
             of_clause(v, s, n, &t, line);
-        else if (!mt_clause_went_well(s, n) && !mt_clause_is_over(s, n))
+        if (!mt_clause_went_well(s, n) && !mt_clause_is_over(s, n))
             by_doing(v, s, n, line);
         n += n == 0 && *s != '\0';
     }

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static const char *const ways[] = {"ppo", "grpo", "rloo", "dapo", "rlhf", NULL};
+static const char *const ways[] = {"ppo", "grpo", "rloo", "dapo", "rlhf", NULL},
+                         *const offline[] = {"dpo", "orpo", "kto", "simpo", NULL};
 
 static char small(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }
 
@@ -47,13 +48,13 @@ void mt_whole_job_drop(char *sentence)
     drop_files(sentence);
 }
 
-/* Where a word begins: "GRPOTrainer", "main_ppo"; not "dppo". */
-static bool has_way(const char *text)
+/* One of the words, where a word begins: "GRPOTrainer", "main_ppo"; not "dppo". */
+static bool names(const char *text, size_t len, const char *const *words)
 {
-    for (const char *p = text; *p != '\0'; p++) {
+    for (const char *p = text; p < text + len; p++) {
         if (p != text && is_letter(p[-1]))
             continue;
-        for (const char *const *w = ways; *w != NULL; w++) {
+        for (const char *const *w = words; *w != NULL; w++) {
             size_t n = 0;
             while ((*w)[n] != '\0' && small(p[n]) == (*w)[n])
                 n++;
@@ -63,6 +64,10 @@ static bool has_way(const char *text)
     }
     return false;
 }
+
+static bool has_way(const char *text) { return names(text, strlen(text), ways); }
+
+bool mt_whole_job_trains(const char *sentence, size_t n) { return names(sentence, n, offline); }
 
 bool mt_whole_job_in(const struct mt_log *log, const struct mt_log_fact *f, const char *program)
 {

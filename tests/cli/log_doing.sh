@@ -27,6 +27,10 @@ text trying 'a question about a card' '' 'We are trying to train the small one o
 phase trying train
 text used 'a question about a card' '' 'I am running demo_faces on a laptop.' '' ERROR
 phase used infer 'not that it failed there'
+text pairs 'a question about a card' '' 'I try to run the DPO pipeline for a model of my own.' '' ERROR
+phase pairs train 'not that it failed there'
+text folds 'a question about a card' '' "I try to predict the structure of twelve chains, but I run out of memory: \`$error\`"
+phase folds infer
 # Not of a job that generates as often, nor of what went well.
 text rl 'a question about a card' '' 'We are trying to train the small one with GRPO.' '' ERROR
 phase rl unattributed
@@ -35,6 +39,12 @@ phase well unattributed
 # Words of a time go before it.
 text time 'it ran out of memory while saving the checkpoint' '' 'I am finetuning a small one.' '' ERROR
 phase time ckpt_save
+
+# What stands in brackets is a clause of its own: that it went well there takes nothing from the rest.
+text brackets 'Training on 8 cards runs out of memory' '' 'I get OOM when the ref model is initialized (the actor is initialized perfectly).'
+phase brackets init
+text starts 'a question about cards' '' 'I hit an OOM when the vllm engine starts, but with one engine it runs.'
+phase starts rollout.init
 
 # ---- a sentence that points at the error below it ----
 text below 'MEMORY ERROR: CUDA out of memory' '' 'When I try to fine-tune the small one, I get the message below. What else is there to do?' '' ERROR
