@@ -200,7 +200,8 @@ static bool is_filler(const struct pick *p, const struct mt_advice *a, enum mt_f
                          1u << MT_FIX_STREAMS | 1u << MT_FIX_NCCL | 1u << MT_FIX_HOST_MEMORY;
     return p->has_led && !mt_metrics_have_roles(p->q->metrics) && (own >> class & 1) == 0 &&
            !a->made_it && a->current == NULL &&
-           (a->rule->frameworks & ~mt_framework_kind(p->fit.fw, MT_FWK_LIBRARY)) == 0;
+           ((a->rule->frameworks & ~mt_framework_kind(p->fit.fw, MT_FWK_LIBRARY)) == 0 ||
+            (p->fit.main != 0 && (a->rule->frameworks & p->fit.main) == 0)); /* or others' alone */
 }
 
 static void offer(struct pick *p, const struct mt_fix_rule *r, const struct mt_fix_card *card,

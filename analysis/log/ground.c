@@ -85,12 +85,24 @@ static bool is_of_logits(const struct mt_logdiag *d)
            d->request >= d->capacity / MUCH;
 }
 
+/* The failed request is of the model's weights, gradients or states. */
+static bool is_of_model(const struct mt_logdiag *d)
+{
+    return d->made_of.what == MT_LOG_OF_MATRIX || d->made_of.what == MT_LOG_OF_FLAT ||
+           d->made_of.what == MT_LOG_OF_MODEL || d->made_of.what == MT_LOG_OF_BLOCK ||
+           d->made_of.what == MT_LOG_OF_BUCKET || d->made_of.copies > 0;
+}
+
 static struct ground ground_of(const struct mt_logdiag *d)
 {
     const struct mt_logdiag_estimate *e = &d->model.estimate;
     struct ground g = {.must = too_much(d)};
     if (e->card > 0 && mt_logdiag_states(d) > MUCH_OF * e->card)
         g.shown |= MT_FIX_STATES;
+    if (e->card > 0 && d->model.served.frozen > MUCH_OF * e->card)
+        g.shown |= 1u << MT_ROLE_PARAM;
+    if (d->cause == MT_CAUSE_REQUEST && !is_of_model(d))
+        g.none |= MT_FIX_STATES; /* one tensor larger than the card, and it is none of these */
     if (mt_logdiag_full_before(d)) {
         g.leads |= MT_FIX_FROM_OUTSIDE;
         g.none |= 1u << MT_ROLE_KV_CACHE | 1u << MT_ROLE_GRAPH_POOL; /* they come after weights */
@@ -267,11 +279,15 @@ static bool is_of_group(const struct mt_advice_list *list, uint32_t first, uint3
     return false;
 }
 
-/* What frees a holder comes to stand before what does not, and takes a free place among the first.
- */
+/* What frees a holder takes a free place among the first; and comes to stand before what does not,
+ * where the holder is proven or leads. */
 static void put_first(struct mt_advice_list *list, uint32_t first, const struct ground *g)
 {
-    uint32_t at = first, n = 0, holders = g->must != 0 ? g->must : g->leads;
+    uint32_t at = first, n = 0,
+             holders = g->must != 0    ? g->must
+                       : g->leads != 0 ? g->leads
+                                       : g->shown;
+    bool moves = (g->must | g->leads) != 0;
     for (uint32_t i = first; i < list->n; i++) /* of it alone: the surest */
         if (list->p[i].is_top && g->alone && (frees_of(&list->p[i]) & ~holders) == 0)
             move_up(list, i, at++);
@@ -283,7 +299,7 @@ static void put_first(struct mt_advice_list *list, uint32_t first, const struct 
         if (frees && !a->is_top && n < MOST && a->rule->kind == MT_FIX_SETTING && !a->is_late &&
             a->in_row && !is_of_group(list, first, i) && stands(list, first, a, g))
             a->is_top = (n++, true);
-        if (a->is_top && (a->made_it || frees))
+        if (moves && a->is_top && (a->made_it || frees))
             move_up(list, i, at++);
     }
 }
@@ -327,7 +343,7 @@ void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_lo
             (g.must != 0 && frees_of(a) == 0 && is_any_jobs(a->rule, rules)))
             a->is_top = !(a->is_filler = true); /* nor where another gives up its place */
     }
-    if ((g.must | g.leads) != 0)
+    if ((g.must | g.leads | g.shown) != 0)
         put_first(list, first, &g);
     show_cheapest(list, first, d, rules);
 }

@@ -130,4 +130,13 @@ before '' '9.00 GiB' | ask room
 check [ "$(jq -r '.log_diagnosis.because' room.json | grep -c 'had nothing yet')" = 0 ]
 before ' capacity; 20.10 GiB already allocated' '0 bytes' | ask own
 check [ "$(jq -r '.log_diagnosis.because' own.json | grep -c 'had nothing yet')" = 0 ]
+
+# one tensor larger than the card, made while a model is built: smaller sizes there, no smaller weights
+{ echo 'Building the generator fails.'; echo; printf 'Traceback (most recent call last):\n  File "main.py", line 5, in main\n    gan = Generator(cfg)\n  File "networks/generator.py", line 177, in __init__\n    mask = torch.zeros(n, n, device="cuda")\n'; echo 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 32.21 GiB (GPU 0; 31.75 GiB total capacity; 1.00 GiB already allocated; 29.00 GiB free; 1.10 GiB reserved in total by PyTorch)'; } | ask tensor
+has tensor 'fewer rows, channels or layers'
+has_not tensor bfloat16
+# a program that has settings of its own: what other programs call it is no third change (7 B in 16 bits are a third of 40 GB)
+{ printf 'ColossalAI PPO of LLaMA-7B with LoRA is out of memory on A100-40G GPUs\n\ntorchrun --nproc_per_node=8 train_prompts.py --pretrain /m/llama-7b --model llama --strategy colossalai_gemini --prompt_dataset p.json --pretrain_dataset q.json --lora_rank 2\n'; } | ask third
+has third --experience_batch_size
+has_not third load_in_4bit
 finish
