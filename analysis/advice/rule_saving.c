@@ -80,6 +80,7 @@ static const struct mt_rule_spec fields[] = {
     {"low", mt_fix_get_expr, .at = AT(low)},
     {"high", mt_fix_get_expr, .at = AT(high)},
     {"to_come", mt_fix_get_expr, .at = AT(to_come)},
+    {"parted", mt_fix_get_expr, .at = AT(parted)},
     {"only_live", mt_get_flag, .at = AT(only_live)},
     {"confidence", mt_get_word, AT(conf), .is_needed = true, .more = confidences},
     {"from", mt_fix_get_sources, AT(from), .is_needed = true},

@@ -93,7 +93,8 @@ struct mt_fix_saving {
     /* what is still to come after the request with it, at most; none = its share of each role goes
      * from that, too */
     struct mt_fix_expr to_come;
-    bool only_live; /* it is of earlier rounds: what is still to come stays as it is */
+    struct mt_fix_expr parted; /* what is as many times smaller as the work is cut into parts */
+    bool only_live;            /* it is of earlier rounds: what is still to come stays as it is */
     enum mt_fix_conf conf;
     uint32_t from;
     const char *note; /* in words, where the expression does not speak for itself; "" */

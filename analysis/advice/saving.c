@@ -404,6 +404,22 @@ static bool grows_on(struct mt_metrics *m, const struct mt_advice *a)
     return grows && (a->rule->phases >> MT_FIX_LEAK & 1) == 0;
 }
 
+/* How many parts are enough where a half is not, though they free a tenth less than is reckoned; 0
+ * = none that a job may have, or the card has no such figure. */
+static uint32_t enough_parts(const struct mt_advice_query *q, const struct mt_advice *a)
+{
+    enum { MOST = 16 }; /* chosen by hand: batches are rarely of more */
+    static const double sure = 0.9;
+    struct mt_value all = mt_weigh_ask(q, &a->saving_of->parted);
+    struct mt_advice cut = *a;
+    for (uint32_t n = 4; all.known && n <= MOST; n *= 2) {
+        cut.saving.alone[0] = all.v * (1 - 1.0 / n) * sure;
+        if (lacking(q->metrics, alone(q->metrics, &cut, 0), LIKELY) <= 0)
+            return n;
+    }
+    return 0;
+}
+
 bool mt_weigh_saving(const struct mt_advice_query *q, struct mt_advice *a)
 {
     struct mt_metrics *m = q->metrics;
@@ -415,6 +431,7 @@ bool mt_weigh_saving(const struct mt_advice_query *q, struct mt_advice *a)
         a->is_narrow = least <= 0 && a->lacking != 0;
         a->is_probable = least <= 0 || lacking(m, alone(m, a, 1), LIKELY) <= 0;
         a->left_open = may_go_on(m) || grows_on(m, a);
+        a->parts = a->is_probable || a->n_typed != 0 ? 0 : enough_parts(q, a);
     }
     return !a->saving.known ||
            a->saving.bytes > bytes_of(mt_metric_get(q->metrics, "live", 4).v) / WORTH;

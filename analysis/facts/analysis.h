@@ -326,6 +326,8 @@ struct mt_advice {
     /* what that request, and what is known to have come after it, would lack with the low end of
      * this alone; 0 = enough, also without the holes that are smaller than the request */
     uint64_t lacking;
+    uint32_t parts;   /* where that is not enough: into how many parts the work has to go; 0 = not
+                         known */
     bool left_open;   /* more may have come after it, and nothing shows how much */
     bool is_probable; /* with its estimate it would not lack anything */
     bool is_narrow;   /* lacks something only if holes help nothing and the driver rounds up */

@@ -100,6 +100,7 @@ static void advice(struct mt_jsonw *w, const struct mt_report *r)
             mt_jw_b(w, d->left_open);
         else
             mt_jw_null(w);
+        mt_jw_known(w, "enough_parts", d->parts != 0, d->parts);
         mt_jw_ks(w, "only_if", d->only_if);
         mt_json_saving(w, &d->saving, "saving_bytes", "saving_low_bytes", "saving_high_bytes");
         mt_jw_ks(w, "saving_confidence", d->saving.known ? mt_fix_conf_name(d->saving.conf) : NULL);

@@ -7,9 +7,11 @@
 
 char *mt_enough_words(char buf[MT_SAVING_WORDS], const struct mt_advice *a)
 {
-    char size[32];
+    char size[32], parts[32] = "";
     size_t n;
     buf[0] = '\0';
+    if (a->parts != 0)
+        (void)snprintf(parts, sizeof parts, "; in %u parts", (unsigned)a->parts);
     if (a->fits_known && a->lacking == 0)
         (void)snprintf(buf, MT_SAVING_WORDS,
                        a->left_open ? "enough for this request; what comes after it is not known"
@@ -20,8 +22,9 @@ char *mt_enough_words(char buf[MT_SAVING_WORDS], const struct mt_advice *a)
                            ? "probably enough for this request; what comes after it is not known"
                            : "probably enough alone");
     else if (a->fits_known)
-        (void)snprintf(buf, MT_SAVING_WORDS, "not enough alone, %s short",
-                       mt_fmt_bytes(size, a->lacking));
+        (void)snprintf(buf, MT_SAVING_WORDS, "not enough alone, %s short%s%s",
+                       mt_fmt_bytes(size, a->lacking), parts,
+                       a->parts == 0 ? "" : " it probably would be");
     n = strlen(buf);
     if (a->only_if != NULL && n != 0 && (a->lacking == 0 || a->is_probable))
         (void)snprintf(buf + n, MT_SAVING_WORDS - n, ", if %s", a->only_if);

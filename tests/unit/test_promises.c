@@ -468,6 +468,38 @@ MT_TEST(half_a_batch_of_what_follows_it)
     }
 }
 
+/* Four equal calls, of which the last is so many times as large that half of it does not fit: into
+ * how many parts it has to go is told, and none where half is enough. */
+MT_TEST(parts_that_are_enough)
+{
+    enum { HALF, QUARTER, N };
+    static const unsigned parts[] = {0, 4};
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        uint64_t times = what == HALF ? 3 : 6;
+        unsigned made[4];
+        heap_alloc(h, 64 * MIB, WEIGHTS);
+        for (int pass = 0; pass < 4; pass++) {
+            for (int k = 0; k < 4; k++)
+                made[k] = heap_alloc(h, 64 * MIB * (pass == 3 ? times : 1), FIT("21"));
+            if (pass == 3)
+                break;
+            heap_free(h, heap_alloc(h, 512 * MIB, FIT("32")));
+            heap_free(h, heap_alloc(h, 16 * MIB, ENGINE));
+            for (int k = 4; k-- > 0;)
+                heap_free(h, made[k]);
+        }
+        heap_oom(h, times * 512 * MIB, 512 * MIB, FIT("32"));
+        {
+            FINISH(0);
+            const struct mt_advice *half = card(a, "P02");
+            MT_ASSERT(half != NULL && c->known);
+            MT_CHECK_EQ(half->parts, parts[what]);
+            DONE;
+        }
+    }
+}
+
 #define BUILD "own/build.py:24:add|own/build.py:40:main|" MAIN
 
 /* A request fails in pieces, and no earlier pass shows what comes after it. Where all pieces are
@@ -880,4 +912,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded) MT_RUN(
                                                     MT_RUN(temporaries_that_grow_with_the_request)
                                                         MT_RUN(caches_that_branches_keep)
                                                             MT_RUN(what_frames_say_of_the_form)
-                                                                MT_RUN(rules_done))
+                                                                MT_RUN(parts_that_are_enough)
+                                                                    MT_RUN(rules_done))
