@@ -12,7 +12,7 @@ static enum mt_rc new_source(struct mt_source **out, size_t window,
                              void (*close)(void *), void *ctx)
 {
     struct mt_source *s = mt_calloc(1, sizeof *s);
-    if (s != NULL && (s->buf = mt_calloc(1, window + MARGIN)) == NULL) {
+    if (s != NULL && (s->buf = mt_malloc(window + MARGIN)) == NULL) {
         mt_free(s);
         s = NULL;
     }
@@ -23,6 +23,7 @@ static enum mt_rc new_source(struct mt_source **out, size_t window,
     }
     s->cap = window;
     s->cur = s->end = s->buf;
+    memset(s->buf, 0, MARGIN);
     s->read = read;
     s->close = close;
     s->ctx = ctx;
@@ -107,6 +108,7 @@ size_t mt_source_fill(struct mt_source *s, size_t n)
             break;
         }
     }
+    memset(s->buf + have, 0, MARGIN); /* the rest of the window was never cleared */
     if (s->progress != NULL)
         s->progress(s->progress_arg, s->base + have);
     return have;
