@@ -2,12 +2,16 @@
 
 #include <string.h>
 
-static bool is_number(char c) { return (c >= '0' && c <= '9') || c == '-' || c == '+'; }
+static const bool in_number[256] = {
+    ['0'] = true, ['1'] = true, ['2'] = true, ['3'] = true, ['4'] = true, ['5'] = true,
+    ['6'] = true, ['7'] = true, ['8'] = true, ['9'] = true, ['-'] = true, ['+'] = true,
+};
 
 /* Behind the number that begins at i: digits, signs, a point, an exponent. */
 static size_t number_end(const char *text, size_t n, size_t i)
 {
-    while (i < n && (is_number(text[i]) || text[i] == '.' || text[i] == 'e' || text[i] == 'E'))
+    while (i < n && (in_number[(unsigned char)text[i]] || text[i] == '.' || text[i] == 'e' ||
+                     text[i] == 'E'))
         i++;
     return i;
 }
@@ -15,13 +19,9 @@ static size_t number_end(const char *text, size_t n, size_t i)
 /* Where the next number begins, in no string; n: there is none. */
 static size_t next_number(const char *text, size_t n, size_t i)
 {
-    bool in_string = false;
-    for (; i < n && (in_string || !is_number(text[i])); i++) {
-        if (text[i] == '"')
-            in_string = !in_string;
-        i += in_string && text[i] == '\\';
-    }
-    return i < n ? i : n;
+    while (i < n && !in_number[(unsigned char)text[i]])
+        i = text[i] == '"' ? mt_string_end(text, n, i) : i + 1;
+    return i;
 }
 
 void mt_apart(struct mt_text *out, const char *text, size_t n)

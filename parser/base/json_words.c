@@ -1,5 +1,7 @@
 #include "parser/base/json_words.h"
 
+#include "parser/base/apart.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -49,14 +51,6 @@ static unsigned find(const uint16_t table[SLOTS], const char *s, size_t n)
     return N_WORDS;
 }
 
-/* Behind the string that begins at i. */
-static size_t string_end(const char *text, size_t n, size_t i)
-{
-    for (i++; i < n && text[i] != '"'; i++)
-        i += text[i] == '\\';
-    return i < n ? i + 1 : n;
-}
-
 void mt_json_words_short(struct mt_text *out, const char *text, size_t n)
 {
     uint16_t table[SLOTS];
@@ -64,12 +58,11 @@ void mt_json_words_short(struct mt_text *out, const char *text, size_t n)
     if (n == 0)
         return; /* text may be NULL */
     fill(table);
-    for (size_t i = 0; i < n; i = end) {
+    for (const char *quote = text; (quote = memchr(quote, '"', n - (size_t)(quote - text))) != NULL;
+         quote = text + end) {
+        size_t i = (size_t)(quote - text);
         unsigned word;
-        end = i + 1;
-        if (text[i] != '"')
-            continue;
-        end = string_end(text, n, i);
+        end = mt_string_end(text, n, i);
         if (end >= n || text[end] != ':' || end - i < 3)
             continue;
         word = find(table, text + i + 1, end - i - 2);
@@ -90,7 +83,7 @@ bool mt_json_words_long(struct mt_text *out, const char *text, size_t n)
     for (size_t i = 0; i < n; i = end) {
         const unsigned char c = (unsigned char)text[i];
         const char *w;
-        end = c == '"' ? string_end(text, n, i) : i + 1;
+        end = c == '"' ? mt_string_end(text, n, i) : i + 1;
         if (c < REST)
             continue;
         if (c < LEAD || i + 1 == n || (unsigned char)text[i + 1] < REST)

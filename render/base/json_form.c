@@ -1,18 +1,12 @@
 #include "render/base/json_form.h"
 
+#include "parser/base/apart.h"
+
 #include <stdbool.h>
 
 static bool is_blank(char c) { return c == ' ' || (c >= 9 && c <= 13); }
 static bool opens(char c) { return c == '{' || c == '['; }
 static bool closes(char c) { return c == '}' || c == ']'; }
-
-/* Behind the string that begins at i. */
-static size_t string_end(const char *text, size_t n, size_t i)
-{
-    for (i++; i < n && text[i] != '"'; i++)
-        i += text[i] == '\\';
-    return i < n ? i + 1 : n;
-}
 
 /* Behind the object or list that begins at i. */
 static size_t value_end(const char *text, size_t n, size_t i)
@@ -20,7 +14,7 @@ static size_t value_end(const char *text, size_t n, size_t i)
     size_t depth = 0;
     while (i < n) {
         if (text[i] == '"') {
-            i = string_end(text, n, i);
+            i = mt_string_end(text, n, i);
             continue;
         }
         depth += opens(text[i]);
@@ -57,7 +51,7 @@ void mt_json_pretty(struct mt_out *o, const char *text, size_t n)
             put_indent(o, depth);
         opened = opens(text[i]) && !is_flat;
         if (text[i] == '"')
-            end = string_end(text, n, i);
+            end = mt_string_end(text, n, i);
         else if (is_flat)
             end = value_end(text, n, i);
         mt_put(o, text + i, end - i);
