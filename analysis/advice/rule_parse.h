@@ -49,7 +49,7 @@ MT_RULE_GET(mt_fix_get_classes);            /* uint32_t: a list of phase classes
 MT_RULE_GET(mt_fix_get_expr);               /* struct mt_fix_expr; "" = none */
 MT_RULE_GET(mt_fix_get_saving);
 MT_RULE_GET(mt_fix_get_sources);
-    /* what bytes are taken from */                 /* const struct mt_fix_saving *; null = none */
+/* what bytes are taken from */                     /* const struct mt_fix_saving *; null = none */
 extern const struct mt_rule_rows mt_fix_frame_rows; /* struct mt_fix_pair: file, function */
 extern const struct mt_rule_rows mt_fix_line_rows;  /* struct mt_fix_line */
 

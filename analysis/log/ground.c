@@ -64,7 +64,8 @@ static bool is_small(const struct mt_logdiag *d)
 {
     const double least = 2.0 * 1024 * 1024 * 1024;
     double states = mt_logdiag_states(d), card = d->model.estimate.card;
-    return states > 0 && (states < least || (card > 0 && states < card / 10));
+    return states > 0 && !mt_phase_is(d->sub, MT_IN_OPTIMIZER) &&
+           (states < least || (card > 0 && states < card / 10));
 }
 
 /* No numbers of a failure speak for free memory in pieces, nor does a word. */
@@ -107,8 +108,10 @@ static struct ground ground_of(const struct mt_logdiag *d)
         g.leads |= MT_FIX_FROM_OUTSIDE;
         g.none |= 1u << MT_ROLE_KV_CACHE | 1u << MT_ROLE_GRAPH_POOL; /* they come after weights */
     }
-    if (is_theirs(d))
+    if (is_theirs(d) && d->phase == MT_PH_UNATTRIBUTED && !d->engine_failed)
         g.must = MT_FIX_FROM_OUTSIDE | MT_FIX_ENGINE; /* an engine of the job may be who has it */
+    else if (is_theirs(d))
+        g.none |= MT_FIX_PASS; /* what a trainer keeps, or an engine, may be what they have */
     if (e->card > 0 && e->each > e->card && e->cut <= 0)
         g.leads |= MT_FIX_STATES; /* unless something divides it that the text does not show */
     if (d->is_asleep || mt_logdiag_unmapped(d))

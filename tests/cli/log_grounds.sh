@@ -139,4 +139,12 @@ has_not tensor bfloat16
 { printf 'ColossalAI PPO of LLaMA-7B with LoRA is out of memory on A100-40G GPUs\n\ntorchrun --nproc_per_node=8 train_prompts.py --pretrain /m/llama-7b --model llama --strategy colossalai_gemini --prompt_dataset p.json --pretrain_dataset q.json --lora_rank 2\n'; } | ask third
 has third --experience_batch_size
 has_not third load_in_4bit
+
+# states of 1.5 GiB are no matter, but where their own step failed
+small() { printf 'OOM in my fine-tuning\n\nI train a 0.1B model on one GPU.\n\nTraceback (most recent call last):\n  File "train.py", line 40, in main\n    %s\n  File "/v/site-packages/torch/%s\n' "$1" "$2"; line '200.00 MiB' '68.00 MiB' '76.90 GiB' '100.00 MiB'; }
+small 'optimizer.step()' 'optim/adamw.py", line 175, in _init_group' | ask step
+first step B08
+small 'loss.backward()' '_tensor.py", line 521, in backward' | ask back
+has back checkpoint
+has_not back AdamW8bit
 finish
