@@ -438,6 +438,27 @@ static void of_method(struct votes *v, const struct mt_log *log)
     }
 }
 
+/* Takes out "rollout.n" where a setting of that name is in the text: it names the setting. */
+static void drop_keys(char *s, const struct mt_log *log)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_.";
+    char key[96];
+    for (size_t n; *s != '\0'; s += n + (s[n] != '\0')) {
+        n = strspn(s, letters);
+        while (n > 0 && s[n - 1] == '.') /* the end of a sentence */
+            n--;
+        if (n < 3 || n >= sizeof key - 1 || memchr(s + 1, '.', n - 2) == NULL)
+            continue;
+        memcpy(key, s, n);
+        memcpy(key + n, "=", 2);
+        for (uint32_t i = 0; i < log->settings.n; i++)
+            if (log->settings.p[i].text != NULL && strstr(log->settings.p[i].text, key) != NULL) {
+                memset(s, '-', n);
+                break;
+            }
+    }
+}
+
 /* A program's line, but PyTorch's own sentence, which people quote in theirs. */
 static bool is_programs(const char *line)
 {
@@ -456,6 +477,7 @@ static void of_prose(struct votes *v, const struct mt_log *log)
             continue;
         mt_spoken_line(&t, log, i);
         mt_whole_job_drop(t.text);
+        drop_keys(t.text, log);
         for (char *s; (s = mt_spoken_sentence(&t)) != NULL;)
             of_sentence(v, s, leads || (below && points_below(s)), t.line);
     }

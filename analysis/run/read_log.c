@@ -124,6 +124,16 @@ static enum mt_rc add_command(struct mt_runconf *conf, const struct mt_log_file 
     return rc == MT_WARN ? MT_OK : rc; /* a text shows a part of a script */
 }
 
+/* Of "32->8->4", which somebody writes of what was changed, the last number. */
+static const char *value_now(const char *value)
+{
+    const char *last = value != NULL ? strrchr(value, '>') : NULL;
+    if (last == NULL || last == value || last[-1] != '-' ||
+        last[1 + strspn(last + 1, " ")] == '\0' || value[strspn(value, "0123456789.-> ")] != '\0')
+        return value;
+    return last + 1 + strspn(last + 1, " ");
+}
+
 enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf,
                             struct mt_err *err)
 {
@@ -145,6 +155,7 @@ enum mt_rc mt_logs_settings(const struct mt_log_file *f, struct mt_runconf *conf
             uint32_t in = conf->conf.entries.p[first].line; /* JSON has none */
             uint64_t line = s->line + ((s->is_script || s->is_file) && in != 0 ? in - 1 : 0);
             conf->conf.entries.p[first].line = line <= UINT32_MAX ? (uint32_t)line : 0;
+            conf->conf.entries.p[first].value = value_now(conf->conf.entries.p[first].value);
             conf->conf.entries.p[first].is_local = false; /* the lines that are shown tell that */
         }
     }

@@ -133,7 +133,7 @@ size_t mt_told_switch(const char **p)
 }
 
 /* "num_workers: 8", "batch = 16" and no more, but for a comment; "'batch': 16," of a Python
- * dictionary, "batch: int = 16" of a class. */
+ * dictionary, "batch: int = 16" of a class; "batch=16,epoch=10" without a blank. */
 static bool is_pair(const char *s)
 {
     static const char *const types[] = {"int", "float", "bool", NULL};
@@ -153,6 +153,8 @@ static bool is_pair(const char *s)
     n = mt_told_digits(s);
     n = n != 0 ? n : word_of_switch(s);
     s += n;
+    if (n != 0 && *s == ',' && mt_told_is_part(s[1]) && strpbrk(s, "=:") != NULL)
+        return true;
     s += strspn(s, " ,`");
     return n != 0 && (*s == '\0' || *s == '#');
 }

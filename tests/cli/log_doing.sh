@@ -46,6 +46,12 @@ phase brackets init
 text starts 'a question about cards' '' 'I hit an OOM when the vllm engine starts, but with one engine it runs.'
 phase starts rollout.init
 
+# The name of a setting tells no phase.
+text key 'OOM again' '' 'When rollout.n is larger it ends with OOM.' '' 'data.train_batch_size=4 \\' 'actor_rollout_ref.rollout.n=64 \\' 'actor_rollout_ref.rollout.name=vllm'
+phase key unattributed
+text word 'OOM again' '' 'When the rollout begins it ends with OOM.' '' 'data.train_batch_size=4 \\' 'actor_rollout_ref.rollout.n=64 \\' 'actor_rollout_ref.rollout.name=vllm'
+phase word rollout.generate
+
 # ---- a sentence that points at the error below it ----
 text below 'MEMORY ERROR: CUDA out of memory' '' 'When I try to fine-tune the small one, I get the message below. What else is there to do?' '' ERROR
 phase below train 'The phase is what line 3 says.'

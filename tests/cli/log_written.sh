@@ -56,6 +56,12 @@ not_set 'batch_size 4'
 ask '$ python go.py -b 16\n\nparser.add_argument("--batch_size", "-b", type=int, default=8)'
 not_set 'batch_size 4'
 
+ask 'batch_size=20,epoch=10,learning_rate=0.1,GPU:small 8GB'
+set_to 'batch_size=10'
+# What it was changed to.
+ask '```\nrounds_each: 8->4->2\ntotal_num_envs: 128->64->32\nbatch_size: 32->8->4\nlog_every: 10\n```'
+set_to 'batch_size: 2'
+
 # ---- a command without a prompt reads like a sentence: its flags are there once ----
 ask 'python go_it.py --num_rays 4096'
 set_to '--num_rays 2048'
