@@ -1,6 +1,8 @@
-/* The phase in the words of the verdict. Where none could be told the functions at work are named:
- * that a job was in integrate(), called by fuse(), says more than that nothing is known. The
- * outermost function is the script's entry and tells nothing beside what it calls. */
+/* The phase in the words of the verdict. Where none could be told, or it is only the one that held
+ * before and no pass over a model is at work, the functions are named: that a job was in
+ * integrate(), called by fuse(), says more than that nothing is known, and push(), between two
+ * steps, more than that the job trains. The outermost function is the script's entry and tells
+ * nothing beside what it calls. */
 #include "analysis/base/frames.h"
 #include "analysis/base/words.h"
 #include "analysis/cause/impl.h"
@@ -30,14 +32,14 @@ static uint32_t functions_of(const struct mt_trace *t, mt_stack_id s, mt_frame_i
     return n;
 }
 
-void mt_verdict_phase(struct mt_sentence *s, const struct mt_trace *t, unsigned phase, unsigned sub,
+void mt_verdict_phase(struct mt_sentence *s, const struct mt_trace *t, const struct mt_verdict *v,
                       mt_stack_id stack)
 {
     mt_frame_id of[DEPTH];
     uint32_t n;
     char name[MT_LABEL];
-    mt_words_add(s, " in %s", MT_PHASE_WORDS(phase, sub));
-    if (phase != MT_PH_UNATTRIBUTED || sub != MT_PH_NONE || (n = functions_of(t, stack, of)) == 0)
+    mt_words_add(s, " in %s", MT_PHASE_WORDS(v->phase, v->sub));
+    if (v->sub != MT_PH_NONE || v->conf > MT_CONF_CARRIED || (n = functions_of(t, stack, of)) == 0)
         return;
     n -= n > 1;
     for (uint32_t i = 0; i < n && i < SHOWN; i++)

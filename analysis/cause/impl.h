@@ -390,9 +390,9 @@ struct mt_sentence; /* base/words.h */
 /* Adds "; the largest part, 9.00 GiB, is gradients; the largest holder, with ...". */
 void mt_verdict_holder(struct mt_sentence *t, const struct mt_analysis *a,
                        const struct mt_device_analysis *d);
-/* Adds " in training (backward)"; of no phase that is known, the functions at work by a stack,
- * which may be 0. */
-void mt_verdict_phase(struct mt_sentence *s, const struct mt_trace *t, unsigned phase, unsigned sub,
+/* Adds " in training (backward)"; where the frames tell no phase, with the functions at work by a
+ * stack, which may be 0. */
+void mt_verdict_phase(struct mt_sentence *s, const struct mt_trace *t, const struct mt_verdict *v,
                       mt_stack_id stack);
 void mt_maker_words(const struct mt_moment *m, struct mt_sentence *out); /* adds to it */
 void mt_spread_in_cause(const struct mt_moment *m, struct mt_sentence *out);

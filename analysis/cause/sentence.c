@@ -39,6 +39,17 @@ static void write_more(char *s, size_t cap, const struct mt_moment *m)
         k +=
             snprintf(s + k, cap - (size_t)k, "; of the difference most is at %s:%u %s, %s after %s",
                      v.file, v.line, v.name, MT_BYTES(m->more_now), MT_BYTES(m->more_before));
+    } else if (k > 0 && (size_t)k < cap) { /* by many lines: what they are for */
+        uint8_t by[MT_ROLE_COUNT];
+        unsigned n = mt_role_order(m->role, by);
+        for (unsigned i = 0, told = 0; i < n && told < 2 && k > 0 && (size_t)k < cap; i++) {
+            if (!mt_is_transient(by[i]) && by[i] != MT_ROLE_LOGITS) /* of no pass */
+                continue;
+            k += snprintf(s + k, cap - (size_t)k, "%s%s%s %s", told == 0 ? "; " : " and ",
+                          MT_BYTES(m->role[by[i]]), told == 0 ? " of what was live is" : "",
+                          mt_role_words((enum mt_role)by[i]));
+            told++;
+        }
     }
     if (k > 0 && (size_t)k < cap)
         (void)snprintf(s + k, cap - (size_t)k, ".");
@@ -263,6 +274,21 @@ static void add_maker(char *s, size_t cap, const struct mt_moment *m)
         (void)snprintf(s + n, cap - n, "%s%s", n != 0 ? " " : "", text.buf);
 }
 
+/* The rollout's keys and values in a phase that needs none; where they are the cause itself, that
+ * is told. */
+static void add_old_cache(char *s, size_t cap, const struct mt_moment *m)
+{
+    enum { PART = 5 }; /* of what is live; chosen by hand */
+    size_t n = strlen(s);
+    if (m->oom != NULL && mt_phase_is(m->phase, MT_NEEDS_NO_ENGINE) && m->engine_private == 0 &&
+        m->role[MT_ROLE_ENGINE_WEIGHTS] == 0 &&
+        m->role[MT_ROLE_KV_CACHE] >= m->d->focus.live / PART && m->role[MT_ROLE_KV_CACHE] != 0)
+        (void)snprintf(s + n, cap - n,
+                       " %s of KV cache was there still, of a generation that is over: %s does not "
+                       "need it.",
+                       MT_BYTES(m->role[MT_ROLE_KV_CACHE]), MT_PHASE_WORDS(m->phase, MT_PH_NONE));
+}
+
 /* The lines that keep copies of the weights, and what is made anew beside the old one. */
 static void add_copies(char *s, size_t cap, const struct mt_moment *m)
 {
@@ -463,12 +489,17 @@ int mt_cause_sentence(struct mt_cause *c, const struct mt_moment *m, const struc
         add_maker(s, sizeof s, m);
         add_copies(s, sizeof s, m);
         add_needless(s, sizeof s, c, m);
+        add_old_cache(s, sizeof s, m);
         break;
-    case MT_CAUSE_FRAGMENTATION: write_fragmentation(s, sizeof s, c, m); break;
+    case MT_CAUSE_FRAGMENTATION:
+        write_fragmentation(s, sizeof s, c, m);
+        add_old_cache(s, sizeof s, m);
+        break;
     case MT_CAUSE_GIANT_TENSOR:
         write_giant(s, sizeof s, m, shape);
         if (shape->elem == 0)
             add_maker(s, sizeof s, m);
+        add_old_cache(s, sizeof s, m);
         break;
     case MT_CAUSE_STALE_ENGINE: write_stale(s, sizeof s, c, m); break;
     case MT_CAUSE_LEAK: write_leak(s, sizeof s, c, m); break;

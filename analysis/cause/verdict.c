@@ -293,7 +293,7 @@ static void oom_sentence(const struct mt_analysis *a, const struct mt_device_ana
     mt_frame_id frame;
     add_device(s, a, d, true);
     mt_words_add(s, " ran out of memory");
-    mt_verdict_phase(s, a->trace, a->verdict.phase, a->verdict.sub, o->stack);
+    mt_verdict_phase(s, a->trace, &a->verdict, o->stack);
     mt_words_add(s, ": it asked for ");
     add_request(s, d, o);
     if (o->stack != 0)
@@ -425,7 +425,7 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
                          told ? ph.s : "");
         else
             mt_verdict_phase(
-                s, a->trace, a->verdict.phase, a->verdict.sub,
+                s, a->trace, &a->verdict,
                 mt_event_at(&a->trace->devices.p[d->device], (uint64_t)d->peak_event)->stack);
         if (d->cause != NULL && d->cause->kind == MT_CAUSE_PENDING_FREES)
             mt_words_add(s, ", %s of it let go of already and waiting for another stream",

@@ -849,6 +849,31 @@ MT_TEST(an_engine_fills_its_card)
     }
 }
 
+/* Keys and values of the job's own generation that a training still holds are told beside the
+ * cause; not where an engine has them, which keeps its cache, nor in the generation itself. */
+MT_TEST(a_cache_of_a_generation_that_is_over)
+{
+    enum { OVER, OF_AN_ENGINE, LITTLE, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        heap_alloc(h, 8 * GIB, MODEL);
+        if (what == OF_AN_ENGINE)
+            heap_alloc(h, GIB, "vllm/model_executor/layers/linear.py:7:create_weights|" MODEL);
+        heap_alloc(h, what == LITTLE ? GIB : 6 * GIB, KV);
+        heap_alloc(h, 8 * GIB, FORWARD);
+        heap_oom(h, 9 * GIB, GIB, FORWARD);
+        {
+            FINISH(0);
+            MT_CHECK_EQ(strstr(c->sentence, " 6.00 GiB of KV cache was there still, of a "
+                                            "generation that is over: actor update does not need "
+                                            "it.") != NULL,
+                        what == OVER);
+            MT_CHECK_EQ(strstr(c->sentence, "a generation that is over") != NULL, what == OVER);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(what_makes_it_next)
 {
     static const enum mt_cause_kind want[] = {MT_CAUSE_STALE_ENGINE, MT_CAUSE_GIANT_TENSOR,
@@ -1120,10 +1145,10 @@ MT_TEST(out_of_memory_while_looking)
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(
-    MT_RUN(rules_load) MT_RUN(the_smallest_change_by_the_numbers) MT_RUN(
-        what_a_line_keeps_turn_by_turn) MT_RUN(a_full_card_is_capacity)
-        MT_RUN(holes_are_fragmentation_with_their_pins) MT_RUN(crumbs_are_not_fragmentation) MT_RUN(
-            logits_are_a_giant_tensor) MT_RUN(shape_of_58_gib)
+    MT_RUN(rules_load) MT_RUN(a_cache_of_a_generation_that_is_over) MT_RUN(
+        the_smallest_change_by_the_numbers) MT_RUN(what_a_line_keeps_turn_by_turn)
+        MT_RUN(a_full_card_is_capacity) MT_RUN(holes_are_fragmentation_with_their_pins) MT_RUN(
+            crumbs_are_not_fragmentation) MT_RUN(logits_are_a_giant_tensor) MT_RUN(shape_of_58_gib)
             MT_RUN(a_power_of_two_names_no_vocabulary) MT_RUN(
                 a_vocabulary_without_a_head_is_a_guess) MT_RUN(size_alone_is_no_giant)
                 MT_RUN(cache_in_training_is_stale) MT_RUN(an_engine_that_sleeps_is_not_stale) MT_RUN(

@@ -583,6 +583,41 @@ MT_TEST(a_request_out_of_proportion)
     }
 }
 
+/* A pass of four times the size, by eight lines of which none has most of the difference: the roles
+ * say what it is. */
+MT_TEST(a_pass_that_had_more_to_do)
+{
+    enum { LINES = 8 };
+    static const char *const line[LINES] = {
+        "own/cell.py:1:forward|torch/nn/modules/module.py:60:_call_impl|" STEP("20"),
+        "own/cell.py:2:forward|torch/nn/modules/module.py:60:_call_impl|" STEP("20"),
+        "own/cell.py:3:forward|torch/nn/modules/module.py:60:_call_impl|" STEP("20"),
+        "own/cell.py:4:forward|torch/nn/modules/module.py:60:_call_impl|" STEP("20"),
+        "own/cell.py:5:forward|torch/nn/modules/module.py:60:_call_impl|" STEP("20"),
+        "own/cell.py:6:forward|torch/nn/modules/module.py:60:_call_impl|" STEP("20"),
+        "own/cell.py:7:forward|torch/nn/modules/module.py:60:_call_impl|" STEP("20"),
+        "own/cell.py:8:forward|torch/nn/modules/module.py:60:_call_impl|" STEP("20")};
+    struct heap *h = heap_new();
+    heap_alloc(h, GIB, WEIGHTS);
+    for (unsigned pass = 0; pass < 4; pass++) {
+        unsigned kept[LINES];
+        for (unsigned k = 0; k + (pass == 3) < LINES; k++)
+            kept[k] = heap_alloc(h, (pass == 3 ? 512 : 128) * MIB, line[k]);
+        if (pass == 3)
+            break;
+        heap_free(h, heap_alloc(h, 32 * MIB, ENGINE));
+        for (unsigned k = LINES; k-- > 0;)
+            heap_free_at(h, kept[k], ENGINE);
+    }
+    heap_oom(h, 512 * MIB, 64 * MIB, line[7]);
+    {
+        FINISH(0);
+        MT_CHECK_HAS(c->sentence, "it had added 3.50 GiB where earlier ones had added 896.0 MiB at "
+                                  "most; 3.50 GiB of what was live is activations.");
+        DONE;
+    }
+}
+
 /* 128 pictures of 197 tokens: maps of 256 x 197 numbers are whole rows of a known vocabulary. What
  * each layer makes is no logits; what comes once, behind them, may be. */
 MT_TEST(maps_of_layers_are_no_logits)
@@ -613,7 +648,9 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(a_forward_is_kept_for_its_backward)
             MT_RUN(the_largest_holder_without_a_role) MT_RUN(graphs_that_outlive_their_backward)
                 MT_RUN(what_grows_alone_is_no_cache) MT_RUN(maps_of_layers_are_no_logits)
                     MT_RUN(a_cache_that_two_lines_hand_on) MT_RUN(a_request_out_of_proportion)
-                        MT_RUN(two_passes_before_one_backward) MT_RUN(caches_of_nodes_that_are_over)
-                            MT_RUN(graphs_that_others_go_by) MT_RUN(a_graph_for_a_backward_to_come)
-                                MT_RUN(a_graph_that_nobody_asked_for) MT_RUN(models_alike)
-                                    MT_RUN(the_line_that_called_the_backward) MT_RUN(rules_done))
+                        MT_RUN(a_pass_that_had_more_to_do) MT_RUN(two_passes_before_one_backward)
+                            MT_RUN(caches_of_nodes_that_are_over) MT_RUN(graphs_that_others_go_by)
+                                MT_RUN(a_graph_for_a_backward_to_come)
+                                    MT_RUN(a_graph_that_nobody_asked_for) MT_RUN(models_alike)
+                                        MT_RUN(the_line_that_called_the_backward)
+                                            MT_RUN(rules_done))
