@@ -320,6 +320,19 @@ static size_t normal(char *out, size_t cap, const char *s, size_t n)
     return n;
 }
 
+/* The frameworks with an entry for this file. */
+static uint64_t shown_in(const struct mt_framework_rules *r, const char *file, size_t n)
+{
+    uint64_t shown = 0;
+    for (int k = 1, all = mt_framework_count(r); k < all; k++) {
+        const struct mt_fw_frame *f = mt_framework_at(r, k)->frames;
+        while (f->file != NULL && !has(file, n, f->file))
+            f++;
+        shown |= f->file != NULL ? MT_FW_BIT(k) : 0;
+    }
+    return shown;
+}
+
 /* What the frame shows of this framework; the first entry that fits counts. */
 static const struct mt_fw_frame *frame_of(const struct mt_framework *row, const char *file,
                                           size_t n, const char *name, size_t name_n)
@@ -378,21 +391,29 @@ bool mt_frameworks_detect(const struct mt_framework_rules *r, const struct mt_tr
     /* of the frames, those that show more than the use of a library */
     uint64_t running[MT_FW_MAX] = {0};
     int more = 1;
-    mt_str_id loss = 0;
+    mt_str_id loss = 0, of = MT_STR_FAIL;
+    char file[4096];
+    size_t n = 0;
+    bool is_cpp = true;
+    uint64_t shown = 0; /* of the file */
+    mt_fw fw = MT_FW_NONE;
     memset(out, 0, sizeof *out);
     out->rules = r;
     for (uint32_t i = 0; i < t->functions.n; i++) {
         const struct mt_function *f = &t->functions.p[i];
         const char *name = mt_str(t, f->name);
         size_t name_n = mt_str_len(t, f->name);
-        char file[4096];
-        size_t n = normal(file, sizeof file, mt_str(t, f->file), mt_str_len(t, f->file));
-        mt_fw fw;
-        if (n == 0 || n == 2) { /* "??": C++ */
-            out->parts |= has(name, name_n, "c10d::Reducer::") ? MT_PART_DDP : 0;
-            continue;
+        if (f->file != of) { /* a file has many functions */
+            of = f->file;
+            n = normal(file, sizeof file, mt_str(t, of), mt_str_len(t, of));
+            is_cpp = n == 0 || n == 2; /* "??" */
+            shown = is_cpp ? 0 : shown_in(r, file, n);
+            fw = is_cpp ? MT_FW_NONE : mt_framework_of_path(r, file, n);
         }
-        for (int k = 1; k < mt_framework_count(r); k++) {
+        if (is_cpp)
+            out->parts |= has(name, name_n, "c10d::Reducer::") ? MT_PART_DDP : 0;
+        for (uint64_t left = shown; left != 0; left &= left - 1) {
+            const int k = __builtin_ctzll(left);
             const struct mt_fw_frame *shows =
                 frame_of(mt_framework_at(r, k), file, n, name, name_n);
             if (shows == NULL)
@@ -402,7 +423,6 @@ bool mt_frameworks_detect(const struct mt_framework_rules *r, const struct mt_tr
             if ((shows->parts & MT_PART_CHUNKED_LOSS) != 0)
                 loss = f->name;
         }
-        fw = mt_framework_of_path(r, file, n);
         if (fw == MT_FW_NONE)
             continue;
         out->frames[fw] += f->n_frames;
