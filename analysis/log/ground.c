@@ -47,6 +47,15 @@ static uint32_t too_much(const struct mt_logdiag *d)
 
 bool mt_logdiag_is_too_much(const struct mt_logdiag *d) { return too_much(d) != 0; }
 
+/* In 16 bits throughout, which nothing rules out, they are half, and fit. */
+static bool may_fit(const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    double states = e->alone > 0 ? e->alone : e->cards <= 1 ? e->bytes : 0;
+    return states > 0 && !e->mixed && states / 2 < e->card && d->model.held <= e->card &&
+           d->model.served.frozen <= e->card;
+}
+
 /* Others have most of the card: they hold more than this process, which failed for a piece of it,
  * or it holds less than a quarter and more than half is somebody else's or outside its PyTorch. */
 static bool is_theirs(const struct mt_logdiag *d)
@@ -327,6 +336,8 @@ void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_lo
                        const struct mt_runconf *conf)
 {
     struct ground g = ground_of(d);
+    if (g.must == MT_FIX_STATES && may_fit(d) && !(first < list->n && list->p[first].made_it))
+        g.leads |= MT_FIX_STATES, g.must = 0;
     d->uncured = lacks_cure(list, first, d, conf);
     let_wait(list, first, &g, d, f, rules);
     for (uint32_t i = first; i < list->n; i++) { /* a gather asked: of no pass */
