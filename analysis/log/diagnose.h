@@ -158,6 +158,7 @@ struct mt_logdiag {
     char *site; /* "models.py:181 update_nodes" of the failure's traceback; NULL = it has none */
     /* the script that ran: of the outermost frame, or of the line that started it; "" = not said */
     char program[48];
+    bool serves;              /* the commands start an engine alone: a server */
     enum mt_phase phase, sub; /* of the failure, where its traceback or the lines before it tell */
     /* index + 1 of the line that begins what the failure was in, and which no line ends; 0 = none
      */

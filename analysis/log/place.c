@@ -113,6 +113,7 @@ static void told_program(struct mt_logdiag *d, const struct mt_log *log)
 void mt_logdiag_program(struct mt_logdiag *d, const struct mt_log *log,
                         const struct mt_log_stack *s, const struct mt_runconf *conf)
 {
+    d->serves = mt_runconf_serves(conf);
     for (uint32_t i = s != NULL ? s->frames.n : 0; i-- > 0;) {
         const char *file = s->frames.p[i].file;
         if (strcmp(s->frames.p[i].function, "<module>") == 0 && strstr(file, "-packages") == NULL &&

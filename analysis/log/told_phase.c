@@ -42,7 +42,8 @@ struct votes {
     int weight;
     bool is_now;             /* the clause that is read tells of now */
     bool is_doing, by_doing; /* the words that are read, and those that hold, say what the job is */
-    bool is_rl;   /* the job generates as often as it trains: "I train it" tells no phase */
+    bool
+        is_rl; /* the job generates as often as it trains, or serves: "I train it" tells no phase */
     bool differs; /* another phase weighs as much, and both are broad */
 };
 
@@ -316,10 +317,17 @@ static void of_clause(struct votes *v, const char *s, size_t n, const struct tel
  * takes most of a job's time alone; only one that runs once in a while fails elsewhere as often. */
 static void by_doing(struct votes *v, const char *s, size_t n, uint64_t line)
 {
-    static const char *const doing[] = {
-        "i am ",     "i'm ",       "we are ",   "we're ",   "i was ",  "we were ", "trying to ",
-        "i try to ", "we try to ", "tried to ", "want to ", "when i ", "when we ", NULL};
+    static const char *const doing[] = {"i am ",      "i'm ",      "we are ",    "we're ",
+                                        "i was ",     "we were ",  "trying to ", "i try to ",
+                                        "we try to ", "tried to ", "want to ",   "when i ",
+                                        "when we ",   NULL},
+                             *const elsewhere[] = {" later",     "another",       "last week",
+                                                   "last month", "yesterday",     "earlier",
+                                                   "previously", "in the future", "other model",
+                                                   NULL};
     struct mt_cut_phase cut;
+    if (mt_log_has_one(s, elsewhere))
+        return; /* another time, or another model */
     v->is_doing = true;
     for (const char *p = s; !v->is_rl && p < s + n; p++) {
         size_t k = p == s || p[-1] == ' ' || p[-1] == '(' ? mt_log_word_at(p, doing) : 0;
@@ -490,7 +498,7 @@ void mt_logdiag_told_phase(struct mt_logdiag *d, const struct mt_log *log,
 {
     struct votes v = {.rules = rules, .f = f, .phase = MT_PH_NONE, .after = MT_PH_NONE};
     bool talk = mt_log_is_talk(f);
-    v.is_rl = mt_whole_job_in(log, f, d->program);
+    v.is_rl = d->serves || mt_whole_job_in(log, f, d->program);
     of_method(&v, log);
     if (f->kind != MT_LOG_STOPPED)
         of_prose(&v, log);

@@ -36,6 +36,10 @@ text rl 'a question about a card' '' 'We are trying to train the small one with 
 phase rl unattributed
 text well 'a question about a card' '' 'I am training another one and that works fine.' '' ERROR
 phase well unattributed
+text serves 'a question about a card' '' 'We want to train it later. First I serve it:' '' 'python3 -m sglang.launch_server --model-path m/small --port 3000' '' ERROR
+phase serves unattributed
+text last 'a question about a card' '' 'I was training another model last week.' '' ERROR
+phase last unattributed
 # Words of a time go before it.
 text time 'it ran out of memory while saving the checkpoint' '' 'I am finetuning a small one.' '' ERROR
 phase time ckpt_save
