@@ -19,7 +19,7 @@
 /* LINES: lines to wrap, at most; WORTH: what the next has to free of all, one in so many. Both were
  * chosen by hand: an encoder, a decoder, a head. LEAST: weights smaller than this, as those of
  * norms, say nothing of layers. */
-enum { LINES = 4, WORTH = 20, LEAST = 4096 };
+enum { LINES = 4, WORTH = 20, LEAST = 4096, SEEN = 8 };
 
 enum kind { OTHER, OWN, MODULE };
 
@@ -50,7 +50,9 @@ struct call {
     uint32_t anchor; /* the first site of a piece */
     uint32_t line;   /* of a function whose lines are wrapped: that of the piece */
     bool other;      /* the piece has another site, too */
-    uint32_t last;   /* the last block of it, + 1; 0 = none */
+    bool loose;      /* any of its sites that comes back begins a new one, not the first alone */
+    uint32_t seen[SEEN], n_seen; /* the first ones of the piece */
+    uint32_t last;               /* the last block of it, + 1; 0 = none */
     uint32_t n, row_n, rows_most;
     uint64_t all, goes, so_far, piece, row;
     /* of one, and what of it is more than all behind it */
@@ -62,9 +64,11 @@ struct call {
 struct work {
     const struct mt_roles *w;
     const struct mt_trace *t;
-    uint64_t request; /* that failed in a forward pass */
+    uint64_t behind; /* of all that is live: the request that failed in a forward pass; in a
+                        backward pass, made_backward() */
     struct kept *kept;
     uint32_t n;
+    bool goes_back; /* it failed there, so that ends of pieces may be gone */
     uint64_t all;
     MT_VEC(struct site) sites;
     MT_VEC(mt_stack_id) path;
@@ -154,12 +158,31 @@ static bool is_of_forward(const struct work *k, uint32_t event)
            !mt_phase_is(k->w->r->attr[event].sub, MT_IN_BACKWARD | MT_IN_OPTIMIZER);
 }
 
+/* In a backward pass: what the piece at hand makes there is gone, too, when an earlier piece comes
+ * back. That one makes as much while it goes backward, of its own blocks less and less; but at
+ * first it is all there, with the gradient of its output and one of its largest block. */
+static uint64_t made_backward(const struct work *k, uint64_t request)
+{
+    uint64_t made = request, largest = 0;
+    for (uint32_t i = 0; i < k->w->there.n; i++) {
+        uint32_t born = k->w->there.p[i];
+        uint64_t size = mt_event_at(k->w->r->d, born)->size;
+        unsigned role = k->w->fate[born].role;
+        if (is_of_forward(k, born))
+            largest = size > largest ? size : largest;
+        else if (mt_phase_is(k->w->r->attr[born].sub, MT_IN_BACKWARD) &&
+                 (role == MT_ROLE_TEMP || role == MT_ROLE_LOGITS))
+            made += size;
+    }
+    return made > 2 * largest ? made - 2 * largest : 0;
+}
+
 static int collect(struct work *k)
 {
     const struct mt_roles *w = k->w;
     const struct mt_replay *r = w->r;
     size_t n = (size_t)w->there.n + r->old.n + 1;
-    uint64_t behind = k->request, size;
+    uint64_t behind = k->behind, size;
     uint32_t site;
     k->kept = mt_calloc(n, sizeof *k->kept);
     k->weight = mt_calloc(n, sizeof *k->weight);
@@ -230,12 +253,23 @@ static void end_row(struct call *c, const struct work *k)
     c->row = c->row_n = 0;
 }
 
+/* Whether a site begins a new piece. Where the first one of the first piece never comes back,
+ * another operation began that piece, or a backward pass has let go of what began the next ones:
+ * then any does. */
+static bool begins(const struct call *c, uint32_t site, uint32_t before)
+{
+    bool found = site == c->anchor && c->other;
+    for (uint32_t i = 0; c->loose && i < c->n_seen && site != before; i++)
+        found = found || c->seen[i] == site;
+    return found;
+}
+
 /* The block at i, below that line. One operation may make several blocks, all of one stack. */
 static void add(struct call *c, const struct work *k, uint32_t i, uint32_t line)
 {
     const struct kept *b = &k->kept[i];
     bool next = c->last != 0 && c->last == i,
-         again = next && c->line == line && c->other && b->site == c->anchor;
+         again = next && c->line == line && begins(c, b->site, k->kept[i - 1].site);
     if (c->last != 0 && (!next || c->line != line))
         end_row(c, k);
     if (again)
@@ -248,11 +282,14 @@ static void add(struct call *c, const struct work *k, uint32_t i, uint32_t line)
         c->anchor = b->site;
         c->line = line;
         c->other = false;
+        c->n_seen = 0;
         c->of_piece = 0;
         c->n++;
         c->row_n++;
     }
     c->last = i + 1;
+    if (c->n_seen < SEEN)
+        c->seen[c->n_seen++] = b->site;
     c->other = c->other || b->site != c->anchor;
     c->piece += b->size;
     c->row += b->size;
@@ -304,9 +341,14 @@ static void add_sums(struct work *k)
     }
 }
 
-static void measure(struct work *k)
+static void clear(struct call *c, bool loose)
 {
-    memset(k->call, 0, k->n_calls * sizeof *k->call);
+    memset(c, 0, sizeof *c);
+    c->loose = loose;
+}
+
+static void play(struct work *k)
+{
     add_sums(k);
     for (uint32_t s = 1; s < k->sites.n; s++) {
         const uint32_t up = k->sites.p[s].up;
@@ -320,6 +362,18 @@ static void measure(struct work *k)
     }
     for (uint32_t c = 0; c < k->n_calls; c++)
         end_row(&k->call[c], k);
+}
+
+static void measure(struct work *k)
+{
+    for (uint32_t c = 0; c < k->n_calls; c++)
+        clear(&k->call[c], false);
+    play(k);
+    if (!k->goes_back)
+        return;
+    for (uint32_t c = 0; c < k->n_calls; c++)
+        clear(&k->call[c], k->call[c].n == 1);
+    play(k);
 }
 
 /* What wrapping frees beside other lines, whose largest piece is `most`. */
@@ -422,9 +476,12 @@ int mt_cause_pieces(struct mt_pieces *out, const struct mt_roles *w,
     int ok;
     if (w->fate == NULL || w->there.n == 0 || !mt_is_of_tensors(k.t))
         return 1;
-    if (d->focus_is_oom && d->ooms.n != 0 &&
-        !mt_phase_is(d->ooms.p[0].attr.sub, MT_IN_BACKWARD | MT_IN_OPTIMIZER))
-        k.request = d->ooms.p[0].request;
+    if (d->focus_is_oom && d->ooms.n != 0 && mt_phase_is(d->ooms.p[0].attr.sub, MT_IN_BACKWARD)) {
+        k.behind = made_backward(&k, d->ooms.p[0].request);
+        k.goes_back = true;
+    } else if (d->focus_is_oom && d->ooms.n != 0 &&
+               !mt_phase_is(d->ooms.p[0].attr.sub, MT_IN_OPTIMIZER))
+        k.behind = d->ooms.p[0].request;
     k.of_stack = mt_calloc((size_t)k.t->stacks.n + 1, sizeof *k.of_stack);
     ok = k.of_stack != NULL && mt_file_kinds_init(&k.kinds, k.t) && MT_VEC_PUSH(&k.sites) != NULL;
     if (ok) {
