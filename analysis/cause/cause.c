@@ -260,6 +260,21 @@ static void keep_copies(struct mt_cause *out, const struct mt_moment *m)
     out->old_state = m->old_state;
 }
 
+/* A cache that a generation left: no training pass reads it. One that the passes make themselves is
+ * none. */
+static uint64_t idle_cache(const struct mt_moment *m)
+{
+    uint64_t sum = 0;
+    bool trains = mt_phase_is(m->phase, MT_TRAINS) || mt_phase_is(m->sub, MT_TRAINS);
+    for (uint32_t i = 0; trains && m->w->fate != NULL && i < m->w->there.n; i++) {
+        uint32_t born = m->w->there.p[i];
+        if (m->w->fate[born].role == MT_ROLE_KV_CACHE &&
+            mt_phase_is(m->w->r->attr[born].phase, MT_FORWARD_ONLY | MT_GENERATES))
+            sum += mt_event_at(m->w->r->d, born)->size;
+    }
+    return sum;
+}
+
 enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
                          const struct mt_role_facts *f, const struct mt_device_analysis *d,
                          struct mt_phaser *ph, const struct mt_role_rules *rules)
@@ -325,6 +340,7 @@ enum mt_rc mt_cause_make(struct mt_cause *out, const struct mt_roles *w,
     }
     ok = ok && mt_moment_outlived(&m);
     out->outlived = m.outlived.bytes;
+    out->idle_cache = idle_cache(&m);
     ok = ok && mt_cause_least(out, &m) && mt_cause_evidence(out, &m, &shape) &&
          mt_cause_sentence(out, &m, &shape);
     mt_moment_done(&m);

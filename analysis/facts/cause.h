@@ -180,6 +180,8 @@ struct mt_cause {
     /* what one line outside of any pass made block by block and keeps, most of what is live; 0 =
      * there is no such */
     uint64_t hoard;
+    /* where the moment trains: keys and values that passes without gradients made */
+    uint64_t idle_cache;
     /* what one line made before many others of its size came and went; 0 = there is no such */
     uint64_t outlived;
     /* what lines outside of the passes keep of each round: all of it, many times what the last

@@ -229,21 +229,9 @@ static void copy_metrics(struct mt_metrics *m, const struct mt_cause *c)
     measured(m, MT_METRIC_alike, c->alike);
     measured(m, MT_METRIC_regrown, c->regrown);
     measured(m, MT_METRIC_outlived, c->outlived);
+    measured(m, MT_METRIC_idle_cache, c->idle_cache);
     measured(m, MT_METRIC_loop_graph, c->maker.loop);
     measured(m, MT_METRIC_loop_rounds, c->maker.rounds);
-}
-
-/* A cache that a generation left: training reads none of it. */
-static double idle_cache(const struct mt_metrics *m)
-{
-    double left = 0, cache = role(m, MT_ROLE_KV_CACHE);
-    for (uint32_t i = 0; in(m, MT_METRIC_in_training) && i < m->d->by_stack.n; i++) {
-        const struct mt_stack_share *s = &m->d->by_stack.p[i];
-        if (mt_phase_is(s->attr.phase, MT_FORWARD_ONLY | MT_GENERATES) &&
-            !mt_phase_is(s->attr.phase, MT_TRAINS | MT_SETS_UP))
-            left += (double)s->bytes;
-    }
-    return left < cache ? left : cache;
 }
 
 static void use_metrics(struct mt_metrics *m)
@@ -269,7 +257,6 @@ static void use_metrics(struct mt_metrics *m)
     measured(m, MT_METRIC_earlier_model, f->earlier_model);
     measured(m, MT_METRIC_idle_grads, f->idle_grads);
     measured(m, MT_METRIC_spent_grads, f->spent_grads);
-    set(m, MT_METRIC_idle_cache, idle_cache(m), MT_CONF_MARKED);
     measured(m, MT_METRIC_lone_state, f->lone_state);
     measured(m, MT_METRIC_recorded_backward, f->recorded);
     measured(m, MT_METRIC_model_copies, f->model_copies);
