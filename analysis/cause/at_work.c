@@ -41,6 +41,8 @@ void mt_verdict_phase(struct mt_sentence *s, const struct mt_trace *t, const str
     mt_words_add(s, " in %s", MT_PHASE_WORDS(v->phase, v->sub));
     if (v->sub != MT_PH_NONE || v->conf > MT_CONF_CARRIED || (n = functions_of(t, stack, of)) == 0)
         return;
+    if (n == 1 && v->phase != MT_PH_UNATTRIBUTED)
+        return;
     n -= n > 1;
     for (uint32_t i = 0; i < n && i < SHOWN; i++)
         mt_words_add(s, "%s%s", i == 0 ? " (" : ", ",

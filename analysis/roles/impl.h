@@ -13,6 +13,7 @@
  *   copies.c       copies of the weights that the job's own code makes
  *   flat.c         tensors as large as many weights that the job's own code keeps
  *   layered.c      one tensor for each layer: a cache of keys and values
+ *   lasting.c      what outlasts as large blocks of its line
  *   loaded.c       checkpoints that were read onto the card and stay there
  *   data.c         what the job's own code keeps beside the passes
  *   idle.c         gradients of parameters that no optimizer steps
@@ -263,6 +264,8 @@ int mt_loaded_find(struct mt_rwork *k, int64_t focus);
 int mt_data_find(struct mt_rwork *k, int64_t focus);
 /* roles/layered.c: before mt_data_find(); 0 = out of memory */
 int mt_layered_find(struct mt_rwork *k);
+/* roles/lasting.c: after mt_layered_find() */
+int mt_lasting_find(struct mt_rwork *k);
 /* roles/idle.c: out->idle_grads and out->spent_grads, after all roles; 0 = out of memory */
 int mt_idle_find(struct mt_rwork *k, int64_t focus);
 /* roles/lone.c: out->lone_state, after all roles */

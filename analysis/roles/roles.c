@@ -473,7 +473,8 @@ static int with_curve(struct mt_rwork *k, bool verify)
         (tensors && !after_fates(k)) || !mt_old_roles(k))
         return 0;
     if (tensors && (!mt_weights_by_layers(k) || !mt_stays_find(k) || !mt_copies_find(k, focus) ||
-                    !mt_loaded_find(k, focus) || !mt_layered_find(k) || !mt_data_find(k, focus)))
+                    !mt_loaded_find(k, focus) || !mt_layered_find(k) || !mt_lasting_find(k) ||
+                    !mt_data_find(k, focus)))
         return 0;
     if (tensors)
         mt_recorded_find(k, focus);

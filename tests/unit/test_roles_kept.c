@@ -239,7 +239,28 @@ MT_TEST(one_tensor_for_each_layer)
     }
 }
 
-MT_MAIN(MT_RUN(a_checkpoint_beside_its_model) MT_RUN(one_tensor_for_each_layer)
-            MT_RUN(a_model_that_was_read) MT_RUN(gradients_that_no_optimizer_uses)
-                MT_RUN(state_that_is_one_block_a_weight) MT_RUN(data_of_the_jobs_own)
-                    MT_RUN(a_bank_that_passes_filled))
+/* Each round makes a state anew and lets go of the last one. What stayed through nine that went is
+ * no temporary of the stretch; the last one, and one that few outlived, may be. */
+MT_TEST(what_outlasts_others_of_its_line)
+{
+    for (unsigned rounds = 4; rounds <= 14; rounds += 10) {
+        struct job *j = job_new();
+        uint64_t last = 0;
+        for (unsigned i = 0; i < rounds; i++) {
+            uint64_t now = put(j, 3 * MIB, "/home/u/bandit.py:27:update" MAIN);
+            if (last != 0 && i != 2) /* the second stays */
+                drop(j, last);
+            last = now;
+        }
+        (void)put(j, 9 * MIB, "/home/u/bandit.py:30:update" MAIN); /* the peak */
+        MT_ASSERT(analyze(j));
+        MT_CHECK_EQ(AT_FOCUS(j, DATA), rounds > 10 ? 3 * MIB : 0);
+        CHECK_SUMS(j);
+        job_free(j);
+    }
+}
+
+MT_MAIN(MT_RUN(what_outlasts_others_of_its_line) MT_RUN(a_checkpoint_beside_its_model)
+            MT_RUN(one_tensor_for_each_layer) MT_RUN(a_model_that_was_read)
+                MT_RUN(gradients_that_no_optimizer_uses) MT_RUN(state_that_is_one_block_a_weight)
+                    MT_RUN(data_of_the_jobs_own) MT_RUN(a_bank_that_passes_filled))
