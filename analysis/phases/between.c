@@ -113,6 +113,7 @@ static void mark(const struct mt_device *d, struct mt_attr *out, const mt_stack_
     bool steps = steps_are_seen(d, out);
     struct turns u = {.kind = steps ? MT_IN_OPTIMIZER : MT_IN_BACKWARD};
     uint64_t first = d->events.n; /* event of the first backward pass */
+    bool outside = false;
     for (uint64_t i = 0; i < d->events.n; i++) {
         const struct mt_event *e = mt_event_at(d, i);
         if (is_made(e))
@@ -124,8 +125,10 @@ static void mark(const struct mt_device *d, struct mt_attr *out, const mt_stack_
     for (uint64_t i = first; i < d->events.n; i++) {
         const struct mt_event *e = mt_event_at(d, i);
         const struct coming *c = &of[place[e->stack]];
-        if (place[e->stack] == 0 || !may_be_set_up(e, out[i]) ||
-            !mt_phase_is(out[i].phase, MT_TRAINS) || !c->is_rare || !c->again)
+        if (is_made(e)) /* what comes behind it, as a free, goes with it */
+            outside = place[e->stack] != 0 && may_be_set_up(e, out[i]) && c->is_rare && c->again;
+        if (!outside || !mt_phase_is(out[i].phase, MT_TRAINS) || out[i].sub != MT_PH_NONE ||
+            mt_attr_conf(out[i]) > MT_CONF_CARRIED)
             continue;
         out[i].phase = MT_PH_UNATTRIBUTED;
         out[i].rule_conf = MT_METHOD_OUTSIDE << 4 | MT_CONF_NONE;
