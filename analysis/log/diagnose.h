@@ -326,6 +326,15 @@ bool mt_logdiag_told_pieces(const struct mt_log *log, const struct mt_phase_rule
 /* log/contrast.c: what somebody says that the job runs without, and the line; 0 = nobody does. */
 enum { MT_LOG_CONTRAST = 64 };
 uint64_t mt_logdiag_contrast(char what[MT_LOG_CONTRAST], const struct mt_log *log);
+/* log/runs.c: what somebody says that runs beside the run that fails. */
+enum mt_log_runs {
+    MT_LOG_RUNS_NONE,
+    MT_LOG_RUNS_WITH,  /* the same job with another value: "with one engine it works" */
+    MT_LOG_RUNS_OTHER, /* another one: "the sparse script runs" */
+    MT_LOG_RUNS_FIRST  /* its beginning: "the first 200 steps" */
+};
+enum mt_log_runs mt_logdiag_runs(char what[MT_LOG_CONTRAST], uint64_t *line,
+                                 const struct mt_log *log);
 /* log/told_cause.c: the cause that the text names in words, what it says the failure came after,
  * and what it runs without. */
 void mt_logdiag_say_told(struct mt_sentence *s, const struct mt_logdiag *d,

@@ -48,6 +48,23 @@ bool mt_logdiag_told_pieces(const struct mt_log *log, const struct mt_phase_rule
     return false;
 }
 
+/* What runs, and the run that fails has something else. */
+static void say_runs(struct mt_sentence *s, const struct mt_log *log)
+{
+    static const char *const verbs[] = {"", "", " runs", " went through"},
+                             *const matters[] = {"", "the run that fails has in its place",
+                                                 "the run that fails has beyond it",
+                                                 "grows, or is larger later,"};
+    char thing[MT_LOG_CONTRAST];
+    uint64_t line;
+    enum mt_log_runs kind = mt_logdiag_runs(thing, &line, log);
+    if (kind != MT_LOG_RUNS_NONE)
+        mt_words_add(s, "%sBy line %llu %s\"%s\"%s: what %s is the first to look at.",
+                     s->n != 0 ? " " : "", (unsigned long long)line,
+                     kind == MT_LOG_RUNS_WITH ? "it runs with " : "", thing, verbs[kind],
+                     matters[kind]);
+}
+
 void mt_logdiag_say_told(struct mt_sentence *s, const struct mt_logdiag *d,
                          const struct mt_log *log, const struct mt_phase_rules *rules)
 {
@@ -60,6 +77,8 @@ void mt_logdiag_say_told(struct mt_sentence *s, const struct mt_logdiag *d,
                      "%sBy line %llu it runs without \"%s\": what that brings is the first to look "
                      "at.",
                      s->n != 0 ? " " : "", (unsigned long long)line, thing);
+    else
+        say_runs(s, log);
     if (d->after_line != 0 && d->after != d->phase)
         mt_words_add(s,
                      "%sBy line %llu it came after %s: what that left on the card is the first to "
