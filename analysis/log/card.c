@@ -4,6 +4,7 @@
 #include "analysis/setup/cards.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -81,10 +82,10 @@ static uint64_t sized(const char *p, uint64_t known)
 {
     static const char *const ends[] = {" gpu", " card", " vram", " memory", " of vram", ",",
                                        ".",    ")",     ";",     "s",       NULL};
-    const char *unit;
+    char *unit;
     double gb, bytes;
     p += strspn(p, " (-");
-    gb = mt_log_is_digit(*p) ? mt_logdiag_number_at(p, &unit) : 0;
+    gb = mt_log_is_digit(*p) ? (double)strtoul(p, &unit, 10) : 0;
     if (gb < 4 || gb > 320)
         return 0;
     unit += *unit == ' ';

@@ -91,6 +91,7 @@ enum mt_log_made_of {
     MT_LOG_OF_MATRIX,    /* one matrix of the model, or its gradient or state */
     MT_LOG_OF_SQUARE,    /* all pairs of what the length counts */
     MT_LOG_OF_PAIRS,     /* all pairs along a side of a matrix that the text names */
+    MT_LOG_OF_TOKENS,    /* the MLP's width for each token of a pass */
     MT_LOG_OF_FLAT,      /* a flat copy of its weights, whole or this card's part */
     MT_LOG_OF_MODEL,     /* all its weights or gradients, as many as settings or its name tell */
     MT_LOG_OF_BLOCK      /* the same, where only its size in a backward tells */

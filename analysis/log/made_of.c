@@ -287,6 +287,7 @@ void mt_logdiag_say_made_of(struct mt_sentence *t, const struct mt_logdiag *d)
                      d->made_of.each);
         break;
     case MT_LOG_OF_MATRIX:
+    case MT_LOG_OF_TOKENS:
     case MT_LOG_OF_SQUARE: mt_logdiag_say_matrix(t, d); break;
     case MT_LOG_OF_PAIRS:
         mt_words_add(t,

@@ -91,6 +91,41 @@ static void try_squares(struct match *f, const struct mt_logdiag *d, struct mt_m
     }
 }
 
+/* Tokens of a pass that are a sign: powers of two, as people set lengths and batches. Any whole
+ * thousand would fit one request in ten by chance. */
+enum { LEAST_TOKENS = 1 << 11, MOST_TOKENS = 1 << 18 };
+
+/* A width that is a power of two divides half of all round requests. */
+static bool is_odd_enough(double width)
+{
+    uint64_t n = (uint64_t)width;
+    while (n != 0 && n % 2 == 0)
+        n /= 2;
+    return n >= 3;
+}
+
+/* What the MLP makes of a pass: its width for each token. The width is the model's, the tokens are
+ * not told; as many as the hidden state is wide, or twice as many, are a weight. */
+static bool is_of_tokens(struct mt_logdiag *d, struct mt_metrics *m)
+{
+    double hidden = mt_metric_above_0(m, "setting.hidden"),
+           inner = mt_metric_above_0(m, "setting.intermediate_size"),
+           tp = mt_metric_above_0(m, "setting.tp");
+    inner /= tp >= 1 ? tp : 1;
+    if (hidden <= 0 || !is_odd_enough(inner))
+        return false;
+    for (unsigned tokens = LEAST_TOKENS; tokens <= MOST_TOKENS; tokens *= 2)
+        if (is_printed_as(d, 2 * inner * tokens) && tokens != (unsigned)hidden &&
+            tokens != 2 * (unsigned)hidden) {
+            d->made_of.what = MT_LOG_OF_TOKENS;
+            d->made_of.numbers = inner;
+            d->made_of.length = tokens;
+            d->made_of.each = 2;
+            return true;
+        }
+    return false;
+}
+
 bool mt_logdiag_is_matrix(struct mt_logdiag *d, struct mt_metrics *m, bool engine)
 {
     struct match f = {.products = 0};
@@ -101,6 +136,8 @@ bool mt_logdiag_is_matrix(struct mt_logdiag *d, struct mt_metrics *m, bool engin
     if (!in_pass) /* there a tensor of so many tokens may be as large */
         try_matrices(&f, d, m, engine);
     try_squares(&f, d, m);
+    if (f.products == 0)
+        return is_of_tokens(d, m);
     if (f.products != 1)
         return false;
     d->made_of.what = f.rows == f.columns ? MT_LOG_OF_SQUARE : MT_LOG_OF_MATRIX;
@@ -138,6 +175,12 @@ void mt_logdiag_say_matrix(struct mt_sentence *t, const struct mt_logdiag *d)
             "%s%.0f x %.0f %s x %u bytes is the request: most likely a matrix of all pairs, "
             "which half the length makes a quarter.",
             lead, d->made_of.numbers, d->made_of.length, d->made_of.rows, d->made_of.each);
+    else if (d->made_of.what == MT_LOG_OF_TOKENS)
+        mt_words_add(t,
+                     "%s%.0f tokens x %.0f (the MLP's width) x 2 bytes is the request (or half as "
+                     "many tokens in 4): most likely what a layer makes of one pass, which half "
+                     "the tokens make half as large.",
+                     lead, d->made_of.length, d->made_of.numbers);
     else
         mt_words_add(t,
                      "%s%.0f x %.0f (%s width x %s) x %u bytes is the request: one matrix of the "

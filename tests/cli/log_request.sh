@@ -101,4 +101,15 @@ Traceback (most recent call last):
   File "/v/site-packages/torch/_tensor.py", line 521, in backward' '97.00 GiB' > back.md
 for name in beside vision lora back; do ask $name; says_not $name 'billion weights in 32 bits'; done
 
+# The MLP's width for each token of a pass, where the tokens are a power of two: 14336 x 16384 x 2 bytes of Mistral-7B. Another number of them,
+# a weight (14336 x 4096), a model of another width: nothing of the kind.
+wide() { printf '# I finetune %s and it is out of memory in training\n\n' "$2"; oom "$1" '39.50 GiB' '38.30 GiB' '300.00 MiB' '38.90 GiB'; }
+wide '448.00 MiB' mistralai/Mistral-7B-v0.3 > wide.md
+ask wide
+says wide '16384 tokens x 14336'
+wide '476.00 MiB' mistralai/Mistral-7B-v0.3 > odd.md
+wide '112.00 MiB' mistralai/Mistral-7B-v0.3 > weight.md
+wide '448.00 MiB' Qwen/Qwen2.5-7B > others.md
+for name in odd weight others; do ask $name; says_not $name 'tokens x'; done
+
 finish
