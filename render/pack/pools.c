@@ -27,7 +27,7 @@ const struct mt_segment *mt_pools_last(struct mt_pack_pools *p, const struct mt_
         s->stream != r->t->lanes.p[e->lane].stream)
         return NULL;
     if (!p->made)
-        find_ends(p, r->d, r->d->events.n);
+        find_ends(p, r->d, r->n_segment_events);
     /* Mappings may end in parts: where any does, which one is left is not searched for, and all
      * keep the same lane. */
     if (p->failed || (maps ? p->unmaps : mt_addrmap_get(&p->freed, e->addr, &end) && end > i))
