@@ -343,18 +343,19 @@ MT_TEST(a_pass_that_may_be_no_training)
  * divergence, or a softmax beside it. A softmax alone has weights, or one word, of its own: only
  * pieces of the rows are sure to fit it. One of another size is an attention's. Where C++ frames
  * tell that no product made the logits, they are of no head; where parts are joined, of a part of
- * one. */
+ * one. MARGIN: the job's own line makes more of their shape between the head and the loss. */
 MT_TEST(logits_that_another_loss_reads)
 {
-    enum { ALONE, DIVERGENCE, BESIDE, ITS_OWN, ATTENTION, GATHERED, QUOTIENT, TOLD, N };
+    enum { ALONE, DIVERGENCE, BESIDE, ITS_OWN, ATTENTION, GATHERED, QUOTIENT, TOLD, MARGIN, N };
     static const uint64_t row = UINT64_C(50257) * 4;
-    static const char *const third[] = {CROSS, KL, SOFTMAX, HEAD, SOFTMAX, CROSS, CROSS, CROSS};
+    static const char *const third[] = {CROSS, KL,    SOFTMAX, HEAD,  SOFTMAX,
+                                        CROSS, CROSS, CROSS,   SCALED};
     for (int what = 0; what < N; what++) {
         struct heap *h = heap_new();
         bool shared = what == DIVERGENCE || what == BESIDE;
         const char *head = what == GATHERED   ? JOINED
                            : what == QUOTIENT ? SCALED
-                           : what == TOLD     ? PRODUCT
+                           : what >= TOLD     ? PRODUCT
                                               : HEAD;
         unsigned made[3];
         heap_alloc(h, row * 768, WEIGHTS);
@@ -379,8 +380,8 @@ MT_TEST(logits_that_another_loss_reads)
             FINISH(0);
             MT_CHECK(c->known);
             MT_CHECK_EQ(a->devices.p[0].roles.vocab, 50257);
-            MT_CHECK_EQ(card(a, "B09") == NULL,
-                        shared || what == ITS_OWN || what == GATHERED || what == QUOTIENT);
+            MT_CHECK_EQ(card(a, "B09") == NULL, shared || what == ITS_OWN || what == GATHERED ||
+                                                    what == QUOTIENT || what == MARGIN);
             MT_CHECK_EQ(card(a, "P287") == NULL, card(a, "B09") != NULL || what == QUOTIENT);
             DONE;
         }
