@@ -28,10 +28,11 @@ static double number(struct mt_metrics *m, const char *name)
     return v.known ? v.v : 0;
 }
 
-/* What comes after the request is not known, or the next pass may ask for more than this one. */
+/* What comes after the request is not known, as behind a constructor, or the next pass may ask for
+ * more than this one. */
 static bool may_go_on(struct mt_metrics *m)
 {
-    return number(m, "left_open") > 0 || number(m, "leaps") > 0;
+    return number(m, "left_open") > 0 || number(m, "leaps") > 0 || number(m, "set_up_series") > 0;
 }
 
 /* Bytes that there are to be saved from; no bound where a part of them is outside this trace. */
@@ -335,6 +336,8 @@ static double lacking(struct mt_metrics *m, struct gain g, enum room room)
     static const double page = 20 << 20;
     double holes = number(m, number(m, "fragmented") > 0 ? "largest_free" : "free_usable"),
            asked = number(m, "request") + g.to_come;
+    if (number(m, "set_up_series") > 0) /* the next of them asks for as much */
+        asked += number(m, "request");
     bool crumbs = mt_metric_get(m, "largest_free", 12).known && number(m, "largest_free") < page;
     if (g.cache > 0 && crumbs) {
         g.saved -= g.cache;

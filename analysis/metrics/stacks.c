@@ -221,6 +221,23 @@ double mt_stage_outputs_bytes(const struct mt_device_analysis *d, const struct m
     return kept + joined;
 }
 
+double mt_set_up_series(const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    enum { MANY = 4 }; /* chosen by hand: two or three of one size are weights of a layer */
+    const struct mt_oom *o = d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
+    const struct mt_frame *f = t != NULL && o != NULL ? own_function(t, o->stack) : NULL;
+    uint64_t n = 0;
+    if (f == NULL || strcmp(mt_str(t, f->name), "__init__") != 0 ||
+        mt_phase_is(o->attr.sub, MT_IN_FORWARD | MT_IN_BACKWARD | MT_IN_OPTIMIZER))
+        return 0;
+    for (uint32_t i = 0; i < d->by_stack.n; i++) {
+        const struct mt_stack_share *w = &d->by_stack.p[i];
+        if (w->largest == o->request && w->bytes == w->blocks * w->largest && is_in(t, w->stack, f))
+            n += w->blocks;
+    }
+    return n >= MANY ? (double)(n * o->request) : 0;
+}
+
 double mt_loaded_tensor(const struct mt_device_analysis *d)
 {
     uint64_t most = 0;

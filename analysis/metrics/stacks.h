@@ -25,6 +25,11 @@ bool mt_computes_entropy(const struct mt_trace *t, mt_stack_id s);
 double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_trace *t,
                            bool *by_kernel);
 
+/* At the failure, tensors as large as the request that the constructor which asks has made and
+ * keeps, four or more: a mask for each block, a cache for each layer. 0 = there are none, or a pass
+ * asked. */
+double mt_set_up_series(const struct mt_device_analysis *d, const struct mt_trace *t);
+
 /* At the focus, the largest block from an engine's loading of weights. */
 double mt_loaded_tensor(const struct mt_device_analysis *d);
 

@@ -907,6 +907,54 @@ MT_TEST(what_has_outlived_its_line)
     }
 }
 
+#define BLOCK_OF                                                                                   \
+    "own/net.py:25:__init__|own/net.py:40:__init__|own/net.py:53:__init__|own/"                    \
+    "net.py:66:main|" MAIN
+#define CACHE_OF "own/cache.py:13:__init__|own/net.py:66:main|" MAIN
+#define IN_PASS(line) "own/net.py:" line ":forward|torch/nn/modules/module.py:60:_call_impl|" MAIN
+
+/* A constructor that makes tensor after tensor of one size, and asks for one more. Masks are alike:
+ * one serves all blocks (P292). A cache is one for each layer: less of each (P293). Two of a size
+ * are weights; tensors of a pass are another matter. Moments in 8 bits are fewer bytes than the
+ * next of them takes, and never enough. */
+MT_TEST(what_a_constructor_makes_alike)
+{
+    enum { MASKS, CACHES, TWO, PASS, SIZES, N };
+    static const char *const by[] = {"??:0:at::_ops::tril::call(at::Tensor const&, long)|" BLOCK_OF,
+                                     "??:0:at::_ops::zeros::call(c10::ArrayRef)|" CACHE_OF,
+                                     "??:0:at::_ops::tril::call(at::Tensor const&, long)|" BLOCK_OF,
+                                     IN_PASS("25"),
+                                     "??:0:at::_ops::zeros::call(c10::ArrayRef)|" CACHE_OF};
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        bool series = what == MASKS || what == CACHES;
+        for (unsigned i = 0; i < 40; i++)
+            heap_alloc(h, 32 * MIB + i % 8 * MIB, MODEL);
+        for (unsigned i = 0; i < 80; i++)
+            heap_alloc(h, 16 * MIB + i % 8 * MIB, STATE);
+        for (unsigned i = 0; i < (what == TWO ? 2 : 12); i++)
+            heap_alloc(h, GIB + (what == SIZES ? i * 2 * MIB : 0), by[what]);
+        heap_oom(h, GIB, 600 * MIB, by[what]);
+        {
+            FINISH(0);
+            const struct mt_advice *one = card(a, "P292");
+            MT_CHECK(c->known);
+            MT_CHECK_EQ(one != NULL && one->is_top, what == MASKS);
+            MT_CHECK_EQ(card(a, "P293") != NULL && card(a, "P293")->is_top, what == CACHES);
+            MT_CHECK(!series || card(a, "B08") == NULL);
+            if (one != NULL) {
+                MT_CHECK_EQ(one->saving.bytes, 11 * GIB);
+                MT_CHECK_EQ(one->lacking, 0);
+                MT_CHECK(one->left_open);
+            }
+            for (uint32_t i = 0; series && i < a->advice.n; i++) /* less than the next one takes */
+                if (a->advice.p[i].saving.known && a->advice.p[i].saving.high < GIB)
+                    MT_CHECK(a->advice.p[i].lacking != 0);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(
@@ -927,4 +975,5 @@ MT_MAIN(
                                                 MT_RUN(whole_gradients_of_one_unit)
                                                     MT_RUN(what_a_reader_holds_ahead)
                                                         MT_RUN(what_has_outlived_its_line)
-                                                            MT_RUN(rules_done))
+                                                            MT_RUN(what_a_constructor_makes_alike)
+                                                                MT_RUN(rules_done))
