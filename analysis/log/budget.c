@@ -1,6 +1,7 @@
 /* log/budget.c -- how many parameters the job's model has, what of it lies on one card whatever the
  * batch is, and whether that is the matter. Bounds: what nothing tells is counted at its most. */
 #include "analysis/log/diagnose.h"
+#include "analysis/advice/advice.h"
 #include "analysis/base/words.h"
 #include "analysis/setup/keys.h"
 #include "analysis/setup/layout.h"
@@ -261,4 +262,19 @@ void mt_logdiag_say_budget(struct mt_sentence *t, const struct mt_logdiag *d)
     else
         mt_words_add(t, ": that is not what fills it. The error's own line");
     mt_words_add(t, ", with its traceback, would say what was asked for and who held the card.");
+}
+
+uint32_t mt_logdiag_too_much(const struct mt_logdiag *d)
+{
+    const struct mt_logdiag_estimate *e = &d->model.estimate;
+    const struct mt_logdiag_served *v = &d->model.served;
+    uint32_t must = 0;
+    if (d->model.beyond > 0 || d->model.is_over_share || (e->card > 0 && v->weights > e->card))
+        must |= MT_FIX_ENGINE | 1u << MT_ROLE_PARAM;
+    if (e->card > 0 && v->frozen > e->card)
+        must |= MT_FIX_STATES | 1u << MT_ROLE_UNSHARDED;
+    if (e->card > 0 && (d->model.held > e->card || e->bytes > e->card || e->alone > e->card ||
+                        (e->cut > 0 && e->each > e->card)))
+        must |= MT_FIX_STATES;
+    return must;
 }

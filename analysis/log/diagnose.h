@@ -435,7 +435,7 @@ bool mt_logdiag_amounts(struct mt_logdiag_amounts *out, const struct mt_log *log
 /* log/card.c: bytes of the card that a person's text names, by the built-in rows; 0 = none, or
  * cards of several sizes. */
 double mt_logdiag_card(const struct mt_log *log);
-/* The number at p, at most one point in it; *end = what follows. */
+/* log/number.c: the number at p, at most one point in it; *end = what follows. */
 double mt_logdiag_number_at(const char *p, const char **end);
 /* log/estimate.c: d->model.estimate. params: as they are named; ranks: 0 = not among the settings.
  * And its words, for a failure whose line has no better ones. */
@@ -529,8 +529,9 @@ static inline uint64_t mt_logdiag_torch(const struct mt_logdiag *d)
 uint64_t mt_logdiag_cached(const struct mt_logdiag *d);
 /* Unallocated bytes alone would do for the request, and are more than crumbs. */
 bool mt_logdiag_has_holes(const struct mt_logdiag *d);
-/* What is there whatever runs is more than the card: less in one pass is no help. */
-bool mt_logdiag_is_too_much(const struct mt_logdiag *d);
+/* log/budget.c: holders, as a saving's `from`, of what is there whatever runs and is more than the
+ * card: less in one pass is no help. 0 = none. */
+uint32_t mt_logdiag_too_much(const struct mt_logdiag *d);
 /* What is to be loaded or decoded is not all there yet: bytes that would do for this request do not
  * for the next ones. */
 bool mt_logdiag_more_to_come(const struct mt_logdiag *d);

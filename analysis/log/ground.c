@@ -29,24 +29,6 @@ struct ground {
 
 /* ---- what the text shows of each holder ---- */
 
-/* What is there whatever runs is more than the card: less in one pass is no help. */
-static uint32_t too_much(const struct mt_logdiag *d)
-{
-    const struct mt_logdiag_estimate *e = &d->model.estimate;
-    const struct mt_logdiag_served *v = &d->model.served;
-    uint32_t must = 0;
-    if (d->model.beyond > 0 || d->model.is_over_share || (e->card > 0 && v->weights > e->card))
-        must |= MT_FIX_ENGINE | 1u << MT_ROLE_PARAM;
-    if (e->card > 0 && v->frozen > e->card)
-        must |= MT_FIX_STATES | 1u << MT_ROLE_UNSHARDED;
-    if (e->card > 0 && (d->model.held > e->card || e->bytes > e->card || e->alone > e->card ||
-                        (e->cut > 0 && e->each > e->card)))
-        must |= MT_FIX_STATES;
-    return must;
-}
-
-bool mt_logdiag_is_too_much(const struct mt_logdiag *d) { return too_much(d) != 0; }
-
 /* In 16 bits throughout, which nothing rules out, they are half, and fit. */
 static bool may_fit(const struct mt_logdiag *d)
 {
@@ -106,7 +88,7 @@ static bool is_of_model(const struct mt_logdiag *d)
 static struct ground ground_of(const struct mt_logdiag *d)
 {
     const struct mt_logdiag_estimate *e = &d->model.estimate;
-    struct ground g = {.must = too_much(d)};
+    struct ground g = {.must = mt_logdiag_too_much(d)};
     if (e->card > 0 && mt_logdiag_states(d) > MUCH_OF * e->card)
         g.shown |= MT_FIX_STATES;
     if (e->card > 0 && d->model.served.frozen > MUCH_OF * e->card)

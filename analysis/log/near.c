@@ -12,7 +12,7 @@ uint64_t mt_logdiag_short(const struct mt_logdiag *d)
                    d->capacity != MT_LOG_NONE && lacks <= d->capacity / 100 &&
                    lacks <= d->request / 4;
     return is_near && !mt_logdiag_overcounts(d) && !mt_logdiag_unmapped(d) &&
-                   !mt_logdiag_more_to_come(d) && !mt_logdiag_is_too_much(d)
+                   !mt_logdiag_more_to_come(d) && mt_logdiag_too_much(d) == 0
                ? lacks
                : 0;
 }

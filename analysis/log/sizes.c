@@ -18,21 +18,6 @@ static void settle(double *known, double v)
     *known = *known == 0 || is_same ? v : SEVERAL;
 }
 
-double mt_logdiag_number_at(const char *p, const char **end)
-{
-    double n = 0, place = 1;
-    for (; mt_log_is_digit(*p) || (*p == '.' && place >= 1 && mt_log_is_digit(p[1])); p++) {
-        if (*p == '.')
-            place = 0.1;
-        else if (place >= 1)
-            n = n * 10 + (*p - '0');
-        else
-            n += (*p - '0') * place, place /= 10;
-    }
-    *end = p;
-    return n;
-}
-
 /* "7B", "Qwen2.5-32B", "prover7B", "16B model"; not the active part of "35B-A3B", not "8x7B" as a
  * whole, no tokens or samples. */
 static bool is_size(const char *from, const char *p, const char *end, double n)

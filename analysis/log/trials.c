@@ -273,7 +273,7 @@ void mt_logdiag_say_tried(struct mt_sentence *t, const struct mt_logdiag *d)
     const bool is_summed = d->model.budget.most > 0 || d->model.served.frozen > 0 ||
                            d->model.estimate.bytes > 0 || d->model.held > 0;
     if (!d->tried_batch || is_summed || d->grows || d->growth_told || mt_logdiag_more_to_come(d) ||
-        mt_logdiag_is_too_much(d) ||
+        mt_logdiag_too_much(d) != 0 ||
         (d->cause != MT_CAUSE_CAPACITY && d->cause != MT_CAUSE_UNKNOWN))
         return;
     if (d->tried_length)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The phase by what somebody says that the job does, by what the settings name, by the script that a command runs: weaker than words of a time, and said as that.
 # A job that generates as often as it trains gets none of them. Each expectation was written down before the report was made.
+# shellcheck disable=SC1003 # backslashes of continued lines
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need jq

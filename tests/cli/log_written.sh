@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A program's settings in the forms in which people show them: banners, dictionaries, defaults of flags, capitals. What is proposed is written as the text has it.
 # Each expectation was written down before the report was made.
+# shellcheck disable=SC2016 # backquotes of Markdown
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 need jq
