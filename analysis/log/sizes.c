@@ -339,6 +339,8 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
                                               "generating", "deploy",     "test.py",
                                               "推理",       "生成",       "部署",
                                               NULL},
+                             /* that it does not run denies none */
+                                 *const shows[] = {"demo ", "demo_", "demo.py", "demo示例", NULL},
                              *const spread[] = {"device_map",        "device map",
                                                 "model parallel",    "model-parallel",
                                                 "tensor parallel",   "tensor-parallel",
@@ -380,7 +382,7 @@ void mt_logdiag_sizes(struct mt_logdiag_sizes *t, const struct mt_log *log)
         t->less = t->less || t->adapters || t->smaller || affirms(s, less);
         if (!mt_spoken_is_logged(s)) { /* "(Trainer pid=7)" is a process's name */
             t->trains = t->trains || tells_training(s, trains);
-            t->runs = t->runs || affirms(s, runs);
+            t->runs = t->runs || affirms(s, runs) || has_any(s, shows);
         }
         t->spread = t->spread || has_any(s, spread);
         t->fsdp = t->fsdp || affirms(s, fsdp);

@@ -167,4 +167,14 @@ for name in run_my_tuning.py run_the_longest_of_my_experiments_again.py; do
     check grep -qE '^To try first in most jobs: what .* was doing is not known$' long.text
     check [ "$(grep -c '^To try first.*[.][.][.]$' long.text)" = 0 ]
 done
+
+# A demonstration only runs, whether it goes or not: no change of a training. One of somebody who trains is none.
+shown() { # TEXT N: whether the change of trainings stands in the list
+    printf '%s\n\ntorch.cuda.OutOfMemoryError: CUDA out of memory.\n' "$1" > shown.log
+    run 0 report shown.log --force --no-config --format text -o shown.text
+    check [ "$(grep -c 'keep less of each pass for the backward' shown.text)" = "$2" ]
+}
+shown 'My 12 GB card cannot run the demo of this repository.' 0
+shown 'It breaks, as was demonstrated in the issue before.' 1
+shown 'It breaks on my card of 12 GB.' 1
 finish
