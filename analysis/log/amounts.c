@@ -277,7 +277,10 @@ static bool is_what_cards_have(const char *from, const struct amount *a)
                                                                             " with", " having",
                                                                             " have", " has",
                                                                             " of",   NULL};
+    static const char *const states[] = {" in use", " used", " is used", " occup", " taken", NULL};
     const char *end = a->from, *p;
+    if (mt_log_word_at(a->end, states) != 0) /* "the card has 20 GB in use" */
+        return false;
     while (end > from && strchr(" ~", end[-1]) != NULL)
         end--;
     for (p = end; p > from && (p[-1] == ' ' || is_letter(p[-1])) && end - p < 24;)
@@ -310,7 +313,8 @@ static void read_clause(struct found *f, const char *from, const char *to)
         role = role_of(from, to, &whole);
         if (role == NO_ROLE && pair)
             role = role_of(from, to, &a);
-        if (!pair && a.bytes != 0 && is_what_cards_have(from, &a))
+        if (!pair && a.bytes != 0 && (role == USED || role == NO_ROLE) &&
+            is_what_cards_have(from, &a))
             role = TOTAL;
         if (pair && a.bytes == 0) /* the unit of the second is that of both */
             a.bytes = (uint64_t)(a.number * ((double)b.bytes / b.number));

@@ -95,6 +95,8 @@ static uint64_t sized(const char *p, uint64_t known)
     for (const char *const *e = ends; *unit != '\0' && strncasecmp(unit, *e, strlen(*e)) != 0;)
         if (*++e == NULL)
             return 0;
+    if (unit[0] == '.' && unit[1] != ' ' && unit[1] != '\0') /* "7g.80gb", a slice's name */
+        return 0;
     bytes = gb * (double)(UINT64_C(1) << 30);
     return bytes > 1.08 * (double)known || bytes < 0.9 * (double)known ? (uint64_t)bytes : 0;
 }

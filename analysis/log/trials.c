@@ -17,7 +17,8 @@ static int arrow(const char *s, size_t n)
 {
     static const char *const arrows[] = {"->", "=>", "→", "⇒", NULL};
     for (size_t i = 1; i < n; i++) {
-        size_t a = mt_log_word_at(s + i, arrows), from = i;
+        bool may_be = s[i] == '-' || s[i] == '=' || (unsigned char)s[i] == 0xe2;
+        size_t a = may_be ? mt_log_word_at(s + i, arrows) : 0, from = i;
         const char *end;
         double was, is;
         while (a != 0 && from > 0 && s[from - 1] == ' ')
@@ -43,7 +44,7 @@ static void normalise(struct mt_saying *t, const char *s, size_t n)
     int way = arrow(s, n);
     size_t k = strlen(said[way]);
     memcpy(t->text, said[way], k);
-    t->is_set |= way != 0;
+    t->is_set |= way == 1; /* what was raised can go back */
     for (size_t i = 0; i < n && k + 1 < sizeof t->text; i++) {
         char c = s[i] == '_' || s[i] == '-' || s[i] == '\t' || s[i] == '|' ? ' ' : s[i];
         if (c == '`' || c == '*' || c == '"' || (c == ' ' && (k == 0 || t->text[k - 1] == ' ')))

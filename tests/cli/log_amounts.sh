@@ -32,6 +32,10 @@ is - 300 24576
 # What cards have, whatever was done with them.
 ask 'I used four GPUs with 24GB of memory, and it fails at the start.'
 check [ "$(jq -r .log_diagnosis.sentence told.json | grep -c 'in use')" = 0 ]
+ask 'It asked for 2.5 GiB, and the card has 300 MB free.'
+is 2560 300 -
+ask 'The GPU has 20 GB in use when it fails.'
+check [ "$(jq -r .log_diagnosis.sentence told.json | grep -c '20.00 GiB.* in use')" = 1 ]
 ask 'It uses two cards with 16 GB each. It asked for 2.5 GiB and 300 MiB were left.'
 is 2560 300 16384
 # In Chinese.

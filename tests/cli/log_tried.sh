@@ -177,6 +177,7 @@ has_not quoted "$batch"
 ask raised <<'END'
 My training of a net of my own runs out of memory after a change:
 workers: 2->4
+batch_size: 1->2
 END
 has raised "$batch"
 # What is left as the matter is said, and what was not tried is not.
