@@ -424,9 +424,7 @@ static void peak_sentence(const struct mt_analysis *a, const struct mt_device_an
             mt_words_add(s, " before the first event%s%s", told ? ", most of it from " : "",
                          told ? ph.s : "");
         else
-            mt_verdict_phase(
-                s, a->trace, &a->verdict,
-                mt_event_at(&a->trace->devices.p[d->device], (uint64_t)d->peak_event)->stack);
+            mt_verdict_phase(s, a->trace, &a->verdict, d->focus_stack);
         if (d->cause != NULL && d->cause->kind == MT_CAUSE_PENDING_FREES)
             mt_words_add(s, ", %s of it let go of already and waiting for another stream",
                          mt_words_bytes(b1, d->focus.pending));

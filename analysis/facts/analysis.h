@@ -198,6 +198,7 @@ struct mt_device_analysis {
     /* at the focus: blocks, and what their sizes lack to whole steps of the allocator; the address
      * of the event, 0 = none */
     uint64_t n_at_focus, focus_rounded, focus_addr;
+    mt_stack_id focus_stack; /* of its event; the events may be let go of before the verdict */
     /* at the end state: block sizes - requested, over active blocks */
     uint64_t rounding_loss;
     MT_VEC(struct mt_owner) owners;         /* at the focus: the MT_MAX_OWNERS largest */

@@ -103,8 +103,10 @@ static int focus_on(struct mt_replay *r, struct mt_phaser *ph)
             o->focus_attr = r->attr[o->peak_event];
         }
     }
-    if (o->focus.event >= 0 && o->focus.event != MT_NO_EVENT)
+    if (o->focus.event >= 0 && o->focus.event != MT_NO_EVENT) {
         o->focus_addr = mt_event_at(r->d, (uint64_t)o->focus.event)->addr;
+        o->focus_stack = mt_event_at(r->d, (uint64_t)o->focus.event)->stack;
+    }
     rc = fill_rows(r, &live) && mt_owners(r, &live, o);
 out:
     mt_free(live.p);
