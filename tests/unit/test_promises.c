@@ -237,6 +237,54 @@ MT_TEST(gradients_of_each_pass)
     }
 }
 
+#define MOVE(line) "own/chain.py:" line ":move|own/chain.py:30:main|" MAIN
+#define FORCE "torch/autograd/__init__.py:503:grad|" MOVE("18")
+
+/* Steps of a sampler: no weights, and the force is a gradient of the energy. SAMPLER: each backward
+ * pass leaves three blocks, and the forward one: both are recorded for a derivative of the force
+ * that nobody takes (P294), no gradients of parameters. FORCES: one block a step is the forces
+ * themselves, which a list keeps. TRAINED: beside weights and an optimizer it is another matter. */
+MT_TEST(a_graph_through_the_steps_of_a_sampler)
+{
+    enum { SAMPLER, FORCES, TRAINED, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        if (what == TRAINED) {
+            heap_alloc(h, 300 * MIB, WEIGHTS);
+            heap_alloc(h, 600 * MIB, STATE);
+        }
+        heap_alloc(h, 80 * MIB, MOVE("28"));
+        for (int step = 0; step < 10; step++) {
+            unsigned moved = heap_alloc(h, 80 * MIB, MOVE("16"));
+            heap_free(h, heap_alloc(h, 80 * MIB, MOVE("17")));
+            heap_free(h, heap_alloc(h, 512, FORCE));
+            for (int k = 0; k < 12; k++) {
+                unsigned made = heap_alloc(h, 80 * MIB, ENGINE);
+                if (k % 4 != 0 || (what == FORCES && k != 0))
+                    heap_free(h, made);
+            }
+            if (what == FORCES)
+                heap_free(h, moved);
+        }
+        heap_oom(h, 80 * MIB, 40 * MIB, ENGINE);
+        {
+            FINISH(0);
+            const struct mt_role_facts *f = &a->devices.p[0].roles;
+            const struct mt_advice *none = card(a, "P294");
+            MT_CHECK(c->known);
+            MT_CHECK_EQ(none != NULL && none->is_top, what == SAMPLER);
+            MT_CHECK(what != SAMPLER || card(a, "P229") == NULL);
+            if (what == SAMPLER) {
+                MT_CHECK_EQ(f->recorded_graph, 30 * 80 * MIB);
+                MT_CHECK_EQ(f->at_focus[MT_ROLE_GRAD], 0);
+                MT_CHECK_HAS(c->sentence, "create_graph=True");
+                MT_CHECK(none->only_if != NULL);
+            }
+            DONE;
+        }
+    }
+}
+
 #define FIRST "own/net.py:9:forward|" CALL "own/first.py:30:main|" MAIN
 
 /* One line of the first pass, in six layers. SIZES: a small block that goes beside a large one
@@ -932,20 +980,19 @@ MT_TEST(caches_that_branches_keep)
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(
-    MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded) MT_RUN(
-        a_backward_that_is_recorded_with_work_behind_it) MT_RUN(a_chain_that_one_backward_follows)
-        MT_RUN(rounds_are_more_than_pieces) MT_RUN(gradients_of_each_pass)
+    MT_RUN(a_backward_that_is_recorded) MT_RUN(a_backward_that_is_recorded_with_work_behind_it)
+        MT_RUN(a_chain_that_one_backward_follows) MT_RUN(rounds_are_more_than_pieces) MT_RUN(
+            gradients_of_each_pass) MT_RUN(a_graph_through_the_steps_of_a_sampler)
             MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training) MT_RUN(
                 logits_that_another_loss_reads) MT_RUN(pieces_of_a_log_softmax_that_is_there)
-                MT_RUN(half_a_batch_of_what_follows_it) MT_RUN(pieces_that_serve_one_request)
+                MT_RUN(half_a_batch_of_what_follows_it) MT_RUN(parts_that_are_enough) MT_RUN(
+                    recomputed_behind_a_large_backward) MT_RUN(pieces_that_serve_one_request)
                     MT_RUN(what_fits_by_little_is_likely) MT_RUN(holes_that_are_less_than_a_page)
                         MT_RUN(recomputed_call_by_call) MT_RUN(what_is_made_of_the_weights)
-                            MT_RUN(what_is_made_once_for_many_calls) MT_RUN(what_names_still_hold)
-                                MT_RUN(what_the_same_function_went_on_to)
-                                    MT_RUN(what_has_sizes_of_its_own)
-                                        MT_RUN(temporaries_that_grow_with_the_request)
-                                            MT_RUN(caches_that_branches_keep)
-                                                MT_RUN(what_frames_say_of_the_form)
-                                                    MT_RUN(recomputed_behind_a_large_backward)
-                                                        MT_RUN(parts_that_are_enough)
-                                                            MT_RUN(rules_done))
+                            MT_RUN(what_is_made_once_for_many_calls)
+                                MT_RUN(what_frames_say_of_the_form) MT_RUN(what_names_still_hold)
+                                    MT_RUN(what_the_same_function_went_on_to)
+                                        MT_RUN(what_has_sizes_of_its_own)
+                                            MT_RUN(temporaries_that_grow_with_the_request)
+                                                MT_RUN(caches_that_branches_keep)
+                                                    MT_RUN(rules_done))
