@@ -376,6 +376,7 @@ enum mt_rc mt_metrics_make(struct mt_metrics **out, const struct mt_analysis *a,
         set(m, MT_METRIC_grad_bucket, mt_zero_buckets(m->d, a->trace, &buckets), MT_CONF_MARKED);
         set(m, MT_METRIC_grad_buckets, buckets, MT_CONF_MARKED);
         set(m, MT_METRIC_loaded_tensor, mt_loaded_tensor(m->d), MT_CONF_MARKED);
+        yes(m, MT_METRIC_rows_statistic, mt_rows_statistic(m->d, a->trace));
         set(m, MT_METRIC_set_up_series, mt_set_up_series(m->d, a->trace), MT_CONF_MARKED);
         set(m, MT_METRIC_stage_outputs, mt_stage_outputs_bytes(m->d, a->trace), MT_CONF_MARKED);
         state_layout(m);

@@ -2,6 +2,8 @@
 #include "analysis/metrics/stacks.h"
 
 #include "analysis/base/frames.h"
+#include "analysis/base/glob.h"
+#include "analysis/base/operation.h"
 #include "analysis/metrics/metrics.h"
 #include "analysis/setup/layout.h"
 #include "parser/base/mem.h"
@@ -236,6 +238,53 @@ double mt_set_up_series(const struct mt_device_analysis *d, const struct mt_trac
             n += w->blocks;
     }
     return n >= MANY ? (double)(n * o->request) : 0;
+}
+
+static bool is_one_of(const struct mt_trace *t, mt_stack_id s, const char *const *names, unsigned n)
+{
+    char by[64];
+    if (!mt_stack_operation(t, s, by, sizeof by))
+        return false;
+    for (unsigned i = 0; i < n; i++)
+        if (mt_glob(names[i], by, strlen(by)))
+            return true;
+    return false;
+}
+
+/* Whether the function that this stack lies in does so with what the stack makes. */
+static bool is_statistic(const struct mt_trace *t, mt_stack_id s)
+{
+    static const char *const less[] = {"sub", "sub_", "rsub"}, *const mean[] = {"mean", "mean_*", "var_mean*"},
+                             *const product[] = {"matmul", "mm", "einsum"},
+                             *const whole[] = {"cov", "corrcoef", "pca_lowrank"};
+    const struct mt_frame *f = own_function(t, s);
+    bool centred = f != NULL && is_one_of(t, s, less, sizeof less / sizeof *less), means = false,
+         multiplied = false;
+    for (mt_stack_id i = 1; f != NULL && i < t->stacks.n; i++) {
+        if (!is_in(t, i, f))
+            continue;
+        if (is_one_of(t, i, whole, sizeof whole / sizeof *whole))
+            return true;
+        means = means || (centred && is_one_of(t, i, mean, sizeof mean / sizeof *mean));
+        multiplied =
+            multiplied || (centred && is_one_of(t, i, product, sizeof product / sizeof *product));
+    }
+    return means && multiplied;
+}
+
+bool mt_rows_statistic(const struct mt_device_analysis *d, const struct mt_trace *t)
+{
+    enum { PART = 2 }; /* of the largest: the data and what is made of them are alike */
+    const struct mt_oom *o = d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
+    uint64_t most = o != NULL ? o->request : 0;
+    for (uint32_t i = 0; i < d->by_stack.n; i++)
+        most = d->by_stack.p[i].largest > most ? d->by_stack.p[i].largest : most;
+    if (t != NULL && o != NULL && o->request >= most / PART && is_statistic(t, o->stack))
+        return true;
+    for (uint32_t i = 0; t != NULL && i < d->by_stack.n; i++)
+        if (d->by_stack.p[i].largest >= most / PART && is_statistic(t, d->by_stack.p[i].stack))
+            return true;
+    return false;
 }
 
 double mt_loaded_tensor(const struct mt_device_analysis *d)

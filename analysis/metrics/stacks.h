@@ -30,6 +30,11 @@ double mt_attention_scores(const struct mt_device_analysis *d, const struct mt_t
  * asked. */
 double mt_set_up_series(const struct mt_device_analysis *d, const struct mt_trace *t);
 
+/* A function that holds a largest tensor at the focus, the request included, computes one result of
+ * all rows: what it holds is the data less their mean, and it makes a product; or it takes a
+ * covariance. Half of the rows have another one. */
+bool mt_rows_statistic(const struct mt_device_analysis *d, const struct mt_trace *t);
+
 /* At the focus, the largest block from an engine's loading of weights. */
 double mt_loaded_tensor(const struct mt_device_analysis *d);
 

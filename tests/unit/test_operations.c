@@ -421,6 +421,52 @@ MT_TEST(which_operation_it_is)
     }
 }
 
+#define AXES(n)                                                                                    \
+    "own/paint.py:" n ":axes|torch/utils/_contextlib.py:116:decorate_context|own/paint.py:"        \
+    "60:main|" MAIN
+#define IN_MODEL                                                                                   \
+    "own/net.py:22:forward|torch/nn/modules/module.py:60:_call_impl|own/paint.py:34:paint|torch/"  \
+    "utils/_contextlib.py:116:decorate_context|own/paint.py:60:main|" MAIN
+
+/* Directions of all rows: the data less their mean, times each other. Half of the batch has other
+ * ones, so it is not offered (P09); in place or part by part is (P295). A quotient, a product
+ * without a mean and a mean without a product are no such statistic. */
+MT_TEST(what_is_a_statistic_of_all_rows)
+{
+    enum { CENTRED, COVARIANCE, QUOTIENT, NO_MEAN, NO_PRODUCT, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        bool of_all = what == CENTRED || what == COVARIANCE;
+        for (int call = 0; call < 2; call++) {
+            uint64_t size = (call == 0 ? 64 : 2048) * MIB;
+            unsigned full = heap_alloc(h, size, IN_MODEL), less, small;
+            small = heap_alloc(h, 4096,
+                               what == NO_MEAN ? OP("amax") AXES("42") : OP("mean_dim") AXES("42"));
+            less = heap_alloc(h, size,
+                              what == QUOTIENT || what == COVARIANCE ? OP("div_Tensor") AXES("42")
+                                                                     : OP("sub_Tensor") AXES("42"));
+            heap_free(h, small);
+            small = heap_alloc(h, 4 * MIB,
+                               what == NO_PRODUCT   ? OP("abs") AXES("43")
+                               : what == COVARIANCE ? OP("cov") AXES("43")
+                                                    : OP("matmul") AXES("43"));
+            if (call == 1)
+                break;
+            heap_free(h, small);
+            heap_free(h, less);
+            heap_free(h, full);
+        }
+        {
+            FINISH(0);
+            const struct mt_advice *half = card(a, "P09"), *all = card(a, "P295");
+            MT_CHECK(c->known || c->kind == MT_CAUSE_NONE);
+            MT_CHECK_EQ(half == NULL, of_all);
+            MT_CHECK_EQ(all != NULL && all->is_top, of_all);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(what_is_stretched) MT_RUN(what_each_operation_is_offered)
@@ -428,4 +474,5 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(what_is_stretched) MT_RUN(what_each_operation_
                 MT_RUN(what_is_joined_of_what_is_there) MT_RUN(what_is_there_in_a_wider_type)
                     MT_RUN(what_a_loop_keeps) MT_RUN(where_no_phase_is_told)
                         MT_RUN(what_multiplies_its_source) MT_RUN(what_stays_while_others_go)
-                            MT_RUN(which_operation_it_is) MT_RUN(rules_done))
+                            MT_RUN(which_operation_it_is) MT_RUN(what_is_a_statistic_of_all_rows)
+                                MT_RUN(rules_done))
