@@ -162,7 +162,10 @@ struct mt_role_facts {
     /* by the order of passes alone: micro-batches of one step look the same */
     bool steps_are_guessed;
     MT_VEC(struct mt_logits_by) logits_by; /* that make blocks as large as logits, each once */
-    uint64_t vocab;                        /* of the logits that were found; 0 = none */
+    /* a frame of each function that takes a softmax of a product and multiplies no values with it
+     */
+    MT_VEC(mt_frame_id) unweighted;
+    uint64_t vocab; /* of the logits that were found; 0 = none */
     /* no head of so many rows is among the live blocks: another vocabulary may explain the sizes
      * too
      */

@@ -141,10 +141,16 @@ static bool is_in(const struct mt_trace *t, mt_stack_id s, const struct mt_frame
 
 /* An attention by its operations, whatever it is called: a function that takes a softmax and makes
  * products of batches of matrices, by the names of C++ frames. A router's softmax is of one
- * product. NULL = the stack lies in none. */
-static const struct mt_frame *attends(const struct mt_trace *t, mt_stack_id s)
+ * product. NULL = the stack lies in none, or in one that weighs no values. */
+static const struct mt_frame *attends(const struct mt_device_analysis *d, const struct mt_trace *t,
+                                      mt_stack_id s)
 {
     const struct mt_frame *f = own_function(t, s);
+    for (uint32_t i = 0; f != NULL && i < d->roles.unweighted.n; i++) {
+        const struct mt_frame *u = &t->frames.p[d->roles.unweighted.p[i]];
+        if (u->file == f->file && u->name == f->name)
+            return NULL;
+    }
     for (mt_stack_id i = 1; f != NULL && i < t->stacks.n; i++) {
         const struct mt_frame *op = &t->frames.p[t->stacks.p[i].frame];
         if (!mt_file_is_python(mt_str(t, op->file), mt_str_len(t, op->file)) &&
@@ -162,14 +168,14 @@ static double attention_scores(const struct mt_device_analysis *d, const struct 
 {
     const struct mt_oom *o = d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
     unsigned in = o != NULL ? scores_of(t, known, o->stack) : 0;
-    const struct mt_frame *own = in == IN_SOFTMAX ? attends(t, o->stack) : NULL;
+    const struct mt_frame *own = in == IN_SOFTMAX ? attends(d, t, o->stack) : NULL;
     uint64_t scores = o != NULL && ((in & SCORES) == SCORES || own != NULL) ? o->request : 0;
     double bytes = 0;
     *by_kernel = scores != 0 && (in & IN_KERNEL);
     for (uint32_t i = 0; i < d->by_stack.n; i++) {
         const struct mt_stack_share *w = &d->by_stack.p[i];
         unsigned at = w->largest > scores ? scores_of(t, known, w->stack) : 0;
-        const struct mt_frame *f = at == IN_SOFTMAX ? attends(t, w->stack) : NULL;
+        const struct mt_frame *f = at == IN_SOFTMAX ? attends(d, t, w->stack) : NULL;
         if ((at & SCORES) != SCORES && f == NULL)
             continue;
         own = f;
@@ -254,7 +260,8 @@ static bool is_one_of(const struct mt_trace *t, mt_stack_id s, const char *const
 /* Whether the function that this stack lies in does so with what the stack makes. */
 static bool is_statistic(const struct mt_trace *t, mt_stack_id s)
 {
-    static const char *const less[] = {"sub", "sub_", "rsub"}, *const mean[] = {"mean", "mean_*", "var_mean*"},
+    static const char *const less[] = {"sub", "sub_", "rsub"},
+                             *const mean[] = {"mean", "mean_*", "var_mean*"},
                              *const product[] = {"matmul", "mm", "einsum"},
                              *const whole[] = {"cov", "corrcoef", "pca_lowrank"};
     const struct mt_frame *f = own_function(t, s);

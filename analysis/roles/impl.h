@@ -20,6 +20,7 @@
  *   lone.c         optimizer state that is one block a weight
  *   readers.c      which stacks make blocks as large as logits
  *   recorded.c     backward passes that keep what they make
+ *   unweighted.c   functions whose softmax weighs no values
  *   twins.c        a second model of the same sizes
  *   weights.c      how many blocks of a size are parameters, and which sizes are a model's
  *   sizes.c        what is noted of sizes
@@ -272,6 +273,8 @@ int mt_idle_find(struct mt_rwork *k, int64_t focus);
 void mt_lone_find(struct mt_rwork *k, int64_t focus);
 /* roles/readers.c: out->logits_by, after mt_vocab_find(); 0 = out of memory */
 int mt_readers_find(struct mt_rwork *k);
+/* roles/unweighted.c: out->unweighted; 0 = out of memory */
+int mt_unweighted_find(struct mt_rwork *k);
 /* roles/recorded.c: out->recorded, after all other roles, some of which it changes */
 void mt_recorded_find(struct mt_rwork *k, int64_t focus);
 /* roles/grown.c: how blocks of a stack follow blocks of another size: a step larger while those

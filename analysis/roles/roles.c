@@ -480,7 +480,8 @@ static int with_curve(struct mt_rwork *k, bool verify)
         mt_recorded_find(k, focus);
     if (!add_up(k, focus, verify))
         return 0;
-    if (tensors && (!mt_readers_find(k) || !mt_twins_find(k, focus) || !mt_idle_find(k, focus)))
+    if (tensors && (!mt_readers_find(k) || !mt_unweighted_find(k) || !mt_twins_find(k, focus) ||
+                    !mt_idle_find(k, focus)))
         return 0;
     request_by_size(k);
     if (tensors) {
@@ -552,4 +553,5 @@ void mt_role_facts_done(struct mt_role_facts *f)
     MT_VEC_DONE(&f->laps);
     MT_VEC_DONE(&f->pools);
     MT_VEC_DONE(&f->logits_by);
+    MT_VEC_DONE(&f->unweighted);
 }

@@ -467,6 +467,39 @@ MT_TEST(what_is_a_statistic_of_all_rows)
     }
 }
 
+/* Scores of all pairs and their softmax. ATTENTION: a second product weighs values with them, and a
+ * fused one needs neither whole (P15). MATCHING: nothing is weighed, the matrix itself is read.
+ * FIRST: the first call failed in its softmax, and nothing tells what would have followed. */
+MT_TEST(what_a_softmax_weighs)
+{
+    enum { ATTENTION, MATCHING, FIRST, N };
+    for (int what = 0; what < N; what++) {
+        struct heap *h = heap_new();
+        for (int call = what == FIRST; call < 3; call++) {
+            uint64_t size = (call == 0 ? 64 : 1024) * MIB;
+            unsigned made[4], n = 0;
+            made[n++] = heap_alloc(h, 16 * MIB, IN_MODEL);
+            made[n++] = heap_alloc(h, size, OP("bmm") AXES("42"));
+            if (what == FIRST) {
+                heap_oom(h, size, 64 * MIB, OP("softmax_int") AXES("43"));
+                break;
+            }
+            made[n++] = heap_alloc(h, size, OP("softmax_int") AXES("43"));
+            made[n++] = what == ATTENTION ? heap_alloc(h, 8 * MIB, OP("bmm") AXES("44"))
+                                          : heap_alloc(h, size, OP("mul_Tensor") AXES("44"));
+            while (call != 2 && n > 0)
+                heap_free(h, made[--n]);
+        }
+        {
+            FINISH(0);
+            MT_CHECK(c != NULL);
+            MT_CHECK_EQ(a->devices.p[0].roles.unweighted.n, what == MATCHING);
+            MT_CHECK_EQ(card(a, "P15") != NULL, what != MATCHING);
+            DONE;
+        }
+    }
+}
+
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(MT_RUN(rules_load) MT_RUN(what_is_stretched) MT_RUN(what_each_operation_is_offered)
@@ -475,4 +508,4 @@ MT_MAIN(MT_RUN(rules_load) MT_RUN(what_is_stretched) MT_RUN(what_each_operation_
                     MT_RUN(what_a_loop_keeps) MT_RUN(where_no_phase_is_told)
                         MT_RUN(what_multiplies_its_source) MT_RUN(what_stays_while_others_go)
                             MT_RUN(which_operation_it_is) MT_RUN(what_is_a_statistic_of_all_rows)
-                                MT_RUN(rules_done))
+                                MT_RUN(what_a_softmax_weighs) MT_RUN(rules_done))
