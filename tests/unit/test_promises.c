@@ -980,19 +980,21 @@ MT_TEST(caches_that_branches_keep)
 MT_TEST(rules_done) { mt_rules_done(&rules); }
 
 MT_MAIN(
-    MT_RUN(a_backward_that_is_recorded) MT_RUN(a_backward_that_is_recorded_with_work_behind_it)
-        MT_RUN(a_chain_that_one_backward_follows) MT_RUN(rounds_are_more_than_pieces) MT_RUN(
-            gradients_of_each_pass) MT_RUN(a_graph_through_the_steps_of_a_sampler)
-            MT_RUN(what_a_first_pass_keeps) MT_RUN(a_pass_that_may_be_no_training) MT_RUN(
-                logits_that_another_loss_reads) MT_RUN(pieces_of_a_log_softmax_that_is_there)
-                MT_RUN(half_a_batch_of_what_follows_it) MT_RUN(parts_that_are_enough) MT_RUN(
-                    recomputed_behind_a_large_backward) MT_RUN(pieces_that_serve_one_request)
-                    MT_RUN(what_fits_by_little_is_likely) MT_RUN(holes_that_are_less_than_a_page)
-                        MT_RUN(recomputed_call_by_call) MT_RUN(what_is_made_of_the_weights)
-                            MT_RUN(what_is_made_once_for_many_calls)
-                                MT_RUN(what_frames_say_of_the_form) MT_RUN(what_names_still_hold)
-                                    MT_RUN(what_the_same_function_went_on_to)
-                                        MT_RUN(what_has_sizes_of_its_own)
-                                            MT_RUN(temporaries_that_grow_with_the_request)
-                                                MT_RUN(caches_that_branches_keep)
-                                                    MT_RUN(rules_done))
+    MT_RUN(rules_load) MT_RUN(a_backward_that_is_recorded) MT_RUN(
+        a_backward_that_is_recorded_with_work_behind_it) MT_RUN(a_chain_that_one_backward_follows)
+        MT_RUN(rounds_are_more_than_pieces) MT_RUN(gradients_of_each_pass) MT_RUN(
+            a_graph_through_the_steps_of_a_sampler) MT_RUN(what_a_first_pass_keeps)
+            MT_RUN(a_pass_that_may_be_no_training) MT_RUN(logits_that_another_loss_reads) MT_RUN(
+                pieces_of_a_log_softmax_that_is_there) MT_RUN(half_a_batch_of_what_follows_it)
+                MT_RUN(parts_that_are_enough) MT_RUN(recomputed_behind_a_large_backward)
+                    MT_RUN(pieces_that_serve_one_request) MT_RUN(what_fits_by_little_is_likely)
+                        MT_RUN(holes_that_are_less_than_a_page) MT_RUN(recomputed_call_by_call)
+                            MT_RUN(what_is_made_of_the_weights)
+                                MT_RUN(what_is_made_once_for_many_calls)
+                                    MT_RUN(what_frames_say_of_the_form)
+                                        MT_RUN(what_names_still_hold)
+                                            MT_RUN(what_the_same_function_went_on_to)
+                                                MT_RUN(what_has_sizes_of_its_own)
+                                                    MT_RUN(temporaries_that_grow_with_the_request)
+                                                        MT_RUN(caches_that_branches_keep)
+                                                            MT_RUN(rules_done))
