@@ -181,6 +181,37 @@ def runs(job):
     job.drop(*kept)
 
 
+def masks(job):
+    """A model is made on the card, and each of its blocks makes a mask of 1 GiB (outputs), else one makes it for all."""
+    job.inside("masks")
+    for number in range(12):
+        with job.call(at.ROOT + "model.py:66 main", at.ROOT + "model.py:53 __init__", at.ROOT + "model.py:23 __init__", "torch/nn/modules/linear.py:106 __init__"):
+            job.new(24 * MIB, "param", "empty")
+        with job.call(at.ROOT + "model.py:66 main", at.ROOT + "model.py:53 __init__", at.ROOT + "model.py:25 __init__"):
+            if job.outputs or number == 0:
+                job.new(1024 * MIB, "data", "tril")
+
+
+def sampler(job):
+    """Steps of a sampler without weights; the backward pass of each force is recorded (outputs) or not."""
+    job.inside("sample")
+    position = 80 * MIB
+    with job.call(at.ROOT + "chain.py:28 main"):
+        job.new(position, "unknown", "randn")
+    for _ in range(12):
+        with job.call(at.ROOT + "chain.py:30 main", at.ROOT + "chain.py:16 move"):
+            moved = job.new(position, "unknown", "add")
+        with job.call(at.ROOT + "chain.py:30 main", at.ROOT + "chain.py:17 move"):
+            job.drop(job.new(position, "temp", "mul"))
+        with job.call(at.ROOT + "chain.py:30 main", at.ROOT + "chain.py:18 move", "torch/autograd/__init__.py:503 grad"):
+            job.drop(job.new(512, "temp", "ones_like"))
+        with job.autograd("MulBackward0"):
+            made = [job.new(position, "activation", "mul") for _ in range(9)]
+            job.drop(*made[3 if job.outputs else 0:])
+        if not job.outputs:
+            job.drop(moved)
+
+
 def merged(job):
     """Weights of each layer that its forward makes of others, and that its backward needs (outputs), else none. What is trained is small."""
     job.phase("init")

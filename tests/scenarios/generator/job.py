@@ -263,7 +263,7 @@ class Job:
             return soft
         if self.scores_by == "operations":  # q @ k, torch.softmax() in a module's own forward
             raw, soft = self.new(size, "temp", "bmm"), self.new(size, role, "_softmax")
-            self.drop(raw)
+            self.drop(raw, self.new(tokens * self.shape_.heads * 64 * 4, "temp", "bmm"))  # the values, weighed
             return soft
         raw = self.new(size, "temp", "mm")
         with self.call("torch/nn/functional.py:2140 softmax"):
