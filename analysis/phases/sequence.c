@@ -3,6 +3,7 @@
  * next. Nothing is looked up twice: an event that has to wait for a later one holds a placeholder,
  * and is settled in one sweep when that one comes. */
 #include "analysis/phases/impl.h"
+#include "analysis/base/frames.h"
 
 /* Placeholders in struct mt_attr.phase while the phase is not known yet. */
 enum {
@@ -29,7 +30,8 @@ struct run {
     struct mt_attr *out;
     struct mt_spans coarse, inner; /* annotations */
     bool has_annotations;
-    uint8_t last; /* coarse phase that goes on; MT_PH_NONE, a phase, or WAIT_TRAIN */
+    uint8_t training; /* what a backward pass without a marker is of; MT_PH_NONE = of no training */
+    uint8_t last;     /* coarse phase that goes on; MT_PH_NONE, a phase, or WAIT_TRAIN */
     /* the same without interruptions (weight sync, checkpoint): what a forward pass returns to */
     uint8_t base;
     uint8_t fallback; /* of WAIT_FORWARD, when no training follows */
@@ -73,7 +75,7 @@ static bool without_signature(const struct mt_attr *a)
 static void settle_one(const struct run *r, struct mt_attr *a, uint8_t training)
 {
     if (a->phase == WAIT_TRAIN) {
-        a->phase = training;
+        a->phase = training != MT_PH_NONE ? training : MT_PH_UNATTRIBUTED;
     } else if (a->phase == WAIT_REST) {
         a->phase = r->fallback != MT_PH_NONE ? r->fallback : MT_PH_UNATTRIBUTED;
         if (r->fallback == MT_PH_NONE && a->sub == MT_PH_NONE)
@@ -130,13 +132,26 @@ static bool is_allocation(const struct mt_event *e)
     return e->action == MT_ACT_ALLOC || e->action == MT_ACT_OOM;
 }
 
+/* Gradients that are asked for by torch.autograd.grad alone, where no module is called and no
+ * optimizer steps, are forces or scores of a sampler, not a training: nothing tells what it is. */
+static uint8_t training_of(const struct mt_trace *t)
+{
+    static const char grad[] = "torch/autograd/__init__.py";
+    bool trains = !mt_trace_goes_through(t, grad, "grad") ||
+                  mt_trace_goes_through(t, grad, "backward") ||
+                  mt_trace_goes_through(t, "torch/_tensor.py", "backward") ||
+                  mt_trace_goes_through(t, "torch/nn/modules/module.py", "_call_impl") ||
+                  mt_trace_goes_through(t, "torch/optim/optimizer.py", "wrapper");
+    return trains ? MT_PH_TRAIN : MT_PH_NONE;
+}
+
 static struct mt_attr known_phase(struct run *r, uint64_t i, uint8_t phase, enum mt_conf conf,
                                   uint8_t sub, enum mt_conf sub_conf, uint32_t rule)
 {
     bool waits_for_train = r->last == WAIT_TRAIN || r->base == WAIT_TRAIN;
     settle(r, i,
            mt_phase_is(phase, MT_TRAINS) ? phase
-           : waits_for_train             ? MT_PH_TRAIN
+           : waits_for_train             ? r->training
                                          : MT_PH_NONE);
     r->last = phase;
     if (!mt_phase_is(phase, MT_INTERRUPTS))
@@ -150,7 +165,8 @@ static struct mt_attr implied_training(struct run *r, uint64_t i, bool is_autogr
                                        uint8_t sub, enum mt_conf sub_conf, uint32_t rule)
 {
     uint8_t phase = r->base;
-    if (phase == WAIT_TRAIN && (r->waits_for_marker || !is_autograd_thread)) {
+    if (phase == WAIT_TRAIN && r->training != MT_PH_NONE &&
+        (r->waits_for_marker || !is_autograd_thread)) {
         settle(r, i, MT_PH_TRAIN); /* the main thread trains without any framework's marker */
         phase = MT_PH_TRAIN;
     }
@@ -429,6 +445,7 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
     struct run r = {.p = p,
                     .d = d,
                     .out = out,
+                    .training = training_of(p->t),
                     .last = MT_PH_NONE,
                     .base = MT_PH_NONE,
                     .fallback = MT_PH_NONE,
@@ -463,7 +480,7 @@ enum mt_rc mt_phaser_run(struct mt_phaser *p, uint32_t device, const struct mt_p
         }
     }
     end_run(&r);
-    training = r.last == WAIT_TRAIN || r.base == WAIT_TRAIN ? MT_PH_TRAIN : MT_PH_NONE;
+    training = r.last == WAIT_TRAIN || r.base == WAIT_TRAIN ? r.training : MT_PH_NONE;
     if (r.fallback == MT_PH_INIT &&
         training == MT_PH_NONE) /* who loads a model and only runs it is not in set-up to the end */
         r.fallback = MT_PH_NONE;

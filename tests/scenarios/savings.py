@@ -373,7 +373,7 @@ SCENARIOS = [
     Scenario("saving-p292", "played again with P292 applied: each block makes a mask of its own", dict(PLAIN, script=copies.masks), fail="masks", late=True,
              cause="capacity", phase="unattributed", must=["P292"], saves={"P292": {"outputs": False}}, where="masks"),
     Scenario("saving-p294", "played again with P294 applied: a graph reaches through the steps of a sampler", dict(PLAIN, script=copies.sampler), fail="sample", late=True,
-             cause="capacity", phase="train", must=["P294"], must_not=["P229"], saves={"P294": {"outputs": False}}, where="sample"),
+             cause="capacity", phase="unattributed", must=["P294"], must_not=["P229"], saves={"P294": {"outputs": False}}, where="sample"),
     saves("P289", dict(PLAIN, script=copies.runs, layers=4), "runs", {"outputs": False}, ("unattributed", "data")),
     saves("P287", dict(PLAIN, micro=(16384,), entropy_in_train=True), "train_actor", {"loss_parts": 4}, "train", must_not=["B09"]),
     saves("P46", dict(PLAIN, ema=True, micro=(512,)), "train_actor", {"ema": False}, "train", must_not=["P18"]),

@@ -243,7 +243,8 @@ MT_TEST(gradients_of_each_pass)
 /* Steps of a sampler: no weights, and the force is a gradient of the energy. SAMPLER: each backward
  * pass leaves three blocks, and the forward one: both are recorded for a derivative of the force
  * that nobody takes (P294), no gradients of parameters. FORCES: one block a step is the forces
- * themselves, which a list keeps. TRAINED: beside weights and an optimizer it is another matter. */
+ * themselves, which a list keeps. TRAINED: beside weights and an optimizer it is another matter,
+ * and there alone it is a training. */
 MT_TEST(a_graph_through_the_steps_of_a_sampler)
 {
     enum { SAMPLER, FORCES, TRAINED, N };
@@ -274,6 +275,7 @@ MT_TEST(a_graph_through_the_steps_of_a_sampler)
             MT_CHECK(c->known);
             MT_CHECK_EQ(none != NULL && none->is_top, what == SAMPLER);
             MT_CHECK(what != SAMPLER || card(a, "P229") == NULL);
+            MT_CHECK_EQ(mt_phase_is(a->verdict.phase, MT_TRAINS), what == TRAINED);
             if (what == SAMPLER) {
                 MT_CHECK_EQ(f->recorded_graph, 30 * 80 * MIB);
                 MT_CHECK_EQ(f->at_focus[MT_ROLE_GRAD], 0);
