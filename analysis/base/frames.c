@@ -383,6 +383,7 @@ static bool autograd_node(const char *name, uint32_t n, const char **node, int *
     const char *p = name, *e;
     if ((*node = mt_backward_op(name, n, len)) != NULL)
         return true;
+    /* A trace's string is never NULL. NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
     if (n < sizeof prefix - 1 || memcmp(p, prefix, sizeof prefix - 1) != 0)
         return false;
     if (strncmp(p + sizeof prefix - 1, sum, sizeof sum - 1) == 0) {

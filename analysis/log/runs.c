@@ -53,7 +53,7 @@ static size_t success(const char *s, const char *p)
     n -= p[n - 1] == ' ';
     if (mt_log_word_at(p + n, others) != 0)
         return 0;
-    for (to = n; p[to] != '\0' && to < n + 24 && strchr(",;:(", p[to]) == NULL; to++)
+    for (to = n; to < n + 24 && p[to] != '\0' && strchr(",;:(", p[to]) == NULL; to++)
         if (mt_log_word_at(p + to, well) != 0)
             return n;
     return 0;

@@ -15,8 +15,9 @@ static void move(void)
 {
 #if defined(MREMAP_FIXED) && defined(MAP_FIXED_NOREPLACE) && UINTPTR_MAX > UINT32_MAX
     const size_t n = mt_rule_image.n * sizeof *mt_rule_image.word;
-    void *from = (void *)(uintptr_t)mt_rule_image.word, /* nothing else is in these pages */
-        *to = (void *)(uintptr_t)MT_RULE_IMAGE_AT, *got;
+    void *from, *got, *to; /* from: nothing else is in these pages */
+    memcpy(&from, &mt_rule_image.word, sizeof from);
+    to = (void *)(uintptr_t)MT_RULE_IMAGE_AT; /* NOLINT(performance-no-int-to-ptr): to be mapped */
     if (sysconf(_SC_PAGESIZE) != MT_RULE_IMAGE_PAGE || (uintptr_t)from % MT_RULE_IMAGE_PAGE != 0)
         return;
     got = mmap(to, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
@@ -51,7 +52,7 @@ enum mt_rc mt_rule_image_copy(struct mt_rules *r, struct mt_err *err)
         memcpy(at, &w, sizeof w);
     }
     memcpy(r, block, sizeof *r);
-    r->image = block;
+    r->image = r->block = block;
     return MT_OK;
 }
 
@@ -66,6 +67,6 @@ enum mt_rc mt_rules_load(struct mt_rules *r, const char *overlay, size_t n, cons
         return mt_rule_image_copy(r, err);
     memcpy(r, moved, sizeof *r);
     r->image = moved;
-    r->is_in_place = true;
+    r->block = NULL;
     return MT_OK;
 }

@@ -50,8 +50,7 @@ enum mt_rc mt_rules_read(struct mt_rules *r, const char *overlay, size_t n, cons
 void mt_rules_done(struct mt_rules *r)
 {
     if (r->image != NULL) { /* its expressions are compiled: nothing was allocated since */
-        if (!r->is_in_place)
-            mt_free((void *)(uintptr_t)r->image);
+        mt_free(r->block);
     } else {
         mt_phase_rules_free(r->phases);
         mt_fix_rules_free(r->fixes);

@@ -18,10 +18,10 @@ struct mt_rules {
     /* Text of the --rules file, for the rules of libraries. Borrowed; NULL = none. */
     const char *overlay, *overlay_name;
     size_t overlay_len;
-    /* the one block that all of the above is in; NULL = each was allocated. In place: nobody's to
-     * free or to write */
+    /* what all of the above is in, and nobody's to write; NULL = each was allocated. block: to be
+     * freed; NULL = the program's own pages */
     const void *image;
-    bool is_in_place;
+    void *block;
 };
 
 /* Fills r. overlay: text of a --rules file and its name for messages, NULL = the built-in rules

@@ -6,8 +6,8 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #define MT_X86 1
 #include <immintrin.h>
-#if defined(__has_include)
-#if __has_include(<sys/platform/x86.h>)
+#ifdef __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 33)
 #include <sys/platform/x86.h>
 #endif
 #endif

@@ -184,7 +184,7 @@ struct mt_ovs {
     bool dirty;                      /* the groups of the highest instant are not stored yet */
     uint64_t group[MT_PACK_GROUPS + 1];
 };
-int mt_ovs_begin(struct mt_ovs *v, struct mt_pack *p, const struct mt_ov_now *start);
+int mt_ovs_begin(struct mt_ovs *v, struct mt_pack *p, const struct mt_ov_now *at);
 /* A bound is reached: the state before the event at (event, tick). */
 void mt_ovs_move(struct mt_ovs *v, uint64_t event, uint64_t tick, const struct mt_ov_now *now);
 void mt_ovs_keep(struct mt_ovs *v, const struct mt_ov_now *now);

@@ -249,14 +249,14 @@ MT_TEST(it_is_one_block_and_goes_whole)
     struct mt_err err = {.rc = MT_OK};
     uint64_t used = mt_mem_used(), calls = mt_mem_calls();
     MT_ASSERT(mt_load_rules(&r));
-    MT_CHECK(mt_rule_image.n == 0 || mt_mem_calls() - calls == (r.is_in_place ? 0 : 1));
+    MT_CHECK(mt_rule_image.n == 0 || mt_mem_calls() - calls == (r.block == NULL ? 0 : 1));
     mt_rules_done(&r);
     MT_CHECK_EQ(mt_mem_used(), used);
     if (mt_rule_image.n == 0)
         return;
     calls = mt_mem_calls();
     MT_ASSERT(mt_rule_image_copy(&r, &err) == MT_OK);
-    MT_CHECK(mt_mem_calls() - calls == 1 && !r.is_in_place);
+    MT_CHECK(mt_mem_calls() - calls == 1 && r.block != NULL);
     mt_rules_done(&r);
     MT_CHECK_EQ(mt_mem_used(), used);
     mt_mem_fail_after(1);
