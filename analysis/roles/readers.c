@@ -18,7 +18,9 @@ int mt_readers_find(struct mt_rwork *k)
         struct mt_logits_by *at;
         if ((e->action != MT_ACT_ALLOC && e->action != MT_ACT_OOM) || e->stack == 0 ||
             !mt_is_logits_size(k, e->size) || mt_is_layer_size(k, e->size) ||
-            mt_group_of(k->r->attr[i].sub, MT_G_OTHER) == MT_G_OPTIMIZER) /* the head's moments */
+            /* the moments of a head, and the sum of its gradients, are no logits */
+            mt_group_of(k->r->attr[i].sub, MT_G_OTHER) == MT_G_OPTIMIZER ||
+            mt_phase_is(k->r->attr[i].sub, MT_IN_BACKWARD))
             continue;
         if (seen[e->stack] == 0) {
             if (f->logits_by.n == MAX_READERS)

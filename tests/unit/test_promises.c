@@ -385,6 +385,7 @@ MT_TEST(a_pass_that_may_be_no_training)
 
 #define JOINED "??:0:at::_ops::cat::call(c10::ArrayRef<at::Tensor>, long)|" TEACH("34")
 #define SCALED "??:0:at::_ops::div_Tensor::call(at::Tensor const&)|" TEACH("34")
+#define SUM "??:0:at::_ops::add_Tensor::call(at::Tensor const&)|" ENGINE
 #define PRODUCT                                                                                    \
     "??:0:at::_ops::mm::call(at::Tensor const&)|??:0:at::_ops::linear::call(at::Tensor const&)|"   \
     "own/net.py:22:forward|" CALL TEACH("34")
@@ -393,13 +394,26 @@ MT_TEST(a_pass_that_may_be_no_training)
  * divergence, or a softmax beside it. A softmax alone has weights, or one word, of its own: only
  * pieces of the rows are sure to fit it. One of another size is an attention's. Where C++ frames
  * tell that no product made the logits, they are of no head; where parts are joined, of a part of
- * one. MARGIN: the job's own line makes more of their shape between the head and the loss. */
+ * one. MARGIN: the job's own line makes more of their shape between the head and the loss. SUMMED:
+ * autograd adds gradients of the head up, which are whole rows, too. */
 MT_TEST(logits_that_another_loss_reads)
 {
-    enum { ALONE, DIVERGENCE, BESIDE, ITS_OWN, ATTENTION, GATHERED, QUOTIENT, TOLD, MARGIN, N };
+    enum {
+        ALONE,
+        DIVERGENCE,
+        BESIDE,
+        ITS_OWN,
+        ATTENTION,
+        GATHERED,
+        QUOTIENT,
+        TOLD,
+        MARGIN,
+        SUMMED,
+        N
+    };
     static const uint64_t row = UINT64_C(50257) * 4;
-    static const char *const third[] = {CROSS, KL,    SOFTMAX, HEAD,  SOFTMAX,
-                                        CROSS, CROSS, CROSS,   SCALED};
+    static const char *const third[] = {CROSS, KL,    SOFTMAX, HEAD,   SOFTMAX,
+                                        CROSS, CROSS, CROSS,   SCALED, CROSS};
     for (int what = 0; what < N; what++) {
         struct heap *h = heap_new();
         bool shared = what == DIVERGENCE || what == BESIDE;
@@ -422,6 +436,8 @@ MT_TEST(logits_that_another_loss_reads)
                 break;
             made[2] = heap_alloc(h, what == ATTENTION ? 48 * MIB + 4096 : size, third[what]);
             heap_free(h, heap_alloc(h, 512, ENGINE));
+            if (what == SUMMED) /* gradients of the head, of two passes through it */
+                heap_free(h, heap_alloc(h, row * 768, SUM));
             for (int k = 3; k-- > 0;)
                 heap_free(h, made[k]);
         }
