@@ -381,7 +381,7 @@ SCENARIOS = [
     alone("card-full-in-a-container", "verl 647: lower the engine's share", CONTAINER, "foreign", phase="train_actor", sub=("optimizer",),
           must=["B34", "V01/down"], must_not=["V24"]),
     alone("graph-capture-vllm", "vLLM 19186, 15598: a smaller share, fewer sequences", GRAPHS_VLLM, ("none", "capacity"), phase="rollout.graph",
-          must=["P08/down", "B41"], must_not=["P08/up"], sets={"B41": "--enforce-eager", "P08": "--gpu-memory-utilization <less than it is>"}),
+          must=["P08/down", "B41"], must_not=["P08/up"], sets={"B115": "--enforce-eager", "P08": "--gpu-memory-utilization <less than it is>"}),
     alone("wake-up-sglang", "SGLang 14092, verl 1431: a smaller share", WAKE_SGLANG, "foreign", phase="rollout.wake_sleep",
           must=["V01/down"], must_not=["B34", "B20"]),
     alone("wake-up-verl", "verl 302, lmm-r1 43: a smaller share, the trainer offloaded", WAKE_VERL, "foreign", phase="rollout.wake_sleep",
