@@ -313,11 +313,25 @@ static void show_cheapest(struct mt_advice_list *list, uint32_t first, const str
         }
 }
 
+/* Nothing that stood first has a ground, and nothing else has one: what the text shows and what
+ * helps most jobs disagree, and a guess is more than silence. */
+static void keep_some(struct mt_advice_list *list, uint32_t first, const uint32_t *was, uint32_t n)
+{
+    for (uint32_t i = first; i < list->n; i++)
+        if (list->p[i].is_top)
+            return;
+    for (uint32_t i = 0; i < n; i++) {
+        list->p[was[i]].is_top = true;
+        list->p[was[i]].is_filler = false;
+    }
+}
+
 void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_logdiag *d,
                        const struct mt_log_fact *f, const struct mt_framework_rules *rules,
                        const struct mt_runconf *conf)
 {
     struct ground g = ground_of(d);
+    uint32_t was[MOST], n_was = 0; /* nothing is moved where nothing is left */
     if (g.must == MT_FIX_STATES && may_fit(d) && !(first < list->n && list->p[first].made_it))
         g.leads |= MT_FIX_STATES, g.must = 0;
     d->uncured = lacks_cure(list, first, d, conf);
@@ -329,6 +343,8 @@ void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_lo
     }
     for (uint32_t i = first; i < list->n; i++) {
         struct mt_advice *a = &list->p[i];
+        if (a->is_top && n_was < MOST)
+            was[n_was++] = i;
         if (g.alone && (g.none & MT_FIX_STATES) != 0 && frees_of(a) != 0 &&
             (frees_of(a) & ~g.none) == 0)
             a->made_it = false; /* it ran: what divides it, the text only does not show */
@@ -341,5 +357,6 @@ void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_lo
     }
     if ((g.must | g.leads | g.shown) != 0)
         put_first(list, first, &g);
+    keep_some(list, first, was, n_was);
     show_cheapest(list, first, d, rules);
 }

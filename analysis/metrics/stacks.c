@@ -257,16 +257,29 @@ static bool is_one_of(const struct mt_trace *t, mt_stack_id s, const char *const
     return false;
 }
 
-/* Whether the function that this stack lies in does so with what the stack makes. */
-static bool is_statistic(const struct mt_trace *t, mt_stack_id s)
+/* Some frame is of an operation that is such a statistic as a whole: few traces have one. */
+static bool has_whole(const struct mt_trace *t)
+{
+    for (uint32_t i = 0; i < t->frames.n; i++) {
+        const char *name = mt_str(t, t->frames.p[i].name);
+        if (strstr(name, "::cov") != NULL || strstr(name, "corrcoef") != NULL ||
+            strstr(name, "pca_lowrank") != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the function that this stack lies in does so with what the stack makes. has: has_whole().
+ * All stacks are looked at only where that or the operation gives a reason. */
+static bool is_statistic(const struct mt_trace *t, mt_stack_id s, bool has)
 {
     static const char *const less[] = {"sub", "sub_", "rsub"},
                              *const mean[] = {"mean", "mean_*", "var_mean*"},
                              *const product[] = {"matmul", "mm", "einsum"},
                              *const whole[] = {"cov", "corrcoef", "pca_lowrank"};
-    const struct mt_frame *f = own_function(t, s);
-    bool centred = f != NULL && is_one_of(t, s, less, sizeof less / sizeof *less), means = false,
+    bool centred = is_one_of(t, s, less, sizeof less / sizeof *less), means = false,
          multiplied = false;
+    const struct mt_frame *f = centred || has ? own_function(t, s) : NULL;
     for (mt_stack_id i = 1; f != NULL && i < t->stacks.n; i++) {
         if (!is_in(t, i, f))
             continue;
@@ -281,16 +294,22 @@ static bool is_statistic(const struct mt_trace *t, mt_stack_id s)
 
 bool mt_rows_statistic(const struct mt_device_analysis *d, const struct mt_trace *t)
 {
-    enum { PART = 2 }; /* of the largest: the data and what is made of them are alike */
+    /* PART: of the largest, the data and what is made of them are alike */
+    enum { PART = 2, MOST = 16 };
     const struct mt_oom *o = d->focus_is_oom && d->ooms.n != 0 ? &d->ooms.p[0] : NULL;
     uint64_t most = o != NULL ? o->request : 0;
+    uint32_t n = 0; /* of those looked at: more than MOST are no few tensors of a statistic */
+    bool has = t != NULL && has_whole(t);
     for (uint32_t i = 0; i < d->by_stack.n; i++)
         most = d->by_stack.p[i].largest > most ? d->by_stack.p[i].largest : most;
-    if (t != NULL && o != NULL && o->request >= most / PART && is_statistic(t, o->stack))
+    if (t != NULL && o != NULL && o->request >= most / PART && is_statistic(t, o->stack, has))
         return true;
-    for (uint32_t i = 0; t != NULL && i < d->by_stack.n; i++)
-        if (d->by_stack.p[i].largest >= most / PART && is_statistic(t, d->by_stack.p[i].stack))
-            return true;
+    for (uint32_t i = 0; t != NULL && i < d->by_stack.n && n < MOST; i++)
+        if (d->by_stack.p[i].largest >= most / PART) {
+            if (is_statistic(t, d->by_stack.p[i].stack, has))
+                return true;
+            n++;
+        }
     return false;
 }
 

@@ -141,7 +141,7 @@ static uint8_t training_of(const struct mt_trace *t)
                   mt_trace_goes_through(t, grad, "backward") ||
                   mt_trace_goes_through(t, "torch/_tensor.py", "backward") ||
                   mt_trace_goes_through(t, "torch/nn/modules/module.py", "_call_impl") ||
-                  mt_trace_goes_through(t, "torch/optim/optimizer.py", "wrapper");
+                  mt_trace_has_frame(t, "torch/optim/", "");
     return trains ? MT_PH_TRAIN : MT_PH_NONE;
 }
 

@@ -185,7 +185,7 @@ for name in 10.66.55.44 oom-10.66.55.44-rank0 worker_10.66.55.44 snapshot_10.66.
         # shellcheck disable=SC2086 # words
         run 0 $words --redact
         check [ -s .out ]
-        if grep -q 66.55 .out; then fail "$words: the name of a file tells an address"; else ok; fi
+        if grep -qF 66.55 .out; then fail "$words: the name of a file tells an address"; else ok; fi
     done
 done
 

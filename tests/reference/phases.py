@@ -66,6 +66,8 @@ IMPLIES_TRAIN = {
 }
 OUTER_INIT = {"init", "rollout.init"}
 INTERRUPTS = ANYWHERE | {"onload_offload"}  # a forward goes on in what was there before
+BACKWARDS = {"backward", "recompute", "grad_reduce"}
+STEPS = {"grad_clip", "optimizer", "optim_state_init", "zero_grad"}
 FORWARDS = {"forward", "loss", "logits", "fsdp_unshard", "compile", "compile.autotune"}
 AUTOGRAD_THREAD = {"engine", "outermost", "run", "window"}
 
@@ -411,6 +413,7 @@ def attribute(rules, stacks):
         own is None and (sub in IMPLIES_TRAIN or (sub == "loss" and has_backward and mark.named is None))
         for own, sub, mark in zip(known, subs, marks)
     ]
+    trains = trains_at_all(stacks)
     behind = [None] * len(
         marks
     )  # the next phase that is known: of its own, or training implied, on the main thread by any event
@@ -420,13 +423,13 @@ def attribute(rules, stacks):
         behind[at] = after_main if autograd else after_any
         if known[at] is not None:
             after_any = after_main = known[at]
-        elif implied[at]:
+        elif implied[at] and trains:
             after_any = "train"
             after_main = after_main if autograd else "train"
     base = None
     for at in range(len(marks)):
         if implied[at]:
-            known[at] = base if base in TRAINING else behind[at] if behind[at] in TRAINING else "train"
+            known[at] = base if base in TRAINING else behind[at] if behind[at] in TRAINING else "train" if trains else "unattributed"
         if known[at] is not None and known[at] not in INTERRUPTS:
             base = known[at]
 
@@ -462,7 +465,59 @@ def attribute(rules, stacks):
         else:
             phase, sure = "unattributed", "none"
         out.append(Attribution(phase, sub, methods[at], mark.role, sure))
+    between(stacks, out)
     return out
+
+
+def trains_at_all(stacks):
+    """Gradients by torch.autograd.grad alone, no module called and no optimizer: forces or scores of a sampler."""
+    frames = [(f.get("name"), normal(f.get("filename"))) for one in {id(s): s for s in stacks}.values() for f in one]
+    grad = "torch/autograd/__init__.py"
+    if not any(name == "grad" and file.endswith(grad) for name, file in frames):
+        return True
+    return any(
+        (name == "backward" and file.endswith((grad, "torch/_tensor.py")))
+        or (name == "_call_impl" and file.endswith("torch/nn/modules/module.py"))
+        or "torch/optim/" in file
+        for name, file in frames
+    )
+
+
+def place_of(frames):
+    """The innermost three lines outside of PyTorch; () = there are none."""
+    own = [f for f in frames if is_python(f) and not is_torch(normal(f.get("filename"))) and not normal(f.get("filename")).startswith("<frozen")]
+    return tuple((normal(f.get("filename")), f.get("name"), f.get("line")) for f in own[:3])
+
+
+def between(stacks, out):
+    """What belongs to no training: come to before the first backward pass, and again only behind three steps without it, or eight passes."""
+    steps = any(a.sub in STEPS for a in out)
+    kind, apart = (STEPS, 3) if steps else (BACKWARDS, 8)
+    turns, inside, trained = 0, False, False
+    seen = {}  # by place: the turn of its last coming, whether it is rare, whether it came again
+    first = len(out)
+    for at, (frames, a) in enumerate(zip(stacks, out)):
+        turns += a.sub in kind and not inside
+        inside = a.sub in kind
+        trained = trained or a.sub in BACKWARDS
+        if trained and first == len(out):
+            first = at
+        if not may_be_set_up(frames, a):
+            continue
+        last, rare, again = seen.get(place_of(frames), (None, False, False))
+        if last is None:
+            rare = not trained
+        elif last != turns:
+            rare, again = rare and turns - last >= apart, True
+        seen[place_of(frames)] = (turns, rare, again)
+    for frames, a in list(zip(stacks, out))[first:]:
+        place = place_of(frames)
+        if place and may_be_set_up(frames, a) and seen[place][1:] == (True, True) and a.phase in TRAINING:
+            a.phase, a.sure = "unattributed", "none"
+
+
+def may_be_set_up(frames, a):
+    return bool(frames) and a.sub is None and a.sure in ("none", "low", "carried")
 
 
 def attribute_alone(rules, frames):
