@@ -485,8 +485,13 @@ def trains_at_all(stacks):
 
 def place_of(frames):
     """The innermost three lines outside of PyTorch; () = there are none."""
-    own = [f for f in frames if is_python(f) and not is_torch(normal(f.get("filename"))) and not normal(f.get("filename")).startswith("<frozen")]
-    return tuple((normal(f.get("filename")), f.get("name"), f.get("line")) for f in own[:3])
+    own = [(normal(f.get("filename")), f.get("name"), f.get("line")) for f in frames if is_python(f)]
+    return tuple(f for f in own if not (is_torch(f[0]) or f[0].startswith("<frozen") or is_standard(f[0])))[:3]
+
+
+def is_standard(file):
+    """A file of Python's own library."""
+    return re.search(r"/lib/python3\.\d+/", file) is not None and "-packages/" not in file
 
 
 def between(stacks, out):
