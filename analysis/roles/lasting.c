@@ -39,13 +39,27 @@ static void end_of(const struct mt_rwork *k, const struct line *of, const uint32
         k->w->fate[f->freed].role = MT_ROLE_DATA;
 }
 
+/* Something that is there at the focus may be such a block: in most traces nothing is. */
+static bool is_asked(const struct mt_rwork *k)
+{
+    for (uint32_t i = 0; i < k->w->there.n; i++)
+        if (may_last(k, k->w->there.p[i]))
+            return true;
+    return false;
+}
+
 int mt_lasting_find(struct mt_rwork *k)
 {
     uint32_t n = k->r->attr != NULL ? mt_n_events(k) : 0;
     uint32_t last = k->focus >= 0 && (uint64_t)k->focus < n ? (uint32_t)k->focus + 1 : n;
-    struct line *of = mt_calloc((size_t)k->r->t->stacks.n + 1, sizeof *of);
-    uint32_t *at = mt_calloc((size_t)n + 1, sizeof *at);
-    bool ok = of != NULL && at != NULL;
+    struct line *of;
+    uint32_t *at;
+    bool ok;
+    if (n == 0 || !is_asked(k))
+        return 1;
+    of = mt_calloc((size_t)k->r->t->stacks.n + 1, sizeof *of);
+    at = mt_calloc((size_t)n + 1, sizeof *at);
+    ok = of != NULL && at != NULL;
     for (uint32_t i = 0; ok && i < last; i++) {
         const struct mt_event *e = mt_event_at(k->r->d, i);
         uint32_t birth = k->w->fate[i].freed;

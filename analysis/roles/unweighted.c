@@ -15,21 +15,28 @@ struct function {
     bool weighs, over;         /* it multiplies values; a call without that is over */
 };
 
-enum what { NEITHER, PRODUCT, SOFTMAX };
+/* AT_PYTHON: what is further out is no operation */
+enum what { NEITHER, PRODUCT, SOFTMAX, AT_PYTHON };
 
-static enum what made_by(const struct mt_trace *t, mt_stack_id s)
+static enum what of_frame(const struct mt_trace *t, const struct mt_frame *f)
 {
-    for (; s != 0; s = t->stacks.p[s].parent) {
-        const struct mt_frame *f = &t->frames.p[t->stacks.p[s].frame];
-        const char *name = mt_str(t, f->name);
-        if (mt_file_is_python(mt_str(t, f->file), mt_str_len(t, f->file)))
-            return NEITHER;
-        if (strstr(name, "::bmm::") != NULL)
-            return PRODUCT;
-        if (strstr(name, "softmax") != NULL && strstr(name, "log_softmax") == NULL &&
-            strstr(name, "backward") == NULL)
-            return SOFTMAX;
-    }
+    const char *name = mt_str(t, f->name);
+    if (mt_file_is_python(mt_str(t, f->file), mt_str_len(t, f->file)))
+        return AT_PYTHON;
+    if (strstr(name, "::bmm::") != NULL)
+        return PRODUCT;
+    return strstr(name, "softmax") != NULL && strstr(name, "log_softmax") == NULL &&
+                   strstr(name, "backward") == NULL
+               ? SOFTMAX
+               : NEITHER;
+}
+
+/* frame: by frame, enum what; stacks share their frames. */
+static enum what made_by(const struct mt_trace *t, const uint8_t *frame, mt_stack_id s)
+{
+    for (; s != 0; s = t->stacks.p[s].parent)
+        if (frame[t->stacks.p[s].frame] != NEITHER)
+            return frame[t->stacks.p[s].frame] == AT_PYTHON ? NEITHER : frame[t->stacks.p[s].frame];
     return NEITHER;
 }
 
@@ -53,15 +60,23 @@ int mt_unweighted_find(struct mt_rwork *k)
     const struct mt_trace *t = k->r->t;
     size_t n = (size_t)t->stacks.n + 1;
     MT_VEC(struct function) all = {0};
-    uint8_t *what = mt_calloc(n, sizeof *what);        /* by stack: enum what */
-    uint32_t *of = mt_calloc(n, sizeof *of), soft = 0; /* its function in `all`, and 1 */
-    int ok = what != NULL && of != NULL;
-    for (mt_stack_id s = 1; ok && s < t->stacks.n; s++)
-        soft += (what[s] = (uint8_t)made_by(t, s)) == SOFTMAX;
-    for (mt_stack_id s = 1; ok && soft != 0 && s < t->stacks.n; s++) {
+    uint8_t *in = mt_calloc((size_t)t->frames.n + 1, sizeof *in), *what = NULL; /* what: by stack */
+    uint32_t *of = NULL, soft = 0; /* of: by stack, its function in `all`, and 1 */
+    int ok = in != NULL;
+    for (uint32_t i = 0; ok && i < t->frames.n; i++)
+        soft += (in[i] = (uint8_t)of_frame(t, &t->frames.p[i])) == SOFTMAX;
+    if (!ok || soft == 0) {
+        mt_free(in);
+        return ok;
+    }
+    what = mt_calloc(n, sizeof *what);
+    of = mt_calloc(n, sizeof *of);
+    ok = what != NULL && of != NULL;
+    for (mt_stack_id s = 1; ok && s < t->stacks.n; s++) {
         mt_frame_id frame = 0;
         struct function *f;
-        if (what[s] == NEITHER || mt_stack_site(t, NULL, s, &frame) != MT_SITE_PYTHON)
+        if ((what[s] = (uint8_t)made_by(t, in, s)) == NEITHER ||
+            mt_stack_site(t, NULL, s, &frame) != MT_SITE_PYTHON)
             continue;
         for (uint32_t i = 0; i < all.n && of[s] == 0; i++)
             if (mt_frames_are_one_function(t, all.p[i].frame, frame))
@@ -90,6 +105,7 @@ int mt_unweighted_find(struct mt_rwork *k)
             *at = f->frame;
     }
     MT_VEC_DONE(&all);
+    mt_free(in);
     mt_free(of);
     mt_free(what);
     return ok;
