@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define N_TOP 3
-
 #define TRAINING_CLASSES                                                                           \
     (1u << MT_FIX_LOSS | 1u << MT_FIX_FORWARD_BACKWARD | 1u << MT_FIX_BACKWARD |                   \
      1u << MT_FIX_GRAD_CLIP | 1u << MT_FIX_OPTIMIZER)
@@ -336,7 +334,7 @@ static void offer_any(struct pick *p, uint32_t most)
     p->classes = TRAINING_CLASSES | ROLLOUT_CLASSES | 1u << MT_FIX_LOGP;
     for (int pass = 0; pass < 2; pass++) {
         p->only_set = pass == 0;
-        p->most_top = N_TOP - 1;
+        p->most_top = MT_ADVICE_TOP - 1;
         offer_row(p, MT_FIX_FORWARD_BACKWARD);
         p->most_top = most;
         offer_row(p, MT_FIX_ROLLOUT_RUN);
@@ -361,7 +359,7 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
 {
     enum mt_fix_class class = mt_advice_class(q);
     bool with_bytes = mt_metrics_have_roles(q->metrics);
-    struct pick p = {.q = q, .out = out, .most_top = N_TOP};
+    struct pick p = {.q = q, .out = out, .most_top = MT_ADVICE_TOP};
     bool fragmented = mt_fit_is(q, MT_METRIC_fragmented);
     /* what could be let go of was more than the pieces: they come after it */
     bool pieces_last = fragmented && with_bytes && q->cause != MT_CAUSE_FRAGMENTATION &&
@@ -388,7 +386,7 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     if (fragmented && !just && !late && !pieces_last && !few)
         offer_row(&p, MT_FIX_FRAGMENTATION);
     if (q->cause == MT_CAUSE_REQUEST || (with_bytes && mt_fit_is(q, MT_METRIC_beyond_card))) {
-        p.most_top = class != MT_FIX_CLASS_COUNT ? 1 : N_TOP;
+        p.most_top = class != MT_FIX_CLASS_COUNT ? 1 : MT_ADVICE_TOP;
         p.classes = 1u << MT_FIX_REQUEST;
         n_first = p.n;
         offer_row(&p, MT_FIX_REQUEST);
@@ -401,8 +399,8 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
     if (q->cause == MT_CAUSE_LIMIT && !with_bytes && !mt_fit_is(q, MT_METRIC_capped)) {
         /* nothing lacked: what frees memory is no help */
     } else if (class == MT_FIX_CLASS_COUNT) {
-        offer_any(&p, late ? N_TOP - 1 : N_TOP);
-        p.most_top = N_TOP;
+        offer_any(&p, late ? MT_ADVICE_TOP - 1 : MT_ADVICE_TOP);
+        p.most_top = MT_ADVICE_TOP;
         if (late)
             offer_row(&p, MT_FIX_FRAGMENTATION);
     } else {
@@ -413,10 +411,10 @@ uint32_t mt_advice_select(const struct mt_advice_query *q, struct mt_advice *out
             p.classes |= TRAINING_CLASSES;
         if (with_bytes && class != MT_FIX_HOST_MEMORY)
             p.classes |= 1u << MT_FIX_NCCL | 1u << MT_FIX_CAPTURE | 1u << MT_FIX_FRAGMENTATION;
-        p.most_top = N_TOP - 1;
+        p.most_top = MT_ADVICE_TOP - 1;
         if (just)
             offer_column(&p, class, p.fit.column);
-        p.most_top = N_TOP;
+        p.most_top = MT_ADVICE_TOP;
         if (just)
             offer_row(&p, MT_FIX_FRAGMENTATION);
         offer_row(&p, class);

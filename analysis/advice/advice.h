@@ -63,6 +63,11 @@ enum mt_layout_found mt_advice_layout(const struct mt_runconf *conf,
 
 /* ---- advice/order.c, saving.c ---- */
 
+#define MT_ADVICE_TOP 3 /* so many changes stand first, at most */
+/* list[i] comes to stand at `at`, before it; those between go one further. */
+void mt_advice_move_up(struct mt_advice *list, uint32_t i, uint32_t at);
+/* Of list[0..n) one that is among the first shrinks the same as a, in another way. */
+bool mt_advice_has_group(const struct mt_advice *list, const struct mt_advice *a, uint32_t n);
 /* Puts list[first..n) in order of saving: what has none keeps its place. */
 void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n);
 /* What keeps pieces together, where more may come than this request, stands behind what made the

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define N_TOP 3
-
 /* ---- order ---- */
 
 static bool has_saving(const struct mt_advice *a)
@@ -81,8 +79,7 @@ void mt_advice_rank(struct mt_advice *list, uint32_t first, uint32_t n)
     }
 }
 
-/* list[i] comes to stand at `at`, before it; those between go one further. */
-static void move_up(struct mt_advice *list, uint32_t i, uint32_t at)
+void mt_advice_move_up(struct mt_advice *list, uint32_t i, uint32_t at)
 {
     struct mt_advice moved = list[i];
     for (; i > at; i--)
@@ -98,11 +95,11 @@ void mt_advice_pieces_last(struct mt_advice *list, uint32_t n)
     for (uint32_t i = at + 1; i < n; i++) {
         const struct mt_advice *made = &list[i];
         if (made->made_it && !made->saving.known && made->rule->kind == MT_FIX_SETTING)
-            move_up(list, i, at++);
+            mt_advice_move_up(list, i, at++);
     }
 }
 
-static bool is_one_of(const struct mt_advice *list, const struct mt_advice *a, uint32_t n)
+bool mt_advice_has_group(const struct mt_advice *list, const struct mt_advice *a, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
         if (list[k].is_top && a->rule->group[0] != 0 &&
@@ -117,7 +114,7 @@ void mt_advice_fill_top(struct mt_advice *list, uint32_t n)
     uint32_t n_top = 0;
     for (uint32_t i = 0; i < n; i++)
         n_top += list[i].is_top;
-    for (uint32_t i = 0; i < n && n_top < N_TOP; i++) {
+    for (uint32_t i = 0; i < n && n_top < MT_ADVICE_TOP; i++) {
         if (list[i].is_top || !list[i].in_row || list[i].is_filler ||
             list[i].rule->kind != MT_FIX_SETTING)
             continue;
@@ -133,12 +130,12 @@ uint32_t mt_advice_made_first(struct mt_advice *list, uint32_t first, uint32_t n
         if (!list[i].made_it || list[i].rule->kind != MT_FIX_SETTING)
             continue;
         list[i].is_top = true;
-        move_up(list, i, first++);
+        mt_advice_move_up(list, i, first++);
     }
     for (uint32_t i = 0; i < n; i++)
-        if (list[i].is_top && ++n_top > N_TOP)
+        if (list[i].is_top && ++n_top > MT_ADVICE_TOP)
             list[i].is_top = false;
-    return n_top < N_TOP ? n_top : N_TOP;
+    return n_top < MT_ADVICE_TOP ? n_top : MT_ADVICE_TOP;
 }
 
 void mt_advice_late_last(struct mt_advice *list, uint32_t first, uint32_t n)
@@ -169,11 +166,11 @@ void mt_advice_mark_top(struct mt_advice *list, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         list[i].is_top = false;
     for (int turn = 0; turn < 2; turn++) {
-        for (uint32_t i = 0; i < n && n_top < N_TOP; i++) {
+        for (uint32_t i = 0; i < n && n_top < MT_ADVICE_TOP; i++) {
             bool lacks = !list[i].saving.known && list[i].card->saving != NULL;
             if (list[i].is_top || list[i].rule->kind != MT_FIX_SETTING ||
                 (!list[i].in_row && !list[i].saving.known && !list[i].made_it) ||
-                (turn == 0 && lacks && n_lacking > 0) || is_one_of(list, &list[i], n))
+                (turn == 0 && lacks && n_lacking > 0) || mt_advice_has_group(list, &list[i], n))
                 continue;
             list[i].is_top = true;
             n_top++;

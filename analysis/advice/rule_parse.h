@@ -47,9 +47,8 @@ extern const char *const mt_fix_syntaxes[]; /* enum mt_fix_syntax; NULL ends it 
 extern const char *const mt_fix_ways[];     /* enum mt_fix_way; NULL ends it */
 MT_RULE_GET(mt_fix_get_classes);            /* uint32_t: a list of phase classes as bits */
 MT_RULE_GET(mt_fix_get_expr);               /* struct mt_fix_expr; "" = none */
-MT_RULE_GET(mt_fix_get_saving);
-MT_RULE_GET(mt_fix_get_sources);
-/* what bytes are taken from */                     /* const struct mt_fix_saving *; null = none */
+MT_RULE_GET(mt_fix_get_saving);             /* const struct mt_fix_saving *; null = none */
+MT_RULE_GET(mt_fix_get_sources);            /* uint32_t: what bytes are taken from, as bits */
 extern const struct mt_rule_rows mt_fix_frame_rows; /* struct mt_fix_pair: file, function */
 extern const struct mt_rule_rows mt_fix_line_rows;  /* struct mt_fix_line */
 

@@ -10,8 +10,6 @@
 /* A saving of less than a thousandth of the live bytes is not worth changing a setting. Chosen by
  * hand; a hundredth drops advice from 2 of 387 reports, a ten-thousandth adds none. */
 #define WORTH 1000
-#define N_TOP 3
-
 _Static_assert(MT_ROLE_COUNT < 27, "bits of roles and of other sources would meet");
 
 /* ---- saving ---- */
@@ -367,10 +365,10 @@ void mt_advice_smallest(struct mt_analysis *a, struct mt_metrics *m)
                  (number(m, "left_open") <= 0 ||
                   (number(m, "fragmented") > 0 && number(m, "grown_cache") <= 0));
     struct mt_advice *p = a->advice.p;
-    uint32_t top[N_TOP], n = 0;
+    uint32_t top[MT_ADVICE_TOP], n = 0;
     bool made = false; /* by what has no figure: pieces end with this request, and that does not */
     for (uint32_t i = 0; i < a->advice.n; i++)
-        if (p[i].is_top && n < N_TOP)
+        if (p[i].is_top && n < MT_ADVICE_TOP)
             top[n++] = i;
     for (uint32_t k = 0; k < n; k++)
         made = made || (p[top[k]].made_it && !p[top[k]].saving.known);

@@ -8,11 +8,6 @@
 
 enum { WORDS = 6 }; /* of the thing, at most */
 
-static bool starts_word(const char *s, const char *p)
-{
-    return p == s || strchr(" ,;:(", p[-1]) != NULL;
-}
-
 /* "None of it worked", "nothing works", "neither ran": the word before p, or the one before "of".
  */
 static bool is_none(const char *s, const char *p)
@@ -37,7 +32,7 @@ static const char *behind_success(const char *s, const char *p)
 {
     static const char *const verbs[] = {"runs", "works", "trains", "ran ", "worked", NULL},
                              *const others[] = {" out", " into", " slow", " on ", " for ", NULL};
-    size_t n = starts_word(s, p) && !is_none(s, p) ? mt_log_word_at(p, verbs) : 0;
+    size_t n = mt_spoken_starts(s, p) && !is_none(s, p) ? mt_log_word_at(p, verbs) : 0;
     if (n == 0 || (p[n] >= 'a' && p[n] <= 'z') || mt_log_word_at(p + n, others) != 0 ||
         mt_log_is_denied(s, p))
         return NULL;
@@ -83,7 +78,7 @@ static size_t takes_away(const char *s, const char *p)
         "when i disable ",   "if we disable ",      "if i turn off ",
         "when i turn off ",  "if i switch off ",    "when i switch off ",
         "if i comment out ", "when i comment out ", NULL};
-    size_t n = starts_word(s, p) ? mt_log_word_at(p, words) : 0;
+    size_t n = mt_spoken_starts(s, p) ? mt_log_word_at(p, words) : 0;
     if (n != 0 && strncmp(p + n, "out ", 4) == 0)
         n += 4;
     return n;
@@ -107,7 +102,7 @@ static const char *thing_of(const char *s, const char **to)
         size_t n = takes_away(s, p);
         const char *behind = behind_success(s, p);
         if (away != NULL && p > away &&
-            (*p == ';' || (starts_word(s, p) && mt_log_word_at(p, fails) != 0)))
+            (*p == ';' || (mt_spoken_starts(s, p) && mt_log_word_at(p, fails) != 0)))
             away = NULL; /* another clause, or what fails */
         if (n != 0 && is_thing(p + n) && (away == NULL || runs == NULL))
             away = p + n;
@@ -126,16 +121,6 @@ static const char *thing_of(const char *s, const char **to)
     return NULL;
 }
 
-/* Sentences come in small letters: the thing as its line has it. */
-static void as_written(char *what, size_t n, const char *line)
-{
-    for (; *line != '\0'; line++)
-        if (strncasecmp(line, what, n) == 0) {
-            memcpy(what, line, n);
-            return;
-        }
-}
-
 uint64_t mt_logdiag_contrast(char what[MT_LOG_CONTRAST], const struct mt_log *log)
 {
     struct mt_spoken t;
@@ -150,7 +135,7 @@ uint64_t mt_logdiag_contrast(char what[MT_LOG_CONTRAST], const struct mt_log *lo
                 continue;
             memcpy(what, thing, n);
             what[n] = '\0';
-            as_written(what, n, log->prose.p[i].text);
+            mt_spoken_as_written(what, n, log->prose.p[i].text);
             return t.line;
         }
     }

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { MOST = 3 }; /* changes that stand first */
-
 /* What a job does when its engine has new weights: it generates, before anything trains. */
 #define AFTER_SYNC                                                                                 \
     (1u << MT_FIX_WEIGHT_SYNC | 1u << MT_FIX_SWITCH | 1u << MT_FIX_ROLLOUT_KV_ALLOC |              \
@@ -255,24 +253,6 @@ static void let_wait(struct mt_advice_list *list, uint32_t first, const struct g
     }
 }
 
-static void move_up(struct mt_advice_list *list, uint32_t i, uint32_t at)
-{
-    struct mt_advice moved = list->p[i];
-    for (; i > at; i--)
-        list->p[i] = list->p[i - 1];
-    list->p[at] = moved;
-}
-
-/* One of these shrinks the same in another way. */
-static bool is_of_group(const struct mt_advice_list *list, uint32_t first, uint32_t i)
-{
-    const char *group = list->p[i].rule->group;
-    for (uint32_t k = first; k < i && group[0] != '\0'; k++)
-        if (list->p[k].is_top && strcmp(list->p[k].rule->group, group) == 0)
-            return true;
-    return false;
-}
-
 /* What frees a holder takes a free place among the first; and comes to stand before what does not,
  * where the holder is proven or leads. */
 static void put_first(struct mt_advice_list *list, uint32_t first, const struct ground *g)
@@ -284,17 +264,18 @@ static void put_first(struct mt_advice_list *list, uint32_t first, const struct 
     bool moves = (g->must | g->leads) != 0;
     for (uint32_t i = first; i < list->n; i++) /* of it alone: the surest */
         if (list->p[i].is_top && g->alone && (frees_of(&list->p[i]) & ~holders) == 0)
-            move_up(list, i, at++);
+            mt_advice_move_up(list->p, i, at++);
     for (uint32_t i = first; i < list->n; i++)
         n += list->p[i].is_top;
     for (uint32_t i = at; i < list->n; i++) {
         struct mt_advice *a = &list->p[i];
         bool frees = (frees_of(a) & holders) != 0;
-        if (frees && !a->is_top && n < MOST && a->rule->kind == MT_FIX_SETTING && !a->is_late &&
-            a->in_row && !is_of_group(list, first, i) && stands(list, first, a, g))
+        if (frees && !a->is_top && n < MT_ADVICE_TOP && a->rule->kind == MT_FIX_SETTING &&
+            !a->is_late && a->in_row && !mt_advice_has_group(&list->p[first], a, i - first) &&
+            stands(list, first, a, g))
             a->is_top = (n++, true);
         if (moves && a->is_top && (a->made_it || frees))
-            move_up(list, i, at++);
+            mt_advice_move_up(list->p, i, at++);
     }
 }
 
@@ -331,7 +312,7 @@ void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_lo
                        const struct mt_runconf *conf)
 {
     struct ground g = ground_of(d);
-    uint32_t was[MOST], n_was = 0; /* nothing is moved where nothing is left */
+    uint32_t was[MT_ADVICE_TOP], n_was = 0; /* nothing is moved where nothing is left */
     if (g.must == MT_FIX_STATES && may_fit(d) && !(first < list->n && list->p[first].made_it))
         g.leads |= MT_FIX_STATES, g.must = 0;
     d->uncured = lacks_cure(list, first, d, conf);
@@ -343,7 +324,7 @@ void mt_logdiag_ground(struct mt_advice_list *list, uint32_t first, struct mt_lo
     }
     for (uint32_t i = first; i < list->n; i++) {
         struct mt_advice *a = &list->p[i];
-        if (a->is_top && n_was < MOST)
+        if (a->is_top && n_was < MT_ADVICE_TOP)
             was[n_was++] = i;
         if (g.alone && (g.none & MT_FIX_STATES) != 0 && frees_of(a) != 0 &&
             (frees_of(a) & ~g.none) == 0)

@@ -8,11 +8,6 @@
 
 enum { WORDS = 7, AFTER = 14 }; /* words of what runs; bytes between it and its verb */
 
-static bool starts_word(const char *s, const char *p)
-{
-    return p == s || strchr(" ,;:(", p[-1]) != NULL;
-}
-
 /* Nobody has done it, or it is asked for. */
 static bool is_open(const char *s)
 {
@@ -41,13 +36,13 @@ static size_t success(const char *s, const char *p)
                                               " correct",
                                               NULL},
                              *const others[] = {" out", " into", " slow", " for ", " only", NULL};
-    size_t n = starts_word(s, p) ? mt_log_word_at(p, sure) : 0, to;
+    size_t n = mt_spoken_starts(s, p) ? mt_log_word_at(p, sure) : 0, to;
     if (n != 0)
         return (p[n] >= 'a' && p[n] <= 'z') || mt_log_word_at(p + n, others) != 0 ||
                        mt_log_is_denied(s, p)
                    ? 0
                    : n;
-    n = starts_word(s, p) ? mt_log_word_at(p, verbs) : 0;
+    n = mt_spoken_starts(s, p) ? mt_log_word_at(p, verbs) : 0;
     if (n == 0 || mt_log_is_denied(s, p))
         return 0;
     n -= p[n - 1] == ' ';
@@ -96,7 +91,7 @@ static const char *value_of(const char *s, const char *verb, size_t len, size_t 
     static const char *const withs[] = {"with ", "using ", "at ", NULL};
     const char *thing = NULL;
     for (const char *p = s; p < verb; p++) {
-        size_t w = starts_word(s, p) ? mt_log_word_at(p, withs) : 0;
+        size_t w = mt_spoken_starts(s, p) ? mt_log_word_at(p, withs) : 0;
         size_t k = w != 0 ? part(p + w, verb) : 0;
         if (k != 0 && has_number(p + w, k) && verb - (p + w + k) <= AFTER) {
             thing = p + w;
@@ -167,15 +162,6 @@ static bool is_against(const char *s)
     return mt_log_has_one(s, words);
 }
 
-static void as_written(char *what, size_t n, const char *line)
-{
-    for (; *line != '\0'; line++)
-        if (strncasecmp(line, what, n) == 0) {
-            memcpy(what, line, n);
-            return;
-        }
-}
-
 /* What runs by the verb at p; n = its bytes. A value is the job's own where nobody else is said to
  * have it. */
 static const char *thing_at(const char *s, const char *p, size_t len, size_t *n,
@@ -210,7 +196,7 @@ enum mt_log_runs mt_logdiag_runs(char what[MT_LOG_CONTRAST], uint64_t *line,
                     thing++;
                 memcpy(what, thing, n);
                 what[n] = '\0';
-                as_written(what, n, text);
+                mt_spoken_as_written(what, n, text);
                 *line = t.line;
                 return kind;
             }

@@ -2,10 +2,23 @@
 #include "analysis/log/spoken.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { LONGEST = MT_SPOKEN_LINE - 1 };
 
-static char small(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }
+bool mt_spoken_starts(const char *s, const char *p)
+{
+    return p == s || strchr(" ,;:(", p[-1]) != NULL;
+}
+
+void mt_spoken_as_written(char *what, size_t n, const char *line)
+{
+    for (; *line != '\0'; line++)
+        if (strncasecmp(line, what, n) == 0) {
+            memcpy(what, line, n);
+            return;
+        }
+}
 
 /* Bytes of what ends a sentence at p; 0 = nothing does. */
 static size_t end_at(const char *p)
@@ -134,14 +147,14 @@ void mt_spoken_line(struct mt_spoken *t, const struct mt_log *log, uint32_t i)
                            : "";
     size_t n = 0;
     for (; *from != '\0' && n < LONGEST; from++)
-        t->text[n++] = small(*from);
+        t->text[n++] = mt_log_lower(*from);
     if (n != 0 && n < LONGEST)
         t->text[n++] = ' ';
     from = p->text;
     if (n != 0 && up->text[strspn(up->text, " \t")] == '>')
         from += strspn(from, " \t>"); /* the sign of a quote is of no sentence */
     for (; *from != '\0' && n < LONGEST; from++)
-        t->text[n++] = small(*from);
+        t->text[n++] = mt_log_lower(*from);
     t->text[n] = '\0';
     for (char *h = t->text; (h = strstr(h, "out-of-memory")) != NULL;)
         memcpy(h, "out of", 6), h[6] = ' ';

@@ -21,6 +21,10 @@ struct mt_spoken {
  * line above. */
 const char *mt_spoken_written(const struct mt_spoken *t, const struct mt_log *log, uint32_t i,
                               const char *at);
+/* what[0..n), of a sentence, as the line that it is of has it, capitals and all. */
+void mt_spoken_as_written(char *what, size_t n, const char *line);
+/* A word, or a part of a clause, may begin at p of sentence s. */
+bool mt_spoken_starts(const char *s, const char *p);
 /* The i-th line of log's prose, with what its first sentence began with in the line above. */
 void mt_spoken_line(struct mt_spoken *t, const struct mt_log *log, uint32_t i);
 /* The next sentence of it, apart; NULL = there is none. */

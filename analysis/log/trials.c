@@ -49,7 +49,7 @@ static void normalise(struct mt_saying *t, const char *s, size_t n)
         char c = s[i] == '_' || s[i] == '-' || s[i] == '\t' || s[i] == '|' ? ' ' : s[i];
         if (c == '`' || c == '*' || c == '"' || (c == ' ' && (k == 0 || t->text[k - 1] == ' ')))
             continue;
-        t->text[k++] = (char)(c >= 'A' && c <= 'Z' ? c | 32 : c);
+        t->text[k++] = mt_log_lower(c);
     }
     t->text[k] = '\0';
 }

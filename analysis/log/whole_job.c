@@ -7,17 +7,13 @@
 static const char *const ways[] = {"ppo", "grpo", "rloo", "dapo", "rlhf", NULL},
                          *const offline[] = {"dpo", "orpo", "kto", "simpo", NULL};
 
-static char small(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }
-
-static bool is_letter(char c) { return small(c) >= 'a' && small(c) <= 'z'; }
-
 static void drop_words(char *s)
 {
     static const char *const jobs[] = {"rl training", "rl post-training", "rlhf training",
                                        "reinforcement learning training", NULL};
     for (const char *const *w = jobs; *w != NULL; w++)
         for (char *p = s; (p = strstr(p, *w)) != NULL; p++)
-            if (p == s || !is_letter(p[-1]))
+            if (p == s || !mt_log_is_letter(p[-1]))
                 memset(p, '-', strlen(*w));
 }
 
@@ -52,11 +48,11 @@ void mt_whole_job_drop(char *sentence)
 static bool names(const char *text, size_t len, const char *const *words)
 {
     for (const char *p = text; p < text + len; p++) {
-        if (p != text && is_letter(p[-1]))
+        if (p != text && mt_log_is_letter(p[-1]))
             continue;
         for (const char *const *w = words; *w != NULL; w++) {
             size_t n = 0;
-            while ((*w)[n] != '\0' && small(p[n]) == (*w)[n])
+            while ((*w)[n] != '\0' && mt_log_lower(p[n]) == (*w)[n])
                 n++;
             if ((*w)[n] == '\0')
                 return true;

@@ -234,6 +234,8 @@ size_t mt_log_word_at(const char *s, const char *const *words);
 bool mt_log_is_letter(char c); /* of ASCII */
 /* Here, as the walk over each line asks it of each character. */
 static inline bool mt_log_is_digit(char c) { return c >= '0' && c <= '9'; }
+/* In small letters; of ASCII. */
+static inline char mt_log_lower(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }
 
 /* The sentence, in small letters, says that memory ran out, and that it did: not that it may, that
  * it is over, how to avoid it. Quotation marks in it may be blanked. */

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-static char small(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }
-
 /* Bytes of the sentence at s, with what ends it. The Chinese ones: a full stop, a question mark. */
 static size_t sentence(const char *s)
 {
@@ -172,7 +170,7 @@ static bool is_unmet(const struct mt_log *l)
             n = sentence(s);
             copy[0] = ' ';
             for (; k <= n && k <= LONGEST; k++)
-                copy[k] = small(s[k - 1]);
+                copy[k] = mt_log_lower(s[k - 1]);
             copy[k++] = ' ';
             copy[k] = '\0';
             hear(&h, copy);

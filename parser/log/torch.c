@@ -140,15 +140,13 @@ bool mt_log_use_not_known(const char *s)
 
 /* ---- as people type it: other capitals, a letter too few, a unit left out ---- */
 
-static char small(char c) { return (char)(c >= 'A' && c <= 'Z' ? c | 32 : c); }
-
 /* Where one of the words stands, in any case. */
 static const char *find_typed(const char *s, const char *const *words, const char **end)
 {
     for (; *s != '\0'; s++)
         for (const char *const *w = words; *w != NULL; w++) {
             size_t n = 0;
-            while ((*w)[n] != '\0' && small(s[n]) == (*w)[n])
+            while ((*w)[n] != '\0' && mt_log_lower(s[n]) == (*w)[n])
                 n++;
             if ((*w)[n] == '\0') {
                 *end = s + n;
@@ -209,7 +207,7 @@ void mt_log_torch_typed(struct mt_log_fact *f, const char *s, bool is_whole)
         const char *digits = p;
         while (digits > s && mt_log_is_digit(digits[-1]))
             digits--;
-        if (digits < p && digits - s >= 4 && digits[-1] == ' ' && small(digits[-4]) == 'g')
+        if (digits < p && digits - s >= 4 && digits[-1] == ' ' && mt_log_lower(digits[-4]) == 'g')
             f->gpu = mt_log_small(mt_log_value_at(digits, "%n"));
     }
     if (is_whole && f->value[MT_LO_CAPACITY] == MT_LOG_NONE &&
